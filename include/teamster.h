@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef TEAMSTER_H
+#define TEAMSTER_H
+/*
+ * Teamster: one shared-memory C program over several machines.
+ *
+ * Chapters
+ *   1  Status codes
+ *   2  Start and end
+ *   3  Nodes
+ *   4  Shared memory
+ *   5  Threads
+ *   6  Mutexes, condition variables, semaphores
+ *   7  Barriers, iterations, reductions
+ *   8  Atomic operations
+ *   9  Statistics
+ *
+ * Words used below: a *node* is one process of the cluster; the *root* is
+ * node 0, where main() runs; a *thread* is an application thread made with
+ * tm_thread_create(), it runs on some node and may move; a *page* is 4096
+ * bytes of shared memory.
+ *
+ * What a thread may rely on. Shared memory (chapter 4), its own stack, and
+ * constants have the same address and the same contents on every node. Other
+ * globals and malloc()ed memory are private to each node: a thread that may
+ * run elsewhere must not keep pointers to them, nor to thread-local variables
+ * (errno among them), across tm_iteration_end().
+ *
+ * Synchronisation objects (tm_mutex, tm_barrier, tm_cond, tm_sem) are named by
+ * their address, and their bytes are never read. They may therefore be
+ * globals, locals of main(), members of a shared structure, whatever has one
+ * address in the life of the program; passing a pointer to a thread on another
+ * node is enough. They must not be copied. A tm_mutex and a tm_cond need no
+ * initialisation.
+ *
+ * Memory model. A program without data races (any two accesses to one byte, one
+ * of them a write, are ordered by the calls below) gets sequentially consistent
+ * results, byte by byte. Two nodes may write neighbouring bytes at once.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TM_VERSION_MAJOR 0
+#define TM_VERSION_MINOR 1
+#define TM_VERSION_PATCH 0
+
+/** The size of a page, the unit of sharing, in bytes. */
+#define TM_PAGE_SIZE 4096u
+
+/** The most nodes a cluster can have. */
+#define TM_MAX_NODES 256u
+
+#define TM_API __attribute__((visibility("default")))
+#define TM_CHECKED __attribute__((warn_unused_result))
+
+/* ---- 1  Status codes ---------------------------------------------------- */
+
+/** What most functions return: TM_OK, or one of the negative numbers below. */
+typedef int tm_status;
+
+enum {
+    TM_OK = 0,
+    TM_EINVAL = -1,    ///< an argument is out of its range
+    TM_ENOMEM = -2,    ///< memory or address space is used up
+    TM_EBUSY = -3,     ///< the object is in use; try again
+    TM_EPERM = -4,     ///< the caller does not hold the mutex
+    TM_EDEADLK = -5,   ///< the caller holds the mutex already
+    TM_ENOBLOCK = -6,  ///< the address is not the start of a shared block
+    TM_EFREED = -7,    ///< the shared block was freed before
+    TM_EOVERRUN = -8,  ///< something wrote past the end of the shared block
+    TM_ESTATE = -9,    ///< called before tm_init() or after tm_end()
+    TM_ELIMIT = -10,   ///< a limit of the system or of Teamster is reached
+    TM_ESYSTEM = -11,  ///< the operating system refused; see the log line
+    TM_EWIRE = -12,    ///< a message is malformed
+    TM_EMISMATCH = -13, ///< nodes differ in version, program or layout
+    TM_ECONFIG = -14,  ///< an option or environment variable is wrong
+    TM_EPEER = -15,    ///< a node was lost
+    TM_ENOTHREAD = -16, ///< no such thread, or it was joined before
+    TM_ECOUNT = -17,   ///< the barrier has another count
+    TM_EUNKNOWN = -18, ///< no such name
+};
+
+/**
+ * The meaning of a status in one English sentence without a full stop.
+ *
+ * @param status  any number
+ * @return a constant string; never NULL, also for unknown numbers
+ *
+ * Context: any thread; does not block; async-signal-safe.
+ */
+TM_API const char *tm_strerror(tm_status status);
+
+/* ---- 2  Start and end --------------------------------------------------- */
+
+/** What the header tells the library about the program; made by tm_init(). */
+struct tm_program {
+    uint32_t header_version;    ///< TM_VERSION_* of the header used
+    char *shared_start;         ///< first byte of the TM_SHARED variables
+    char *shared_end;           ///< the byte behind them
+};
+
+/**
+ * Put a global or static variable into shared memory:
+ *
+ *     TM_SHARED double grid[N][N];
+ *     TM_SHARED struct { int next; tm_mutex lock; } queue = {1};
+ *
+ * The variable has one value for the whole program. Before tm_init() it is an
+ * ordinary variable; its value at that point on the root is the one that all
+ * nodes see. A shared library cannot have such variables, and the program must
+ * not be linked with -flto.
+ */
+#define TM_SHARED __attribute__((section("tm_shared"), aligned(64)))
+
+#ifndef TM_NO_SHARED_SECTION
+/* Fill this file's part of the section up to a whole page: subsection 8192 is
+ * laid behind everything else that the file puts there. */
+__asm__(".pushsection tm_shared,8192,\"aw\",@progbits\n"
+        ".balign 4096\n"
+        ".popsection\n");
+#endif
+
+extern char tm_shared_start_[] __asm__("__start_tm_shared")
+    __attribute__((weak, visibility("hidden")));
+extern char tm_shared_end_[] __asm__("__stop_tm_shared")
+    __attribute__((weak, visibility("hidden")));
+
+/** tm_init() without the inline part; programs call tm_init(). */
+TM_API tm_status tm_init_program(int *argc, char ***argv,
+                                 const struct tm_program *program);
+
+/**
+ * Join the cluster. Call it first in main(), once, from the thread that main()
+ * was started on.
+ *
+ * On the root it returns, and main() goes on as an application thread that
+ * never moves. On every other node it does not return: that process serves and
+ * runs threads until the program ends, then exits. A program that was not
+ * started by `teamster run` is a cluster of one node. Options are read from
+ * TEAMSTER_* variables (see `teamster run --help`).
+ *
+ * What main() did before this call happened on every node; what it does after
+ * happens on the root only.
+ *
+ * @param argc, argv  the arguments of main(); reserved, now left as they are
+ * @return TM_OK on the root
+ * @return TM_ESTATE     called for the second time
+ * Other failures end the process with one line on stderr and exit code 70
+ * (internal), 71 (memory), 76 (nodes differ) or 78 (configuration).
+ */
+static inline tm_status tm_init(int *argc, char ***argv)
+{
+    struct tm_program program = {
+        .header_version = TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 |
+                          TM_VERSION_PATCH,
+        .shared_start = tm_shared_start_,
+        .shared_end = tm_shared_end_,
+    };
+
+    return tm_init_program(argc, argv, &program);
+}
+
+/**
+ * Leave the cluster: waits for nothing, ends the other nodes, gives shared
+ * memory back. Shared memory must not be used afterwards. Threads that still
+ * run are ended. Returning from main() or calling exit() does the same.
+ *
+ * @return TM_OK
+ * @return TM_ESTATE  not between tm_init() and tm_end(), or not on the root
+ *
+ * Context: main() on the root only.
+ */
+TM_API tm_status tm_end(void);
+
+/* ---- 3  Nodes ----------------------------------------------------------- */
+
+/**
+ * @return the number of nodes, at least 1
+ * Context: any thread; does not block.
+ */
+TM_API unsigned tm_node_count(void);
+
+/**
+ * @return the node the caller runs on, 0 for the root
+ * Context: any thread; does not block.
+ */
+TM_API unsigned tm_node_self(void);
+
+/**
+ * @return the number of workers of the caller's node: how many threads it runs
+ *         at one time
+ * Context: any thread; does not block.
+ */
+TM_API unsigned tm_node_workers(void);
+
+/* ---- 4  Shared memory --------------------------------------------------- */
+
+/** Consistency protocols; see docs/protocols.md. */
+typedef enum tm_protocol {
+    TM_PROTOCOL_DEFAULT = 0,   ///< what --protocol says
+    TM_SEQUENTIAL = 1,         ///< write-invalidate; plain atomics work
+    TM_EAGER_RELEASE = 2,      ///< multiple writers, diffs pushed at releases
+} tm_protocol;
+
+/** Which node holds a page before anybody has used it. */
+typedef enum tm_placement {
+    TM_FIRST_TOUCH = 0, ///< the node that touches it first
+    TM_BLOCK = 1,       ///< the block in equal consecutive parts, node 0 first
+    TM_CYCLIC = 2,      ///< page by page in turn, node 0 first
+    TM_ON_NODE = 3,     ///< all pages on attr.node
+} tm_placement;
+
+/** Attributes of a block; all zero is the default. */
+typedef struct tm_alloc_attr {
+    const char *name;        ///< for reports, copied, at most 31 characters; or NULL
+    tm_protocol protocol;    ///< of all pages of the block
+    tm_placement placement;
+    unsigned node;           ///< for TM_ON_NODE, < tm_node_count()
+} tm_alloc_attr;
+
+/** tm_alloc() with the place of the call; programs call tm_alloc(). */
+TM_API void *tm_alloc_at(size_t size, const tm_alloc_attr *attr,
+                         const char *file, int line);
+
+/** tm_free() with the place of the call; programs call tm_free(). */
+TM_API tm_status tm_free_at(void *block, const char *file, int line);
+
+/**
+ * Allocate a block of shared memory, all bytes zero, with the same address on
+ * every node.
+ *
+ *     void *tm_alloc(size_t size, const tm_alloc_attr *attr);
+ *
+ * A block with attributes other than a name, or larger than 2048 bytes, starts
+ * on a page of its own; smaller ones share pages and are aligned to 16 bytes.
+ *
+ * @param size  bytes, 1 to 64 GiB in all
+ * @param attr  attributes, read during the call; NULL for the defaults
+ * @return the block, to be given back with tm_free()
+ * @return NULL  out of shared address space, or an argument is out of range;
+ *               one line on stderr says which
+ *
+ * Context: an application thread; blocks for one round trip to the nodes.
+ */
+#define tm_alloc(size, attr) tm_alloc_at((size), (attr), __FILE__, __LINE__)
+
+/**
+ * Give a block of shared memory back. No other thread may be using it. Its
+ * memory goes back to the operating system on all nodes.
+ *
+ *     tm_status tm_free(void *block);
+ *
+ * @param block  what tm_alloc() returned, or NULL (nothing happens)
+ * @return TM_OK
+ * @return TM_ENOBLOCK  not the start of a block
+ * @return TM_EFREED    freed before; the log line names both places
+ * @return TM_EOVERRUN  bytes behind the block's end were written; it is freed
+ *
+ * Context: an application thread; blocks for two round trips to the nodes.
+ */
+#define tm_free(block) tm_free_at((block), __FILE__, __LINE__)
+
+/* ---- 5  Threads --------------------------------------------------------- */
+
+/** The number of a thread; unique in a run. 0 is main(). */
+typedef uint64_t tm_thread;
+
+/** Attributes of a thread; all zero is the default. */
+typedef struct tm_thread_attr {
+    const char *name;    ///< for reports, copied, at most 15 characters; or NULL
+    int on_node;         ///< 0: the runtime decides; k > 0: start on node k - 1
+} tm_thread_attr;
+
+/**
+ * Start a thread. The threads that one caller creates before it next blocks are
+ * spread over the nodes together: blocks of consecutive threads, as equal as
+ * possible. They start when the caller blocks, yields, or after 2 ms.
+ *
+ * What the creator wrote before, the new thread sees.
+ *
+ * @param[out] thread  its number; may be NULL
+ * @param attr         read during the call; NULL for the defaults
+ * @param start        the function to run; same address on all nodes
+ * @param arg          its argument, passed as it is: a number, or a pointer to
+ *                     shared memory
+ * @return TM_OK
+ * @return TM_EINVAL  start is NULL or on_node is out of range
+ * @return TM_ELIMIT  as many threads as there are stacks (32,000 by default)
+ *
+ * Context: an application thread; blocks for a round trip to the root.
+ */
+TM_API TM_CHECKED tm_status tm_thread_create(tm_thread *thread,
+                                             const tm_thread_attr *attr,
+                                             void *(*start)(void *),
+                                             void *arg);
+
+/**
+ * Wait until a thread has ended. What it wrote, the caller sees. Each thread
+ * can be joined once, by one thread.
+ *
+ * @param thread       a thread other than the caller and main()
+ * @param[out] result  what its function returned; may be NULL
+ * @return TM_OK
+ * @return TM_ENOTHREAD  there is no such thread, or it was joined before
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_thread_join(tm_thread thread, void **result);
+
+/**
+ * @return the number of the calling thread, 0 in main()
+ * Context: an application thread; does not block.
+ */
+TM_API tm_thread tm_thread_self(void);
+
+/**
+ * Let the other runnable threads of this worker go first.
+ * Context: an application thread.
+ */
+TM_API void tm_thread_yield(void);
+
+/**
+ * Ask for a thread to be moved. It moves when it next passes
+ * tm_iteration_end(), and continues on the other node.
+ *
+ * @param thread  a thread other than main()
+ * @param node    where to, < tm_node_count()
+ * @return TM_OK         noted; the last request before the move counts
+ * @return TM_EINVAL     node is out of range, or thread is main()
+ * @return TM_ENOTHREAD  there is no such thread
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_thread_migrate(tm_thread thread, unsigned node);
+
+/* ---- 6  Mutexes, condition variables, semaphores ------------------------ */
+
+/** A mutex: named by its address, needs no initialisation. */
+typedef struct tm_mutex {
+    uint64_t reserved;
+} tm_mutex;
+
+/** A condition variable: named by its address, needs no initialisation. */
+typedef struct tm_cond {
+    uint64_t reserved;
+} tm_cond;
+
+/** A semaphore: named by its address; tm_sem_init() gives its first value. */
+typedef struct tm_sem {
+    uint64_t reserved;
+} tm_sem;
+
+/**
+ * Take a mutex; waits while another thread holds it. What its last holder wrote
+ * before unlocking, the caller sees.
+ *
+ * @return TM_OK
+ * @return TM_EDEADLK  the caller holds it already
+ *
+ * Context: an application thread; blocks. Granted in order of request.
+ */
+TM_API tm_status tm_mutex_lock(tm_mutex *mutex);
+
+/**
+ * Take a mutex if nobody holds it.
+ *
+ * @return TM_OK       taken
+ * @return TM_EBUSY    somebody holds it
+ *
+ * Context: an application thread; blocks for a round trip at most.
+ */
+TM_API tm_status tm_mutex_trylock(tm_mutex *mutex);
+
+/**
+ * Give a mutex back. Unlocking a mutex that the caller does not hold is an
+ * error of the program: it ends with one line that names the holder, exit
+ * code 70.
+ *
+ * @return TM_OK
+ *
+ * Context: an application thread; blocks until all nodes that hold copies of
+ * what was written have the new bytes.
+ */
+TM_API tm_status tm_mutex_unlock(tm_mutex *mutex);
+
+/**
+ * Give the mutex back and wait for a signal, as one step; then take the mutex
+ * again. As with POSIX threads it may wake without a signal.
+ *
+ * @return TM_OK     woken, and the mutex is held
+ * @return TM_EPERM  the caller does not hold the mutex; nothing happened
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex);
+
+/**
+ * Wake one thread that waits, if there is one.
+ * @return TM_OK
+ * Context: an application thread.
+ */
+TM_API tm_status tm_cond_signal(tm_cond *cond);
+
+/**
+ * Wake all threads that wait.
+ * @return TM_OK
+ * Context: an application thread.
+ */
+TM_API tm_status tm_cond_broadcast(tm_cond *cond);
+
+/**
+ * Give a semaphore its first value.
+ *
+ * @param value  0 or more
+ * @return TM_OK
+ * @return TM_EBUSY   threads wait on it
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_sem_init(tm_sem *sem, unsigned value);
+
+/**
+ * Wait until the value is above 0 and take one off it.
+ * @return TM_OK
+ * @return TM_EINVAL  never initialised
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_sem_wait(tm_sem *sem);
+
+/**
+ * Add one to the value. What the caller wrote before, the thread that gets past
+ * tm_sem_wait() because of it sees.
+ * @return TM_OK
+ * @return TM_EINVAL  never initialised
+ * Context: an application thread; blocks as tm_mutex_unlock().
+ */
+TM_API tm_status tm_sem_post(tm_sem *sem);
+
+/* ---- 7  Barriers, iterations, reductions -------------------------------- */
+
+/** A barrier: named by its address; tm_barrier_init() gives its count. */
+typedef struct tm_barrier {
+    uint64_t reserved;
+} tm_barrier;
+
+/**
+ * Say how many threads meet at a barrier.
+ *
+ * @param count  threads, at least 1
+ * @return TM_OK
+ * @return TM_EINVAL  count is 0
+ * @return TM_ECOUNT  threads wait at it under another count
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_barrier_init(tm_barrier *barrier, unsigned count);
+
+/**
+ * Wait until as many threads as the barrier counts have called this. What any
+ * of them wrote before, all of them see after. Usable again at once.
+ *
+ * A barrier that was never initialised, or whose count exceeds the threads that
+ * are left to arrive, ends the program with one line, exit code 70.
+ *
+ * @return TM_OK
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_barrier_wait(tm_barrier *barrier);
+
+/**
+ * tm_barrier_wait() that also says "an iteration of the program ends here". The
+ * only place where threads move to other nodes. All threads of one barrier call
+ * this function, or all call the other.
+ *
+ * @return TM_OK
+ *
+ * Context: an application thread; blocks; may return on another node.
+ */
+TM_API tm_status tm_iteration_end(tm_barrier *barrier);
+
+/** How tm_reduce_*() combines two values. */
+typedef enum tm_op {
+    TM_SUM = 0,
+    TM_PRODUCT = 1,
+    TM_MIN = 2,
+    TM_MAX = 3,
+} tm_op;
+
+/**
+ * A barrier at which each thread gives a value and gets all values combined.
+ * Values are combined in the order of thread numbers, so that the result has
+ * the same bits wherever the threads run.
+ *
+ * @param barrier      all its threads call this, with one op
+ * @param value        this thread's value
+ * @param[out] result  the combined value, the same for all
+ * @return TM_OK
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_reduce_double(tm_barrier *barrier, tm_op op, double value,
+                                  double *result);
+
+/** tm_reduce_double() for 64-bit integers; sums and products wrap around. */
+TM_API tm_status tm_reduce_int64(tm_barrier *barrier, tm_op op, int64_t value,
+                                 int64_t *result);
+
+/* ---- 8  Atomic operations ----------------------------------------------- */
+
+/*
+ * Each is one indivisible step for the whole program, sequentially consistent,
+ * and orders the caller's other accesses as a mutex would. They run at the node
+ * that owns the page. `word` is in shared memory, aligned to 8 bytes, and
+ * touched only by these functions while several threads use it.
+ * Context: an application thread; blocks for a round trip at most.
+ */
+
+/** Add to a word. @return its value before */
+TM_API int64_t tm_fetch_add(int64_t *word, int64_t addend);
+
+/** Set a word. @return its value before */
+TM_API int64_t tm_exchange(int64_t *word, int64_t value);
+
+/** Set a word if it has the value expected. @return its value before */
+TM_API int64_t tm_compare_exchange(int64_t *word, int64_t expected,
+                                   int64_t value);
+
+/** @return the word's value */
+TM_API int64_t tm_atomic_load(const int64_t *word);
+
+/** Set a word. */
+TM_API void tm_atomic_store(int64_t *word, int64_t value);
+
+/* ---- 9  Statistics ------------------------------------------------------ */
+
+/** What one node has done since the start; all numbers only grow. */
+struct tm_node_stats {
+    uint64_t n_threads;        ///< threads on the node now (does not only grow)
+    uint64_t compute_ns;       ///< processor time of workers in the program
+    uint64_t read_faults;      ///< faults taken by reads
+    uint64_t write_faults;     ///< faults taken by writes
+    uint64_t remote_faults;    ///< of these, those that waited for a node
+    uint64_t pages_fetched;    ///< pages received, asked for or ahead
+    uint64_t pages_served;     ///< pages sent
+    uint64_t pages_granted;    ///< untouched pages that became this node's
+    uint64_t pages_moved_in;   ///< of the fetched, those that changed owner
+    uint64_t twins;            ///< twins made
+    uint64_t updates_sent;     ///< diffs sent, one per page and destination
+    uint64_t updates_received; ///< diffs received
+    uint64_t copies_dropped;   ///< unused copies given up
+    uint64_t releases;         ///< releases that had something to send
+    uint64_t barriers;         ///< barrier episodes passed
+    uint64_t messages_sent;    ///< messages to other nodes
+    uint64_t bytes_sent;       ///< their bytes
+    uint64_t threads_in;       ///< threads that moved here
+    uint64_t threads_out;      ///< threads that moved away
+    uint64_t fault_ns;         ///< time threads waited in faults, summed
+    uint64_t sync_ns;          ///< time threads waited in locks and barriers
+};
+
+/**
+ * @param node        < tm_node_count()
+ * @param[out] stats  the numbers of that node
+ * @return TM_OK
+ * @return TM_EINVAL  node is out of range
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_stats(unsigned node, struct tm_node_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

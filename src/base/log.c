@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One line, one write(2): lines of several processes on one pipe stay whole up
+// to PIPE_BUF, which is also the longest line that is written.
+#include "base/log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char speaker[32];
+static void (*fatal_hook)(int exit_code);
+
+void log_set_speaker(const char *name)
+{
+    snprintf(speaker, sizeof speaker, "%s", name);
+}
+
+void log_set_fatal_hook(void (*hook)(int exit_code))
+{
+    fatal_hook = hook;
+}
+
+static size_t clip(int length, size_t room)
+{
+    if (length < 0) {
+        return 0;
+    }
+    return (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void write_line(const char *kind, const char *format, va_list arguments)
+{
+    int saved_errno = errno;
+    char line[1024];
+    size_t used;
+    ssize_t written;
+
+    used = clip(snprintf(line, sizeof line - 1, "teamster: %s%s%s", speaker,
+                         speaker[0] != '\0' ? ": " : "", kind),
+                sizeof line - 1);
+    errno = saved_errno;
+    used += clip(vsnprintf(line + used, sizeof line - 1 - used, format,
+                           arguments),
+                 sizeof line - 1 - used);
+    line[used++] = '\n';
+    written = write(STDERR_FILENO, line, used);
+    (void)written; // nobody is left to tell
+    errno = saved_errno;
+}
+
+void log_error(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line("", format, arguments);
+    va_end(arguments);
+}
+
+void log_warning(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line("warning: ", format, arguments);
+    va_end(arguments);
+}
+
+void log_debug(const char *format, ...)
+{
+    static int verbose = -1;
+    va_list arguments;
+
+    if (verbose < 0) {
+        const char *value = getenv("TEAMSTER_VERBOSE");
+
+        verbose = value != NULL && strcmp(value, "0") != 0;
+    }
+    if (verbose == 0) {
+        return;
+    }
+    va_start(arguments, format);
+    write_line("debug: ", format, arguments);
+    va_end(arguments);
+}
+
+void log_fatal(int exit_code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line("", format, arguments);
+    va_end(arguments);
+    if (fatal_hook != NULL) {
+        fatal_hook(exit_code);
+    }
+    _exit(exit_code);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/** One row of base/options.def. */
+struct option_row {
+    const char *name;          ///< without the dashes
+    const char *variable;      ///< TEAMSTER_...
+    char letter;               ///< 0 if it has none
+    const char *argument;      ///< NULL for a switch
+    const char *default_value;
+    const char *help;
+};
+
+extern const struct option_row option_rows[];
+extern const unsigned n_option_rows;
+
+/** The options of a run, parsed. */
+struct options {
+    unsigned nodes;
+    unsigned workers;         ///< 0: auto
+    tm_protocol protocol;     ///< never TM_PROTOCOL_DEFAULT
+    size_t stack_size;        ///< bytes
+    unsigned max_threads;
+    char fault_source[16];    ///< "auto", "userfaultfd", "mprotect"
+    size_t space;             ///< bytes
+    int tag_output;
+    enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
+    int stats;
+    int verbose;
+    uint64_t shuffle;
+};
+
+/**
+ * Read all options from their variables, defaults where a variable is not set.
+ * @param[out] error  [size] one line that names variable, value and what is
+ *                    allowed; set on failure
+ * @return TM_OK, TM_ECONFIG
+ */
+TM_CHECKED tm_status options_read(struct options *options, char *error,
+                                  size_t size);
+
+/** "64K", "1G", "4096" to bytes. @return TM_OK, TM_EINVAL */
+TM_CHECKED tm_status parse_size(const char *text, uint64_t *bytes);
+
+#endif

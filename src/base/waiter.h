@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef BASE_WAITER_H
+#define BASE_WAITER_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+/**
+ * Somebody who waits for an event of a state machine (proto, sync): a thread
+ * parked on its stack's waiter, or a test. The machine calls wake() once, under
+ * the node lock, with status and result set; the waiter's memory may be gone as
+ * soon as that returns. wake() must not call the machine back.
+ */
+struct waiter {
+    void (*wake)(struct waiter *waiter);
+    struct waiter *next; ///< of the machine while it holds the waiter
+    uint64_t thread;     ///< who waits, for reports
+    tm_status status;
+    uint64_t result;
+    uint64_t result2;
+};
+
+static inline void waiter_wake(struct waiter *waiter, tm_status status,
+                               uint64_t result)
+{
+    waiter->status = status;
+    waiter->result = result;
+    waiter->wake(waiter);
+}
+
+#endif

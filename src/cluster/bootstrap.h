@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLUSTER_BOOTSTRAP_H
+#define CLUSTER_BOOTSTRAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * How a node and the launcher talk: one stream socket a node, inherited, its
+ * number in TEAMSTER_BOOT_FD; TEAMSTER_NODE and TEAMSTER_NODES say which node of
+ * how many. Frames: length u32, kind u8, then the kind's fields, little-endian.
+ *
+ *   node -> launcher   CARD     who I am (struct node_card)
+ *   launcher -> node   CARDS    everybody's cards: all agree; go
+ *   launcher -> node   REFUSED  exit code, text: nodes differ, or one is lost
+ *   node -> launcher   READY    connected to all others
+ *   launcher -> node   GO       all are ready
+ *   node -> launcher   DONE     exit code: the program has ended in order; the
+ *                               other nodes may go now
+ *   node -> launcher   FAILED   exit code: this node stops the program
+ *   launcher -> node   STOP     end now (signal number)
+ *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
+ *
+ * The launcher keeps its end open: end of file on it means that the launcher is
+ * gone, and the node ends itself. The other way round, end of file before DONE
+ * means that the node is lost.
+ */
+
+struct node_card {
+    char version[32];      ///< of Teamster, with the wire's number
+    char build_id[64];     ///< of the program
+    uint64_t layout_hash;  ///< of its mappings
+    uint64_t canary;       ///< the stack protector's; the root's is used by all
+    uint32_t page_size;
+    uint32_t pid;
+    char options[128];     ///< protocol, stack size: what must be equal
+    uint32_t address_size;
+    uint8_t address[4096]; ///< of the transport
+};
+
+struct bootstrap {
+    int fd;               ///< -1: no launcher, a cluster of one
+    node_id self;
+    unsigned n_nodes;
+};
+
+/** Read the variables and take the socket. Without them: node 0 of 1. Unsets
+ * the variables and sets close-on-exec, so that children know nothing of it.
+ * @return TM_OK, TM_ECONFIG (logged) */
+TM_CHECKED tm_status bootstrap_open(struct bootstrap *bootstrap);
+
+/** Give the own card, get all.
+ * @param[out] cards  [n_nodes]
+ * @return TM_OK
+ * @return TM_EMISMATCH, TM_EPEER  the launcher said so (it has told the user)
+ * Blocks until all nodes have done the same; the launcher has a deadline. */
+TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
+                                        const struct node_card *card,
+                                        struct node_card *cards);
+
+/** Say that this node is connected, wait until all are. */
+TM_CHECKED tm_status bootstrap_ready(struct bootstrap *bootstrap);
+
+/** Tell the launcher that the program has ended, or that it fails here. Does
+ * nothing without a launcher. Async-signal-safe. */
+void bootstrap_done(const struct bootstrap *bootstrap, int exit_code);
+void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code);
+
+enum bootstrap_event {
+    BOOTSTRAP_NOTHING, ///< no whole frame yet
+    BOOTSTRAP_GONE,    ///< the launcher has gone
+    BOOTSTRAP_STOP,
+    BOOTSTRAP_STATUS,
+};
+
+/** What the launcher has said since; does not block. Poll bootstrap->fd. */
+enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap);
+
+/* The launcher's side (cli/) uses these. */
+
+enum boot_kind {
+    BOOT_CARD = 1,
+    BOOT_CARDS = 2,
+    BOOT_REFUSED = 3,
+    BOOT_READY = 4,
+    BOOT_GO = 5,
+    BOOT_DONE = 6,
+    BOOT_FAILED = 7,
+    BOOT_STOP = 8,
+    BOOT_STATUS = 9,
+};
+
+#define BOOT_FRAME_MAX (8u * 1024u * 1024u)
+
+/** Encode and decode a card; decoding accepts any bytes. */
+size_t node_card_encode(const struct node_card *card, void *bytes, size_t room);
+TM_CHECKED tm_status node_card_decode(const void *bytes, size_t size,
+                                      struct node_card *card, size_t *used);
+
+/** Compare two cards. @param[out] text  [size] what differs, both values */
+tm_status node_card_compare(const struct node_card *a, const struct node_card *b,
+                            node_id node_a, node_id node_b, char *text,
+                            size_t size);
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MEM_DIFF_H
+#define MEM_DIFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * The diff of a page against its twin: exactly the bytes that differ, never a
+ * neighbour, because another node may be writing that one. Two encodings, the
+ * shorter is taken: runs (u16 offset, u16 length, bytes) and a bitmap of 4096
+ * bits followed by the bytes. First byte: which.
+ */
+
+/** The longest encoded diff. */
+#define DIFF_MAX 4624u
+
+/**
+ * Encode, and make the twin equal to the page. Other threads may be writing the
+ * page meanwhile: every byte is read once, and what is not in this diff is found
+ * by the next.
+ *
+ * @param page          [4096]  aligned to 64
+ * @param[in,out] twin  [4096]  aligned to 64; becomes the page as it was read
+ * @param[out] diff     [DIFF_MAX]
+ * @return bytes of the diff, 0 if nothing differs
+ * Context: any thread; pure.
+ */
+size_t diff_encode(const void *page, void *twin, void *diff);
+
+/**
+ * Write a diff's bytes, and only those, into a page and, if there is one, its
+ * twin. Other threads may be writing other bytes of the page meanwhile. Accepts
+ * any bytes as a diff; one that is malformed changes nothing.
+ *
+ * @param page  [4096]
+ * @param twin  [4096] or NULL
+ * @return TM_OK, TM_EWIRE
+ */
+TM_CHECKED tm_status diff_apply(const void *diff, size_t size, void *page,
+                                void *twin);
+
+/** @return the number of bytes that the diff sets; 0 if malformed */
+size_t diff_count(const void *diff, size_t size);
+
+#endif

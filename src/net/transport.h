@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef NET_TRANSPORT_H
+#define NET_TRANSPORT_H
+
+#include "net/message.h"
+
+/*
+ * A transport moves frames between nodes: reliable, in order per pair of nodes,
+ * never duplicated. A node calls all functions of one `struct net` under its
+ * node lock, except wait().
+ */
+
+struct net; ///< one node's end; each transport has its own
+
+/** What the transport calls with each message that arrives, from progress()
+ * only. The message lives until it returns; it may call send(). A frame that
+ * does not decode is not delivered: it is counted and logged. */
+typedef void net_receive_fn(void *owner, node_id from,
+                            const struct message *message);
+
+struct net_counters {
+    uint64_t messages_sent;
+    uint64_t bytes_sent; ///< frames to other nodes, without transport headers
+    uint64_t messages_received;
+    uint64_t bytes_received;
+    uint64_t bad_frames;
+};
+
+struct transport {
+    const char *name; ///< as in TEAMSTER_TRANSPORT and `teamster info`
+
+    /** Open this node's end. May take milliseconds.
+     * @return TM_OK, TM_ESYSTEM (logged) */
+    tm_status (*open)(struct net **net, node_id self, unsigned n_nodes,
+                      net_receive_fn *receive, void *owner);
+
+    /** This node's address, for the others. Lives until close(). */
+    void (*address)(struct net *net, const void **bytes, size_t *size);
+
+    /** Connect to all others.
+     * @param addresses  [n_nodes]  copied; the entry of self is not read
+     * @return TM_OK, TM_EWIRE (an address is malformed), TM_ESYSTEM */
+    tm_status (*connect)(struct net *net, const void *const *addresses,
+                         const size_t *sizes);
+
+    /** Queue a message for a node, self included (then progress() delivers it).
+     * Copies everything; never calls receive. */
+    void (*send)(struct net *net, node_id to, const struct message *message);
+
+    /** Deliver what has arrived, and push out what is queued.
+     * @return the number of messages delivered, 0 if there was nothing to do */
+    unsigned (*progress)(struct net *net);
+
+    /** Get ready to sleep on wait_fd(): afterwards each arrival makes it
+     * readable.
+     * @return 1 ready, 0 something has arrived meanwhile: call progress() */
+    int (*arm)(struct net *net);
+
+    /** A file descriptor for poll(); -1 if the transport has none. */
+    int (*wait_fd)(struct net *net);
+
+    /** Push out what is queued, at most for about 100 ms, and close. */
+    void (*close)(struct net *net);
+
+    void (*counters)(struct net *net, struct net_counters *counters);
+};
+
+extern const struct transport transport_ucx; ///< UCX active messages
+extern const struct transport transport_self; ///< a cluster of one
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_FAULT_H
+#define OS_FAULT_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/*
+ * A fault source decides how accesses to watched memory are caught and allowed.
+ * Watched memory is always a MAP_SHARED mapping of a memfd. Ranges are whole
+ * pages. Calls are made under the node lock.
+ */
+struct fault_watch; ///< one source at work in this process
+
+struct fault_source {
+    const char *name; ///< "userfaultfd", "mprotect"; TEAMSTER_FAULT_SOURCE
+
+    int signal; ///< SIGBUS or SIGSEGV: what an access that is not allowed raises
+
+    /** Can it be used here? Cheap enough for `teamster info`.
+     * @param[out] reason  [size]  why not, one line
+     * @return 1 or 0 */
+    int (*is_available)(char *reason, size_t size);
+
+    /** @return TM_OK, TM_ESYSTEM (logged) */
+    tm_status (*open)(struct fault_watch **watch);
+
+    /** Begin to watch [start, start + size): every access faults from now on.
+     * @return TM_OK, TM_ESYSTEM (logged) */
+    tm_status (*add)(struct fault_watch *watch, char *start, size_t size);
+
+    /** Allow reads; writes fault. Valid from any state: absent pages are mapped,
+     * writable ones are protected, and when it returns no processor can write
+     * any more. The memfd's pages must exist (have been written) for absent
+     * pages. Fails only for want of kernel resources, which ends the process
+     * with a clear line (exit code 71, vm.max_map_count named). */
+    void (*allow_read)(struct fault_watch *watch, char *start, size_t size);
+
+    /** Allow reads and writes. As above. */
+    void (*allow_write)(struct fault_watch *watch, char *start, size_t size);
+
+    /** Allow nothing; when it returns no processor can access the range. The
+     * bytes stay in the memfd. */
+    void (*deny)(struct fault_watch *watch, char *start, size_t size);
+
+    void (*close)(struct fault_watch *watch);
+};
+
+extern const struct fault_source fault_userfaultfd;
+extern const struct fault_source fault_mprotect;
+
+#endif

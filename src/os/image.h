@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_IMAGE_H
+#define OS_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * The program's image: what must be equal on all nodes, and what tells the
+ * program's own code from the C library's.
+ */
+
+/** The build-id of the program as hex, or, if it was linked without one, "h" and
+ * a hash of its file's contents. @param[out] text  [64] */
+tm_status image_build_id(char *text);
+
+/** A hash of the address and size of every mapping that threads may point into:
+ * the program and all libraries (not stacks, not heap, not [vdso]).
+ * @param[out] first_difference  may be NULL; [size] the same as text, one
+ *             mapping a line, for the message when two nodes differ */
+tm_status image_layout(uint64_t *hash, char *text, size_t size);
+
+/** Is the address in the text of the program itself (main executable)?
+ * Context: any, async-signal-safe after image_init(). */
+int image_is_program_text(uintptr_t pc);
+
+/** Is the address in some mapped text? */
+int image_is_text(uintptr_t pc);
+
+/** Read the ranges for the two above; once, before handlers are installed. */
+tm_status image_init(void);
+
+/** 1 if address randomisation is off in this process. */
+int image_is_fixed(void);
+
+/** Turn address randomisation off and run the program again with the same
+ * arguments and environment; returns only on failure (logged). */
+tm_status image_reexec_fixed(char **argv);
+
+/** The stack protector's canary of this process. Setting it is only valid in a
+ * function that never returns through a protected frame made before. */
+uint64_t image_canary(void);
+void image_set_canary(uint64_t canary);
+
+/** "function (file.c:12)" for an address, by addr2line if it is installed, else
+ * "program+0x1234". Slow (starts a process); for reports before the end.
+ * @param[out] text  [size] */
+void image_describe(uintptr_t pc, char *text, size_t size);
+
+#endif

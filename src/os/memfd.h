@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_MEMFD_H
+#define OS_MEMFD_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/** Memory of this node's own that can be mapped more than once. */
+struct memfd {
+    int fd;
+    size_t size;
+    char *runtime; ///< the runtime's view of all of it: never watched
+};
+
+/** Create it, all zero, taking no memory yet, and map the runtime's view.
+ * @param size  bytes, whole pages
+ * @return TM_OK, TM_ESYSTEM or TM_ENOMEM (logged with the size and the limit) */
+TM_CHECKED tm_status memfd_open(struct memfd *memfd, size_t size);
+
+/** Map [offset, offset + size) of it at a fixed address.
+ * @param replace  0: refuse if anything is mapped there, and log what (name and
+ *                 range from /proc/self/maps); 1: replace what is there
+ * @return TM_OK, TM_EBUSY (taken), TM_ESYSTEM */
+TM_CHECKED tm_status memfd_map(const struct memfd *memfd, size_t offset,
+                               char *address, size_t size, int replace);
+
+/** Give the memory of a range back: it reads as zero in every view. */
+void memfd_discard(const struct memfd *memfd, size_t offset, size_t size);
+
+void memfd_close(struct memfd *memfd);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_TRAP_H
+#define OS_TRAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * Signals that accesses raise (SIGBUS, SIGSEGV) as function calls: the handler
+ * runs on the stack of the thread that made the access, so that it may switch to
+ * another thread and come back much later, on the same kernel thread.
+ *
+ * With SIGBUS (userfaultfd) the kernel itself puts the frame on that stack, and
+ * SIGSEGV goes to an alternate stack of the worker, because it is fatal. With
+ * SIGSEGV (mprotect) the alternate stack belongs to the thread (SS_AUTODISARM)
+ * and is set at every switch, so that an overflow of the thread's stack is still
+ * caught.
+ */
+
+struct trap {
+    int signal;
+    int code;            ///< si_code
+    uintptr_t address;   ///< that was accessed
+    int is_write;
+    uintptr_t pc;        ///< of the instruction
+    uintptr_t sp;
+    uintptr_t fp;        ///< rbp: first frame of the backtrace
+    void *ucontext;
+};
+
+/** @return 1 to run the instruction again, 0 if the access is none of ours: the
+ * signal's default action follows (the process ends, with a core file if the
+ * limits allow one), or the program's own handler if it had installed one. */
+typedef int trap_fn(void *owner, const struct trap *trap);
+
+/** Install the handlers of SIGBUS and SIGSEGV (and SIGABRT, SIGFPE, SIGILL,
+ * with is_write 0) for the process. fatal_only says which of the two needs no
+ * resuming: SIGSEGV with userfaultfd, SIGBUS with mprotect.
+ * Uses the system call, not the C library's sigaction(), which other libraries
+ * interpose. */
+tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
+
+/** Prepare the calling kernel thread: an alternate stack of its own. */
+tm_status trap_thread_open(void);
+void trap_thread_close(void);
+
+/** The alternate stack for the thread about to run; does nothing unless the
+ * resumable signal is SIGSEGV. Called at every thread switch. */
+void trap_use_stack(char *low, size_t size);
+
+/** Bytes that an alternate stack needs here (AVX state and all). */
+size_t trap_stack_size(void);
+
+#endif

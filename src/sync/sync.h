@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_SYNC_H
+#define SYNC_SYNC_H
+
+#include "base/waiter.h"
+#include "net/port.h"
+
+/*
+ * Distributed mutexes, condition variables, semaphores, barriers and the list of
+ * threads, as one state machine a node: calls and messages in, messages and
+ * wake-ups out. Objects are named by a key, the address of the program's object.
+ * The object's *manager* is a node drawn from the key. Called under the node
+ * lock. The same code runs over the simulated network.
+ *
+ * Releases. The consistency protocol must have pushed a node's writes before
+ * another node learns of a release. This layer therefore asks for it through
+ * sync_ops.release, at the points where an event leaves the node.
+ */
+struct sync;
+
+struct sync_ops {
+    void *owner;
+
+    /** Push what this node's threads have written; wake done when every copy has
+     * it (at once, before returning, if there is nothing to push). */
+    void (*release)(void *owner, struct waiter *done);
+
+    /** Start a thread on this node. */
+    void (*start)(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
+                  const char *name);
+
+    /** This thread, on this node now, is to move to a node at its next iteration
+     * end. */
+    void (*set_target)(void *owner, uint64_t thread, node_id node);
+
+    /** How many threads of this node could still arrive at a barrier without
+     * being woken: those running or runnable. 0: what has arrived is all. */
+    unsigned (*n_active)(void *owner);
+
+    /** Threads that live on this node. */
+    unsigned (*n_threads)(void *owner);
+
+    /** The program did something wrong that cannot be returned: says `text` and
+     * ends with exit code 70. In tests it may return. */
+    void (*program_error)(void *owner, const char *text);
+};
+
+/** @return NULL if memory is short */
+struct sync *sync_new(const struct port *port, const struct sync_ops *ops);
+void sync_free(struct sync *sync);
+
+/** A message numbered 40 to 79 has arrived.
+ * @return TM_OK, TM_EWIRE (fields make no sense: counted, nothing changed) */
+tm_status sync_receive(struct sync *sync, node_id from,
+                       const struct message *message);
+
+/** To be called now and then (each ms while threads wait, and whenever the
+ * workers run out of runnable threads): sends barrier arrivals that were held
+ * back to travel together, and launches threads created 2 ms ago. */
+void sync_poll(struct sync *sync, int workers_are_idle);
+
+/* Calls of threads. `thread` is the caller; the waiter is woken with the status
+ * that the public function returns. */
+
+void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
+               struct waiter *waiter);
+/** Woken when the mutex is given back (or stays here: then at once). */
+void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
+                 struct waiter *waiter);
+/** Woken when signalled and the mutex is held again. TM_EPERM: not held. */
+void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
+                    uint64_t thread, struct waiter *waiter);
+void sync_cond_signal(struct sync *sync, uint64_t key, int all,
+                      struct waiter *waiter);
+void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
+                   struct waiter *waiter);
+void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
+                   struct waiter *waiter);
+void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
+void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
+                       struct waiter *waiter);
+
+enum sync_arrival { ARRIVE_WAIT, ARRIVE_ITERATION, ARRIVE_DOUBLE, ARRIVE_INT64 };
+
+/** value holds the bits of the double or integer to reduce; the waiter's result
+ * holds the bits of the combined value. */
+void sync_barrier_arrive(struct sync *sync, uint64_t key,
+                         enum sync_arrival kind, tm_op op, uint64_t thread,
+                         uint64_t value, struct waiter *waiter);
+
+/** Result: the number of the new thread. name may be NULL. */
+void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
+                        uint64_t arg, int on_node, const char *name,
+                        struct waiter *waiter);
+/** The caller is about to block or yield: its new threads start now. Cheap when
+ * there are none. */
+void sync_thread_launch(struct sync *sync, uint64_t creator);
+/** A thread of this node has ended; releases first. */
+void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result);
+/** Result: what its function returned. */
+void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
+                      struct waiter *waiter);
+void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
+                         struct waiter *waiter);
+/** A thread has moved to this node. */
+void sync_thread_arrived(struct sync *sync, uint64_t thread);
+
+/** The next line of "who waits for what here": call with *cursor 0 first.
+ * @return 1 and a line such as "thread 3 waits for mutex 0x5555 held by thread
+ *         4", 0 at the end. On the manager it knows the holders. */
+int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
+                   size_t size);
+
+/** Checks every invariant; for tests and debug builds. */
+int sync_is_valid(const struct sync *sync);
+
+#endif

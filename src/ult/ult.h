@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef ULT_ULT_H
+#define ULT_ULT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * User-level threads. A thread has a slot, numbered alike on all nodes, and its
+ * stack is the same address range on all nodes. Workers (kernel threads) run
+ * them, without preemption. A thread stays with the worker it was given on this
+ * node. Suspended, a thread is the used part of its stack and one pointer into
+ * it, which can be sent to another node.
+ */
+
+struct ult_system; ///< the workers and stacks of a node
+struct ult;        ///< a thread on this node
+
+struct ult_config {
+    unsigned n_workers;   ///< at least 1
+    size_t stack_size;    ///< bytes of a thread, whole pages, >= 64 KiB
+    unsigned n_slots;     ///< the most threads at one time
+    int resumable_signal; ///< as for trap_install(); SIGSEGV: give each thread
+                          ///< an alternate stack
+
+    /** A worker has nothing to run. May work for the node (make the network
+     * progress). @return 1 if it did something: look again; 0: sleep. Called on
+     * the worker's own stack, no lock held. May be NULL. */
+    int (*idle)(void *owner, unsigned worker);
+    void *owner;
+};
+
+/** Base of the stacks: the same on all nodes. */
+#define ULT_STACKS_BASE ((char *)0x7d0000000000)
+
+/** Reserve the stacks' addresses and make the workers' records; starts nothing.
+ * @return TM_OK, TM_ENOMEM, TM_EBUSY (addresses taken; logged with by what) */
+TM_CHECKED tm_status ult_open(struct ult_system **system,
+                              const struct ult_config *config);
+
+/** Start workers 1..n-1 as kernel threads. Worker 0 is the caller's kernel
+ * thread: it either becomes a thread by ult_adopt(), or runs ult_work(). */
+TM_CHECKED tm_status ult_start_workers(struct ult_system *system);
+
+/** Make the caller, on the stack it is on, an ordinary thread that never leaves
+ * worker 0, with slot 0. Other threads of worker 0 run when it blocks. */
+TM_CHECKED tm_status ult_adopt(struct ult_system *system, struct ult **thread);
+
+/** Be worker 0 until ult_stop(). */
+void ult_work(struct ult_system *system);
+
+/** Make all workers leave their loops once their present thread has blocked, and
+ * wait for the kernel threads 1..n-1 for at most timeout_ms. The caller is on
+ * worker 0's kernel thread or on none. */
+void ult_stop(struct ult_system *system, unsigned timeout_ms);
+void ult_close(struct ult_system *system);
+
+/** Make a thread in a free slot and make it runnable. entry(arg) must not
+ * return: it ends with ult_exit().
+ * @param slot    1..n_slots-1, not in use on this node
+ * @param user    the caller's data, see ult_user()
+ * @return TM_OK, TM_ENOMEM (stack cannot be mapped; logged, names
+ *         vm.max_map_count when that is why)
+ * Context: any thread of the node. */
+TM_CHECKED tm_status ult_spawn(struct ult_system *system, unsigned slot,
+                               void (*entry)(void *arg), void *arg, void *user,
+                               struct ult **thread);
+
+/** The calling thread ends: switches away, then the worker calls
+ * after(owner, thread), which is the last use of it: the slot is free when it
+ * has returned. The stack's memory is given back. */
+_Noreturn void ult_exit(void (*after)(void *owner, struct ult *thread),
+                        void *owner);
+
+/** The calling thread, NULL on a kernel thread that runs none. */
+struct ult *ult_self(void);
+void *ult_user(const struct ult *thread);
+unsigned ult_slot(const struct ult *thread);
+unsigned ult_worker(const struct ult *thread);
+
+/** Wait for ult_unpark(). An unpark that came before makes it return at once
+ * (one, not counted). Callers loop on their condition. With may_switch 0 the
+ * kernel thread itself waits, and runs nothing else meanwhile.
+ * Context: a thread; also in trap_fn. */
+void ult_park(int may_switch);
+
+/** Let a parked thread go on. Context: any kernel thread; does not block. */
+void ult_unpark(struct ult *thread);
+
+void ult_yield(void);
+
+/** Switch away, then call action(owner, thread) on the worker's stack, where the
+ * thread's context is complete: the action may pack it, or unpark it. */
+void ult_suspend(void (*action)(void *owner, struct ult *thread), void *owner);
+
+/** A suspended thread as bytes. Valid in the action of ult_suspend() only. */
+struct ult_packed {
+    unsigned slot;
+    uint64_t context;    ///< the saved stack pointer
+    uint64_t stack_top;  ///< address behind the last byte
+    const void *bytes;   ///< [context, stack_top)
+    size_t size;
+};
+
+void ult_pack(struct ult *thread, struct ult_packed *packed);
+
+/** The thread has been sent: free its slot and its stack's memory here. */
+void ult_forget(struct ult *thread);
+
+/** Make a thread of another node's bytes and make it runnable.
+ * @return TM_OK, TM_EINVAL (does not fit the slot), TM_ENOMEM */
+TM_CHECKED tm_status ult_unpack(struct ult_system *system,
+                                const struct ult_packed *packed, void *user,
+                                struct ult **thread);
+
+/** Which slot's guard page (or area below its stack) holds this address?
+ * @return the slot, or -1. Context: async-signal-safe. */
+int ult_guard_slot(const struct ult_system *system, uintptr_t address);
+
+/** Processor time that a thread has used on this node, ns, and for a running
+ * thread up to its last switch. ult_add_time() carries over what it used on
+ * other nodes. */
+uint64_t ult_time_ns(const struct ult *thread);
+void ult_add_time(struct ult *thread, uint64_t ns);
+
+/** Processor time of all workers in threads, ns, also those that have gone. */
+uint64_t ult_total_time_ns(const struct ult_system *system);
+
+/** Threads that are on this node, and those of them that are parked. Reads
+ * without stopping the workers; exact when nothing runs. */
+void ult_census(const struct ult_system *system, unsigned *n_threads,
+                unsigned *n_parked);
+
+#endif
