@@ -13,6 +13,7 @@
     ((condition) ? (void)0                                                     \
                  : ensure_failed(#condition, __FILE__, __LINE__, __func__))
 
+/** What ensure() calls. */
 _Noreturn void ensure_failed(const char *expression, const char *file, int line,
                              const char *function);
 

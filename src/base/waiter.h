@@ -21,6 +21,7 @@ struct waiter {
     uint64_t result2;
 };
 
+/** Set status and result, then wake: the waiter may be gone afterwards. */
 static inline void waiter_wake(struct waiter *waiter, tm_status status,
                                uint64_t result)
 {

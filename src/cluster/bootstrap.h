@@ -10,17 +10,21 @@
 /*
  * How a node and the launcher talk: one stream socket a node, inherited, its
  * number in TEAMSTER_BOOT_FD; TEAMSTER_NODE and TEAMSTER_NODES say which node of
- * how many. Frames: length u32, kind u8, then the kind's fields, little-endian.
+ * how many. Frames: length u32, kind u8, then the kind's fields, little-endian; the
+ * length counts what is behind it.
  *
  *   node -> launcher   CARD     who I am (struct node_card)
- *   launcher -> node   CARDS    everybody's cards: all agree; go
- *   launcher -> node   REFUSED  exit code, text: nodes differ, or one is lost
+ *   launcher -> node   CARDS    u16 n, n cards: all agree; go
+ *   launcher -> node   REFUSED  exit code u32, text: nodes differ, or one is
+ *                               lost
  *   node -> launcher   READY    connected to all others
  *   launcher -> node   GO       all are ready
- *   node -> launcher   DONE     exit code: the program has ended in order; the
- *                               other nodes may go now
- *   node -> launcher   FAILED   exit code: this node stops the program
- *   launcher -> node   STOP     end now (signal number)
+ *   node -> launcher   DONE     exit code u32. The root: the program has ended
+ *                               in order, the other nodes get STOP 0 and may go.
+ *                               Another node: it leaves in order
+ *   node -> launcher   FAILED   exit code u32: this node stops the program (0
+ *                               too: a thread on it called exit(0))
+ *   launcher -> node   STOP     end now; signal number u32, 0: in order
  *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
  *
  * The launcher keeps its end open: end of file on it means that the launcher is
@@ -28,20 +32,25 @@
  * means that the node is lost.
  */
 
+/** Raised with every change of net/messages.def or of the frames above. */
+#define WIRE_VERSION 1u
+
 struct node_card {
-    char version[32];      ///< of Teamster, with the wire's number
-    char build_id[64];     ///< of the program
-    uint64_t layout_hash;  ///< of its mappings
-    uint64_t canary;       ///< the stack protector's; the root's is used by all
+    char version[32];     ///< from node_card_set_version()
+    char build_id[64];    ///< of the program
+    uint64_t layout_hash; ///< of its mappings
+    uint64_t canary;      ///< the stack protector's; the root's is used by all
     uint32_t page_size;
     uint32_t pid;
-    char options[128];     ///< protocol, stack size: what must be equal
+    char options[128]; ///< protocol, stack size: what must be equal
     uint32_t address_size;
     uint8_t address[4096]; ///< of the transport
+    char layout[16384];    ///< image_layout()'s text, or "": for the launcher's
+                           ///< message if nodes differ; empty in CARDS
 };
 
 struct bootstrap {
-    int fd;               ///< -1: no launcher, a cluster of one
+    int fd; ///< -1: no launcher, a cluster of one
     node_id self;
     unsigned n_nodes;
 };
@@ -94,14 +103,31 @@ enum boot_kind {
 
 #define BOOT_FRAME_MAX (8u * 1024u * 1024u)
 
-/** Encode and decode a card; decoding accepts any bytes. */
+/** Bytes of length and kind. */
+#define BOOT_HEADER 5u
+
+/** Room that any encoded card fits in. */
+#define NODE_CARD_MAX (sizeof(struct node_card) + 64u)
+
+/** Write length and kind of a frame. @param[out] header  [BOOT_HEADER] */
+void boot_header(uint8_t *header, enum boot_kind kind, size_t body_size);
+
+/** Fill in this library's version and wire number: "0.1.0 wire 1". */
+void node_card_set_version(struct node_card *card);
+
+/** Encode and decode a card; decoding accepts any bytes.
+ * @return the bytes written, 0 if there is not enough room */
 size_t node_card_encode(const struct node_card *card, void *bytes, size_t room);
 TM_CHECKED tm_status node_card_decode(const void *bytes, size_t size,
                                       struct node_card *card, size_t *used);
 
-/** Compare two cards. @param[out] text  [size] what differs, both values */
-tm_status node_card_compare(const struct node_card *a, const struct node_card *b,
-                            node_id node_a, node_id node_b, char *text,
-                            size_t size);
+/** Compare two cards.
+ * @param[out] text  [size] one line: what differs, both values, what to do; set
+ *                   on failure only
+ * @return TM_OK, TM_EMISMATCH */
+TM_CHECKED tm_status node_card_compare(const struct node_card *a,
+                                       const struct node_card *b,
+                                       node_id node_a, node_id node_b,
+                                       char *text, size_t size);
 
 #endif

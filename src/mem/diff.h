@@ -42,6 +42,17 @@ size_t diff_encode(const void *page, void *twin, void *diff);
 TM_CHECKED tm_status diff_apply(const void *diff, size_t size, void *page,
                                 void *twin);
 
+/**
+ * The diff that sets one run of bytes.
+ *
+ * @param bytes      [length]
+ * @param offset     in the page; offset + length <= 4096, length > 0
+ * @param[out] diff  [DIFF_MAX]
+ * @return bytes of the diff
+ */
+size_t diff_of_range(const void *bytes, size_t offset, size_t length,
+                     void *diff);
+
 /** @return the number of bytes that the diff sets; 0 if malformed */
 size_t diff_count(const void *diff, size_t size);
 

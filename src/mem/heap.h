@@ -16,7 +16,12 @@
  * unused page behind it, so that running off its end faults. Small blocks, up to
  * HEAP_SMALL_MAX bytes, lie in slabs, extents of equal cells; a cell has at least
  * HEAP_REDZONE bytes behind the block, which the caller of tm_alloc() fills with
- * a pattern and the caller of tm_free() checks.
+ * a pattern and the caller of tm_free() checks. Slabs have the unused page behind
+ * them too; such pages count in the space given to heap_new(), nowhere else.
+ *
+ * A slab whose last block is freed closes, except for one of each size, which
+ * stays for the next block. So a cell may be used again at once, as it was left;
+ * the pages of an extent that is new were unused or passed heap_reuse().
  */
 #define HEAP_SMALL_MAX 2048u
 #define HEAP_REDZONE 8u
@@ -25,16 +30,16 @@ struct heap;
 
 struct heap_extent {
     page_no page;
-    uint64_t n_pages;    ///< usable; the guard page behind is not counted
+    uint64_t n_pages; ///< usable; the guard page behind is not counted
 };
 
 struct heap_block {
     uint64_t address;
-    uint64_t size;       ///< as asked for
-    uint64_t capacity;   ///< bytes up to the end of the cell or last page
-    uint32_t line;       ///< of the tm_alloc()
-    char file[64];       ///< its end part, if it was longer
-    char name[32];
+    uint64_t size;     ///< as asked for
+    uint64_t capacity; ///< bytes up to the end of the cell or last page
+    uint32_t line;     ///< of the tm_alloc()
+    char file[64];     ///< its end part, if it was longer
+    char name[32];     ///< its start, if it was longer
 };
 
 /** @param first_page, n_pages  the space to give out
@@ -79,8 +84,8 @@ void heap_reuse(struct heap *heap, page_no page);
 TM_CHECKED tm_status heap_lookup(const struct heap *heap, uint64_t address,
                                  struct heap_block *block);
 
-/** The block nearest below an address, live or lately freed, for messages such
- * as "4 bytes past the end of block 'grid'".
+/** The block nearest below an address, live or lately freed (the last 4096), for
+ * messages such as "4 bytes past the end of block 'grid'".
  * @param[out] is_live  0 if it was freed
  * @return TM_OK, TM_ENOBLOCK (nothing below) */
 TM_CHECKED tm_status heap_nearest(const struct heap *heap, uint64_t address,

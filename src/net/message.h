@@ -71,6 +71,9 @@ uint32_t message_encode_header(const struct message *message, uint8_t *header);
 TM_CHECKED tm_status message_decode(const void *frame, uint32_t size,
                                     struct message *message);
 
+/** @return 1 if type, fields and body of two messages are the same. */
+int message_is_equal(const struct message *a, const struct message *b);
+
 /** @return the name of a type in messages.def, "?" if there is none. */
 const char *message_name(unsigned type);
 
@@ -91,6 +94,7 @@ struct wire_writer {
     int failed;
 };
 
+/** @return the next integer, 0 if the body ends before */
 uint8_t wire_get_u8(struct wire_reader *reader);
 uint16_t wire_get_u16(struct wire_reader *reader);
 uint32_t wire_get_u32(struct wire_reader *reader);
@@ -100,6 +104,7 @@ const void *wire_get_bytes(struct wire_reader *reader, size_t size);
 /** @return a NUL-terminated string inside the body, NULL if there is none */
 const char *wire_get_string(struct wire_reader *reader);
 
+/** Append an integer, or bytes as they are. */
 void wire_put_u8(struct wire_writer *writer, uint8_t value);
 void wire_put_u16(struct wire_writer *writer, uint16_t value);
 void wire_put_u32(struct wire_writer *writer, uint32_t value);

@@ -25,6 +25,7 @@ struct port {
     uint64_t (*now_ns)(void *owner);
 };
 
+/** Queue a message, as the slot above says. */
 static inline void port_send(const struct port *port, node_id to,
                              const struct message *message)
 {

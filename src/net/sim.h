@@ -14,7 +14,7 @@ struct sim;
 
 /** How mean the network is. */
 struct sim_config {
-    unsigned n_nodes;      ///< 1..TM_MAX_NODES
+    unsigned n_nodes; ///< 1..TM_MAX_NODES
     uint64_t seed;
     uint64_t delay_min_ns; ///< of a message
     uint64_t delay_max_ns; ///< uniform between the two

@@ -65,7 +65,7 @@ struct transport {
     void (*counters)(struct net *net, struct net_counters *counters);
 };
 
-extern const struct transport transport_ucx; ///< UCX active messages
+extern const struct transport transport_ucx;  ///< UCX active messages
 extern const struct transport transport_self; ///< a cluster of one
 
 #endif

@@ -10,6 +10,11 @@
  * A fault source decides how accesses to watched memory are caught and allowed.
  * Watched memory is always a MAP_SHARED mapping of a memfd. Ranges are whole
  * pages. Calls are made under the node lock.
+ *
+ * The kernel may unmap a page behind our back, when it swaps it out or when the
+ * memfd's page is discarded without deny() before: the next access faults,
+ * whatever was allowed, and so may one more after the next call for the page.
+ * Children made by fork() have no access (memfd_map()).
  */
 struct fault_watch; ///< one source at work in this process
 

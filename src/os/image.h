@@ -18,8 +18,8 @@ tm_status image_build_id(char *text);
 
 /** A hash of the address and size of every mapping that threads may point into:
  * the program and all libraries (not stacks, not heap, not [vdso]).
- * @param[out] first_difference  may be NULL; [size] the same as text, one
- *             mapping a line, for the message when two nodes differ */
+ * @param[out] text  may be NULL; [size] the same in words, one mapping a line,
+ *                   as many as fit, for the message when two nodes differ */
 tm_status image_layout(uint64_t *hash, char *text, size_t size);
 
 /** Is the address in the text of the program itself (main executable)?

@@ -21,12 +21,21 @@ TM_CHECKED tm_status memfd_open(struct memfd *memfd, size_t size);
 /** Map [offset, offset + size) of it at a fixed address.
  * @param replace  0: refuse if anything is mapped there, and log what (name and
  *                 range from /proc/self/maps); 1: replace what is there
- * @return TM_OK, TM_EBUSY (taken), TM_ESYSTEM */
+ * @return TM_OK, TM_EBUSY (taken), TM_ENOMEM, TM_ESYSTEM */
 TM_CHECKED tm_status memfd_map(const struct memfd *memfd, size_t offset,
                                char *address, size_t size, int replace);
 
 /** Give the memory of a range back: it reads as zero in every view. */
 void memfd_discard(const struct memfd *memfd, size_t offset, size_t size);
+
+/** Make the pages of a range exist, zero where they did not. Ends the process
+ * (exit code 71) if there is no memory for them. */
+void memfd_populate(const struct memfd *memfd, size_t offset, size_t size);
+
+/** Write bytes; the pages exist then. Cheaper than through the runtime's view
+ * for pages that did not exist. Ends the process (71) without memory. */
+void memfd_write(const struct memfd *memfd, size_t offset, const void *bytes,
+                 size_t size);
 
 void memfd_close(struct memfd *memfd);
 

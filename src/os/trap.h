@@ -21,12 +21,12 @@
 
 struct trap {
     int signal;
-    int code;            ///< si_code
-    uintptr_t address;   ///< that was accessed
+    int code;          ///< si_code
+    uintptr_t address; ///< that was accessed
     int is_write;
-    uintptr_t pc;        ///< of the instruction
+    uintptr_t pc; ///< of the instruction
     uintptr_t sp;
-    uintptr_t fp;        ///< rbp: first frame of the backtrace
+    uintptr_t fp; ///< rbp: first frame of the backtrace
     void *ucontext;
 };
 
@@ -42,7 +42,8 @@ typedef int trap_fn(void *owner, const struct trap *trap);
  * interpose. */
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
 
-/** Prepare the calling kernel thread: an alternate stack of its own. */
+/** Prepare the calling kernel thread: an alternate stack of its own. Does nothing
+ * if it has one. Workers do it for themselves. */
 tm_status trap_thread_open(void);
 void trap_thread_close(void);
 

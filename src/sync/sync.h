@@ -18,20 +18,24 @@
  */
 struct sync;
 
+/** What this layer needs of those above. None of these may call it back. */
 struct sync_ops {
     void *owner;
 
     /** Push what this node's threads have written; wake done when every copy has
-     * it (at once, before returning, if there is nothing to push). */
+     * it (at once, before returning, if there is nothing to push). Several may
+     * be under way, and may end in any order. */
     void (*release)(void *owner, struct waiter *done);
 
     /** Start a thread on this node. */
     void (*start)(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
                   const char *name);
 
-    /** This thread, on this node now, is to move to a node at its next iteration
-     * end. */
-    void (*set_target)(void *owner, uint64_t thread, node_id node);
+    /** This thread is to move to a node at its next iteration end; the latest
+     * request counts.
+     * @return 1 noted, 0 the thread is not on this node (it has moved or ended
+     *         meanwhile): the root finds it */
+    int (*set_target)(void *owner, uint64_t thread, node_id node);
 
     /** How many threads of this node could still arrive at a barrier without
      * being woken: those running or runnable. 0: what has arrived is all. */
@@ -45,26 +49,46 @@ struct sync_ops {
     void (*program_error)(void *owner, const char *text);
 };
 
-/** @return NULL if memory is short */
-struct sync *sync_new(const struct port *port, const struct sync_ops *ops);
+/** The port must outlive it, ops are copied.
+ * @param max_threads  besides main(): slots 1..max_threads are given out; the
+ *                     same on all nodes
+ * @return NULL if memory is short */
+struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
+                      uint32_t max_threads);
+/** Those who still wait are not woken. NULL is accepted. */
 void sync_free(struct sync *sync);
 
-/** A message numbered 40 to 79 has arrived.
+/** A message numbered 40 to 79 has arrived, but for thread_move, which is not
+ * of this layer.
  * @return TM_OK, TM_EWIRE (fields make no sense: counted, nothing changed) */
 tm_status sync_receive(struct sync *sync, node_id from,
                        const struct message *message);
+
+/** Messages that sync_receive() refused. */
+uint64_t sync_n_refused(const struct sync *sync);
 
 /** To be called now and then (each ms while threads wait, and whenever the
  * workers run out of runnable threads): sends barrier arrivals that were held
  * back to travel together, and launches threads created 2 ms ago. */
 void sync_poll(struct sync *sync, int workers_are_idle);
 
+/** @return 1 if sync_poll() has something to look at, so should be called soon */
+int sync_wants_poll(const struct sync *sync);
+
+/** @return 1 if some thread of this node has created threads that are not
+ * launched yet. May be asked without the node lock. */
+int sync_has_batch(const struct sync *sync);
+
+/** Barrier episodes that threads of this node have passed. */
+uint64_t sync_n_barriers(const struct sync *sync);
+
 /* Calls of threads. `thread` is the caller; the waiter is woken with the status
  * that the public function returns. */
 
 void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
                struct waiter *waiter);
-/** Woken when the mutex is given back (or stays here: then at once). */
+/** Woken at once: if another node waits for the mutex, what was written is pushed
+ * before the mutex leaves, and the caller need not wait for that. */
 void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
                  struct waiter *waiter);
 /** Woken when signalled and the mutex is held again. TM_EPERM: not held. */
@@ -88,26 +112,40 @@ void sync_barrier_arrive(struct sync *sync, uint64_t key,
                          enum sync_arrival kind, tm_op op, uint64_t thread,
                          uint64_t value, struct waiter *waiter);
 
-/** Result: the number of the new thread. name may be NULL. */
+/** The stack slot of a thread, 1..max_threads; 0 is main(). Numbers are unique in
+ * a run, slots are those of threads that have been joined, the lowest first. */
+static inline uint32_t thread_slot_of(uint64_t thread)
+{
+    return (uint32_t)thread;
+}
+
+/** Result: the number of the new thread. name may be NULL, its first 15
+ * characters count; on_node as in tm_thread_attr. */
 void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
                         uint64_t arg, int on_node, const char *name,
                         struct waiter *waiter);
 /** The caller is about to block or yield: its new threads start now. Cheap when
  * there are none. */
 void sync_thread_launch(struct sync *sync, uint64_t creator);
-/** A thread of this node has ended; releases first. */
+/** A thread of this node has ended; releases first. To be called when the node
+ * no longer uses its slot: the next ops.start may have the same. */
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result);
 /** Result: what its function returned. */
 void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
                       struct waiter *waiter);
 void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
                          struct waiter *waiter);
-/** A thread has moved to this node. */
-void sync_thread_arrived(struct sync *sync, uint64_t thread);
+/** A thread has moved to this node.
+ * @param moves  how often it has moved up to now, this time included */
+void sync_thread_arrived(struct sync *sync, uint64_t thread, uint32_t moves);
+/** @return 1 if the thread holds a mutex: then it must not move now. */
+int sync_thread_holds(const struct sync *sync, uint64_t thread);
 
-/** The next line of "who waits for what here": call with *cursor 0 first.
+/** The next line of "who waits for what here": call with *cursor 0 first, and
+ * nothing else between.
  * @return 1 and a line such as "thread 3 waits for mutex 0x5555 held by thread
- *         4", 0 at the end. On the manager it knows the holders. */
+ *         4", 0 at the end. The node of the mutex's holder says who holds it,
+ *         the barrier's manager how many have arrived. */
 int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
                    size_t size);
 

@@ -32,8 +32,10 @@ struct ult_config {
     void *owner;
 };
 
-/** Base of the stacks: the same on all nodes. */
-#define ULT_STACKS_BASE ((char *)0x7d0000000000)
+/** Base of the stacks: the same on all nodes. Above all places where a program
+ * is loaded, with and without address randomisation, and within what the
+ * sanitizers take for a program's addresses. */
+#define ULT_STACKS_BASE ((char *)0x566000000000)
 
 /** Reserve the stacks' addresses and make the workers' records; starts nothing.
  * @return TM_OK, TM_ENOMEM, TM_EBUSY (addresses taken; logged with by what) */
@@ -45,7 +47,8 @@ TM_CHECKED tm_status ult_open(struct ult_system **system,
 TM_CHECKED tm_status ult_start_workers(struct ult_system *system);
 
 /** Make the caller, on the stack it is on, an ordinary thread that never leaves
- * worker 0, with slot 0. Other threads of worker 0 run when it blocks. */
+ * worker 0, with slot 0. Other threads of worker 0 run when it blocks.
+ * trap_install() comes before this and before all threads. */
 TM_CHECKED tm_status ult_adopt(struct ult_system *system, struct ult **thread);
 
 /** Be worker 0 until ult_stop(). */
@@ -77,8 +80,13 @@ _Noreturn void ult_exit(void (*after)(void *owner, struct ult *thread),
 /** The calling thread, NULL on a kernel thread that runs none. */
 struct ult *ult_self(void);
 void *ult_user(const struct ult *thread);
+/** Give a thread other data; for an adopted one, which begins with none. */
+void ult_set_user(struct ult *thread, void *user);
 unsigned ult_slot(const struct ult *thread);
 unsigned ult_worker(const struct ult *thread);
+
+/** Its stack is [low, top), for backtraces; of main(), as far as it may grow. */
+void ult_stack(const struct ult *thread, char **low, char **top);
 
 /** Wait for ult_unpark(). An unpark that came before makes it return at once
  * (one, not counted). Callers loop on their condition. With may_switch 0 the
@@ -89,28 +97,36 @@ void ult_park(int may_switch);
 /** Let a parked thread go on. Context: any kernel thread; does not block. */
 void ult_unpark(struct ult *thread);
 
+/** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
 
 /** Switch away, then call action(owner, thread) on the worker's stack, where the
- * thread's context is complete: the action may pack it, or unpark it. */
+ * thread's context is complete: the action may pack it, or unpark it. An unpark
+ * from anywhere else may be late, so it does not resume the thread: it counts
+ * for the next ult_park(). */
 void ult_suspend(void (*action)(void *owner, struct ult *thread), void *owner);
 
 /** A suspended thread as bytes. Valid in the action of ult_suspend() only. */
 struct ult_packed {
     unsigned slot;
-    uint64_t context;    ///< the saved stack pointer
-    uint64_t stack_top;  ///< address behind the last byte
-    const void *bytes;   ///< [context, stack_top)
+    uint64_t context;   ///< the saved stack pointer
+    uint64_t stack_top; ///< address behind the last byte
+    const void *bytes;  ///< [context, stack_top)
     size_t size;
 };
 
+/** Describe a suspended thread; the bytes are the stack itself, not a copy, and
+ * hold until ult_forget() or ult_unpark(). */
 void ult_pack(struct ult *thread, struct ult_packed *packed);
 
-/** The thread has been sent: free its slot and its stack's memory here. */
+/** The thread has been sent: free its slot and its stack's memory here. In the
+ * action, or later from any kernel thread if the action neither did this nor
+ * unparked it. Bytes that come back before this find the slot in use. */
 void ult_forget(struct ult *thread);
 
 /** Make a thread of another node's bytes and make it runnable.
- * @return TM_OK, TM_EINVAL (does not fit the slot), TM_ENOMEM */
+ * @return TM_OK, TM_EINVAL (does not fit the slot), TM_EBUSY (slot in use),
+ *         TM_ENOMEM; logged */
 TM_CHECKED tm_status ult_unpack(struct ult_system *system,
                                 const struct ult_packed *packed, void *user,
                                 struct ult **thread);

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A front to CMake for those who type `make`. What is built and how is in
+# CMakeLists.txt and CMakePresets.json.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+export DESTDIR PREFIX
+sources := include src cli apps bench tests
+
+help: ## print this
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z ]*\):.*## /  \1\t/p' Makefile | expand -t 18
+	@echo "install takes PREFIX=$(PREFIX) and DESTDIR=$(DESTDIR)"
+
+check: setup-check ## install what is missing, build, run all tests
+	cmake --workflow --preset debug
+
+demo: setup-build programs ## build, then show several programs on several nodes
+	tools/demo.sh
+
+bench: setup-bench programs ## build, then measure
+	cmake --build --preset release --target bench
+
+debug asan tsan: setup-check ## configure, build and test with this preset
+	cmake --workflow --preset $@
+
+release: setup-build ## configure, build and test with optimisation
+	cmake --workflow --preset release
+
+programs: setup-build ## build the libraries and programs, no tests
+	cmake --preset release
+	cmake --build --preset release --target programs
+
+format: setup-check ## lay out all C files
+	find $(sources) -name '*.[ch]' -exec clang-format -i {} +
+
+lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
+	cmake --preset debug
+	cmake --build --preset debug
+	ctest --preset debug --label-regex lint
+	tools/check_static.sh build/debug
+
+install: programs ## install into $DESTDIR$PREFIX
+	cmake --install build/release --prefix "$(PREFIX)"
+
+setup-build setup-check setup-bench: setup-%:
+	@tools/setup.sh $*
+
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: help check demo bench debug asan tsan release programs format lint \
+        install setup-build setup-check setup-bench clean

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Heat in a square plate, by Jacobi's method.
+ *
+ * There are two grids of (size + 2) x (size + 2) points. In each iteration
+ * every point inside the border of one grid becomes the mean of its four
+ * neighbours in the other; then the two change places.
+ *
+ * Each thread owns a block of rows. It writes its own rows only, and reads
+ * besides them the last row of the block above and the first of the block
+ * below. One barrier per iteration is enough: what a thread reads in an
+ * iteration, nobody writes in it.
+ *
+ * Nothing here says on which node a thread runs or where a page lies. The
+ * order of the additions in a point does not depend on it either, so the
+ * result has the same bits for any number of threads and nodes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common.h"
+#include "stencil.h"
+#include "teamster.h"
+#include "times.h"
+
+static const char about[] =
+    "Solve Laplace's equation on a square grid by Jacobi's method, in shared\n"
+    "memory, with each thread on a block of rows.\n";
+
+// What all threads share. main() fills it in before it starts them.
+static TM_SHARED struct {
+    struct settings settings;
+    double *grids[2];  // [size + 2][size + 2]
+    double *ends_s;    // [n_iterations + 1]  see times_print()
+    unsigned *node_of; // [n_threads]  where each thread ended
+    tm_barrier barrier;
+} job;
+
+// Give rows `first` to `end` - 1 their start values.
+static void rows_fill(double *grid, size_t size, size_t first, size_t end)
+{
+    const size_t width = size + 2;
+
+    for (size_t row = first; row < end; row++) {
+        for (size_t column = 0; column < width; column++) {
+            grid[row * width + column] = start_value(row, column);
+        }
+    }
+}
+
+// One iteration on rows `first` to `end` - 1.
+static void rows_step(double *to, const double *from, size_t size, size_t first,
+                      size_t end)
+{
+    const size_t width = size + 2;
+
+    for (size_t row = first; row < end; row++) {
+        const double *middle = &from[row * width + 1];
+
+        jacobi_row(&to[row * width + 1], middle - width, middle, middle + width,
+                   size);
+    }
+}
+
+// The sum of the squared differences of rows `first` to `end` - 1.
+static double rows_change(const double *a, const double *b, size_t size,
+                          size_t first, size_t end)
+{
+    const size_t width = size + 2;
+    double sum = 0.0;
+
+    for (size_t i = first * width; i < end * width; i++) {
+        sum += (a[i] - b[i]) * (a[i] - b[i]);
+    }
+    return sum;
+}
+
+// Add up what each thread gives, and let one of them print it.
+static void residual_print(size_t me, unsigned iteration, double change)
+{
+    const double n_points = (double)job.settings.size * job.settings.size;
+    double sum;
+
+    tm_reduce_double(&job.barrier, TM_SUM, change, &sum);
+    if (me == 0) {
+        printf("iteration %u: mean square change %.6e\n", iteration,
+               sum / n_points);
+    }
+}
+
+// A thread writes the start values of its rows; the first and the last one
+// take the border rows too. Pages come to lie on the node that is to use them.
+static void thread_fill(size_t me, size_t first, size_t end)
+{
+    const size_t size = job.settings.size;
+
+    if (me == 0) {
+        first = 0;
+    }
+    if (me + 1 == job.settings.n_threads) {
+        end = size + 2;
+    }
+    rows_fill(job.grids[0], size, first, end);
+    rows_fill(job.grids[1], size, first, end);
+}
+
+static void *thread_work(void *arg)
+{
+    const struct settings settings = job.settings;
+    const size_t size = settings.size;
+    const size_t me = (size_t)arg;
+    const size_t first = 1 + size * me / settings.n_threads;
+    const size_t end = 1 + size * (me + 1) / settings.n_threads;
+
+    if (!settings.init_on_root) {
+        thread_fill(me, first, end);
+    }
+    tm_barrier_wait(&job.barrier);
+    if (me == 0) {
+        job.ends_s[0] = now_s();
+    }
+    for (unsigned k = 1; k <= settings.n_iterations; k++) {
+        const double *from = job.grids[(k - 1) % 2];
+        double *to = job.grids[k % 2];
+
+        rows_step(to, from, size, first, end);
+        tm_iteration_end(&job.barrier);
+        if (me == 0) {
+            job.ends_s[k] = now_s();
+        }
+        if (settings.residual_every > 0 && k % settings.residual_every == 0) {
+            residual_print(me, k, rows_change(to, from, size, first, end));
+        }
+    }
+    job.node_of[me] = tm_node_self();
+    return NULL;
+}
+
+// @return the grid after all iterations, in shared memory
+static double *solve_with_threads(const struct settings *settings)
+{
+    const size_t size = settings->size;
+    const size_t n_bytes = (size + 2) * (size + 2) * sizeof(double);
+    const unsigned n_iterations = settings->n_iterations;
+    double start_s;
+
+    job.settings = *settings;
+    job.grids[0] = shared_memory("grid 0", n_bytes);
+    job.grids[1] = shared_memory("grid 1", n_bytes);
+    job.ends_s =
+        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
+    job.node_of =
+        shared_memory("places", settings->n_threads * sizeof *job.node_of);
+    tm_barrier_init(&job.barrier, settings->n_threads);
+    start_s = now_s();
+    if (settings->init_on_root) {
+        rows_fill(job.grids[0], size, 0, size + 2);
+        rows_fill(job.grids[1], size, 0, size + 2);
+    }
+    threads_run(settings->n_threads, thread_work);
+    printf("jacobi, %zu x %zu points, threads: %u, nodes: %u\n", size, size,
+           settings->n_threads, tm_node_count());
+    times_print(start_s, job.ends_s, n_iterations, (double)size * size);
+    if (settings->stats) {
+        nodes_print(job.node_of, settings->n_threads);
+    }
+    return job.grids[n_iterations % 2];
+}
+
+// The sequential program. @return the grid after all iterations, for free()
+static double *solve_sequentially(const struct settings *settings)
+{
+    const size_t size = settings->size;
+    const size_t n_bytes = (size + 2) * (size + 2) * sizeof(double);
+    const unsigned n_iterations = settings->n_iterations;
+    double *grids[2] = {plain_memory(n_bytes), plain_memory(n_bytes)};
+    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
+    const double start_s = now_s();
+
+    rows_fill(grids[0], size, 0, size + 2);
+    rows_fill(grids[1], size, 0, size + 2);
+    ends_s[0] = now_s();
+    for (unsigned k = 1; k <= n_iterations; k++) {
+        rows_step(grids[k % 2], grids[(k - 1) % 2], size, 1, size + 1);
+        ends_s[k] = now_s();
+    }
+    printf("jacobi, %zu x %zu points, sequential\n", size, size);
+    times_print(start_s, ends_s, n_iterations, (double)size * size);
+    free(ends_s);
+    free(grids[(n_iterations + 1) % 2]);
+    return grids[n_iterations % 2];
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = {.size = 2048, .n_iterations = 100};
+    bool right = true;
+    size_t n_values;
+    double *result;
+
+    tm_init(&argc, &argv);
+    settings.n_threads = 4 * tm_node_count();
+    settings_parse(&settings, argc, argv, about);
+    n_values = (settings.size + 2) * (settings.size + 2);
+    result = settings.sequential ? solve_sequentially(&settings)
+                                 : solve_with_threads(&settings);
+    checksum_print(checksum(result, n_values, 0));
+    if (settings.verify) {
+        double *expected = solve_sequentially(&settings);
+
+        right = is_identical(result, expected, n_values);
+        free(expected);
+    }
+    if (settings.sequential) {
+        free(result);
+    }
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}

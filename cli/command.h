@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+/*
+ * The subcommands. Each is given its own name as argv[0] and returns the exit
+ * code.
+ */
+int command_run(int argc, char **argv);
+int command_info(int argc, char **argv);
+
+void run_print_help(void);
+void info_print_help(void);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What ends a run, and with which exit code.
+//
+//   event                                          exit code        others
+//   the root exits                                 its code         may go
+//   a node says FAILED c                           c                stopped
+//   a node dies of its own signal n (SIGSEGV ...)  128 + n          stopped
+//   a node is killed (SIGKILL, SIGTERM ...)        75               stopped
+//   another node exits with c before the end       c, 75 for 0      stopped
+//   nodes exit that have not joined                the highest      run on
+//   SIGINT, SIGTERM, SIGHUP, SIGQUIT               130 143 129 131  stopped
+//
+// "Before the end" is before the root has said DONE. What happens after the
+// first of these makes no difference, with one exception: a node that gives up
+// because it lost another one (75) may be heard before the other's death is
+// seen; the death then counts.
+//
+// Stopping is STOP over the control socket, SIGTERM to all groups after 1 s,
+// SIGKILL after 3 s. Nodes that have not joined do not hear STOP and get the
+// signal itself at once. Closing is the same without the root, which may do what
+// it likes after tm_end(), and with more patience.
+#include "job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/message.h"
+#include "verdict.h"
+
+#define SECOND_NS 1000000000.0
+#define STOP_TERM_S 1
+#define STOP_KILL_S 3
+#define CLOSE_TERM_S 4
+#define CLOSE_KILL_S 6
+#define CUT_S 1
+
+double job_seconds(const struct job *job)
+{
+    return (double)(clock_now_ns() - job->start_ns) / SECOND_NS;
+}
+
+void job_say(struct job *job, const char *format, ...)
+{
+    char text[1200] = "teamster run: ";
+    size_t used = sizeof "teamster run: " - 1;
+    va_list arguments;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        stream_read(&job->nodes[i].err, clock_now_ns());
+    }
+    va_start(arguments, format);
+    vsnprintf(text + used, sizeof text - used, format, arguments);
+    va_end(arguments);
+    sink_say(job->err, text);
+    sink_write(job->err);
+}
+
+int job_is_open(const struct job *job)
+{
+    return job->phase < JOB_CLOSING;
+}
+
+static void signal_group(const struct node *node, int signal)
+{
+    kill(-node->pid, signal);
+}
+
+void job_stop(struct job *job, int signal, int exit_code)
+{
+    if (job->phase == JOB_STOPPING) {
+        return;
+    }
+    job->phase = JOB_STOPPING;
+    job->exit_code = exit_code;
+    job->deadline_ns = 0;
+    job->stop_ns = clock_now_ns();
+    job->stop_step = 0;
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (node->has_card) {
+            link_send_number(&node->link, BOOT_STOP, (uint32_t)signal);
+        } else {
+            signal_group(node, signal);
+        }
+    }
+}
+
+static void send_refusal(struct node *node, int exit_code, const char *text)
+{
+    uint8_t body[1200];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    wire_put_u32(&writer, (uint32_t)exit_code);
+    wire_put_string(&writer, text);
+    if (node->has_card && !writer.failed) {
+        link_send(&node->link, BOOT_REFUSED, body, (size_t)(writer.at - body));
+    }
+}
+
+void job_refuse(struct job *job, int exit_code, const char *text)
+{
+    job_say(job, "%s", text);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        send_refusal(&job->nodes[i], exit_code, text);
+    }
+    job_stop(job, SIGTERM, exit_code);
+}
+
+void job_close(struct job *job)
+{
+    job->phase = JOB_CLOSING;
+    job->deadline_ns = 0;
+    job->stop_ns = clock_now_ns();
+    job->stop_step = 0;
+    for (unsigned i = 1; i < job->n_started; i++) {
+        link_send_number(&job->nodes[i].link, BOOT_STOP, 0);
+    }
+}
+
+static void signal_all(struct job *job, int signal)
+{
+    for (unsigned i = job->phase == JOB_CLOSING; i < job->n_started; i++) {
+        signal_group(&job->nodes[i], signal);
+    }
+}
+
+void job_kill(struct job *job)
+{
+    job->stop_step = 2;
+    signal_all(job, SIGKILL);
+}
+
+static void lose_node(struct job *job, struct node *node, int exit_code,
+                      const char *how)
+{
+    // A death explains what a survivor has complained about.
+    if (job->phase == JOB_STOPPING && job->is_consequence) {
+        job->exit_code = exit_code;
+        job->is_consequence = 0;
+    }
+    job_say(job, "node %u (pid %d) died: %s after %.1f s", node->id,
+            (int)node->pid, how, job_seconds(job));
+    if (node->has_card && job->phase <= JOB_CONNECTING) {
+        for (unsigned i = 0; i < job->n_started; i++) {
+            send_refusal(&job->nodes[i], exit_code, how);
+        }
+    }
+    job_stop(job, SIGTERM, exit_code);
+}
+
+static void judge_signal(struct job *job, struct node *node, int code,
+                         int signal)
+{
+    char how[64];
+    int is_cause =
+        job_is_open(job) || (job->phase == JOB_CLOSING && node_is_root(node)) ||
+        (job->is_consequence && job->stop_step == 0 && node->has_card);
+
+    if (is_cause) {
+        verdict_describe(code, signal, how, sizeof how);
+        lose_node(job, node, verdict_of_signal(signal), how);
+    }
+}
+
+static void judge_root_exit(struct job *job, int exit_code)
+{
+    if (job_is_open(job)) {
+        job_close(job);
+    }
+    if (job->phase == JOB_CLOSING) {
+        job->exit_code = exit_code;
+    }
+}
+
+static void judge_exit(struct job *job, struct node *node, int exit_code)
+{
+    if (!node->has_card) {
+        if (job->phase != JOB_STOPPING && exit_code > job->exit_code) {
+            job->exit_code = exit_code;
+        }
+        members_check_mixture(job);
+    } else if (node_is_root(node)) {
+        judge_root_exit(job, exit_code);
+    } else if (job_is_open(job) && (exit_code != 0 || !node->has_left)) {
+        job_say(job,
+                "node %u (pid %d) ended with exit code %d after %.1f s, "
+                "before the program had ended",
+                node->id, (int)node->pid, exit_code, job_seconds(job));
+        job_stop(job, SIGTERM, exit_code != 0 ? exit_code : EXIT_NODE_LOST);
+        job->is_consequence = job->exit_code == EXIT_NODE_LOST;
+    }
+}
+
+void job_judge(struct job *job, struct node *node, int code, int status)
+{
+    node->is_alive = 0;
+    job->n_alive--;
+    if (job->n_alive == 0) {
+        job->ended_ns = clock_now_ns();
+    }
+    if (code == CLD_EXITED) {
+        judge_exit(job, node, status);
+    } else {
+        judge_signal(job, node, code, status);
+    }
+}
+
+/** When a step of stopping or closing is due. */
+static uint64_t step_ns(const struct job *job)
+{
+    static const int after_s[2][2] = {{STOP_TERM_S, STOP_KILL_S},
+                                      {CLOSE_TERM_S, CLOSE_KILL_S}};
+
+    if (job_is_open(job) || job->stop_step >= 2) {
+        return UINT64_MAX;
+    }
+    return job->stop_ns +
+           (uint64_t)(after_s[job->phase == JOB_CLOSING][job->stop_step] *
+                      job->slowdown * SECOND_NS);
+}
+
+/** When a node whose link has closed, and whose process lives, is given up. */
+static uint64_t cut_due_ns(const struct job *job, const struct node *node)
+{
+    if (node->cut_ns == 0 || !node->is_alive || !node->has_card ||
+        node->has_left || !job_is_open(job)) {
+        return UINT64_MAX;
+    }
+    return node->cut_ns + (uint64_t)(CUT_S * job->slowdown * SECOND_NS);
+}
+
+void job_advance(struct job *job, uint64_t now_ns)
+{
+    if (job->deadline_ns != 0 && job->deadline_ns <= now_ns) {
+        members_time_out(job);
+    }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (cut_due_ns(job, node) <= now_ns) {
+            job_say(job,
+                    "node %u (pid %d) closed its control socket after "
+                    "%.1f s",
+                    i, (int)node->pid, job_seconds(job));
+            job_stop(job, SIGTERM, EXIT_NODE_LOST);
+        }
+    }
+    if (step_ns(job) <= now_ns) {
+        job->stop_step++;
+        signal_all(job, job->stop_step == 1 ? SIGTERM : SIGKILL);
+    }
+}
+
+uint64_t job_due_ns(const struct job *job)
+{
+    uint64_t due_ns = step_ns(job);
+
+    if (job->deadline_ns != 0 && job->deadline_ns < due_ns) {
+        due_ns = job->deadline_ns;
+    }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        uint64_t cut_ns = cut_due_ns(job, &job->nodes[i]);
+
+        due_ns = cut_ns < due_ns ? cut_ns : due_ns;
+    }
+    return due_ns;
+}

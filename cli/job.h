@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cluster/bootstrap.h"
+#include "input.h"
+#include "keeper.h"
+#include "link.h"
+#include "output.h"
+
+/** What a run is doing; launch.c draws the transitions. */
+enum job_phase {
+    JOB_JOINING,    ///< cards are awaited; a plain program never sends one
+    JOB_CONNECTING, ///< all have their cards, READY is awaited
+    JOB_RUNNING,    ///< all are connected
+    JOB_CLOSING,    ///< the program has ended in order: nodes but the root go
+    JOB_STOPPING,   ///< all nodes must go
+};
+
+struct node {
+    node_id id;
+    pid_t pid; ///< and its process group; not reaped before the run's end
+    int is_alive;
+    int has_card;
+    int is_ready;
+    int has_left;    ///< it has said DONE
+    uint64_t cut_ns; ///< when its link closed; 0: it has not
+    struct link link;
+    struct node_card card;
+    struct stream out;
+    struct stream err;
+};
+
+/** A run, from the first fork() to the exit code. */
+struct job {
+    enum job_phase phase;
+    int exit_code;
+    int is_consequence; ///< exit_code tells of another node's death, which
+                        ///< may be seen only later
+    struct node *nodes; ///< [n_nodes]
+    unsigned n_nodes;   ///< that were asked for
+    unsigned n_started;
+    unsigned n_alive;
+    unsigned n_cards;
+    unsigned n_ready;
+
+    uint64_t start_ns;
+    uint64_t deadline_ns; ///< of joining or connecting; 0: none
+    uint64_t stop_ns;     ///< when closing or stopping began
+    int stop_step;        ///< signals sent since: 0 none, 1 SIGTERM, 2 SIGKILL
+    uint64_t ended_ns;    ///< when the last node ended; 0: some live
+    double slowdown;      ///< TM_TEST_SLOWDOWN
+
+    struct sink out;
+    struct sink err_apart; ///< if stderr is not the same file
+    struct sink *err;
+    struct input input;
+    struct keeper keeper;
+    int signal_fd;
+    sigset_t old_signals;
+    int is_verbose;
+};
+
+/** The root, node 0. */
+static inline int node_is_root(const struct node *node)
+{
+    return node->id == 0;
+}
+
+/** What is asked for. */
+struct launch_plan {
+    unsigned n_nodes;
+    char **argv; ///< program and arguments, NULL at the end
+    int is_tagged;
+    int is_verbose;
+};
+
+/* start.c: the beginning */
+
+/** Prepare all but the nodes. @return 0, or an exit code on failure (told) */
+int job_open(struct job *job, const struct launch_plan *plan);
+
+/** Start the nodes. If one cannot be started the job stops at once (told). */
+void job_start_nodes(struct job *job, const struct launch_plan *plan);
+
+/* members.c: what nodes say over their links */
+
+/** Take and obey what a node has said. */
+void members_hear(struct job *job, struct node *node);
+
+/** A node has ended before it joined: is this a plain program on all nodes, or
+ * do some wait for it? */
+void members_check_mixture(struct job *job);
+
+/** Joining or connecting has taken too long. */
+void members_time_out(struct job *job);
+
+/* ending.c: what ends a run */
+
+/** A line on stderr, behind all that nodes have written so far. */
+__attribute__((format(printf, 2, 3))) void job_say(struct job *job,
+                                                   const char *format, ...);
+
+/** Seconds since the start. */
+double job_seconds(const struct job *job);
+
+/** Does somebody else's end make a difference still? */
+int job_is_open(const struct job *job);
+
+/** End all nodes: STOP now, SIGTERM and SIGKILL later. The first call counts. */
+void job_stop(struct job *job, int signal, int exit_code);
+
+/** The same, with a reason for the nodes that wait to join; says it too. */
+void job_refuse(struct job *job, int exit_code, const char *text);
+
+/** The root has ended the program in order: the other nodes may go. */
+void job_close(struct job *job);
+
+/** Send SIGKILL to all at once. */
+void job_kill(struct job *job);
+
+/** A node's process has ended; code and status are waitid()'s. */
+void job_judge(struct job *job, struct node *node, int code, int status);
+
+/** Do what is due. */
+void job_advance(struct job *job, uint64_t now_ns);
+
+/** When something will be due next; UINT64_MAX: never. */
+uint64_t job_due_ns(const struct job *job);
+
+/* launch.c */
+
+/** Run it. @return the exit code */
+int launch(const struct launch_plan *plan);
+
+#endif

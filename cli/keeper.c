@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nothing is left of a run, whatever ends it. Four nets, each for what slips
+// through the one before:
+//
+//   the control socket    a node that sees its end of file ends in order
+//   PR_SET_PDEATHSIG      a node is killed when the launcher is (cli/spawn.c)
+//   process groups        what a node forked is in its group; the launcher kills
+//                         the groups at the end of a run, and if the launcher
+//                         itself was killed with -9, the keeper does
+//   PR_SET_CHILD_SUBREAPER   what has left the group (daemons) becomes the
+//                         launcher's child when its parent ends; the launcher
+//                         kills those too
+//
+// The keeper is in a session of its own, where no signal from the terminal finds
+// it, and holds no descriptor but its pipe, so nobody waits for its output to
+// end. It acts at once when the launcher dies, when the nodes' numbers are still
+// theirs or their groups'.
+#include "keeper.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+/** The number that says: all is well, go. */
+#define FAREWELL 0
+
+_Noreturn static void keep(int from_launcher)
+{
+    static pid_t nodes[TM_MAX_NODES];
+    unsigned n_nodes = 0;
+    pid_t pid;
+
+    while (read(from_launcher, &pid, sizeof pid) == sizeof pid) {
+        if (pid == FAREWELL) {
+            _exit(0);
+        }
+        if (n_nodes < TM_MAX_NODES) {
+            nodes[n_nodes++] = pid;
+        }
+    }
+    for (unsigned i = 0; i < n_nodes; i++) {
+        kill(-nodes[i], SIGKILL);
+    }
+    _exit(0);
+}
+
+_Noreturn static void become_keeper(int from_launcher)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setsid();
+    prctl(PR_SET_NAME, "teamster-keeper");
+    dup2(from_launcher, STDIN_FILENO);
+    close_range(1, ~0u, 0);
+    if (chdir("/") != 0) {
+        _exit(1);
+    }
+    keep(STDIN_FILENO);
+}
+
+int keeper_start(struct keeper *keeper)
+{
+    int ends[2];
+
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
+        pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    keeper->pid = fork();
+    if (keeper->pid == 0) {
+        become_keeper(ends[0]);
+    }
+    close(ends[0]);
+    keeper->to_keeper = ends[1];
+    if (keeper->pid < 0) {
+        close(ends[1]);
+        return -1;
+    }
+    return 0;
+}
+
+static void tell(const struct keeper *keeper, pid_t pid)
+{
+    ssize_t written;
+
+    do {
+        written = write(keeper->to_keeper, &pid, sizeof pid);
+    } while (written < 0 && errno == EINTR);
+}
+
+void keeper_add(const struct keeper *keeper, pid_t node)
+{
+    tell(keeper, node);
+}
+
+/** The parent of a process, -1 if there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+    char text[512];
+    const char *behind_name;
+    int parent = -1;
+    ssize_t size;
+    int fd;
+
+    snprintf(text, sizeof text, "/proc/%d/stat", (int)pid);
+    fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    behind_name = strrchr(text, ')'); // the name may hold brackets and spaces
+    if (behind_name != NULL && sscanf(behind_name, ") %*c %d", &parent) != 1) {
+        return -1;
+    }
+    return parent;
+}
+
+/** Kill and reap every child but the keeper. @return how many there were */
+static unsigned kill_children(pid_t keeper)
+{
+    DIR *processes = opendir("/proc");
+    unsigned n_found = 0;
+    struct dirent *entry;
+
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+
+        if (!isdigit((unsigned char)entry->d_name[0]) || pid == keeper ||
+            parent_of(pid) != getpid()) {
+            continue;
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        n_found++;
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+    return n_found;
+}
+
+void keeper_finish(struct keeper *keeper)
+{
+    // Each round may turn up the children of those of the last one.
+    while (kill_children(keeper->pid) > 0) {
+    }
+    tell(keeper, FAREWELL);
+    close(keeper->to_keeper);
+    waitpid(keeper->pid, NULL, 0);
+}

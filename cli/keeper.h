@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_KEEPER_H
+#define CLI_KEEPER_H
+
+#include <sys/types.h>
+
+/** A small process that ends the nodes if the launcher cannot: it was killed. */
+struct keeper {
+    pid_t pid;
+    int to_keeper; ///< its end of file is the launcher's death
+};
+
+/** Start it, and make the launcher the parent of everything that nodes leave
+ * behind. @return 0, -1 with errno set */
+int keeper_start(struct keeper *keeper);
+
+/** Tell it of a node. */
+void keeper_add(const struct keeper *keeper, pid_t node);
+
+/** End all processes that nodes left behind, then the keeper. */
+void keeper_finish(struct keeper *keeper);
+
+#endif

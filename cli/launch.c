@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The launcher: one process, one thread, one loop around poll().
+//
+//   JOINING --all cards agree--> CONNECTING --all READY--> RUNNING
+//      |                             |                        |
+//      +------ the root says DONE or exits: job_close() ------+--> CLOSING
+//      |                             |                        |       |
+//      +------ a death, a refusal, a signal: job_stop() ------+-------+--> STOPPING
+//
+// A program that does not use Teamster stays in JOINING to its end: it is run N
+// times, and the highest exit code counts. In every phase the loop goes on until
+// all nodes' processes have ended and their output has been read; what they left
+// behind is killed then.
+//
+// I1  Nothing here blocks but poll(): a signal ends the nodes whatever they, the
+//     terminal or the reader of our output do.
+// I2  Processes that have ended are not reaped before finish(), so the number of
+//     a node's group is its own as long as signals may be sent to it.
+// I3  In one round deaths are judged before what other nodes say: they are the
+//     causes. What a node said before its death is heard before it is judged.
+#include "job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "verdict.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define AFTER_END_S 1  // for processes that still hold a node's output
+#define LAST_WORDS_S 2 // for our own output if a signal ended the run
+
+/** Places in the array for poll(); then three for each node. */
+enum { AT_SIGNALS, AT_STDIN, AT_ROOT_STDIN, AT_OUT, AT_ERR, AT_NODES };
+
+static void look_for_deaths(struct job *job)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+        siginfo_t info = {0};
+
+        if (node->is_alive &&
+            waitid(P_PID, (id_t)node->pid, &info,
+                   WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == node->pid) {
+            members_hear(job, node); // I3
+            job_judge(job, node, info.si_code, info.si_status);
+        }
+    }
+}
+
+/** Ctrl-Z: the nodes stop, then the launcher; they go on together. */
+static void pause_job(struct job *job)
+{
+    uint64_t paused_ns = clock_now_ns();
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        kill(-job->nodes[i].pid, SIGSTOP);
+    }
+    raise(SIGSTOP);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        kill(-job->nodes[i].pid, SIGCONT);
+    }
+    if (job->deadline_ns != 0) {
+        job->deadline_ns += clock_now_ns() - paused_ns;
+    }
+}
+
+static void tell_status(struct job *job)
+{
+    static const char *const names[] = {
+        [JOB_JOINING] = "have started",  [JOB_CONNECTING] = "are connecting",
+        [JOB_RUNNING] = "are running",   [JOB_CLOSING] = "are closing",
+        [JOB_STOPPING] = "are stopping",
+    };
+
+    job_say(job, "%u of %u nodes %s after %.1f s", job->n_alive, job->n_nodes,
+            names[job->phase], job_seconds(job));
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].has_card) {
+            link_send(&job->nodes[i].link, BOOT_STATUS, NULL, 0);
+        }
+    }
+}
+
+static void interrupt(struct job *job, int signal)
+{
+    char name[32];
+
+    if (job->phase == JOB_STOPPING) {
+        job_kill(job); // asked for twice
+        return;
+    }
+    verdict_signal_name(signal, name, sizeof name);
+    job_say(job, "%s: ending %u node%s after %.1f s", name, job->n_alive,
+            job->n_alive == 1 ? "" : "s", job_seconds(job));
+    job_stop(job, signal, 128 + signal);
+}
+
+static void take_signals(struct job *job)
+{
+    struct signalfd_siginfo info;
+
+    while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
+        switch (info.ssi_signo) {
+        case SIGCHLD:
+            look_for_deaths(job);
+            break;
+        case SIGUSR1:
+            tell_status(job);
+            break;
+        case SIGTSTP:
+            pause_job(job);
+            break;
+        default:
+            interrupt(job, (int)info.ssi_signo);
+        }
+    }
+}
+
+static struct pollfd watch(int fd, int events)
+{
+    // Even without events, poll() tells of errors: leave out what is not asked.
+    return (struct pollfd){.fd = events != 0 ? fd : -1,
+                           .events = (short)events};
+}
+
+static struct pollfd watch_stream(const struct stream *stream)
+{
+    return watch(stream->fd, sink_is_full(stream->sink) ? 0 : POLLIN);
+}
+
+static void fill_poll_set(const struct job *job, struct pollfd *set,
+                          uint64_t now_ns)
+{
+    set[AT_SIGNALS] = watch(job->signal_fd, POLLIN);
+    set[AT_STDIN] = watch(STDIN_FILENO, input_wants_read(&job->input, now_ns));
+    set[AT_ROOT_STDIN] = (struct pollfd){
+        .fd = job->input.to_root, .events = input_wants_write(&job->input)};
+    set[AT_OUT] = watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0);
+    set[AT_ERR] = watch(
+        job->err->fd,
+        job->err != &job->out && job->err->waiting.used > 0 ? POLLOUT : 0);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        const struct node *node = &job->nodes[i];
+        struct pollfd *at = &set[AT_NODES + 3 * i];
+
+        at[0] = watch(node->link.fd,
+                      node->link.out.used > 0 ? POLLIN | POLLOUT : POLLIN);
+        at[1] = watch_stream(&node->out);
+        at[2] = watch_stream(&node->err);
+    }
+}
+
+static uint64_t next_due_ns(const struct job *job)
+{
+    uint64_t due_ns = job_due_ns(job);
+    uint64_t other_ns[] = {
+        job->ended_ns != 0 ? job->ended_ns + AFTER_END_S * SECOND_NS : 0,
+        job->n_started > 0 ? stream_prompt_ns(&job->nodes[0].out) : 0,
+        job->input.to_root >= 0 ? job->input.retry_ns : 0,
+    };
+
+    for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
+        if (other_ns[i] != 0 && other_ns[i] < due_ns) {
+            due_ns = other_ns[i];
+        }
+    }
+    return due_ns;
+}
+
+/** For poll(): milliseconds, rounded up; -1: for ever. */
+static int timeout_ms(uint64_t due_ns, uint64_t now_ns)
+{
+    uint64_t ms;
+
+    if (due_ns == UINT64_MAX) {
+        return -1;
+    }
+    ms = due_ns > now_ns ? (due_ns - now_ns + 999999) / 1000000 : 0;
+    return ms < 1000000 ? (int)ms : 1000000;
+}
+
+static void move_data(struct job *job, const struct pollfd *set,
+                      uint64_t now_ns)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+        const struct pollfd *at = &set[AT_NODES + 3 * i];
+
+        if (at[0].fd >= 0 && at[0].revents != 0) {
+            link_write(&node->link);
+            members_hear(job, node);
+        }
+        if (at[1].fd >= 0 && at[1].revents != 0) {
+            stream_read(&node->out, now_ns);
+        }
+        if (at[2].fd >= 0 && at[2].revents != 0) {
+            stream_read(&node->err, now_ns);
+        }
+        stream_show_prompt(&node->out, now_ns);
+    }
+    if (job->input.to_root >= 0 && set[AT_ROOT_STDIN].revents & POLLERR) {
+        input_close(&job->input); // the root has closed its standard input
+    }
+    input_move(&job->input, set[AT_STDIN].revents != 0, now_ns);
+}
+
+/** Write what waits; if nobody reads it, the run ends. */
+static void write_sinks(struct job *job)
+{
+    int before = job->out.error;
+
+    sink_write(&job->out);
+    sink_write(job->err);
+    if (job->out.error == 0 || before != 0) {
+        return;
+    }
+    if (job->out.error == EPIPE) {
+        job_stop(job, SIGPIPE, 128 + SIGPIPE); // quietly, as filters do
+        return;
+    }
+    job_say(job, "cannot write to standard output: %s",
+            strerror(job->out.error));
+    job_stop(job, SIGTERM, EXIT_OUTPUT);
+}
+
+static int is_over(const struct job *job, uint64_t now_ns)
+{
+    if (job->ended_ns == 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].out.fd >= 0 || job->nodes[i].err.fd >= 0) {
+            return now_ns >= job->ended_ns + AFTER_END_S * SECOND_NS;
+        }
+    }
+    return 1;
+}
+
+static void run_loop(struct job *job)
+{
+    size_t n_set = AT_NODES + 3 * (size_t)job->n_started;
+    struct pollfd *set = calloc(n_set, sizeof *set);
+    uint64_t now_ns = clock_now_ns();
+
+    if (set == NULL) {
+        log_fatal(EXIT_MEMORY, "the launcher is out of memory");
+    }
+    while (!is_over(job, now_ns)) {
+        fill_poll_set(job, set, now_ns);
+        if (poll(set, n_set, timeout_ms(next_due_ns(job), now_ns)) < 0 &&
+            errno != EINTR) {
+            log_fatal(EXIT_INTERNAL, "poll: %m");
+        }
+        take_signals(job);
+        now_ns = clock_now_ns();
+        move_data(job, set, now_ns);
+        write_sinks(job);
+        job_advance(job, now_ns);
+    }
+    free(set);
+}
+
+/** Whether the rest of our output is still worth waiting for. */
+static int wait_for_reader(struct job *job, uint64_t give_up_ns)
+{
+    struct pollfd set[] = {
+        watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0),
+        watch(job->err->fd, job->err->waiting.used > 0 ? POLLOUT : 0),
+        watch(job->signal_fd, POLLIN),
+    };
+    struct signalfd_siginfo info;
+    uint64_t now_ns = clock_now_ns();
+
+    if (set[0].fd < 0 && set[1].fd < 0) {
+        return 0;
+    }
+    poll(set, 3, timeout_ms(give_up_ns, now_ns));
+    while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) {
+            job->exit_code = 128 + (int)info.ssi_signo;
+            return 0;
+        }
+    }
+    return clock_now_ns() < give_up_ns;
+}
+
+static void flush(struct job *job)
+{
+    int is_interrupted = job->exit_code > 128;
+    uint64_t give_up_ns =
+        is_interrupted ? clock_now_ns() + LAST_WORDS_S * SECOND_NS : UINT64_MAX;
+
+    do {
+        sink_write(&job->out);
+        sink_write(job->err);
+    } while (wait_for_reader(job, give_up_ns));
+    if (job->out.error != 0 && job->exit_code == 0) {
+        job->exit_code = job->out.error == EPIPE ? 128 + SIGPIPE : EXIT_OUTPUT;
+    }
+}
+
+static void finish(struct job *job)
+{
+    job_kill(job);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        while (stream_read(&node->out, 0) || stream_read(&node->err, 0)) {
+        }
+        stream_close(&node->out);
+        stream_close(&node->err);
+        link_close(&node->link);
+    }
+    input_close(&job->input);
+    keeper_finish(&job->keeper);
+    flush(job);
+    sink_close(&job->out);
+    if (job->err != &job->out) {
+        sink_close(job->err);
+    }
+    close(job->signal_fd);
+    free(job->nodes);
+}
+
+int launch(const struct launch_plan *plan)
+{
+    struct job job;
+    int exit_code = job_open(&job, plan);
+
+    if (exit_code != 0) {
+        return exit_code;
+    }
+    job_start_nodes(&job, plan);
+    run_loop(&job);
+    finish(&job);
+    return job.exit_code;
+}

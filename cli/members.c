@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The launcher's half of the conversation that cluster/bootstrap.h lists: cards
+// are collected, compared and given to all; then all report that they are
+// connected; then the program runs and this falls silent.
+#include "job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/message.h"
+
+#define DEADLINE_S 30
+
+static void set_deadline(struct job *job)
+{
+    job->deadline_ns =
+        clock_now_ns() + (uint64_t)(DEADLINE_S * job->slowdown * 1e9);
+}
+
+/** Cards as all nodes get them: without the layouts, which are the launcher's. */
+static size_t encode_cards(struct job *job, uint8_t *body, size_t room)
+{
+    struct wire_writer count = {.at = body, .end = body + room};
+    size_t used = 2;
+
+    wire_put_u16(&count, (uint16_t)job->n_nodes);
+    for (unsigned i = 0; i < job->n_nodes; i++) {
+        job->nodes[i].card.layout[0] = '\0';
+        used += node_card_encode(&job->nodes[i].card, body + used, room - used);
+    }
+    return used;
+}
+
+static void send_cards(struct job *job)
+{
+    size_t room = 2 + job->n_nodes * NODE_CARD_MAX;
+    uint8_t *body = malloc(room);
+    size_t size;
+
+    if (body == NULL) {
+        job_refuse(job, EXIT_MEMORY, "the launcher has no memory for cards");
+        return;
+    }
+    size = encode_cards(job, body, room);
+    for (unsigned i = 0; i < job->n_nodes; i++) {
+        link_send(&job->nodes[i].link, BOOT_CARDS, body, size);
+    }
+    free(body);
+    job->phase = JOB_CONNECTING;
+    set_deadline(job);
+}
+
+static void compare_cards(struct job *job)
+{
+    static char text[1024];
+
+    for (unsigned i = 1; i < job->n_nodes; i++) {
+        if (node_card_compare(&job->nodes[0].card, &job->nodes[i].card, 0,
+                              (node_id)i, text, sizeof text) != TM_OK) {
+            job_refuse(job, EXIT_MISMATCH, text);
+            return;
+        }
+    }
+    send_cards(job);
+}
+
+static tm_status take_card(struct job *job, struct node *node,
+                           const struct link_frame *frame)
+{
+    size_t used = 0;
+
+    if (node->has_card ||
+        node_card_decode(frame->body, frame->size, &node->card, &used) !=
+            TM_OK ||
+        used != frame->size) {
+        return TM_EWIRE;
+    }
+    node->has_card = 1;
+    job->n_cards++;
+    if (job->n_cards == 1) {
+        set_deadline(job);
+    }
+    members_check_mixture(job);
+    if (job->phase == JOB_JOINING && job->n_cards == job->n_nodes) {
+        compare_cards(job);
+    }
+    return TM_OK;
+}
+
+static tm_status take_ready(struct job *job, struct node *node)
+{
+    if (node->is_ready || job->phase == JOB_JOINING) {
+        return TM_EWIRE;
+    }
+    node->is_ready = 1;
+    job->n_ready++;
+    if (job->phase != JOB_CONNECTING || job->n_ready < job->n_nodes) {
+        return TM_OK;
+    }
+    for (unsigned i = 0; i < job->n_nodes; i++) {
+        link_send(&job->nodes[i].link, BOOT_GO, NULL, 0);
+    }
+    job->phase = JOB_RUNNING;
+    job->deadline_ns = 0;
+    if (job->is_verbose) {
+        job_say(job, "%u nodes are connected after %.3f s", job->n_nodes,
+                job_seconds(job));
+    }
+    return TM_OK;
+}
+
+static void take_failure(struct job *job, struct node *node, int exit_code)
+{
+    if (!job_is_open(job)) {
+        return;
+    }
+    if (exit_code != 0) {
+        job_say(job,
+                "node %u (pid %d) ends the run with exit code %d after "
+                "%.1f s",
+                node->id, (int)node->pid, exit_code, job_seconds(job));
+    }
+    job_stop(job, SIGTERM, exit_code);
+    job->is_consequence = exit_code == EXIT_NODE_LOST;
+}
+
+static tm_status obey(struct job *job, struct node *node,
+                      const struct link_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    int exit_code;
+
+    if (frame->kind == BOOT_CARD) {
+        return take_card(job, node, frame);
+    }
+    if (frame->kind == BOOT_READY) {
+        return take_ready(job, node);
+    }
+    exit_code = (int)(wire_get_u32(&reader) & 0xff);
+    if (reader.failed) {
+        return TM_EWIRE;
+    }
+    if (frame->kind == BOOT_FAILED) {
+        take_failure(job, node, exit_code);
+        return TM_OK;
+    }
+    if (frame->kind == BOOT_DONE) {
+        node->has_left = 1;
+        if (node_is_root(node) && job_is_open(job)) {
+            job_close(job);
+        }
+        return TM_OK;
+    }
+    return TM_EWIRE;
+}
+
+static void note_end_of_link(struct node *node)
+{
+    if (node->link.fd < 0 && node->cut_ns == 0) {
+        node->cut_ns = clock_now_ns();
+    }
+}
+
+void members_hear(struct job *job, struct node *node)
+{
+    struct link_frame frame;
+    int found;
+
+    link_receive(&node->link);
+    note_end_of_link(node);
+    while ((found = link_next(&node->link, &frame)) != 0) {
+        if (found > 0 && obey(job, node, &frame) == TM_OK) {
+            continue;
+        }
+        if (job_is_open(job)) {
+            job_say(job,
+                    "node %u (pid %d) sent nonsense over its control "
+                    "socket; does it write to descriptors that are not its "
+                    "own?",
+                    node->id, (int)node->pid);
+            job_stop(job, SIGTERM, EXIT_INTERNAL);
+        }
+        link_close(&node->link);
+        note_end_of_link(node);
+        return;
+    }
+}
+
+void members_check_mixture(struct job *job)
+{
+    char text[256];
+    const struct node *early = NULL;
+    const struct node *joined = NULL;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        const struct node *node = &job->nodes[i];
+
+        if (node->has_card && joined == NULL) {
+            joined = node;
+        } else if (!node->has_card && !node->is_alive && early == NULL) {
+            early = node;
+        }
+    }
+    if (early == NULL || joined == NULL || job->phase != JOB_JOINING) {
+        return;
+    }
+    snprintf(text, sizeof text,
+             "node %u (pid %d) ended with exit code %d "
+             "before it joined the cluster, node %u has joined; every node "
+             "must get to tm_init()",
+             early->id, (int)early->pid, job->exit_code, joined->id);
+    job_refuse(job, job->exit_code != 0 ? job->exit_code : EXIT_MISMATCH, text);
+}
+
+void members_time_out(struct job *job)
+{
+    char text[512];
+    const char *what = job->phase == JOB_JOINING ? "get to tm_init()"
+                                                 : "connect to the others";
+    size_t used = 0;
+
+    used = (size_t)snprintf(text, sizeof text,
+                            "after %.0f s, these nodes did "
+                            "not %s:",
+                            job_seconds(job), what);
+    for (unsigned i = 0; i < job->n_nodes && used < sizeof text - 32; i++) {
+        const struct node *node = &job->nodes[i];
+
+        if (job->phase == JOB_JOINING ? !node->has_card : !node->is_ready) {
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     " %u (pid %d)", i, (int)node->pid);
+        }
+    }
+    job_refuse(job, EXIT_NODE_LOST, text);
+}

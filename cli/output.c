@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The output of all nodes as one: each node's stdout and stderr is a pipe to the
+// launcher (a stream), which passes whole lines on to its own stdout and stderr
+// (a sink).
+//
+// I1  A line in a sink holds bytes of one stream only. What one stream left
+//     unfinished there (a prompt, a last line without its newline) is finished
+//     with a newline if another stream's line follows.
+// I2  No bytes are added to those of a stream, unless I1 or tags ask for it, and
+//     none are lost while the sink can be written: with one node writing, output
+//     is what it would be without a launcher.
+// I3  The launcher never blocks in a write. Sinks are written when poll() allows
+//     it; while one is full its streams are not read, so that nodes which write
+//     faster than their reader reads wait in their own write().
+//
+// An inherited descriptor must not be made non-blocking: its other users, a
+// shell for one, would notice. So pipes and terminals are opened once more,
+// sockets are written with MSG_DONTWAIT, and files do not block. Where opening
+// again is refused, small writes after poll() are the next best thing.
+//
+// A line is kept until its newline comes, up to LINE_LIMIT bytes: longer ones
+// are passed on in parts. The root's stdout shows unfinished lines after 50 ms
+// without more, so that a program can ask a question.
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_LIMIT (16u << 20)
+#define SINK_LIMIT (1u << 20)
+#define READ_SIZE (64u << 10)
+#define QUIET_NS 50000000u
+
+void sink_open(struct sink *sink, int fd)
+{
+    char path[32] = "/proc/self/fd/0";
+    struct stat info;
+    int again;
+
+    *sink = (struct sink){.fd = fd};
+    if (fstat(fd, &info) != 0 || S_ISREG(info.st_mode)) {
+        return;
+    }
+    if (S_ISSOCK(info.st_mode)) {
+        sink->is_socket = 1;
+        return;
+    }
+    path[strlen(path) - 1] = (char)('0' + fd);
+    again = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (again < 0) {
+        sink->is_slow = 1;
+        return;
+    }
+    sink->fd = again;
+    sink->is_own = 1;
+}
+
+void sink_close(struct sink *sink)
+{
+    if (sink->is_own) {
+        close(sink->fd);
+    }
+    buffer_release(&sink->waiting);
+}
+
+int sink_is_same(int fd_a, int fd_b)
+{
+    struct stat a;
+    struct stat b;
+
+    return fstat(fd_a, &a) == 0 && fstat(fd_b, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int sink_is_full(const struct sink *sink)
+{
+    return sink->waiting.used >= SINK_LIMIT;
+}
+
+static ssize_t write_some(struct sink *sink)
+{
+    const char *bytes = buffer_front(&sink->waiting);
+    size_t size = sink->waiting.used;
+
+    if (sink->is_socket) {
+        return send(sink->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    if (sink->is_slow && size > PIPE_BUF) {
+        size = PIPE_BUF;
+    }
+    return write(sink->fd, bytes, size);
+}
+
+static int can_take(const struct sink *sink)
+{
+    struct pollfd poll_fd = {.fd = sink->fd, .events = POLLOUT};
+
+    return !sink->is_slow || poll(&poll_fd, 1, 0) == 1;
+}
+
+void sink_write(struct sink *sink)
+{
+    ssize_t written;
+
+    while (sink->waiting.used > 0 && sink->error == 0 && can_take(sink)) {
+        written = write_some(sink);
+        if (written >= 0) {
+            buffer_drop(&sink->waiting, (size_t)written);
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR) {
+            sink->error = errno;
+        }
+    }
+    if (sink->error != 0) {
+        buffer_drop(&sink->waiting, sink->waiting.used);
+    }
+}
+
+/** I1: begin a line of this stream, NULL for the launcher. */
+static void begin_line(struct sink *sink, const struct stream *stream)
+{
+    if (sink->open != NULL && sink->open != stream) {
+        buffer_append(&sink->waiting, "\n", 1);
+        sink->open = NULL;
+    }
+    if (stream != NULL && sink->open == NULL) {
+        buffer_append(&sink->waiting, stream->tag, strlen(stream->tag));
+    }
+}
+
+/** Add one line, perhaps without its newline, or, if there are no tags, any
+ * number of them. */
+static void pass_on(struct stream *stream, const char *bytes, size_t size)
+{
+    struct sink *sink = stream->sink;
+
+    if (size == 0 || sink->error != 0) {
+        return;
+    }
+    begin_line(sink, stream);
+    buffer_append(&sink->waiting, bytes, size);
+    sink->open = bytes[size - 1] == '\n' ? NULL : stream;
+}
+
+static void pass_on_lines(struct stream *stream, const char *bytes, size_t size)
+{
+    if (stream->tag[0] == '\0') {
+        pass_on(stream, bytes, size);
+        return;
+    }
+    while (size > 0) {
+        const char *newline = memchr(bytes, '\n', size);
+        size_t length = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
+
+        pass_on(stream, bytes, length);
+        bytes += length;
+        size -= length;
+    }
+}
+
+static void pass_on_rest(struct stream *stream)
+{
+    if (stream->line.used > 0) {
+        pass_on(stream, buffer_front(&stream->line), stream->line.used);
+        buffer_drop(&stream->line, stream->line.used);
+    }
+}
+
+static void take_bytes(struct stream *stream, const char *bytes, size_t size)
+{
+    const char *newline = memrchr(bytes, '\n', size);
+    size_t whole = newline != NULL ? (size_t)(newline - bytes) + 1 : 0;
+    size_t first = 0;
+
+    if (whole > 0 && stream->line.used > 0) {
+        first = (size_t)((char *)memchr(bytes, '\n', whole) - bytes) + 1;
+        buffer_append(&stream->line, bytes, first);
+        pass_on_rest(stream);
+    }
+    pass_on_lines(stream, bytes + first, whole - first);
+    buffer_append(&stream->line, bytes + whole, size - whole);
+    if (stream->line.used >= LINE_LIMIT) {
+        pass_on_rest(stream);
+    }
+}
+
+int stream_read(struct stream *stream, uint64_t now_ns)
+{
+    char bytes[READ_SIZE];
+    int has_bytes = 0;
+
+    for (int i = 0; i < 2 && stream->fd >= 0; i++) {
+        ssize_t size = read(stream->fd, bytes, sizeof bytes);
+
+        if (size > 0) {
+            take_bytes(stream, bytes, (size_t)size);
+            stream->last_ns = now_ns;
+            has_bytes = 1;
+        } else if (size == 0) {
+            stream_close(stream);
+        } else {
+            break; // EAGAIN
+        }
+    }
+    return has_bytes;
+}
+
+uint64_t stream_prompt_ns(const struct stream *stream)
+{
+    if (!stream->is_prompting || stream->line.used == 0) {
+        return 0;
+    }
+    return stream->last_ns + QUIET_NS;
+}
+
+void stream_show_prompt(struct stream *stream, uint64_t now_ns)
+{
+    uint64_t due_ns = stream_prompt_ns(stream);
+
+    if (due_ns != 0 && due_ns <= now_ns) {
+        pass_on_rest(stream);
+    }
+}
+
+void stream_close(struct stream *stream)
+{
+    if (stream->fd >= 0) {
+        close(stream->fd);
+        stream->fd = -1;
+    }
+    pass_on_rest(stream);
+    buffer_release(&stream->line);
+}
+
+void sink_say(struct sink *sink, const char *text)
+{
+    if (sink->error != 0) {
+        return;
+    }
+    begin_line(sink, NULL);
+    buffer_append(&sink->waiting, text, strlen(text));
+    buffer_append(&sink->waiting, "\n", 1);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <stdint.h>
+
+#include "buffer.h"
+
+/** Where lines go: the launcher's own stdout or stderr. */
+struct sink {
+    int fd;     ///< written without blocking where the system allows it
+    int is_own; ///< fd was opened here, not inherited
+    int is_socket;
+    int is_slow; ///< may block: write little, after poll() only
+    int error;   ///< errno of the first write that failed; all else is dropped
+    struct buffer waiting;
+    const struct stream *open; ///< whose unfinished line is the last thing here
+};
+
+/** Where lines come from: a node's stdout or stderr. */
+struct stream {
+    int fd; ///< read end of its pipe, not blocking; -1 after its end
+    struct sink *sink;
+    char tag[16];       ///< "[2] ", or ""
+    int is_prompting;   ///< unfinished lines are shown after a quiet time
+    uint64_t last_ns;   ///< when bytes came last
+    struct buffer line; ///< the unfinished line
+};
+
+/** Prepare to write to an inherited descriptor. */
+void sink_open(struct sink *sink, int fd);
+void sink_close(struct sink *sink);
+
+/** Do the two descriptors lead to the same file? Then one sink serves both, or
+ * their lines would mix. */
+int sink_is_same(int fd_a, int fd_b);
+
+/** Does it have so much that its streams should wait? */
+int sink_is_full(const struct sink *sink);
+
+/** Write what can be written now. Sets sink->error on failure. */
+void sink_write(struct sink *sink);
+
+/** Add a line of the launcher's own; text without newline. */
+void sink_say(struct sink *sink, const char *text);
+
+/** Take what has come, up to the end or some 100 KB, and pass whole lines on.
+ * At the end of file, passes the rest on and closes. @return 1 if bytes came */
+int stream_read(struct stream *stream, uint64_t now_ns);
+
+/** Pass an unfinished line on if it is a prompt: no more bytes for 50 ms. */
+void stream_show_prompt(struct stream *stream, uint64_t now_ns);
+
+/** When to call that next, 0 if not at all. */
+uint64_t stream_prompt_ns(const struct stream *stream);
+
+/** Pass the rest on and close. */
+void stream_close(struct stream *stream);
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "output.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define N_STREAMS 4
+
+/** A sink that nobody empties, and the write ends of its streams. */
+struct fixture {
+    struct sink sink;
+    struct stream streams[N_STREAMS];
+    int node[N_STREAMS];
+};
+
+static void open_fixture(struct fixture *fixture, int is_tagged)
+{
+    *fixture = (struct fixture){.sink.fd = -1};
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        int ends[2];
+
+        assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+        fixture->node[i] = ends[1];
+        fixture->streams[i].fd = ends[0];
+        fixture->streams[i].sink = &fixture->sink;
+        if (is_tagged) {
+            snprintf(fixture->streams[i].tag, sizeof fixture->streams[i].tag,
+                     "[%u] ", i);
+        }
+    }
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        stream_close(&fixture->streams[i]);
+        if (fixture->node[i] >= 0) {
+            close(fixture->node[i]);
+        }
+    }
+    sink_close(&fixture->sink);
+}
+
+static void node_writes(struct fixture *fixture, unsigned node,
+                        const char *text)
+{
+    size_t size = strlen(text);
+
+    assert_int_equal(write(fixture->node[node], text, size), size);
+    while (stream_read(&fixture->streams[node], 1000)) {
+    }
+}
+
+static void node_ends(struct fixture *fixture, unsigned node)
+{
+    close(fixture->node[node]);
+    fixture->node[node] = -1;
+    stream_read(&fixture->streams[node], 1000);
+    assert_int_equal(fixture->streams[node].fd, -1);
+}
+
+/** What is in the sink, which is emptied. */
+static void expect_output(struct fixture *fixture, const char *expected)
+{
+    struct buffer *waiting = &fixture->sink.waiting;
+    char *text =
+        strndup(waiting->used > 0 ? buffer_front(waiting) : "", waiting->used);
+
+    assert_string_equal(text, expected);
+    buffer_drop(waiting, waiting->used);
+    free(text);
+}
+
+static void a_line_waits_for_its_newline(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    node_writes(&fixture, 0, "one");
+    node_writes(&fixture, 1, "two\nthr");
+    expect_output(&fixture, "two\n");
+    node_writes(&fixture, 0, " and a half\n\n");
+    node_writes(&fixture, 1, "ee\n");
+    expect_output(&fixture, "one and a half\n\nthree\n");
+    close_fixture(&fixture);
+}
+
+static void a_tag_is_put_before_every_line(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, 1);
+    node_writes(&fixture, 2, "a\n\nb");
+    node_writes(&fixture, 2, "c\nd\n");
+    expect_output(&fixture, "[2] a\n[2] \n[2] bc\n[2] d\n");
+    close_fixture(&fixture);
+}
+
+static void a_last_line_without_newline_is_not_lost(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    node_writes(&fixture, 1, "no newline");
+    node_ends(&fixture, 1);
+    expect_output(&fixture, "no newline");
+    node_writes(&fixture, 0, "next\n");
+    expect_output(&fixture, "\nnext\n");
+    sink_say(&fixture.sink, "launcher");
+    expect_output(&fixture, "launcher\n");
+    close_fixture(&fixture);
+}
+
+static void a_prompt_is_shown_after_quiet_time(void **state)
+{
+    struct fixture fixture;
+    struct stream *root = &fixture.streams[0];
+    uint64_t due_ns;
+
+    (void)state;
+    open_fixture(&fixture, 1);
+    root->is_prompting = 1;
+    node_writes(&fixture, 0, "size? ");
+    node_writes(&fixture, 1, "size? ");
+    due_ns = stream_prompt_ns(root);
+    assert_true(due_ns > 1000);
+    stream_show_prompt(root, due_ns - 1);
+    expect_output(&fixture, "");
+    stream_show_prompt(root, due_ns);
+    stream_show_prompt(&fixture.streams[1], due_ns);
+    expect_output(&fixture, "[0] size? ");
+    assert_int_equal(stream_prompt_ns(root), 0);
+    node_writes(&fixture, 0, "thanks\n");
+    expect_output(&fixture, "thanks\n");
+    close_fixture(&fixture);
+}
+
+static void a_line_of_any_length_stays_whole(void **state)
+{
+    struct fixture fixture;
+    static char piece[50001];
+
+    (void)state;
+    open_fixture(&fixture, 1);
+    memset(piece, 'x', sizeof piece - 1);
+    for (int i = 0; i < 40; i++) {
+        node_writes(&fixture, 0, piece);
+        node_writes(&fixture, 1, "short\n");
+    }
+    assert_int_equal(fixture.sink.waiting.used, 40 * strlen("[1] short\n"));
+    node_writes(&fixture, 0, "\n");
+    assert_int_equal(fixture.sink.waiting.used, 40 * strlen("[1] short\n") +
+                                                    strlen("[0] \n") +
+                                                    (size_t)40 * 50000);
+    close_fixture(&fixture);
+}
+
+/** Each line says its stream and number: "2 17 xxxx". */
+static void check_lines(struct fixture *fixture, const unsigned *n_lines)
+{
+    unsigned next[N_STREAMS] = {0};
+    char *text = buffer_front(&fixture->sink.waiting);
+    char *end = text + fixture->sink.waiting.used;
+
+    while (text < end) {
+        char *newline = memchr(text, '\n', (size_t)(end - text));
+        unsigned node;
+        unsigned number;
+        int length;
+
+        assert_non_null(newline);
+        *newline = '\0';
+        assert_int_equal(sscanf(text, "%u %u %*[x]%n", &node, &number, &length),
+                         2);
+        assert_int_equal(text[length], '\0');
+        assert_true(node < N_STREAMS);
+        assert_int_equal(number, next[node]++);
+        text = newline + 1;
+    }
+    assert_memory_equal(next, n_lines, sizeof next);
+}
+
+static void lines_stay_whole_however_they_come(void **state)
+{
+    struct fixture fixture;
+    struct buffer unsent[N_STREAMS] = {0};
+    unsigned n_lines[N_STREAMS] = {0};
+    unsigned seed = (unsigned)time(NULL);
+
+    (void)state;
+    print_message("seed %u\n", seed);
+    open_fixture(&fixture, 0);
+    for (int step = 0; step < 20000; step++) {
+        unsigned node = (unsigned)rand_r(&seed) % N_STREAMS;
+        char line[600];
+        int length =
+            snprintf(line, sizeof line, "%u %u %.*s\n", node, n_lines[node]++,
+                     1 + rand_r(&seed) % 8, "xxxxxxxx");
+        size_t piece = 1 + (size_t)rand_r(&seed) % 100;
+
+        buffer_append(&unsent[node], line, (size_t)length);
+        piece = piece < unsent[node].used ? piece : unsent[node].used;
+        assert_int_equal(
+            write(fixture.node[node], buffer_front(&unsent[node]), piece),
+            piece);
+        buffer_drop(&unsent[node], piece);
+        stream_read(&fixture.streams[node], 1);
+    }
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        while (unsent[i].used > 0) {
+            size_t piece = unsent[i].used < 4096 ? unsent[i].used : 4096;
+
+            assert_int_equal(
+                write(fixture.node[i], buffer_front(&unsent[i]), piece), piece);
+            buffer_drop(&unsent[i], piece);
+            stream_read(&fixture.streams[i], 1);
+        }
+        node_ends(&fixture, i);
+        buffer_release(&unsent[i]);
+    }
+    check_lines(&fixture, n_lines);
+    close_fixture(&fixture);
+}
+
+static void a_reader_that_is_gone_is_an_error_once(void **state)
+{
+    struct fixture fixture;
+    int ends[2];
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    assert_int_equal(pipe(ends), 0);
+    fixture.sink.fd = ends[1];
+    close(ends[0]);
+    node_writes(&fixture, 0, "lost\n");
+    sink_write(&fixture.sink); // SIGPIPE is ignored in main()
+    assert_true(fixture.sink.error != 0);
+    node_writes(&fixture, 0, "dropped\n");
+    assert_int_equal(fixture.sink.waiting.used, 0);
+    close(ends[1]);
+    close_fixture(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_waits_for_its_newline),
+        cmocka_unit_test(a_tag_is_put_before_every_line),
+        cmocka_unit_test(a_last_line_without_newline_is_not_lost),
+        cmocka_unit_test(a_prompt_is_shown_after_quiet_time),
+        cmocka_unit_test(a_line_of_any_length_stays_whole),
+        cmocka_unit_test(lines_stay_whole_however_they_come),
+        cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

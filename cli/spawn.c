@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One node's process, from fork() to execve():
+// - a process group of its own, so that Ctrl-C reaches the launcher alone and
+//   everything a node starts can be ended with it;
+// - SIGKILL if the launcher dies (the kernel's second net, see cli/keeper.c);
+// - no address randomisation: threads and pointers move between nodes;
+// - descriptors 0, 1, 2, and the control socket at a number that scripts between
+//   the launcher and the program do not use; no others.
+// A pipe that execve() closes tells whether it worked.
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/** Where the control socket goes, if the limit allows such a number. */
+#define LINK_NUMBER 100
+
+/** Both ends of everything between the launcher and one node. */
+struct channels {
+    int out[2];
+    int err[2];
+    int link[2];   ///< [0] the launcher's
+    int report[2]; ///< errno of a failed execve()
+};
+
+static void close_pair(int ends[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) {
+            close(ends[i]);
+            ends[i] = -1;
+        }
+    }
+}
+
+static void channels_close(struct channels *channels)
+{
+    close_pair(channels->out);
+    close_pair(channels->err);
+    close_pair(channels->link);
+    close_pair(channels->report);
+}
+
+static int channels_open(struct channels *channels)
+{
+    *channels = (struct channels){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    if (pipe2(channels->out, O_CLOEXEC) != 0 ||
+        pipe2(channels->err, O_CLOEXEC) != 0 ||
+        pipe2(channels->report, O_CLOEXEC) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channels->link)) {
+        int error = errno;
+
+        channels_close(channels);
+        return error;
+    }
+    fcntl(channels->out[0], F_SETFL, O_NONBLOCK);
+    fcntl(channels->err[0], F_SETFL, O_NONBLOCK);
+    return 0;
+}
+
+static void set_number(const char *variable, int number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", number);
+    setenv(variable, text, 1);
+}
+
+static void end_with_launcher(pid_t launcher)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) { // it died before that
+        _exit(1);
+    }
+}
+
+static void set_descriptors(const struct spawn_request *request,
+                            const struct channels *channels)
+{
+    int input = request->input >= 0 ? request->input
+                                    : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int link = fcntl(channels->link[1], F_DUPFD, LINK_NUMBER);
+
+    if (link < 0) {
+        link = dup(channels->link[1]);
+    }
+    dup2(input, STDIN_FILENO);
+    dup2(channels->out[1], STDOUT_FILENO);
+    dup2(channels->err[1], STDERR_FILENO);
+    close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+    fcntl(link, F_SETFD, 0);
+    set_number("TEAMSTER_BOOT_FD", link);
+}
+
+_Noreturn static void become_node(const struct spawn_request *request,
+                                  const struct channels *channels,
+                                  pid_t launcher)
+{
+    int persona = personality(0xffffffff);
+    ssize_t written;
+    int error;
+
+    setpgid(0, 0);
+    end_with_launcher(launcher);
+    if (persona >= 0) {
+        // If it is refused (containers do), tm_init() says what that means.
+        personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
+    }
+    set_descriptors(request, channels);
+    set_number("TEAMSTER_NODE", (int)request->node);
+    set_number("TEAMSTER_NODES", (int)request->n_nodes);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, request->signals, NULL);
+    execvp(request->argv[0], request->argv);
+    error = errno;
+    written = write(channels->report[1], &error, sizeof error);
+    _exit(written > 0 ? 127 : 126);
+}
+
+/** @return 0 if execve() succeeded, else its errno */
+static int read_report(int fd)
+{
+    int error = 0;
+    ssize_t size;
+
+    do {
+        size = read(fd, &error, sizeof error);
+    } while (size < 0 && errno == EINTR);
+    return size == sizeof error ? error : 0;
+}
+
+int spawn_node(const struct spawn_request *request, struct spawned *spawned,
+               const char **what)
+{
+    struct channels channels;
+    pid_t launcher = getpid();
+    int error = channels_open(&channels);
+
+    *what = "make pipes";
+    if (error != 0) {
+        return error;
+    }
+    *what = "fork";
+    spawned->pid = fork();
+    if (spawned->pid < 0) {
+        error = errno;
+        channels_close(&channels);
+        return error;
+    }
+    if (spawned->pid == 0) {
+        become_node(request, &channels, launcher);
+    }
+    setpgid(spawned->pid, spawned->pid); // whoever is first
+    close(channels.report[1]);
+    channels.report[1] = -1;
+    *what = "start the program";
+    error = read_report(channels.report[0]);
+    if (error != 0) {
+        waitpid(spawned->pid, NULL, 0);
+        channels_close(&channels);
+        return error;
+    }
+    *spawned = (struct spawned){spawned->pid, channels.out[0], channels.err[0],
+                                channels.link[0]};
+    close(channels.out[1]);
+    close(channels.err[1]);
+    close(channels.link[1]);
+    close(channels.report[0]);
+    return 0;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_SPAWN_H
+#define CLI_SPAWN_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+/** What to start as one node. */
+struct spawn_request {
+    unsigned node;
+    unsigned n_nodes;
+    char **argv;             ///< program and arguments, NULL at the end
+    int input;               ///< its standard input; -1: /dev/null
+    const sigset_t *signals; ///< its mask of blocked signals
+};
+
+/** What came of it. */
+struct spawned {
+    pid_t pid; ///< leader of a process group of the same number
+    int out;   ///< read ends of its stdout and stderr, not blocking
+    int err;
+    int link; ///< the launcher's end of its control socket
+};
+
+/**
+ * Start a node and wait until it runs the program.
+ *
+ * @return 0
+ * @return > 0  errno of the system call named in *what: "start the program" if
+ *              execve() itself failed; nothing is left
+ */
+int spawn_node(const struct spawn_request *request, struct spawned *spawned,
+               const char **what);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The beginning of a run: signals become readable, the keeper watches, then the
+// nodes are started one after the other, each only when the one before it runs
+// the program, so that a program that cannot be run is told once.
+#include "job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "spawn.h"
+#include "verdict.h"
+
+static double read_slowdown(void)
+{
+    const char *text = getenv("TM_TEST_SLOWDOWN");
+    double factor = text != NULL ? strtod(text, NULL) : 1;
+
+    return factor >= 0.01 && factor <= 1000 ? factor : 1;
+}
+
+static int open_signals(struct job *job)
+{
+    static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT,
+                                 SIGCHLD, SIGUSR1, SIGTSTP};
+    struct sigaction hangup;
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        sigaddset(&set, wanted[i]);
+    }
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 &&
+        hangup.sa_handler != SIG_IGN) { // nohup is respected
+        sigaddset(&set, SIGHUP);
+    }
+    job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigaddset(&set, SIGTTIN); // see input.c
+    sigprocmask(SIG_BLOCK, &set, &job->old_signals);
+    signal(SIGPIPE, SIG_IGN);
+    return job->signal_fd < 0 ? -1 : 0;
+}
+
+static void open_sinks(struct job *job)
+{
+    sink_open(&job->out, STDOUT_FILENO);
+    job->err = &job->out;
+    if (!sink_is_same(STDOUT_FILENO, STDERR_FILENO)) {
+        sink_open(&job->err_apart, STDERR_FILENO);
+        job->err = &job->err_apart;
+    }
+}
+
+int job_open(struct job *job, const struct launch_plan *plan)
+{
+    *job = (struct job){
+        .n_nodes = plan->n_nodes,
+        .start_ns = clock_now_ns(),
+        .slowdown = read_slowdown(),
+        .is_verbose = plan->is_verbose,
+    };
+    job->nodes = calloc(plan->n_nodes, sizeof *job->nodes);
+    if (job->nodes == NULL) {
+        fprintf(stderr, "teamster run: no memory for %u nodes\n",
+                plan->n_nodes);
+        return EXIT_MEMORY;
+    }
+    if (open_signals(job) != 0 || keeper_start(&job->keeper) != 0) {
+        fprintf(stderr, "teamster run: cannot start: %s\n", strerror(errno));
+        free(job->nodes);
+        return EXIT_MEMORY;
+    }
+    open_sinks(job);
+    return 0;
+}
+
+static void tell_spawn_failure(struct job *job, unsigned node,
+                               const char *program, int error, const char *what)
+{
+    const char *hint = "";
+    int exit_code = verdict_of_exec(error);
+
+    if (strcmp(what, "start the program") != 0) {
+        job_say(job,
+                "cannot %s for node %u: %s; see ulimit -n, ulimit -u and "
+                "the cgroup's pids.max",
+                what, node, strerror(error));
+        job_stop(job, SIGKILL, EXIT_MEMORY);
+        return;
+    }
+    if (strchr(program, '/') == NULL && access(program, X_OK) == 0) {
+        hint = "; it is not in PATH, but in this directory: write ./ in front";
+    } else if (strchr(program, '/') != NULL && error == ENOENT &&
+               access(program, F_OK) == 0) {
+        hint = "; the interpreter that its first line names is missing";
+    } else if (error == EACCES) {
+        hint = "; is it a program, and executable?";
+    }
+    job_say(job, "cannot start '%s': %s%s", program, strerror(error), hint);
+    job_stop(job, SIGKILL, exit_code);
+}
+
+static void adopt(struct job *job, const struct spawned *spawned, int is_tagged)
+{
+    struct node *node = &job->nodes[job->n_started];
+
+    node->id = (node_id)job->n_started;
+    node->pid = spawned->pid;
+    node->is_alive = 1;
+    node->link.fd = spawned->link;
+    node->out.fd = spawned->out;
+    node->out.sink = &job->out;
+    node->out.is_prompting = node_is_root(node);
+    node->err.fd = spawned->err;
+    node->err.sink = job->err;
+    if (is_tagged) {
+        snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);
+        snprintf(node->err.tag, sizeof node->err.tag, "[%u] ", node->id);
+    }
+    job->n_started++;
+    job->n_alive++;
+    keeper_add(&job->keeper, spawned->pid);
+    if (job->is_verbose) {
+        job_say(job, "node %u is process %d", node->id, (int)node->pid);
+    }
+}
+
+void job_start_nodes(struct job *job, const struct launch_plan *plan)
+{
+    struct spawn_request request = {.n_nodes = plan->n_nodes,
+                                    .argv = plan->argv,
+                                    .signals = &job->old_signals};
+    struct spawned spawned;
+    const char *what = "open the standard input";
+    int root_input = -1;
+    int error = input_open(&job->input, &root_input) != 0 ? errno : 0;
+
+    for (unsigned i = 0; i < plan->n_nodes && error == 0; i++) {
+        request.node = i;
+        request.input = i == 0 ? root_input : -1;
+        error = spawn_node(&request, &spawned, &what);
+        if (error == 0) {
+            adopt(job, &spawned, plan->is_tagged);
+        }
+    }
+    if (root_input >= 0) {
+        close(root_input);
+    }
+    if (error != 0) {
+        tell_spawn_failure(job, request.node, plan->argv[0], error, what);
+    }
+    if (job->n_alive == 0) {
+        job->ended_ns = clock_now_ns();
+    }
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What is needed from outside. tools/setup.sh installs all of it on Debian.
+include(CheckIncludeFile)
+find_package(Threads REQUIRED)
+
+function(need what found package)
+    if(NOT ${found})
+        message(FATAL_ERROR "${what} is missing. On Debian: apt-get install "
+                            "${package}; or run tools/setup.sh.")
+    endif()
+endfunction()
+
+# UCX is loaded at run time, by dlopen(): only its headers are needed here.
+check_include_file(ucp/api/ucp.h TM_HAVE_UCP_H)
+need("ucp/api/ucp.h, the header of UCX," TM_HAVE_UCP_H libucx-dev)
+
+# The C functions make_fcontext() and jump_fcontext(); no C++ is used.
+find_library(TM_BOOST_CONTEXT boost_context)
+need("libboost_context" TM_BOOST_CONTEXT libboost-context-dev)
+mark_as_advanced(TM_BOOST_CONTEXT)
+
+set(TM_BUILD_TESTS OFF)
+if(TM_TESTS)
+    find_path(TM_CMOCKA_INCLUDE cmocka.h)
+    find_library(TM_CMOCKA cmocka)
+    find_program(TM_PYTHON python3)
+    mark_as_advanced(TM_CMOCKA_INCLUDE TM_CMOCKA TM_PYTHON)
+    if(TM_CMOCKA AND TM_CMOCKA_INCLUDE AND TM_PYTHON)
+        set(TM_BUILD_TESTS ON)
+    elseif(TM_TESTS STREQUAL AUTO)
+        message(STATUS "No cmocka or no python3: the tests are not built")
+    else()
+        need("cmocka" TM_CMOCKA libcmocka-dev)
+        need("cmocka.h" TM_CMOCKA_INCLUDE libcmocka-dev)
+        need("python3" TM_PYTHON python3)
+    endif()
+endif()

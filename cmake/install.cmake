@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What `make install` puts where. Everything can be moved afterwards: paths in
+# teamster.pc and in the CMake package are relative to these files.
+include(CMakePackageConfigHelpers)
+
+install(FILES include/teamster.h TYPE INCLUDE)
+install(TARGETS teamster_shared teamster_static EXPORT teamster_targets)
+if(TARGET teamster)
+    install(TARGETS teamster)
+endif()
+
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+    BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
+    OUTPUT_VARIABLE TM_PREFIX_FROM_PC)
+configure_file(teamster.pc.in teamster.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/teamster.pc
+        DESTINATION ${pkgconfig_folder})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Teamster)
+install(EXPORT teamster_targets NAMESPACE Teamster::
+        FILE TeamsterTargets.cmake DESTINATION ${package_folder})
+write_basic_package_version_file(TeamsterConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES cmake/TeamsterConfig.cmake
+              ${PROJECT_BINARY_DIR}/TeamsterConfigVersion.cmake
+        DESTINATION ${package_folder})

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the folders' CMakeLists.txt are written with:
+#
+#   tm_sources(mem page.c diff.c)          files of a layer of the library
+#   tm_interposers(runtime libc.c)         the same, for files that replace
+#                                          functions of the C library: in the
+#                                          libraries that programs link, but
+#                                          not in tests nor in `teamster`
+#   tm_unit_test(diff_test.c [LIB...])     a test beside the code: internals of
+#                                          the library and cmocka
+#   tm_app(jacobi jacobi.c [LIB...])       a program that uses teamster.h only
+#   tm_layer_bench(micro_diff micro_diff.c [LIB...])
+#                                          a program that measures internals
+#   tm_command(main.c run.c)               the program `teamster`
+#   tm_test_defaults(NAME... [TIMEOUT s])  for tests added with add_test():
+#                                          exit 77 skips, deadline, sanitizers
+
+# Everything that is compiled here.
+add_library(tm_flags INTERFACE)
+target_compile_features(tm_flags INTERFACE c_std_17)
+target_compile_definitions(tm_flags INTERFACE
+    _GNU_SOURCE $<$<CONFIG:Debug>:TM_DEBUG>)
+target_compile_options(tm_flags INTERFACE
+    -std=gnu17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+    -fno-omit-frame-pointer $<$<BOOL:${TM_WERROR}>:-Werror>)
+if(TM_SANITIZE)
+    target_compile_options(tm_flags INTERFACE
+        -fsanitize=${TM_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(tm_flags INTERFACE -fsanitize=${TM_SANITIZE})
+endif()
+
+# What the library and what uses its internals is compiled with.
+add_library(tm_internals INTERFACE)
+target_link_libraries(tm_internals INTERFACE tm_flags)
+target_include_directories(tm_internals INTERFACE
+    ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+# All programs and libraries, without the tests.
+add_custom_target(programs)
+
+# A folder of the tree, if it is there.
+function(tm_folder folder)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        add_subdirectory(${PROJECT_SOURCE_DIR}/${folder})
+    elseif(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
+        message(STATUS "Not built: ${folder}, it has no CMakeLists.txt")
+    endif()
+endfunction()
+
+function(tm_objects property layer)
+    if(NOT TARGET tm_${layer})
+        add_library(tm_${layer} OBJECT)
+        set_target_properties(tm_${layer} PROPERTIES
+            POSITION_INDEPENDENT_CODE ON
+            C_VISIBILITY_PRESET hidden)
+        # The library is there from the start, never dlopen()ed late, so that a
+        # thread-local variable is one load.
+        target_compile_options(tm_${layer} PRIVATE -ftls-model=initial-exec)
+        target_link_libraries(tm_${layer} PRIVATE tm_internals)
+        set_property(GLOBAL APPEND PROPERTY ${property} tm_${layer})
+    endif()
+    list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    target_sources(tm_${layer} PRIVATE ${ARGN})
+endfunction()
+
+function(tm_sources layer)
+    tm_objects(TM_OBJECTS ${layer} ${ARGN})
+endfunction()
+
+function(tm_interposers layer)
+    tm_objects(TM_INTERPOSERS ${layer}_interposers ${ARGN})
+endfunction()
+
+# A program: files and libraries, the first of these given by name.
+function(tm_program name library)
+    set(sources ${ARGN})
+    set(libraries ${ARGN})
+    list(FILTER sources INCLUDE REGEX "[.][chsS]$")
+    list(FILTER libraries EXCLUDE REGEX "[.][chsS]$")
+    add_executable(${name} ${sources})
+    target_link_libraries(${name} PRIVATE tm_flags ${library} ${libraries})
+    add_dependencies(programs ${name})
+endfunction()
+
+function(tm_app name)
+    tm_program(${name} teamster_static ${ARGN})
+endfunction()
+
+function(tm_layer_bench name)
+    tm_program(${name} teamster_internal ${ARGN})
+endfunction()
+
+function(tm_command)
+    tm_program(teamster teamster_internal ${ARGN})
+endfunction()
+
+function(tm_test_defaults)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TIMEOUT" "")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    math(EXPR timeout "${arg_TIMEOUT} * ${TM_TEST_SLOWDOWN}")
+    # Ours come first, so that what the user has set wins.
+    set_tests_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES
+        SKIP_RETURN_CODE 77
+        TIMEOUT ${timeout}
+        ENVIRONMENT "TM_TEST_SLOWDOWN=${TM_TEST_SLOWDOWN}"
+        ENVIRONMENT_MODIFICATION "${TM_SANITIZER_ENVIRONMENT}")
+endfunction()
+
+set(TM_SANITIZER_ENVIRONMENT
+    ASAN_OPTIONS=path_list_prepend:detect_leaks=1
+    ASAN_OPTIONS=path_list_prepend:strict_string_checks=1
+    UBSAN_OPTIONS=path_list_prepend:print_stacktrace=1
+    TSAN_OPTIONS=path_list_prepend:second_deadlock_stack=1)
+
+function(tm_unit_test source)
+    if(NOT TM_BUILD_TESTS)
+        return()
+    endif()
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+    cmake_path(GET source STEM stem)
+    set(name ${folder}_${stem})
+    add_executable(${name} ${source})
+    target_include_directories(${name} SYSTEM PRIVATE ${TM_CMOCKA_INCLUDE})
+    target_link_libraries(${name} PRIVATE
+        teamster_internal ${TM_CMOCKA} ${ARGN})
+    add_test(NAME ${folder}/${stem} COMMAND ${name})
+    tm_test_defaults(${folder}/${stem})
+    set_tests_properties(${folder}/${stem} PROPERTIES LABELS unit)
+endfunction()

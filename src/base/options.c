@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options travel from the command line to every node as variables, so that there
+// is one way to read them: the launcher reads them with options_read() before it
+// starts anything, and each node reads them again. A row of options.def needs a
+// field in struct options and a function parse_<field>() here.
+//
+// A parser that refuses a value writes what is allowed into the reading; the
+// message is put together in one place. What is allowed is derived from the
+// limits that the parser checks, so the two cannot differ.
+#include "base/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** One value on its way from text to a field. */
+struct reading {
+    const char *text;
+    char allowed[80];
+};
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define TIB ((uint64_t)1 << 40)
+
+enum { MAX_WORKERS = 256, MAX_THREADS = 1000000 };
+
+/** Room for the stacks, from ULT_STACKS_BASE on. */
+#define STACKS_MAX (2 * TIB)
+
+const struct option_row option_rows[] = {
+#define OPTION(field, variable, name, letter, argument, default_value, help)   \
+    {name, "TEAMSTER_" #variable, letter, argument, default_value, help},
+#include "base/options.def"
+#undef OPTION
+};
+
+const unsigned n_option_rows = sizeof option_rows / sizeof option_rows[0];
+
+static int parse_number(const char *text, uint64_t *value)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0])) {
+        return 0; // strtoull() would take a sign and blanks
+    }
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+static unsigned shift_of(char suffix)
+{
+    static const char suffixes[] = "KMGT";
+    const char *found = strchr(suffixes, toupper((unsigned char)suffix));
+
+    return found == NULL ? 0 : 10 * (unsigned)(found - suffixes + 1);
+}
+
+tm_status parse_size(const char *text, uint64_t *bytes)
+{
+    char digits[24];
+    size_t length = strlen(text);
+    unsigned shift = length > 0 ? shift_of(text[length - 1]) : 0;
+    uint64_t value;
+
+    length -= shift != 0;
+    if (length >= sizeof digits) {
+        return TM_EINVAL;
+    }
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    if (!parse_number(digits, &value) || value > UINT64_MAX >> shift) {
+        return TM_EINVAL;
+    }
+    *bytes = value << shift;
+    return TM_OK;
+}
+
+static int number_in(struct reading *reading, uint64_t low, uint64_t high,
+                     uint64_t *value)
+{
+    if (parse_number(reading->text, value) && *value >= low && *value <= high) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed, "%ju to %ju",
+             (uintmax_t)low, (uintmax_t)high);
+    return 0;
+}
+
+static int unsigned_in(struct reading *reading, unsigned low, unsigned high,
+                       unsigned *value)
+{
+    uint64_t wide;
+
+    if (!number_in(reading, low, high, &wide)) {
+        return 0;
+    }
+    *value = (unsigned)wide;
+    return 1;
+}
+
+/** "64K" for 65536. */
+static void write_size(char *text, size_t size, uint64_t bytes)
+{
+    static const char suffixes[][2] = {"", "K", "M", "G", "T"};
+    unsigned i = 0;
+
+    while (i < 4 && bytes != 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(text, size, "%ju%s", (uintmax_t)bytes, suffixes[i]);
+}
+
+/** A size, rounded up to whole pages. */
+static int size_in(struct reading *reading, uint64_t low, uint64_t high,
+                   size_t *value)
+{
+    uint64_t bytes;
+    char low_text[24];
+    char high_text[24];
+
+    if (parse_size(reading->text, &bytes) == TM_OK && bytes >= low &&
+        bytes <= high) {
+        *value = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
+        return 1;
+    }
+    write_size(low_text, sizeof low_text, low);
+    write_size(high_text, sizeof high_text, high);
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "%s to %s; bytes, or with K, M, G or T", low_text, high_text);
+    return 0;
+}
+
+/** The index in [n_names] names. */
+static int one_of(struct reading *reading, const char *const *names,
+                  unsigned n_names, unsigned *index)
+{
+    size_t used = 0;
+
+    for (unsigned i = 0; i < n_names; i++) {
+        if (strcmp(reading->text, names[i]) == 0) {
+            *index = i;
+            return 1;
+        }
+    }
+    for (unsigned i = 0; i < n_names && used < sizeof reading->allowed; i++) {
+        used += (size_t)snprintf(
+            reading->allowed + used, sizeof reading->allowed - used, "%s%s",
+            i == 0 ? "" : (i + 1 < n_names ? ", " : " or "), names[i]);
+    }
+    return 0;
+}
+
+static int switch_in(struct reading *reading, int *value)
+{
+    static const char *const names[] = {"0", "1"};
+    unsigned index;
+
+    if (!one_of(reading, names, 2, &index)) {
+        return 0;
+    }
+    *value = (int)index;
+    return 1;
+}
+
+static int parse_nodes(struct reading *reading, struct options *options)
+{
+    return unsigned_in(reading, 1, TM_MAX_NODES, &options->nodes);
+}
+
+static int parse_workers(struct reading *reading, struct options *options)
+{
+    if (strcmp(reading->text, "auto") == 0) {
+        options->workers = 0;
+        return 1;
+    }
+    if (unsigned_in(reading, 1, MAX_WORKERS, &options->workers)) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed, "auto, or 1 to %d",
+             MAX_WORKERS);
+    return 0;
+}
+
+static int parse_protocol(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {"eager-release", "sequential"};
+    static const tm_protocol protocols[] = {TM_EAGER_RELEASE, TM_SEQUENTIAL};
+    unsigned index;
+
+    if (!one_of(reading, names, 2, &index)) {
+        return 0;
+    }
+    options->protocol = protocols[index];
+    return 1;
+}
+
+static int parse_stack_size(struct reading *reading, struct options *options)
+{
+    return size_in(reading, 64 * KIB, 64 * MIB, &options->stack_size);
+}
+
+static int parse_max_threads(struct reading *reading, struct options *options)
+{
+    return unsigned_in(reading, 1, MAX_THREADS, &options->max_threads);
+}
+
+static int parse_fault_source(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {"auto", "userfaultfd", "mprotect"};
+    unsigned index;
+
+    if (!one_of(reading, names, 3, &index)) {
+        return 0;
+    }
+    snprintf(options->fault_source, sizeof options->fault_source, "%s",
+             names[index]);
+    return 1;
+}
+
+static int parse_space(struct reading *reading, struct options *options)
+{
+    return size_in(reading, 16 * MIB, TIB, &options->space);
+}
+
+static int parse_tag_output(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->tag_output);
+}
+
+static int parse_deadlock(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {
+        [DEADLOCK_ABORT] = "abort",
+        [DEADLOCK_WARN] = "warn",
+        [DEADLOCK_OFF] = "off",
+    };
+    unsigned index;
+
+    if (!one_of(reading, names, 3, &index)) {
+        return 0;
+    }
+    options->deadlock = index;
+    return 1;
+}
+
+static int parse_stats(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->stats);
+}
+
+static int parse_verbose(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->verbose);
+}
+
+static int parse_shuffle(struct reading *reading, struct options *options)
+{
+    return number_in(reading, 0, UINT64_MAX, &options->shuffle);
+}
+
+/** Copy a value for a message of one line. */
+static void copy_printable(char *text, size_t size, const char *value)
+{
+    snprintf(text, size, "%s", value);
+    for (char *c = text; *c != '\0'; c++) {
+        if (iscntrl((unsigned char)*c)) {
+            *c = '?';
+        }
+    }
+}
+
+static int read_one(const struct option_row *row,
+                    int (*parse)(struct reading *reading,
+                                 struct options *options),
+                    struct options *options, char *error, size_t size)
+{
+    const char *value = getenv(row->variable);
+    int is_set = value != NULL && value[0] != '\0';
+    struct reading reading = {.text = is_set ? value : row->default_value};
+    char shown[64];
+
+    if (parse(&reading, options)) {
+        return 1;
+    }
+    copy_printable(shown, sizeof shown, reading.text);
+    snprintf(error, size, "%s (--%s) is '%s'; allowed: %s", row->variable,
+             row->name, shown, reading.allowed);
+    return 0;
+}
+
+static int stacks_fit(const struct options *options, char *error, size_t size)
+{
+    char stack_size[24];
+
+    if (options->max_threads <= STACKS_MAX / options->stack_size) {
+        return 1;
+    }
+    write_size(stack_size, sizeof stack_size, options->stack_size);
+    snprintf(error, size,
+             "TEAMSTER_MAX_THREADS (--max-threads) is '%u'; allowed: 1 to %ju "
+             "with TEAMSTER_STACK_SIZE (--stack-size) %s",
+             options->max_threads,
+             (uintmax_t)(STACKS_MAX / options->stack_size), stack_size);
+    return 0;
+}
+
+tm_status options_read(struct options *options, char *error, size_t size)
+{
+    struct options result = {0};
+    const struct option_row *row = option_rows;
+
+#define OPTION(field, ...)                                                     \
+    if (!read_one(row++, parse_##field, &result, error, size)) {               \
+        return TM_ECONFIG;                                                     \
+    }
+#include "base/options.def"
+#undef OPTION
+    if (!stacks_fit(&result, error, size)) {
+        return TM_ECONFIG;
+    }
+    *options = result;
+    return TM_OK;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A token is slot index (24 bits) and generation (8 bits, never 0), so that an
+// old token of a slot in use again is still refused, 254 times out of 255.
+#include "base/tokens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+
+void tokens_init(struct tokens *tokens)
+{
+    memset(tokens, 0, sizeof *tokens);
+}
+
+void tokens_release(struct tokens *tokens)
+{
+    free(tokens->slots);
+    tokens_init(tokens);
+}
+
+static void grow(struct tokens *tokens)
+{
+    uint32_t n_slots = tokens->n_slots == 0 ? 64 : tokens->n_slots * 2;
+    struct token_slot *slots =
+        realloc(tokens->slots, n_slots * sizeof *slots);
+
+    ensure(slots != NULL && n_slots < 1u << 24);
+    for (uint32_t i = tokens->n_slots; i < n_slots; i++) {
+        slots[i] = (struct token_slot){.next_free = i + 2};
+    }
+    slots[n_slots - 1].next_free = 0;
+    tokens->first_free = tokens->n_slots + 1;
+    tokens->slots = slots;
+    tokens->n_slots = n_slots;
+}
+
+uint32_t tokens_give(struct tokens *tokens, void *object)
+{
+    uint32_t index;
+    struct token_slot *slot;
+
+    if (tokens->first_free == 0) {
+        grow(tokens);
+    }
+    index = tokens->first_free - 1;
+    slot = &tokens->slots[index];
+    tokens->first_free = slot->next_free;
+    slot->object = object;
+    slot->generation = slot->generation == 255 ? 1 : slot->generation + 1;
+    return index << 8 | slot->generation;
+}
+
+void *tokens_take(struct tokens *tokens, uint32_t token)
+{
+    uint32_t index = token >> 8;
+    struct token_slot *slot;
+    void *object;
+
+    if (index >= tokens->n_slots) {
+        return NULL;
+    }
+    slot = &tokens->slots[index];
+    if (slot->object == NULL || slot->generation != (token & 255)) {
+        return NULL;
+    }
+    object = slot->object;
+    slot->object = NULL;
+    slot->next_free = tokens->first_free;
+    tokens->first_free = index + 1;
+    return object;
+}

@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "mem/heap.h"
+#include "mem/random_test.h"
+
+#define BASE UINT64_C(0x7e8000000000)
+#define FIRST_PAGE 7u
+#define PAGE ((uint64_t)TM_PAGE_SIZE)
+
+#ifdef __SANITIZE_THREAD__
+#define STEPS(n) ((n) / 5)
+#else
+#define STEPS(n) (n)
+#endif
+
+/** What the last call gave. */
+struct result {
+    struct heap_block block;
+    struct heap_extent extent;
+    char freed_at[80];
+};
+
+static tm_status allocate(struct heap *heap, uint64_t size, int own_pages,
+                          struct result *result)
+{
+    return heap_alloc(heap, size, own_pages, "name", "file.c", 1,
+                      &result->block, &result->extent);
+}
+
+static tm_status release(struct heap *heap, uint64_t address,
+                         struct result *result)
+{
+    return heap_release(heap, address, "free.c", 2, &result->block,
+                        &result->extent, result->freed_at);
+}
+
+static uint64_t address_of(page_no page)
+{
+    return BASE + (page - FIRST_PAGE) * PAGE;
+}
+
+/* ---- Random steps against a model --------------------------------------- */
+
+#define MODEL_PAGES 2048u
+#define MODEL_BLOCKS 1500u
+#define GRAIN 16u
+#define N_GRAINS (MODEL_PAGES * TM_PAGE_SIZE / GRAIN)
+
+enum page_use {
+    UNUSED,
+    OPEN,
+    CLOSED,
+};
+
+struct model {
+    struct heap *heap;
+    struct heap_block blocks[MODEL_BLOCKS];
+    size_t n_blocks;
+    struct heap_extent closed[MODEL_PAGES];
+    size_t n_closed;
+    uint64_t bytes;
+    uint64_t pages;
+    uint8_t use[MODEL_PAGES]; ///< enum page_use
+    uint8_t taken[N_GRAINS];  ///< by the cell of a live block
+};
+
+static void set_use(struct model *model, const struct heap_extent *extent,
+                    enum page_use from, enum page_use to)
+{
+    uint64_t first = extent->page - FIRST_PAGE;
+
+    assert_true(extent->page >= FIRST_PAGE);
+    assert_true(first + extent->n_pages < MODEL_PAGES);
+    for (uint64_t i = first; i < first + extent->n_pages; i++) {
+        assert_int_equal(model->use[i], from);
+        model->use[i] = (uint8_t)to;
+    }
+    assert_int_equal(model->use[first + extent->n_pages], UNUSED); // guard
+}
+
+static void set_taken(struct model *model, const struct heap_block *block,
+                      uint8_t taken)
+{
+    uint64_t first = (block->address - BASE) / GRAIN;
+    uint64_t n = block->capacity / GRAIN;
+
+    for (uint64_t i = first; i < first + n; i++) {
+        assert_int_equal(model->use[i * GRAIN / PAGE], OPEN);
+        assert_int_equal(model->taken[i], !taken);
+        model->taken[i] = taken;
+    }
+}
+
+static void check_block(const struct heap_block *block, uint64_t size,
+                        int own_pages)
+{
+    assert_int_equal(block->size, size);
+    assert_int_equal(block->address % 16, 0);
+    assert_int_equal(block->capacity % 16, 0);
+    if (own_pages || size > HEAP_SMALL_MAX) {
+        assert_int_equal(block->address % PAGE, 0);
+        assert_int_equal(block->capacity, (size + PAGE - 1) / PAGE * PAGE);
+    } else {
+        assert_true(block->capacity >= size + HEAP_REDZONE);
+        assert_true(block->capacity <= size + HEAP_REDZONE + 16 + size / 4);
+    }
+}
+
+static uint64_t random_size(void)
+{
+    switch (random_below(5)) {
+    case 0:
+        return 1 + random_below(40 * PAGE);
+    case 1:
+        return 1 + random_below(3 * PAGE);
+    case 2:
+        return PAGE * (1 + random_below(4));
+    default:
+        return 1 + random_below(HEAP_SMALL_MAX);
+    }
+}
+
+static void model_allocate(struct model *model)
+{
+    uint64_t size = random_size();
+    int own_pages = random_below(10) == 0;
+    struct result result;
+    tm_status status;
+
+    if (model->n_blocks == MODEL_BLOCKS) {
+        return;
+    }
+    status = allocate(model->heap, size, own_pages, &result);
+    if (status == TM_ENOMEM) {
+        assert_true(model->pages > MODEL_PAGES / 4);
+        return;
+    }
+    assert_int_equal(status, TM_OK);
+    check_block(&result.block, size, own_pages);
+    if (result.extent.n_pages > 0) {
+        set_use(model, &result.extent, UNUSED, OPEN);
+        model->pages += result.extent.n_pages;
+    }
+    set_taken(model, &result.block, 1);
+    model->blocks[model->n_blocks++] = result.block;
+    model->bytes += size;
+}
+
+static void model_release(struct model *model)
+{
+    struct result result;
+    struct heap_block *block;
+
+    if (model->n_blocks == 0) {
+        return;
+    }
+    block = &model->blocks[random_below(model->n_blocks)];
+    assert_int_equal(release(model->heap, block->address, &result), TM_OK);
+    assert_memory_equal(&result.block, block, sizeof(*block));
+    set_taken(model, block, 0);
+    if (result.extent.n_pages > 0) {
+        set_use(model, &result.extent, OPEN, CLOSED);
+        model->closed[model->n_closed++] = result.extent;
+    }
+    model->bytes -= block->size;
+    *block = model->blocks[--model->n_blocks];
+}
+
+static void model_reuse(struct model *model)
+{
+    struct heap_extent *extent;
+
+    if (model->n_closed == 0) {
+        return;
+    }
+    extent = &model->closed[random_below(model->n_closed)];
+    heap_reuse(model->heap, extent->page);
+    set_use(model, extent, CLOSED, UNUSED);
+    model->pages -= extent->n_pages;
+    *extent = model->closed[--model->n_closed];
+}
+
+static void model_check(const struct model *model)
+{
+    uint64_t bytes;
+    uint64_t pages;
+
+    heap_usage(model->heap, &bytes, &pages);
+    assert_int_equal(bytes, model->bytes);
+    assert_int_equal(pages, model->pages);
+    assert_true(heap_is_valid(model->heap));
+}
+
+static void model_look_up(const struct model *model)
+{
+    const struct heap_block *block;
+    struct heap_block found;
+    uint64_t inside;
+    int is_live;
+
+    if (model->n_blocks == 0) {
+        return;
+    }
+    block = &model->blocks[random_below(model->n_blocks)];
+    inside = block->address + random_below(block->capacity);
+    assert_int_equal(heap_lookup(model->heap, block->address, &found), TM_OK);
+    assert_memory_equal(&found, block, sizeof(found));
+    assert_int_equal(heap_nearest(model->heap, inside, &found, &is_live),
+                     TM_OK);
+    assert_true(is_live);
+    assert_memory_equal(&found, block, sizeof(found));
+    if (inside != block->address) {
+        assert_int_equal(heap_lookup(model->heap, inside, &found), TM_ENOBLOCK);
+    }
+}
+
+// Most of the time more is allocated than freed, then the other way round.
+static void model_step(struct model *model, int is_growing)
+{
+    size_t choice = random_below(100);
+
+    if (choice < (is_growing ? 60u : 25u)) {
+        model_allocate(model);
+    } else if (choice < 80) {
+        model_release(model);
+    } else if (choice < 90) {
+        model_reuse(model);
+    } else {
+        model_look_up(model);
+    }
+}
+
+static void random_blocks_never_overlap(void **state)
+{
+    struct model *model = calloc(1, sizeof(*model));
+    uint64_t bytes;
+    uint64_t pages;
+
+    (void)state;
+    assert_non_null(model);
+    model->heap = heap_new(FIRST_PAGE, MODEL_PAGES, BASE);
+    assert_non_null(model->heap);
+    for (int i = 0; i < STEPS(20000); i++) {
+        model_step(model, i / STEPS(2500) % 2 == 0);
+        if (i % 16 == 0) {
+            model_check(model);
+        }
+    }
+    while (model->n_blocks > 0) {
+        model_release(model);
+    }
+    while (model->n_closed > 0) {
+        model_reuse(model);
+    }
+    model_check(model);
+    heap_usage(model->heap, &bytes, &pages);
+    assert_int_equal(bytes, 0);
+    assert_true(pages <= UINT64_C(24) * 16); // an empty slab of each size
+    heap_free(model->heap);
+    free(model);
+}
+
+/* ---- Sizes and places --------------------------------------------------- */
+
+static void every_small_size_has_its_red_zone(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result result;
+
+    (void)state;
+    for (uint64_t size = 1; size <= HEAP_SMALL_MAX; size++) {
+        assert_int_equal(allocate(heap, size, 0, &result), TM_OK);
+        check_block(&result.block, size, 0);
+    }
+    assert_true(heap_is_valid(heap));
+    heap_free(heap);
+}
+
+static void small_blocks_share_an_extent(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result first;
+    struct result second;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 100, 0, &first), TM_OK);
+    assert_int_equal(first.extent.page, FIRST_PAGE);
+    assert_int_equal(first.extent.n_pages, 16);
+    assert_int_equal(allocate(heap, 100, 0, &second), TM_OK);
+    assert_int_equal(second.extent.n_pages, 0);
+    assert_int_equal(second.block.address,
+                     first.block.address + first.block.capacity);
+    heap_free(heap);
+}
+
+static void a_large_block_has_an_unused_page_behind_it(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result first;
+    struct result second;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 2 * PAGE, 0, &first), TM_OK);
+    assert_int_equal(first.extent.n_pages, 2);
+    assert_int_equal(first.block.address, address_of(first.extent.page));
+    assert_int_equal(allocate(heap, 1, 1, &second), TM_OK);
+    assert_int_equal(second.extent.n_pages, 1);
+    assert_int_equal(second.block.capacity, PAGE);
+    assert_int_equal(second.block.address, first.block.address + 3 * PAGE);
+    heap_free(heap);
+}
+
+static void an_address_comes_back_after_reuse_only(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result first;
+    struct result result;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 5 * PAGE, 0, &first), TM_OK);
+    assert_int_equal(release(heap, first.block.address, &result), TM_OK);
+    assert_memory_equal(&result.extent, &first.extent, sizeof(first.extent));
+    assert_int_equal(allocate(heap, 5 * PAGE, 0, &result), TM_OK);
+    assert_int_not_equal(result.block.address, first.block.address);
+    heap_reuse(heap, first.extent.page);
+    assert_int_equal(allocate(heap, 5 * PAGE, 0, &result), TM_OK);
+    assert_int_equal(result.block.address, first.block.address);
+    heap_free(heap);
+}
+
+static void one_empty_slab_of_a_size_stays_open(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result results[64]; // 31 blocks of 2048 bytes fill a slab
+    struct result result;
+    unsigned n_opened = 0;
+    unsigned n_closed = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(allocate(heap, 2048, 0, &results[i]), TM_OK);
+        n_opened += results[i].extent.n_pages > 0;
+    }
+    assert_int_equal(n_opened, 3);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(release(heap, results[i].block.address, &result),
+                         TM_OK);
+        n_closed += result.extent.n_pages > 0;
+        assert_true(heap_is_valid(heap));
+    }
+    assert_int_equal(n_closed, 2);
+    assert_int_equal(allocate(heap, 2048, 0, &result), TM_OK);
+    assert_int_equal(result.extent.n_pages, 0);
+    heap_free(heap);
+}
+
+static void a_space_that_is_used_up_is_reported(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 20, BASE);
+    struct result large;
+    struct result result;
+    unsigned n_small = 0;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 0, 0, &result), TM_EINVAL);
+    assert_int_equal(allocate(heap, 20 * PAGE, 0, &result), TM_ENOMEM);
+    assert_int_equal(allocate(heap, UINT64_MAX, 0, &result), TM_ENOMEM);
+    assert_int_equal(allocate(heap, UINT64_MAX, 1, &result), TM_ENOMEM);
+    assert_int_equal(allocate(heap, 17 * PAGE, 0, &large), TM_OK);
+    assert_int_equal(allocate(heap, 2 * PAGE, 0, &result), TM_ENOMEM);
+    while (allocate(heap, 1000, 0, &result) ==
+           TM_OK) { // in the page that is left
+        n_small++;
+    }
+    assert_int_equal(n_small, 4);
+    assert_int_equal(allocate(heap, 1, 0, &result), TM_ENOMEM);
+    assert_int_equal(release(heap, large.block.address, &result), TM_OK);
+    assert_int_equal(allocate(heap, 1, 0, &result), TM_ENOMEM);
+    heap_reuse(heap, large.extent.page);
+    assert_int_equal(allocate(heap, 17 * PAGE, 0, &result), TM_OK);
+    assert_true(heap_is_valid(heap));
+    heap_free(heap);
+}
+
+static void a_hundred_thousand_blocks_in_64_gib(void **state)
+{
+    const size_t n = STEPS(100000);
+    struct heap *heap = heap_new(FIRST_PAGE, UINT64_C(1) << 24, BASE);
+    uint64_t *addresses = calloc(n, sizeof(*addresses));
+    struct result result;
+    uint64_t bytes;
+    uint64_t pages;
+
+    (void)state;
+    assert_non_null(addresses);
+    for (size_t i = 0; i < 3 * n;
+         i++) { // in the 2nd and 3rd turn, half are new
+        uint64_t *address = &addresses[i < n ? i : random_below(n)];
+
+        if (*address != 0) {
+            assert_int_equal(release(heap, *address, &result), TM_OK);
+            if (result.extent.n_pages > 0) {
+                heap_reuse(heap, result.extent.page);
+            }
+        }
+        assert_int_equal(
+            allocate(heap, 1 + random_below(40 * PAGE), 0, &result), TM_OK);
+        *address = result.block.address;
+    }
+    assert_true(heap_is_valid(heap));
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(release(heap, addresses[i], &result), TM_OK);
+        if (result.extent.n_pages > 0) {
+            heap_reuse(heap, result.extent.page);
+        }
+    }
+    heap_usage(heap, &bytes, &pages);
+    assert_int_equal(bytes, 0);
+    assert_true(heap_is_valid(heap));
+    heap_free(heap);
+    free(addresses);
+}
+
+static void all_of_64_gib_but_the_guard_is_one_block(void **state)
+{
+    struct heap *heap = heap_new(0, UINT64_C(1) << 24, BASE);
+    struct result result;
+
+    (void)state;
+    assert_int_equal(allocate(heap, UINT64_C(1) << 36, 0, &result), TM_ENOMEM);
+    assert_int_equal(allocate(heap, (UINT64_C(1) << 36) - PAGE, 0, &result),
+                     TM_OK);
+    assert_int_equal(result.block.address, BASE);
+    assert_int_equal(allocate(heap, 1, 0, &result), TM_ENOMEM);
+    heap_free(heap);
+}
+
+/* ---- Mistakes of the program -------------------------------------------- */
+
+static void check_second_free(struct heap *heap, uint64_t size)
+{
+    struct heap_block block;
+    struct heap_extent extent;
+    struct result result;
+
+    assert_int_equal(
+        heap_alloc(heap, size, 0, "grid", "jacobi.c", 20, &block, &extent),
+        TM_OK);
+    assert_int_equal(heap_release(heap, block.address, "done.c", 99,
+                                  &result.block, &result.extent,
+                                  result.freed_at),
+                     TM_OK);
+    assert_int_equal(release(heap, block.address, &result), TM_EFREED);
+    assert_string_equal(result.freed_at, "done.c:99");
+    assert_memory_equal(&result.block, &block, sizeof(block));
+    assert_string_equal(result.block.file, "jacobi.c");
+    assert_int_equal(result.block.line, 20);
+    assert_true(heap_is_valid(heap));
+}
+
+static void a_second_free_is_explained(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+
+    (void)state;
+    check_second_free(heap, 10);
+    check_second_free(heap, 10);
+    check_second_free(heap, 10 * PAGE);
+    heap_free(heap);
+}
+
+static void a_freed_cell_is_used_again_last(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result first;
+    struct result result;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 2048, 0, &first), TM_OK);
+    assert_int_equal(release(heap, first.block.address, &result), TM_OK);
+    for (unsigned i = 0; i < 30; i++) {
+        assert_int_equal(allocate(heap, 2048, 0, &result), TM_OK);
+        assert_int_not_equal(result.block.address, first.block.address);
+    }
+    assert_int_equal(allocate(heap, 2048, 0, &result), TM_OK);
+    assert_int_equal(result.block.address, first.block.address);
+    heap_free(heap);
+}
+
+static void frees_are_forgotten_in_the_end(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 65536, BASE);
+    struct result first;
+    struct result result;
+
+    (void)state;
+    assert_int_equal(allocate(heap, PAGE, 0, &first), TM_OK);
+    assert_int_equal(release(heap, first.block.address, &result), TM_OK);
+    for (unsigned i = 0; i < 4095; i++) {
+        assert_int_equal(allocate(heap, PAGE, 0, &result), TM_OK);
+        assert_int_equal(release(heap, result.block.address, &result), TM_OK);
+    }
+    assert_int_equal(release(heap, first.block.address, &result), TM_EFREED);
+    assert_int_equal(allocate(heap, PAGE, 0, &result), TM_OK);
+    assert_int_equal(release(heap, result.block.address, &result), TM_OK);
+    assert_int_equal(release(heap, first.block.address, &result), TM_ENOBLOCK);
+    heap_free(heap);
+}
+
+static void what_is_not_the_start_of_a_block_is_refused(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result small;
+    struct result large;
+    struct result result;
+
+    (void)state;
+    assert_int_equal(allocate(heap, 100, 0, &small), TM_OK);
+    assert_int_equal(allocate(heap, 3 * PAGE, 0, &large), TM_OK);
+    const uint64_t wrong[] = {
+        0,
+        1,
+        BASE - 1,
+        small.block.address + 1,
+        small.block.address + 99,
+        small.block.address + small.block.capacity, // a free cell
+        large.block.address + PAGE,
+        large.block.address + 3 * PAGE, // its guard page
+        large.block.address + 4 * PAGE, // free
+        BASE + 4096 * PAGE - 1,
+        BASE + 4096 * PAGE,
+        UINT64_MAX,
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(release(heap, wrong[i], &result), TM_ENOBLOCK);
+        assert_int_equal(heap_lookup(heap, wrong[i], &result.block),
+                         TM_ENOBLOCK);
+    }
+    assert_int_equal(release(heap, small.block.address, &result), TM_OK);
+    assert_int_equal(release(heap, large.block.address, &result), TM_OK);
+    assert_true(heap_is_valid(heap));
+    heap_free(heap);
+}
+
+// Freed where a live block is now: not a second free of what was there.
+static void an_old_free_inside_a_new_block_is_not_told(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct heap_block found;
+    struct result old[2];
+    struct result new;
+    struct result result;
+    int is_live;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(allocate(heap, PAGE, 0, &old[i]), TM_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(release(heap, old[i].block.address, &result), TM_OK);
+        heap_reuse(heap, result.extent.page);
+    }
+    assert_int_equal(allocate(heap, 10 * PAGE, 0, &new), TM_OK);
+    assert_int_equal(new.block.address, old[0].block.address);
+    assert_int_equal(release(heap, old[1].block.address, &result), TM_ENOBLOCK);
+    assert_int_equal(
+        heap_nearest(heap, new.block.address + 10 * PAGE + 4, &found, &is_live),
+        TM_OK);
+    assert_true(is_live);
+    assert_int_equal(found.address, new.block.address);
+    heap_free(heap);
+}
+
+static void check_nearest(const struct heap *heap, uint64_t address,
+                          const struct heap_block *expected, int expected_live)
+{
+    struct heap_block found;
+    int is_live;
+
+    assert_int_equal(heap_nearest(heap, address, &found, &is_live), TM_OK);
+    assert_memory_equal(&found, expected, sizeof(found));
+    assert_int_equal(is_live, expected_live);
+}
+
+static void the_nearest_block_below_is_found(void **state)
+{
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result small[3];
+    struct result large;
+    struct result result;
+    int is_live;
+
+    (void)state;
+    assert_int_equal(heap_nearest(heap, BASE + 5, &result.block, &is_live),
+                     TM_ENOBLOCK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(allocate(heap, 100, 0, &small[i]), TM_OK);
+    }
+    assert_int_equal(allocate(heap, 3 * PAGE, 0, &large), TM_OK);
+    assert_int_equal(heap_nearest(heap, BASE - 1, &result.block, &is_live),
+                     TM_ENOBLOCK);
+    check_nearest(heap, small[1].block.address, &small[1].block, 1);
+    check_nearest(heap, small[2].block.address - 1, &small[1].block, 1);
+    check_nearest(heap, large.block.address - 1, &small[2].block, 1);
+    check_nearest(heap, large.block.address + 3 * PAGE + 4, &large.block, 1);
+    check_nearest(heap, BASE + 4095 * PAGE, &large.block, 1);
+    check_nearest(heap, UINT64_MAX, &large.block, 1);
+    assert_int_equal(release(heap, small[1].block.address, &result), TM_OK);
+    check_nearest(heap, small[1].block.address + 4, &small[1].block, 0);
+    check_nearest(heap, small[0].block.address + 4, &small[0].block, 1);
+    assert_int_equal(release(heap, large.block.address, &result), TM_OK);
+    check_nearest(heap, large.block.address + 4, &large.block, 0);
+    check_nearest(heap, large.block.address - 1, &small[2].block, 1);
+    heap_free(heap);
+}
+
+static void long_texts_are_cut(void **state)
+{
+    const char *file = "/a/very/long/path/to/the/sources/of/a/program/that/"
+                       "somebody/wrote/once/jacobi.c";
+    const char *name = "the left half of the grid of temperatures";
+    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
+    struct result result;
+    struct heap_block block;
+
+    (void)state;
+    assert_int_equal(
+        heap_alloc(heap, 10, 0, name, file, 20, &block, &result.extent), TM_OK);
+    assert_int_equal(strlen(block.file), 63);
+    assert_string_equal(block.file, file + strlen(file) - 63);
+    assert_int_equal(strlen(block.name), 31);
+    assert_memory_equal(block.name, name, 31);
+    assert_int_equal(heap_release(heap, block.address, file, UINT32_MAX,
+                                  &result.block, &result.extent,
+                                  result.freed_at),
+                     TM_OK);
+    assert_int_equal(release(heap, block.address, &result), TM_EFREED);
+    assert_int_equal(strlen(result.freed_at), 63 + 11);
+    assert_string_equal(result.freed_at + 63, ":4294967295");
+    assert_int_equal(
+        heap_alloc(heap, 10, 0, NULL, NULL, 0, &block, &result.extent), TM_OK);
+    assert_string_equal(block.file, "");
+    assert_string_equal(block.name, "");
+    heap_free(heap);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_blocks_never_overlap),
+        cmocka_unit_test(every_small_size_has_its_red_zone),
+        cmocka_unit_test(small_blocks_share_an_extent),
+        cmocka_unit_test(a_large_block_has_an_unused_page_behind_it),
+        cmocka_unit_test(an_address_comes_back_after_reuse_only),
+        cmocka_unit_test(one_empty_slab_of_a_size_stays_open),
+        cmocka_unit_test(a_space_that_is_used_up_is_reported),
+        cmocka_unit_test(a_hundred_thousand_blocks_in_64_gib),
+        cmocka_unit_test(all_of_64_gib_but_the_guard_is_one_block),
+        cmocka_unit_test(a_second_free_is_explained),
+        cmocka_unit_test(a_freed_cell_is_used_again_last),
+        cmocka_unit_test(frees_are_forgotten_in_the_end),
+        cmocka_unit_test(what_is_not_the_start_of_a_block_is_refused),
+        cmocka_unit_test(an_old_free_inside_a_new_block_is_not_told),
+        cmocka_unit_test(the_nearest_block_below_is_found),
+        cmocka_unit_test(long_texts_are_cut),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

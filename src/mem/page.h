@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MEM_PAGE_H
+#define MEM_PAGE_H
+
+#include "base/status.h"
+#include "base/waiter.h"
+#include "mem/node_set.h"
+
+/*
+ * What a node knows about one page. A record of zeros is an untouched page, so
+ * that the table of records needs no initialisation and no memory for pages that
+ * are never used. The words are those of docs/protocols.md.
+ */
+enum page_state {
+    PAGE_ABSENT = 0,
+    PAGE_CLEAN,
+    PAGE_DIRTY,
+    PAGE_EXCLUSIVE,
+};
+
+enum page_access {
+    ACCESS_NONE = 0,
+    ACCESS_READ,
+    ACCESS_WRITE,
+};
+
+struct page {
+    uint8_t state;      ///< enum page_state
+    uint8_t access;     ///< enum page_access: of the application's view
+    uint8_t is_owner;
+    uint8_t moves;      ///< how often it moved while exclusive
+    uint8_t pending;    ///< a fetch is under way
+    uint8_t want_write; ///< and one that waits for it wants to write
+    uint8_t listed;     ///< on the list of pages that a release looks at
+    uint8_t hot;        ///< the last release found it written
+    uint8_t busy;       ///< sequential: waits for invalidations
+    uint8_t held;       ///< sequential: has come for a thread that has not run
+    uint8_t unread;     ///< pushes since it was unmapped
+    uint8_t probe_in;   ///< pushes until it is unmapped again
+    uint8_t probe_every;
+    uint8_t in_flight;  ///< its diff is on the way to the owner
+    uint16_t pushing;   ///< updates being pushed, not acknowledged
+    uint16_t hint;      ///< probable owner + 1; 0: none
+    uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
+    uint32_t version;   ///< owner: updates ordered so far
+    uint32_t base;      ///< version of the contents when they came
+    uint32_t fetch;     ///< number of the fetch that is under way
+    char *twin;         ///< or NULL
+    struct node_set *copyset; ///< owner: nodes with copies; NULL: none
+    struct waiter *waiters;   ///< threads that wait for it to come
+    struct deferred *deferred; ///< messages that wait, in order
+};
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MEM_SPACE_H
+#define MEM_SPACE_H
+
+#include <stddef.h>
+
+#include "mem/page.h"
+#include "mem/twin_pool.h"
+#include "os/fault.h"
+#include "os/memfd.h"
+
+/*
+ * The shared address space of a node: its bytes, the two views of them, and the
+ * table of page records. Pages are numbered from 0: first the program's
+ * TM_SHARED variables, then, from a multiple of SPACE_BLOCK on, the heap.
+ */
+
+/** Address of the heap's first page on every node. Plain, ASan and TSan builds
+ * leave it free. */
+#define SPACE_HEAP_BASE ((char *)0x7e8000000000)
+
+/** Pages of a directory block, and the grain of the space. */
+#define SPACE_BLOCK 256u
+
+struct space {
+    struct memfd memfd;
+    const struct fault_source *source;
+    struct fault_watch *watch;   ///< NULL: a space that no program sees (tests)
+    char *globals_base;          ///< NULL if there are no TM_SHARED variables
+    page_no n_globals;           ///< their pages
+    page_no heap_page;           ///< number of the heap's first page
+    page_no n_pages;
+    struct page *pages;          ///< [n_pages]
+    struct twin_pool twins;
+};
+
+/**
+ * Make the space. The globals' present contents become the first pages'.
+ *
+ * @param source      how accesses are caught; NULL for a space without an
+ *                    application's view (the access of a page is only recorded)
+ * @param globals     first TM_SHARED byte, on a page boundary; or NULL
+ * @param globals_size whole pages
+ * @param heap_size   bytes, rounded up to SPACE_BLOCK pages
+ * @return TM_OK
+ * @return TM_ENOMEM, TM_EBUSY (addresses taken), TM_ESYSTEM  (logged)
+ */
+TM_CHECKED tm_status space_open(struct space *space,
+                                const struct fault_source *source,
+                                char *globals, size_t globals_size,
+                                size_t heap_size);
+void space_close(struct space *space);
+
+/** Is it an address of the application's view? @param[out] page  if so */
+int space_find(const struct space *space, const void *address, page_no *page);
+
+/** Address of a page in the application's view. */
+char *space_address(const struct space *space, page_no page);
+
+/** Its bytes in the runtime's view: never fault, whatever the access. */
+static inline char *space_bytes(const struct space *space, page_no page)
+{
+    return space->memfd.runtime + page * TM_PAGE_SIZE;
+}
+
+/** Set the access of n pages from `page` on, in one call of the system if
+ * possible. Pages must exist for ACCESS_READ and ACCESS_WRITE. */
+void space_set_access(struct space *space, page_no page, page_no n,
+                      enum page_access access);
+
+/** Write a whole page, making it exist. */
+void space_fill(struct space *space, page_no page, const void *bytes);
+
+/** Make n pages exist, zero where they did not. */
+void space_populate(struct space *space, page_no page, page_no n);
+
+/** Give the memory of n pages back; they read as zero. Access must be none. */
+void space_discard(struct space *space, page_no page, page_no n);
+
+#endif

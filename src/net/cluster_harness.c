@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/cluster_harness.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define WAIT_S 20
+#define RUN_S 30
+#define ADDRESS_MAX 4096
+
+/** Shared by all processes of a run. */
+struct board {
+    uint8_t address[HARNESS_MAX_NODES][ADDRESS_MAX];
+    size_t size[HARNESS_MAX_NODES];
+    unsigned n_arrived; ///< at barriers, all of them together
+};
+
+static struct board *board;
+
+static uint64_t deadline_after(unsigned seconds)
+{
+    const char *slowdown = getenv("TM_TEST_SLOWDOWN");
+    uint64_t factor = slowdown != NULL ? strtoull(slowdown, NULL, 10) : 1;
+
+    return clock_now_ns() + seconds * (factor > 0 ? factor : 1) * 1000000000u;
+}
+
+uint64_t harness_random(uint64_t *state)
+{
+    uint64_t x = (*state += 0x9e3779b97f4a7c15u); // splitmix64
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void harness_check_at(int holds, const char *expression, const char *file,
+                      int line)
+{
+    if (!holds) {
+        fprintf(stderr, "%s:%d: %s does not hold\n", file, line, expression);
+        _exit(1);
+    }
+}
+
+static void wait_for_all(struct harness_node *node, int with_progress)
+{
+    uint64_t deadline = deadline_after(WAIT_S);
+    unsigned n_nodes = node->n_nodes;
+    unsigned arrived =
+        __atomic_add_fetch(&board->n_arrived, 1, __ATOMIC_ACQ_REL);
+    unsigned wanted = (arrived + n_nodes - 1) / n_nodes * n_nodes;
+
+    while (__atomic_load_n(&board->n_arrived, __ATOMIC_ACQUIRE) < wanted) {
+        harness_check(clock_now_ns() < deadline);
+        if (!with_progress || node->transport->progress(node->net) == 0) {
+            usleep(100);
+        }
+    }
+}
+
+void harness_barrier(struct harness_node *node)
+{
+    wait_for_all(node, 0);
+}
+
+void harness_barrier_with_progress(struct harness_node *node)
+{
+    wait_for_all(node, 1);
+}
+
+void harness_wait(struct harness_node *node, const volatile int *done,
+                  int asleep)
+{
+    uint64_t deadline = deadline_after(WAIT_S);
+
+    while (!*done) {
+        if (node->transport->progress(node->net) > 0) {
+            continue;
+        }
+        harness_check(clock_now_ns() < deadline);
+        if (asleep && node->transport->arm(node->net)) {
+            struct pollfd wait = {
+                .fd = node->transport->wait_fd(node->net),
+                .events = POLLIN,
+            };
+
+            poll(&wait, 1, 1000);
+        }
+    }
+}
+
+static void receive(void *owner, node_id from, const struct message *message)
+{
+    struct harness_node *node = owner;
+
+    harness_check(node->receive != NULL);
+    node->receive(node, from, message);
+}
+
+static void connect_node(struct harness_node *node)
+{
+    const void *addresses[HARNESS_MAX_NODES];
+    const void *own;
+    size_t own_size;
+
+    harness_check(node->transport->open(&node->net, node->self, node->n_nodes,
+                                        receive, node) == TM_OK);
+    node->transport->address(node->net, &own, &own_size);
+    harness_check(own_size <= ADDRESS_MAX);
+    memcpy(board->address[node->self], own, own_size);
+    board->size[node->self] = own_size;
+    harness_barrier(node);
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        addresses[i] = board->address[i];
+    }
+    harness_check(node->transport->connect(node->net, addresses, board->size) ==
+                  TM_OK);
+    harness_barrier(node);
+}
+
+static pid_t start_node(struct harness_node *node, harness_body *body)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        connect_node(node);
+        body(node);
+        // exit() would run the test library's own end.
+        fflush(NULL);
+        _exit(0);
+    }
+    return pid;
+}
+
+static int end_of(pid_t pid, uint64_t deadline)
+{
+    int status;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (clock_now_ns() > deadline) {
+            kill(pid, SIGKILL);
+        }
+        usleep(500);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct harness_result harness_run(const struct transport *transport,
+                                  unsigned n_nodes, harness_body *body,
+                                  void *argument)
+{
+    struct harness_result result = {0};
+    pid_t pids[HARNESS_MAX_NODES];
+    uint64_t deadline = deadline_after(RUN_S);
+
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    harness_check(board != MAP_FAILED);
+    for (unsigned i = 0; i < n_nodes; i++) {
+        struct harness_node node = {
+            .transport = transport,
+            .self = (node_id)i,
+            .n_nodes = n_nodes,
+            .argument = argument,
+        };
+
+        pids[i] = start_node(&node, body);
+        harness_check(pids[i] > 0);
+    }
+    for (unsigned i = 0; i < n_nodes; i++) {
+        result.code[i] = end_of(pids[i], deadline);
+    }
+    munmap(board, sizeof *board);
+    return result;
+}

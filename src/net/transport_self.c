@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transport of a cluster of one: what the node sends to itself waits in its
+// inbox until the next progress(). Nothing comes from outside, so there is
+// nothing to sleep on.
+#include <stdlib.h>
+
+#include "base/ensure.h"
+#include "base/log.h"
+#include "net/inbox.h"
+#include "net/transport.h"
+
+struct net {
+    struct frame_pool pool;
+    struct inbox inbox;
+};
+
+static tm_status self_open(struct net **net, node_id self, unsigned n_nodes,
+                           net_receive_fn *receive, void *owner)
+{
+    struct net *made;
+
+    ensure(self == 0 && n_nodes == 1);
+    made = malloc(sizeof *made);
+    if (made == NULL) {
+        log_error("no memory for the transport");
+        return TM_ESYSTEM;
+    }
+    frame_pool_init(&made->pool);
+    inbox_init(&made->inbox, self, receive, owner);
+    *net = made;
+    return TM_OK;
+}
+
+static void self_address(struct net *net, const void **bytes, size_t *size)
+{
+    (void)net;
+    *bytes = "";
+    *size = 0;
+}
+
+static tm_status self_connect(struct net *net, const void *const *addresses,
+                              const size_t *sizes)
+{
+    (void)net;
+    (void)addresses;
+    (void)sizes;
+    return TM_OK;
+}
+
+static void self_send(struct net *net, node_id to,
+                      const struct message *message)
+{
+    ensure(to == net->inbox.self);
+    inbox_send_to_self(&net->inbox, frame_encode(&net->pool, 0, message));
+}
+
+static unsigned self_progress(struct net *net)
+{
+    net->inbox.n_delivered = 0;
+    inbox_deliver_to_self(&net->inbox);
+    return net->inbox.n_delivered;
+}
+
+static int self_arm(struct net *net)
+{
+    return inbox_is_empty(&net->inbox);
+}
+
+static int self_wait_fd(struct net *net)
+{
+    (void)net;
+    return -1;
+}
+
+static void self_close(struct net *net)
+{
+    frame_pool_release(&net->pool);
+    free(net);
+}
+
+static void self_counters(struct net *net, struct net_counters *counters)
+{
+    *counters = net->inbox.counters;
+}
+
+const struct transport transport_self = {
+    .name = "self",
+    .open = self_open,
+    .address = self_address,
+    .connect = self_connect,
+    .send = self_send,
+    .progress = self_progress,
+    .arm = self_arm,
+    .wait_fd = self_wait_fd,
+    .close = self_close,
+    .counters = self_counters,
+};

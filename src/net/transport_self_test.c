@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/transport.h"
+
+struct node {
+    struct net *net;
+    unsigned n_come;
+    unsigned n_to_answer; ///< messages still to be sent from receive()
+};
+
+static void send_numbered(struct node *node, uint32_t number)
+{
+    char body[16] = "some bytes";
+    struct message message = {
+        .type = MESSAGE_stats_are,
+        .u.stats_are = {.token = number},
+        .body = body,
+        .body_size = sizeof body,
+    };
+
+    transport_self.send(node->net, 0, &message);
+    memset(body, 0, sizeof body); // the copy must not notice
+}
+
+static void receive(void *owner, node_id from, const struct message *message)
+{
+    struct node *node = owner;
+
+    assert_int_equal(from, 0);
+    assert_int_equal(message->type, MESSAGE_stats_are);
+    assert_int_equal(message->u.stats_are.token, node->n_come);
+    assert_int_equal(message->body_size, 16);
+    assert_string_equal(message->body, "some bytes");
+    node->n_come++;
+    if (node->n_to_answer > 0) {
+        node->n_to_answer--;
+        send_numbered(node, node->n_come);
+    }
+}
+
+static void open_node(struct node *node)
+{
+    const void *address;
+    size_t size;
+
+    assert_int_equal(transport_self.open(&node->net, 0, 1, receive, node),
+                     TM_OK);
+    transport_self.address(node->net, &address, &size);
+    assert_non_null(address);
+    assert_int_equal(transport_self.connect(node->net, &address, &size), TM_OK);
+}
+
+static void messages_to_oneself_come_in_order_at_progress_only(void **unused)
+{
+    struct node node = {0};
+
+    (void)unused;
+    open_node(&node);
+    assert_true(transport_self.arm(node.net));
+    for (uint32_t i = 0; i < 100; i++) {
+        send_numbered(&node, i);
+    }
+    assert_int_equal(node.n_come, 0);
+    assert_false(transport_self.arm(node.net));
+    assert_int_equal(transport_self.progress(node.net), 100);
+    assert_int_equal(node.n_come, 100);
+    assert_int_equal(transport_self.progress(node.net), 0);
+    assert_true(transport_self.arm(node.net));
+    assert_int_equal(transport_self.wait_fd(node.net), -1);
+    transport_self.close(node.net);
+}
+
+static void a_message_sent_in_receive_comes_at_the_next_progress(void **unused)
+{
+    struct node node = {.n_to_answer = 3};
+
+    (void)unused;
+    open_node(&node);
+    send_numbered(&node, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(transport_self.progress(node.net), 1);
+    }
+    assert_int_equal(transport_self.progress(node.net), 0);
+    transport_self.close(node.net);
+}
+
+static void messages_to_oneself_are_not_counted_as_traffic(void **unused)
+{
+    struct node node = {0};
+    struct net_counters counters;
+
+    (void)unused;
+    open_node(&node);
+    send_numbered(&node, 0);
+    transport_self.progress(node.net);
+    send_numbered(&node, 1); // and close() gives back what nobody took
+    transport_self.counters(node.net, &counters);
+    assert_int_equal(counters.messages_sent, 0);
+    assert_int_equal(counters.messages_received, 0);
+    assert_int_equal(counters.bad_frames, 0);
+    transport_self.close(node.net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_to_oneself_come_in_order_at_progress_only),
+        cmocka_unit_test(a_message_sent_in_receive_comes_at_the_next_progress),
+        cmocka_unit_test(messages_to_oneself_are_not_counted_as_traffic),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

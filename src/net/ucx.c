@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// UCX is loaded with dlopen() for two reasons: a cluster of one works without
+// it, and it reads its settings in constructors, which have run before main()
+// if a program is linked against it. As a guest in the user's process it must
+// not do most of what it does by default: catch signals, replace mmap() and
+// malloc(), start a thread that watches /tmp, write to standard output, listen
+// on all network interfaces. All of that is turned off by environment variables,
+// where the user has not set them, and these are taken back when UCX has read
+// them, so that programs that the user's program starts do not inherit them.
+//
+// What UCX leaves in the process: one thread (all signals blocked), a few
+// descriptors (close-on-exec).
+#include "net/ucx.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+// ---- settings ----
+
+static const struct setting {
+    const char *name;
+    const char *value;
+} settings[] = {
+    // Signals are the user's and the fault source's.
+    {"UCX_HANDLE_ERRORS", "none"},
+    {"UCX_ERROR_SIGNALS", ""},
+    {"UCX_DEBUG_SIGNO", "0"},
+    // No hooks in mmap(), munmap(), malloc() and their like.
+    {"UCX_MEM_EVENTS", "n"},
+    {"UCX_MEM_MMAP_HOOK_MODE", "none"},
+    {"UCX_MEM_MALLOC_HOOKS", "n"},
+    {"UCX_MEM_MALLOC_RELOC", "n"},
+    {"UCX_MEM_CUDA_HOOK_MODE", "none"},
+    {"UCX_MEM_DYNAMIC_MMAP_THRESH", "n"},
+    {"UCX_MEMTYPE_CACHE", "n"},
+    // No thread that shows UCX's objects as files.
+    {"UCX_VFS_ENABLE", "n"},
+    {"UCX_WARN_UNUSED_ENV_VARS", "n"},
+    // It complains when a node is lost; that is told elsewhere, and once.
+    {"UCX_LOG_FILE", "stderr"},
+    {"UCX_LOG_LEVEL", "fatal"},
+    // Messages are eager: no connections for rendezvous transfers. UCX 1.13 aborts
+    // the process if a node is lost while such a one, over TCP beside shared
+    // memory, is being made.
+    {"UCX_MAX_RNDV_RAILS", "0"},
+    // Segments have no name once they are made: nothing outlives a kill -9.
+    {"UCX_POSIX_USE_PROC_LINK", "y"},
+    // Eight pages in one piece, and no more pieces than the queue has room for:
+    // 2.7 MB a node instead of 4.2, and long messages take half the time.
+    {"UCX_POSIX_SEG_SIZE", "33792"},
+    {"UCX_POSIX_RX_BUFS_GROW", "80"},
+};
+
+// If the user has not chosen transports: the nodes are on one host, and shared
+// memory alone will do. Nothing listens, and no driver needs to be loaded.
+static const struct setting local_settings[] = {
+    {"UCX_TLS", "posix"},
+    {"UCX_MODULES", "none"},
+};
+
+#define N_SETTINGS (sizeof settings / sizeof settings[0])
+#define N_LOCAL (sizeof local_settings / sizeof local_settings[0])
+
+/** Which of the settings were made here. */
+struct made_settings {
+    unsigned char made[N_SETTINGS];
+    unsigned char made_local[N_LOCAL];
+};
+
+static void make_settings(const struct setting *table, size_t n,
+                          unsigned char *made)
+{
+    for (size_t i = 0; i < n; i++) {
+        made[i] = getenv(table[i].name) == NULL;
+        if (made[i]) {
+            setenv(table[i].name, table[i].value, 1);
+        }
+    }
+}
+
+static void unmake_settings(const struct setting *table, size_t n,
+                            const unsigned char *made)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (made[i]) {
+            unsetenv(table[i].name);
+        }
+    }
+}
+
+static void enter_settings(struct made_settings *made)
+{
+    *made = (struct made_settings){0};
+    if (getenv("UCX_TLS") == NULL) {
+        make_settings(local_settings, N_LOCAL, made->made_local);
+    }
+    make_settings(settings, N_SETTINGS, made->made);
+}
+
+static void leave_settings(const struct made_settings *made)
+{
+    unmake_settings(settings, N_SETTINGS, made->made);
+    unmake_settings(local_settings, N_LOCAL, made->made_local);
+}
+
+// ---- descriptors ----
+
+/** Descriptors from here on are not looked at. */
+#define N_DESCRIPTORS 1024
+
+struct open_descriptors {
+    unsigned char is_open[N_DESCRIPTORS];
+};
+
+static void note_descriptors(struct open_descriptors *before)
+{
+    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
+        before->is_open[fd] = fcntl(fd, F_GETFD) >= 0;
+    }
+}
+
+static void close_new_on_exec(const struct open_descriptors *before)
+{
+    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
+        if (!before->is_open[fd]) {
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+        }
+    }
+}
+
+// ---- loading and opening ----
+
+tm_status ucx_load(struct ucx *ucx)
+{
+    // The major version of the library is part of its name.
+    void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+
+    if (library == NULL) {
+        log_error("cannot load UCX, which moves the messages between nodes: %s",
+                  dlerror());
+        return TM_ESYSTEM;
+    }
+#define UCX_FUNCTION(name)                                                     \
+    ucx->name = (__typeof__(name) *)dlsym(library, #name);                     \
+    if (ucx->name == NULL) {                                                   \
+        log_error("UCX has no function " #name "(): it is too old");           \
+        return TM_ESYSTEM;                                                     \
+    }
+    UCX_FUNCTIONS(UCX_FUNCTION)
+#undef UCX_FUNCTION
+    return TM_OK;
+}
+
+static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
+                              ucp_context_h *context)
+{
+    const ucp_params_t params = {
+        .field_mask =
+            UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+        .estimated_num_eps = n_nodes,
+    };
+    ucp_config_t *config;
+    ucs_status_t result = ucx->ucp_config_read(NULL, NULL, &config);
+
+    if (result == UCS_OK) {
+        result = ucx->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params,
+                                       config, context);
+        ucx->ucp_config_release(config);
+    }
+    if (result != UCS_OK) {
+        log_error("cannot start UCX: %s; UCX_LOG_LEVEL=info says more",
+                  ucx->ucs_status_string(result));
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
+
+static tm_status open_worker(const struct ucx *ucx, ucp_context_h context,
+                             ucp_worker_h *worker)
+{
+    const ucp_worker_params_t params = {
+        .field_mask =
+            UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        // A node may end while frames for a lost one are still queued.
+        .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
+    };
+    ucs_status_t result = ucx->ucp_worker_create(context, &params, worker);
+
+    if (result != UCS_OK) {
+        log_error("UCX cannot open its transports: %s; UCX_LOG_LEVEL=info says "
+                  "more, /dev/shm may be full",
+                  ucx->ucs_status_string(result));
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
+
+static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
+                               ucp_context_h *context, ucp_worker_h *worker)
+{
+    tm_status status = ucx_load(ucx);
+
+    if (status == TM_OK) {
+        status = open_context(ucx, n_nodes, context);
+    }
+    if (status != TM_OK) {
+        return status;
+    }
+    status = open_worker(ucx, *context, worker);
+    if (status != TM_OK) {
+        ucx->ucp_cleanup(*context);
+    }
+    return status;
+}
+
+tm_status ucx_open_worker(struct ucx *ucx, unsigned n_nodes,
+                          ucp_context_h *context, ucp_worker_h *worker)
+{
+    struct made_settings made;
+    struct open_descriptors before;
+    sigset_t all;
+    sigset_t previous;
+    tm_status status;
+
+    // UCX's thread inherits the mask.
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    note_descriptors(&before);
+    enter_settings(&made);
+    status = load_and_open(ucx, n_nodes, context, worker);
+    leave_settings(&made);
+    close_new_on_exec(&before);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    return status;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes can pass pointers to code, constants and stacks to each other only if
+// all of them run the same program at the same addresses. Two things are
+// compared at start: the build-id that the linker puts into a program, and a
+// hash of where the loader has put the program and its libraries. With address
+// randomisation off, the second follows from the first and the libraries.
+#include "os/image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "os/image_priv.h"
+
+enum { PAGE = 4096, TEXT_SIZE = 64, MAX_ID_BYTES = (TEXT_SIZE - 1) / 2 };
+
+#define FNV_START 0xcbf29ce484222325u
+#define FNV_PRIME 0x100000001b3u
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ at[i]) * FNV_PRIME;
+    }
+    return hash;
+}
+
+struct build_id {
+    const unsigned char *bytes;
+    size_t size;
+};
+
+// Notes are a header, a name and a description, each rounded up to 4 bytes.
+static void find_in_notes(const char *at, size_t size, struct build_id *id)
+{
+    while (size >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *note = (const void *)at;
+        size_t name_size = (note->n_namesz + 3u) & ~3u;
+        size_t whole = sizeof *note + name_size + ((note->n_descsz + 3u) & ~3u);
+        const char *name = at + sizeof *note;
+
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+            memcmp(name, "GNU", 4) == 0) {
+            id->bytes = (const unsigned char *)name + name_size;
+            id->size = note->n_descsz;
+            return;
+        }
+        if (whole > size) {
+            return;
+        }
+        at += whole;
+        size -= whole;
+    }
+}
+
+// The program itself is the first object.
+static int find_build_id(struct dl_phdr_info *object, size_t size, void *data)
+{
+    struct build_id *id = data;
+
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum && id->size == 0; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+        if (segment->p_type == PT_NOTE && segment->p_align <= 4) {
+            find_in_notes((const char *)object->dlpi_addr + segment->p_vaddr,
+                          segment->p_memsz, id);
+        }
+    }
+    return 1;
+}
+
+static tm_status hash_program_file(uint64_t *hash)
+{
+    static unsigned char buffer[1 << 16];
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    ssize_t n = -1;
+
+    *hash = FNV_START;
+    while (fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0) {
+        *hash = hash_bytes(*hash, buffer, (size_t)n);
+    }
+    if (n < 0) {
+        log_error("cannot read the program's file: %m");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return n < 0 ? TM_ESYSTEM : TM_OK;
+}
+
+tm_status image_build_id(char *text)
+{
+    struct build_id id = {NULL, 0};
+    uint64_t hash;
+    tm_status status;
+
+    dl_iterate_phdr(find_build_id, &id);
+    if (id.size == 0) {
+        status = hash_program_file(&hash);
+        if (status == TM_OK) {
+            snprintf(text, TEXT_SIZE, "h%016llx", (unsigned long long)hash);
+        }
+        return status;
+    }
+    for (size_t i = 0; i < id.size && i < MAX_ID_BYTES; i++) {
+        snprintf(text + 2 * i, 3, "%02x", id.bytes[i]);
+    }
+    return TM_OK;
+}
+
+struct layout {
+    uint64_t hash;
+    char *text;
+    size_t room;
+    int is_program; // the next object is it
+};
+
+static void add_mapping(struct layout *layout, uintptr_t low, uintptr_t high,
+                        const char *name)
+{
+    uint64_t bounds[2] = {low, high};
+    int length;
+
+    layout->hash = hash_bytes(layout->hash, bounds, sizeof bounds);
+    layout->hash = hash_bytes(layout->hash, name, strlen(name));
+    length = snprintf(layout->text, layout->room, "%lx-%lx %s\n",
+                      (unsigned long)low, (unsigned long)high, name);
+    if (length > 0 && (size_t)length < layout->room) {
+        layout->text += length;
+        layout->room -= (size_t)length;
+    } else if (layout->room > 0) {
+        layout->text[0] = '\0'; // whole lines only, and no more of them
+        layout->room = 0;
+    }
+}
+
+static int add_object(struct dl_phdr_info *object, size_t size, void *data)
+{
+    struct layout *layout = data;
+    const char *slash = strrchr(object->dlpi_name, '/');
+    const char *name = slash != NULL ? slash + 1 : object->dlpi_name;
+
+    (void)size;
+    if (layout->is_program) {
+        name = "program";
+        layout->is_program = 0;
+    }
+    if (image_is_vdso(object)) {
+        return 0;
+    }
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        uintptr_t low = object->dlpi_addr + segment->p_vaddr;
+
+        if (segment->p_type == PT_LOAD) {
+            add_mapping(layout, low & -(uintptr_t)PAGE,
+                        (low + segment->p_memsz + PAGE - 1) & -(uintptr_t)PAGE,
+                        name);
+        }
+    }
+    return 0;
+}
+
+tm_status image_layout(uint64_t *hash, char *text, size_t size)
+{
+    struct layout layout = {
+        .hash = FNV_START,
+        .text = text,
+        .room = text != NULL ? size : 0,
+        .is_program = 1,
+    };
+
+    if (layout.room > 0) {
+        text[0] = '\0';
+    }
+    dl_iterate_phdr(add_object, &layout);
+    *hash = layout.hash;
+    return TM_OK;
+}
+
+int image_is_fixed(void)
+{
+    int fd;
+    char setting = '2';
+    int now = personality(0xffffffff);
+
+    if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) {
+        return 1;
+    }
+    fd = open("/proc/sys/kernel/randomize_va_space", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, &setting, 1) != 1) {
+            setting = '2';
+        }
+        close(fd);
+    }
+    return setting == '0';
+}
+
+// The path gives the process its usual name; the link works if the file has
+// been replaced or the path has become too long.
+static void exec_again(char **argv)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    if (length > 0) {
+        path[length] = '\0';
+        execv(path, argv);
+    }
+    execv("/proc/self/exe", argv);
+}
+
+tm_status image_reexec_fixed(char **argv)
+{
+    int now = personality(0xffffffff);
+
+    if (now == -1 ||
+        personality((unsigned long)now | ADDR_NO_RANDOMIZE) == -1) {
+        log_error("cannot turn address randomisation off: %m; start the "
+                  "program by `setarch -R`, or allow personality() where the "
+                  "container forbids it");
+        return TM_ESYSTEM;
+    }
+    exec_again(argv);
+    log_error("cannot start the program again: %m");
+    personality((unsigned long)now);
+    return TM_ESYSTEM;
+}
+
+// The canary is in the header of the kernel thread, at a place that compilers
+// have agreed on.
+uint64_t image_canary(void)
+{
+    uint64_t canary;
+
+    __asm__ volatile("movq %%fs:0x28, %0" : "=r"(canary));
+    return canary;
+}
+
+__attribute__((no_stack_protector)) void image_set_canary(uint64_t canary)
+{
+    __asm__ volatile("movq %0, %%fs:0x28" : : "r"(canary) : "memory");
+}

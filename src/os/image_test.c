@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/image.h"
+
+static const char as_child[] = "--print-layout";
+static const char *program;
+
+// What the child of the tests below does: restart without randomisation, then
+// print where things are.
+static int print_layout(char **argv)
+{
+    char text[8192];
+    uint64_t hash;
+
+    if (!image_is_fixed()) {
+        image_reexec_fixed(argv);
+        return 77;
+    }
+    if (image_layout(&hash, text, sizeof text) != TM_OK) {
+        return 1;
+    }
+    printf("%s %llx\n%s", argv[2], (unsigned long long)hash, text);
+    return 0;
+}
+
+// @return its exit code
+static int run_child(char *output, size_t size)
+{
+    char command[4200];
+    FILE *pipe;
+    size_t n;
+
+    snprintf(command, sizeof command, "exec '%s' %s argument", program,
+             as_child);
+    pipe = popen(command, "re");
+    assert_non_null(pipe);
+    n = fread(output, 1, size - 1, pipe);
+    output[n] = '\0';
+    return WEXITSTATUS(pclose(pipe));
+}
+
+static void the_layout_is_the_same_without_randomisation(void **state)
+{
+    char first[8192];
+    char second[8192];
+
+    (void)state;
+    if (run_child(first, sizeof first) == 77) {
+        print_message("randomisation cannot be turned off here\n");
+        skip();
+    }
+    assert_int_equal(run_child(second, sizeof second), 0);
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, "argument "));
+    assert_non_null(strstr(first, " program\n"));
+    assert_non_null(strstr(first, " libc.so.6\n"));
+    assert_null(strstr(first, "vdso"));
+}
+
+static void the_text_of_a_layout_has_whole_lines_only(void **state)
+{
+    char whole[8192];
+    char part[8192];
+    uint64_t hash;
+    uint64_t same;
+
+    (void)state;
+    assert_int_equal(image_layout(&hash, whole, sizeof whole), TM_OK);
+    assert_int_equal(image_layout(&same, NULL, 0), TM_OK);
+    assert_int_equal(hash, same);
+    for (size_t size = 1; size <= strlen(whole) + 1; size += 7) {
+        memset(part, 'x', sizeof part);
+        assert_int_equal(image_layout(&same, part, size), TM_OK);
+        assert_int_equal(hash, same);
+        assert_true(strlen(part) < size);
+        assert_int_equal(strncmp(part, whole, strlen(part)), 0);
+        assert_true(part[0] == '\0' || part[strlen(part) - 1] == '\n');
+        assert_int_equal(part[size], 'x');
+    }
+}
+
+static void a_program_has_a_build_id(void **state)
+{
+    char id[64];
+    char again[64];
+
+    (void)state;
+    memset(id, 0x7f, sizeof id);
+    assert_int_equal(image_build_id(id), TM_OK);
+    assert_int_equal(image_build_id(again), TM_OK);
+    assert_string_equal(id, again);
+    assert_in_range(strlen(id), 16, 63);
+    for (const char *c = id[0] == 'h' ? id + 1 : id; *c != '\0'; c++) {
+        assert_true(isxdigit((unsigned char)*c));
+    }
+}
+
+static void text_of_program_and_libraries_is_told_apart(void **state)
+{
+    uintptr_t in_library = (uintptr_t)dlsym(RTLD_DEFAULT, "strtol");
+    int local;
+
+    (void)state;
+    assert_true(image_is_program_text((uintptr_t)print_layout));
+    assert_true(image_is_text((uintptr_t)print_layout));
+    assert_false(image_is_program_text(in_library));
+    assert_true(image_is_text(in_library));
+    assert_false(image_is_text((uintptr_t)&local));
+    assert_false(image_is_text((uintptr_t)as_child));
+    assert_false(image_is_text(0));
+}
+
+static void an_address_is_described_by_function_and_line(void **state)
+{
+    char text[256];
+    char small[8];
+
+    (void)state;
+    image_describe((uintptr_t)print_layout, text, sizeof text);
+    if (strncmp(text, "print_layout (image_test.c:", 27) != 0) {
+        assert_non_null(strstr(text, "+0x")); // no addr2line here
+    }
+    image_describe((uintptr_t)dlsym(RTLD_DEFAULT, "strtol"), text, sizeof text);
+    assert_true(strstr(text, "lib") != NULL || strstr(text, "strto") != NULL);
+    image_describe(0x10, text, sizeof text);
+    assert_string_equal(text, "0x10");
+    memset(small, 'x', sizeof small);
+    image_describe((uintptr_t)print_layout, small, 4);
+    assert_true(strlen(small) < 4);
+    assert_int_equal(small[4], 'x');
+}
+
+// The frame that sets it must not be protected itself.
+__attribute__((no_stack_protector)) static void the_canary_can_be_replaced(
+    void **state)
+{
+    uint64_t before = image_canary();
+    uint64_t during;
+
+    (void)state;
+    image_set_canary(0x1234567890abcd00);
+    during = image_canary();
+    image_set_canary(before);
+    assert_int_equal(during, 0x1234567890abcd00);
+    assert_int_equal(before & 0xff, 0); // glibc's have a zero byte first
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return image_init() != TM_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_layout_is_the_same_without_randomisation),
+        cmocka_unit_test(the_text_of_a_layout_has_whole_lines_only),
+        cmocka_unit_test(a_program_has_a_build_id),
+        cmocka_unit_test(text_of_program_and_libraries_is_told_apart),
+        cmocka_unit_test(an_address_is_described_by_function_and_line),
+        cmocka_unit_test(the_canary_can_be_replaced),
+    };
+
+    if (argc == 3 && strcmp(argv[1], as_child) == 0) {
+        return print_layout(argv);
+    }
+    program = argv[0];
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

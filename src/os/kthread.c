@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/kthread.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/ensure.h"
+
+void kthread_wait(const _Atomic uint32_t *word, uint32_t expected,
+                  uint64_t timeout_ns)
+{
+    struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000u),
+        .tv_nsec = (long)(timeout_ns % 1000000000u),
+    };
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+            timeout_ns > 0 ? &timeout : NULL, NULL, 0);
+}
+
+void kthread_wake(const _Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void kthread_stack(char **low, size_t *size)
+{
+    pthread_attr_t attributes;
+    void *address;
+
+    ensure(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    ensure(pthread_attr_getstack(&attributes, &address, size) == 0);
+    pthread_attr_destroy(&attributes);
+    *low = address;
+}

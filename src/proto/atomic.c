@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Atomic operations on words of eager-release pages. They travel to the page's
+// owner like a fetch and are performed there, on the page and its twin; the new
+// word is pushed to all copies before the caller goes on.
+#include "base/ensure.h"
+#include "base/log.h"
+#include "mem/diff.h"
+#include "proto/engine_priv.h"
+
+#include <string.h>
+
+void engine_atomic(struct engine *engine, page_no page, unsigned offset,
+                   enum atomic_op op, uint64_t operand, uint64_t expected,
+                   struct waiter *waiter)
+{
+    struct message message = {.type = MESSAGE_atomic};
+
+    message.u.atomic = (struct message_atomic){
+        .page = page,
+        .offset = (uint16_t)offset,
+        .op = (uint8_t)op,
+        .operand = operand,
+        .expected = expected,
+        .requester = engine->port->self,
+        .token = tokens_give(&engine->tokens, waiter),
+    };
+    port_send(engine->port, fetch_route(engine, page), &message);
+}
+
+static uint64_t result_of(const struct message_atomic *atomic, uint64_t before)
+{
+    switch (atomic->op) {
+    case ATOMIC_ADD:
+        return before + atomic->operand;
+    case ATOMIC_EXCHANGE:
+        return atomic->operand;
+    case ATOMIC_COMPARE:
+        return before == atomic->expected ? atomic->operand : before;
+    default:
+        return before;
+    }
+}
+
+static void send_result(struct engine *engine, node_id to, uint32_t token,
+                        uint64_t before)
+{
+    struct message message = {
+        .type = MESSAGE_atomic_done,
+        .u.atomic_done = {.token = token, .before = before},
+    };
+
+    port_send(engine->port, to, &message);
+}
+
+static void perform(struct engine *engine, const struct message_atomic *atomic)
+{
+    struct page *page = page_of(engine, atomic->page);
+    char *word = space_bytes(engine->space, atomic->page) + atomic->offset;
+    struct flight *flight;
+    uint8_t diff[DIFF_MAX];
+    uint64_t before;
+    uint64_t after;
+    size_t size;
+
+    memcpy(&before, word, sizeof before);
+    after = result_of(atomic, before);
+    if (after == before) {
+        send_result(engine, atomic->requester, atomic->token, before);
+        return;
+    }
+    memcpy(word, &after, sizeof after);
+    if (page->twin != NULL) {
+        memcpy(page->twin + atomic->offset, &after, sizeof after);
+    }
+    page->version++;
+    size = diff_of_range(word, atomic->offset, sizeof after, diff);
+    flight = flight_new(engine, FLIGHT_ATOMIC);
+    flight->origin = engine->port->self;
+    flight->reply_to = atomic->requester;
+    flight->token = atomic->token;
+    flight->before = before;
+    if (flight_push(engine, flight, atomic->page, NODE_NONE, diff, size)) {
+        flight_add_page(flight, atomic->page, 1, 0);
+    }
+    flight_depart(engine, flight);
+}
+
+void atomic_finish(struct engine *engine, const struct flight *flight)
+{
+    send_result(engine, flight->reply_to, flight->token, flight->before);
+}
+
+static void receive_request(struct engine *engine,
+                            const struct message *message)
+{
+    struct message on = *message;
+    page_no page = message->u.atomic.page;
+
+    if (page_of(engine, page)->is_owner) {
+        perform(engine, &message->u.atomic);
+        return;
+    }
+    if (fetch_is_untouched(engine, page)) {
+        fetch_grant(engine, page, 1, message->u.atomic.requester);
+    }
+    on.u.atomic.hops++;
+    ensure(on.u.atomic.hops < 4 * TM_MAX_NODES); // H2
+    port_send(engine->port, fetch_route(engine, page), &on);
+}
+
+tm_status atomic_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    struct waiter *waiter;
+
+    if (message->type == MESSAGE_atomic) {
+        receive_request(engine, message);
+        return TM_OK;
+    }
+    waiter = tokens_take(&engine->tokens, message->u.atomic_done.token);
+    if (waiter == NULL) {
+        log_error("node %u answers an operation that was not asked for", from);
+        return TM_EWIRE;
+    }
+    waiter_wake(waiter, TM_OK, message->u.atomic_done.before);
+    return TM_OK;
+}

@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which pages are whose block. The root gives out addresses (mem/heap.h); every
+// node knows the extents, so that a fault knows its protocol and its limits
+// without asking.
+//
+//   tm_alloc   ALLOC_ASK -> root; a new extent: EXTENT_NEW to all, all EXTENT_ACK,
+//              then ALLOC_DONE. So no node can meet an address it does not know.
+//   tm_free    FREE_ASK -> root; if the extent is unused now: EXTENT_CLOSE to all;
+//              each stops access and acknowledges when nothing of the extent is
+//              under way there; then EXTENT_GONE: each forgets the pages and gives
+//              their memory back, acknowledges; then the addresses can be given
+//              out again, FREE_DONE.
+//
+// B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
+//    way: every node had stopped asking and had all its answers.
+#include "base/ensure.h"
+#include "base/log.h"
+#include "proto/engine_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Root: an allocation or a free that waits for all nodes. */
+struct allocation {
+    struct allocation *next;
+    uint32_t serial;
+    unsigned n_missing; ///< nodes that have not acknowledged
+    enum { ALLOCATING, CLOSING, FORGETTING } step;
+    node_id requester;
+    uint32_t token; ///< the requester's
+    page_no page;   ///< of the extent
+    uint64_t address;
+    uint64_t capacity;
+};
+
+// ---- the table of extents
+
+// Index of the first extent that starts above the page.
+static size_t upper_bound(const struct engine *engine, page_no page)
+{
+    size_t low = 0;
+    size_t high = engine->n_extents;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (engine->extents[middle].page <= page) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+struct extent *extent_find(const struct engine *engine, page_no page)
+{
+    size_t index = upper_bound(engine, page);
+    struct extent *extent;
+
+    if (index == 0) {
+        return NULL;
+    }
+    extent = &engine->extents[index - 1];
+    return page < extent->page + extent->n_pages ? extent : NULL;
+}
+
+const struct extent *engine_extent(const struct engine *engine, page_no page)
+{
+    return extent_find(engine, page);
+}
+
+const struct extent *engine_extent_below(const struct engine *engine,
+                                         page_no page)
+{
+    size_t index = upper_bound(engine, page);
+
+    return index == 0 ? NULL : &engine->extents[index - 1];
+}
+
+tm_protocol engine_protocol(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL ? engine->default_protocol : extent->protocol;
+}
+
+static void insert_extent(struct engine *engine, const struct extent *extent)
+{
+    size_t index = upper_bound(engine, extent->page);
+
+    if (engine->n_extents == engine->extents_room) {
+        engine->extents_room =
+            engine->extents_room == 0 ? 64 : engine->extents_room * 2;
+        engine->extents = realloc(engine->extents,
+                                  engine->extents_room * sizeof *extent);
+        ensure(engine->extents != NULL);
+    }
+    memmove(&engine->extents[index + 1], &engine->extents[index],
+            (engine->n_extents - index) * sizeof *extent);
+    engine->extents[index] = *extent;
+    engine->n_extents++;
+}
+
+static void remove_extent(struct engine *engine, struct extent *extent)
+{
+    size_t index = (size_t)(extent - engine->extents);
+
+    engine->n_extents--;
+    memmove(&engine->extents[index], &engine->extents[index + 1],
+            (engine->n_extents - index) * sizeof *extent);
+}
+
+void engine_add_globals(struct engine *engine)
+{
+    struct extent extent = {
+        .n_pages = engine->space->n_globals,
+        .size = engine->space->n_globals * TM_PAGE_SIZE,
+        .protocol = engine->default_protocol,
+        .placement = TM_ON_NODE,
+        .name = "TM_SHARED variables",
+    };
+
+    if (extent.n_pages == 0) {
+        return;
+    }
+    insert_extent(engine, &extent);
+    if (engine->port->self != 0) {
+        return;
+    }
+    for (page_no at = 0; at < extent.n_pages; at++) {
+        struct page *page = page_of(engine, at);
+
+        page->state = PAGE_EXCLUSIVE;
+        page->is_owner = 1;
+        page->hint = 1;
+        page->epoch = 1;
+    }
+    space_set_access(engine->space, 0, extent.n_pages, ACCESS_WRITE);
+}
+
+// ---- every node: extents come and go
+
+static void acknowledge(struct engine *engine, uint32_t token)
+{
+    struct message message = {
+        .type = MESSAGE_extent_ack,
+        .u.extent_ack = {.token = token},
+    };
+
+    port_send(engine->port, 0, &message);
+}
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    snprintf(to, room, "%s", from == NULL ? "" : from);
+}
+
+static tm_status receive_new(struct engine *engine,
+                             const struct message *message)
+{
+    const struct message_extent_new *news = &message->u.extent_new;
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    struct extent extent = {
+        .page = news->page,
+        .n_pages = news->n_pages,
+        .size = news->size,
+        .protocol = (tm_protocol)news->protocol,
+        .placement = (tm_placement)news->placement,
+        .on_node = news->on_node,
+        .line = news->line,
+    };
+
+    if (news->page >= engine->space->n_pages || news->n_pages == 0 ||
+        news->n_pages > engine->space->n_pages - news->page ||
+        protocol_by_id(extent.protocol) == NULL ||
+        news->on_node >= engine->port->n_nodes ||
+        extent_find(engine, news->page) != NULL) {
+        return TM_EWIRE;
+    }
+    copy_text(extent.name, sizeof extent.name, wire_get_string(&reader));
+    copy_text(extent.file, sizeof extent.file, wire_get_string(&reader));
+    insert_extent(engine, &extent);
+    acknowledge(engine, news->token);
+    return TM_OK;
+}
+
+void blocks_check_closing(struct engine *engine, struct extent *extent)
+{
+    if (extent->closing != 0 && extent->n_pending == 0 &&
+        engine->n_flying == 0) {
+        acknowledge(engine, extent->closing);
+        extent->closing = 0;
+    }
+}
+
+void blocks_check_all(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        blocks_check_closing(engine, &engine->extents[i]);
+    }
+}
+
+// Deny access to all pages, neighbours in one call.
+static void deny_all(struct engine *engine, const struct extent *extent)
+{
+    page_no end = extent->page + extent->n_pages;
+    page_no at = extent->page;
+
+    while (at < end) {
+        page_no n = 0;
+
+        while (at + n < end && page_of(engine, at + n)->access != ACCESS_NONE) {
+            n++;
+        }
+        if (n > 0) {
+            space_set_access(engine->space, at, n, ACCESS_NONE);
+        }
+        at += n + 1;
+    }
+}
+
+static void receive_close(struct engine *engine,
+                          const struct message_extent_close *close)
+{
+    struct extent *extent = extent_find(engine, close->page);
+
+    if (extent == NULL) {
+        return;
+    }
+    extent->is_closed = 1;
+    extent->closing = close->token;
+    deny_all(engine, extent);
+    blocks_check_closing(engine, extent);
+}
+
+static void forget_page(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->twin != NULL) {
+        twin_pool_put(&engine->space->twins, page->twin);
+    }
+    copyset_clear(page);
+    page_drop_deferred(engine, page_number);
+    memset(page, 0, sizeof *page);
+}
+
+static void unlist(struct page_list *list, const struct extent *extent)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i] < extent->page ||
+            list->at[i] >= extent->page + extent->n_pages) {
+            list->at[kept++] = list->at[i];
+        }
+    }
+    list->n = kept;
+}
+
+static void receive_gone(struct engine *engine,
+                         const struct message_extent_gone *gone)
+{
+    struct extent *extent = extent_find(engine, gone->page);
+
+    if (extent == NULL || !extent->is_closed) {
+        return;
+    }
+    unlist(&engine->dirty, extent);
+    unlist(&engine->held, extent);
+    for (page_no at = extent->page; at < extent->page + extent->n_pages;
+         at++) {
+        if (page_of(engine, at)->hint != 0 ||
+            page_of(engine, at)->state != PAGE_ABSENT) {
+            forget_page(engine, at);
+        }
+    }
+    space_discard(engine->space, extent->page, extent->n_pages);
+    remove_extent(engine, extent);
+    acknowledge(engine, gone->token);
+}
+
+// ---- root: requests
+
+static struct allocation *start_step(struct engine *engine, node_id requester,
+                                     uint32_t token, page_no page)
+{
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+
+    ensure(allocation != NULL);
+    allocation->serial = ++engine->last_allocation;
+    allocation->n_missing = engine->port->n_nodes;
+    allocation->requester = requester;
+    allocation->token = token;
+    allocation->page = page;
+    allocation->next = engine->allocations;
+    engine->allocations = allocation;
+    return allocation;
+}
+
+static void send_all(struct engine *engine, const struct message *message)
+{
+    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
+        port_send(engine->port, (node_id)i, message);
+    }
+}
+
+static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
+                            uint64_t address, uint64_t capacity)
+{
+    struct message message = {
+        .type = MESSAGE_alloc_done,
+        .u.alloc_done = {.token = token,
+                         .address = address,
+                         .capacity = capacity},
+    };
+
+    port_send(engine->port, to, &message);
+}
+
+static void announce_extent(struct engine *engine, node_id from,
+                            const struct message_alloc_ask *ask,
+                            const struct heap_block *block,
+                            const struct heap_extent *extent)
+{
+    struct allocation *allocation =
+        start_step(engine, from, ask->token, extent->page);
+    uint8_t body[sizeof block->name + sizeof block->file];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    int is_slab = block->capacity < extent->n_pages * TM_PAGE_SIZE;
+    struct message message = {.type = MESSAGE_extent_new, .body = body};
+
+    allocation->step = ALLOCATING;
+    allocation->address = block->address;
+    allocation->capacity = block->capacity;
+    message.u.extent_new = (struct message_extent_new){
+        .token = allocation->serial,
+        .page = extent->page,
+        .n_pages = extent->n_pages,
+        .size = is_slab ? extent->n_pages * TM_PAGE_SIZE : block->size,
+        .protocol = ask->protocol,
+        .placement = ask->placement,
+        .on_node = ask->on_node,
+        .line = is_slab ? 0 : block->line,
+    };
+    wire_put_string(&writer, is_slab ? "small blocks" : block->name);
+    wire_put_string(&writer, is_slab ? "" : block->file);
+    message.body_size = (uint32_t)(writer.at - body);
+    send_all(engine, &message);
+}
+
+static tm_status receive_alloc_ask(struct engine *engine, node_id from,
+                                   const struct message *message)
+{
+    struct message_alloc_ask ask = message->u.alloc_ask;
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    const char *name = wire_get_string(&reader);
+    const char *file = wire_get_string(&reader);
+    struct heap_block block;
+    struct heap_extent extent;
+    tm_status status;
+
+    if (ask.protocol == TM_PROTOCOL_DEFAULT) {
+        ask.protocol = (uint8_t)engine->default_protocol;
+    }
+    if (reader.failed || protocol_by_id((tm_protocol)ask.protocol) == NULL ||
+        ask.placement > TM_ON_NODE || ask.on_node >= engine->port->n_nodes) {
+        send_alloc_done(engine, from, ask.token, 0, 0);
+        return TM_EWIRE;
+    }
+    status = heap_alloc(engine->heap, ask.size,
+                        ask.has_attr || ask.size > HEAP_SMALL_MAX, name, file,
+                        ask.line, &block, &extent);
+    if (status != TM_OK) {
+        log_error("tm_alloc() of %" PRIu64 " bytes at %s:%u: %s; --space "
+                  "gives more",
+                  ask.size, file, ask.line, tm_strerror(status));
+        send_alloc_done(engine, from, ask.token, 0, 0);
+    } else if (extent.n_pages == 0) {
+        send_alloc_done(engine, from, ask.token, block.address, block.capacity);
+    } else {
+        announce_extent(engine, from, &ask, &block, &extent);
+    }
+    return TM_OK;
+}
+
+static void send_free_done(struct engine *engine, node_id to, uint32_t token,
+                           tm_status status)
+{
+    struct message message = {
+        .type = MESSAGE_free_done,
+        .u.free_done = {.token = token, .status = (uint32_t)status},
+    };
+
+    port_send(engine->port, to, &message);
+}
+
+static void log_bad_free(tm_status status, const struct message_free_ask *ask,
+                         const char *file, const struct heap_block *block,
+                         const char *freed_at)
+{
+    if (status == TM_EFREED) {
+        log_error("tm_free(0x%" PRIx64 ") at %s:%u: freed before at %s, "
+                  "allocated at %s:%u",
+                  ask->address, file, ask->line, freed_at, block->file,
+                  block->line);
+    } else {
+        log_error("tm_free(0x%" PRIx64 ") at %s:%u: %s", ask->address, file,
+                  ask->line, tm_strerror(status));
+    }
+}
+
+static void close_extent(struct engine *engine, node_id from, uint32_t token,
+                         page_no page)
+{
+    struct allocation *allocation = start_step(engine, from, token, page);
+    struct message message = {.type = MESSAGE_extent_close};
+
+    allocation->step = CLOSING;
+    message.u.extent_close.token = allocation->serial;
+    message.u.extent_close.page = page;
+    send_all(engine, &message);
+}
+
+static tm_status receive_free_ask(struct engine *engine, node_id from,
+                                  const struct message *message)
+{
+    const struct message_free_ask *ask = &message->u.free_ask;
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    const char *file = wire_get_string(&reader);
+    struct heap_block block;
+    struct heap_extent extent;
+    char freed_at[80];
+    tm_status status;
+
+    if (reader.failed) {
+        return TM_EWIRE;
+    }
+    status = heap_release(engine->heap, ask->address, file, ask->line, &block,
+                          &extent, freed_at);
+    if (status != TM_OK) {
+        log_bad_free(status, ask, file, &block, freed_at);
+    }
+    if (status == TM_OK && extent.n_pages > 0) {
+        close_extent(engine, from, ask->token, extent.page);
+    } else {
+        send_free_done(engine, from, ask->token, status);
+    }
+    return TM_OK;
+}
+
+static void forget_everywhere(struct engine *engine,
+                              struct allocation *allocation)
+{
+    struct message message = {.type = MESSAGE_extent_gone};
+
+    allocation->step = FORGETTING;
+    allocation->n_missing = engine->port->n_nodes;
+    message.u.extent_gone.token = allocation->serial;
+    message.u.extent_gone.page = allocation->page;
+    send_all(engine, &message);
+}
+
+static void finish_step(struct engine *engine, struct allocation **link)
+{
+    struct allocation *allocation = *link;
+
+    if (allocation->step == CLOSING) {
+        forget_everywhere(engine, allocation);
+        return;
+    }
+    if (allocation->step == FORGETTING) {
+        heap_reuse(engine->heap, allocation->page);
+        send_free_done(engine, allocation->requester, allocation->token, TM_OK);
+    } else {
+        send_alloc_done(engine, allocation->requester, allocation->token,
+                        allocation->address, allocation->capacity);
+    }
+    *link = allocation->next;
+    free(allocation);
+}
+
+static tm_status receive_ack(struct engine *engine, uint32_t serial)
+{
+    struct allocation **link = &engine->allocations;
+
+    while (*link != NULL && (*link)->serial != serial) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        return TM_EWIRE;
+    }
+    if (--(*link)->n_missing == 0) {
+        finish_step(engine, link);
+    }
+    return TM_OK;
+}
+
+static void receive_block_ask(struct engine *engine, node_id from,
+                              const struct message_block_ask *ask)
+{
+    struct message message = {.type = MESSAGE_block_is};
+    struct heap_block block;
+
+    message.u.block_is.token = ask->token;
+    if (heap_lookup(engine->heap, ask->address, &block) == TM_OK) {
+        message.u.block_is.size = block.size;
+        message.u.block_is.capacity = block.capacity;
+    }
+    port_send(engine->port, from, &message);
+}
+
+// ---- requesters
+
+static tm_status answer(struct engine *engine, uint32_t token, tm_status status,
+                        uint64_t result, uint64_t result2)
+{
+    struct waiter *waiter = tokens_take(&engine->tokens, token);
+
+    if (waiter == NULL) {
+        return TM_EWIRE;
+    }
+    waiter->result2 = result2;
+    waiter_wake(waiter, status, result);
+    return TM_OK;
+}
+
+tm_status blocks_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_alloc_done:
+        return answer(engine, message->u.alloc_done.token,
+                      message->u.alloc_done.address != 0 ? TM_OK : TM_ENOMEM,
+                      message->u.alloc_done.address,
+                      message->u.alloc_done.capacity);
+    case MESSAGE_free_done:
+        return answer(engine, message->u.free_done.token,
+                      (tm_status)message->u.free_done.status, 0, 0);
+    case MESSAGE_block_is:
+        return answer(engine, message->u.block_is.token, TM_OK,
+                      message->u.block_is.size, message->u.block_is.capacity);
+    case MESSAGE_extent_new:
+        return receive_new(engine, message);
+    case MESSAGE_extent_close:
+        receive_close(engine, &message->u.extent_close);
+        return TM_OK;
+    case MESSAGE_extent_gone:
+        receive_gone(engine, &message->u.extent_gone);
+        return TM_OK;
+    default:
+        break;
+    }
+    if (engine->heap == NULL) {
+        return TM_EWIRE; // what follows is for the root
+    }
+    switch (message->type) {
+    case MESSAGE_alloc_ask:
+        return receive_alloc_ask(engine, from, message);
+    case MESSAGE_free_ask:
+        return receive_free_ask(engine, from, message);
+    case MESSAGE_block_ask:
+        receive_block_ask(engine, from, &message->u.block_ask);
+        return TM_OK;
+    case MESSAGE_extent_ack:
+        return receive_ack(engine, message->u.extent_ack.token);
+    default:
+        return TM_EWIRE;
+    }
+}
+
+// Long paths keep their end, which tells more.
+static const char *file_tail(const char *file)
+{
+    size_t length = strlen(file);
+
+    return length > 63 ? file + length - 63 : file;
+}
+
+void engine_alloc(struct engine *engine, uint64_t size,
+                  const tm_alloc_attr *attr, const char *file, int line,
+                  struct waiter *waiter)
+{
+    static const tm_alloc_attr none;
+    const tm_alloc_attr *use = attr == NULL ? &none : attr;
+    uint8_t body[128];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    char name[32];
+    struct message message = {.type = MESSAGE_alloc_ask, .body = body};
+
+    copy_text(name, sizeof name, use->name);
+    wire_put_string(&writer, name);
+    wire_put_string(&writer, file_tail(file));
+    message.body_size = (uint32_t)(writer.at - body);
+    message.u.alloc_ask = (struct message_alloc_ask){
+        .token = tokens_give(&engine->tokens, waiter),
+        .size = size,
+        .protocol = (uint8_t)use->protocol,
+        .placement = (uint8_t)use->placement,
+        .on_node = (uint16_t)(use->placement == TM_ON_NODE ? use->node : 0),
+        .line = (uint32_t)line,
+        .has_attr = use->protocol != TM_PROTOCOL_DEFAULT ||
+                    use->placement != TM_FIRST_TOUCH,
+    };
+    port_send(engine->port, 0, &message);
+}
+
+void engine_release_block(struct engine *engine, uint64_t address,
+                          const char *file, int line, struct waiter *waiter)
+{
+    uint8_t body[72];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_free_ask, .body = body};
+
+    wire_put_string(&writer, file_tail(file));
+    message.body_size = (uint32_t)(writer.at - body);
+    message.u.free_ask = (struct message_free_ask){
+        .token = tokens_give(&engine->tokens, waiter),
+        .address = address,
+        .line = (uint32_t)line,
+    };
+    port_send(engine->port, 0, &message);
+}
+
+void engine_block(struct engine *engine, uint64_t address,
+                  struct waiter *waiter)
+{
+    struct message message = {.type = MESSAGE_block_ask};
+
+    message.u.block_ask.token = tokens_give(&engine->tokens, waiter);
+    message.u.block_ask.address = address;
+    port_send(engine->port, 0, &message);
+}
+
+tm_status blocks_open(struct engine *engine)
+{
+    const struct space *space = engine->space;
+
+    if (engine->port->self != 0) {
+        return TM_OK;
+    }
+    engine->heap = heap_new(space->heap_page, space->n_pages - space->heap_page,
+                            (uint64_t)(uintptr_t)SPACE_HEAP_BASE);
+    return engine->heap == NULL ? TM_ENOMEM : TM_OK;
+}
+
+void blocks_close(struct engine *engine)
+{
+    while (engine->allocations != NULL) {
+        struct allocation *next = engine->allocations->next;
+
+        free(engine->allocations);
+        engine->allocations = next;
+    }
+    heap_free(engine->heap);
+    free(engine->extents);
+}

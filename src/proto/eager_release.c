@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// eager-release (protocols.md, section 3): several nodes write a page at once,
+// each against its twin; at a release the differing bytes go to all copies. How
+// the release collects them is in release.c; here is what a fault, a fetch, and
+// an update that arrives do to a page.
+//
+//   absent     -> exclusive   arrived, with ownership
+//              -> clean       arrived
+//   clean      -> dirty       local_fault, write, others hold it: twin
+//              -> exclusive   local_fault, write, nobody else holds it
+//              -> absent      drop_copy (unused), hand_over (flight.c)
+//   dirty      -> clean, exclusive   release.c
+//   exclusive  -> clean       serve: a copy goes out
+//              -> absent      serve: the page moves
+#include "base/ensure.h"
+#include "base/log.h"
+#include "mem/diff.h"
+#include "proto/engine_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// An exclusive page moves to the node that asks so often; later it is shared.
+#define READ_MOVES 1u
+#define WRITE_MOVES 3u
+
+#define PROBE_MAX 64u
+#define UNREAD_MAX 2u
+
+static void begin_writing(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->is_owner && copyset_is_empty(page)) {
+        page->state = PAGE_EXCLUSIVE;
+    } else {
+        page->twin = twin_pool_get(&engine->space->twins);
+        memcpy(page->twin, space_bytes(engine->space, page_number),
+               TM_PAGE_SIZE);
+        page->state = PAGE_DIRTY;
+        engine->stats.twins++;
+        release_list(engine, page_number);
+    }
+    space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
+}
+
+// A page that was unmapped to see whether it is used, is: look less often.
+static void note_use(struct page *page)
+{
+    unsigned every = page->probe_every * 2u;
+
+    page->probe_every =
+        (uint8_t)(every == 0 ? 1 : every > PROBE_MAX ? PROBE_MAX : every);
+    page->probe_in = page->probe_every;
+    page->unread = 0;
+}
+
+static int local_fault(struct engine *engine, page_no page_number, int is_write)
+{
+    struct page *page = page_of(engine, page_number);
+
+    switch (page->state) {
+    case PAGE_CLEAN:
+        if (page->access == ACCESS_NONE) {
+            note_use(page);
+        }
+        if (is_write) {
+            begin_writing(engine, page_number);
+        } else {
+            space_set_access(engine->space, page_number, 1, ACCESS_READ);
+        }
+        return 1;
+    case PAGE_DIRTY:
+    case PAGE_EXCLUSIVE:
+        space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static enum serve_result serve(struct engine *engine, page_no page_number,
+                               const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (page->state == PAGE_EXCLUSIVE) {
+        if (page->access != ACCESS_NONE) {
+            space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+        }
+        if (page->moves < (request->is_write ? WRITE_MOVES : READ_MOVES) &&
+            page->pushing == 0) {
+            page->moves++;
+            fetch_send_away(engine, page_number, request->requester, 1);
+            return SERVED;
+        }
+        page->state = PAGE_CLEAN;
+    }
+    fetch_send_copy(engine, page_number, request->requester);
+    return SERVED;
+}
+
+static int is_newer(uint32_t version, uint32_t base)
+{
+    return (int32_t)(version - base) > 0;
+}
+
+static void apply(struct engine *engine, page_no page_number, const void *diff,
+                  size_t size)
+{
+    struct page *page = page_of(engine, page_number);
+
+    engine->stats.updates_received++;
+    if (diff_apply(diff, size, space_bytes(engine->space, page_number),
+                   page->twin) != TM_OK) {
+        log_error("a malformed diff of page %llu is ignored",
+                  (unsigned long long)page_number);
+    }
+}
+
+static void apply_kept(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    while (page->deferred != NULL) {
+        struct deferred *kept = page->deferred;
+
+        page->deferred = kept->next;
+        if (is_newer(kept->version, page->base)) {
+            apply(engine, page_number, kept->diff, kept->size);
+        }
+        free(kept);
+    }
+}
+
+static void arrived(struct engine *engine, page_no page_number, int want_write)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    apply_kept(engine, page_number);
+    if (page->state == PAGE_EXCLUSIVE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
+    } else if (want_write) {
+        begin_writing(engine, page_number);
+    } else {
+        space_set_access(engine->space, page_number, 1, ACCESS_READ);
+    }
+}
+
+// ---- updates
+
+struct item {
+    page_no page;
+    uint32_t version;
+    uint32_t epoch;
+    unsigned kind;
+    uint16_t size;
+    const void *diff;
+};
+
+static int read_item(const struct engine *engine, struct wire_reader *reader,
+                     struct item *item)
+{
+    item->page = wire_get_u64(reader);
+    item->version = wire_get_u32(reader);
+    item->epoch = wire_get_u32(reader);
+    item->kind = wire_get_u8(reader);
+    item->size = wire_get_u16(reader);
+    item->diff = wire_get_bytes(reader, item->size);
+    return !reader->failed && item->page < engine->space->n_pages;
+}
+
+static void keep_diff(struct page *page, const struct item *item)
+{
+    struct deferred *kept = calloc(1, sizeof *kept + item->size);
+    struct deferred **end = &page->deferred;
+
+    ensure(kept != NULL);
+    kept->message.type = MESSAGE_update;
+    kept->version = item->version;
+    kept->size = item->size;
+    memcpy(kept->diff, item->diff, item->size);
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = kept;
+}
+
+// Is this copy of use? It is unmapped now and then, and dropped if it then stays
+// so. @return 1 if it was dropped
+static int look_for_use(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->state != PAGE_CLEAN || page->is_owner || page->in_flight) {
+        return 0;
+    }
+    if (page->access != ACCESS_NONE) {
+        if (page->probe_in > 0) {
+            page->probe_in--;
+        } else {
+            space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+            page->unread = 0;
+        }
+        return 0;
+    }
+    if (++page->unread < UNREAD_MAX) {
+        return 0;
+    }
+    page->state = PAGE_ABSENT;
+    engine->stats.copies_dropped++;
+    engine_discard_later(engine, page_number);
+    return 1;
+}
+
+static void receive_push(struct engine *engine, struct flight *flight,
+                         node_id from, const struct item *item)
+{
+    struct page *page = page_of(engine, item->page);
+
+    hint_set(page, from, item->epoch);
+    if (page->pending) {
+        keep_diff(page, item);
+        return;
+    }
+    if (page->state == PAGE_ABSENT) {
+        return;
+    }
+    if (is_newer(item->version, page->base)) {
+        apply(engine, item->page, item->diff, item->size);
+    }
+    if (look_for_use(engine, item->page)) {
+        page_list_add(&flight->dropped, item->page);
+    }
+}
+
+static void receive_to_owner(struct engine *engine, struct flight *flight,
+                             node_id from, const struct item *item)
+{
+    struct page *page = page_of(engine, item->page);
+    int is_pushed;
+
+    if (!page->is_owner) {
+        flight_add(engine, flight, fetch_route(engine, item->page), item->page,
+                   ITEM_TO_OWNER, item->diff, item->size);
+        return;
+    }
+    apply(engine, item->page, item->diff, item->size);
+    page->version++;
+    is_pushed = flight_push(engine, flight, item->page, flight->origin,
+                            item->diff, item->size);
+    flight_add_page(flight, item->page, is_pushed, from == flight->origin);
+}
+
+tm_status eager_receive_update(struct engine *engine, node_id from,
+                               const struct message *message)
+{
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    struct flight *flight = flight_new(engine, FLIGHT_RELAY);
+    tm_status status = TM_OK;
+    struct item item;
+
+    flight->reply_to = from;
+    flight->origin = message->u.update.origin;
+    flight->batch = message->u.update.batch;
+    while (reader.at < reader.end) {
+        if (!read_item(engine, &reader, &item)) {
+            log_error("an update from node %u is malformed", from);
+            status = TM_EWIRE;
+            break;
+        }
+        if (item.kind == ITEM_PUSH) {
+            receive_push(engine, flight, from, &item);
+        } else {
+            receive_to_owner(engine, flight, from, &item);
+        }
+    }
+    flight_depart(engine, flight);
+    return status;
+}
+
+// ---- hand-over
+
+int eager_may_hand(const struct engine *engine, page_no page_number, node_id to)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->is_owner && page->state == PAGE_CLEAN &&
+           page->access == ACCESS_NONE && page->pushing == 0 &&
+           !page->pending && page->copyset != NULL &&
+           node_set_has(page->copyset, to);
+}
+
+void eager_take(struct engine *engine, page_no page_number, node_id from,
+                uint32_t version, uint32_t epoch, uint8_t moves,
+                const struct node_set *copyset)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->is_owner || page->state == PAGE_ABSENT) {
+        log_error("node %u hands over page %llu, which has no copy here", from,
+                  (unsigned long long)page_number);
+        return;
+    }
+    page->is_owner = 1;
+    page->hint = (uint16_t)(engine->port->self + 1);
+    page->epoch = epoch;
+    page->version = version;
+    page->moves = moves;
+    for (int node = node_set_next(copyset, 0); node >= 0;
+         node = node_set_next(copyset, (unsigned)node + 1)) {
+        copyset_add(page, (node_id)node);
+    }
+    engine->stats.pages_moved_in++;
+    fetch_announce(engine, page_number, from);
+}
+
+const struct protocol protocol_eager_release = {
+    .name = "eager-release",
+    .id = TM_EAGER_RELEASE,
+    .local_fault = local_fault,
+    .serve = serve,
+    .arrived = arrived,
+    .holds_pages = 0,
+};

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The engine: entry of faults and messages, and what all protocols share. The
+// rest of it is in
+//   fetch.c          how a page is found, fetched, granted and sent
+//   release.c        when and how a node's writes are pushed
+//   flight.c         diffs that are out until they are acknowledged
+//   eager_release.c  multiple writers
+//   sequential.c     one writer or many readers
+//   atomic.c         operations at the owner
+//   blocks.c         which pages are whose block
+// docs/protocols.md says what all of them do together.
+//
+// Everything here runs under the node lock. Calls of threads (engine_fault and
+// the like) only send and queue; whatever needs another node comes back as a
+// message, also when that node is this one.
+#include "proto/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+#include "base/log.h"
+#include "proto/engine_priv.h"
+
+const struct protocol *protocol_by_id(tm_protocol id)
+{
+    for (unsigned i = 0; i < n_protocols; i++) {
+        if (protocols[i]->id == id) {
+            return protocols[i];
+        }
+    }
+    return NULL;
+}
+
+void page_list_add(struct page_list *list, page_no page)
+{
+    if (list->n == list->room) {
+        list->room = list->room == 0 ? 256 : list->room * 2;
+        list->at = realloc(list->at, list->room * sizeof *list->at);
+        ensure(list->at != NULL);
+    }
+    list->at[list->n++] = page;
+}
+
+void copyset_add(struct page *page, node_id node)
+{
+    if (page->copyset == NULL) {
+        page->copyset = calloc(1, sizeof *page->copyset);
+        ensure(page->copyset != NULL);
+    }
+    node_set_add(page->copyset, node);
+}
+
+void copyset_clear(struct page *page)
+{
+    free(page->copyset);
+    page->copyset = NULL;
+}
+
+void copyset_remove(struct page *page, node_id node)
+{
+    if (page->copyset == NULL) {
+        return;
+    }
+    node_set_remove(page->copyset, node);
+    if (node_set_is_empty(page->copyset)) {
+        copyset_clear(page);
+    }
+}
+
+int copyset_is_empty(const struct page *page)
+{
+    return page->copyset == NULL;
+}
+
+void engine_discard_now(struct engine *engine)
+{
+    if (engine->discard_n > 0) {
+        space_discard(engine->space, engine->discard_page, engine->discard_n);
+        engine->discard_n = 0;
+    }
+}
+
+void engine_discard_later(struct engine *engine, page_no page)
+{
+    if (engine->discard_n > 0 &&
+        page == engine->discard_page + engine->discard_n) {
+        engine->discard_n++;
+        return;
+    }
+    engine_discard_now(engine);
+    engine->discard_page = page;
+    engine->discard_n = 1;
+}
+
+static void wake_all(struct page *page)
+{
+    struct waiter *waiter = page->waiters;
+
+    page->waiters = NULL;
+    while (waiter != NULL) {
+        struct waiter *next = waiter->next;
+
+        waiter_wake(waiter, TM_OK, 0);
+        waiter = next;
+    }
+}
+
+void engine_settle(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct extent *extent = extent_find(engine, page_number);
+
+    if (!page->pending) {
+        return;
+    }
+    page->pending = 0;
+    page->want_write = 0;
+    engine->n_pending--;
+    if (extent != NULL) {
+        extent->n_pending--;
+        blocks_check_closing(engine, extent);
+    }
+    wake_all(page);
+}
+
+enum fault_result engine_fault(struct engine *engine, page_no page_number,
+                               int is_write, struct fault_history *history,
+                               struct waiter *waiter)
+{
+    struct extent *extent = extent_find(engine, page_number);
+    struct page *page = page_of(engine, page_number);
+
+    if (extent == NULL || extent->is_closed) {
+        return FAULT_OUTSIDE;
+    }
+    if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
+        return FAULT_ALLOWED;
+    }
+    if (is_write) {
+        engine->stats.write_faults++;
+    } else {
+        engine->stats.read_faults++;
+    }
+    if (!page->pending) {
+        if (protocol_by_id(extent->protocol)
+                ->local_fault(engine, page_number, is_write)) {
+            return FAULT_ALLOWED;
+        }
+        fetch_start(engine, page_number, is_write, history);
+    }
+    page->want_write |= (uint8_t)(is_write != 0);
+    waiter->next = page->waiters;
+    page->waiters = waiter;
+    engine->stats.remote_faults++;
+    return FAULT_WAIT;
+}
+
+int engine_holds(const struct engine *engine, page_no page)
+{
+    return __atomic_load_n(&page_of(engine, page)->held, __ATOMIC_RELAXED);
+}
+
+void engine_resumed(struct engine *engine, page_no page)
+{
+    if (page_of(engine, page)->held) {
+        sequential_unhold(engine, page);
+        engine_discard_now(engine);
+    }
+}
+
+static tm_status dispatch(struct engine *engine, node_id from,
+                          const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_fetch:
+    case MESSAGE_page:
+    case MESSAGE_fetch_done:
+    case MESSAGE_grant:
+    case MESSAGE_owner_is:
+        fetch_receive(engine, from, message);
+        return TM_OK;
+    case MESSAGE_update:
+        return eager_receive_update(engine, from, message);
+    case MESSAGE_update_ack:
+        return flight_receive_ack(engine, from, message);
+    case MESSAGE_invalidate:
+    case MESSAGE_invalidate_ack:
+        sequential_receive(engine, from, message);
+        return TM_OK;
+    case MESSAGE_atomic:
+    case MESSAGE_atomic_done:
+        return atomic_receive(engine, from, message);
+    default:
+        return blocks_receive(engine, from, message);
+    }
+}
+
+// The pages that a message names, so that none outside the space is looked up.
+static int names_good_pages(const struct engine *engine,
+                            const struct message *message)
+{
+    page_no n_pages = engine->space->n_pages;
+
+    switch (message->type) {
+    case MESSAGE_fetch:
+        return message->u.fetch.count >= 1 &&
+               message->u.fetch.count <= FETCH_GROUP_MAX &&
+               message->u.fetch.requester < engine->port->n_nodes &&
+               message->u.fetch.page < n_pages &&
+               message->u.fetch.page + message->u.fetch.count <= n_pages;
+    case MESSAGE_page:
+        return message->u.page.page < n_pages &&
+               (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
+                message->body_size == TM_PAGE_SIZE);
+    case MESSAGE_fetch_done:
+        return message->u.fetch_done.page < n_pages &&
+               message->u.fetch_done.page + message->u.fetch_done.count <=
+                   n_pages;
+    case MESSAGE_grant:
+        return message->u.grant.page < n_pages &&
+               message->u.grant.page + message->u.grant.count <= n_pages;
+    case MESSAGE_invalidate:
+        return message->u.invalidate.page < n_pages;
+    case MESSAGE_invalidate_ack:
+        return message->u.invalidate_ack.page < n_pages;
+    case MESSAGE_atomic:
+        return message->u.atomic.page < n_pages &&
+               message->u.atomic.offset % 8 == 0 &&
+               message->u.atomic.offset < TM_PAGE_SIZE &&
+               message->u.atomic.requester < engine->port->n_nodes;
+    default:
+        return 1; // bodies are checked where they are read
+    }
+}
+
+tm_status engine_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    tm_status status;
+
+    if (!names_good_pages(engine, message)) {
+        log_error("message %s from node %u makes no sense: ignored",
+                  message_name(message->type), from);
+        return TM_EWIRE;
+    }
+    status = dispatch(engine, from, message);
+    engine_discard_now(engine);
+    return status;
+}
+
+static uint64_t now_ns(const struct engine *engine)
+{
+    return engine->port->now_ns(engine->port->owner);
+}
+
+int engine_tick(struct engine *engine)
+{
+    fetch_send_news(engine);
+    if (engine->held.n > 0 &&
+        now_ns(engine) - engine->held_since_ns > 2 * 1000 * 1000) {
+        size_t n = engine->held.n;
+
+        for (size_t i = 0; i < n; i++) {
+            sequential_unhold(engine, engine->held.at[i]);
+        }
+        memmove(engine->held.at, engine->held.at + n,
+                (engine->held.n - n) * sizeof *engine->held.at);
+        engine->held.n -= n;
+        engine->held_since_ns = now_ns(engine);
+        engine_discard_now(engine);
+    }
+    return engine->held.n > 0;
+}
+
+void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
+{
+    *stats = engine->stats;
+}
+
+int engine_is_quiet(const struct engine *engine)
+{
+    return engine->n_pending == 0 && engine->n_flying == 0 &&
+           !engine->flush_is_active && engine->next_waiters == NULL;
+}
+
+int engine_page_is_valid(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->state == PAGE_DIRTY
+            ? page->twin == NULL || !page->listed
+            : page->twin != NULL) {
+        return 0;
+    }
+    if (page->state == PAGE_EXCLUSIVE &&
+        (!page->is_owner || page->copyset != NULL)) {
+        return 0; // E3
+    }
+    if (page->state == PAGE_ABSENT &&
+        (page->is_owner || page->access != ACCESS_NONE)) {
+        return 0;
+    }
+    if (page->state == PAGE_CLEAN && page->access == ACCESS_WRITE) {
+        return 0;
+    }
+    if (page->copyset != NULL &&
+        (!page->is_owner || node_set_has(page->copyset, engine->port->self))) {
+        return 0;
+    }
+    if (page->is_owner && page->hint != engine->port->self + 1) {
+        return 0;
+    }
+    return page->waiters == NULL || page->pending;
+}
+
+int engine_is_valid(const struct engine *engine)
+{
+    uint32_t n_pending = 0;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        const struct extent *extent = &engine->extents[i];
+
+        n_pending += extent->n_pending;
+        if (i > 0 && extent[-1].page + extent[-1].n_pages > extent->page) {
+            return 0;
+        }
+    }
+    return n_pending == engine->n_pending &&
+           (engine->flush_waiters == NULL || engine->flush_is_active) &&
+           (engine->n_flying > 0 || !engine->flush_is_active);
+}
+
+struct engine *engine_new(const struct port *port, struct space *space,
+                          tm_protocol default_protocol)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+
+    if (engine == NULL) {
+        return NULL;
+    }
+    engine->port = port;
+    engine->space = space;
+    engine->default_protocol = default_protocol;
+    tokens_init(&engine->tokens);
+    engine->outboxes = calloc(port->n_nodes, sizeof *engine->outboxes);
+    engine->news = calloc(port->n_nodes, sizeof *engine->news);
+    if (engine->outboxes == NULL || engine->news == NULL ||
+        blocks_open(engine) != TM_OK) {
+        engine_free(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+static void free_flights(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_flights; i++) {
+        free(engine->flights[i]->pages);
+        free(engine->flights[i]->dropped.at);
+        free(engine->flights[i]);
+    }
+    free(engine->flights);
+}
+
+static void free_page_records(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        const struct extent *extent = &engine->extents[i];
+
+        for (page_no at = extent->page; at < extent->page + extent->n_pages;
+             at++) {
+            copyset_clear(page_of(engine, at));
+            page_drop_deferred(engine, at);
+        }
+    }
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    free_page_records(engine);
+    blocks_close(engine);
+    free_flights(engine);
+    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
+        if (engine->outboxes != NULL) {
+            free(engine->outboxes[i].bytes);
+        }
+        if (engine->news != NULL) {
+            free(engine->news[i].at);
+        }
+    }
+    free(engine->outboxes);
+    free(engine->news);
+    free(engine->dirty.at);
+    free(engine->held.at);
+    tokens_release(&engine->tokens);
+    free(engine);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PROTO_ENGINE_H
+#define PROTO_ENGINE_H
+
+#include "base/waiter.h"
+#include "mem/space.h"
+#include "net/port.h"
+
+/*
+ * The engine that keeps one node's copies of shared pages consistent with the
+ * others', by the protocols of docs/protocols.md, and that keeps the list of
+ * blocks. A deterministic state machine: faults, releases and messages in; page
+ * operations, messages and wake-ups out. Called under the node lock. The same
+ * code runs over the simulated network.
+ */
+struct engine;
+
+/** Where a thread's faults have been running through memory in order; kept with
+ * the thread, all zero at first. */
+#define N_STREAMS 8u
+
+struct fault_history {
+    struct {
+        page_no next;   ///< the page that would go on
+        uint16_t group; ///< pages of its last group
+    } streams[N_STREAMS];
+    unsigned oldest;
+};
+
+/** A run of pages with common attributes: a block, a slab of small blocks, or
+ * the TM_SHARED variables. */
+struct extent {
+    page_no page;
+    page_no n_pages;
+    uint64_t size;      ///< bytes of the block, <= n_pages pages
+    tm_protocol protocol;
+    tm_placement placement;
+    node_id on_node;
+    uint8_t is_closed;  ///< being freed: faults are errors
+    uint32_t n_pending; ///< pages of it that are being fetched
+    uint32_t closing;   ///< token of the extent_close to acknowledge, 0: none
+    uint32_t line;
+    char file[64];
+    char name[32];
+};
+
+enum fault_result {
+    FAULT_ALLOWED, ///< access has been raised, or was enough: try again
+    FAULT_WAIT,    ///< the waiter will be woken; then try again
+    FAULT_OUTSIDE, ///< the page is in no block: an error of the program
+};
+
+/** @param default_protocol  of extents that name none; not TM_PROTOCOL_DEFAULT
+ *  @return NULL if memory is short. The port and space must outlive it. */
+struct engine *engine_new(const struct port *port, struct space *space,
+                          tm_protocol default_protocol);
+void engine_free(struct engine *engine);
+
+/**
+ * A thread accessed a page and was not allowed to.
+ *
+ * @param history  of the thread; NULL: read nothing ahead
+ * @param waiter   used if the result is FAULT_WAIT
+ */
+enum fault_result engine_fault(struct engine *engine, page_no page,
+                               int is_write, struct fault_history *history,
+                               struct waiter *waiter);
+
+/** Is the page held for a thread? May be asked without the node lock. */
+int engine_holds(const struct engine *engine, page_no page);
+
+/** A thread that waited for a page goes on now: the page need not be held for it
+ * any longer. */
+void engine_resumed(struct engine *engine, page_no page);
+
+/** Push what this node has written; wakes the waiter when every copy has it (at
+ * once if there is nothing to do). */
+void engine_release(struct engine *engine, struct waiter *waiter);
+
+/** A message numbered 1 to 39 has arrived. @return TM_OK, TM_EWIRE */
+tm_status engine_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+
+/** Do what is due. To be called about every millisecond.
+ * @return 1 if it wants to be called again soon, 0 if nothing is pending */
+int engine_tick(struct engine *engine);
+
+enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };
+
+/** Perform an atomic operation at the owner of an eager-release page. The caller
+ * has released. Result of the waiter: the word's value before.
+ * @param offset  in the page, a multiple of 8 */
+void engine_atomic(struct engine *engine, page_no page, unsigned offset,
+                   enum atomic_op op, uint64_t operand, uint64_t expected,
+                   struct waiter *waiter);
+
+/** Allocate. Result: the address, 0 with a status; result2: capacity.
+ * @param attr  may be NULL */
+void engine_alloc(struct engine *engine, uint64_t size,
+                  const tm_alloc_attr *attr, const char *file, int line,
+                  struct waiter *waiter);
+
+/** Free. Status as tm_free(); a bad free is logged at the root. */
+void engine_release_block(struct engine *engine, uint64_t address,
+                          const char *file, int line, struct waiter *waiter);
+
+/** Result: the size of the block that starts there, result2: its capacity; 0 if
+ * there is none. */
+void engine_block(struct engine *engine, uint64_t address,
+                  struct waiter *waiter);
+
+/** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
+void engine_add_globals(struct engine *engine);
+
+/** The extent of a page, or NULL. Valid until the next message. */
+const struct extent *engine_extent(const struct engine *engine, page_no page);
+
+/** The last extent that starts at or below a page, or NULL: for messages about
+ * accesses that missed. */
+const struct extent *engine_extent_below(const struct engine *engine,
+                                         page_no page);
+
+/** The protocol of an extent. */
+tm_protocol engine_protocol(const struct engine *engine, page_no page);
+
+/** The page part of the node's numbers. */
+void engine_stats(const struct engine *engine, struct tm_node_stats *stats);
+
+/** Checks what one node can check of the invariants of a page, and of the
+ * engine's own records; for tests and debug builds. */
+int engine_page_is_valid(const struct engine *engine, page_no page);
+int engine_is_valid(const struct engine *engine);
+
+/** Nothing under way here: no fetch, release or push. */
+int engine_is_quiet(const struct engine *engine);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PROTO_ENGINE_PRIV_H
+#define PROTO_ENGINE_PRIV_H
+
+#include "base/tokens.h"
+#include "mem/heap.h"
+#include "proto/protocol.h"
+
+// Flags of the message `page`.
+#define PAGE_WITH_OWNERSHIP 1u
+#define PAGE_WITH_CONTENTS 2u
+
+// Kinds of an item of the message `update`.
+#define ITEM_PUSH 0u
+#define ITEM_TO_OWNER 1u
+
+// Items of the message `update_ack`.
+#define ACK_DROPPED 0u
+#define ACK_HANDED 1u
+
+#define FETCH_GROUP_MAX 64u
+
+/** A message, or a pushed diff, that waits until its page is ready for it. */
+struct deferred {
+    struct deferred *next;
+    node_id from;
+    struct message message; ///< without body; for a diff: type update
+    uint32_t version;       ///< of the diff
+    uint32_t size;
+    uint8_t diff[];
+};
+
+struct page_list {
+    page_no *at;
+    size_t n;
+    size_t room;
+};
+
+struct flight; ///< updates that are out and not acknowledged: flight.c
+
+/** Collects the diffs for one node. */
+struct outbox {
+    uint8_t *bytes; ///< [MESSAGE_BODY_MAX]
+    uint32_t used;
+};
+
+struct engine {
+    const struct port *port;
+    struct space *space;
+    tm_protocol default_protocol;
+    struct tokens tokens; ///< waiters of calls to other nodes
+    uint32_t last_fetch;
+    uint32_t n_pending;   ///< pages being fetched
+
+    struct extent *extents; ///< sorted by page
+    size_t n_extents;
+    size_t extents_room;
+    struct heap *heap;      ///< root only
+    struct allocation *allocations; ///< root only: under way
+    uint32_t last_allocation;
+
+    struct page_list dirty; ///< pages that the next release looks at
+    int flush_is_active;
+    struct waiter *flush_waiters; ///< of the release under way
+    struct waiter *next_waiters;  ///< of the one after
+    struct flight **flights;
+    size_t n_flights;       ///< slots
+    size_t n_flying;        ///< slots in use
+    struct outbox *outboxes; ///< [n_nodes]
+
+    struct page_list held;  ///< sequential pages held for a thread
+    uint64_t held_since_ns;
+
+    struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
+    page_no discard_page;   ///< a run of pages whose memory goes back at the
+    page_no discard_n;      ///< end of the call
+    struct tm_node_stats stats;
+};
+
+static inline struct page *page_of(const struct engine *engine, page_no page)
+{
+    return &engine->space->pages[page];
+}
+
+static inline node_id directory_of(const struct engine *engine, page_no page)
+{
+    return (node_id)(page / SPACE_BLOCK % engine->port->n_nodes);
+}
+
+// ---- engine.c
+void page_list_add(struct page_list *list, page_no page);
+/** Fetching is over for a page: wake who waits. */
+void engine_settle(struct engine *engine, page_no page);
+void engine_discard_later(struct engine *engine, page_no page);
+void engine_discard_now(struct engine *engine);
+/** Add a page to / take it off the copyset. */
+void copyset_add(struct page *page, node_id node);
+void copyset_remove(struct page *page, node_id node);
+void copyset_clear(struct page *page);
+int copyset_is_empty(const struct page *page);
+struct extent *extent_find(const struct engine *engine, page_no page);
+
+// ---- fetch.c
+void fetch_start(struct engine *engine, page_no page, int is_write,
+                 struct fault_history *history);
+void fetch_receive(struct engine *engine, node_id from,
+                   const struct message *message);
+/** Where a request for a page goes from here. */
+node_id fetch_route(const struct engine *engine, page_no page);
+/** An untouched page, at its directory node: give it to whom it belongs. */
+void fetch_grant(struct engine *engine, page_no page, unsigned count,
+                 node_id requester);
+int fetch_is_untouched(const struct engine *engine, page_no page);
+void hint_set(struct page *page, node_id owner, uint32_t epoch);
+/** Send a page's contents to a node as a copy, which joins the copyset. */
+void fetch_send_copy(struct engine *engine, page_no page, node_id to);
+/** Send a page and its ownership; it becomes absent here. */
+void fetch_send_away(struct engine *engine, page_no page, node_id to,
+                     int with_contents);
+/** This node has become the owner. `from` gave it and knows. */
+void fetch_announce(struct engine *engine, page_no page, node_id from);
+void fetch_send_news(struct engine *engine);
+void page_defer(struct engine *engine, page_no page, node_id from,
+                const struct message *message);
+/** Forget what waited for the page. */
+void page_drop_deferred(struct engine *engine, page_no page);
+/** Handle the messages that waited for the page. */
+void page_run_deferred(struct engine *engine, page_no page);
+
+// ---- flight.c: updates that are out
+enum flight_kind { FLIGHT_FLUSH, FLIGHT_RELAY, FLIGHT_ATOMIC };
+
+struct flight_page {
+    page_no page;
+    uint8_t is_pushed;   ///< its `pushing` counts this flight
+    uint8_t may_hand;    ///< ownership may go to the origin
+};
+
+struct flight {
+    uint32_t generation;
+    uint32_t slot;
+    int is_used;
+    enum flight_kind kind;
+    node_id reply_to;
+    node_id origin;
+    uint64_t batch;       ///< relay: to name in the acknowledgement
+    unsigned outstanding; ///< messages not acknowledged
+    struct flight_page *pages;
+    size_t n_pages;
+    size_t room;
+    struct page_list dropped; ///< relay: copies given up here
+    uint32_t token;       ///< atomic
+    uint64_t before;
+};
+
+struct flight *flight_new(struct engine *engine, enum flight_kind kind);
+void flight_add_page(struct flight *flight, page_no page, int is_pushed,
+                     int may_hand);
+/** Put a diff into the outbox of a node. */
+void flight_add(struct engine *engine, struct flight *flight, node_id to,
+                page_no page, unsigned kind, const void *diff, size_t size);
+/** Push a diff to the copyset, but `except`. @return 1 if anybody got it */
+int flight_push(struct engine *engine, struct flight *flight, page_no page,
+                node_id except, const void *diff, size_t size);
+/** Send all outboxes; finishes the flight if nobody has to acknowledge. */
+void flight_depart(struct engine *engine, struct flight *flight);
+tm_status flight_receive_ack(struct engine *engine, node_id from,
+                             const struct message *message);
+
+// ---- release.c
+void release_flushed(struct engine *engine);
+void release_list(struct engine *engine, page_no page);
+
+// ---- eager_release.c
+tm_status eager_receive_update(struct engine *engine, node_id from,
+                               const struct message *message);
+/** Ownership of a page has come with an acknowledgement. */
+void eager_take(struct engine *engine, page_no page, node_id from,
+                uint32_t version, uint32_t epoch, uint8_t moves,
+                const struct node_set *copyset);
+/** May the page's ownership go to the node, which has sent an update of it? */
+int eager_may_hand(const struct engine *engine, page_no page, node_id to);
+
+// ---- sequential.c
+void sequential_receive(struct engine *engine, node_id from,
+                        const struct message *message);
+void sequential_unhold(struct engine *engine, page_no page);
+
+// ---- atomic.c
+tm_status atomic_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+void atomic_finish(struct engine *engine, const struct flight *flight);
+
+// ---- blocks.c
+tm_status blocks_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+tm_status blocks_open(struct engine *engine);
+void blocks_close(struct engine *engine);
+/** A page of the extent has settled, or a flight has ended. */
+void blocks_check_closing(struct engine *engine, struct extent *extent);
+void blocks_check_all(struct engine *engine);
+
+#endif

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a node gets a page that it has not: find the owner, ask, install.
+//
+// A fetch names a run of pages, the first of which is needed. It travels along
+// hints (protocols.md section 2) to the owner of the first page, or to the
+// directory node if nobody has touched that page. Each page of the run is
+// answered once: by PAGE, by GRANT, or, if it was only ahead and is to be had
+// elsewhere, by FETCH_DONE.
+//
+//   absent, pending   fetch_start
+//   not pending       engine_settle, from install(), accept_grant(), end_fetch()
+//
+// I1 `pending` is set exactly while one fetch is to be answered for the page, and
+//    `fetch` is that fetch's number. A late FETCH_DONE of an older fetch has
+//    another number and is ignored.
+// I2 is_owner implies hint == self + 1.
+// I3 hint and epoch change together, and epoch only grows.
+#include "base/ensure.h"
+#include "base/log.h"
+#include "proto/engine_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hint_set(struct page *page, node_id owner, uint32_t epoch)
+{
+    if (!page->is_owner && (page->hint == 0 || epoch > page->epoch)) {
+        page->hint = (uint16_t)(owner + 1);
+        page->epoch = epoch;
+    }
+}
+
+node_id fetch_route(const struct engine *engine, page_no page)
+{
+    uint16_t hint = page_of(engine, page)->hint;
+
+    return hint != 0 ? (node_id)(hint - 1) : directory_of(engine, page);
+}
+
+int fetch_is_untouched(const struct engine *engine, page_no page)
+{
+    return directory_of(engine, page) == engine->port->self &&
+           page_of(engine, page)->hint == 0;
+}
+
+// ---- asking
+
+// How many pages to ask for: streams that go on double their group.
+static unsigned next_group(struct fault_history *history, page_no page,
+                           unsigned *stream)
+{
+    unsigned group;
+
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        if (history->streams[i].next == page && page != 0) {
+            *stream = i;
+            group = history->streams[i].group * 2u;
+            return group > FETCH_GROUP_MAX ? FETCH_GROUP_MAX : group;
+        }
+    }
+    *stream = history->oldest;
+    history->oldest = (history->oldest + 1) % N_STREAMS;
+    return 1;
+}
+
+// The run of pages from `page` on that one fetch may name.
+static unsigned clip_group(const struct engine *engine, page_no page,
+                           unsigned group)
+{
+    const struct extent *extent = extent_find(engine, page);
+    page_no end = extent->page + extent->n_pages;
+    page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
+    unsigned n = 1;
+
+    if (page_of(engine, page)->state != PAGE_ABSENT) {
+        return 1; // an upgrade
+    }
+    end = block_end < end ? block_end : end;
+    while (n < group && page + n < end) {
+        const struct page *next = page_of(engine, page + n);
+
+        if (next->state != PAGE_ABSENT || next->pending) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+static void send_fetch(struct engine *engine, page_no page, unsigned count,
+                       int is_write)
+{
+    struct message message = {.type = MESSAGE_fetch};
+    struct extent *extent = extent_find(engine, page);
+
+    engine->last_fetch++;
+    for (page_no at = page; at < page + count; at++) {
+        page_of(engine, at)->pending = 1;
+        page_of(engine, at)->fetch = engine->last_fetch;
+    }
+    extent->n_pending += count;
+    engine->n_pending += count;
+    message.u.fetch = (struct message_fetch){
+        .page = page,
+        .count = (uint16_t)count,
+        .write = is_write != 0,
+        .requester = engine->port->self,
+        .id = engine->last_fetch,
+    };
+    port_send(engine->port, fetch_route(engine, page), &message);
+}
+
+void fetch_start(struct engine *engine, page_no page, int is_write,
+                 struct fault_history *history)
+{
+    unsigned stream = 0;
+    unsigned group = 1;
+
+    if (history != NULL) {
+        group = next_group(history, page, &stream);
+    }
+    group = clip_group(engine, page, group);
+    if (history != NULL) {
+        history->streams[stream].next = page + group;
+        history->streams[stream].group = (uint16_t)group;
+    }
+    send_fetch(engine, page, group, is_write);
+}
+
+// ---- answering
+
+void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
+{
+    struct page *page = page_of(engine, page_number);
+    struct message message = {.type = MESSAGE_page};
+
+    copyset_add(page, to);
+    message.u.page = (struct message_page){
+        .page = page_number,
+        .version = page->version,
+        .epoch = page->epoch,
+        .flags = PAGE_WITH_CONTENTS,
+        .moves = page->moves,
+    };
+    // What is released: see protocols.md on why not the page.
+    message.body = page->state == PAGE_DIRTY
+                       ? page->twin
+                       : space_bytes(engine->space, page_number);
+    message.body_size = TM_PAGE_SIZE;
+    engine->stats.pages_served++;
+    port_send(engine->port, to, &message);
+}
+
+void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
+                     int with_contents)
+{
+    struct page *page = page_of(engine, page_number);
+    struct message message = {.type = MESSAGE_page};
+
+    ensure(page->is_owner && page->pushing == 0 && to != engine->port->self);
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    page->epoch++;
+    message.u.page = (struct message_page){
+        .page = page_number,
+        .version = page->version,
+        .epoch = page->epoch,
+        .flags = PAGE_WITH_OWNERSHIP,
+        .moves = page->moves,
+    };
+    if (with_contents) {
+        message.u.page.flags |= PAGE_WITH_CONTENTS;
+        message.body = space_bytes(engine->space, page_number);
+        message.body_size = TM_PAGE_SIZE;
+    }
+    engine->stats.pages_served++;
+    port_send(engine->port, to, &message);
+    page->state = PAGE_ABSENT;
+    page->is_owner = 0;
+    page->hint = (uint16_t)(to + 1);
+    copyset_clear(page);
+    engine_discard_later(engine, page_number);
+}
+
+static void send_done(struct engine *engine, node_id to, page_no page,
+                      unsigned count, uint32_t id)
+{
+    struct message message = {
+        .type = MESSAGE_fetch_done,
+        .u.fetch_done = {.page = page, .count = (uint16_t)count, .id = id},
+    };
+
+    if (count > 0) {
+        port_send(engine->port, to, &message);
+    }
+}
+
+// Unmap the exclusive pages at the head of the run in one call: each would
+// otherwise be unmapped alone.
+static void unmap_run(struct engine *engine, page_no page, unsigned count)
+{
+    unsigned n = 0;
+
+    while (n < count) {
+        const struct page *at = page_of(engine, page + n);
+
+        if (at->state != PAGE_EXCLUSIVE || at->access == ACCESS_NONE ||
+            at->held || at->moves > 0) {
+            break;
+        }
+        n++;
+    }
+    if (n > 1) {
+        space_set_access(engine->space, page, n, ACCESS_NONE);
+    }
+}
+
+static void serve_group(struct engine *engine, node_id from,
+                        const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    const struct protocol *protocol =
+        protocol_by_id(engine_protocol(engine, fetch->page));
+    struct fetch_request request = {
+        .requester = fetch->requester,
+        .is_write = fetch->write,
+        .id = fetch->id,
+    };
+    unsigned n_unserved = 0;
+    enum serve_result result;
+
+    unmap_run(engine, fetch->page, fetch->count);
+    result = protocol->serve(engine, fetch->page, &request);
+    if (result == DEFERRED) {
+        page_defer(engine, fetch->page, from, message);
+        return;
+    }
+    request.is_ahead = 1;
+    for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
+        if (!page_of(engine, at)->is_owner ||
+            protocol->serve(engine, at, &request) != SERVED) {
+            n_unserved++;
+        }
+    }
+    if (n_unserved > 0) {
+        send_done(engine, fetch->requester, fetch->page + 1,
+                  fetch->count - 1u, fetch->id);
+    }
+}
+
+// The node that an untouched page belongs to by its block's placement.
+static node_id placed_node(const struct engine *engine, page_no page,
+                           node_id toucher)
+{
+    const struct extent *extent = extent_find(engine, page);
+    unsigned n_nodes = engine->port->n_nodes;
+
+    if (extent == NULL) {
+        return toucher;
+    }
+    switch (extent->placement) {
+    case TM_BLOCK:
+        return (node_id)((page - extent->page) * n_nodes / extent->n_pages);
+    case TM_CYCLIC:
+        return (node_id)((page - extent->page) % n_nodes);
+    case TM_ON_NODE:
+        return extent->on_node;
+    default:
+        return toucher;
+    }
+}
+
+void fetch_grant(struct engine *engine, page_no page, unsigned count,
+                 node_id toucher)
+{
+    struct message message = {.type = MESSAGE_grant};
+    node_id owner = placed_node(engine, page, toucher);
+    unsigned n = 0;
+
+    while (n < count && fetch_is_untouched(engine, page + n) &&
+           placed_node(engine, page + n, toucher) == owner) {
+        hint_set(page_of(engine, page + n), owner, 1);
+        n++;
+    }
+    message.u.grant = (struct message_grant){
+        .page = page,
+        .count = (uint16_t)n,
+    };
+    port_send(engine->port, owner, &message);
+}
+
+static void grant_group(struct engine *engine, const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    struct message rest = *message;
+    node_id owner;
+    unsigned n = 1;
+
+    fetch_grant(engine, fetch->page, fetch->count, fetch->requester);
+    owner = fetch_route(engine, fetch->page);
+    if (owner != fetch->requester) {
+        rest.u.fetch.hops++;
+        port_send(engine->port, owner, &rest); // behind the grant
+        return;
+    }
+    while (n < fetch->count && page_of(engine, fetch->page + n)->hint ==
+                                   (uint16_t)(owner + 1) &&
+           page_of(engine, fetch->page + n)->epoch == 1) {
+        n++;
+    }
+    send_done(engine, owner, fetch->page + n, fetch->count - n, fetch->id);
+}
+
+static void forward_fetch(struct engine *engine, const struct message *message)
+{
+    struct message on = *message;
+
+    on.u.fetch.hops++;
+    ensure(on.u.fetch.hops < 4 * TM_MAX_NODES); // H2
+    port_send(engine->port, fetch_route(engine, on.u.fetch.page), &on);
+}
+
+// The node's own request has come back, because ownership came on another way
+// (a grant by placement). Pages that were ahead are still to be answered.
+static void end_own_fetch(struct engine *engine,
+                          const struct message_fetch *fetch)
+{
+    send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
+}
+
+static void receive_fetch(struct engine *engine, node_id from,
+                          const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    const struct page *page = page_of(engine, fetch->page);
+
+    if (fetch->requester == engine->port->self &&
+        !(page->pending && page->fetch == fetch->id)) {
+        end_own_fetch(engine, fetch);
+    } else if (page->is_owner) {
+        serve_group(engine, from, message);
+    } else if (fetch_is_untouched(engine, fetch->page)) {
+        grant_group(engine, message);
+    } else {
+        forward_fetch(engine, message);
+    }
+}
+
+// ---- answers arrive
+
+void fetch_announce(struct engine *engine, page_no page, node_id from)
+{
+    node_id directory = directory_of(engine, page);
+
+    if (directory == engine->port->self || directory == from) {
+        return;
+    }
+    page_list_add(&engine->news[directory], page);
+    if (engine->news[directory].n >= 512) {
+        fetch_send_news(engine);
+    }
+}
+
+static void send_news_to(struct engine *engine, node_id node)
+{
+    struct page_list *news = &engine->news[node];
+    uint8_t body[512 * 12];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_owner_is};
+
+    for (size_t i = 0; i < news->n; i++) {
+        const struct page *page = page_of(engine, news->at[i]);
+
+        if (page->is_owner) {
+            wire_put_u64(&writer, news->at[i]);
+            wire_put_u32(&writer, page->epoch);
+        }
+    }
+    news->n = 0;
+    message.u.owner_is.owner = engine->port->self;
+    message.body = body;
+    message.body_size = (uint32_t)(writer.at - body);
+    if (message.body_size > 0) {
+        port_send(engine->port, node, &message);
+    }
+}
+
+void fetch_send_news(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
+        if (engine->news[i].n > 0) {
+            send_news_to(engine, (node_id)i);
+        }
+    }
+}
+
+static void take_ownership(struct engine *engine, page_no page_number,
+                           node_id from, uint32_t epoch)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->is_owner = 1;
+    page->hint = (uint16_t)(engine->port->self + 1);
+    page->epoch = epoch;
+    engine->stats.pages_moved_in++;
+    if (from != engine->port->self) {
+        fetch_announce(engine, page_number, from);
+    }
+}
+
+static void install(struct engine *engine, node_id from,
+                    const struct message *message)
+{
+    const struct message_page *answer = &message->u.page;
+    struct page *page = page_of(engine, answer->page);
+    int want_write = page->want_write;
+
+    if (!page->pending) {
+        return; // the block has gone meanwhile
+    }
+    if (answer->flags & PAGE_WITH_CONTENTS) {
+        ensure(page->access == ACCESS_NONE);
+        space_fill(engine->space, answer->page, message->body);
+        engine->stats.pages_fetched++;
+    } else {
+        ensure(page->state != PAGE_ABSENT);
+    }
+    page->base = answer->version;
+    page->version = answer->version;
+    page->moves = answer->moves;
+    page->unread = 0;
+    page->probe_in = 0;
+    page->probe_every = 0;
+    page->hot = 0;
+    if (answer->flags & PAGE_WITH_OWNERSHIP) {
+        page->state = PAGE_EXCLUSIVE;
+        take_ownership(engine, answer->page, from, answer->epoch);
+    } else {
+        page->state = PAGE_CLEAN;
+        hint_set(page, from, answer->epoch);
+    }
+    protocol_by_id(engine_protocol(engine, answer->page))
+        ->arrived(engine, answer->page, want_write);
+    engine_settle(engine, answer->page);
+}
+
+static void accept_grant(struct engine *engine, page_no first, unsigned count)
+{
+    page_no run = first;
+
+    space_populate(engine->space, first, count);
+    for (page_no at = first; at < first + count; at++) {
+        struct page *page = page_of(engine, at);
+
+        if (page->is_owner || page->state != PAGE_ABSENT) {
+            // Ours already (TM_SHARED pages at the root).
+            if (at > run) {
+                space_set_access(engine->space, run, at - run, ACCESS_WRITE);
+            }
+            run = at + 1;
+            continue;
+        }
+        page->state = PAGE_EXCLUSIVE;
+        page->is_owner = 1;
+        page->hint = (uint16_t)(engine->port->self + 1);
+        page->epoch = 1;
+        engine->stats.pages_granted++;
+    }
+    if (first + count > run) {
+        space_set_access(engine->space, run, first + count - run, ACCESS_WRITE);
+    }
+    for (page_no at = first; at < first + count; at++) {
+        engine_settle(engine, at);
+    }
+}
+
+static void end_fetch(struct engine *engine,
+                      const struct message_fetch_done *done)
+{
+    for (page_no at = done->page; at < done->page + done->count; at++) {
+        struct page *page = page_of(engine, at);
+        struct waiter *waiters = page->waiters;
+        int want_write = page->want_write;
+
+        if (!page->pending || page->fetch != done->id) {
+            continue; // I1
+        }
+        page->waiters = NULL;
+        engine_settle(engine, at);
+        if (waiters != NULL) {
+            // A thread needs it by now: ask for this page alone.
+            page->waiters = waiters;
+            page->want_write = (uint8_t)want_write;
+            send_fetch(engine, at, 1, want_write);
+        } else {
+            page_drop_deferred(engine, at); // diffs with no page to go to
+        }
+    }
+}
+
+static void receive_news(struct engine *engine, const struct message *message)
+{
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+
+    while (reader.at < reader.end && !reader.failed) {
+        page_no page = wire_get_u64(&reader);
+        uint32_t epoch = wire_get_u32(&reader);
+
+        if (!reader.failed && page < engine->space->n_pages) {
+            hint_set(page_of(engine, page), message->u.owner_is.owner, epoch);
+        }
+    }
+}
+
+void fetch_receive(struct engine *engine, node_id from,
+                   const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_fetch:
+        receive_fetch(engine, from, message);
+        break;
+    case MESSAGE_page:
+        install(engine, from, message);
+        break;
+    case MESSAGE_fetch_done:
+        end_fetch(engine, &message->u.fetch_done);
+        break;
+    case MESSAGE_grant:
+        accept_grant(engine, message->u.grant.page, message->u.grant.count);
+        break;
+    default:
+        receive_news(engine, message);
+        break;
+    }
+}
+
+// ---- messages that wait for a page
+
+void page_defer(struct engine *engine, page_no page, node_id from,
+                const struct message *message)
+{
+    struct deferred *deferred = calloc(1, sizeof *deferred);
+    struct deferred **end = &page_of(engine, page)->deferred;
+
+    ensure(deferred != NULL);
+    deferred->from = from;
+    deferred->message = *message;
+    deferred->message.body = NULL;
+    deferred->message.body_size = 0;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = deferred;
+}
+
+void page_drop_deferred(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    while (page->deferred != NULL) {
+        struct deferred *next = page->deferred->next;
+
+        free(page->deferred);
+        page->deferred = next;
+    }
+}
+
+void page_run_deferred(struct engine *engine, page_no page)
+{
+    struct deferred *first = page_of(engine, page)->deferred;
+
+    page_of(engine, page)->deferred = NULL;
+    while (first != NULL) {
+        struct deferred *next = first->next;
+
+        if (first->message.type == MESSAGE_fetch) {
+            receive_fetch(engine, first->from, &first->message);
+        } else {
+            sequential_receive(engine, first->from, &first->message);
+        }
+        free(first);
+        first = next;
+    }
+}

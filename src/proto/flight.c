@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A flight is a set of diffs that have been sent and not yet all acknowledged:
+//   flush   a release of this node: its diffs to copysets and owners
+//   relay   an update of another node, passed on to copies or to the owner; its
+//           sender is acknowledged when everybody here has
+//   atomic  the result of an atomic operation, pushed to the copies
+// While a flight is being made its diffs are collected in one outbox a node, so
+// that each node gets one message (or, over MESSAGE_BODY_MAX, a few).
+//
+// F1 `outstanding` is the number of UPDATE messages sent and not acknowledged.
+// F2 `pushing` of a page is the number of flights that push it.
+#include "base/ensure.h"
+#include "base/log.h"
+#include "proto/engine_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ITEM_HEADER 19u // page, version, epoch, kind, length
+#define DROPPED_ITEM 9u // page, what
+#define HANDED_ITEM 50u // the same, version, epoch, moves, copyset
+
+static struct flight *add_slot(struct engine *engine)
+{
+    struct flight *flight = calloc(1, sizeof *flight);
+    size_t n = engine->n_flights + 1;
+
+    engine->flights = realloc(engine->flights, n * sizeof(struct flight *));
+    ensure(flight != NULL && engine->flights != NULL);
+    flight->slot = (uint32_t)engine->n_flights;
+    engine->flights[engine->n_flights++] = flight;
+    return flight;
+}
+
+struct flight *flight_new(struct engine *engine, enum flight_kind kind)
+{
+    struct flight *flight = NULL;
+
+    for (size_t i = 0; i < engine->n_flights && flight == NULL; i++) {
+        if (!engine->flights[i]->is_used) {
+            flight = engine->flights[i];
+        }
+    }
+    if (flight == NULL) {
+        flight = add_slot(engine);
+    }
+    flight->is_used = 1;
+    flight->generation++;
+    flight->kind = kind;
+    flight->outstanding = 0;
+    flight->n_pages = 0;
+    flight->dropped.n = 0;
+    engine->n_flying++;
+    return flight;
+}
+
+void flight_add_page(struct flight *flight, page_no page, int is_pushed,
+                     int may_hand)
+{
+    if (flight->n_pages == flight->room) {
+        flight->room = flight->room == 0 ? 64 : flight->room * 2;
+        flight->pages =
+            realloc(flight->pages, flight->room * sizeof *flight->pages);
+        ensure(flight->pages != NULL);
+    }
+    flight->pages[flight->n_pages++] = (struct flight_page){
+        .page = page,
+        .is_pushed = is_pushed != 0,
+        .may_hand = may_hand != 0,
+    };
+}
+
+// ---- out
+
+static void send_outbox(struct engine *engine, struct flight *flight,
+                        node_id to)
+{
+    struct outbox *outbox = &engine->outboxes[to];
+    struct message message = {
+        .type = MESSAGE_update,
+        .u.update = {.batch = (uint64_t)flight->generation << 32 | flight->slot,
+                     .origin = flight->origin},
+        .body = outbox->bytes,
+        .body_size = outbox->used,
+    };
+
+    flight->outstanding++;
+    outbox->used = 0;
+    port_send(engine->port, to, &message);
+}
+
+void flight_add(struct engine *engine, struct flight *flight, node_id to,
+                page_no page_number, unsigned kind, const void *diff,
+                size_t size)
+{
+    struct outbox *outbox = &engine->outboxes[to];
+    const struct page *page = page_of(engine, page_number);
+    struct wire_writer writer;
+
+    if (outbox->bytes == NULL) {
+        outbox->bytes = malloc(MESSAGE_BODY_MAX);
+        ensure(outbox->bytes != NULL);
+    }
+    if (outbox->used + ITEM_HEADER + size > MESSAGE_BODY_MAX) {
+        send_outbox(engine, flight, to);
+    }
+    writer = (struct wire_writer){outbox->bytes + outbox->used,
+                                  outbox->bytes + MESSAGE_BODY_MAX, 0};
+    wire_put_u64(&writer, page_number);
+    wire_put_u32(&writer, page->version);
+    wire_put_u32(&writer, page->epoch);
+    wire_put_u8(&writer, (uint8_t)kind);
+    wire_put_u16(&writer, (uint16_t)size);
+    wire_put_bytes(&writer, diff, size);
+    outbox->used = (uint32_t)(writer.at - outbox->bytes);
+    engine->stats.updates_sent++;
+}
+
+int flight_push(struct engine *engine, struct flight *flight,
+                page_no page_number, node_id except, const void *diff,
+                size_t size)
+{
+    struct page *page = page_of(engine, page_number);
+    int n = 0;
+
+    if (page->copyset == NULL) {
+        return 0;
+    }
+    for (int node = node_set_next(page->copyset, 0); node >= 0;
+         node = node_set_next(page->copyset, (unsigned)node + 1)) {
+        if (node != except) {
+            flight_add(engine, flight, (node_id)node, page_number, ITEM_PUSH,
+                       diff, size);
+            n++;
+        }
+    }
+    if (n > 0) {
+        page->pushing++; // F2
+    }
+    return n > 0;
+}
+
+// ---- back
+
+// Ownership goes to the sender of the update with its acknowledgement.
+static void hand_over(struct engine *engine, struct wire_writer *writer,
+                      page_no page_number, node_id to)
+{
+    struct page *page = page_of(engine, page_number);
+
+    copyset_remove(page, to);
+    page->epoch++;
+    wire_put_u64(writer, page_number);
+    wire_put_u8(writer, ACK_HANDED);
+    wire_put_u32(writer, page->version);
+    wire_put_u32(writer, page->epoch);
+    wire_put_u8(writer, page->moves);
+    for (unsigned i = 0; i < 4; i++) {
+        wire_put_u64(writer,
+                     page->copyset == NULL ? 0 : page->copyset->words[i]);
+    }
+    copyset_clear(page);
+    page->is_owner = 0;
+    page->hint = (uint16_t)(to + 1);
+    page->state = PAGE_ABSENT;
+    engine_discard_later(engine, page_number);
+}
+
+static void send_ack(struct engine *engine, const struct flight *flight,
+                     const uint8_t *body, const struct wire_writer *writer,
+                     int is_last)
+{
+    struct message message = {
+        .type = MESSAGE_update_ack,
+        .u.update_ack = {.batch = flight->batch, .is_last = is_last != 0},
+        .body = body,
+        .body_size = (uint32_t)(writer->at - body),
+    };
+
+    port_send(engine->port, flight->reply_to, &message);
+}
+
+// Copies given up here, told at once: the next request for such a page must not
+// overtake the news that it was dropped (E2).
+static void report_dropped(struct engine *engine, struct flight *flight)
+{
+    uint8_t body[4096];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (size_t i = 0; i < flight->dropped.n; i++) {
+        if ((size_t)(writer.end - writer.at) < DROPPED_ITEM) {
+            send_ack(engine, flight, body, &writer, 0);
+            writer.at = body;
+        }
+        wire_put_u64(&writer, flight->dropped.at[i]);
+        wire_put_u8(&writer, ACK_DROPPED);
+    }
+    if (flight->dropped.n > 0) {
+        send_ack(engine, flight, body, &writer, 0);
+    }
+    flight->dropped.n = 0;
+}
+
+static void acknowledge(struct engine *engine, struct flight *flight)
+{
+    uint8_t body[4096];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (size_t i = 0; i < flight->n_pages; i++) {
+        const struct flight_page *item = &flight->pages[i];
+
+        if (!item->may_hand ||
+            !eager_may_hand(engine, item->page, flight->origin)) {
+            continue;
+        }
+        if ((size_t)(writer.end - writer.at) < HANDED_ITEM) {
+            send_ack(engine, flight, body, &writer, 0);
+            writer.at = body;
+        }
+        hand_over(engine, &writer, item->page, flight->origin);
+    }
+    send_ack(engine, flight, body, &writer, 1);
+}
+
+static void finish(struct engine *engine, struct flight *flight)
+{
+    for (size_t i = 0; i < flight->n_pages; i++) {
+        struct page *page = page_of(engine, flight->pages[i].page);
+
+        if (flight->pages[i].is_pushed) {
+            page->pushing--;
+        } else if (flight->kind == FLIGHT_FLUSH) {
+            page->in_flight = 0;
+        }
+    }
+    if (flight->kind == FLIGHT_RELAY) {
+        acknowledge(engine, flight);
+    } else if (flight->kind == FLIGHT_ATOMIC) {
+        atomic_finish(engine, flight);
+    }
+    flight->is_used = 0;
+    engine->n_flying--;
+    if (flight->kind == FLIGHT_FLUSH) {
+        release_flushed(engine);
+    }
+    if (engine->n_flying == 0) {
+        blocks_check_all(engine);
+    }
+}
+
+void flight_depart(struct engine *engine, struct flight *flight)
+{
+    report_dropped(engine, flight);
+    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
+        if (engine->outboxes[i].used > 0) {
+            send_outbox(engine, flight, (node_id)i);
+        }
+    }
+    if (flight->outstanding == 0) {
+        finish(engine, flight);
+    }
+}
+
+static struct flight *find(struct engine *engine, uint64_t batch)
+{
+    uint32_t slot = (uint32_t)batch;
+    struct flight *flight;
+
+    if (slot >= engine->n_flights) {
+        return NULL;
+    }
+    flight = engine->flights[slot];
+    if (!flight->is_used || flight->generation != batch >> 32 ||
+        flight->outstanding == 0) {
+        return NULL;
+    }
+    return flight;
+}
+
+static void read_handed(struct engine *engine, struct wire_reader *reader,
+                        page_no page, node_id from)
+{
+    uint32_t version = wire_get_u32(reader);
+    uint32_t epoch = wire_get_u32(reader);
+    uint8_t moves = wire_get_u8(reader);
+    struct node_set copyset;
+
+    for (unsigned i = 0; i < 4; i++) {
+        copyset.words[i] = wire_get_u64(reader);
+    }
+    if (!reader->failed) {
+        eager_take(engine, page, from, version, epoch, moves, &copyset);
+    }
+}
+
+static tm_status read_items(struct engine *engine, node_id from,
+                            struct wire_reader *reader)
+{
+    while (reader->at < reader->end) {
+        page_no page = wire_get_u64(reader);
+        uint8_t what = wire_get_u8(reader);
+
+        if (reader->failed || page >= engine->space->n_pages) {
+            return TM_EWIRE;
+        }
+        if (what == ACK_DROPPED) {
+            if (page_of(engine, page)->is_owner) {
+                copyset_remove(page_of(engine, page), from);
+            }
+        } else {
+            read_handed(engine, reader, page, from);
+        }
+    }
+    return reader->failed ? TM_EWIRE : TM_OK;
+}
+
+tm_status flight_receive_ack(struct engine *engine, node_id from,
+                             const struct message *message)
+{
+    struct flight *flight = find(engine, message->u.update_ack.batch);
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    tm_status status;
+
+    if (flight == NULL) {
+        log_error("node %u acknowledges an update that was not sent", from);
+        return TM_EWIRE;
+    }
+    status = read_items(engine, from, &reader);
+    if (message->u.update_ack.is_last && --flight->outstanding == 0) {
+        finish(engine, flight);
+    }
+    return status;
+}

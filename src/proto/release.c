@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A release pushes what this node's threads have written to pages that others
+// hold. One is under way at a time; those asked for meanwhile are carried out
+// together as the next (protocols.md, section 3): so two diffs of a page never
+// overtake each other.
+//
+//   idle      nothing under way                    engine_release -> active
+//   active    diffs sent, `flush_waiters` wait     release_flushed -> idle, or
+//             `next_waiters` wait for the next     active again for the next
+//
+// A page that releases keep finding written stays writable: its diff is taken
+// against the twin without protecting it, which saves a fault and two calls of
+// the system a release. The first release that finds it unchanged protects it.
+//
+// R1 A page is on the list `dirty` exactly if `listed`; all dirty pages are.
+#include "base/ensure.h"
+#include "mem/diff.h"
+#include "proto/engine_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void release_list(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (!page->listed) {
+        page->listed = 1;
+        page_list_add(&engine->dirty, page_number);
+    }
+}
+
+static void drop_twin(struct engine *engine, struct page *page)
+{
+    twin_pool_put(&engine->space->twins, page->twin);
+    page->twin = NULL;
+    page->hot = 0;
+}
+
+static void send_diff(struct engine *engine, struct flight *flight,
+                      page_no page_number, const void *diff, size_t size)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->is_owner) {
+        page->version++;
+        flight_add_page(flight, page_number,
+                        flight_push(engine, flight, page_number, NODE_NONE,
+                                    diff, size),
+                        0);
+        return;
+    }
+    page->in_flight = 1;
+    flight_add_page(flight, page_number, 0, 0);
+    flight_add(engine, flight, (node_id)(page->hint - 1), page_number,
+               ITEM_TO_OWNER, diff, size);
+}
+
+static size_t take_diff(struct engine *engine, page_no page_number, void *diff)
+{
+    return diff_encode(space_bytes(engine->space, page_number),
+                       page_of(engine, page_number)->twin, diff);
+}
+
+// A hot page whose diff is empty cools down: protect it, and look once more for
+// what was written before it was protected.
+static size_t cool_down(struct engine *engine, page_no page_number, void *diff)
+{
+    struct page *page = page_of(engine, page_number);
+
+    space_set_access(engine->space, page_number, 1, ACCESS_READ);
+    page->hot = 0;
+    return take_diff(engine, page_number, diff);
+}
+
+// One dirty page; protected already unless it is hot.
+static void release_page(struct engine *engine, struct flight *flight,
+                         page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    uint8_t diff[DIFF_MAX];
+    size_t size = take_diff(engine, page_number, diff);
+
+    if (size == 0 && page->access == ACCESS_WRITE) {
+        size = cool_down(engine, page_number, diff);
+    }
+    if (size > 0) {
+        send_diff(engine, flight, page_number, diff, size);
+    }
+    if (page->access == ACCESS_WRITE) {
+        return; // stays dirty and listed
+    }
+    drop_twin(engine, page);
+    page->hot = size > 0;
+    page->state = PAGE_CLEAN;
+}
+
+// Nobody else holds it any more.
+static void make_exclusive(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    drop_twin(engine, page);
+    page->state = PAGE_EXCLUSIVE;
+}
+
+static int compare_pages(const void *a, const void *b)
+{
+    page_no x = *(const page_no *)a;
+    page_no y = *(const page_no *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int to_be_protected(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state == PAGE_DIRTY && !page->hot;
+}
+
+// Protect the pages that are not hot, neighbours in one call.
+static void protect_runs(struct engine *engine)
+{
+    const struct page_list *dirty = &engine->dirty;
+    size_t i = 0;
+
+    while (i < dirty->n) {
+        size_t n = 0;
+
+        while (i + n < dirty->n && dirty->at[i + n] == dirty->at[i] + n &&
+               to_be_protected(engine, dirty->at[i + n])) {
+            n++;
+        }
+        if (n > 0) {
+            space_set_access(engine->space, dirty->at[i], n, ACCESS_READ);
+        }
+        i += n > 0 ? n : 1;
+    }
+}
+
+// Take pages off the list that are not dirty or need no diff.
+static void sort_out(struct engine *engine)
+{
+    struct page_list *dirty = &engine->dirty;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < dirty->n; i++) {
+        struct page *page = page_of(engine, dirty->at[i]);
+
+        if (page->state == PAGE_DIRTY && page->is_owner &&
+            copyset_is_empty(page)) {
+            make_exclusive(engine, dirty->at[i]);
+        }
+        if (page->state == PAGE_DIRTY) {
+            dirty->at[kept++] = dirty->at[i];
+        } else {
+            page->listed = 0;
+        }
+    }
+    dirty->n = kept;
+}
+
+static void start_flush(struct engine *engine)
+{
+    struct flight *flight;
+    struct page_list *dirty = &engine->dirty;
+    size_t kept = 0;
+
+    sort_out(engine);
+    qsort(dirty->at, dirty->n, sizeof *dirty->at, compare_pages);
+    protect_runs(engine);
+    flight = flight_new(engine, FLIGHT_FLUSH);
+    flight->origin = engine->port->self;
+    engine->flush_is_active = 1;
+    for (size_t i = 0; i < dirty->n; i++) {
+        struct page *page = page_of(engine, dirty->at[i]);
+
+        release_page(engine, flight, dirty->at[i]);
+        if (page->state == PAGE_DIRTY) {
+            dirty->at[kept++] = dirty->at[i];
+        } else {
+            page->listed = 0;
+        }
+    }
+    dirty->n = kept;
+    engine->stats.releases++;
+    flight_depart(engine, flight);
+}
+
+static void wake_list(struct waiter *waiter)
+{
+    while (waiter != NULL) {
+        struct waiter *next = waiter->next;
+
+        waiter_wake(waiter, TM_OK, 0);
+        waiter = next;
+    }
+}
+
+void release_flushed(struct engine *engine)
+{
+    struct waiter *done = engine->flush_waiters;
+
+    engine->flush_is_active = 0;
+    engine->flush_waiters = engine->next_waiters;
+    engine->next_waiters = NULL;
+    if (engine->flush_waiters != NULL) {
+        start_flush(engine);
+    }
+    wake_list(done);
+}
+
+void engine_release(struct engine *engine, struct waiter *waiter)
+{
+    if (engine->flush_is_active) {
+        waiter->next = engine->next_waiters;
+        engine->next_waiters = waiter;
+        return;
+    }
+    if (engine->dirty.n == 0) {
+        waiter_wake(waiter, TM_OK, 0);
+        return;
+    }
+    waiter->next = NULL;
+    engine->flush_waiters = waiter;
+    start_flush(engine);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A thread on its way between two nodes.
+//
+//   old node: suspended -> packed -> THREAD_MOVE, THREAD_STACK ... -> forgotten
+//   new node: THREAD_MOVE: a record with room for the stack; THREAD_STACK fills it
+//             from the low end; when it is full the thread is made of it
+//
+// Messages between two nodes stay in order, so parts of one thread come one after
+// the other; threads of different nodes may interleave.
+#include "reconfig/migrate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+#include "base/log.h"
+
+#define STACK_MAX (64u << 20)
+
+struct traveller {
+    struct traveller *next;
+    node_id from;
+    struct message_thread_move move;
+    char name[16];
+    size_t size;
+    size_t n_come;
+    char bytes[];
+};
+
+struct migration {
+    const struct port *port;
+    migration_arrived_fn *arrived;
+    void *owner;
+    struct traveller *travellers;
+};
+
+struct migration *migration_new(const struct port *port,
+                                migration_arrived_fn *arrived, void *owner)
+{
+    struct migration *migration = calloc(1, sizeof *migration);
+
+    if (migration != NULL) {
+        migration->port = port;
+        migration->arrived = arrived;
+        migration->owner = owner;
+    }
+    return migration;
+}
+
+void migration_free(struct migration *migration)
+{
+    if (migration == NULL) {
+        return;
+    }
+    while (migration->travellers != NULL) {
+        struct traveller *next = migration->travellers->next;
+
+        free(migration->travellers);
+        migration->travellers = next;
+    }
+    free(migration);
+}
+
+static void send_stack(struct migration *migration, node_id to,
+                       const struct moved_thread *thread)
+{
+    struct message message = {.type = MESSAGE_thread_stack};
+    size_t offset = 0;
+
+    while (offset < thread->packed.size) {
+        size_t part = thread->packed.size - offset;
+
+        part = part > MESSAGE_BODY_MAX ? MESSAGE_BODY_MAX : part;
+        message.u.thread_stack.thread = thread->number;
+        message.u.thread_stack.offset = offset;
+        message.body = (const char *)thread->packed.bytes + offset;
+        message.body_size = (uint32_t)part;
+        port_send(migration->port, to, &message);
+        offset += part;
+    }
+}
+
+void migration_send(struct migration *migration, node_id to,
+                    const struct moved_thread *thread)
+{
+    uint8_t body[32];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_thread_move, .body = body};
+
+    wire_put_string(&writer, thread->name);
+    message.body_size = (uint32_t)(writer.at - body);
+    message.u.thread_move = (struct message_thread_move){
+        .thread = thread->number,
+        .context = thread->packed.context,
+        .stack_top = thread->packed.stack_top,
+        .compute_ns = thread->compute_ns,
+        .moves = thread->moves,
+    };
+    port_send(migration->port, to, &message);
+    send_stack(migration, to, thread);
+}
+
+static tm_status begin(struct migration *migration, node_id from,
+                       const struct message *message)
+{
+    const struct message_thread_move *move = &message->u.thread_move;
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    const char *name = wire_get_string(&reader);
+    struct traveller *traveller;
+
+    if (reader.failed || move->stack_top <= move->context ||
+        move->stack_top - move->context > STACK_MAX) {
+        return TM_EWIRE;
+    }
+    traveller = calloc(1, sizeof *traveller + move->stack_top - move->context);
+    ensure(traveller != NULL);
+    traveller->from = from;
+    traveller->move = *move;
+    traveller->size = move->stack_top - move->context;
+    snprintf(traveller->name, sizeof traveller->name, "%s", name);
+    traveller->next = migration->travellers;
+    migration->travellers = traveller;
+    return TM_OK;
+}
+
+static void arrive(struct migration *migration, struct traveller *traveller)
+{
+    struct moved_thread moved = {
+        .number = traveller->move.thread,
+        .compute_ns = traveller->move.compute_ns,
+        .moves = traveller->move.moves,
+        .name = traveller->name,
+        .packed = {.slot = (unsigned)(uint32_t)traveller->move.thread,
+                   .context = traveller->move.context,
+                   .stack_top = traveller->move.stack_top,
+                   .bytes = traveller->bytes,
+                   .size = traveller->size},
+    };
+
+    migration->arrived(migration->owner, &moved);
+    free(traveller);
+}
+
+static tm_status add_part(struct migration *migration, node_id from,
+                          const struct message *message)
+{
+    struct traveller **link = &migration->travellers;
+    struct traveller *traveller;
+
+    while (*link != NULL &&
+           ((*link)->from != from ||
+            (*link)->move.thread != message->u.thread_stack.thread)) {
+        link = &(*link)->next;
+    }
+    traveller = *link;
+    if (traveller == NULL ||
+        message->u.thread_stack.offset != traveller->n_come ||
+        message->body_size > traveller->size - traveller->n_come) {
+        return TM_EWIRE;
+    }
+    memcpy(traveller->bytes + traveller->n_come, message->body,
+           message->body_size);
+    traveller->n_come += message->body_size;
+    if (traveller->n_come == traveller->size) {
+        *link = traveller->next;
+        arrive(migration, traveller);
+    }
+    return TM_OK;
+}
+
+tm_status migration_receive(struct migration *migration, node_id from,
+                            const struct message *message)
+{
+    tm_status status = message->type == MESSAGE_thread_move
+                           ? begin(migration, from, message)
+                           : add_part(migration, from, message);
+
+    if (status != TM_OK) {
+        log_error("a thread that node %u sends is malformed", from);
+    }
+    return status;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A fault, from the signal to the next try of the instruction; ARCHITECTURE.md
+// tells it as a story. Runs on the faulting thread's stack, inside the signal
+// handler, which is as good as a function call: a fault never interrupts the
+// runtime itself (A1), so no lock is held and nothing is half done.
+//
+// While the page is fetched other threads run, if the instruction is the
+// program's own. Inside the C library the kernel thread waits in place: its state
+// (stdio's, say) must not be entered twice.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "os/image.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+// So many faults at one page that change nothing are a bug, not bad luck.
+#define REPEATS_MAX 1000000u
+
+// @return 1 try again, 0 an error of the program
+static int fault(struct thread *thread, page_no page, int is_write,
+                 int may_switch)
+{
+    enum fault_result result;
+    struct wait wait;
+    uint64_t began_ns;
+
+    wait_init(&wait);
+    node_enter();
+    result = engine_fault(runtime.engine, page, is_write, &thread->history,
+                          &wait.waiter);
+    node_leave();
+    if (result != FAULT_WAIT) {
+        return result == FAULT_ALLOWED;
+    }
+    began_ns = clock_now_ns();
+    wait_for(&wait, may_switch);
+    atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
+                              memory_order_relaxed);
+    if (engine_holds(runtime.engine, page)) {
+        node_enter();
+        engine_resumed(runtime.engine, page);
+        node_leave();
+    }
+    return 1;
+}
+
+static void watch_repeats(struct thread *thread, page_no page)
+{
+    thread->repeats = page == thread->last_page ? thread->repeats + 1 : 0;
+    thread->last_page = page;
+    if (thread->repeats > REPEATS_MAX) {
+        log_fatal(EXIT_INTERNAL, "internal error: page %llu faults for ever",
+                  (unsigned long long)page);
+    }
+}
+
+int access_trap(void *owner, const struct trap *trap)
+{
+    struct thread *thread = thread_self();
+    page_no page;
+
+    (void)owner;
+    if (trap->signal != runtime.fault_source->signal ||
+        runtime.step != RUNTIME_RUNNING || thread == NULL ||
+        !space_find(&runtime.space, (void *)trap->address, &page)) {
+        report_trap(trap);
+        return 0;
+    }
+    watch_repeats(thread, page);
+    if (!fault(thread, page, trap->is_write,
+               image_is_program_text(trap->pc))) {
+        report_trap(trap);
+        return 0;
+    }
+    return 1;
+}
+
+void access_touch(const void *address, size_t size, int is_write)
+{
+    const volatile char *at = address;
+    const volatile char *end = at + size;
+
+    while (at < end) {
+        if (is_write) {
+            // Adds nothing: makes the page writable, as a store would.
+            __atomic_fetch_add((char *)(uintptr_t)at, 0, __ATOMIC_RELAXED);
+        } else {
+            (void)*at;
+        }
+        at = (const volatile char *)(((uintptr_t)at / TM_PAGE_SIZE + 1) *
+                                     TM_PAGE_SIZE);
+    }
+}

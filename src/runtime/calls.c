@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The public functions of chapters 3, 6 and 7: each is a call of sync/ and a
+// wait for its answer.
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+// Begin a call: the caller's new threads start now, because it may block.
+static void enter_call(struct wait *wait)
+{
+    wait_init(wait);
+    node_enter();
+    sync_thread_launch(runtime.sync, wait->waiter.thread);
+}
+
+static tm_status leave_call(struct wait *wait)
+{
+    uint64_t began_ns;
+
+    node_leave();
+    if (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
+        began_ns = clock_now_ns();
+        wait_for(wait, 1);
+        atomic_fetch_add_explicit(&runtime.sync_ns, clock_now_ns() - began_ns,
+                                  memory_order_relaxed);
+    }
+    return wait->waiter.status;
+}
+
+static uint64_t key_of(const void *object)
+{
+    return (uint64_t)(uintptr_t)object;
+}
+
+#define BEGIN_CALL(function)                                                   \
+    struct wait wait;                                                          \
+    tm_status status = check_call(function);                                   \
+                                                                               \
+    if (status != TM_OK) {                                                     \
+        return status;                                                         \
+    }                                                                          \
+    enter_call(&wait)
+
+unsigned tm_node_count(void)
+{
+    return runtime.step == RUNTIME_NONE ? 1 : runtime.n_nodes;
+}
+
+unsigned tm_node_self(void)
+{
+    return runtime.self;
+}
+
+unsigned tm_node_workers(void)
+{
+    return runtime.step == RUNTIME_NONE ? 1 : runtime.n_workers;
+}
+
+tm_status tm_mutex_lock(tm_mutex *mutex)
+{
+    BEGIN_CALL("tm_mutex_lock");
+    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_mutex_trylock(tm_mutex *mutex)
+{
+    BEGIN_CALL("tm_mutex_trylock");
+    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_mutex_unlock(tm_mutex *mutex)
+{
+    BEGIN_CALL("tm_mutex_unlock");
+    sync_unlock(runtime.sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
+{
+    BEGIN_CALL("tm_cond_wait");
+    sync_cond_wait(runtime.sync, key_of(cond), key_of(mutex),
+                   wait.waiter.thread, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_cond_signal(tm_cond *cond)
+{
+    BEGIN_CALL("tm_cond_signal");
+    sync_cond_signal(runtime.sync, key_of(cond), 0, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_cond_broadcast(tm_cond *cond)
+{
+    BEGIN_CALL("tm_cond_broadcast");
+    sync_cond_signal(runtime.sync, key_of(cond), 1, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_sem_init(tm_sem *sem, unsigned value)
+{
+    BEGIN_CALL("tm_sem_init");
+    sync_sem_init(runtime.sync, key_of(sem), value, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_sem_wait(tm_sem *sem)
+{
+    BEGIN_CALL("tm_sem_wait");
+    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_sem_post(tm_sem *sem)
+{
+    BEGIN_CALL("tm_sem_post");
+    sync_sem_post(runtime.sync, key_of(sem), &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_barrier_init(tm_barrier *barrier, unsigned count)
+{
+    BEGIN_CALL("tm_barrier_init");
+    sync_barrier_init(runtime.sync, key_of(barrier), count, &wait.waiter);
+    return leave_call(&wait);
+}
+
+static tm_status arrive(const tm_barrier *barrier, enum sync_arrival kind,
+                        tm_op op, uint64_t value, uint64_t *result,
+                        const char *function)
+{
+    BEGIN_CALL(function);
+    sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
+                        wait.waiter.thread, value, &wait.waiter);
+    status = leave_call(&wait);
+    *result = wait.waiter.result;
+    return status;
+}
+
+tm_status tm_barrier_wait(tm_barrier *barrier)
+{
+    uint64_t none;
+
+    return arrive(barrier, ARRIVE_WAIT, TM_SUM, 0, &none, "tm_barrier_wait");
+}
+
+tm_status tm_iteration_end(tm_barrier *barrier)
+{
+    uint64_t none;
+    tm_status status = arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none,
+                              "tm_iteration_end");
+
+    if (status == TM_OK) {
+        threads_move_if_wanted();
+    }
+    return status;
+}
+
+tm_status tm_reduce_double(tm_barrier *barrier, tm_op op, double value,
+                           double *result)
+{
+    uint64_t bits;
+    tm_status status;
+
+    memcpy(&bits, &value, sizeof bits);
+    status = arrive(barrier, ARRIVE_DOUBLE, op, bits, &bits,
+                    "tm_reduce_double");
+    if (status == TM_OK) {
+        memcpy(result, &bits, sizeof bits);
+    }
+    return status;
+}
+
+tm_status tm_reduce_int64(tm_barrier *barrier, tm_op op, int64_t value,
+                          int64_t *result)
+{
+    uint64_t bits;
+    tm_status status = arrive(barrier, ARRIVE_INT64, op, (uint64_t)value,
+                              &bits, "tm_reduce_int64");
+
+    if (status == TM_OK) {
+        *result = (int64_t)bits;
+    }
+    return status;
+}

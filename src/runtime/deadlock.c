@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A deadlock: every thread of every node waits, and nothing has happened for
+// 10 s. The root asks all nodes once a second, in rounds:
+//
+//   quiet   no round under way; after 1 s -> asking
+//   asking  IDLE_ASK sent to all; answers are added up; when all have come, either
+//           somebody runs or something happened since the last round: quiet, the
+//           clock starts anew; or all wait and nothing happened: after 10 s of this
+//           -> telling
+//   telling WAITS_ASK sent to all; when all have told, the run ends (or goes on,
+//           with --deadlock=warn)
+//
+// D1 `activity` of a node counts the messages it has handled, without those of
+//    this file; the sum over all nodes cannot stay the same while a message is on
+//    its way that will wake somebody, for longer than messages travel.
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_EVERY_NS (1000u * 1000 * 1000)
+#define PATIENCE_NS (10ull * 1000 * 1000 * 1000)
+
+struct deadlock {
+    enum { QUIET, ASKING, TELLING } step;
+    uint64_t round;
+    uint64_t asked_ns;
+    uint64_t since_ns;   ///< all wait and nothing happened since; 0: not so
+    uint64_t last_sum;
+    uint64_t sum;
+    unsigned n_answers;
+    unsigned n_blocked;
+    unsigned n_waiting;
+    int has_warned;
+};
+
+static struct deadlock *state(void)
+{
+    static struct deadlock state; // the root's; under the node lock
+
+    return &state;
+}
+
+static void send_all(struct message *message, uint64_t round)
+{
+    message->u.idle_ask.round = round;
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        port_send(&runtime.port, (node_id)i, message);
+    }
+}
+
+void deadlock_tick(void)
+{
+    struct deadlock *deadlock = state();
+    struct message message = {.type = MESSAGE_idle_ask};
+    uint64_t now_ns = clock_now_ns();
+
+    if (runtime.self != 0 || runtime.options.deadlock == DEADLOCK_OFF ||
+        runtime.step != RUNTIME_RUNNING || deadlock->step != QUIET ||
+        now_ns - deadlock->asked_ns < ASK_EVERY_NS) {
+        return;
+    }
+    deadlock->step = ASKING;
+    deadlock->asked_ns = now_ns;
+    deadlock->round++;
+    deadlock->sum = 0;
+    deadlock->n_answers = 0;
+    deadlock->n_blocked = 0;
+    send_all(&message, deadlock->round);
+}
+
+static void answer_idle(node_id to, uint64_t round)
+{
+    struct message message = {.type = MESSAGE_idle};
+    unsigned n_threads;
+    unsigned n_parked;
+
+    ult_census(runtime.ult, &n_threads, &n_parked);
+    message.u.idle.round = round;
+    message.u.idle.activity = runtime.activity;
+    message.u.idle.blocked = n_threads == n_parked;
+    port_send(&runtime.port, to, &message);
+}
+
+static void answer_waits(node_id to, uint64_t round)
+{
+    uint8_t body[8192];
+    struct message message = {.type = MESSAGE_waits, .body = body};
+    uint64_t cursor = 0;
+    char line[256];
+    size_t used = 0;
+
+    while (sync_next_wait(runtime.sync, &cursor, line, sizeof line) &&
+           used + strlen(line) + 2 < sizeof body) {
+        used += (size_t)snprintf((char *)body + used, sizeof body - used,
+                                 "%s\n", line);
+    }
+    message.u.waits.round = round;
+    message.body_size = (uint32_t)used;
+    port_send(&runtime.port, to, &message);
+}
+
+static void conclude(struct deadlock *deadlock)
+{
+    struct message message = {.type = MESSAGE_waits_ask};
+    int is_stuck = deadlock->n_blocked == runtime.n_nodes &&
+                   deadlock->sum == deadlock->last_sum;
+
+    deadlock->last_sum = deadlock->sum;
+    deadlock->step = QUIET;
+    if (!is_stuck) {
+        deadlock->since_ns = 0;
+        deadlock->has_warned = 0;
+        return;
+    }
+    if (deadlock->since_ns == 0) {
+        deadlock->since_ns = clock_now_ns();
+    }
+    if (clock_now_ns() - deadlock->since_ns < PATIENCE_NS ||
+        deadlock->has_warned) {
+        return;
+    }
+    log_error("deadlock: all threads have been waiting for 10 s");
+    deadlock->step = TELLING;
+    deadlock->n_answers = 0;
+    send_all(&message, deadlock->round);
+}
+
+static void receive_idle(const struct message_idle *idle)
+{
+    struct deadlock *deadlock = state();
+
+    if (deadlock->step != ASKING || idle->round != deadlock->round) {
+        return;
+    }
+    deadlock->sum += idle->activity;
+    deadlock->n_blocked += idle->blocked != 0;
+    if (++deadlock->n_answers == runtime.n_nodes) {
+        conclude(deadlock);
+    }
+}
+
+static void print_lines(node_id from, const struct message *message)
+{
+    const char *at = message->body;
+    const char *end = at + message->body_size;
+
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        int length = (int)((newline == NULL ? end : newline) - at);
+
+        log_error("node %u: %.*s", from, length, at);
+        at += length + 1;
+    }
+}
+
+static void receive_waits(node_id from, const struct message *message)
+{
+    struct deadlock *deadlock = state();
+
+    if (deadlock->step != TELLING) {
+        return;
+    }
+    print_lines(from, message);
+    if (++deadlock->n_answers < runtime.n_nodes) {
+        return;
+    }
+    if (runtime.options.deadlock == DEADLOCK_ABORT) {
+        log_fatal(EXIT_DEADLOCK, "the run ends; --deadlock=warn lets it go on");
+    }
+    deadlock->step = QUIET;
+    deadlock->has_warned = 1;
+}
+
+void deadlock_receive(node_id from, const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_idle_ask:
+        answer_idle(from, message->u.idle_ask.round);
+        break;
+    case MESSAGE_waits_ask:
+        answer_waits(from, message->u.waits_ask.round);
+        break;
+    case MESSAGE_idle:
+        receive_idle(&message->u.idle);
+        break;
+    default:
+        receive_waits(from, message);
+        break;
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The end of a run.
+//
+//   root, main() returns or exit()   finish_at_exit: table of numbers, FINISH to
+//                                    all, then DONE to the launcher
+//   root, tm_end()                   the same, and main() goes on alone
+//   another node, FINISH arrives     its workers stop, it flushes and exits with 0
+//   another node, exit() by a thread the launcher is told, and ends all
+//   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define STOP_TIMEOUT_MS 300
+
+static void send_finish(void)
+{
+    struct message message = {.type = MESSAGE_finish};
+
+    node_enter();
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (i != runtime.self) {
+            port_send(&runtime.port, (node_id)i, &message);
+        }
+    }
+    node_leave();
+}
+
+// Leave the cluster; after this only the process is left.
+static void leave(void)
+{
+    runtime.step = RUNTIME_ENDED;
+    send_finish();
+    ult_stop(runtime.ult, STOP_TIMEOUT_MS);
+    service_join();
+    runtime.transport->close(runtime.net);
+}
+
+tm_status tm_end(void)
+{
+    if (runtime.step != RUNTIME_RUNNING || runtime.self != 0 ||
+        tm_thread_self() != 0) {
+        log_error("tm_end() is for main() on the root, once, after tm_init()");
+        return TM_ESTATE;
+    }
+    if (runtime.options.stats) {
+        stats_print_table();
+    }
+    leave();
+    return TM_OK;
+}
+
+void finish_at_exit(int status, void *argument)
+{
+    (void)argument;
+    if (getpid() != runtime.pid) {
+        return; // a child of fork()
+    }
+    if (runtime.self != 0) {
+        bootstrap_failed(&runtime.bootstrap, status);
+        return;
+    }
+    if (runtime.step == RUNTIME_RUNNING) {
+        if (runtime.options.stats && thread_self() != NULL &&
+            thread_self()->number == 0) {
+            stats_print_table();
+        }
+        leave();
+    }
+    fflush(NULL);
+    bootstrap_done(&runtime.bootstrap, status);
+}
+
+void finish_fatal(int exit_code)
+{
+    bootstrap_failed(&runtime.bootstrap, exit_code);
+}
+
+static _Noreturn void end_process(void)
+{
+    fflush(NULL);
+    bootstrap_done(&runtime.bootstrap, 0);
+    _exit(0);
+}
+
+void finish_receive(const struct message *message)
+{
+    (void)message;
+    runtime.is_finishing = 1; // the service thread goes on with finish_now()
+}
+
+// Service thread, outside the node lock: workers that are idle leave their loops,
+// worker 0 into finish_serving(). One that computes is not waited for long.
+void finish_now(void)
+{
+    runtime.step = RUNTIME_ENDED;
+    ult_stop(runtime.ult, STOP_TIMEOUT_MS);
+    usleep(STOP_TIMEOUT_MS * 1000);
+    end_process();
+}
+
+void finish_serving(void)
+{
+    ult_work(runtime.ult);
+    end_process();
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The node lock, and how threads wait for what happens under it.
+//
+// A thread that needs something takes the lock, calls a state machine (engine,
+// sync) with a waiter on its own stack, gives the lock back, and parks. Whoever
+// handles the answer, the service thread or another worker, wakes the waiter
+// under the lock and unparks the thread.
+//
+// Messages that a node sends itself are handled before the lock is given back,
+// by whoever sent them: an operation that needs no other node is over when
+// node_leave() returns.
+//
+// N1 The lock is held by kernel threads, never across a switch of threads, and
+//    never while the program's view of shared memory is touched.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stddef.h>
+
+struct runtime runtime;
+
+void node_enter(void)
+{
+    mutex_lock(&runtime.lock);
+}
+
+void node_leave(void)
+{
+    while (runtime.n_to_self > 0) {
+        runtime.transport->progress(runtime.net);
+    }
+    mutex_unlock(&runtime.lock);
+}
+
+static void wake(struct waiter *waiter)
+{
+    struct wait *wait =
+        (struct wait *)((char *)waiter - offsetof(struct wait, waiter));
+    struct ult *ult = wait->ult; // the wait may be gone after the store
+
+    // Pairs with the load in wait_for().
+    atomic_store_explicit(&wait->is_done, 1, memory_order_release);
+    ult_unpark(ult);
+}
+
+void wait_init(struct wait *wait)
+{
+    *wait = (struct wait){.ult = ult_self(), .waiter = {.wake = wake}};
+    wait->waiter.thread = thread_self()->number;
+}
+
+void wait_for(struct wait *wait, int may_switch)
+{
+    // Pairs with the store in wake(). Ends when the answer comes, or the run.
+    while (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
+        ult_park(may_switch);
+    }
+}
+
+struct thread *thread_self(void)
+{
+    struct ult *ult = ult_self();
+
+    return ult == NULL ? NULL : ult_user(ult);
+}
+
+tm_status check_call(const char *function)
+{
+    if (runtime.step != RUNTIME_RUNNING) {
+        log_error("%s() %s", function,
+                  runtime.step == RUNTIME_ENDED ? "after tm_end()"
+                                                : "before tm_init()");
+        return TM_ESTATE;
+    }
+    if (ult_self() == NULL) {
+        log_error("%s() outside a Teamster thread: kernel threads made with "
+                  "pthread_create() cannot call it",
+                  function);
+        return TM_ESTATE;
+    }
+    return TM_OK;
+}
+
+static void send(void *owner, node_id to, const struct message *message)
+{
+    (void)owner;
+    if (to == runtime.self) {
+        runtime.n_to_self++;
+    }
+    runtime.transport->send(runtime.net, to, message);
+}
+
+static uint64_t now_ns(void *owner)
+{
+    (void)owner;
+    return clock_now_ns();
+}
+
+tm_status node_open_port(void)
+{
+    runtime.port = (struct port){
+        .self = runtime.self,
+        .n_nodes = runtime.n_nodes,
+        .send = send,
+        .now_ns = now_ns,
+    };
+    return TM_OK;
+}
+
+static tm_status receive_runtime(node_id from, const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_stats_ask:
+    case MESSAGE_stats_are:
+        stats_receive(from, message);
+        return TM_OK;
+    case MESSAGE_finish:
+        finish_receive(message);
+        return TM_OK;
+    default:
+        deadlock_receive(from, message);
+        return TM_OK;
+    }
+}
+
+void node_receive(void *owner, node_id from, const struct message *message)
+{
+    tm_status status;
+
+    (void)owner;
+    if (from == runtime.self) {
+        runtime.n_to_self--;
+    }
+    if (message->type < MESSAGE_idle) {
+        runtime.activity++;
+    }
+    if (message->type < 40) {
+        status = engine_receive(runtime.engine, from, message);
+    } else if (message->type == MESSAGE_thread_move ||
+               message->type == MESSAGE_thread_stack) {
+        status = migration_receive(runtime.migration, from, message);
+    } else if (message->type < 80) {
+        status = sync_receive(runtime.sync, from, message);
+    } else {
+        status = receive_runtime(from, message);
+    }
+    if (status != TM_OK) {
+        log_error("message %s from node %u is refused: %s",
+                  message_name(message->type), from, tm_strerror(status));
+    }
+}

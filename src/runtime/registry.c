@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The only list of what is pluggable. To add a protocol or a fault source: write
+// it, add its row here.
+#include <string.h>
+
+#include "base/log.h"
+#include "proto/protocol.h"
+#include "runtime/runtime.h"
+
+const struct fault_source *const fault_sources[] = {
+    &fault_userfaultfd, // preferred
+    &fault_mprotect,
+};
+
+const unsigned n_fault_sources = sizeof fault_sources / sizeof fault_sources[0];
+
+const struct protocol *const protocols[] = {
+    &protocol_eager_release,
+    &protocol_sequential,
+};
+
+const unsigned n_protocols = sizeof protocols / sizeof protocols[0];
+
+const struct fault_source *fault_source_choose(const char *name)
+{
+    char reason[160] = "there is none of that name";
+
+    for (unsigned i = 0; i < n_fault_sources; i++) {
+        if (strcmp(name, "auto") != 0 &&
+            strcmp(name, fault_sources[i]->name) != 0) {
+            continue;
+        }
+        if (fault_sources[i]->is_available(reason, sizeof reason)) {
+            return fault_sources[i];
+        }
+        log_debug("fault source %s: %s", fault_sources[i]->name, reason);
+    }
+    log_error("fault source %s cannot be used: %s", name, reason);
+    return NULL;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_RUNTIME_H
+#define RUNTIME_RUNTIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/mutex.h"
+#include "base/options.h"
+#include "base/tokens.h"
+#include "cluster/bootstrap.h"
+#include "mem/space.h"
+#include "net/transport.h"
+#include "os/trap.h"
+#include "proto/engine.h"
+#include "reconfig/migrate.h"
+#include "sync/sync.h"
+#include "ult/ult.h"
+
+/** What this node knows of a thread that is here. */
+struct thread {
+    uint64_t number;
+    char name[16];
+    struct ult *ult;
+    struct fault_history history;
+    uint64_t start; ///< the program's function and its argument
+    uint64_t arg;
+    uint64_t result;
+    node_id target;  ///< where it is to move; NODE_NONE: nowhere
+    uint32_t moves;  ///< how often it has moved
+    uint64_t repeats; ///< faults in a row at one place that changed nothing
+    page_no last_page;
+    int is_wrapped;  ///< inside a C library call on shared memory (wrap.c)
+};
+
+/** The one mutable global: this node. */
+struct runtime {
+    enum { RUNTIME_NONE, RUNTIME_STARTING, RUNTIME_RUNNING, RUNTIME_ENDED } step;
+    struct options options;
+    struct bootstrap bootstrap;
+    node_id self;
+    unsigned n_nodes;
+    unsigned n_workers;
+    const struct fault_source *fault_source;
+    const struct transport *transport;
+
+    /** The node lock: guards net, space, engine, sync, and what follows. */
+    struct mutex lock;
+    struct net *net;
+    struct port port;
+    struct space space;
+    struct engine *engine;
+    struct sync *sync;
+    struct migration *migration;
+    struct tokens calls; ///< of runtime messages
+    struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
+    uint64_t n_moved_in;
+    uint64_t n_moved_out;
+    uint64_t n_to_self; ///< messages to this node that were sent ...
+    uint64_t activity;   ///< messages handled, but for the idle ones
+    uint64_t shuffle_state;
+
+    struct ult_system *ult;
+    pthread_t service;
+    int wake_fd; ///< eventfd: wakes the service thread
+    _Atomic int is_stopping;
+    _Atomic int service_sleeps;
+    _Atomic uint64_t fault_ns;
+    _Atomic uint64_t sync_ns;
+    uint64_t start_ns;
+    int pid;
+    int is_finishing; ///< service thread: the program has ended
+};
+
+extern struct runtime runtime;
+
+// ---- registry.c: what is pluggable
+
+extern const struct fault_source *const fault_sources[];
+extern const unsigned n_fault_sources;
+
+/** The source that an option names, or the first that works. @return NULL if
+ * there is none; logged */
+const struct fault_source *fault_source_choose(const char *name);
+
+// ---- node.c: the node lock, waiting, messages
+
+/** Take the node lock. */
+void node_enter(void);
+/** Handle the messages that this node has sent itself meanwhile and what else
+ * has arrived, and give the lock back. */
+void node_leave(void);
+
+/** A thread that waits for one wake-up, on its own stack. */
+struct wait {
+    struct waiter waiter;
+    struct ult *ult;
+    _Atomic int is_done;
+};
+
+/** Prepare to wait; under the node lock or before it. */
+void wait_init(struct wait *wait);
+/** Wait. may_switch as ult_park(). Not under the node lock. */
+void wait_for(struct wait *wait, int may_switch);
+
+/** The calling thread's record, NULL outside threads. */
+struct thread *thread_self(void);
+
+/** Calls of the API: TM_OK if the runtime runs and the caller is a thread, else
+ * TM_ESTATE, logged with the function's name. */
+tm_status check_call(const char *function);
+
+void node_receive(void *owner, node_id from, const struct message *message);
+tm_status node_open_port(void);
+
+// ---- service.c
+
+tm_status service_start(void);
+/** Have it look at once. */
+void service_wake(void);
+void service_join(void);
+/** What a worker does when it has nothing to run. */
+int service_idle(void *owner, unsigned worker);
+
+// ---- access.c
+
+/** The trap_fn: an access was not allowed. */
+int access_trap(void *owner, const struct trap *trap);
+
+/** Make a range accessible for the runtime's own use on behalf of a thread, as
+ * the thread itself would; returns with nothing pinned. */
+void access_touch(const void *address, size_t size, int is_write);
+
+// ---- report.c: errors of the program
+
+/** Explain a trap that is not an access to a page of a live block. */
+void report_trap(const struct trap *trap);
+/** "n2 thread 13 (name)" for the caller. */
+void report_speaker(char *text, size_t size);
+
+// ---- threads.c
+
+void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
+                   const char *name);
+int threads_set_target(void *owner, uint64_t number, node_id node);
+/** The calling thread moves now if it is to. */
+void threads_move_if_wanted(void);
+/** A thread has come: reconfig's callback. */
+void threads_arrived(void *owner, const struct moved_thread *moved);
+struct thread *thread_new(uint64_t number, const char *name);
+
+// ---- stats.c
+
+void stats_collect(struct tm_node_stats *stats);
+void stats_receive(node_id from, const struct message *message);
+void stats_print_table(void);
+
+// ---- finish.c
+
+/** The end of a node other than the root, or of the root's atexit(). */
+void finish_receive(const struct message *message);
+_Noreturn void finish_serving(void);
+void finish_now(void);
+void finish_at_exit(int status, void *argument);
+void finish_fatal(int exit_code);
+
+// ---- deadlock.c
+
+void deadlock_tick(void);
+void deadlock_receive(node_id from, const struct message *message);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shared memory for the program: blocks (chapter 4) and atomic operations
+// (chapter 8).
+//
+// Every block is zero when it is given out. A small block's cell may have been
+// used before: the thread that allocates clears it, and fills what is left of the
+// cell with a pattern. A large block ends inside a fresh, zero page. Who frees a
+// block checks that what lies behind it is as it was left.
+#include "base/log.h"
+#include "mem/heap.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+#define FILL 0xa5
+
+static int is_small(uint64_t capacity)
+{
+    return capacity % TM_PAGE_SIZE != 0;
+}
+
+static void prepare_cell(char *block, size_t size, uint64_t capacity)
+{
+    if (is_small(capacity)) {
+        memset(block, 0, size);
+        memset(block + size, FILL, capacity - size);
+    }
+}
+
+void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
+                  int line)
+{
+    struct wait wait;
+    char *block;
+
+    if (check_call("tm_alloc") != TM_OK) {
+        return NULL;
+    }
+    if (size == 0 || (attr != NULL && attr->placement == TM_ON_NODE &&
+                      attr->node >= runtime.n_nodes)) {
+        log_error("tm_alloc() at %s:%d: %s", file, line,
+                  size == 0 ? "0 bytes" : "attr.node is not a node");
+        return NULL;
+    }
+    wait_init(&wait);
+    node_enter();
+    engine_alloc(runtime.engine, size, attr, file, line, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    if (wait.waiter.status != TM_OK) {
+        return NULL; // said by the root
+    }
+    block = (char *)(uintptr_t)wait.waiter.result;
+    prepare_cell(block, size, wait.waiter.result2);
+    return block;
+}
+
+static int is_overrun(const char *block, uint64_t size, uint64_t capacity)
+{
+    char expected = is_small(capacity) ? (char)FILL : 0;
+
+    for (uint64_t i = size; i < capacity; i++) {
+        if (block[i] != expected) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+tm_status tm_free_at(void *block, const char *file, int line)
+{
+    tm_status status = check_call("tm_free");
+    struct wait look;
+    struct wait wait;
+    int overrun = 0;
+
+    if (status != TM_OK || block == NULL) {
+        return status;
+    }
+    wait_init(&look);
+    node_enter();
+    engine_block(runtime.engine, (uint64_t)(uintptr_t)block, &look.waiter);
+    node_leave();
+    wait_for(&look, 1);
+    if (look.waiter.result != 0) {
+        overrun =
+            is_overrun(block, look.waiter.result, look.waiter.result2);
+    }
+    wait_init(&wait);
+    node_enter();
+    engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file,
+                         line, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    if (overrun && wait.waiter.status == TM_OK) {
+        log_error("tm_free(%p) at %s:%d: something wrote past the end of this "
+                  "block of %llu bytes",
+                  block, file, line, (unsigned long long)look.waiter.result);
+        return TM_EOVERRUN;
+    }
+    return wait.waiter.status;
+}
+
+// ---- atomic operations
+
+static void release(void)
+{
+    struct wait wait;
+
+    wait_init(&wait);
+    node_enter();
+    engine_release(runtime.engine, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+}
+
+// On sequential pages the processor's own operations do.
+static int64_t operate_here(int64_t *word, enum atomic_op op, int64_t operand,
+                            int64_t expected)
+{
+    switch (op) {
+    case ATOMIC_ADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    case ATOMIC_EXCHANGE:
+        return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+    case ATOMIC_COMPARE:
+        __atomic_compare_exchange_n(word, &expected, operand, 0,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        return expected;
+    default:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    }
+}
+
+static int64_t operate(int64_t *word, enum atomic_op op, int64_t operand,
+                       int64_t expected, const char *function)
+{
+    struct wait wait;
+    page_no page;
+    int is_sequential;
+
+    if (check_call(function) != TM_OK) {
+        log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
+    }
+    if (!space_find(&runtime.space, word, &page) ||
+        (uintptr_t)word % sizeof *word != 0) {
+        log_fatal(EXIT_INTERNAL, "%s(%p): not an aligned word of shared memory",
+                  function, (void *)word);
+    }
+    node_enter();
+    is_sequential = engine_extent(runtime.engine, page) == NULL ||
+                    engine_protocol(runtime.engine, page) == TM_SEQUENTIAL;
+    node_leave();
+    if (op != ATOMIC_LOAD) {
+        release();
+    }
+    if (is_sequential) {
+        return operate_here(word, op, operand, expected);
+    }
+    wait_init(&wait);
+    node_enter();
+    engine_atomic(runtime.engine, page,
+                  (unsigned)((uintptr_t)word % TM_PAGE_SIZE), op,
+                  (uint64_t)operand, (uint64_t)expected, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    return (int64_t)wait.waiter.result;
+}
+
+int64_t tm_fetch_add(int64_t *word, int64_t addend)
+{
+    return operate(word, ATOMIC_ADD, addend, 0, "tm_fetch_add");
+}
+
+int64_t tm_exchange(int64_t *word, int64_t value)
+{
+    return operate(word, ATOMIC_EXCHANGE, value, 0, "tm_exchange");
+}
+
+int64_t tm_compare_exchange(int64_t *word, int64_t expected, int64_t value)
+{
+    return operate(word, ATOMIC_COMPARE, value, expected,
+                   "tm_compare_exchange");
+}
+
+int64_t tm_atomic_load(const int64_t *word)
+{
+    return operate((int64_t *)(uintptr_t)word, ATOMIC_LOAD, 0, 0,
+                   "tm_atomic_load");
+}
+
+void tm_atomic_store(int64_t *word, int64_t value)
+{
+    operate(word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
+}

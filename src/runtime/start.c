@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// tm_init(): from main() to a node of a cluster.
+//
+//   options, bootstrap socket       who am I, of how many
+//   trap handlers, space            shared memory at its addresses
+//   transport, engine, sync, ult    everything that can receive messages
+//   cards exchanged and compared    by the launcher; the canary becomes the root's
+//   connected, all ready            from here on messages arrive
+//   service thread, workers         the node lives
+//
+// The root's main() goes on as thread 0; every other node becomes worker 0 and
+// stays in finish_serving().
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "os/image.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void refuse(int exit_code, const char *what, tm_status status)
+{
+    log_fatal(exit_code, "cannot start: %s: %s", what, tm_strerror(status));
+}
+
+static void must(tm_status status, const char *what)
+{
+    switch (status) {
+    case TM_OK:
+        return;
+    case TM_ENOMEM:
+        refuse(EXIT_MEMORY, what, status);
+    case TM_EMISMATCH:
+        refuse(EXIT_MISMATCH, what, status);
+    case TM_EPEER:
+        refuse(EXIT_NODE_LOST, what, status);
+    default:
+        refuse(EXIT_CONFIG, what, status);
+    }
+}
+
+static unsigned workers_of(const struct options *options, unsigned n_nodes)
+{
+    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
+    long share = n_processors / (long)n_nodes;
+
+    if (options->workers > 0) {
+        return options->workers;
+    }
+    return share < 1 ? 1 : (unsigned)share;
+}
+
+static void read_settings(void)
+{
+    char text[256];
+    char speaker[16];
+
+    if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
+        log_fatal(EXIT_CONFIG, "%s", text);
+    }
+    must(bootstrap_open(&runtime.bootstrap), "the launcher's variables");
+    runtime.self = runtime.bootstrap.self;
+    runtime.n_nodes = runtime.bootstrap.n_nodes;
+    runtime.n_workers = workers_of(&runtime.options, runtime.n_nodes);
+    runtime.shuffle_state = runtime.options.shuffle + runtime.self * 7919u;
+    if (runtime.n_nodes > 1) {
+        snprintf(speaker, sizeof speaker, "n%u", runtime.self);
+        log_set_speaker(speaker);
+        setvbuf(stdout, NULL, _IOLBF, 0); // lines come as they are written
+    }
+    log_set_fatal_hook(finish_fatal);
+}
+
+static void open_memory(const struct tm_program *program)
+{
+    size_t globals_size =
+        (size_t)(program->shared_end - program->shared_start);
+
+    if (((uintptr_t)program->shared_start | globals_size) % TM_PAGE_SIZE != 0) {
+        log_fatal(EXIT_CONFIG, "the TM_SHARED variables do not fill whole "
+                               "pages: link the program without -flto");
+    }
+    must(image_init(), "the program's image");
+    runtime.fault_source = fault_source_choose(runtime.options.fault_source);
+    if (runtime.fault_source == NULL) {
+        exit(EXIT_CONFIG);
+    }
+    must(trap_install(runtime.fault_source->signal, access_trap, NULL),
+         "signal handlers");
+    must(space_open(&runtime.space, runtime.fault_source,
+                    globals_size > 0 ? program->shared_start : NULL,
+                    globals_size, runtime.options.space),
+         "shared memory");
+}
+
+static void sync_release(void *owner, struct waiter *done)
+{
+    (void)owner;
+    engine_release(runtime.engine, done);
+}
+
+static unsigned n_active(void *owner)
+{
+    unsigned n_threads;
+    unsigned n_parked;
+
+    (void)owner;
+    ult_census(runtime.ult, &n_threads, &n_parked);
+    return n_threads - n_parked;
+}
+
+static unsigned n_threads_here(void *owner)
+{
+    unsigned n_threads;
+    unsigned n_parked;
+
+    (void)owner;
+    ult_census(runtime.ult, &n_threads, &n_parked);
+    return n_threads;
+}
+
+static void program_error(void *owner, const char *text)
+{
+    (void)owner;
+    log_fatal(EXIT_INTERNAL, "%s", text);
+}
+
+static void open_machines(void)
+{
+    struct sync_ops ops = {
+        .release = sync_release,
+        .start = threads_start,
+        .set_target = threads_set_target,
+        .n_active = n_active,
+        .n_threads = n_threads_here,
+        .program_error = program_error,
+    };
+    struct ult_config config = {
+        .n_workers = runtime.n_workers,
+        .stack_size = runtime.options.stack_size,
+        .n_slots = runtime.options.max_threads + 1,
+        .resumable_signal = runtime.fault_source->signal,
+        .idle = service_idle,
+    };
+
+    mutex_init(&runtime.lock, RANK_NODE);
+    tokens_init(&runtime.calls);
+    must(node_open_port(), "the port");
+    runtime.engine = engine_new(&runtime.port, &runtime.space,
+                                runtime.options.protocol);
+    runtime.sync =
+        sync_new(&runtime.port, &ops, runtime.options.max_threads);
+    runtime.migration =
+        migration_new(&runtime.port, threads_arrived, NULL);
+    runtime.threads =
+        calloc(runtime.options.max_threads + 1, sizeof(struct thread *));
+    if (runtime.engine == NULL || runtime.sync == NULL ||
+        runtime.migration == NULL || runtime.threads == NULL) {
+        refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
+    }
+    engine_add_globals(runtime.engine);
+    must(ult_open(&runtime.ult, &config), "threads");
+}
+
+static void fill_card(struct node_card *card)
+{
+    const void *address;
+    size_t size;
+
+    memset(card, 0, sizeof *card);
+    node_card_set_version(card);
+    must(image_build_id(card->build_id), "the program's build-id");
+    must(image_layout(&card->layout_hash, card->layout, sizeof card->layout),
+         "the program's mappings");
+    card->canary = image_canary();
+    card->page_size = TM_PAGE_SIZE;
+    card->pid = (uint32_t)getpid();
+    snprintf(card->options, sizeof card->options,
+             "protocol %d stack %zu threads %u space %zu",
+             (int)runtime.options.protocol, runtime.options.stack_size,
+             runtime.options.max_threads, runtime.options.space);
+    runtime.transport->address(runtime.net, &address, &size);
+    if (size > sizeof card->address) {
+        refuse(EXIT_INTERNAL, "the transport's address is too long", TM_ELIMIT);
+    }
+    card->address_size = (uint32_t)size;
+    memcpy(card->address, address, size);
+}
+
+static void connect_to_all(const struct node_card *cards)
+{
+    const void *addresses[TM_MAX_NODES];
+    size_t sizes[TM_MAX_NODES];
+
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        addresses[i] = cards[i].address;
+        sizes[i] = cards[i].address_size;
+    }
+    node_enter();
+    must(runtime.transport->connect(runtime.net, addresses, sizes),
+         "connecting the nodes");
+    node_leave();
+}
+
+// @return the root's canary
+static uint64_t join_cluster(void)
+{
+    struct node_card *cards = calloc(runtime.n_nodes + 1, sizeof *cards);
+    struct node_card *own;
+    uint64_t canary;
+
+    ensure(cards != NULL);
+    own = &cards[runtime.n_nodes];
+    runtime.transport =
+        runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
+    must(runtime.transport->open(&runtime.net, runtime.self, runtime.n_nodes,
+                                 node_receive, NULL),
+         "the transport");
+    if (runtime.n_nodes == 1) {
+        free(cards);
+        return image_canary();
+    }
+    if (!image_is_fixed()) {
+        log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
+                               "start the program with `teamster run`");
+    }
+    fill_card(own);
+    must(bootstrap_exchange(&runtime.bootstrap, own, cards),
+         "meeting the other nodes");
+    connect_to_all(cards);
+    must(bootstrap_ready(&runtime.bootstrap), "meeting the other nodes");
+    canary = cards[0].canary;
+    free(cards);
+    return canary;
+}
+
+static void go(void)
+{
+    runtime.start_ns = clock_now_ns();
+    runtime.step = RUNTIME_RUNNING;
+    must(service_start(), "the service thread");
+    must(ult_start_workers(runtime.ult), "workers");
+}
+
+// Never returns, so that no frame made under the old canary is left.
+static _Noreturn void become_server(uint64_t canary)
+{
+    image_set_canary(canary);
+    go();
+    finish_serving();
+}
+
+static void become_main(void)
+{
+    struct thread *thread;
+
+    thread = thread_new(0, "main");
+    must(ult_adopt(runtime.ult, &thread->ult), "main()");
+    ult_set_user(thread->ult, thread);
+    on_exit(finish_at_exit, NULL);
+    go();
+}
+
+tm_status tm_init_program(int *argc, char ***argv,
+                          const struct tm_program *program)
+{
+    uint64_t canary;
+
+    (void)argc;
+    (void)argv;
+    if (runtime.step != RUNTIME_NONE) {
+        log_error("tm_init() for the second time");
+        return TM_ESTATE;
+    }
+    runtime.step = RUNTIME_STARTING;
+    runtime.pid = getpid();
+    read_settings();
+    open_memory(program);
+    open_machines();
+    canary = join_cluster();
+    if (runtime.self != 0) {
+        become_server(canary);
+    }
+    become_main();
+    return TM_OK;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The numbers of each node: collected on request, by the public function and for
+// the table that --stats prints at the end.
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N_NUMBERS (sizeof(struct tm_node_stats) / sizeof(uint64_t))
+
+void stats_collect(struct tm_node_stats *stats)
+{
+    struct net_counters counters;
+    unsigned n_threads;
+    unsigned n_parked;
+
+    engine_stats(runtime.engine, stats);
+    runtime.transport->counters(runtime.net, &counters);
+    ult_census(runtime.ult, &n_threads, &n_parked);
+    stats->n_threads = n_threads;
+    stats->compute_ns = ult_total_time_ns(runtime.ult);
+    stats->barriers = sync_n_barriers(runtime.sync);
+    stats->messages_sent = counters.messages_sent;
+    stats->bytes_sent = counters.bytes_sent;
+    stats->threads_in = runtime.n_moved_in;
+    stats->threads_out = runtime.n_moved_out;
+    stats->fault_ns =
+        atomic_load_explicit(&runtime.fault_ns, memory_order_relaxed);
+    stats->sync_ns =
+        atomic_load_explicit(&runtime.sync_ns, memory_order_relaxed);
+}
+
+static void answer(node_id to, uint32_t token)
+{
+    struct tm_node_stats stats;
+    uint64_t numbers[N_NUMBERS];
+    uint8_t body[sizeof stats];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {
+        .type = MESSAGE_stats_are,
+        .u.stats_are = {.token = token},
+        .body = body,
+        .body_size = sizeof body,
+    };
+
+    stats_collect(&stats);
+    memcpy(numbers, &stats, sizeof numbers);
+    for (size_t i = 0; i < N_NUMBERS; i++) {
+        wire_put_u64(&writer, numbers[i]);
+    }
+    port_send(&runtime.port, to, &message);
+}
+
+struct stats_wait {
+    struct wait wait;
+    struct tm_node_stats *stats;
+};
+
+static void accept(const struct message *message)
+{
+    struct stats_wait *wait =
+        tokens_take(&runtime.calls, message->u.stats_are.token);
+    struct wire_reader reader = {
+        message->body,
+        (const uint8_t *)message->body + message->body_size, 0};
+    uint64_t numbers[N_NUMBERS];
+
+    if (wait == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < N_NUMBERS; i++) {
+        numbers[i] = wire_get_u64(&reader);
+    }
+    memcpy(wait->stats, numbers, sizeof numbers);
+    waiter_wake(&wait->wait.waiter, reader.failed ? TM_EWIRE : TM_OK, 0);
+}
+
+void stats_receive(node_id from, const struct message *message)
+{
+    if (message->type == MESSAGE_stats_ask) {
+        answer(from, message->u.stats_ask.token);
+    } else {
+        accept(message);
+    }
+}
+
+tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
+{
+    struct message message = {.type = MESSAGE_stats_ask};
+    tm_status status = check_call("tm_stats");
+    struct tm_node_stats copy; // the program's may lie in shared memory
+    struct stats_wait wait = {.stats = &copy};
+
+    if (status != TM_OK) {
+        return status;
+    }
+    if (node >= runtime.n_nodes) {
+        return TM_EINVAL;
+    }
+    wait_init(&wait.wait);
+    node_enter();
+    message.u.stats_ask.token = tokens_give(&runtime.calls, &wait);
+    port_send(&runtime.port, (node_id)node, &message);
+    node_leave();
+    wait_for(&wait.wait, 1);
+    *stats = copy;
+    return wait.wait.waiter.status;
+}
+
+static void print_row(unsigned node, const struct tm_node_stats *stats)
+{
+    fprintf(stderr,
+            "%4u %7llu %10.3f %8llu %8llu %9llu %9llu %9llu %9llu %10.2f\n",
+            node, (unsigned long long)stats->n_threads,
+            (double)stats->compute_ns * 1e-9,
+            (unsigned long long)stats->read_faults,
+            (unsigned long long)stats->write_faults,
+            (unsigned long long)stats->pages_fetched,
+            (unsigned long long)stats->pages_served,
+            (unsigned long long)stats->updates_sent,
+            (unsigned long long)stats->messages_sent,
+            (double)stats->bytes_sent / (1 << 20));
+}
+
+void stats_print_table(void)
+{
+    struct tm_node_stats stats;
+
+    fprintf(stderr, "%4s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
+            "threads", "compute s", "reads", "writes", "fetched", "served",
+            "updates", "messages", "MiB sent");
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (tm_stats(i, &stats) == TM_OK) {
+            print_row(i, &stats);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads of the program: their records on this node, their beginning, end and
+// moves, and the public functions of chapter 5.
+//
+//   threads_start     a record and a stack; run() calls the program's function
+//   run -> end        the function returned: the worker frees the slot, then tells
+//                     the root
+//   threads_move_if_wanted -> leave   the worker packs and sends the thread
+//   threads_arrived   a thread comes: record and stack made of the message; it
+//                     goes on inside threads_move_if_wanted() here
+//
+// T1 runtime.threads[slot] is the record of the thread in that slot here, or NULL.
+// T2 A function that a thread may leave on one node and return from on another
+//    keeps no pointer to anything of the node across that call.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct thread *thread_new(uint64_t number, const char *name)
+{
+    struct thread *thread = calloc(1, sizeof *thread);
+
+    ensure(thread != NULL);
+    thread->number = number;
+    thread->target = NODE_NONE;
+    snprintf(thread->name, sizeof thread->name, "%s", name == NULL ? "" : name);
+    ensure(runtime.threads[thread_slot_of(number)] == NULL); // T1
+    runtime.threads[thread_slot_of(number)] = thread;
+    return thread;
+}
+
+// On the worker's stack, when the thread's own will not be used any more.
+static void end(void *owner, struct ult *ult)
+{
+    struct thread *thread = ult_user(ult);
+
+    (void)owner;
+    node_enter();
+    runtime.threads[thread_slot_of(thread->number)] = NULL;
+    ult_forget(ult);
+    sync_thread_exit(runtime.sync, thread->number, thread->result);
+    node_leave();
+    free(thread);
+}
+
+// The program's functions run in here: nothing of it may be kept in registers
+// across the call but the argument.
+static void run(void *argument)
+{
+    struct thread *thread = argument;
+    void *(*start)(void *) = (void *(*)(void *))(uintptr_t)thread->start;
+    void *result = start((void *)(uintptr_t)thread->arg);
+
+    thread = thread_self(); // T2
+    thread->result = (uint64_t)(uintptr_t)result;
+    node_enter();
+    sync_thread_launch(runtime.sync, thread->number);
+    node_leave();
+    ult_suspend(end, NULL);
+    ensure(!"a thread that has ended goes on");
+}
+
+void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
+                   const char *name)
+{
+    struct thread *thread = thread_new(number, name);
+    tm_status status;
+
+    (void)owner;
+    thread->start = start;
+    thread->arg = arg;
+    status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread,
+                       thread, &thread->ult);
+    if (status != TM_OK) {
+        log_fatal(EXIT_MEMORY, "node %u cannot start thread %llu: %s",
+                  runtime.self, (unsigned long long)number,
+                  tm_strerror(status));
+    }
+}
+
+static struct thread *find(uint64_t number)
+{
+    uint32_t slot = thread_slot_of(number);
+    struct thread *thread;
+
+    if (slot > runtime.options.max_threads) {
+        return NULL;
+    }
+    thread = runtime.threads[slot];
+    return thread != NULL && thread->number == number ? thread : NULL;
+}
+
+int threads_set_target(void *owner, uint64_t number, node_id node)
+{
+    struct thread *thread = find(number);
+
+    (void)owner;
+    if (thread == NULL) {
+        return 0;
+    }
+    thread->target = node;
+    return 1;
+}
+
+// On the worker's stack: the thread's context is complete.
+static void leave(void *owner, struct ult *ult)
+{
+    struct thread *thread = ult_user(ult);
+    struct moved_thread moved = {
+        .number = thread->number,
+        .compute_ns = ult_time_ns(ult),
+        .moves = thread->moves + 1,
+        .name = thread->name,
+    };
+
+    (void)owner;
+    node_enter();
+    ult_pack(ult, &moved.packed);
+    migration_send(runtime.migration, thread->target, &moved);
+    runtime.threads[thread_slot_of(thread->number)] = NULL;
+    ult_forget(ult);
+    runtime.n_moved_out++;
+    node_leave();
+    free(thread);
+}
+
+void threads_arrived(void *owner, const struct moved_thread *moved)
+{
+    struct thread *thread = thread_new(moved->number, moved->name);
+    tm_status status;
+
+    (void)owner;
+    thread->moves = moved->moves;
+    status = ult_unpack(runtime.ult, &moved->packed, thread, &thread->ult);
+    if (status != TM_OK) {
+        log_fatal(EXIT_MEMORY, "node %u cannot take thread %llu: %s",
+                  runtime.self, (unsigned long long)moved->number,
+                  tm_strerror(status));
+    }
+    ult_add_time(thread->ult, moved->compute_ns);
+    runtime.n_moved_in++;
+    sync_thread_arrived(runtime.sync, moved->number, moved->moves);
+}
+
+// For tests: half of the threads go to a random node at each iteration end.
+static void shuffle(struct thread *thread)
+{
+    uint64_t draw;
+
+    if (runtime.options.shuffle == 0 || thread->number == 0) {
+        return;
+    }
+    runtime.shuffle_state =
+        runtime.shuffle_state * 6364136223846793005u + 1442695040888963407u;
+    draw = runtime.shuffle_state >> 33;
+    if (draw % 2 == 0) {
+        thread->target = (node_id)(draw / 2 % runtime.n_nodes);
+    }
+}
+
+void threads_move_if_wanted(void)
+{
+    struct thread *thread = thread_self();
+
+    node_enter();
+    shuffle(thread);
+    if (thread->target == runtime.self ||
+        sync_thread_holds(runtime.sync, thread->number)) {
+        thread->target = NODE_NONE;
+    }
+    node_leave();
+    if (thread->target != NODE_NONE) {
+        ult_suspend(leave, NULL); // returns on the other node: T2
+    }
+}
+
+// ---- public
+
+tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
+                           void *(*start)(void *), void *arg)
+{
+    static const tm_thread_attr none;
+    tm_status status = check_call("tm_thread_create");
+    struct wait wait;
+
+    if (status != TM_OK) {
+        return status;
+    }
+    attr = attr == NULL ? &none : attr;
+    if (start == NULL || attr->on_node < 0 ||
+        attr->on_node > (int)runtime.n_nodes) {
+        return TM_EINVAL;
+    }
+    wait_init(&wait);
+    node_enter();
+    sync_thread_create(runtime.sync, thread_self()->number,
+                       (uint64_t)(uintptr_t)start, (uint64_t)(uintptr_t)arg,
+                       attr->on_node, attr->name, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    if (number != NULL && wait.waiter.status == TM_OK) {
+        *number = wait.waiter.result;
+    }
+    return wait.waiter.status;
+}
+
+tm_status tm_thread_join(tm_thread number, void **result)
+{
+    tm_status status = check_call("tm_thread_join");
+    struct wait wait;
+
+    if (status != TM_OK) {
+        return status;
+    }
+    wait_init(&wait);
+    node_enter();
+    sync_thread_launch(runtime.sync, thread_self()->number);
+    sync_thread_join(runtime.sync, number, thread_self()->number,
+                     &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    if (result != NULL && wait.waiter.status == TM_OK) {
+        *result = (void *)(uintptr_t)wait.waiter.result;
+    }
+    return wait.waiter.status;
+}
+
+tm_thread tm_thread_self(void)
+{
+    struct thread *thread = thread_self();
+
+    return thread == NULL ? 0 : thread->number;
+}
+
+void tm_thread_yield(void)
+{
+    if (check_call("tm_thread_yield") != TM_OK) {
+        return;
+    }
+    if (sync_has_batch(runtime.sync)) {
+        node_enter();
+        sync_thread_launch(runtime.sync, thread_self()->number);
+        node_leave();
+    }
+    ult_yield();
+}
+
+tm_status tm_thread_migrate(tm_thread number, unsigned node)
+{
+    tm_status status = check_call("tm_thread_migrate");
+    struct wait wait;
+
+    if (status != TM_OK) {
+        return status;
+    }
+    if (number == 0 || node >= runtime.n_nodes) {
+        return TM_EINVAL;
+    }
+    wait_init(&wait);
+    node_enter();
+    sync_thread_migrate(runtime.sync, number, (node_id)node, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    return wait.waiter.status;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Barriers, the node's part. Threads that arrive are held back and travel in one
+// message, after one release:
+//
+//     gathering --flush: release--> sending --released: barrier_arrive-->
+//     waiting --barrier_leave--> woken
+//
+// Flushed is when nobody else is likely to come soon:
+//   a  as many are here as passed here the last time, or
+//   b  all threads of the node are here, or
+//   c  no thread of the node can arrive without being woken, or
+//   d  they have gathered for 1 ms.
+// c and d are found by sync_poll(). None is needed for the result, only for the
+// number of messages.
+//
+// I1  The order in which threads arrive here is the order in which they pass:
+//     barrier_leave says how many. (More threads than the count may use a
+//     barrier; then some of a node pass and others stay.)
+// I2  A message carries arrivals of one kind and operation. Others stay behind
+//     and follow in the next.
+// I3  The writes of a thread in `sending` were made before the release began: who
+//     comes later goes to `gathering`.
+// I4  A barrier where somebody gathers is watched.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sync/barrier_priv.h"
+
+#define GATHER_NS 1000000u
+
+/** Values in one message: their bodies fit MESSAGE_BODY_MAX. */
+#define ARRIVALS_MAX 8192u
+
+static void released(struct waiter *release);
+
+void barrier_records_init(struct pool *pool)
+{
+    pool_init(pool, sizeof(struct barrier));
+}
+
+struct barrier *barrier_of(struct sync *sync, uint64_t key)
+{
+    struct barrier *barrier = table_find(&sync->barriers, key);
+
+    if (barrier == NULL) {
+        barrier = pool_take(&sync->barrier_pool);
+        barrier->release.wake = released;
+        barrier->sync = sync;
+        barrier->key = key;
+        table_add(&sync->barriers, key, barrier);
+    }
+    return barrier;
+}
+
+void barrier_watch(struct barrier *barrier)
+{
+    if (!barrier->is_watched) {
+        barrier->is_watched = true;
+        barrier->next_watched = barrier->sync->watched;
+        barrier->sync->watched = barrier;
+    }
+}
+
+/* Kind and operation of an arrival, as kept in its waiter. */
+static uint64_t way_of(uint8_t kind, uint8_t op)
+{
+    return kind | (uint64_t)op << 8;
+}
+
+static uint32_t n_here(const struct barrier *barrier)
+{
+    return barrier->gathering.n + barrier->sending.n + barrier->waiting.n;
+}
+
+static void flush(struct barrier *barrier)
+{
+    uint64_t way;
+
+    if (barrier->gathering.n == 0) {
+        return;
+    }
+    if (barrier->sending.n > 0) {
+        barrier->is_flush_due = true;
+        return;
+    }
+    way = barrier->gathering.first->result2;
+    while (barrier->gathering.n > 0 && barrier->sending.n < ARRIVALS_MAX &&
+           barrier->gathering.first->result2 == way) { // I2
+        queue_push(&barrier->sending, queue_pop(&barrier->gathering));
+    }
+    barrier->is_flush_due = barrier->gathering.n > 0;
+    barrier->sync->ops.release(barrier->sync->ops.owner, &barrier->release);
+}
+
+static void write_values(struct barrier *barrier, struct message *message)
+{
+    uint32_t size = barrier->sending.n * 16;
+    uint8_t *body = scratch_get(barrier->sync, size);
+    struct wire_writer writer = {.at = body, .end = body + size};
+
+    for (const struct waiter *at = barrier->sending.first; at != NULL;
+         at = at->next) {
+        wire_put_u64(&writer, at->thread);
+        wire_put_u64(&writer, at->result);
+    }
+    message->body = body;
+    message->body_size = size;
+}
+
+static void released(struct waiter *release)
+{
+    struct barrier *barrier = (struct barrier *)release;
+    uint8_t kind = (uint8_t)barrier->sending.first->result2;
+    struct message message = {.type = MESSAGE_barrier_arrive};
+
+    message.u.barrier_arrive.key = barrier->key;
+    message.u.barrier_arrive.n_threads = barrier->sending.n;
+    message.u.barrier_arrive.kind = kind;
+    message.u.barrier_arrive.op = (uint8_t)(barrier->sending.first->result2 >> 8);
+    message.u.barrier_arrive.thread = barrier->sending.first->thread;
+    if (kind_reduces(kind)) {
+        write_values(barrier, &message);
+    }
+    send_to(barrier->sync, manager_of(barrier->sync, barrier->key), &message);
+    while (barrier->sending.n > 0) {
+        queue_push(&barrier->waiting, queue_pop(&barrier->sending));
+    }
+    if (barrier->is_flush_due) {
+        flush(barrier);
+    }
+}
+
+void sync_barrier_arrive(struct sync *sync, uint64_t key,
+                         enum sync_arrival kind, tm_op op, uint64_t thread,
+                         uint64_t value, struct waiter *waiter)
+{
+    struct barrier *barrier = barrier_of(sync, key);
+    uint32_t n;
+
+    waiter->thread = thread;
+    waiter->result = value;
+    waiter->result2 =
+        way_of((uint8_t)kind, kind_reduces((uint8_t)kind) ? (uint8_t)op : 0);
+    if (barrier->gathering.n == 0) {
+        barrier->since_ns = sync->port->now_ns(sync->port->owner);
+        barrier_watch(barrier);
+    }
+    queue_push(&barrier->gathering, waiter);
+    n = n_here(barrier);
+    if ((barrier->n_last > 0 && n >= barrier->n_last) ||
+        n >= sync->ops.n_threads(sync->ops.owner)) {
+        flush(barrier);
+    }
+}
+
+tm_status barrier_receive_leave(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    uint64_t key = message->u.barrier_leave.key;
+    uint32_t n = message->u.barrier_leave.n_threads;
+    struct barrier *barrier = table_find(&sync->barriers, key);
+
+    if (from != manager_of(sync, key) || barrier == NULL || n == 0 ||
+        n > barrier->waiting.n) {
+        return TM_EWIRE;
+    }
+    barrier->n_last = n;
+    sync->n_barriers++;
+    for (; n > 0; n--) {
+        waiter_wake(queue_pop(&barrier->waiting), TM_OK,
+                    message->u.barrier_leave.result);
+    }
+    return TM_OK;
+}
+
+void barrier_poll(struct sync *sync, int workers_are_idle)
+{
+    struct barrier **link = &sync->watched;
+    uint64_t now_ns;
+
+    if (sync->watched == NULL) {
+        return;
+    }
+    now_ns = sync->port->now_ns(sync->port->owner);
+    workers_are_idle |= sync->ops.n_active(sync->ops.owner) == 0;
+    while (*link != NULL) {
+        struct barrier *barrier = *link;
+
+        if (workers_are_idle || now_ns - barrier->since_ns >= GATHER_NS) {
+            flush(barrier);
+        }
+        meeting_poll(barrier, now_ns);
+        if (barrier->gathering.n == 0 && barrier->n_arrived == 0) {
+            *link = barrier->next_watched;
+            barrier->is_watched = false;
+        } else {
+            link = &barrier->next_watched;
+        }
+    }
+}
+
+static const struct waiter *thread_at(const struct barrier *barrier,
+                                      uint32_t position)
+{
+    if (position < barrier->waiting.n) {
+        return queue_at(&barrier->waiting, position);
+    }
+    position -= barrier->waiting.n;
+    if (position < barrier->sending.n) {
+        return queue_at(&barrier->sending, position);
+    }
+    return queue_at(&barrier->gathering, position - barrier->sending.n);
+}
+
+enum wait_line barrier_wait_line(const struct sync *sync, uint32_t place,
+                                 uint32_t position, char *text, size_t size)
+{
+    const struct barrier *barrier;
+    unsigned long long key;
+
+    if (place >= sync->barriers.capacity) {
+        return LINE_NO_PLACE;
+    }
+    barrier = table_at(&sync->barriers, place);
+    if (barrier == NULL || position > n_here(barrier)) {
+        return LINE_NEXT_PLACE;
+    }
+    key = barrier->key;
+    if (position < n_here(barrier)) {
+        snprintf(text, size, "thread %llu waits at barrier 0x%llx",
+                 (unsigned long long)thread_at(barrier, position)->thread, key);
+    } else if (barrier->n_arrived > 0) {
+        snprintf(text, size, "barrier 0x%llx: %u of %u threads have arrived",
+                 key, barrier->n_arrived, barrier->count);
+    } else {
+        return LINE_NEXT_PLACE;
+    }
+    return LINE_WRITTEN;
+}
+
+static bool node_part_is_valid(const struct barrier *barrier)
+{
+    const struct waiter *first = barrier->sending.first;
+
+    if (!queue_is_valid(&barrier->gathering) ||
+        !queue_is_valid(&barrier->sending) ||
+        !queue_is_valid(&barrier->waiting)) {
+        return false;
+    }
+    for (const struct waiter *at = first; at != NULL; at = at->next) {
+        if (at->result2 != first->result2) { // I2
+            return false;
+        }
+    }
+    if (barrier->is_flush_due && barrier->sending.n == 0) {
+        return false;
+    }
+    return barrier->is_watched || barrier->gathering.n == 0; // I4
+}
+
+bool barrier_is_valid(const struct sync *sync)
+{
+    uint32_t n_watched = 0;
+
+    for (const struct barrier *at = sync->watched; at != NULL;
+         at = at->next_watched) {
+        n_watched++;
+    }
+    for (size_t i = 0; i < sync->barriers.capacity; i++) {
+        const struct barrier *barrier = table_at(&sync->barriers, i);
+
+        if (barrier == NULL) {
+            continue;
+        }
+        if (!node_part_is_valid(barrier) || !meeting_is_valid(barrier)) {
+            return false;
+        }
+        n_watched -= barrier->is_watched;
+    }
+    return n_watched == 0;
+}
+
+void barrier_release_all(struct sync *sync)
+{
+    for (size_t i = 0; i < sync->barriers.capacity; i++) {
+        struct barrier *barrier = table_at(&sync->barriers, i);
+
+        if (barrier != NULL) {
+            free(barrier->n_of_node);
+            free(barrier->values);
+        }
+    }
+}

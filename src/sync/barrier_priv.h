@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_BARRIER_PRIV_H
+#define SYNC_BARRIER_PRIV_H
+
+#include "sync/reduce.h"
+#include "sync/sync_priv.h"
+
+/** A barrier: barrier.c has the node's part, meeting.c the manager's. */
+struct barrier {
+    struct waiter release; ///< first member
+    struct sync *sync;
+    uint64_t key;
+    struct barrier *next_watched;
+    bool is_watched;
+
+    // the node's part; a waiter's result holds its value, result2 its way
+    struct waiter_queue gathering; ///< held back, to travel together
+    struct waiter_queue sending;   ///< a release for them is under way
+    struct waiter_queue waiting;   ///< the manager has been told
+    bool is_flush_due;             ///< flush again when `sending` is sent
+    uint32_t n_last;               ///< that passed here the last time
+    uint64_t since_ns;             ///< when the first began to gather
+
+    // the manager's part
+    uint32_t count;      ///< 0: never initialised
+    uint32_t n_arrived;  ///< < count, between two messages
+    uint64_t episode;    ///< that have been passed
+    uint64_t first;      ///< a thread of those that arrived first
+    uint8_t kind;        ///< of this episode, if n_arrived > 0
+    uint8_t op;
+    uint32_t *n_of_node; ///< [n_nodes] arrived; NULL before the first
+    struct contribution *values; ///< [n_values], room for n_room
+    uint32_t n_values;
+    uint32_t n_room;
+    uint64_t check_ns;   ///< when to ask the root whether others can arrive
+};
+
+/** The record of a barrier, new if need be. */
+struct barrier *barrier_of(struct sync *sync, uint64_t key);
+
+/** sync_poll() looks at it while something waits at it. */
+void barrier_watch(struct barrier *barrier);
+
+static inline bool kind_reduces(uint8_t kind)
+{
+    return kind == ARRIVE_DOUBLE || kind == ARRIVE_INT64;
+}
+
+/** meeting.c: asks the root now and then whether others can still arrive. */
+void meeting_poll(struct barrier *barrier, uint64_t now_ns);
+bool meeting_is_valid(const struct barrier *barrier);
+
+#endif

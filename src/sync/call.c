@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Calls in flight. What nearly all calls of a thread have in common:
+//
+//     FREE --call_new--> MADE --release done, message sent--> SENT
+//     SENT --call_done--> FREE, the caller is woken
+//     SENT --call_done, of sync_cond_wait()--> NOTED --cond_wake--> FREE
+//
+// Kinds that need no answer (expects_answer) go from MADE to FREE.
+//
+// I1  A token is the call's place (low half) and its generation, which grows each
+//     time the place is used: a token that comes from the wire a second time, or
+//     is made up, finds nothing.
+// I2  A call keeps its address while it is in flight: sync_ops.release holds a
+//     pointer to its first member.
+#include "sync/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/sync_priv.h"
+
+static const char *const kind_names[] = {
+    [CALL_NONE] = "?",
+    [CALL_UNLOCK] = "tm_mutex_unlock",
+    [CALL_COND_WAIT] = "tm_cond_wait",
+    [CALL_COND_SIGNAL] = "tm_cond_signal",
+    [CALL_SEM_INIT] = "tm_sem_init",
+    [CALL_SEM_WAIT] = "tm_sem_wait",
+    [CALL_SEM_POST] = "tm_sem_post",
+    [CALL_BARRIER_INIT] = "tm_barrier_init",
+    [CALL_CREATE] = "tm_thread_create",
+    [CALL_LAUNCH] = "launch",
+    [CALL_EXIT] = "exit",
+    [CALL_JOIN] = "tm_thread_join",
+    [CALL_MIGRATE] = "tm_thread_migrate",
+};
+
+static bool expects_answer(enum call_kind kind)
+{
+    return kind != CALL_COND_SIGNAL && kind != CALL_LAUNCH && kind != CALL_EXIT;
+}
+
+static struct call *call_at(const struct calls *calls, uint32_t place)
+{
+    if (place / CALLS_PER_CHUNK >= calls->n_chunks) {
+        return NULL;
+    }
+    return &calls->chunks[place / CALLS_PER_CHUNK][place % CALLS_PER_CHUNK];
+}
+
+static void add_chunk(struct calls *calls)
+{
+    size_t size = CALLS_PER_CHUNK * sizeof(struct call);
+    struct call *chunk = memory_grow(NULL, size);
+
+    memset(chunk, 0, size);
+    calls->chunks = memory_grow(
+        calls->chunks, (calls->n_chunks + 1) * sizeof(struct call *));
+    calls->chunks[calls->n_chunks] = chunk;
+    for (uint32_t i = CALLS_PER_CHUNK; i-- > 0;) {
+        chunk[i].token = calls->n_chunks * CALLS_PER_CHUNK + i;
+        chunk[i].next_free = calls->free;
+        calls->free = &chunk[i];
+    }
+    calls->n_chunks++;
+}
+
+static void send_now(struct call *call)
+{
+    call->message.body = call->message.body_size > 0 ? call->name : NULL;
+    call->state = CALL_SENT;
+    send_to(call->sync, call->to, &call->message);
+    if (!expects_answer(call->kind)) {
+        call_end(call, TM_OK, 0);
+    }
+}
+
+static void release_is_done(struct waiter *waiter)
+{
+    send_now((struct call *)waiter);
+}
+
+struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
+                      struct waiter *caller)
+{
+    struct call *call;
+
+    if (sync->calls.free == NULL) {
+        add_chunk(&sync->calls);
+    }
+    call = sync->calls.free;
+    sync->calls.free = call->next_free;
+    *call = (struct call){
+        .release = {.wake = release_is_done, .thread = thread},
+        .sync = sync,
+        .state = CALL_MADE,
+        .kind = kind,
+        .token = call->token + (1ull << 32),
+        .thread = thread,
+        .caller = caller,
+    };
+    return call;
+}
+
+void call_send(struct call *call, int release)
+{
+    if (release) {
+        call->sync->ops.release(call->sync->ops.owner, &call->release);
+    } else {
+        send_now(call);
+    }
+}
+
+struct call *call_find(struct sync *sync, uint64_t token)
+{
+    struct call *call = call_at(&sync->calls, (uint32_t)token);
+
+    if (call == NULL || call->token != token || call->state == CALL_FREE) {
+        return NULL;
+    }
+    return call;
+}
+
+void call_end(struct call *call, tm_status status, uint64_t result)
+{
+    struct waiter *caller = call->caller;
+
+    call->state = CALL_FREE;
+    call->next_free = call->sync->calls.free;
+    call->sync->calls.free = call;
+    if (caller != NULL) {
+        waiter_wake(caller, status, result);
+    }
+}
+
+tm_status call_receive_done(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    struct call *call = call_find(sync, message->u.call_done.token);
+    int32_t status = (int32_t)message->u.call_done.status;
+
+    if (call == NULL || call->state != CALL_SENT || status > TM_OK ||
+        status < TM_EUNKNOWN) {
+        return TM_EWIRE;
+    }
+    if (from != call->to && call->kind != CALL_UNLOCK) {
+        return TM_EWIRE;
+    }
+    if (call->kind == CALL_COND_WAIT) {
+        cond_noted(sync, call);
+        return TM_OK;
+    }
+    if (call->kind == CALL_CREATE && status == TM_OK &&
+        call->message.u.thread_create.on_node == 0) {
+        threads_created(sync, call->thread);
+    }
+    call_end(call, status, message->u.call_done.result);
+    return TM_OK;
+}
+
+enum wait_line call_wait_line(const struct sync *sync, uint32_t place,
+                              uint32_t position, char *text, size_t size)
+{
+    const struct call *call = call_at(&sync->calls, place);
+    unsigned long long thread;
+    unsigned long long key;
+
+    if (call == NULL) {
+        return LINE_NO_PLACE;
+    }
+    if (call->state == CALL_FREE || call->caller == NULL || position > 0) {
+        return LINE_NEXT_PLACE;
+    }
+    thread = call->thread;
+    key = call->key;
+    switch (call->kind) {
+    case CALL_COND_WAIT:
+        snprintf(text, size,
+                 "thread %llu waits for condition variable 0x%llx with mutex "
+                 "0x%llx",
+                 thread, key, (unsigned long long)call->mutex);
+        break;
+    case CALL_SEM_WAIT:
+        snprintf(text, size, "thread %llu waits for semaphore 0x%llx", thread,
+                 key);
+        break;
+    case CALL_JOIN:
+        snprintf(text, size, "thread %llu waits for the end of thread %llu",
+                 thread, key);
+        break;
+    default:
+        snprintf(text, size, "thread %llu waits for the end of %s()", thread,
+                 kind_names[call->kind]);
+        break;
+    }
+    return LINE_WRITTEN;
+}
+
+bool calls_are_valid(const struct sync *sync)
+{
+    uint32_t n_free = 0;
+
+    for (const struct call *call = sync->calls.free; call != NULL;
+         call = call->next_free) {
+        if (call->state != CALL_FREE) {
+            return false;
+        }
+        n_free++;
+    }
+    for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {
+        const struct call *call = call_at(&sync->calls, i);
+
+        if ((uint32_t)call->token != i) { // I1
+            return false;
+        }
+        if (call->state == CALL_NOTED && call->kind != CALL_COND_WAIT) {
+            return false;
+        }
+        n_free -= call->state == CALL_FREE;
+    }
+    return n_free == 0;
+}
+
+void calls_release(struct calls *calls)
+{
+    for (uint32_t i = 0; i < calls->n_chunks; i++) {
+        free(calls->chunks[i]);
+    }
+    free(calls->chunks);
+    *calls = (struct calls){0};
+}

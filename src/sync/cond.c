@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Condition variables. The manager keeps the calls that wait, in order. A call of
+// sync_cond_wait() goes
+//
+//     cond_wait sent, the mutex still held --call_done: it is noted-->
+//     the mutex given back --cond_wake--> locks the mutex again --> woken
+//
+// I1  The mutex is given back only after the manager has noted the call. Any
+//     signal that is sent by somebody who comes after that, through the mutex or
+//     through anything else, is therefore sent after the call was noted, and
+//     reaches the manager later: it is not lost.
+// I2  The manager answers before it wakes, and messages between two nodes stay in
+//     order: cond_wake finds the call noted.
+//
+// A signal takes a call from the front of the queue. One that was sent while
+// nobody waited may find somebody who has begun since, and wake him for nothing;
+// it cannot take another signal's place for good: who is woken for nothing waits
+// again only after he has looked, under the mutex.
+//
+// sync_cond_signal() releases first. That the waiter's node sees what was written
+// under the mutex is the mutex's affair.
+#include "sync/sync_priv.h"
+
+struct cond {
+    uint64_t key;
+    struct request_queue waiting; // at the manager
+};
+
+static struct cond *cond_of(struct sync *sync, uint64_t key)
+{
+    struct cond *cond = table_find(&sync->conds, key);
+
+    if (cond == NULL) {
+        cond = pool_take(&sync->cond_pool);
+        cond->key = key;
+        table_add(&sync->conds, key, cond);
+    }
+    return cond;
+}
+
+void cond_records_init(struct pool *pool)
+{
+    pool_init(pool, sizeof(struct cond));
+}
+
+void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
+                    uint64_t thread, struct waiter *waiter)
+{
+    struct call *call;
+
+    waiter->thread = thread;
+    if (!lock_is_held(sync, mutex, thread)) {
+        waiter_wake(waiter, TM_EPERM, 0);
+        return;
+    }
+    call = call_new(sync, CALL_COND_WAIT, thread, waiter);
+    call->key = key;
+    call->mutex = mutex;
+    call->to = manager_of(sync, key);
+    call->message.type = MESSAGE_cond_wait;
+    call->message.u.cond_wait.key = key;
+    call->message.u.cond_wait.token = call->token;
+    call_send(call, 0);
+}
+
+tm_status cond_receive_wait(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    uint64_t key = message->u.cond_wait.key;
+    uint64_t token = message->u.cond_wait.token;
+
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    request_push(sync, &cond_of(sync, key)->waiting,
+                 (struct request){.node = from, .token = token});
+    answer(sync, from, token, TM_OK, 0);
+    return TM_OK;
+}
+
+void cond_noted(struct sync *sync, struct call *call)
+{
+    call->state = CALL_NOTED;
+    lock_give_back(sync, call->mutex);
+}
+
+void sync_cond_signal(struct sync *sync, uint64_t key, int all,
+                      struct waiter *waiter)
+{
+    struct call *call =
+        call_new(sync, CALL_COND_SIGNAL, waiter->thread, waiter);
+
+    call->key = key;
+    call->to = manager_of(sync, key);
+    call->message.type = MESSAGE_cond_signal;
+    call->message.u.cond_signal.key = key;
+    call->message.u.cond_signal.all = all != 0;
+    call_send(call, 1);
+}
+
+tm_status cond_receive_signal(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    uint64_t key = message->u.cond_signal.key;
+    struct message wake = {.type = MESSAGE_cond_wake};
+    struct cond *cond;
+
+    (void)from;
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    cond = cond_of(sync, key);
+    while (cond->waiting.first != NULL) {
+        struct request request = request_pop(sync, &cond->waiting);
+
+        wake.u.cond_wake.token = request.token;
+        send_to(sync, request.node, &wake);
+        if (!message->u.cond_signal.all) {
+            break;
+        }
+    }
+    return TM_OK;
+}
+
+tm_status cond_receive_wake(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    struct call *call = call_find(sync, message->u.cond_wake.token);
+    struct waiter *caller;
+    uint64_t mutex;
+
+    if (call == NULL || call->state != CALL_NOTED || from != call->to) {
+        return TM_EWIRE;
+    }
+    caller = call->caller;
+    mutex = call->mutex;
+    call->caller = NULL; // is woken with the mutex
+    call_end(call, TM_OK, 0);
+    sync_lock(sync, mutex, caller->thread, 0, caller);
+    return TM_OK;
+}
+
+bool cond_is_valid(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->conds.capacity; i++) {
+        const struct cond *cond = table_at(&sync->conds, i);
+
+        if (cond != NULL && (!is_manager(sync, cond->key) ||
+                             table_find(&sync->conds, cond->key) != cond)) {
+            return false;
+        }
+    }
+    return true;
+}

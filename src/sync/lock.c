@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Mutexes. A mutex has one token. The node that has it grants the mutex to its
+// own threads without any message; the token goes through the mutex's manager
+// from node to node, only when another node asks for it.
+//
+// A node's part:
+//
+//   token    event                                    what happens        then
+//   AWAY     sync_lock, the first                     lock_ask            AWAY
+//   AWAY     lock_grant                               the first has it    HERE
+//   AWAY     lock_busy                                a trylock fails     AWAY
+//   HERE     sync_lock, free                          granted at once     HERE
+//   HERE     sync_unlock, no recall                   the next has it     HERE
+//   HERE     sync_unlock, recalled                    release             LEAVING
+//   HERE     lock_recall, free                        release             LEAVING
+//   HERE     lock_recall, held: only_try              lock_decline        HERE
+//   HERE     lock_recall, held: else                  is recalled         HERE
+//   LEAVING  the release is done                      lock_back           AWAY
+//
+// After a recall no further thread of the node gets the mutex: two nodes that
+// both want it always take turns, thread by thread. The release stands between
+// the last local unlock and lock_back, so whoever is granted the mutex elsewhere
+// sees everything written under it here; local hand-overs need none, the memory
+// is the same.
+//
+// The manager's part: `owner` has the token (NODE_NONE: it is here), `requests`
+// are the nodes that ask for it in order of arrival, `is_recalled` says that the
+// owner has been asked to give it back for the first of them. lock_grant carries
+// the recall for the next one with it.
+//
+// A trylock must not wait for the holder, nor fail if nobody has the mutex. The
+// manager asks the owner (lock_recall, only_try); the owner declines if the mutex
+// is held. If a node already waits in the queue for good, a thread there is in
+// the middle of locking, so the trylock may count as coming after it: it fails
+// without asking.
+//
+// I1  held implies HERE.
+// I2  HERE and not held implies no waiters, no recall.
+// I3  AWAY: `is_asked` if and only if there are waiters; a trylock is on its way
+//     if and only if `trying` is not empty.
+// I4  is_recalled at the manager implies a request, and an owner.
+// I5  owner NONE implies no requests, between two messages.
+// I6  a node has at most one request of each kind; the owner has none.
+// I7  waiters and `trying` together at a node: `trying` was first.
+//
+// A lock_ask from the owner itself crossed the grant that a trylock of the same
+// node brought about: the grant has served it, it is passed over.
+// A thread that holds a mutex ought not to move (sync_thread_holds()); if it has,
+// its unlock is carried to the token (unlock_away), as is every unlock by a
+// thread that holds nothing, so that the message can name the holder.
+#include <stdio.h>
+
+#include "sync/sync_priv.h"
+
+enum token_place { TOKEN_AWAY, TOKEN_HERE, TOKEN_LEAVING };
+
+struct lock {
+    struct waiter release; // first member
+    struct sync *sync;
+    uint64_t key;
+
+    // the node's part
+    enum token_place token;
+    bool is_held;
+    bool is_asked;
+    bool is_recalled;
+    uint64_t holder;
+    struct waiter_queue waiters;
+    struct waiter_queue trying; // trylocks that the manager has to decide
+
+    // the manager's part
+    node_id owner;
+    bool owner_is_recalled;
+    struct request_queue requests;
+};
+
+typedef unsigned long long number;
+
+/* ---- the node's part ---- */
+
+static void token_may_leave(struct waiter *release);
+
+static struct lock *lock_of(struct sync *sync, uint64_t key)
+{
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (lock == NULL) {
+        lock = pool_take(&sync->lock_pool);
+        lock->release.wake = token_may_leave;
+        lock->sync = sync;
+        lock->key = key;
+        lock->owner = NODE_NONE;
+        table_add(&sync->locks, key, lock);
+    }
+    return lock;
+}
+
+static void ask(struct lock *lock, uint8_t only_try)
+{
+    struct message message = {.type = MESSAGE_lock_ask};
+
+    message.u.lock_ask.key = lock->key;
+    message.u.lock_ask.only_try = only_try;
+    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
+}
+
+static void hand_to(struct lock *lock, struct waiter *waiter)
+{
+    lock->is_held = true;
+    lock->holder = waiter->thread;
+    waiter_wake(waiter, TM_OK, 0);
+}
+
+static void fail_trying(struct lock *lock)
+{
+    while (lock->trying.n > 0) {
+        waiter_wake(queue_pop(&lock->trying), TM_EBUSY, 0);
+    }
+}
+
+static void token_may_leave(struct waiter *release)
+{
+    struct lock *lock = (struct lock *)release;
+    struct message message = {.type = MESSAGE_lock_back};
+
+    lock->token = TOKEN_AWAY;
+    lock->is_asked = lock->waiters.n > 0;
+    message.u.lock_back.key = lock->key;
+    message.u.lock_back.again = lock->is_asked;
+    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
+    if (lock->is_asked) {
+        fail_trying(lock);
+    } else if (lock->trying.n > 0) {
+        ask(lock, 1);
+    }
+}
+
+static void let_go(struct lock *lock)
+{
+    lock->token = TOKEN_LEAVING;
+    lock->is_recalled = false;
+    lock->sync->ops.release(lock->sync->ops.owner, &lock->release);
+}
+
+static void give_back(struct lock *lock)
+{
+    lock->is_held = false;
+    if (lock->is_recalled) {
+        let_go(lock);
+    } else if (lock->waiters.n > 0) {
+        hand_to(lock, queue_pop(&lock->waiters));
+    }
+}
+
+static void lock_or_wait(struct lock *lock, struct waiter *waiter)
+{
+    if (lock->token == TOKEN_HERE && !lock->is_held) {
+        hand_to(lock, waiter);
+        return;
+    }
+    queue_push(&lock->waiters, waiter);
+    if (lock->token == TOKEN_AWAY && !lock->is_asked) {
+        lock->is_asked = true;
+        ask(lock, 0);
+    }
+}
+
+static void lock_or_fail(struct lock *lock, struct waiter *waiter)
+{
+    if (lock->token == TOKEN_HERE && !lock->is_held) {
+        hand_to(lock, waiter);
+    } else if (lock->token == TOKEN_HERE || lock->waiters.n > 0) {
+        waiter_wake(waiter, TM_EBUSY, 0);
+    } else {
+        queue_push(&lock->trying, waiter);
+        if (lock->token == TOKEN_AWAY && lock->trying.n == 1) {
+            ask(lock, 1);
+        }
+    }
+}
+
+tm_status lock_receive_grant(struct sync *sync, node_id from,
+                             const struct message *message)
+{
+    uint64_t key = message->u.lock_grant.key;
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (from != manager_of(sync, key) || lock == NULL ||
+        lock->token != TOKEN_AWAY ||
+        lock->waiters.n + lock->trying.n == 0) {
+        return TM_EWIRE;
+    }
+    lock->token = TOKEN_HERE;
+    lock->is_asked = false;
+    lock->is_recalled = message->u.lock_grant.recall != 0;
+    hand_to(lock, queue_pop(lock->trying.n > 0 ? &lock->trying
+                                               : &lock->waiters)); // I7
+    fail_trying(lock);
+    return TM_OK;
+}
+
+tm_status lock_receive_recall(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    uint64_t key = message->u.lock_recall.key;
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (from != manager_of(sync, key) || lock == NULL ||
+        lock->token != TOKEN_HERE || lock->is_recalled) {
+        return TM_EWIRE;
+    }
+    if (!lock->is_held) {
+        let_go(lock);
+    } else if (message->u.lock_recall.only_try) {
+        struct message decline = {.type = MESSAGE_lock_decline};
+
+        decline.u.lock_decline.key = key;
+        send_to(sync, from, &decline);
+    } else {
+        lock->is_recalled = true;
+    }
+    return TM_OK;
+}
+
+tm_status lock_receive_busy(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    uint64_t key = message->u.lock_busy.key;
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (from != manager_of(sync, key) || lock == NULL ||
+        lock->token != TOKEN_AWAY || lock->trying.n == 0) {
+        return TM_EWIRE;
+    }
+    waiter_wake(queue_pop(&lock->trying), TM_EBUSY, 0);
+    if (lock->waiters.n > 0) {
+        fail_trying(lock);
+    } else if (lock->trying.n > 0) {
+        ask(lock, 1); // these may have begun after the answer was given
+    }
+    return TM_OK;
+}
+
+/* ---- the manager's part ---- */
+
+/* The grant serves all that the node has asked for (I6). */
+static void drop_requests(struct lock *lock, node_id node)
+{
+    struct request_queue kept = {0};
+
+    while (lock->requests.first != NULL) {
+        struct request request = request_pop(lock->sync, &lock->requests);
+
+        if (request.node != node) {
+            request_push(lock->sync, &kept, request);
+        }
+    }
+    lock->requests = kept;
+}
+
+static void grant_first(struct lock *lock)
+{
+    struct message message = {.type = MESSAGE_lock_grant};
+    struct request *next;
+
+    lock->owner = lock->requests.first->node;
+    drop_requests(lock, lock->owner);
+    next = lock->requests.first;
+    lock->owner_is_recalled = next != NULL && !next->only_try;
+    message.u.lock_grant.key = lock->key;
+    message.u.lock_grant.recall = lock->owner_is_recalled;
+    send_to(lock->sync, lock->owner, &message);
+}
+
+/* Do what the first request needs. */
+static void advance(struct lock *lock)
+{
+    if (lock->owner == NODE_NONE && lock->requests.first != NULL) {
+        grant_first(lock);
+    }
+    if (!lock->owner_is_recalled && lock->requests.first != NULL) {
+        struct message message = {.type = MESSAGE_lock_recall};
+
+        lock->owner_is_recalled = true;
+        message.u.lock_recall.key = lock->key;
+        message.u.lock_recall.only_try = lock->requests.first->only_try;
+        send_to(lock->sync, lock->owner, &message);
+    }
+}
+
+static void send_busy(struct lock *lock, node_id to)
+{
+    struct message message = {.type = MESSAGE_lock_busy};
+
+    message.u.lock_busy.key = lock->key;
+    send_to(lock->sync, to, &message);
+}
+
+/* Is there a request of this kind, of this node or (NODE_NONE) of any? */
+static bool has_request(const struct lock *lock, node_id node, uint8_t only_try)
+{
+    for (const struct request *at = lock->requests.first; at != NULL;
+         at = at->next) {
+        if (at->only_try == only_try &&
+            (node == NODE_NONE || at->node == node)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+tm_status lock_receive_ask(struct sync *sync, node_id from,
+                           const struct message *message)
+{
+    uint64_t key = message->u.lock_ask.key;
+    uint8_t only_try = message->u.lock_ask.only_try;
+    struct lock *lock;
+
+    if (!is_manager(sync, key) || only_try > 1) {
+        return TM_EWIRE;
+    }
+    lock = lock_of(sync, key);
+    if (lock->owner == from) {
+        return only_try ? TM_EWIRE : TM_OK;
+    }
+    if (has_request(lock, from, only_try)) {
+        return TM_EWIRE; // I6
+    }
+    if (only_try && has_request(lock, NODE_NONE, 0)) {
+        send_busy(lock, from);
+        return TM_OK;
+    }
+    request_push(sync, &lock->requests,
+                 (struct request){.node = from, .only_try = only_try});
+    advance(lock);
+    return TM_OK;
+}
+
+/* The lock whose owner `from` answers a recall, NULL if there is none. */
+static struct lock *recalled_from(struct sync *sync, node_id from, uint64_t key)
+{
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (!is_manager(sync, key) || lock == NULL || lock->owner != from ||
+        !lock->owner_is_recalled) {
+        return NULL;
+    }
+    return lock;
+}
+
+tm_status lock_receive_back(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    struct lock *lock = recalled_from(sync, from, message->u.lock_back.key);
+
+    if (lock == NULL) {
+        return TM_EWIRE;
+    }
+    lock->owner = NODE_NONE;
+    lock->owner_is_recalled = false;
+    if (message->u.lock_back.again) {
+        request_push(sync, &lock->requests, (struct request){.node = from});
+    }
+    advance(lock);
+    return TM_OK;
+}
+
+tm_status lock_receive_decline(struct sync *sync, node_id from,
+                               const struct message *message)
+{
+    struct lock *lock = recalled_from(sync, from, message->u.lock_decline.key);
+
+    if (lock == NULL || !lock->requests.first->only_try) {
+        return TM_EWIRE;
+    }
+    lock->owner_is_recalled = false;
+    send_busy(lock, request_pop(sync, &lock->requests).node);
+    advance(lock);
+    return TM_OK;
+}
+
+/* ---- unlocking what is not held here ---- */
+
+static void report_wrong_unlock(struct lock *lock, uint64_t thread)
+{
+    if (lock->is_held) {
+        report_error(lock->sync,
+                     "thread %llu unlocks the mutex at 0x%llx which thread "
+                     "%llu holds",
+                     (number)thread, (number)lock->key, (number)lock->holder);
+    } else {
+        report_error(lock->sync,
+                     "thread %llu unlocks the mutex at 0x%llx which nobody "
+                     "holds",
+                     (number)thread, (number)lock->key);
+    }
+}
+
+static void unlock_away(struct lock *lock, uint64_t thread,
+                        struct waiter *waiter)
+{
+    struct sync *sync = lock->sync;
+    struct call *call = call_new(sync, CALL_UNLOCK, thread, waiter);
+
+    call->key = lock->key;
+    call->to = manager_of(sync, lock->key);
+    call->message.type = MESSAGE_unlock_away;
+    call->message.u.unlock_away.key = lock->key;
+    call->message.u.unlock_away.token = call->token;
+    call->message.u.unlock_away.thread = thread;
+    call->message.u.unlock_away.node = sync->port->self;
+    call_send(call, 0);
+}
+
+/* Where to look for the token from here; self: here or nowhere. A node that has
+ * just given it back asks the manager again, who knows that by then. */
+static node_id towards_token(const struct lock *lock)
+{
+    node_id self = lock->sync->port->self;
+
+    if (lock->token != TOKEN_AWAY) {
+        return self;
+    }
+    if (!is_manager(lock->sync, lock->key)) {
+        return manager_of(lock->sync, lock->key);
+    }
+    return lock->owner == NODE_NONE ? self : lock->owner;
+}
+
+tm_status lock_receive_unlock(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    uint64_t thread = message->u.unlock_away.thread;
+    uint64_t key = message->u.unlock_away.key;
+    node_id node = message->u.unlock_away.node;
+    tm_status status = TM_OK;
+    struct lock *lock;
+
+    if (node >= sync->port->n_nodes ||
+        (!is_manager(sync, key) && from != manager_of(sync, key))) {
+        return TM_EWIRE;
+    }
+    lock = lock_of(sync, key);
+    if (towards_token(lock) != sync->port->self) {
+        send_to(sync, towards_token(lock), message);
+    } else if (lock->owner == sync->port->self && lock->token == TOKEN_AWAY) {
+        send_to(sync, sync->port->self, message); // its grant is on the way
+    } else {
+        if (lock->is_held && lock->holder == thread) {
+            give_back(lock);
+        } else {
+            report_wrong_unlock(lock, thread);
+            status = TM_EPERM;
+        }
+        answer(sync, node, message->u.unlock_away.token, status, 0);
+    }
+    return TM_OK;
+}
+
+/* ---- for others ---- */
+
+void lock_records_init(struct pool *pool)
+{
+    pool_init(pool, sizeof(struct lock));
+}
+
+bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread)
+{
+    const struct lock *lock = table_find(&sync->locks, key);
+
+    return lock != NULL && lock->is_held && lock->holder == thread;
+}
+
+void lock_give_back(struct sync *sync, uint64_t key)
+{
+    give_back(lock_of(sync, key));
+}
+
+void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
+               struct waiter *waiter)
+{
+    struct lock *lock = lock_of(sync, key);
+
+    waiter->thread = thread;
+    if (only_try) {
+        lock_or_fail(lock, waiter);
+    } else if (lock->is_held && lock->holder == thread) {
+        waiter_wake(waiter, TM_EDEADLK, 0);
+    } else {
+        lock_or_wait(lock, waiter);
+    }
+}
+
+void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
+                 struct waiter *waiter)
+{
+    struct lock *lock = lock_of(sync, key);
+
+    waiter->thread = thread;
+    if (lock->is_held && lock->holder == thread) {
+        give_back(lock);
+        waiter_wake(waiter, TM_OK, 0);
+    } else {
+        unlock_away(lock, thread, waiter);
+    }
+}
+
+int sync_thread_holds(const struct sync *sync, uint64_t thread)
+{
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        const struct lock *lock = table_at(&sync->locks, i);
+
+        if (lock != NULL && lock->is_held && lock->holder == thread) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
+                              uint32_t position, char *text, size_t size)
+{
+    const struct lock *lock;
+    const struct waiter *waiter;
+
+    if (place >= sync->locks.capacity) {
+        return LINE_NO_PLACE;
+    }
+    lock = table_at(&sync->locks, place);
+    if (lock == NULL) {
+        return LINE_NEXT_PLACE;
+    }
+    waiter = queue_at(&lock->waiters, position);
+    if (waiter != NULL && lock->is_held) {
+        snprintf(text, size,
+                 "thread %llu waits for mutex 0x%llx held by thread %llu",
+                 (number)waiter->thread, (number)lock->key,
+                 (number)lock->holder);
+    } else if (waiter != NULL) {
+        snprintf(text, size, "thread %llu waits for mutex 0x%llx",
+                 (number)waiter->thread, (number)lock->key);
+    } else if (position == lock->waiters.n && lock->is_recalled) {
+        snprintf(text, size,
+                 "thread %llu holds mutex 0x%llx, which another node waits for",
+                 (number)lock->holder, (number)lock->key);
+    } else {
+        return LINE_NEXT_PLACE;
+    }
+    return LINE_WRITTEN;
+}
+
+static bool node_part_is_valid(const struct lock *lock)
+{
+    if (!queue_is_valid(&lock->waiters) || !queue_is_valid(&lock->trying)) {
+        return false;
+    }
+    switch (lock->token) {
+    case TOKEN_HERE:
+        return !lock->is_asked && lock->trying.n == 0 &&
+               (lock->is_held ||
+                (lock->waiters.n == 0 && !lock->is_recalled)); // I2
+    case TOKEN_AWAY:
+        return !lock->is_held && !lock->is_recalled && // I1
+               lock->is_asked == (lock->waiters.n > 0); // I3
+    default:
+        return !lock->is_held && !lock->is_recalled && !lock->is_asked;
+    }
+}
+
+static bool manager_part_is_valid(const struct lock *lock)
+{
+    if (lock->owner == NODE_NONE) {
+        return lock->requests.first == NULL && !lock->owner_is_recalled; // I5
+    }
+    // I4; and whoever asks makes the manager recall
+    return lock->owner_is_recalled == (lock->requests.first != NULL) &&
+           !has_request(lock, lock->owner, 0) && // I6
+           !has_request(lock, lock->owner, 1);
+}
+
+bool lock_is_valid(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        const struct lock *lock = table_at(&sync->locks, i);
+
+        if (lock != NULL &&
+            (!node_part_is_valid(lock) || !manager_part_is_valid(lock))) {
+            return false;
+        }
+    }
+    return table_is_valid(&sync->locks);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Barriers, the manager's part: counts the arrivals of all nodes; when as many
+// have come as the barrier counts, tells each node how many of its threads pass,
+// with the result of the reduction. One message a node, its own last.
+//
+// I1  Between two messages fewer have arrived than the barrier counts.
+// I2  n_of_node sums up to n_arrived; in a reduction there are as many values.
+// I3  All arrivals of an episode are of one kind and one operation; otherwise the
+//     program is wrong, and says so.
+// I4  A barrier at which threads have arrived is watched.
+//
+// A barrier that counts more threads than are left. While threads wait, the
+// manager asks the root every 100 ms (barrier_check). If those that have arrived
+// and those that wait for the end of other threads are all that live, then nobody
+// is left who could arrive, or make a thread that could: barrier_starved. The
+// root's knowledge may be late, so the manager believes it only if the episode
+// and the number of arrivals are still those that it asked about.
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/barrier_priv.h"
+
+#define CHECK_NS 100000000u
+
+typedef unsigned long long number;
+
+static const char *const kind_names[] = {
+    [ARRIVE_WAIT] = "tm_barrier_wait",
+    [ARRIVE_ITERATION] = "tm_iteration_end",
+    [ARRIVE_DOUBLE] = "tm_reduce_double",
+    [ARRIVE_INT64] = "tm_reduce_int64",
+};
+
+static const char *const op_names[] = {
+    [TM_SUM] = "TM_SUM",
+    [TM_PRODUCT] = "TM_PRODUCT",
+    [TM_MIN] = "TM_MIN",
+    [TM_MAX] = "TM_MAX",
+};
+
+static uint64_t now_of(const struct sync *sync)
+{
+    return sync->port->now_ns(sync->port->owner);
+}
+
+void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
+                       struct waiter *waiter)
+{
+    struct call *call =
+        call_new(sync, CALL_BARRIER_INIT, waiter->thread, waiter);
+
+    call->key = key;
+    call->to = manager_of(sync, key);
+    call->message.type = MESSAGE_barrier_init;
+    call->message.u.barrier_init.key = key;
+    call->message.u.barrier_init.token = call->token;
+    call->message.u.barrier_init.count = count;
+    call_send(call, 0);
+}
+
+tm_status barrier_receive_init(struct sync *sync, node_id from,
+                               const struct message *message)
+{
+    uint64_t key = message->u.barrier_init.key;
+    uint32_t count = message->u.barrier_init.count;
+    tm_status status = TM_OK;
+    struct barrier *barrier;
+
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    barrier = barrier_of(sync, key);
+    if (count == 0) {
+        status = TM_EINVAL;
+    } else if (barrier->n_arrived > 0 && barrier->count != count) {
+        status = TM_ECOUNT;
+    } else {
+        barrier->count = count;
+    }
+    answer(sync, from, message->u.barrier_init.token, status, 0);
+    return TM_OK;
+}
+
+/* The bits that all threads get; 0 if they do not reduce. */
+static uint64_t combined(struct barrier *barrier)
+{
+    switch (barrier->kind) {
+    case ARRIVE_DOUBLE:
+        return reduce_double_bits(barrier->values, barrier->n_values,
+                                  barrier->op);
+    case ARRIVE_INT64:
+        return reduce_int64_bits(barrier->values, barrier->n_values,
+                                 barrier->op);
+    default:
+        return 0;
+    }
+}
+
+static void let_all_pass(struct barrier *barrier)
+{
+    const struct port *port = barrier->sync->port;
+    struct message message = {.type = MESSAGE_barrier_leave};
+
+    message.u.barrier_leave.key = barrier->key;
+    message.u.barrier_leave.result = combined(barrier);
+    for (unsigned i = 1; i <= port->n_nodes; i++) {
+        node_id node = (node_id)((port->self + i) % port->n_nodes);
+
+        message.u.barrier_leave.n_threads = barrier->n_of_node[node];
+        if (barrier->n_of_node[node] > 0) {
+            send_to(barrier->sync, node, &message);
+        }
+        barrier->n_of_node[node] = 0;
+    }
+    barrier->n_arrived = 0;
+    barrier->n_values = 0;
+    barrier->episode++;
+}
+
+static void keep_values(struct barrier *barrier, struct wire_reader *body,
+                        uint32_t n)
+{
+    if (barrier->n_values + n > barrier->n_room) {
+        barrier->n_room = 2 * (barrier->n_values + n);
+        barrier->values =
+            memory_grow(barrier->values,
+                        barrier->n_room * sizeof *barrier->values);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct contribution *kept = &barrier->values[barrier->n_values++];
+
+        kept->thread = wire_get_u64(body);
+        kept->value = wire_get_u64(body);
+    }
+}
+
+/* Can this arrival join the episode? Says so if not. */
+static bool fits(struct barrier *barrier, uint8_t kind, uint8_t op,
+                 uint64_t thread)
+{
+    if (barrier->count == 0) {
+        report_error(barrier->sync,
+                     "thread %llu waits at the barrier at 0x%llx which was "
+                     "never initialised",
+                     (number)thread, (number)barrier->key);
+        return false;
+    }
+    if (barrier->n_arrived == 0 ||
+        (kind == barrier->kind && op == barrier->op)) {
+        return true;
+    }
+    if (kind != barrier->kind) {
+        report_error(barrier->sync,
+                     "threads %llu and %llu meet at the barrier at 0x%llx by "
+                     "different calls, %s() and %s()",
+                     (number)barrier->first, (number)thread,
+                     (number)barrier->key, kind_names[barrier->kind],
+                     kind_names[kind]);
+    } else {
+        report_error(barrier->sync,
+                     "threads %llu and %llu meet at the barrier at 0x%llx "
+                     "with different operations, %s and %s",
+                     (number)barrier->first, (number)thread,
+                     (number)barrier->key, op_names[barrier->op],
+                     op_names[op]);
+    }
+    return false;
+}
+
+static void begin_episode(struct barrier *barrier, uint8_t kind, uint8_t op,
+                          uint64_t thread)
+{
+    barrier->kind = kind;
+    barrier->op = op;
+    barrier->first = thread;
+    barrier->check_ns = now_of(barrier->sync) + CHECK_NS;
+    barrier_watch(barrier);
+}
+
+static void count_arrivals(struct barrier *barrier, node_id from,
+                           const struct message *message)
+{
+    uint32_t n_left = message->u.barrier_arrive.n_threads;
+    uint8_t kind = message->u.barrier_arrive.kind;
+    uint8_t op = message->u.barrier_arrive.op;
+    struct wire_reader body = {0};
+
+    if (message->body_size > 0) {
+        body.at = message->body;
+        body.end = body.at + message->body_size;
+    }
+    while (n_left > 0) {
+        uint32_t n = barrier->count - barrier->n_arrived;
+
+        n = n_left < n ? n_left : n;
+        if (barrier->n_arrived == 0) {
+            begin_episode(barrier, kind, op, message->u.barrier_arrive.thread);
+        }
+        if (kind_reduces(kind)) {
+            keep_values(barrier, &body, n);
+        }
+        barrier->n_of_node[from] += n;
+        barrier->n_arrived += n;
+        n_left -= n;
+        if (barrier->n_arrived == barrier->count) {
+            let_all_pass(barrier);
+        }
+    }
+}
+
+tm_status barrier_receive_arrive(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    uint32_t n_threads = message->u.barrier_arrive.n_threads;
+    uint8_t kind = message->u.barrier_arrive.kind;
+    uint8_t op = message->u.barrier_arrive.op;
+    uint64_t size = kind_reduces(kind) ? 16ull * n_threads : 0;
+    struct barrier *barrier;
+
+    if (!is_manager(sync, message->u.barrier_arrive.key) || n_threads == 0 ||
+        kind > ARRIVE_INT64 || op > TM_MAX || message->body_size != size) {
+        return TM_EWIRE;
+    }
+    barrier = barrier_of(sync, message->u.barrier_arrive.key);
+    if (!fits(barrier, kind, op, message->u.barrier_arrive.thread)) {
+        return TM_OK;
+    }
+    if (barrier->n_of_node == NULL) {
+        size = sync->port->n_nodes * sizeof *barrier->n_of_node;
+        barrier->n_of_node = memory_grow(NULL, size);
+        memset(barrier->n_of_node, 0, size);
+    }
+    count_arrivals(barrier, from, message);
+    return TM_OK;
+}
+
+void meeting_poll(struct barrier *barrier, uint64_t now_ns)
+{
+    struct message message = {.type = MESSAGE_barrier_check};
+
+    if (barrier->n_arrived == 0 || now_ns < barrier->check_ns) {
+        return;
+    }
+    barrier->check_ns = now_ns + CHECK_NS;
+    message.u.barrier_check.key = barrier->key;
+    message.u.barrier_check.episode = barrier->episode;
+    message.u.barrier_check.n_arrived = barrier->n_arrived;
+    send_to(barrier->sync, ROOT, &message);
+}
+
+tm_status barrier_receive_starved(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    uint64_t key = message->u.barrier_starved.key;
+    const struct barrier *barrier = table_find(&sync->barriers, key);
+
+    if (from != ROOT || barrier == NULL || !is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    if (barrier->episode == message->u.barrier_starved.episode &&
+        barrier->n_arrived == message->u.barrier_starved.n_arrived) {
+        report_error(sync,
+                     "the barrier at 0x%llx counts %u threads, but only %u "
+                     "have arrived and no thread is left that could",
+                     (number)key, barrier->count, barrier->n_arrived);
+    }
+    return TM_OK;
+}
+
+bool meeting_is_valid(const struct barrier *barrier)
+{
+    unsigned n_nodes = barrier->sync->port->n_nodes;
+    uint64_t n = 0;
+
+    if (barrier->n_of_node == NULL) {
+        return barrier->n_arrived == 0;
+    }
+    for (unsigned node = 0; node < n_nodes; node++) {
+        n += barrier->n_of_node[node];
+    }
+    if (n != barrier->n_arrived || n >= barrier->count) { // I2, I1
+        return false;
+    }
+    if (barrier->n_values != (kind_reduces(barrier->kind) ? n : 0)) { // I2
+        return false;
+    }
+    return n == 0 || barrier->is_watched; // I4
+}

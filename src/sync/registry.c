@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The root's list of threads. A slot, which is also a stack's number, goes
+//
+//     FREE --thread_create--> HELD --launch--> LIVE --thread_exit-->
+//     ENDED --thread_join--> FREE
+//
+// (from LIVE straight to FREE if somebody waits already). A thread's number is
+// its slot with a generation above it, so that numbers are unique and the first
+// threads are 1, 2, 3. The lowest free slot is taken: a program that joins what it
+// created gets the same numbers in each run, wherever its threads ran, and sums
+// in the order of numbers have the same bits. When all slots are used, that of a
+// thread that has ended without being joined is taken, and its result moves to
+// `ended`.
+//
+// Created threads are held in the order of creation, in a chain at their creator,
+// until thread_launch says how many may start: as many as there were when the
+// creator's node released. The creator's end starts the rest, for its message
+// comes after a release too.
+//
+// Where a thread is, is told by the node it has moved to (thread_at), with the
+// number of its moves: of two such messages that overtake each other the later
+// move counts. A target that finds its thread gone comes back (thread_missed),
+// and is sent on; if nobody knows yet where the thread is, its next thread_at is
+// waited for. Of several requests for one thread the last counts (order).
+//
+// I1  n_alive counts HELD and LIVE; n_joiners those with is_waited_for.
+// I2  A chain holds HELD threads of its creator, n_held of them; its creator is
+//     LIVE.
+// I3  No slot below lowest_free is FREE.
+// I4  n_on_node sums up to the LIVE threads without main().
+// I5  is_waited_for implies HELD or LIVE.
+#include "sync/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/sync_priv.h"
+
+enum thread_state { THREAD_FREE, THREAD_HELD, THREAD_LIVE, THREAD_ENDED };
+
+struct thread_record {
+    uint64_t number;
+    enum thread_state state;
+    char name[16];
+    uint64_t start;
+    uint64_t arg;
+    uint64_t result;
+
+    node_id node;
+    uint32_t moves;
+
+    bool has_target; // that has to be sent when it is known where to
+    node_id target;
+    uint32_t target_order;
+
+    uint64_t creator;
+    uint32_t next_held; // slot; 0: none
+    uint32_t first_held;
+    uint32_t last_held;
+    uint32_t n_held;
+
+    bool is_waited_for;
+    node_id joiner_node;
+    uint64_t joiner_token;
+};
+
+struct ended_thread {
+    uint64_t result;
+};
+
+/* ---- slots ---- */
+
+static struct thread_record *find(struct registry *registry, uint64_t number)
+{
+    uint32_t slot = thread_slot_of(number);
+    struct thread_record *thread;
+
+    if (slot >= registry->n_threads) {
+        return NULL;
+    }
+    thread = &registry->threads[slot];
+    if (thread->number != number || thread->state == THREAD_FREE) {
+        return NULL;
+    }
+    return thread;
+}
+
+static struct thread_record *find_live(struct registry *registry,
+                                       uint64_t number)
+{
+    struct thread_record *thread = find(registry, number);
+
+    return thread != NULL && thread->state == THREAD_LIVE ? thread : NULL;
+}
+
+static void free_slot(struct registry *registry, struct thread_record *thread)
+{
+    uint32_t slot = thread_slot_of(thread->number);
+    uint64_t next_number = thread->number + (1ull << 32);
+
+    *thread = (struct thread_record){.number = next_number};
+    if (slot < registry->lowest_free) {
+        registry->lowest_free = slot;
+    }
+}
+
+static struct thread_record *add_slot(struct registry *registry)
+{
+    struct thread_record *thread;
+
+    if (registry->n_threads == registry->n_room) {
+        registry->n_room *= 2;
+        registry->threads =
+            memory_grow(registry->threads,
+                        registry->n_room * sizeof *registry->threads);
+    }
+    thread = &registry->threads[registry->n_threads];
+    *thread = (struct thread_record){.number = registry->n_threads};
+    registry->n_threads++;
+    return thread;
+}
+
+/* Take the slot of a thread that nobody has joined; its result is kept. */
+static struct thread_record *reclaim_slot(struct registry *registry)
+{
+    for (uint32_t slot = 1; slot < registry->n_threads; slot++) {
+        struct thread_record *thread = &registry->threads[slot];
+
+        if (thread->state == THREAD_ENDED) {
+            struct ended_thread *ended = pool_take(&registry->ended_pool);
+
+            ended->result = thread->result;
+            table_add(&registry->ended, thread->number, ended);
+            free_slot(registry, thread);
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+/* The lowest free slot, NULL if there is none. */
+static struct thread_record *take_slot(struct registry *registry)
+{
+    while (registry->lowest_free < registry->n_threads) {
+        struct thread_record *thread =
+            &registry->threads[registry->lowest_free];
+
+        if (thread->state == THREAD_FREE) {
+            return thread;
+        }
+        registry->lowest_free++;
+    }
+    if (registry->n_threads <= registry->max_threads) {
+        return add_slot(registry);
+    }
+    return reclaim_slot(registry);
+}
+
+/* ---- creating and launching ---- */
+
+static void send_target(struct sync *sync, struct thread_record *thread)
+{
+    struct message message = {.type = MESSAGE_thread_target};
+
+    thread->has_target = false;
+    message.u.thread_target.thread = thread->number;
+    message.u.thread_target.node = thread->target;
+    message.u.thread_target.order = thread->target_order;
+    send_to(sync, thread->node, &message);
+}
+
+/* Start a held thread that is in no chain any more. */
+static void start_on(struct sync *sync, struct thread_record *thread,
+                     node_id node)
+{
+    struct message message = {.type = MESSAGE_thread_start};
+
+    thread->state = THREAD_LIVE;
+    thread->node = thread->has_target ? thread->target : node;
+    thread->has_target = false;
+    sync->registry.n_on_node[thread->node]++;
+    message.u.thread_start.thread = thread->number;
+    message.u.thread_start.start = thread->start;
+    message.u.thread_start.arg = thread->arg;
+    message.body = thread->name;
+    message.body_size = (uint32_t)strlen(thread->name) + 1;
+    send_to(sync, thread->node, &message);
+}
+
+static struct thread_record *unchain(struct registry *registry,
+                                     struct thread_record *creator)
+{
+    struct thread_record *thread = &registry->threads[creator->first_held];
+
+    creator->first_held = thread->next_held;
+    creator->n_held--;
+    thread->next_held = 0;
+    return thread;
+}
+
+static void chain(struct registry *registry, struct thread_record *creator,
+                  struct thread_record *thread)
+{
+    uint32_t slot = thread_slot_of(thread->number);
+
+    if (creator->n_held == 0) {
+        creator->first_held = slot;
+    } else {
+        registry->threads[creator->last_held].next_held = slot;
+    }
+    creator->last_held = slot;
+    creator->n_held++;
+}
+
+static node_id least_loaded(const uint32_t *n_on_node, unsigned n_nodes)
+{
+    node_id best = 0;
+
+    for (unsigned node = 1; node < n_nodes; node++) {
+        if (n_on_node[node] < n_on_node[best]) {
+            best = (node_id)node;
+        }
+    }
+    return best;
+}
+
+/* Fewer threads than nodes: each goes where the fewest are, and neighbours stay
+ * in the order of the nodes. */
+static void start_few(struct sync *sync, struct thread_record *creator,
+                      uint32_t n)
+{
+    struct registry *registry = &sync->registry;
+    uint32_t load[TM_MAX_NODES];
+    uint32_t n_new[TM_MAX_NODES] = {0};
+
+    memcpy(load, registry->n_on_node, registry->n_nodes * sizeof *load);
+    for (uint32_t i = 0; i < n; i++) {
+        node_id node = least_loaded(load, registry->n_nodes);
+
+        load[node]++;
+        n_new[node]++;
+    }
+    for (unsigned node = 0; node < registry->n_nodes; node++) {
+        for (; n_new[node] > 0; n_new[node]--) {
+            start_on(sync, unchain(registry, creator), (node_id)node);
+        }
+    }
+}
+
+static void start_held(struct sync *sync, struct thread_record *creator,
+                       uint32_t n)
+{
+    struct registry *registry = &sync->registry;
+    uint64_t n_nodes = registry->n_nodes;
+
+    if (n < n_nodes) {
+        start_few(sync, creator, n);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        start_on(sync, unchain(registry, creator), (node_id)(i * n_nodes / n));
+    }
+}
+
+static tm_status read_name(const struct message *message, char *name,
+                           size_t size)
+{
+    if (message->body_size == 0 || message->body_size > size ||
+        ((const char *)message->body)[message->body_size - 1] != '\0') {
+        return TM_EWIRE;
+    }
+    memcpy(name, message->body, message->body_size);
+    return TM_OK;
+}
+
+tm_status registry_receive_create(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    const struct message_thread_create *fields = &message->u.thread_create;
+    struct registry *registry = &sync->registry;
+    struct thread_record *thread;
+    uint32_t creator_slot = thread_slot_of(fields->creator);
+    char name[sizeof thread->name] = "";
+
+    if (find_live(registry, fields->creator) == NULL ||
+        fields->on_node > registry->n_nodes ||
+        read_name(message, name, sizeof name) != TM_OK) {
+        return TM_EWIRE;
+    }
+    thread = take_slot(registry);
+    if (thread == NULL) {
+        answer(sync, from, fields->token, TM_ELIMIT, 0);
+        return TM_OK;
+    }
+    thread->state = THREAD_HELD;
+    thread->start = fields->start;
+    thread->arg = fields->arg;
+    thread->creator = fields->creator;
+    memcpy(thread->name, name, sizeof name);
+    registry->n_alive++;
+    answer(sync, from, fields->token, TM_OK, thread->number);
+    if (fields->on_node > 0) {
+        start_on(sync, thread, fields->on_node - 1);
+    } else {
+        chain(registry, &registry->threads[creator_slot], thread);
+    }
+    return TM_OK;
+}
+
+tm_status registry_receive_launch(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    struct thread_record *creator =
+        find_live(&sync->registry, message->u.thread_launch.creator);
+    uint32_t n = message->u.thread_launch.n_threads;
+
+    (void)from;
+    if (creator == NULL) {
+        return TM_OK; // its end came first and has started them
+    }
+    if (n > creator->n_held) {
+        return TM_EWIRE;
+    }
+    start_held(sync, creator, n);
+    return TM_OK;
+}
+
+/* ---- ending and joining ---- */
+
+tm_status registry_receive_exit(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    struct registry *registry = &sync->registry;
+    struct thread_record *thread =
+        find_live(registry, message->u.thread_exit.thread);
+    uint64_t result = message->u.thread_exit.result;
+
+    (void)from;
+    if (thread == NULL || thread == registry->threads) {
+        return TM_EWIRE;
+    }
+    start_held(sync, thread, thread->n_held);
+    registry->n_on_node[thread->node]--;
+    registry->n_alive--;
+    if (thread->is_waited_for) {
+        registry->n_joiners--;
+        answer(sync, thread->joiner_node, thread->joiner_token, TM_OK, result);
+        free_slot(registry, thread);
+    } else {
+        thread->state = THREAD_ENDED;
+        thread->result = result;
+    }
+    return TM_OK;
+}
+
+/* Join a thread that has ended long ago: 1 and its result, or 0. */
+static int take_ended(struct registry *registry, uint64_t number,
+                      uint64_t *result)
+{
+    struct ended_thread *ended = table_take(&registry->ended, number);
+
+    if (ended == NULL) {
+        return 0;
+    }
+    *result = ended->result;
+    pool_give(&registry->ended_pool, ended);
+    return 1;
+}
+
+tm_status registry_receive_join(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    struct registry *registry = &sync->registry;
+    uint64_t number = message->u.thread_join.thread;
+    uint64_t token = message->u.thread_join.token;
+    struct thread_record *thread = find(registry, number);
+    uint64_t result = 0;
+
+    if (thread == NULL && take_ended(registry, number, &result)) {
+        answer(sync, from, token, TM_OK, result);
+    } else if (thread == NULL || number == 0 || thread->is_waited_for ||
+               number == message->u.thread_join.joiner) {
+        answer(sync, from, token, TM_ENOTHREAD, 0);
+    } else if (thread->state == THREAD_ENDED) {
+        answer(sync, from, token, TM_OK, thread->result);
+        free_slot(registry, thread);
+    } else {
+        thread->is_waited_for = true;
+        thread->joiner_node = from;
+        thread->joiner_token = token;
+        registry->n_joiners++;
+    }
+    return TM_OK;
+}
+
+/* ---- moving ---- */
+
+tm_status registry_receive_migrate(struct sync *sync, node_id from,
+                                   const struct message *message)
+{
+    const struct message_thread_migrate *fields = &message->u.thread_migrate;
+    struct thread_record *thread = find(&sync->registry, fields->thread);
+    tm_status status = TM_OK;
+
+    if (fields->thread == 0 || fields->node >= sync->registry.n_nodes) {
+        status = TM_EINVAL;
+    } else if (thread == NULL || thread->state == THREAD_ENDED) {
+        status = TM_ENOTHREAD;
+    } else {
+        thread->target = fields->node;
+        thread->target_order++;
+        thread->has_target = true;
+        if (thread->state == THREAD_LIVE) {
+            send_target(sync, thread);
+        }
+    }
+    answer(sync, from, fields->token, status, 0);
+    return TM_OK;
+}
+
+tm_status registry_receive_at(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    struct registry *registry = &sync->registry;
+    struct thread_record *thread =
+        find_live(registry, message->u.thread_at.thread);
+
+    // The thread may have moved on, or ended, and that news may have come first.
+    if (thread == NULL || message->u.thread_at.moves <= thread->moves) {
+        return TM_OK;
+    }
+    registry->n_on_node[thread->node]--;
+    registry->n_on_node[from]++;
+    thread->node = from;
+    thread->moves = message->u.thread_at.moves;
+    if (thread->has_target) {
+        send_target(sync, thread);
+    }
+    return TM_OK;
+}
+
+tm_status registry_receive_missed(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    struct thread_record *thread =
+        find_live(&sync->registry, message->u.thread_missed.thread);
+
+    if (thread == NULL ||
+        message->u.thread_missed.order != thread->target_order) {
+        return TM_OK; // has ended, or a later request counts
+    }
+    thread->has_target = true;
+    if (thread->node != from) {
+        send_target(sync, thread);
+    }
+    return TM_OK;
+}
+
+/* ---- the rest ---- */
+
+tm_status registry_receive_check(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    const struct registry *registry = &sync->registry;
+    uint64_t n_blocked =
+        (uint64_t)message->u.barrier_check.n_arrived + registry->n_joiners;
+    struct message starved = {.type = MESSAGE_barrier_starved};
+
+    if (n_blocked == registry->n_alive) {
+        starved.u.barrier_starved.key = message->u.barrier_check.key;
+        starved.u.barrier_starved.episode = message->u.barrier_check.episode;
+        starved.u.barrier_starved.n_arrived =
+            message->u.barrier_check.n_arrived;
+        send_to(sync, from, &starved);
+    }
+    return TM_OK;
+}
+
+tm_status registry_init(struct registry *registry, unsigned n_nodes,
+                        uint32_t max_threads)
+{
+    struct thread_record *main_thread;
+
+    *registry = (struct registry){
+        .n_nodes = n_nodes,
+        .max_threads = max_threads,
+        .n_room = 64,
+        .n_alive = 1,
+    };
+    pool_init(&registry->ended_pool, sizeof(struct ended_thread));
+    registry->n_on_node = calloc(n_nodes, sizeof *registry->n_on_node);
+    registry->threads = calloc(registry->n_room, sizeof *registry->threads);
+    if (registry->n_on_node == NULL || registry->threads == NULL) {
+        registry_release(registry);
+        return TM_ENOMEM;
+    }
+    main_thread = add_slot(registry);
+    main_thread->state = THREAD_LIVE;
+    registry->lowest_free = 1;
+    return TM_OK;
+}
+
+void registry_release(struct registry *registry)
+{
+    free(registry->n_on_node);
+    free(registry->threads);
+    table_release(&registry->ended);
+    pool_release(&registry->ended_pool);
+    *registry = (struct registry){0};
+}
+
+static bool chain_is_valid(const struct registry *registry,
+                           const struct thread_record *creator)
+{
+    uint32_t slot = creator->first_held;
+    uint32_t n = 0;
+
+    if (creator->n_held > 0 && creator->state != THREAD_LIVE) { // I2
+        return false;
+    }
+    for (; n < creator->n_held; n++) {
+        const struct thread_record *thread = &registry->threads[slot];
+
+        if (slot == 0 || slot >= registry->n_threads ||
+            thread->state != THREAD_HELD ||
+            thread->creator != creator->number) { // I2
+            return false;
+        }
+        slot = thread->next_held;
+    }
+    return slot == 0;
+}
+
+static bool thread_is_valid(const struct registry *registry, uint32_t slot)
+{
+    const struct thread_record *thread = &registry->threads[slot];
+    bool is_alive =
+        thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
+
+    if (thread_slot_of(thread->number) != slot ||
+        (thread->is_waited_for && !is_alive)) { // I5
+        return false;
+    }
+    if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I3
+        return false;
+    }
+    return chain_is_valid(registry, thread);
+}
+
+bool registry_is_valid(const struct registry *registry)
+{
+    uint32_t n_alive = 0;
+    uint32_t n_joiners = 0;
+    uint32_t n_live = 0;
+
+    for (uint32_t slot = 0; slot < registry->n_threads; slot++) {
+        const struct thread_record *thread = &registry->threads[slot];
+
+        if (!thread_is_valid(registry, slot)) {
+            return false;
+        }
+        n_live += slot > 0 && thread->state == THREAD_LIVE;
+        n_alive += thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
+        n_joiners += thread->is_waited_for;
+    }
+    for (unsigned node = 0; node < registry->n_nodes; node++) {
+        n_live -= registry->n_on_node[node];
+    }
+    return n_alive == registry->n_alive && n_joiners == registry->n_joiners &&
+           n_live == 0 && table_is_valid(&registry->ended); // I1, I4
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_REGISTRY_H
+#define SYNC_REGISTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "sync/pool.h"
+#include "sync/table.h"
+
+/** The root's list of all threads; see registry.c. */
+struct registry {
+    struct thread_record *threads; ///< [n_threads], by slot; 0 is main()
+    uint32_t n_threads;            ///< slots ever used, main()'s included
+    uint32_t n_room;
+    uint32_t max_threads;
+    uint32_t lowest_free; ///< no slot below is free
+    uint32_t n_alive;     ///< held or living, main() included
+    uint32_t n_joiners;   ///< threads that wait for the end of another
+    unsigned n_nodes;
+    uint32_t *n_on_node; ///< [n_nodes] living threads, without main()
+    struct table ended;  ///< struct ended_thread: of slots that were needed
+    struct pool ended_pool;
+};
+
+/** @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status registry_init(struct registry *registry, unsigned n_nodes,
+                                   uint32_t max_threads);
+void registry_release(struct registry *registry);
+
+#endif

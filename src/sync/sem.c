@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Semaphores. All of one is at its manager: the value, and the calls that wait
+// for it, in order. sem_post releases before its message goes out, so who gets
+// past sem_wait because of it sees what the poster wrote.
+//
+// I1  Calls wait only while the value is 0.
+// I2  A semaphore that was never initialised has value 0 and no calls.
+#include "sync/sync_priv.h"
+
+struct sem {
+    uint64_t key;
+    bool is_initialised;
+    uint32_t value;
+    struct request_queue waiting;
+};
+
+static struct sem *sem_of(struct sync *sync, uint64_t key)
+{
+    struct sem *sem = table_find(&sync->sems, key);
+
+    if (sem == NULL) {
+        sem = pool_take(&sync->sem_pool);
+        sem->key = key;
+        table_add(&sync->sems, key, sem);
+    }
+    return sem;
+}
+
+static struct call *call_for(struct sync *sync, enum call_kind kind,
+                             uint64_t key, struct waiter *waiter)
+{
+    struct call *call = call_new(sync, kind, waiter->thread, waiter);
+
+    call->key = key;
+    call->to = manager_of(sync, key);
+    return call;
+}
+
+void sem_records_init(struct pool *pool)
+{
+    pool_init(pool, sizeof(struct sem));
+}
+
+void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
+                   struct waiter *waiter)
+{
+    struct call *call = call_for(sync, CALL_SEM_INIT, key, waiter);
+
+    call->message.type = MESSAGE_sem_init;
+    call->message.u.sem_init.key = key;
+    call->message.u.sem_init.token = call->token;
+    call->message.u.sem_init.value = value;
+    call_send(call, 1);
+}
+
+tm_status sem_receive_init(struct sync *sync, node_id from,
+                           const struct message *message)
+{
+    uint64_t key = message->u.sem_init.key;
+    tm_status status = TM_EBUSY;
+    struct sem *sem;
+
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    sem = sem_of(sync, key);
+    if (sem->waiting.first == NULL) {
+        sem->is_initialised = true;
+        sem->value = message->u.sem_init.value;
+        status = TM_OK;
+    }
+    answer(sync, from, message->u.sem_init.token, status, 0);
+    return TM_OK;
+}
+
+void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
+                   struct waiter *waiter)
+{
+    struct call *call;
+
+    waiter->thread = thread;
+    call = call_for(sync, CALL_SEM_WAIT, key, waiter);
+    call->message.type = MESSAGE_sem_wait;
+    call->message.u.sem_wait.key = key;
+    call->message.u.sem_wait.token = call->token;
+    call_send(call, 0);
+}
+
+tm_status sem_receive_wait(struct sync *sync, node_id from,
+                           const struct message *message)
+{
+    uint64_t key = message->u.sem_wait.key;
+    uint64_t token = message->u.sem_wait.token;
+    struct sem *sem;
+
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    sem = sem_of(sync, key);
+    if (!sem->is_initialised) {
+        answer(sync, from, token, TM_EINVAL, 0);
+    } else if (sem->value > 0) {
+        sem->value--;
+        answer(sync, from, token, TM_OK, 0);
+    } else {
+        request_push(sync, &sem->waiting,
+                     (struct request){.node = from, .token = token});
+    }
+    return TM_OK;
+}
+
+void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter)
+{
+    struct call *call = call_for(sync, CALL_SEM_POST, key, waiter);
+
+    call->message.type = MESSAGE_sem_post;
+    call->message.u.sem_post.key = key;
+    call->message.u.sem_post.token = call->token;
+    call_send(call, 1);
+}
+
+/* One more; the first that waits takes it at once. */
+static tm_status add_one(struct sync *sync, struct sem *sem)
+{
+    if (!sem->is_initialised) {
+        return TM_EINVAL;
+    }
+    if (sem->waiting.first != NULL) {
+        struct request request = request_pop(sync, &sem->waiting);
+
+        answer(sync, request.node, request.token, TM_OK, 0);
+    } else if (sem->value == UINT32_MAX) {
+        return TM_ELIMIT;
+    } else {
+        sem->value++;
+    }
+    return TM_OK;
+}
+
+tm_status sem_receive_post(struct sync *sync, node_id from,
+                           const struct message *message)
+{
+    uint64_t key = message->u.sem_post.key;
+
+    if (!is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    answer(sync, from, message->u.sem_post.token,
+           add_one(sync, sem_of(sync, key)), 0);
+    return TM_OK;
+}
+
+bool sem_is_valid(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->sems.capacity; i++) {
+        const struct sem *sem = table_at(&sync->sems, i);
+
+        if (sem == NULL) {
+            continue;
+        }
+        if (sem->waiting.first != NULL &&
+            (sem->value > 0 || !sem->is_initialised)) { // I1, I2
+            return false;
+        }
+    }
+    return true;
+}

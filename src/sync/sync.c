@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The table of handlers, and what all files of this folder use. Where things are:
+// lock.c mutexes, cond.c condition variables, sem.c semaphores, barrier.c and
+// meeting.c barriers (a node's part, the manager's part), reduce.c reductions,
+// threads.c and registry.c threads (a node's part, the root's list), call.c calls
+// in flight.
+//
+// Everything runs under the node lock; nothing here waits. Messages of a node to
+// itself take the same way as all others, so each step is written once.
+#include "sync/sync.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sync/sync_priv.h"
+
+enum { FIRST_MESSAGE = 40, END_MESSAGE = 80 };
+
+struct handler {
+    receive_fn *receive;
+    bool at_root; // goes to the root only
+};
+
+static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
+#define HANDLER(name) [MESSAGE_##name - FIRST_MESSAGE]
+    HANDLER(lock_ask) = {lock_receive_ask, false},
+    HANDLER(lock_grant) = {lock_receive_grant, false},
+    HANDLER(lock_recall) = {lock_receive_recall, false},
+    HANDLER(lock_back) = {lock_receive_back, false},
+    HANDLER(lock_decline) = {lock_receive_decline, false},
+    HANDLER(lock_busy) = {lock_receive_busy, false},
+    HANDLER(unlock_away) = {lock_receive_unlock, false},
+    HANDLER(cond_wait) = {cond_receive_wait, false},
+    HANDLER(cond_signal) = {cond_receive_signal, false},
+    HANDLER(cond_wake) = {cond_receive_wake, false},
+    HANDLER(sem_init) = {sem_receive_init, false},
+    HANDLER(sem_wait) = {sem_receive_wait, false},
+    HANDLER(sem_post) = {sem_receive_post, false},
+    HANDLER(barrier_init) = {barrier_receive_init, false},
+    HANDLER(barrier_arrive) = {barrier_receive_arrive, false},
+    HANDLER(barrier_leave) = {barrier_receive_leave, false},
+    HANDLER(barrier_check) = {registry_receive_check, true},
+    HANDLER(barrier_starved) = {barrier_receive_starved, false},
+    HANDLER(call_done) = {call_receive_done, false},
+    HANDLER(thread_create) = {registry_receive_create, true},
+    HANDLER(thread_launch) = {registry_receive_launch, true},
+    HANDLER(thread_start) = {threads_receive_start, false},
+    HANDLER(thread_exit) = {registry_receive_exit, true},
+    HANDLER(thread_join) = {registry_receive_join, true},
+    HANDLER(thread_migrate) = {registry_receive_migrate, true},
+    HANDLER(thread_target) = {threads_receive_target, false},
+    HANDLER(thread_at) = {registry_receive_at, true},
+    HANDLER(thread_missed) = {registry_receive_missed, true},
+#undef HANDLER
+};
+
+/* ---- for the files of this folder ---- */
+
+void request_push(struct sync *sync, struct request_queue *queue,
+                  struct request request)
+{
+    struct request *kept = pool_take(&sync->request_pool);
+
+    *kept = request;
+    kept->next = NULL;
+    if (queue->first == NULL) {
+        queue->first = kept;
+    } else {
+        queue->last->next = kept;
+    }
+    queue->last = kept;
+}
+
+struct request request_pop(struct sync *sync, struct request_queue *queue)
+{
+    struct request *first = queue->first;
+    struct request request = *first;
+
+    queue->first = first->next;
+    pool_give(&sync->request_pool, first);
+    return request;
+}
+
+node_id manager_of(const struct sync *sync, uint64_t key)
+{
+    return (node_id)(key_hash(key) % sync->port->n_nodes);
+}
+
+void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
+            uint64_t result)
+{
+    struct message message = {.type = MESSAGE_call_done};
+
+    message.u.call_done.token = token;
+    message.u.call_done.status = (uint32_t)status;
+    message.u.call_done.result = result;
+    send_to(sync, to, &message);
+}
+
+void report_error(struct sync *sync, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sync->ops.program_error(sync->ops.owner, text);
+}
+
+uint8_t *scratch_get(struct sync *sync, size_t size)
+{
+    if (sync->scratch_size < size) {
+        sync->scratch = memory_grow(sync->scratch, 2 * size);
+        sync->scratch_size = 2 * size;
+    }
+    return sync->scratch;
+}
+
+/* ---- public ---- */
+
+struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
+                      uint32_t max_threads)
+{
+    struct sync *sync = calloc(1, sizeof *sync);
+
+    if (sync == NULL) {
+        return NULL;
+    }
+    sync->port = port;
+    sync->ops = *ops;
+    if (registry_init(&sync->registry, port->n_nodes, max_threads) != TM_OK) {
+        free(sync);
+        return NULL;
+    }
+    lock_records_init(&sync->lock_pool);
+    cond_records_init(&sync->cond_pool);
+    sem_records_init(&sync->sem_pool);
+    barrier_records_init(&sync->barrier_pool);
+    creator_records_init(&sync->creator_pool);
+    pool_init(&sync->request_pool, sizeof(struct request));
+    return sync;
+}
+
+void sync_free(struct sync *sync)
+{
+    if (sync == NULL) {
+        return;
+    }
+    barrier_release_all(sync);
+    table_release(&sync->locks);
+    table_release(&sync->conds);
+    table_release(&sync->sems);
+    table_release(&sync->barriers);
+    table_release(&sync->creators);
+    pool_release(&sync->lock_pool);
+    pool_release(&sync->cond_pool);
+    pool_release(&sync->sem_pool);
+    pool_release(&sync->barrier_pool);
+    pool_release(&sync->creator_pool);
+    pool_release(&sync->request_pool);
+    calls_release(&sync->calls);
+    registry_release(&sync->registry);
+    free(sync->scratch);
+    free(sync);
+}
+
+tm_status sync_receive(struct sync *sync, node_id from,
+                       const struct message *message)
+{
+    const struct handler *handler;
+    unsigned type = message->type;
+    tm_status status = TM_EWIRE;
+
+    if (type >= FIRST_MESSAGE && type < END_MESSAGE) {
+        handler = &handlers[type - FIRST_MESSAGE];
+        if (handler->receive != NULL &&
+            (!handler->at_root || sync->port->self == ROOT)) {
+            status = handler->receive(sync, from, message);
+        }
+    }
+    sync->n_refused += status != TM_OK;
+    return status;
+}
+
+uint64_t sync_n_refused(const struct sync *sync)
+{
+    return sync->n_refused;
+}
+
+void sync_poll(struct sync *sync, int workers_are_idle)
+{
+    threads_poll(sync);
+    barrier_poll(sync, workers_are_idle);
+}
+
+int sync_wants_poll(const struct sync *sync)
+{
+    return sync->watched != NULL || sync->creators.n > 0;
+}
+
+int sync_has_batch(const struct sync *sync)
+{
+    return __atomic_load_n(&sync->creators.n, __ATOMIC_RELAXED) > 0;
+}
+
+uint64_t sync_n_barriers(const struct sync *sync)
+{
+    return sync->n_barriers;
+}
+
+/* A cursor is the kind of lines (8 bits), place (24), position (32). */
+int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
+                   size_t size)
+{
+    static wait_line_fn *const kinds[] = {lock_wait_line, barrier_wait_line,
+                                          call_wait_line};
+
+    for (;;) {
+        uint64_t kind = *cursor >> 56;
+        uint32_t place = (uint32_t)(*cursor >> 32) & 0xffffff;
+
+        if (kind == sizeof kinds / sizeof kinds[0]) {
+            return 0;
+        }
+        switch (kinds[kind](sync, place, (uint32_t)*cursor, text, size)) {
+        case LINE_WRITTEN:
+            ++*cursor;
+            return 1;
+        case LINE_NEXT_PLACE:
+            *cursor = kind << 56 | (uint64_t)(place + 1) << 32;
+            break;
+        default:
+            *cursor = (kind + 1) << 56;
+            break;
+        }
+    }
+}
+
+int sync_is_valid(const struct sync *sync)
+{
+    return calls_are_valid(sync) && lock_is_valid(sync) &&
+           cond_is_valid(sync) && sem_is_valid(sync) &&
+           barrier_is_valid(sync) && registry_is_valid(&sync->registry);
+}

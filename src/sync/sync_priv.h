@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_SYNC_PRIV_H
+#define SYNC_SYNC_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/call.h"
+#include "sync/pool.h"
+#include "sync/registry.h"
+#include "sync/sync.h"
+#include "sync/table.h"
+
+/*
+ * What the files of this folder share. A node's part and the manager's part of
+ * an object are one record, found under its key; records of objects are never
+ * given back, because a mutex and a condition variable are never destroyed.
+ */
+struct sync {
+    const struct port *port;
+    struct sync_ops ops;
+    uint64_t n_refused;
+    uint64_t n_barriers; ///< episodes passed by threads of this node
+
+    struct calls calls;
+
+    struct table locks;    ///< struct lock
+    struct table conds;    ///< struct cond
+    struct table sems;     ///< struct sem
+    struct table barriers; ///< struct barrier
+    struct table creators; ///< struct creator: who has threads to be launched
+    struct pool lock_pool;
+    struct pool cond_pool;
+    struct pool sem_pool;
+    struct pool barrier_pool;
+    struct pool creator_pool;
+    struct pool request_pool; ///< struct request
+
+    struct barrier *watched; ///< those that sync_poll() has to look at
+
+    uint8_t *scratch; ///< [scratch_size] for a body that is being written
+    size_t scratch_size;
+
+    struct registry registry; ///< used on the root only
+};
+
+/** The root: keeps the list of threads. */
+#define ROOT ((node_id)0)
+
+/** Waiters in order of arrival, linked by their `next`. */
+struct waiter_queue {
+    struct waiter *first;
+    struct waiter *last;
+    uint32_t n;
+};
+
+static inline void queue_push(struct waiter_queue *queue, struct waiter *waiter)
+{
+    waiter->next = NULL;
+    if (queue->first == NULL) {
+        queue->first = waiter;
+    } else {
+        queue->last->next = waiter;
+    }
+    queue->last = waiter;
+    queue->n++;
+}
+
+/** @return the first, taken out; the queue is not empty */
+static inline struct waiter *queue_pop(struct waiter_queue *queue)
+{
+    struct waiter *waiter = queue->first;
+
+    queue->first = waiter->next;
+    queue->n--;
+    return waiter;
+}
+
+/** @return the waiter at a position, NULL if there are not so many */
+static inline const struct waiter *queue_at(const struct waiter_queue *queue,
+                                            uint32_t position)
+{
+    const struct waiter *waiter = queue->first;
+
+    for (; waiter != NULL && position > 0; position--) {
+        waiter = waiter->next;
+    }
+    return waiter;
+}
+
+static inline bool queue_is_valid(const struct waiter_queue *queue)
+{
+    uint32_t n = 0;
+
+    for (const struct waiter *at = queue->first; at != NULL; at = at->next) {
+        n++;
+        if (at->next == NULL && at != queue->last) {
+            return false;
+        }
+    }
+    return n == queue->n;
+}
+
+/** At a manager: a node that asks for something. */
+struct request {
+    struct request *next;
+    node_id node;
+    uint8_t only_try;
+    uint64_t token;
+};
+
+struct request_queue {
+    struct request *first;
+    struct request *last;
+};
+
+void request_push(struct sync *sync, struct request_queue *queue,
+                  struct request request);
+/** @return the first, taken out; the queue is not empty */
+struct request request_pop(struct sync *sync, struct request_queue *queue);
+
+/** The manager of an object; the same on all nodes. */
+node_id manager_of(const struct sync *sync, uint64_t key);
+
+static inline bool is_manager(const struct sync *sync, uint64_t key)
+{
+    return manager_of(sync, key) == sync->port->self;
+}
+
+static inline void send_to(struct sync *sync, node_id to,
+                           const struct message *message)
+{
+    port_send(sync->port, to, message);
+}
+
+/** Answer a call of another node (or of this one). */
+void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
+            uint64_t result);
+
+/** sync_ops.program_error() with a formatted text. */
+__attribute__((format(printf, 2, 3))) void
+report_error(struct sync *sync, const char *format, ...);
+
+/** At least this many bytes to write a body into; valid until the next call. */
+uint8_t *scratch_get(struct sync *sync, size_t size);
+
+/* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
+typedef tm_status receive_fn(struct sync *sync, node_id from,
+                             const struct message *message);
+
+receive_fn lock_receive_ask;
+receive_fn lock_receive_grant;
+receive_fn lock_receive_recall;
+receive_fn lock_receive_back;
+receive_fn lock_receive_decline;
+receive_fn lock_receive_busy;
+receive_fn lock_receive_unlock;
+receive_fn cond_receive_wait;
+receive_fn cond_receive_signal;
+receive_fn cond_receive_wake;
+receive_fn sem_receive_init;
+receive_fn sem_receive_wait;
+receive_fn sem_receive_post;
+receive_fn barrier_receive_init;
+receive_fn barrier_receive_arrive;
+receive_fn barrier_receive_leave;
+receive_fn barrier_receive_starved;
+receive_fn threads_receive_start;
+receive_fn threads_receive_target;
+receive_fn registry_receive_create;
+receive_fn registry_receive_launch;
+receive_fn registry_receive_exit;
+receive_fn registry_receive_join;
+receive_fn registry_receive_migrate;
+receive_fn registry_receive_at;
+receive_fn registry_receive_missed;
+receive_fn registry_receive_check;
+
+/* Lines of sync_next_wait(): the line at a position of the object at a place of
+ * a table. */
+enum wait_line {
+    LINE_WRITTEN,
+    LINE_NEXT_PLACE, ///< this place has no more lines
+    LINE_NO_PLACE,   ///< there is no such place
+};
+
+typedef enum wait_line wait_line_fn(const struct sync *sync, uint32_t place,
+                                    uint32_t position, char *text, size_t size);
+
+wait_line_fn lock_wait_line;
+wait_line_fn barrier_wait_line;
+wait_line_fn call_wait_line;
+
+/** lock.c: does this thread hold this mutex, on this node? */
+bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread);
+/** lock.c: give back a mutex that is held on this node. */
+void lock_give_back(struct sync *sync, uint64_t key);
+/** cond.c: the manager has noted a call of sync_cond_wait(). */
+void cond_noted(struct sync *sync, struct call *call);
+/** threads.c: the root has made a thread that waits for its launch. */
+void threads_created(struct sync *sync, uint64_t creator);
+
+void barrier_poll(struct sync *sync, int workers_are_idle);
+void threads_poll(struct sync *sync);
+
+bool lock_is_valid(const struct sync *sync);
+bool barrier_is_valid(const struct sync *sync);
+bool cond_is_valid(const struct sync *sync);
+bool sem_is_valid(const struct sync *sync);
+bool registry_is_valid(const struct registry *registry);
+
+/* Ready for pool_take() of a file's records. */
+void lock_records_init(struct pool *pool);
+void cond_records_init(struct pool *pool);
+void sem_records_init(struct pool *pool);
+void barrier_records_init(struct pool *pool);
+void creator_records_init(struct pool *pool);
+
+/** barrier.c: the records' own memory. */
+void barrier_release_all(struct sync *sync);
+
+#endif

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Random programs on random clusters: locks, condition variables, semaphores,
+// barriers, reductions, threads that are created, joined and moved. What must
+// hold is checked by sync_world.c and here; that all ends shows that no wake-up
+// is lost. TM_TEST_SEEDS=first,number chooses the seeds.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sync/sync_world.h"
+
+enum {
+    N_LOCKS = 4,
+    ITEMS = 4,
+    CAPACITY = 2,
+    // objects
+    BUFFER_LOCK = 8,
+    NOT_FULL = 1,
+    NOT_EMPTY = 2,
+    ROOM = 3, // a semaphore: how many may be inside
+    PING = 8, // semaphores, from here on
+    MEET = 5, // a barrier
+};
+
+struct program {
+    unsigned n_threads;
+    unsigned n_rounds;
+    unsigned n_locked[N_LOCKS]; // critical sections, counted without atomics
+    unsigned n_in_buffer;
+    unsigned n_inside;
+    unsigned n_passed[WORLD_COUNT]; // rounds of each thread
+    struct writes ping[WORLD_COUNT];
+    struct actor *actors[WORLD_COUNT];
+};
+
+static struct program program;
+
+static uint64_t chance(struct actor *self, uint64_t bound)
+{
+    return world_random(self->world, bound);
+}
+
+static void maybe_compute(struct actor *self)
+{
+    if (chance(self, 2) == 0) {
+        do_compute(self, chance(self, 100000));
+    }
+}
+
+static void critical_section(struct actor *self, unsigned lock)
+{
+    unsigned before = ++program.n_locked[lock];
+
+    do_look(self);
+    do_write(self);
+    maybe_compute(self);
+    do_write(self);
+    world_check(self->world, program.n_locked[lock] == before);
+}
+
+static void use_locks(struct actor *self)
+{
+    unsigned lock = (unsigned)chance(self, N_LOCKS);
+
+    if (chance(self, 3) == 0) {
+        if (do_trylock(self, lock) != TM_OK) {
+            return;
+        }
+    } else {
+        world_check(self->world, do_lock(self, lock) == TM_OK);
+    }
+    critical_section(self, lock);
+    if (lock + 1 < N_LOCKS && chance(self, 4) == 0) {
+        world_check(self->world, do_lock(self, lock + 1) == TM_OK);
+        critical_section(self, lock + 1);
+        world_check(self->world, do_unlock(self, lock + 1) == TM_OK);
+    }
+    world_check(self->world, do_unlock(self, lock) == TM_OK);
+}
+
+static void put(struct actor *self)
+{
+    do_lock(self, BUFFER_LOCK);
+    while (program.n_in_buffer == CAPACITY) {
+        do_cond_wait(self, NOT_FULL, BUFFER_LOCK);
+    }
+    program.n_in_buffer++;
+    do_write(self);
+    if (chance(self, 2) == 0) {
+        do_unlock(self, BUFFER_LOCK);
+        do_cond_signal(self, NOT_EMPTY, 0);
+    } else {
+        do_cond_signal(self, NOT_EMPTY, chance(self, 4) == 0);
+        do_unlock(self, BUFFER_LOCK);
+    }
+}
+
+static void get(struct actor *self)
+{
+    do_lock(self, BUFFER_LOCK);
+    while (program.n_in_buffer == 0) {
+        do_cond_wait(self, NOT_EMPTY, BUFFER_LOCK);
+    }
+    program.n_in_buffer--;
+    do_write(self);
+    do_cond_signal(self, NOT_FULL, chance(self, 4) == 0);
+    do_unlock(self, BUFFER_LOCK);
+}
+
+/* Each producer has one consumer. */
+static void use_buffer(struct actor *self, unsigned number)
+{
+    if (number + 1 == program.n_threads && number % 2 == 0) {
+        return;
+    }
+    for (int i = 0; i < ITEMS; i++) {
+        maybe_compute(self);
+        if (number % 2 == 0) {
+            put(self);
+        } else {
+            get(self);
+        }
+    }
+}
+
+static void use_semaphore(struct actor *self)
+{
+    world_check(self->world, do_sem_wait(self, ROOM) == TM_OK);
+    world_check(self->world, ++program.n_inside <= 2);
+    maybe_compute(self);
+    program.n_inside--;
+    world_check(self->world, do_sem_post(self, ROOM) == TM_OK);
+}
+
+static void post_to(struct actor *self, unsigned number)
+{
+    do_write(self);
+    program.ping[number] = self->must;
+    do_sem_post(self, PING + number);
+}
+
+static void wait_as(struct actor *self, unsigned number)
+{
+    do_sem_wait(self, PING + number);
+    for (int i = 0; i < WORLD_NODES; i++) {
+        if (self->must.of[i] < program.ping[number].of[i]) {
+            self->must.of[i] = program.ping[number].of[i];
+        }
+    }
+    do_look(self);
+}
+
+/* Pairs hand something back and forth. */
+static void play(struct actor *self, unsigned number)
+{
+    if (number + 1 == program.n_threads && number % 2 == 0) {
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (number % 2 == 0) {
+            post_to(self, number + 1);
+            wait_as(self, number);
+        } else {
+            wait_as(self, number);
+            post_to(self, number - 1);
+        }
+    }
+}
+
+static void child(struct actor *self, uint64_t arg)
+{
+    for (uint64_t i = 0; i < arg; i++) {
+        use_locks(self);
+    }
+    do_write(self);
+    self->result = 1000 + arg;
+}
+
+static void use_children(struct actor *self)
+{
+    uint64_t threads[3];
+    uint64_t results;
+    uint64_t n = 1 + chance(self, 3);
+    uint64_t n_nodes = self->world->config.sim.n_nodes;
+
+    for (uint64_t i = 0; i < n; i++) {
+        int on_node = chance(self, 3) == 0 ? (int)(1 + chance(self, n_nodes))
+                                           : 0;
+
+        do_write(self);
+        world_check(self->world, do_create(self, child, i, on_node,
+                                           &threads[i]) == TM_OK);
+        maybe_compute(self);
+    }
+    if (chance(self, 2) == 0) {
+        do_launch(self);
+    }
+    for (uint64_t i = n; i-- > 0;) {
+        world_check(self->world,
+                    do_join(self, threads[i], &results) == TM_OK);
+        world_check(self->world, results == 1000 + i);
+        world_check(self->world,
+                    do_join(self, threads[i], &results) == TM_ENOTHREAD);
+    }
+}
+
+/* ---- the end of a round: all meet ---- */
+
+static double double_of(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double combine_doubles(double a, double b, tm_op op)
+{
+    if (op == TM_SUM) {
+        return a + b;
+    }
+    if (op == TM_PRODUCT) {
+        return a * b;
+    }
+    return (op == TM_MIN) == (a < b) ? a : b;
+}
+
+static uint64_t combine_integers(uint64_t a, uint64_t b, tm_op op)
+{
+    if (op == TM_SUM) {
+        return a + b;
+    }
+    if (op == TM_PRODUCT) {
+        return a * b;
+    }
+    return (op == TM_MIN) == ((int64_t)a < (int64_t)b) ? a : b;
+}
+
+/* The reference: the values of the threads from the lowest number on. */
+static uint64_t expected(const struct world_barrier *barrier, int parity,
+                         enum sync_arrival kind, tm_op op)
+{
+    uint64_t result = 0;
+    uint64_t above = 0; // numbers of all threads that meet are positive
+
+    for (uint32_t n = 0; n < barrier->count; n++) {
+        uint32_t next = WORLD_COUNT;
+        const uint64_t *threads = barrier->episodes[parity].threads;
+        const uint64_t *values = barrier->episodes[parity].values;
+
+        for (uint32_t i = 0; i < barrier->count; i++) {
+            if (threads[i] > above &&
+                (next == WORLD_COUNT || threads[i] < threads[next])) {
+                next = i;
+            }
+        }
+        above = threads[next];
+        if (n == 0) {
+            result = values[next];
+        } else if (kind == ARRIVE_DOUBLE) {
+            result = bits_of(combine_doubles(double_of(result),
+                                             double_of(values[next]), op));
+        } else {
+            result = combine_integers(result, values[next], op);
+        }
+    }
+    return result;
+}
+
+static void reduce(struct actor *self, enum sync_arrival kind, tm_op op)
+{
+    struct world_barrier *barrier = &self->world->barriers[MEET];
+    int parity = (int)(barrier->n_arrivals / barrier->count % 2);
+    uint64_t value = chance(self, UINT64_MAX);
+
+    if (kind == ARRIVE_DOUBLE) {
+        value = bits_of(((double)chance(self, 2000000) - 1e6) / 7.0 *
+                        (chance(self, 2) == 0 ? 1e-9 : 1e9));
+    }
+    value = do_arrive(self, MEET, kind, op, value);
+    world_check(self->world, value == expected(barrier, parity, kind, op));
+}
+
+static void meet(struct actor *self, unsigned round)
+{
+    struct world *world = self->world;
+    enum sync_arrival kind = (enum sync_arrival)(round % 4);
+    node_id n_nodes = (node_id)world->config.sim.n_nodes;
+
+    if (kind == ARRIVE_DOUBLE || kind == ARRIVE_INT64) {
+        reduce(self, kind, (tm_op)(round / 4 % 4));
+        return;
+    }
+    if (kind == ARRIVE_ITERATION && chance(self, 4) == 0) {
+        unsigned other = (unsigned)chance(self, program.n_threads);
+
+        if (program.actors[other] != NULL) {
+            world_check(world,
+                        do_migrate(self, program.actors[other]->thread,
+                                   (node_id)chance(self, n_nodes)) == TM_OK);
+        }
+    }
+    do_arrive(self, MEET, kind, TM_SUM, 0);
+    if (kind == ARRIVE_ITERATION && self->target >= 0) {
+        do_move(self, (node_id)self->target);
+    } else if (kind == ARRIVE_ITERATION && chance(self, 4) == 0) {
+        do_move(self, (node_id)chance(self, n_nodes));
+    }
+}
+
+static void worker(struct actor *self, uint64_t number)
+{
+    program.actors[number] = self;
+    for (unsigned round = 0; round < program.n_rounds; round++) {
+        for (uint64_t n = chance(self, 6); n > 0; n--) {
+            use_locks(self);
+        }
+        switch ((round + self->world->config.sim.seed) % 4) {
+        case 0:
+            use_buffer(self, (unsigned)number);
+            break;
+        case 1:
+            play(self, (unsigned)number);
+            break;
+        case 2:
+            use_semaphore(self);
+            break;
+        default:
+            use_children(self);
+            break;
+        }
+        for (unsigned i = 0; i < program.n_threads; i++) {
+            unsigned behind = program.n_passed[i];
+
+            world_check(self->world, behind == round || behind == round + 1);
+        }
+        program.n_passed[number] = round + 1;
+        do_write(self);
+        meet(self, round);
+    }
+    do_arrive(self, MEET, ARRIVE_WAIT, TM_SUM, 0); // nobody ends before
+    self->result = number;
+}
+
+static void run_program(struct actor *self, uint64_t arg)
+{
+    uint64_t threads[WORLD_COUNT];
+    uint64_t result;
+
+    (void)arg;
+    do_barrier_init(self, MEET, program.n_threads);
+    do_sem_init(self, ROOM, 2);
+    for (unsigned i = 0; i < program.n_threads; i++) {
+        do_sem_init(self, PING + i, 0);
+        do_write(self);
+    }
+    for (unsigned i = 0; i < program.n_threads; i++) {
+        world_check(self->world,
+                    do_create(self, worker, i, 0, &threads[i]) == TM_OK);
+    }
+    for (unsigned i = 0; i < program.n_threads; i++) {
+        world_check(self->world, do_join(self, threads[i], &result) == TM_OK);
+        world_check(self->world, result == i);
+    }
+}
+
+static uint64_t run_seed(uint64_t seed)
+{
+    static const uint64_t delays_ns[] = {1, 20000, 300000, 4000000};
+    struct world_config config = {
+        .sim = {.n_nodes = 1 + (unsigned)(seed % WORLD_NODES),
+                .seed = seed,
+                .delay_max_ns = delays_ns[seed / 5 % 4],
+                .pause_ppm = seed % 3 == 0 ? 5000 : 0,
+                .pause_ns = 3000000},
+        .release_max_ns = delays_ns[seed / 20 % 4] - 1,
+        .max_threads = 64,
+        .polls_when_idle = seed % 2 == 0,
+    };
+    struct world *world = world_new(&config);
+    uint64_t hash;
+
+    memset(&program, 0, sizeof program);
+    program.n_threads = 1 + (unsigned)world_random(world, 9);
+    program.n_rounds = 3 + (unsigned)world_random(world, 6);
+    world_check(world, world_run(world, run_program, 0));
+    for (unsigned i = 0; i < config.sim.n_nodes; i++) {
+        world_check(world, sync_n_refused(world->nodes[i].sync) == 0);
+        world_check(world, world_waits(world)[0] == '\0');
+    }
+    hash = sim_event_hash(world->sim);
+    world_free(world);
+    return hash;
+}
+
+static void random_programs_keep_every_promise_and_end(void **state)
+{
+    unsigned long long first = 1;
+    unsigned long long number = 240;
+    const char *seeds = getenv("TM_TEST_SEEDS");
+
+    (void)state;
+    if (seeds != NULL) {
+        assert_int_equal(sscanf(seeds, "%llu,%llu", &first, &number), 2);
+    }
+    for (unsigned long long seed = first; seed < first + number; seed++) {
+        run_seed(seed);
+    }
+}
+
+static void a_seed_gives_the_same_events_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 3; seed < 40; seed += 7) {
+        assert_true(run_seed(seed) == run_seed(seed));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_keep_every_promise_and_end),
+        cmocka_unit_test(a_seed_gives_the_same_events_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A node that is sent nonsense. All that it sends is collected and thrown away.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sync/sync.h"
+
+enum { N_NODES = 3, N_WAITERS = 64 };
+
+struct node {
+    struct port port;
+    struct sync *sync;
+    struct waiter *releases; // not done yet
+    unsigned n_sent;
+    struct message last; // that was sent, and where to
+    node_id last_to;
+    unsigned n_woken;
+    uint64_t now_ns;
+    uint64_t random;
+    int woken[N_WAITERS];
+    struct waiter waiters[N_WAITERS];
+};
+
+static struct node node;
+
+static uint64_t random_below(uint64_t bound)
+{
+    node.random = node.random * 6364136223846793005u + 1442695040888963407u;
+    return (node.random >> 33) % bound;
+}
+
+static void count_sent(void *owner, node_id to, const struct message *message)
+{
+    (void)owner;
+    assert_true(to < N_NODES);
+    node.n_sent++;
+    node.last = *message;
+    node.last_to = to;
+}
+
+static uint64_t now_ns(void *owner)
+{
+    (void)owner;
+    return node.now_ns;
+}
+
+static void keep_release(void *owner, struct waiter *done)
+{
+    (void)owner;
+    done->next = node.releases;
+    node.releases = done;
+}
+
+static void start(void *owner, uint64_t thread, uint64_t at, uint64_t arg,
+                  const char *name)
+{
+    (void)owner;
+    (void)thread;
+    (void)at;
+    (void)arg;
+    assert_true(strlen(name) < 64);
+}
+
+static int set_target(void *owner, uint64_t thread, node_id target)
+{
+    (void)owner;
+    assert_true(target < N_NODES);
+    return thread % 2 == 0;
+}
+
+static unsigned two(void *owner)
+{
+    (void)owner;
+    return 2;
+}
+
+static void ignore_error(void *owner, const char *text)
+{
+    (void)owner;
+    assert_true(strlen(text) > 20);
+}
+
+static void wakes(struct waiter *waiter)
+{
+    size_t i = (size_t)(waiter - node.waiters);
+
+    assert_false(node.woken[i]); // each is woken once
+    node.woken[i] = 1;
+    node.n_woken++;
+}
+
+static void open_node(node_id self, uint64_t seed)
+{
+    struct sync_ops ops = {.release = keep_release,
+                           .start = start,
+                           .set_target = set_target,
+                           .n_active = two,
+                           .n_threads = two,
+                           .program_error = ignore_error};
+
+    memset(&node, 0, sizeof node);
+    node.random = seed;
+    node.port = (struct port){
+        .self = self, .n_nodes = N_NODES, .send = count_sent, .now_ns = now_ns};
+    node.sync = sync_new(&node.port, &ops, 8);
+    assert_non_null(node.sync);
+    for (int i = 0; i < N_WAITERS; i++) {
+        node.woken[i] = 1;
+    }
+}
+
+static uint64_t some_key(void)
+{
+    return 0x1000 + 8 * random_below(3);
+}
+
+static void make_call(void)
+{
+    size_t i = (size_t)random_below(N_WAITERS);
+    struct waiter *waiter = &node.waiters[i];
+    uint64_t thread = i;
+
+    if (!node.woken[i]) {
+        return;
+    }
+    node.woken[i] = 0;
+    *waiter = (struct waiter){.wake = wakes, .thread = thread};
+    switch (random_below(7)) {
+    case 0:
+        sync_lock(node.sync, some_key(), thread, (int)random_below(2), waiter);
+        break;
+    case 1:
+        sync_unlock(node.sync, some_key(), thread, waiter);
+        break;
+    case 2:
+        sync_cond_wait(node.sync, some_key(), some_key(), thread, waiter);
+        break;
+    case 3:
+        sync_sem_wait(node.sync, some_key(), thread, waiter);
+        break;
+    case 4:
+        sync_sem_post(node.sync, some_key(), waiter);
+        break;
+    case 5:
+        sync_barrier_arrive(node.sync, some_key(),
+                            (enum sync_arrival)random_below(4),
+                            (tm_op)random_below(4), thread, 5, waiter);
+        break;
+    default:
+        sync_thread_create(node.sync, 0, 99, 0, (int)random_below(5), "name",
+                           waiter);
+        break;
+    }
+}
+
+static void end_release(void)
+{
+    struct waiter *done = node.releases;
+
+    if (done != NULL) {
+        node.releases = done->next;
+        waiter_wake(done, TM_OK, 0);
+    }
+}
+
+/* Small numbers often, so that fields make sense now and then. */
+static uint64_t some_number(void)
+{
+    switch (random_below(4)) {
+    case 0:
+        return random_below(4);
+    case 1:
+        return some_key();
+    case 2: // a token: a low place, a low generation
+        return random_below(8) | random_below(30) << 32;
+    default:
+        return random_below(1ull << 31) << random_below(33);
+    }
+}
+
+static tm_status send_nonsense(void)
+{
+    uint8_t frame[200];
+    struct wire_writer writer = {.at = frame, .end = frame + sizeof frame};
+    struct message message;
+    uint32_t size;
+
+    wire_put_u16(&writer, (uint16_t)(40 + random_below(40)));
+    wire_put_u64(&writer, some_key());
+    for (int i = 0; i < 20; i++) {
+        if (random_below(2) == 0) {
+            wire_put_u64(&writer, some_number());
+        } else {
+            wire_put_u8(&writer, (uint8_t)random_below(5));
+        }
+    }
+    size = 2 + (uint32_t)random_below((uint64_t)(writer.at - frame) - 1);
+    frame[size - 1] = random_below(2) == 0 ? 0 : frame[size - 1];
+    if (message_decode(frame, size, &message) != TM_OK) {
+        return TM_EWIRE;
+    }
+    return sync_receive(node.sync, (node_id)random_below(N_NODES), &message);
+}
+
+static void nonsense_is_refused_or_harmless(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        open_node((node_id)(seed % N_NODES), seed);
+        for (int step = 0; step < 1500; step++) {
+            switch (random_below(8)) {
+            case 0:
+                make_call();
+                break;
+            case 1:
+                end_release();
+                break;
+            case 2:
+                node.now_ns += random_below(2000000);
+                sync_poll(node.sync, (int)random_below(2));
+                break;
+            default:
+                send_nonsense();
+                break;
+            }
+            if (!sync_is_valid(node.sync)) {
+                fail_msg("not valid: seed %llu step %d",
+                         (unsigned long long)seed, step);
+            }
+        }
+        assert_true(sync_n_refused(node.sync) > 0);
+        assert_true(node.n_woken > 0 && node.n_sent > 0);
+        sync_free(node.sync);
+    }
+}
+
+static void a_token_works_once(void **state)
+{
+    struct message message = {.type = MESSAGE_call_done};
+    node_id manager = NODE_NONE;
+
+    (void)state;
+    open_node(1, 1);
+    node.woken[0] = 0;
+    node.waiters[0] = (struct waiter){.wake = wakes, .thread = 4};
+    sync_sem_wait(node.sync, 0x1000, 4, &node.waiters[0]);
+    message.u.call_done.token = 1ull << 32; // the first call's
+    for (node_id from = 0; from < N_NODES; from++) {
+        if (sync_receive(node.sync, from, &message) == TM_OK) {
+            assert_int_equal(manager, NODE_NONE);
+            manager = from;
+        }
+    }
+    assert_int_not_equal(manager, NODE_NONE); // no other node's answer counts
+    assert_int_equal(node.n_woken, 1);
+    assert_int_equal(node.waiters[0].status, TM_OK);
+    assert_int_equal(sync_receive(node.sync, manager, &message), TM_EWIRE);
+    assert_int_equal(sync_n_refused(node.sync), 3);
+    sync_free(node.sync);
+}
+
+static tm_status receive_from(node_id from, const struct message *message)
+{
+    tm_status status = sync_receive(node.sync, from, message);
+
+    assert_true(sync_is_valid(node.sync));
+    return status;
+}
+
+static void wait_on_semaphore(int i)
+{
+    node.woken[i] = 0;
+    node.waiters[i] = (struct waiter){.wake = wakes};
+    sync_sem_wait(node.sync, 0x1000, (uint64_t)i, &node.waiters[i]);
+}
+
+static void a_token_of_a_place_in_use_again_is_refused(void **state)
+{
+    struct message message = {.type = MESSAGE_call_done};
+    uint64_t first;
+
+    (void)state;
+    open_node(1, 1);
+    wait_on_semaphore(0);
+    first = node.last.u.sem_wait.token;
+    message.u.call_done.token = first;
+    assert_int_equal(receive_from(node.last_to, &message), TM_OK);
+    wait_on_semaphore(1);
+    assert_int_equal((uint32_t)node.last.u.sem_wait.token, (uint32_t)first);
+    assert_int_equal(receive_from(node.last_to, &message), TM_EWIRE);
+    assert_int_equal(node.n_woken, 1);
+    message.u.call_done.token = node.last.u.sem_wait.token;
+    assert_int_equal(receive_from(node.last_to, &message), TM_OK);
+    assert_int_equal(node.n_woken, 2);
+    sync_free(node.sync);
+}
+
+static void a_signal_before_the_wait_is_noted_is_refused(void **state)
+{
+    struct message grant = {.type = MESSAGE_lock_grant};
+    struct message done = {.type = MESSAGE_call_done};
+    struct message wake = {.type = MESSAGE_cond_wake};
+    node_id manager;
+
+    (void)state;
+    open_node(1, 1);
+    memset(node.woken, 0, sizeof node.woken);
+    node.waiters[0] = (struct waiter){.wake = wakes};
+    sync_lock(node.sync, 0x1000, 4, 0, &node.waiters[0]);
+    grant.u.lock_grant.key = 0x1000;
+    assert_int_equal(receive_from(node.last_to, &grant), TM_OK);
+    node.waiters[1] = (struct waiter){.wake = wakes};
+    sync_cond_wait(node.sync, 0x2000, 0x1000, 4, &node.waiters[1]);
+    manager = node.last_to;
+    done.u.call_done.token = node.last.u.cond_wait.token;
+    wake.u.cond_wake.token = done.u.call_done.token;
+    assert_int_equal(receive_from(manager, &wake), TM_EWIRE);
+    assert_int_equal(receive_from(manager, &done), TM_OK);
+    assert_int_equal(node.n_woken, 1);
+    assert_int_equal(receive_from(manager, &wake), TM_OK);
+    assert_int_equal(node.n_woken, 2); // with the mutex, which was free here
+    sync_free(node.sync);
+}
+
+/* The root, with thread 1 running on a node. */
+static void open_root_with_thread(node_id on_node)
+{
+    struct message message = {.type = MESSAGE_thread_create,
+                              .body = "",
+                              .body_size = 1};
+
+    open_node(0, 1);
+    message.u.thread_create.start = 99;
+    message.u.thread_create.on_node = on_node + 1;
+    assert_int_equal(receive_from(0, &message), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_thread_start);
+    assert_int_equal(node.last_to, on_node);
+}
+
+static void say_at(node_id at, uint32_t moves)
+{
+    struct message message = {.type = MESSAGE_thread_at};
+
+    message.u.thread_at.thread = 1;
+    message.u.thread_at.moves = moves;
+    assert_int_equal(receive_from(at, &message), TM_OK);
+}
+
+static void ask_to_migrate(node_id to)
+{
+    struct message message = {.type = MESSAGE_thread_migrate};
+
+    message.u.thread_migrate.thread = 1;
+    message.u.thread_migrate.node = to;
+    assert_int_equal(receive_from(0, &message), TM_OK);
+}
+
+static unsigned say_missed(node_id from, uint32_t order)
+{
+    struct message message = {.type = MESSAGE_thread_missed};
+    unsigned n_sent = node.n_sent;
+
+    message.u.thread_missed.thread = 1;
+    message.u.thread_missed.order = order;
+    assert_int_equal(receive_from(from, &message), TM_OK);
+    return node.n_sent - n_sent;
+}
+
+static void of_two_moves_the_later_counts_whatever_comes_first(void **state)
+{
+    (void)state;
+    open_root_with_thread(0);
+    say_at(2, 2);
+    say_at(1, 1);
+    ask_to_migrate(0);
+    assert_int_equal(say_missed(1, 1), 1); // sent on to where it is
+    assert_int_equal(node.last_to, 2);
+    assert_int_equal(say_missed(2, 1), 0); // nobody knows: the next thread_at
+    node.last_to = NODE_NONE;
+    say_at(1, 3);
+    assert_int_equal(node.last.type, MESSAGE_thread_target);
+    assert_int_equal(node.last_to, 1);
+    sync_free(node.sync);
+}
+
+static void a_target_that_comes_back_late_does_not_replace_a_newer(void **state)
+{
+    (void)state;
+    open_root_with_thread(0);
+    ask_to_migrate(1);
+    ask_to_migrate(2);
+    assert_int_equal(say_missed(0, 1), 0);
+    node.last_to = NODE_NONE;
+    say_at(1, 1);
+    assert_int_equal(node.last_to, NODE_NONE);
+    assert_int_equal(say_missed(0, 2), 1);
+    assert_int_equal(node.last.u.thread_target.node, 2);
+    assert_int_equal(node.last_to, 1);
+    sync_free(node.sync);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonsense_is_refused_or_harmless),
+        cmocka_unit_test(a_token_works_once),
+        cmocka_unit_test(a_token_of_a_place_in_use_again_is_refused),
+        cmocka_unit_test(a_signal_before_the_wait_is_noted_is_refused),
+        cmocka_unit_test(of_two_moves_the_later_counts_whatever_comes_first),
+        cmocka_unit_test(
+            a_target_that_comes_back_late_does_not_replace_a_newer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

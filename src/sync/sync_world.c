@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sync/sync_world.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#else
+static void *__tsan_get_current_fiber(void)
+{
+    return NULL;
+}
+static void *__tsan_create_fiber(unsigned flags)
+{
+    (void)flags;
+    return NULL;
+}
+static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
+{
+    (void)fiber;
+    (void)flags;
+}
+static void __tsan_destroy_fiber(void *fiber)
+{
+    (void)fiber;
+}
+#endif
+
+enum { STACK_SIZE = 128 * 1024 };
+
+#define POLL_NS 1000000u
+#define END_OF_TIME_NS 10000000000u
+
+struct coroutine {
+    ucontext_t context;
+    ucontext_t back;
+    void *fiber;
+    void *back_fiber;
+    char stack[STACK_SIZE];
+};
+
+/* ---- failing ---- */
+
+void world_fail(struct world *world, const char *what, const char *file,
+                int line)
+{
+    fprintf(stderr, "%s:%d: %s does not hold; seed %llu, %u nodes, %llu ns\n%s",
+            file, line, what, (unsigned long long)world->config.sim.seed,
+            world->config.sim.n_nodes,
+            (unsigned long long)sim_now_ns(world->sim), world_waits(world));
+    exit(1);
+}
+
+const char *world_waits(struct world *world)
+{
+    static char text[65536];
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        uint64_t cursor = 0;
+        char line[128];
+
+        while (sync_next_wait(world->nodes[i].sync, &cursor, line,
+                              sizeof line) &&
+               used + sizeof line + 16 < sizeof text) {
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "n%u: %s\n", i, line);
+        }
+    }
+    return text;
+}
+
+uint64_t world_random(struct world *world, uint64_t bound)
+{
+    return sim_random(world->sim, bound);
+}
+
+/* ---- who must see what ---- */
+
+static void raise_to(struct writes *writes, const struct writes *other)
+{
+    for (int i = 0; i < WORLD_NODES; i++) {
+        if (writes->of[i] < other->of[i]) {
+            writes->of[i] = other->of[i];
+        }
+    }
+}
+
+void do_write(struct actor *self)
+{
+    uint64_t *n = &self->world->nodes[self->node].seen.of[self->node];
+
+    self->must.of[self->node] = ++*n;
+}
+
+void do_look(struct actor *self)
+{
+    const struct writes *seen = &self->world->nodes[self->node].seen;
+
+    for (int i = 0; i < WORLD_NODES; i++) {
+        world_check(self->world, seen->of[i] >= self->must.of[i]);
+    }
+}
+
+static void now_must_see(struct actor *self, const struct writes *writes)
+{
+    raise_to(&self->must, writes);
+    do_look(self);
+}
+
+/* ---- the layer above sync ---- */
+
+struct release {
+    struct world_node *node;
+    struct waiter *done;
+    uint64_t n_writes;
+};
+
+static void release_ends(void *owner, uint64_t argument)
+{
+    struct release *release = owner;
+    struct world_node *node = release->node;
+    struct world *world = node->world;
+
+    (void)argument;
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        uint64_t *seen = &world->nodes[i].seen.of[node->id];
+
+        if (*seen < release->n_writes) {
+            *seen = release->n_writes;
+        }
+    }
+    waiter_wake(release->done, TM_OK, 0);
+    free(release);
+}
+
+static void op_release(void *owner, struct waiter *done)
+{
+    struct world_node *node = owner;
+    struct world *world = node->world;
+    struct release *release = malloc(sizeof *release);
+
+    world_check(world, release != NULL);
+    *release = (struct release){
+        .node = node, .done = done, .n_writes = node->seen.of[node->id]};
+    if (world->config.release_max_ns == 0 || world_random(world, 4) == 0) {
+        release_ends(release, 0);
+    } else {
+        sim_after(world->sim,
+                  world_random(world, world->config.release_max_ns),
+                  release_ends, release, 0);
+    }
+}
+
+static void resume(void *owner, uint64_t argument);
+
+static struct actor *new_actor(struct world *world, node_id node,
+                               uint64_t thread, actor_fn *body, uint64_t arg);
+
+static void op_start(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
+                     const char *name)
+{
+    struct world_node *node = owner;
+    struct world *world = node->world;
+    struct actor *actor = new_actor(world, node->id, thread,
+                                    (actor_fn *)(uintptr_t)start, arg);
+
+    world_check(world, strlen(name) < sizeof actor->name);
+    memcpy(actor->name, name, strlen(name) + 1);
+    world->n_starts[node->id]++;
+    if (world->n_started < WORLD_ACTORS) {
+        world->start_order[world->n_started++] = thread;
+    }
+    now_must_see(actor, &world->created[atoi(actor->name)]);
+}
+
+static int op_set_target(void *owner, uint64_t thread, node_id target)
+{
+    struct world_node *node = owner;
+
+    for (int i = 0; i < WORLD_ACTORS; i++) {
+        struct actor *actor = &node->world->actors[i];
+
+        if (actor->is_used && !actor->is_ended && actor->is_present &&
+            actor->node == node->id && actor->thread == thread) {
+            actor->target = target;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static unsigned count_actors(const struct world_node *node, bool only_active)
+{
+    unsigned n = 0;
+
+    for (int i = 0; i < WORLD_ACTORS; i++) {
+        const struct actor *actor = &node->world->actors[i];
+
+        n += actor->is_used && !actor->is_ended && actor->is_present &&
+             actor->node == node->id && (!only_active || !actor->is_blocked);
+    }
+    return n;
+}
+
+static unsigned op_n_active(void *owner)
+{
+    return count_actors(owner, true);
+}
+
+static unsigned op_n_threads(void *owner)
+{
+    return count_actors(owner, false);
+}
+
+static void op_program_error(void *owner, const char *text)
+{
+    struct world_node *node = owner;
+
+    node->world->n_errors++;
+    snprintf(node->world->error, sizeof node->world->error, "%s", text);
+    world_check(node->world, node->world->config.expects_errors);
+}
+
+static void receive(void *owner, node_id from, const struct message *message)
+{
+    struct world_node *node = owner;
+
+    world_check(node->world,
+                sync_receive(node->sync, from, message) == TM_OK);
+}
+
+/* ---- actors ---- */
+
+static void run_body(unsigned high, unsigned low)
+{
+    struct actor *self =
+        (struct actor *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low);
+
+    self->body(self, self->arg);
+    self->is_ended = true;
+    __tsan_switch_to_fiber(self->coroutine->back_fiber, 0);
+    setcontext(&self->coroutine->back);
+}
+
+static struct actor *new_actor(struct world *world, node_id node,
+                               uint64_t thread, actor_fn *body, uint64_t arg)
+{
+    struct actor *actor = NULL;
+    struct coroutine *coroutine = malloc(sizeof *coroutine);
+
+    for (int i = 0; i < WORLD_ACTORS && actor == NULL; i++) {
+        actor = world->actors[i].is_used ? NULL : &world->actors[i];
+    }
+    world_check(world, actor != NULL && coroutine != NULL);
+    *actor = (struct actor){.world = world,
+                            .is_used = true,
+                            .is_present = true,
+                            .thread = thread,
+                            .node = node,
+                            .target = -1,
+                            .body = body,
+                            .arg = arg,
+                            .coroutine = coroutine};
+    getcontext(&coroutine->context);
+    coroutine->context.uc_stack.ss_sp = coroutine->stack;
+    coroutine->context.uc_stack.ss_size = sizeof coroutine->stack;
+    coroutine->context.uc_link = NULL;
+    makecontext(&coroutine->context, (void (*)(void))run_body, 2,
+                (unsigned)((uintptr_t)actor >> 16 >> 16),
+                (unsigned)(uintptr_t)actor);
+    coroutine->fiber = __tsan_create_fiber(0);
+    world->n_alive++;
+    sim_after(world->sim, world_random(world, 2000), resume, actor, 0);
+    return actor;
+}
+
+static struct writes *ended_of(struct world *world, uint64_t thread)
+{
+    return &world->ended[(thread + (thread >> 32) * 97) % 4096];
+}
+
+static void end_actor(struct actor *actor)
+{
+    struct world *world = actor->world;
+
+    __tsan_destroy_fiber(actor->coroutine->fiber);
+    free(actor->coroutine);
+    actor->is_used = false;
+    world->n_alive--;
+    if (actor->thread != 0) {
+        *ended_of(world, actor->thread) = actor->must;
+        sync_thread_exit(world->nodes[actor->node].sync, actor->thread,
+                         actor->result);
+    }
+}
+
+static void poll_idle(void *owner, uint64_t argument)
+{
+    struct world_node *node = owner;
+
+    (void)argument;
+    if (op_n_active(node) == 0) {
+        sync_poll(node->sync, 1);
+    }
+}
+
+static void resume(void *owner, uint64_t argument)
+{
+    struct actor *actor = owner;
+    struct coroutine *coroutine = actor->coroutine;
+    struct world *world = actor->world;
+
+    (void)argument;
+    world->running = actor;
+    coroutine->back_fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(coroutine->fiber, 0);
+    swapcontext(&coroutine->back, &coroutine->context);
+    world->running = NULL;
+    if (actor->is_ended) {
+        end_actor(actor);
+    }
+    if (world->config.polls_when_idle && !world->config.no_polls) {
+        sim_after(world->sim, 0, poll_idle, &world->nodes[actor->node], 0);
+    }
+}
+
+static void leave(struct actor *self)
+{
+    __tsan_switch_to_fiber(self->coroutine->back_fiber, 0);
+    swapcontext(&self->coroutine->context, &self->coroutine->back);
+}
+
+static void actor_wakes(struct waiter *waiter)
+{
+    struct actor *actor =
+        (struct actor *)((char *)waiter - offsetof(struct actor, waiter));
+    struct world *world = actor->world;
+
+    world_check(world, !actor->is_woken);
+    actor->is_woken = true;
+    if (actor->is_blocked) {
+        actor->is_blocked = false;
+        sim_after(world->sim, world_random(world, 2000), resume, actor, 0);
+    }
+}
+
+static struct sync *begin(struct actor *self)
+{
+    self->is_woken = false;
+    self->waiter =
+        (struct waiter){.wake = actor_wakes, .thread = self->thread};
+    return self->world->nodes[self->node].sync;
+}
+
+static tm_status finish(struct actor *self)
+{
+    if (!self->is_woken) {
+        self->is_blocked = true;
+        leave(self);
+    }
+    world_check(self->world, self->is_woken);
+    return self->waiter.status;
+}
+
+void do_compute(struct actor *self, uint64_t ns)
+{
+    sim_after(self->world->sim, ns, resume, self, 0);
+    leave(self);
+}
+
+/* ---- calls ---- */
+
+static void has_locked(struct actor *self, unsigned object)
+{
+    struct world *world = self->world;
+
+    world_check(world, world->holders[object] == NULL);
+    world->holders[object] = self;
+    now_must_see(self, &world->locks[object]);
+}
+
+static void will_unlock(struct actor *self, unsigned object)
+{
+    struct world *world = self->world;
+
+    if (world->holders[object] == self) {
+        world->holders[object] = NULL;
+        raise_to(&world->locks[object], &self->must);
+    }
+}
+
+tm_status do_lock(struct actor *self, unsigned object)
+{
+    tm_status status;
+
+    sync_lock(begin(self), KEY(object), self->thread, 0, &self->waiter);
+    status = finish(self);
+    if (status == TM_OK) {
+        has_locked(self, object);
+    }
+    return status;
+}
+
+tm_status do_trylock(struct actor *self, unsigned object)
+{
+    tm_status status;
+
+    sync_lock(begin(self), KEY(object), self->thread, 1, &self->waiter);
+    status = finish(self);
+    if (status == TM_OK) {
+        has_locked(self, object);
+    }
+    return status;
+}
+
+tm_status do_unlock(struct actor *self, unsigned object)
+{
+    will_unlock(self, object);
+    sync_unlock(begin(self), KEY(object), self->thread, &self->waiter);
+    return finish(self);
+}
+
+tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock)
+{
+    bool is_held = self->world->holders[lock] == self;
+    tm_status status;
+
+    will_unlock(self, lock);
+    sync_cond_wait(begin(self), KEY(cond), KEY(lock), self->thread,
+                   &self->waiter);
+    status = finish(self);
+    world_check(self->world, status == (is_held ? TM_OK : TM_EPERM));
+    if (status == TM_OK) {
+        has_locked(self, lock);
+    }
+    return status;
+}
+
+tm_status do_cond_signal(struct actor *self, unsigned cond, int all)
+{
+    sync_cond_signal(begin(self), KEY(cond), all, &self->waiter);
+    return finish(self);
+}
+
+tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
+{
+    sync_sem_init(begin(self), KEY(object), value, &self->waiter);
+    return finish(self);
+}
+
+tm_status do_sem_wait(struct actor *self, unsigned object)
+{
+    sync_sem_wait(begin(self), KEY(object), self->thread, &self->waiter);
+    return finish(self);
+}
+
+tm_status do_sem_post(struct actor *self, unsigned object)
+{
+    sync_sem_post(begin(self), KEY(object), &self->waiter);
+    return finish(self);
+}
+
+tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count)
+{
+    tm_status status;
+
+    sync_barrier_init(begin(self), KEY(object), count, &self->waiter);
+    status = finish(self);
+    if (status == TM_OK) {
+        self->world->barriers[object].count = count;
+    }
+    return status;
+}
+
+uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
+                   tm_op op, uint64_t value)
+{
+    struct world_barrier *barrier = &self->world->barriers[object];
+    uint64_t place = barrier->n_arrivals++;
+    uint32_t count = barrier->count == 0 ? 1 : barrier->count;
+    uint64_t episode = place / count;
+    struct writes *must = &barrier->episodes[episode % 2].must;
+
+    world_check(self->world, count <= WORLD_COUNT);
+    barrier->episodes[episode % 2].threads[place % count] = self->thread;
+    barrier->episodes[episode % 2].values[place % count] = value;
+    raise_to(must, &self->must);
+    sync_barrier_arrive(begin(self), KEY(object), kind, op, self->thread, value,
+                        &self->waiter);
+    world_check(self->world, finish(self) == TM_OK);
+    world_check(self->world, barrier->n_arrivals >= (episode + 1) * count);
+    now_must_see(self, must);
+    return self->waiter.result;
+}
+
+tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
+                    int on_node, uint64_t *thread)
+{
+    struct world *world = self->world;
+    unsigned number = world->n_created++;
+    tm_status status;
+    char name[16];
+
+    world_check(world, number < sizeof world->created / sizeof *world->created);
+    world->created[number] = self->must;
+    snprintf(name, sizeof name, "%u", number);
+    sync_thread_create(begin(self), self->thread, (uint64_t)(uintptr_t)body,
+                       arg, on_node, name, &self->waiter);
+    status = finish(self);
+    if (status == TM_OK) {
+        *thread = self->waiter.result;
+    }
+    return status;
+}
+
+tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result)
+{
+    tm_status status;
+
+    sync_thread_join(begin(self), thread, self->thread, &self->waiter);
+    status = finish(self);
+    if (status == TM_OK) {
+        *result = self->waiter.result;
+        now_must_see(self, ended_of(self->world, thread));
+    }
+    return status;
+}
+
+tm_status do_migrate(struct actor *self, uint64_t thread, node_id node)
+{
+    sync_thread_migrate(begin(self), thread, node, &self->waiter);
+    return finish(self);
+}
+
+void do_launch(struct actor *self)
+{
+    sync_thread_launch(begin(self), self->thread);
+}
+
+void do_move(struct actor *self, node_id node)
+{
+    struct world *world = self->world;
+
+    world_check(world, !sync_thread_holds(world->nodes[self->node].sync,
+                                          self->thread));
+    self->target = -1;
+    self->is_present = false;
+    do_compute(self, world_random(world, 1 + world->config.sim.delay_max_ns));
+    self->node = node;
+    self->moves++;
+    self->is_present = true;
+    sync_thread_arrived(world->nodes[node].sync, self->thread, self->moves);
+    do_look(self);
+}
+
+/* ---- the world ---- */
+
+static void poll_now_and_then(void *owner, uint64_t argument)
+{
+    struct world_node *node = owner;
+
+    sync_poll(node->sync, 0);
+    if (node->world->n_alive > 0 &&
+        sim_now_ns(node->world->sim) < END_OF_TIME_NS) {
+        sim_after(node->world->sim, POLL_NS, poll_now_and_then, owner,
+                  argument);
+    }
+}
+
+struct world *world_new(const struct world_config *config)
+{
+    struct world *world = calloc(1, sizeof *world);
+
+    if (world == NULL) {
+        exit(1);
+    }
+    world->config = *config;
+    world->sim = sim_new(&config->sim);
+    for (unsigned i = 0; i < config->sim.n_nodes; i++) {
+        struct world_node *node = &world->nodes[i];
+        struct sync_ops ops = {.owner = node,
+                               .release = op_release,
+                               .start = op_start,
+                               .set_target = op_set_target,
+                               .n_active = op_n_active,
+                               .n_threads = op_n_threads,
+                               .program_error = op_program_error};
+
+        node->world = world;
+        node->id = (node_id)i;
+        node->sync = sync_new(sim_port(world->sim, (node_id)i), &ops,
+                              config->max_threads);
+        world_check(world, node->sync != NULL);
+        sim_attach(world->sim, (node_id)i, receive, node);
+    }
+    return world;
+}
+
+int world_run(struct world *world, actor_fn *body, uint64_t arg)
+{
+    new_actor(world, 0, 0, body, arg);
+    if (!world->config.no_polls) {
+        for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+            sim_after(world->sim, world_random(world, POLL_NS),
+                      poll_now_and_then, &world->nodes[i], 0);
+        }
+    }
+    while (sim_step(world->sim)) {
+        world->n_steps++;
+        for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+            world_check(world, sync_is_valid(world->nodes[i].sync));
+        }
+    }
+    return world->n_alive == 0;
+}
+
+void world_free(struct world *world)
+{
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        sync_free(world->nodes[i].sync);
+    }
+    for (int i = 0; i < WORLD_ACTORS; i++) {
+        if (world->actors[i].is_used) {
+            free(world->actors[i].coroutine);
+        }
+    }
+    sim_free(world->sim);
+    free(world);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_SYNC_WORLD_H
+#define SYNC_SYNC_WORLD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "net/sim.h"
+#include "sync/sync.h"
+
+/*
+ * For the tests: a cluster in one process. Nodes with a sync layer each, over the
+ * simulated network; threads as coroutines, called actors here, that are written
+ * as plain functions. Releases take random time.
+ *
+ * Whether writes are visible where they must be is checked all along, by vectors:
+ * each node counts its writes; `seen` says how many of each node's writes another
+ * node sees, which grows when a release ends; an actor's `must` says how many of
+ * each node's writes it must see, which it gets from locks, barriers, semaphores,
+ * creators and joined actors. After each step every node's sync_is_valid().
+ */
+
+enum {
+    WORLD_NODES = 5,
+    WORLD_ACTORS = 96,
+    WORLD_OBJECTS = 32, ///< keys of one kind
+    WORLD_COUNT = 32,   ///< the most threads at one barrier
+};
+
+/** A key that is not small and not spread well. */
+#define KEY(number) (0x7e8000000000u + 64u * (uint64_t)(number))
+
+struct writes {
+    uint64_t of[WORLD_NODES];
+};
+
+struct actor;
+typedef void actor_fn(struct actor *self, uint64_t arg);
+
+struct actor {
+    struct world *world;
+    struct waiter waiter;
+    bool is_used;
+    bool is_blocked; ///< in a call
+    bool is_woken;
+    bool is_present; ///< false while it moves
+    bool is_ended;
+    uint64_t thread;
+    node_id node;
+    uint32_t moves;
+    int target; ///< of set_target, -1: none
+    actor_fn *body;
+    uint64_t arg;
+    uint64_t result;
+    struct writes must;
+    char name[16];
+    struct coroutine *coroutine;
+};
+
+struct world_barrier {
+    uint32_t count;
+    uint64_t n_arrivals;
+    struct {
+        struct writes must;
+        uint64_t threads[WORLD_COUNT];
+        uint64_t values[WORLD_COUNT];
+    } episodes[2];
+};
+
+struct world_node {
+    struct world *world;
+    node_id id;
+    struct sync *sync;
+    struct writes seen;
+};
+
+struct world_config {
+    struct sim_config sim;
+    uint64_t release_max_ns; ///< 0: every release is done at once
+    uint32_t max_threads;
+    bool polls_when_idle;
+    bool no_polls;
+    bool expects_errors;
+};
+
+struct world {
+    struct world_config config;
+    struct sim *sim;
+    struct world_node nodes[WORLD_NODES];
+    struct actor actors[WORLD_ACTORS];
+    struct actor *running;
+    unsigned n_alive;
+    uint64_t n_steps;
+
+    struct writes locks[WORLD_OBJECTS];
+    struct actor *holders[WORLD_OBJECTS];
+    struct world_barrier barriers[WORLD_OBJECTS];
+    struct writes created[4096]; ///< by the number in the actor's name
+    unsigned n_created;
+    struct writes ended[4096]; ///< by ended_of()
+
+    unsigned n_errors;
+    char error[256]; ///< the last program error
+    unsigned n_starts[WORLD_NODES];
+    uint64_t start_order[WORLD_ACTORS];
+    unsigned n_started;
+};
+
+struct world *world_new(const struct world_config *config);
+/** Run `body` as main(), and all that it brings about, until nothing happens any
+ * more. @return 1 if all actors have ended */
+int world_run(struct world *world, actor_fn *body, uint64_t arg);
+void world_free(struct world *world);
+
+/** The waits of all nodes, one a line; in a buffer of its own. */
+const char *world_waits(struct world *world);
+
+/* Calls of actors; block the actor. */
+tm_status do_lock(struct actor *self, unsigned object);
+tm_status do_trylock(struct actor *self, unsigned object);
+tm_status do_unlock(struct actor *self, unsigned object);
+tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock);
+tm_status do_cond_signal(struct actor *self, unsigned cond, int all);
+tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value);
+tm_status do_sem_wait(struct actor *self, unsigned object);
+tm_status do_sem_post(struct actor *self, unsigned object);
+tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count);
+uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
+                   tm_op op, uint64_t value);
+tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
+                    int on_node, uint64_t *thread);
+tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result);
+tm_status do_migrate(struct actor *self, uint64_t thread, node_id node);
+void do_launch(struct actor *self);
+void do_compute(struct actor *self, uint64_t ns);
+/** Go to another node; as after tm_iteration_end(). */
+void do_move(struct actor *self, node_id node);
+/** Write to shared memory, on the actor's node. */
+void do_write(struct actor *self);
+/** Does the actor's node see all that the actor must see? Fails if not. */
+void do_look(struct actor *self);
+
+uint64_t world_random(struct world *world, uint64_t bound);
+
+#define world_check(world, condition)                                          \
+    ((condition) ? (void)0                                                     \
+                 : world_fail((world), #condition, __FILE__, __LINE__))
+
+_Noreturn void world_fail(struct world *world, const char *what,
+                          const char *file, int line);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads, a node's part: carries their calls to the root's list (registry.c) and
+// the root's wishes to sync_ops.
+//
+// Threads that one caller creates start together, so that the root can spread them
+// evenly. A creator record counts those that the root has made and holds; it is
+// launched when the creator blocks or ends, or 2 ms after the first. The release
+// begins when the launch does, so the new threads see what their creator wrote
+// before it created them; the launch says how many it is for, because the creator
+// may go on creating meanwhile.
+#include <string.h>
+
+#include "sync/sync_priv.h"
+
+#define LAUNCH_NS 2000000u
+
+struct creator {
+    uint64_t thread;
+    uint32_t n_held;
+    uint64_t since_ns;
+};
+
+static struct call *call_root(struct sync *sync, enum call_kind kind,
+                              uint64_t thread, struct waiter *waiter)
+{
+    struct call *call = call_new(sync, kind, thread, waiter);
+
+    call->to = ROOT;
+    return call;
+}
+
+static void launch(struct sync *sync, struct creator *creator)
+{
+    struct call *call = call_root(sync, CALL_LAUNCH, creator->thread, NULL);
+
+    call->message.type = MESSAGE_thread_launch;
+    call->message.u.thread_launch.creator = creator->thread;
+    call->message.u.thread_launch.n_threads = creator->n_held;
+    table_take(&sync->creators, creator->thread);
+    pool_give(&sync->creator_pool, creator);
+    call_send(call, 1);
+}
+
+void creator_records_init(struct pool *pool)
+{
+    pool_init(pool, sizeof(struct creator));
+}
+
+void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
+                        uint64_t arg, int on_node, const char *name,
+                        struct waiter *waiter)
+{
+    struct call *call;
+
+    waiter->thread = creator;
+    if (on_node < 0 || (unsigned)on_node > sync->port->n_nodes || start == 0) {
+        waiter_wake(waiter, TM_EINVAL, 0);
+        return;
+    }
+    call = call_root(sync, CALL_CREATE, creator, waiter);
+    call->message.type = MESSAGE_thread_create;
+    call->message.u.thread_create.token = call->token;
+    call->message.u.thread_create.start = start;
+    call->message.u.thread_create.arg = arg;
+    call->message.u.thread_create.on_node = (uint16_t)on_node;
+    call->message.u.thread_create.creator = creator;
+    if (name != NULL) {
+        memcpy(call->name, name, strnlen(name, sizeof call->name - 1));
+    }
+    call->message.body_size = (uint32_t)strlen(call->name) + 1;
+    call_send(call, on_node > 0); // that one starts at once
+}
+
+void threads_created(struct sync *sync, uint64_t thread)
+{
+    struct creator *creator = table_find(&sync->creators, thread);
+
+    if (creator == NULL) {
+        creator = pool_take(&sync->creator_pool);
+        creator->thread = thread;
+        creator->since_ns = sync->port->now_ns(sync->port->owner);
+        table_add(&sync->creators, thread, creator);
+    }
+    creator->n_held++;
+}
+
+void sync_thread_launch(struct sync *sync, uint64_t thread)
+{
+    struct creator *creator = table_find(&sync->creators, thread);
+
+    if (creator != NULL) {
+        launch(sync, creator);
+    }
+}
+
+void threads_poll(struct sync *sync)
+{
+    uint64_t now_ns;
+
+    if (sync->creators.n == 0) {
+        return;
+    }
+    now_ns = sync->port->now_ns(sync->port->owner);
+    for (size_t i = 0; i < sync->creators.capacity;) {
+        struct creator *creator = table_at(&sync->creators, i);
+
+        if (creator != NULL && now_ns - creator->since_ns >= LAUNCH_NS) {
+            launch(sync, creator); // another may be at this place now
+        } else {
+            i++;
+        }
+    }
+}
+
+tm_status threads_receive_start(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    const char *name = message->body;
+
+    if (from != ROOT || message->body_size == 0 ||
+        name[message->body_size - 1] != '\0') {
+        return TM_EWIRE;
+    }
+    sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
+                    message->u.thread_start.start, message->u.thread_start.arg,
+                    name);
+    return TM_OK;
+}
+
+void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)
+{
+    struct creator *creator = table_take(&sync->creators, thread);
+    struct call *call = call_root(sync, CALL_EXIT, thread, NULL);
+
+    if (creator != NULL) {
+        pool_give(&sync->creator_pool, creator); // the root starts them
+    }
+    call->message.type = MESSAGE_thread_exit;
+    call->message.u.thread_exit.thread = thread;
+    call->message.u.thread_exit.result = result;
+    call_send(call, 1);
+}
+
+void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
+                      struct waiter *waiter)
+{
+    struct call *call;
+
+    waiter->thread = joiner;
+    call = call_root(sync, CALL_JOIN, joiner, waiter);
+    call->key = thread;
+    call->message.type = MESSAGE_thread_join;
+    call->message.u.thread_join.token = call->token;
+    call->message.u.thread_join.thread = thread;
+    call->message.u.thread_join.joiner = joiner;
+    call_send(call, 0);
+}
+
+void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
+                         struct waiter *waiter)
+{
+    struct call *call = call_root(sync, CALL_MIGRATE, waiter->thread, waiter);
+
+    call->key = thread;
+    call->message.type = MESSAGE_thread_migrate;
+    call->message.u.thread_migrate.token = call->token;
+    call->message.u.thread_migrate.thread = thread;
+    call->message.u.thread_migrate.node = node;
+    call_send(call, 0);
+}
+
+tm_status threads_receive_target(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    uint64_t thread = message->u.thread_target.thread;
+    struct message missed = {.type = MESSAGE_thread_missed};
+
+    if (from != ROOT ||
+        message->u.thread_target.node >= sync->port->n_nodes) {
+        return TM_EWIRE;
+    }
+    if (!sync->ops.set_target(sync->ops.owner, thread,
+                              message->u.thread_target.node)) {
+        missed.u.thread_missed.thread = thread;
+        missed.u.thread_missed.order = message->u.thread_target.order;
+        send_to(sync, from, &missed);
+    }
+    return TM_OK;
+}
+
+void sync_thread_arrived(struct sync *sync, uint64_t thread, uint32_t moves)
+{
+    struct message message = {.type = MESSAGE_thread_at};
+
+    message.u.thread_at.thread = thread;
+    message.u.thread_at.moves = moves;
+    send_to(sync, ROOT, &message);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A slot is the addresses of one thread, low to high:
+//
+//   page without access
+//   64 KiB alternate stack, only used if accesses raise SIGSEGV (os/trap.h)
+//   page without access: an overflow of the stack ends here
+//   the stack
+//
+// All nodes must agree on it, so neither the fault source nor the processor may
+// change it. Stacks are mapped when a slot is used first and stay mapped; their
+// memory goes back when the thread ends or leaves. Each used slot costs the
+// kernel 2 mappings (4 with alternate stacks) of vm.max_map_count.
+//
+// A thread's record is not its slot's: it lives a little longer, so that the
+// slot can be used again as soon as somebody hears of the end. Records are never
+// unmapped, so a late ult_unpark() of a thread that has gone hits at worst its
+// record's next user, who has to expect that anyway.
+#include <signal.h>
+
+#include "base/ensure.h"
+#include "base/log.h"
+#include "os/range.h"
+#include "os/trap.h"
+#include "ult/ult_priv.h"
+
+enum { PAGE = 4096, ALTERNATE = 64 * 1024, BELOW_STACK = ALTERNATE + 2 * PAGE };
+
+// How far below the adopted stack's end an access is taken for an overflow.
+enum { ADOPTED_GUARD = 1024 * 1024 };
+
+static char *slot_start(const struct ult_system *system, unsigned slot)
+{
+    return ULT_STACKS_BASE + slot * system->slot_size;
+}
+
+char *slot_stack_low(const struct ult_system *system, unsigned slot)
+{
+    return slot_start(system, slot) + BELOW_STACK;
+}
+
+char *slot_stack_top(const struct ult_system *system, unsigned slot)
+{
+    return slot_start(system, slot) + system->slot_size;
+}
+
+char *slot_alternate_low(const struct ult_system *system, unsigned slot)
+{
+    return slot_start(system, slot) + PAGE;
+}
+
+static size_t round_up(size_t size)
+{
+    return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+static size_t tables_size(const struct ult_system *system)
+{
+    return round_up(system->config.n_slots *
+                    (sizeof *system->by_slot + sizeof *system->is_mapped));
+}
+
+static size_t records_size(const struct ult_system *system)
+{
+    return round_up(system->n_records * sizeof *system->records);
+}
+
+tm_status slots_open(struct ult_system *system)
+{
+    unsigned n_slots = system->config.n_slots;
+    tm_status status;
+    char *tables;
+
+    ensure(trap_stack_size() <= ALTERNATE);
+    system->slot_size = BELOW_STACK + system->config.stack_size;
+    // Besides one for each slot, each worker may have one at its end.
+    system->n_records = n_slots + system->config.n_workers;
+    status = range_reserve(ULT_STACKS_BASE, n_slots * system->slot_size);
+    if (status != TM_OK) {
+        log_error("no addresses for the stacks of %u threads of %zu bytes",
+                  n_slots, system->config.stack_size);
+        return status == TM_EBUSY ? TM_EBUSY : TM_ENOMEM;
+    }
+    tables = range_new(tables_size(system));
+    if (tables == NULL) {
+        goto release_stacks;
+    }
+    system->records = (struct ult *)range_new(records_size(system));
+    if (system->records == NULL) {
+        goto free_tables;
+    }
+    system->by_slot = (_Atomic(struct ult *) *)tables;
+    system->is_mapped = (unsigned char *)(system->by_slot + n_slots);
+    return TM_OK;
+
+free_tables:
+    range_free(tables, tables_size(system));
+release_stacks:
+    range_release(ULT_STACKS_BASE, n_slots * system->slot_size);
+    return TM_ENOMEM;
+}
+
+void slots_close(struct ult_system *system)
+{
+    range_free((char *)system->records, records_size(system));
+    range_free((char *)system->by_slot, tables_size(system));
+    range_release(ULT_STACKS_BASE, system->config.n_slots * system->slot_size);
+}
+
+static tm_status map_alternate(struct ult_system *system, unsigned slot)
+{
+    if (system->config.resumable_signal != SIGSEGV) {
+        return TM_OK;
+    }
+    return range_use(slot_alternate_low(system, slot), ALTERNATE);
+}
+
+static tm_status map_stack(struct ult_system *system, unsigned slot)
+{
+    tm_status status;
+
+    if (system->is_mapped[slot]) {
+        return TM_OK;
+    }
+    status = map_alternate(system, slot);
+    if (status == TM_OK) {
+        status =
+            range_use(slot_stack_low(system, slot), system->config.stack_size);
+    }
+    if (status != TM_OK) {
+        log_error("no stack for thread %u; fewer threads can be made", slot);
+        return TM_ENOMEM;
+    }
+    system->is_mapped[slot] = 1;
+    return TM_OK;
+}
+
+static struct ult *take_record(struct ult_system *system)
+{
+    struct ult *thread;
+
+    mutex_lock(&system->mutex);
+    thread = system->free_records;
+    if (thread != NULL) {
+        system->free_records = thread->next;
+    } else {
+        ensure(system->n_used_records < system->n_records);
+        thread = &system->records[system->n_used_records++];
+    }
+    mutex_unlock(&system->mutex);
+    return thread;
+}
+
+void record_free(struct ult_system *system, struct ult *thread)
+{
+    mutex_lock(&system->mutex);
+    thread->next = system->free_records;
+    system->free_records = thread;
+    mutex_unlock(&system->mutex);
+}
+
+static void reset_record(struct ult *thread, unsigned slot)
+{
+    thread->next = NULL;
+    thread->worker = NULL;
+    thread->context = NULL;
+    thread->slot = slot;
+    atomic_store_explicit(&thread->time_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->state, ULT_RUNNING, memory_order_relaxed);
+}
+
+static void raise_high_slot(struct ult_system *system, unsigned slot)
+{
+    unsigned high = atomic_load(&system->high_slot);
+
+    while (high <= slot &&
+           !atomic_compare_exchange_weak(&system->high_slot, &high, slot + 1)) {
+    }
+}
+
+tm_status slot_take(struct ult_system *system, unsigned slot,
+                    struct ult **thread)
+{
+    struct ult *taken;
+    struct ult *none = NULL;
+    tm_status status;
+
+    taken = take_record(system);
+    reset_record(taken, slot);
+    // Pairs with the release in slot_release(): the stack is clean.
+    if (!atomic_compare_exchange_strong_explicit(&system->by_slot[slot], &none,
+                                                 taken, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+        record_free(system, taken);
+        return TM_EBUSY;
+    }
+    status = map_stack(system, slot);
+    if (status != TM_OK) {
+        atomic_store_explicit(&system->by_slot[slot], NULL,
+                              memory_order_release);
+        record_free(system, taken);
+        return status;
+    }
+    raise_high_slot(system, slot);
+    taken->stack_low = slot_stack_low(system, slot);
+    taken->stack_top = slot_stack_top(system, slot);
+    sanitize_init(&taken->fiber, taken->stack_low, system->config.stack_size);
+    *thread = taken;
+    return TM_OK;
+}
+
+void slot_release(struct ult_system *system, struct ult *thread)
+{
+    unsigned slot = thread->slot;
+
+    atomic_store_explicit(&thread->state, ULT_GONE, memory_order_release);
+    sanitize_release(&thread->fiber);
+    range_discard(thread->stack_low, system->config.stack_size);
+    if (system->config.resumable_signal == SIGSEGV) {
+        range_discard(slot_alternate_low(system, slot), ALTERNATE);
+    }
+    atomic_store_explicit(&system->by_slot[slot], NULL, memory_order_release);
+}
+
+int ult_guard_slot(const struct ult_system *system, uintptr_t address)
+{
+    uintptr_t base = (uintptr_t)ULT_STACKS_BASE;
+    uintptr_t adopted = (uintptr_t)system->adopted_low;
+
+    if (system->has_adopted && address < adopted + PAGE &&
+        address >= adopted - ADOPTED_GUARD) {
+        return 0;
+    }
+    if (address < base ||
+        address >= base + system->config.n_slots * system->slot_size ||
+        (address - base) % system->slot_size >= BELOW_STACK) {
+        return -1;
+    }
+    return (int)((address - base) / system->slot_size);
+}

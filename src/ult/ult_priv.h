@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef ULT_ULT_PRIV_H
+#define ULT_ULT_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/mutex.h"
+#include "os/context.h"
+#include "ult/sanitize.h"
+#include "ult/ult.h"
+
+enum ult_state {
+    ULT_RUNNING,   ///< runs, or is in a queue
+    ULT_NOTIFIED,  ///< the same, and its next park returns at once
+    ULT_PARKED,    ///< context saved; who unparks it puts it into a queue
+    ULT_WAITING,   ///< its kernel thread sleeps on the state
+    ULT_SUSPENDED, ///< context saved, belongs to the action
+    ULT_SUSPENDED_NOTIFIED,
+    ULT_GONE
+};
+
+struct ult {
+    _Atomic uint32_t state; // of enum ult_state
+    struct ult *next;       // in the queue or free list that it is in
+    struct worker *worker;  // changes only before the first run
+    void *context;          // while it does not run
+    void *user;
+    void (*entry)(void *arg); // until the first run
+    void *arg;
+    uint64_t made_ns; // when it became fresh
+    unsigned slot;
+    char *stack_low;
+    char *stack_top;
+    _Atomic uint64_t time_ns; // written by its worker, and ult_add_time()
+    struct sanitize_fiber fiber;
+};
+
+struct queue {
+    struct ult *head;
+    struct ult *tail;
+};
+
+enum switch_reason { REASON_YIELD, REASON_PARK, REASON_SUSPEND, REASON_EXIT };
+
+struct worker {
+    struct ult_system *system;
+    unsigned index;
+    pthread_t kernel_thread;
+    int is_started;
+
+    // Used by the worker itself only.
+    struct ult *current;
+    struct ult *acting; // suspended, and its action runs
+    void *context;      // of the loop, while a thread runs
+    struct queue ready;
+    int turn; // 1: a new thread is next, if there is one
+    enum switch_reason reason;
+    void (*action)(void *owner, struct ult *thread);
+    void *action_owner;
+    uint64_t charged_ns;  // processor time that is accounted for
+    uint64_t charged_tsc; // the counter at that time
+    double ns_per_tsc;    // 0: not known yet
+    int was_idle;         // what it used meanwhile is nobody's
+    char *own_stack;      // of the loop, after ult_adopt()
+    struct sanitize_fiber fiber;
+
+    // Used by all.
+    _Alignas(64) struct ult *_Atomic inbox; // made runnable, last one first
+    _Atomic uint32_t asleep;                // 1: sleeps, or is about to
+    _Atomic uint32_t has_left;              // 1: its kernel thread ends
+    _Atomic unsigned n_threads;             // without the adopted one
+    _Atomic uint64_t total_ns;
+
+    struct queue fresh; // never started; REQUIRES(system->mutex)
+    _Atomic unsigned n_fresh;
+};
+
+struct ult_system {
+    struct ult_config config;
+    size_t slot_size;
+    struct worker *workers; // [config.n_workers]
+    int has_adopted;
+    char *adopted_low; // of the adopted stack
+    char *adopted_top;
+    _Atomic int is_stopping;
+    uint64_t opened_ns; // two clocks at one time, to calibrate by
+    uint64_t opened_tsc;
+
+    _Atomic(struct ult *) *by_slot; // [config.n_slots], NULL: free
+    unsigned char *is_mapped;       // [config.n_slots], by who owns the slot
+    _Atomic unsigned high_slot;     // slots from here on were never used
+
+    struct mutex mutex;  // of the new threads' queues and the records
+    struct ult *records; // [n_records], zero pages until used
+    unsigned n_records;
+    unsigned n_used_records;  // REQUIRES(mutex)
+    struct ult *free_records; // REQUIRES(mutex)
+};
+
+/* queue.c: which thread a worker runs next */
+
+/** After this long any worker may start a thread that has never run. */
+enum { PATIENCE_NS = 50 * 1000 * 1000 };
+
+void queue_push(struct queue *queue, struct ult *thread);
+
+/** The thread that the worker is to run next, or NULL. Its own kernel thread. */
+struct ult *queue_next(struct worker *worker);
+
+/** Might queue_next() find something? Sequentially consistent: see I3.
+ * @param[out] later  1 if it will in a while, without being told */
+int queue_has_next(struct worker *worker, int *later);
+
+/** Put a thread that may run at the end of its worker's queue. Any kernel
+ * thread. */
+void queue_make_ready(struct ult *thread);
+
+/** Put a thread that has never run at the end of the new threads of the worker
+ * with the fewest threads. Any kernel thread. */
+void queue_add_fresh(struct ult_system *system, struct ult *thread);
+
+/** The worker with the fewest threads, which has one more from now on. */
+struct worker *queue_shortest(struct ult_system *system);
+
+/** Wake the worker if it sleeps. @return 1 if it did */
+int queue_wake(struct worker *worker);
+
+/** Is there nothing else that the worker could run now? Its own kernel thread. */
+int queue_is_empty(const struct worker *worker);
+
+/* slot.c: a slot's addresses, the same on all nodes */
+
+/** Reserve the addresses of all slots. @return TM_OK, TM_ENOMEM, TM_EBUSY */
+tm_status slots_open(struct ult_system *system);
+void slots_close(struct ult_system *system);
+
+/** Take a record and give it a slot, its stack mapped and all zero.
+ * @return TM_OK, TM_EBUSY (slot in use), TM_ENOMEM */
+TM_CHECKED tm_status slot_take(struct ult_system *system, unsigned slot,
+                               struct ult **thread);
+
+/** Give the stack's memory back and free the slot, not the record. */
+void slot_release(struct ult_system *system, struct ult *thread);
+void record_free(struct ult_system *system, struct ult *thread);
+
+char *slot_stack_low(const struct ult_system *system, unsigned slot);
+char *slot_stack_top(const struct ult_system *system, unsigned slot);
+char *slot_alternate_low(const struct ult_system *system, unsigned slot);
+
+/* worker.c: the loop of a worker */
+
+/** The worker whose kernel thread this is, or NULL. A thread may find itself
+ * on another one, in another process, after each switch. */
+struct worker *worker_self(void);
+void worker_set_self(struct worker *worker);
+
+/** Switch from the current thread to its worker's loop, which does what the
+ * reason says. */
+void worker_leave(enum switch_reason reason,
+                  void (*action)(void *owner, struct ult *thread), void *owner);
+
+/** Where a new context of a thread begins. */
+void worker_thread_begins(struct context_transfer transfer);
+
+/** Where the loop of worker 0 begins when it has been adopted. */
+void worker_loop_begins(struct context_transfer transfer);
+
+/** What the worker has used until now is nobody's. */
+void worker_restart_clock(struct worker *worker);
+
+/** Run threads until ult_stop(). */
+void worker_loop(struct worker *worker);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A worker: a kernel thread that runs threads, one after the other. It has a
+// loop of its own, on the kernel thread's stack, or on a stack made for it if
+// that one has been adopted as a thread. Every switch goes thread -> loop ->
+// thread; what has to happen once a thread's context is complete (let it be
+// unparked, hand it to an action, free its stack) is done in the loop.
+//
+//             ult_spawn                    settle_park
+//   (none) ------------> RUNNING ------------------------> PARKED
+//                         |   ^ \  ult_unpark               |
+//             ult_park(0) |   |  `----------> NOTIFIED      | ult_unpark
+//                         v   |                  |          v
+//                      WAITING`------------------+-------RUNNING (queued)
+//
+//   SUSPENDED is PARKED, but for the action only: an ult_unpark() from elsewhere
+//   leaves a token in it, since it may be late and mean an earlier wait.
+//
+// I1 A thread's context is valid whenever its state is PARKED or SUSPENDED: the
+//    loop sets the state after the switch.
+// I2 Nothing of the kernel thread is kept across a switch in worker_leave(): the
+//    thread may have gone to another process meanwhile. worker_self() and
+//    arrive() are real calls so that the compiler keeps no thread-local address.
+//
+// Processor time: the kernel's clock costs as much as a fault's other system
+// calls, so runs that the time stamp counter shows to be short are charged by
+// that counter. Others read the clock and are charged what it shows beyond all
+// that has been charged before, so errors do not add up, and time in which the
+// kernel ran somebody else is not counted.
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "os/context.h"
+#include "os/kthread.h"
+#include "os/trap.h"
+#include "ult/ult_priv.h"
+
+#define REAL_CALL __attribute__((noinline, noclone))
+
+enum { SHORT_NS = 20 * 1000, CALIBRATION_NS = 1000 * 1000 };
+
+static _Thread_local struct worker *self
+    __attribute__((tls_model("initial-exec")));
+
+REAL_CALL struct worker *worker_self(void)
+{
+    __asm__ volatile("" ::: "memory");
+    return self;
+}
+
+REAL_CALL void worker_set_self(struct worker *worker)
+{
+    __asm__ volatile("" ::: "memory");
+    self = worker;
+}
+
+static void calibrate(struct worker *worker)
+{
+    const struct ult_system *system = worker->system;
+    uint64_t ns = clock_now_ns() - system->opened_ns;
+
+    if (ns >= CALIBRATION_NS) {
+        worker->ns_per_tsc =
+            (double)ns / (double)(__builtin_ia32_rdtsc() - system->opened_tsc);
+    }
+}
+
+void worker_restart_clock(struct worker *worker)
+{
+    worker->charged_ns = clock_thread_cpu_ns();
+    worker->charged_tsc = __builtin_ia32_rdtsc();
+    worker->was_idle = 0;
+    calibrate(worker);
+}
+
+// @return what has been used since the last call, ns
+static uint64_t read_clock(struct worker *worker)
+{
+    uint64_t tsc = __builtin_ia32_rdtsc();
+    double run_ns = (double)(tsc - worker->charged_tsc) * worker->ns_per_tsc;
+    uint64_t now_ns;
+    uint64_t used_ns;
+
+    worker->charged_tsc = tsc;
+    if (worker->ns_per_tsc > 0 && run_ns < SHORT_NS) {
+        worker->charged_ns += (uint64_t)run_ns;
+        return (uint64_t)run_ns;
+    }
+    now_ns = clock_thread_cpu_ns();
+    used_ns = now_ns > worker->charged_ns ? now_ns - worker->charged_ns : 0;
+    worker->charged_ns += used_ns;
+    calibrate(worker);
+    return used_ns;
+}
+
+static void charge(struct worker *worker, struct ult *thread)
+{
+    uint64_t used_ns = read_clock(worker);
+
+    atomic_fetch_add_explicit(&thread->time_ns, used_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&worker->total_ns, used_ns, memory_order_relaxed);
+}
+
+static void settle_park(struct worker *worker, struct ult *thread)
+{
+    uint32_t state = ULT_RUNNING;
+
+    // Release pairs with the acquire in ult_unpark().
+    if (!atomic_compare_exchange_strong_explicit(
+            &thread->state, &state, ULT_PARKED, memory_order_release,
+            memory_order_acquire)) {
+        ensure(state == ULT_NOTIFIED);
+        atomic_store_explicit(&thread->state, ULT_RUNNING,
+                              memory_order_relaxed);
+        queue_push(&worker->ready, thread);
+    }
+}
+
+static void settle_suspend(struct worker *worker, struct ult *thread)
+{
+    uint32_t state = ULT_RUNNING;
+
+    if (!atomic_compare_exchange_strong_explicit(
+            &thread->state, &state, ULT_SUSPENDED, memory_order_acq_rel,
+            memory_order_acquire)) {
+        ensure(state == ULT_NOTIFIED);
+        atomic_store_explicit(&thread->state, ULT_SUSPENDED_NOTIFIED,
+                              memory_order_relaxed);
+    }
+    worker->acting = thread;
+    worker->action(worker->action_owner, thread);
+    worker->acting = NULL;
+}
+
+static void settle_exit(struct worker *worker, struct ult *thread)
+{
+    slot_release(worker->system, thread);
+    atomic_fetch_sub(&worker->n_threads, 1);
+    worker->action(worker->action_owner, thread);
+    record_free(worker->system, thread);
+}
+
+static void settle(struct worker *worker, struct ult *thread)
+{
+    charge(worker, thread);
+    switch (worker->reason) {
+    case REASON_YIELD:
+        queue_push(&worker->ready, thread);
+        break;
+    case REASON_PARK:
+        settle_park(worker, thread);
+        break;
+    case REASON_SUSPEND:
+        settle_suspend(worker, thread);
+        break;
+    case REASON_EXIT:
+        settle_exit(worker, thread);
+        break;
+    }
+}
+
+// A handler that is suspended on the alternate stack gets it back when it
+// returns (os/trap.c, I2).
+static void arm_alternate_stack(const struct worker *worker,
+                                const struct ult *thread)
+{
+    const struct ult_system *system = worker->system;
+    char *low;
+    size_t size;
+
+    if (system->config.resumable_signal != SIGSEGV) {
+        return;
+    }
+    low = slot_alternate_low(system, thread->slot);
+    size = trap_stack_size();
+    if ((char *)thread->context >= low &&
+        (char *)thread->context < low + size) {
+        trap_use_stack(NULL, 0);
+    } else {
+        trap_use_stack(low, size);
+    }
+}
+
+static void left(struct worker *worker, void *context)
+{
+    struct ult *thread = worker->current;
+
+    thread->context = context;
+    worker->current = NULL;
+    settle(worker, thread);
+}
+
+static void run(struct worker *worker, struct ult *thread)
+{
+    struct context_transfer transfer;
+
+    if (worker->was_idle) {
+        worker_restart_clock(worker);
+    }
+    arm_alternate_stack(worker, thread);
+    worker->current = thread;
+    sanitize_leave(&worker->fiber, &thread->fiber);
+    transfer = context_jump(thread->context, NULL);
+    sanitize_arrive(&worker->fiber);
+    left(worker, transfer.from);
+}
+
+static REAL_CALL void arrive(struct context_transfer transfer)
+{
+    struct worker *worker = worker_self();
+
+    sanitize_arrive(&worker->current->fiber);
+    worker->context = transfer.from;
+}
+
+REAL_CALL void worker_leave(enum switch_reason reason,
+                            void (*action)(void *owner, struct ult *thread),
+                            void *owner)
+{
+    struct worker *worker = worker_self();
+    struct ult *thread = worker->current;
+
+    worker->reason = reason;
+    worker->action = action;
+    worker->action_owner = owner;
+    sanitize_leave(reason == REASON_EXIT ? NULL : &thread->fiber,
+                   &worker->fiber);
+    arrive(context_jump(worker->context, NULL)); // I2
+}
+
+void worker_thread_begins(struct context_transfer transfer)
+{
+    struct ult *thread;
+
+    arrive(transfer);
+    thread = worker_self()->current;
+    thread->entry(thread->arg);
+    ensure(!"a thread ends with ult_exit()");
+}
+
+void worker_loop_begins(struct context_transfer transfer)
+{
+    struct worker *worker = worker_self();
+
+    sanitize_arrive(&worker->fiber);
+    left(worker, transfer.from);
+    worker_loop(worker);
+    ensure(!"the loop under an adopted thread does not end");
+}
+
+// An adopted thread needs its loop until the end of the process.
+static int must_stop(const struct worker *worker)
+{
+    return atomic_load(&worker->system->is_stopping) &&
+           !(worker->index == 0 && worker->system->has_adopted);
+}
+
+// Ends when somebody makes a thread of this worker runnable, or at ult_stop().
+static void sleep_until_woken(struct worker *worker)
+{
+    int later;
+
+    atomic_store(&worker->asleep, 1); // I3 of queue.c
+    if (queue_has_next(worker, &later) || must_stop(worker)) {
+        atomic_store(&worker->asleep, 0);
+        return;
+    }
+    do {
+        kthread_wait(&worker->asleep, 1, later ? PATIENCE_NS : 0);
+    } while (!later && atomic_load(&worker->asleep) == 1);
+    atomic_store(&worker->asleep, 0);
+}
+
+void worker_loop(struct worker *worker)
+{
+    const struct ult_config *config = &worker->system->config;
+
+    while (!must_stop(worker)) {
+        struct ult *thread = queue_next(worker);
+
+        if (thread != NULL) {
+            run(worker, thread);
+            continue;
+        }
+        worker->was_idle = 1;
+        if (config->idle == NULL ||
+            !config->idle(config->owner, worker->index)) {
+            sleep_until_woken(worker);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each application gives what its sequential version gives, bit by bit.
+
+    test_apps.py TEST --build DIR [--app NAME] [--nodes N] [--protocol NAME]
+
+Every run is checked twice: by the program itself (--verify), and by its
+checksum against that of `--sequential` in a process of its own. That the
+sequential version is right is another test: the formula, in Python.
+"""
+import argparse
+import ctypes
+import itertools
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+DEADLINE_S = 30 * SLOWDOWN
+MASK = 2**64 - 1
+
+
+class Failure(Exception):
+    """A fact that should hold does not."""
+
+
+class Build:
+    def __init__(self, folder):
+        self.folder = os.path.abspath(folder)
+
+    def program(self, name):
+        for part in ("apps", "cli"):
+            path = os.path.join(self.folder, part, name)
+            if os.access(path, os.X_OK):
+                return path
+        raise Failure(f"{name} is not built in {self.folder}")
+
+
+def session_members(session):
+    """The processes of a session that have not ended."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                fields = file.read().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def leftovers_end(session, before):
+    """What a run left behind, after it has had time to go away."""
+    deadline = time.monotonic() + 10 * SLOWDOWN
+    while True:
+        left = [f"process {pid}" for pid in session_members(session)]
+        left += sorted(set(os.listdir("/dev/shm")) - before)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.05)
+
+
+def run(command, environment=None, expect=0):
+    """Run a program to its end. Returns what it printed."""
+    variables = {name: value for name, value in os.environ.items()
+                 if not name.startswith("TEAMSTER_")}
+    variables.update(environment or {})
+    before = set(os.listdir("/dev/shm"))
+    what = " ".join([*(f"{n}={v}" for n, v in (environment or {}).items()),
+                     *command])
+    with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True, env=variables) as process:
+        try:
+            output, errors = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            for pid in session_members(process.pid):
+                os.kill(pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            raise Failure(f"{what}\n  no end after {DEADLINE_S:.0f} s\n"
+                          f"{output}{errors}") from None
+    if process.returncode != expect:
+        raise Failure(f"{what}\n  exit code {process.returncode}, not "
+                      f"{expect}\n{output}{errors}")
+    left = leftovers_end(process.pid, before)
+    if left:
+        raise Failure(f"{what}\n  left behind: {', '.join(left)}")
+    return output, errors
+
+
+def checksum_of(output):
+    match = re.search(r"^checksum: ([0-9a-f]{16})$", output, re.M)
+    if match is None:
+        raise Failure(f"no checksum in\n{output}")
+    return match.group(1)
+
+
+def fault_sources():
+    """Both, or the one that this machine allows."""
+    number = {"x86_64": 323, "aarch64": 282}.get(os.uname().machine, -1)
+    user_mode_only = 1
+    fd = ctypes.CDLL(None).syscall(number, user_mode_only | os.O_CLOEXEC)
+    if fd < 0:
+        print("without userfaultfd: this machine does not allow it")
+        return ["mprotect"]
+    os.close(fd)
+    return ["userfaultfd", "mprotect"]
+
+
+def equals_sequential(build, options):
+    """One application, number of nodes and protocol; both fault sources, with
+    and without threads that move at random."""
+    size = ["--size", "250", "--iterations", "12"]
+    program = build.program(options.app)
+    expected = checksum_of(run([program, "--sequential", *size])[0])
+    seed = int.from_bytes(os.urandom(3), "little") + 1
+    variants = itertools.product(fault_sources(), (0, seed),
+                                 (("7", "threads"), ("5", "root")))
+    for source, shuffle, (n_threads, init) in variants:
+        output, errors = run(
+            [build.program("teamster"), "run", "-n", str(options.nodes),
+             program, *size, "--threads", n_threads, "--init", init,
+             "--residual", "5", "--verify", "--stats"],
+            {"TEAMSTER_PROTOCOL": options.protocol,
+             "TEAMSTER_FAULT_SOURCE": source,
+             "TEAMSTER_SHUFFLE": str(shuffle)})
+        where = f"{options.app} {source} shuffle={shuffle} init={init}"
+        if checksum_of(output) != expected:
+            raise Failure(f"{where}: checksum {checksum_of(output)}, not "
+                          f"{expected}\n{output}{errors}")
+        if "result: identical to the sequential program's" not in output:
+            raise Failure(f"{where}: not verified\n{output}{errors}")
+        threads = re.findall(r"^ +\d+ +(\d+) +[\d.]+ +\d+ +\d+ +\d+$", output,
+                             re.M)
+        if (len(threads) != options.nodes or
+                sum(map(int, threads)) != int(n_threads)):
+            raise Failure(f"{where}: the table does not have each node and "
+                          f"each thread\n{output}{errors}")
+        print(f"{where}: identical")
+
+
+def checksum(values):
+    total = 0
+    for i, value in enumerate(values):
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+        total += (bits ^ bits >> 31) * (2 * i + 0x9e3779b97f4a7c15)
+    return f"{total & MASK:016x}"
+
+
+def start_grid(size):
+    return [[((row * 31 + column * 17) & 127) * 0.125
+             for column in range(size + 2)] for row in range(size + 2)]
+
+
+def neighbours(grid, row, column):
+    return (grid[row - 1][column] + grid[row + 1][column] +
+            grid[row][column - 1] + grid[row][column + 1])
+
+
+def jacobi(size, n_iterations):
+    grid = start_grid(size)
+    inside = range(1, size + 1)
+    for _ in range(n_iterations):
+        new = [list(row) for row in grid]
+        for row, column in itertools.product(inside, inside):
+            new[row][column] = 0.25 * neighbours(grid, row, column)
+        grid = new
+    return [value for row in grid for value in row]
+
+
+def sor(size, n_iterations):
+    grid = start_grid(size)
+    inside = range(1, size + 1)
+    for _, colour in itertools.product(range(n_iterations), (0, 1)):
+        for row, column in itertools.product(inside, inside):
+            if (row + column) % 2 == colour:
+                grid[row][column] = (
+                    (1.0 - 1.5) * grid[row][column] +
+                    0.25 * 1.5 * neighbours(grid, row, column))
+    # As sor.c stores it: red packed, then black, rows of equal width.
+    width = (size + 3) // 2
+    return [start_value_or(grid, row, (row + colour) % 2 + 2 * k)
+            for colour in (0, 1) for row in range(size + 2)
+            for k in range(width)]
+
+
+def start_value_or(grid, row, column):
+    """A point, or what fills up a row that has fewer points of a colour."""
+    if column < len(grid):
+        return grid[row][column]
+    return ((row * 31 + column * 17) & 127) * 0.125
+
+
+def sequential_is_the_formula(build, options):
+    """The sequential version computes what the textbook says."""
+    formula = {"jacobi": jacobi, "sor": sor}[options.app]
+    for size, n_iterations in ((1, 1), (2, 3), (9, 8), (24, 5), (31, 4)):
+        output, _ = run([build.program(options.app), "--sequential", "--size",
+                         str(size), "--iterations", str(n_iterations)])
+        if checksum_of(output) != checksum(formula(size, n_iterations)):
+            raise Failure(f"{options.app}: size {size} differs from the "
+                          "formula")
+
+
+def odd_sizes_work(build, options):
+    """Less than a row for a thread, less than a page in all."""
+    for size, n_threads in ((1, 1), (1, 3), (3, 7), (64, 64)):
+        output, _ = run(
+            [build.program("teamster"), "run", "-n", "2",
+             build.program(options.app), "--size", str(size), "--threads",
+             str(n_threads), "--iterations", "5", "--verify"])
+        if "result: identical" not in output:
+            raise Failure(f"size {size}, threads {n_threads}:\n{output}")
+
+
+def alone_works(build, options):
+    """Without a launcher the program is a cluster of one."""
+    output, _ = run([build.program(options.app), "--size", "100", "--verify",
+                     "--iterations", "5"])
+    if "nodes: 1" not in output or "result: identical" not in output:
+        raise Failure(output)
+
+
+def bad_options_are_refused(build, options):
+    """One line that says what is wrong, exit code 64; help is no error."""
+    program = build.program(options.app)
+    for arguments in (["--size", "0"], ["--size", "abc"], ["--size", "9x"],
+                      ["--threads", "-1"], ["--iterations", ""],
+                      ["--init", "nobody"], ["--nonsense"], ["stray"],
+                      ["--residual", "0"]):
+        output, errors = run([program, *arguments], expect=64)
+        if len(errors.splitlines()) != 1 or output:
+            raise Failure(f"{arguments}: printed\n{output}{errors}")
+        if arguments[-1].lstrip("-") not in errors:
+            raise Failure(f"{arguments}: does not name it: {errors}")
+    output, errors = run([program, "--help"])
+    if "--verify" not in output or errors:
+        raise Failure(f"--help: printed\n{output}{errors}")
+
+
+def hello_says_pi(build, _):
+    for n_nodes in (1, 2, 3):
+        output, _ = run([build.program("teamster"), "run", "-n", str(n_nodes),
+                         build.program("hello")])
+        if output != f"pi is 3.1415926536; nodes: {n_nodes}\n":
+            raise Failure(output)
+
+
+TESTS = {test.__name__: test for test in (
+    equals_sequential, sequential_is_the_formula, odd_sizes_work, alone_works,
+    bad_options_are_refused, hello_says_pi)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test", choices=TESTS)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--app", default="jacobi")
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--protocol", default="eager-release")
+    options = parser.parse_args()
+    try:
+        TESTS[options.test](Build(options.build), options)
+    except Failure as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lints find what they are for: each is run on a small tree with one fault.
+
+usage: lints_test.py TOOLS_FOLDER C_COMPILER
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS, COMPILER = pathlib.Path(sys.argv[1]), sys.argv[2]
+LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n"
+CLEAN = {
+    "include/teamster.h": "/** Do it.\n * @return TM_OK */\n"
+                          "TM_API tm_status tm_do(const char *what_is_to_be_done,"
+                          "\n                       unsigned how_often_to_do_it);\n",
+    "src/base/status.h": '#include "teamster.h"\n',
+    "src/base/log.h": "/** Say it. */\nvoid log_say(int what);\n"
+                      "void log_shout(int what);\n",
+    "src/base/log.c": '#include "base/log.h"\n\n#include <stdio.h>\n',
+    "src/net/port.h": '#include "base/log.h"\n',
+    "src/net/port_priv.h": "int port_secret(void);\n",
+    "src/net/port.c": '#include "net/port.h"\n#include "net/port_priv.h"\n',
+    "src/cluster/join.c": '#include "net/port.h"\n',
+    "apps/sum.c": '#include <mpi.h>\n#include <teamster.h>\n',
+}
+
+
+class Tree:
+    """A folder with the clean files, some of them changed."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        for name, text in CLEAN.items():
+            self.write(name, text)
+
+    def write(self, name, text, licence=LICENCE):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(licence + text)
+
+    def run(self, tool, *arguments):
+        done = subprocess.run([TOOLS / tool, *(arguments or [self.root])],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+class LintTest(unittest.TestCase):
+    def setUp(self):
+        self.tree = Tree()
+        self.addCleanup(self.tree.folder.cleanup)
+
+    def expect(self, tool, complaint, *arguments):
+        status, text = self.tree.run(tool, *arguments)
+        self.assertEqual(status, 1, text)
+        self.assertIn(complaint, text)
+        self.assertRegex(text, r"\b1 (complaint|to lay out)")
+
+    def expect_clean(self, tool, *arguments):
+        status, text = self.tree.run(tool, *arguments)
+        self.assertEqual(status, 0, text)
+
+
+class LayersTest(LintTest):
+    def test_a_clean_tree_passes(self):
+        self.expect_clean("check_layers.py")
+
+    def test_a_lower_layer_may_not_include_a_higher_one(self):
+        self.tree.write("src/base/log.c", '#include "net/port.h"\n')
+        self.expect("check_layers.py",
+                    "src/base/log.c:2: net/port.h may not include the layer net")
+
+    def test_angle_brackets_hide_nothing(self):
+        self.tree.write("src/base/log.c", '#  include <net/port.h>\n')
+        self.expect("check_layers.py", "may not include the layer net")
+
+    def test_a_private_header_stays_in_its_folder(self):
+        self.tree.write("src/cluster/join.c", '#include "net/port_priv.h"\n')
+        self.expect("check_layers.py", "is private to its folder")
+
+    def test_the_public_header_is_for_programs(self):
+        self.tree.write("src/net/port.c", '#include "teamster.h"\n')
+        self.expect("check_layers.py", "by base/status.h only")
+
+    def test_programs_may_not_use_internals(self):
+        self.tree.write("apps/sum.c", '#include "base/log.h"\n')
+        self.expect("check_layers.py", "programs use teamster.h only")
+
+    def test_a_layer_that_is_not_in_the_table_is_refused(self):
+        self.tree.write("src/extra/x.c", "")
+        self.expect("check_layers.py", "src/extra: is not in the table")
+
+    def test_an_include_names_its_layer(self):
+        self.tree.write("src/net/port.c", '#include "port.h"\n')
+        self.expect("check_layers.py", "does not name its layer")
+
+
+class CommentsTest(LintTest):
+    def test_a_clean_tree_passes(self):
+        self.expect_clean("check_comments.py")
+
+    def test_a_public_function_needs_a_comment(self):
+        header = CLEAN["include/teamster.h"]
+        self.tree.write("include/teamster.h",
+                        header + "\nTM_API int tm_more(void);\n")
+        self.expect("check_comments.py", "tm_more() has no comment")
+
+    def test_a_status_needs_its_values(self):
+        self.tree.write("include/teamster.h",
+                        "/** Do it. */\nTM_API tm_status tm_do(void);\n")
+        self.expect("check_comments.py", "tm_do() has no @return")
+
+    def test_a_function_that_another_layer_uses_needs_a_comment(self):
+        header = CLEAN["src/base/log.h"]
+        self.tree.write("src/base/log.h", header +
+                        "\nstruct pair {\n    int (*call)(int a);\n};\n"
+                        "\nvoid log_whisper(int what,\n"
+                        "                 int how);\n")
+        self.expect("check_comments.py",
+                    "src/base/log.h:10: log_whisper() has no comment")
+
+    def test_a_file_needs_its_licence_line(self):
+        self.tree.write("apps/sum.c", "int x;\n", licence="")
+        self.expect("check_comments.py", "apps/sum.c:1: no licence line")
+
+
+class FormatTest(LintTest):
+    def setUp(self):
+        super().setUp()
+        style = (TOOLS.parent / ".clang-format").read_text()
+        (self.tree.root / ".clang-format").write_text(style)
+        if self.tree.run("check_format.sh")[0] == 77:
+            self.skipTest("no clang-format 14")
+
+    def test_a_clean_tree_passes(self):
+        self.expect_clean("check_format.sh")
+
+    def test_a_brace_on_the_wrong_line_is_found(self):
+        self.tree.write("apps/sum.c", "int main(void) {\n    return 0;\n}\n")
+        self.expect("check_format.sh", "+int main(void)\n+{")
+
+    def test_a_table_may_be_left_as_it_is(self):
+        self.tree.write("apps/sum.c", "// clang-format off\nint  table [ ] =\n"
+                        "{ 1,2 };\n// clang-format on\n")
+        self.expect_clean("check_format.sh")
+
+
+class ExportsTest(LintTest):
+    def build(self, code, *flags):
+        root = self.tree.root
+        (root / "list").write_text("# comment\ntm_*\nread\n")
+        (root / "x.c").write_text(code)
+        subprocess.run([COMPILER, "-shared", "-fPIC", *flags, root / "x.c",
+                        "-o", root / "libx.so"], check=True)
+        return (root / "libx.so", root / "list", root / "include/teamster.h")
+
+    def test_a_library_as_declared_passes(self):
+        self.expect_clean("check_exports.sh", *self.build(
+            "int tm_do, read; static int other; int *use(void);\n"
+            "__attribute__((visibility(\"hidden\"))) int *use(void)"
+            "{ return &other; }\n"))
+
+    def test_a_name_too_many_is_found(self):
+        self.expect("check_exports.sh", "nor in the list: log_say",
+                    *self.build("int tm_do, read, log_say;\n"))
+
+    def test_an_undeclared_tm_name_is_found(self):
+        self.expect("check_exports.sh", "nor in the list: tm_spare",
+                    *self.build("int tm_do, read, tm_spare;\n"))
+
+    def test_a_missing_function_is_found(self):
+        self.expect("check_exports.sh", "with TM_API, but not there: tm_do",
+                    *self.build("int read;\n"))
+
+    def test_a_missing_wrapper_is_found(self):
+        self.expect("check_exports.sh", "in the list, but not there: read",
+                    *self.build("int tm_do;\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

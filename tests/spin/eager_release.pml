@@ -1,0 +1,830 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// eager-release on one page, three nodes, FIFO channels between each two, every
+// interleaving. The rules are those of docs/protocols.md, sections 1 to 3.
+//
+// The program that runs on it is the most general one without data races. The
+// page has two bytes. Byte k may be read and written only by the node that has
+// token k (a lock, or the phase between two barriers), by any thread of that
+// node at any time, and the token goes to another node only when a release has
+// ended that began after the last write. Any node may fault on the page, and
+// start an atomic operation on the page's counter, at any time. A write toggles
+// its byte, so writing twice restores it.
+//
+// What the engine decides by counters, time and reference bits is a free choice
+// here: when a copy is dropped, whether the owner uses its copy, when a page
+// stays writable through a release, when the directory is told. So there is no
+// `access`: every copy may be thought mapped or not.
+//
+// After each step the whole state is checked (inline check):
+//   E1, E2 and its converse, E3   as in the document
+//   E4, E5    a copy has of each byte the last value written, if that has been
+//             released or this node is the writer; the counter never goes back,
+//             and has reached what any answered operation made it
+//   H2        (where requests are forwarded) each hop follows a higher epoch
+//   progress  nobody waits when no message is on its way
+// The last two together exclude deadlock and requests that circulate for ever.
+//
+// Sizes (-D): WRITES, FETCHES, RELEASES, ATOMICS, of all nodes together.
+// START: 0 untouched page, 1 any owner and any copyset. PLACED: an untouched
+// page goes to any node instead of to the one that asks for it.
+// A mutant is one rule left out, -DM_..., see mutants.sh.
+
+#ifndef WRITES
+#define WRITES 3
+#endif
+#ifndef FETCHES
+#define FETCHES 3
+#endif
+#ifndef RELEASES
+#define RELEASES 3
+#endif
+#ifndef ATOMICS
+#define ATOMICS 0 // at most 3: counted in two bits
+#endif
+#ifndef START
+#define START 1
+#endif
+
+#define NODES 3
+#define NOBODY 3
+#define DIRECTORY 0
+#define MOVE_LIMIT 2 // exclusive pages move at write faults below this
+#define QUEUE 6
+#define KEEP 4
+
+#define ABSENT 0
+#define CLEAN 1
+#define DIRTY 2
+#define EXCLUSIVE 3
+
+// Messages have four fields:
+//   FETCH        requester, for writing, epoch of the hint followed
+//   GRANT        whether it answers a fetch of the receiver
+//   PAGE         contents, owned (bit 7) and moves, epoch, version
+//   UPDATE       writer, diff, epoch of the hint followed
+//   ACK          writer, owned (bit 7), moves and copyset, epoch, version
+//   PUSH         writer, diff, epoch, version
+//   PUSH_ACK     writer, whether the copy was dropped
+//   OWNER_IS     epoch
+//   ATOMIC       requester, -, epoch of the hint followed
+//   ATOMIC_DONE  -
+// A diff is mask * 16 + value; an atomic operation of node n has writer n + 3.
+mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, PUSH, PUSH_ACK, OWNER_IS, ATOMIC,
+          ATOMIC_DONE };
+
+chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte };
+#define WIRE(from, to) wire[(from) * 3 + (to)]
+
+// Pushes kept by a node whose fetch is under way: version, diff.
+chan kept[NODES] = [KEEP] of { byte, byte };
+
+// What a node knows about the page: the table of section 1.
+byte state[NODES];
+bit is_owner[NODES];
+byte copyset[NODES];
+byte hint[NODES] = NOBODY;
+byte epoch[NODES];
+byte version[NODES];
+byte base[NODES];
+byte moves[NODES];
+bit pending[NODES];
+byte in_flight[NODES];
+byte mem[NODES];     // bits 0 and 1: the bytes; 2 and 3: the counter
+byte twin[NODES];
+bit has_news[NODES]; // owner, and the directory node is not told yet
+
+// Updates under way at a node: acknowledgements still to come from copies, and
+// whom to tell then (two bits each: an update may pass a node twice, first as a
+// forwarder and then as owner; acknowledgements return in the opposite order).
+#if ATOMICS > 0
+#define WRITERS 6
+#else
+#define WRITERS 3
+#endif
+byte pushing[NODES * WRITERS];
+byte reply_to[NODES * WRITERS];
+#define AT(node, writer) ((node) * WRITERS + (writer))
+#define REPLY_TO(node, writer) (reply_to[AT(node, writer)] % 4 - 1)
+
+// The program. `unreleased` of a byte: its last write is released (0), not (1),
+// or covered by a release under way (2).
+byte token[2];
+byte wanted; // the values last written
+byte unreleased[2];
+bit releasing[NODES];
+bit in_atomic[NODES];
+byte count;         // of atomic operations performed,
+byte result[NODES]; // after the last of this node,
+byte answered;      // after the last that was answered
+byte n_writes, n_fetches, n_releases, n_atomics;
+
+// The system as a whole.
+bit touched;
+byte placement = NOBODY;
+byte moving;         // ownership on its way,
+byte moving_copyset; // with this copyset and its receiver
+byte copies_sent;    // on their way
+
+#ifdef M_NO_UNMAP
+bit is_reading[NODES];
+#endif
+
+hidden mtype kind;
+hidden byte a, b, c, d, v, w, set, n;
+byte coin; // a free choice of the step under way; 0 between steps
+
+#define BIT(n) (1 << (n))
+#define MERGE(old, diff)                                                       \
+    (((old) & ~((diff) >> 4)) | ((diff) & 15 & ((diff) >> 4)))
+#define DIFF(page, twin) ((((page) ^ (twin)) << 4) | (page))
+#define COUNT(page) ((page) >> 2)
+#define KNOWN(node)                                                            \
+    ((unreleased[0] == 0 || token[0] == node) +                                \
+     2 * (unreleased[1] == 0 || token[1] == node))
+#define QUIET                                                                  \
+    (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
+         len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
+         len(wire[8]) == 0)
+#define IS_UNTOUCHED(x) (x == DIRECTORY && !touched)
+#define ROUTE(x)                                                               \
+    (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
+
+// ---- mutants
+
+#ifdef M_MOVE_WHILE_PUSHING
+#define MAY_MOVE(x) true
+#else
+#define MAY_MOVE(x) NOT_PUSHED(x)
+#endif
+#ifdef M_HAND_OVER_WHILE_PUSHING
+#define MAY_HAND_OVER(x) (!pending[x])
+#else
+#define MAY_HAND_OVER(x) (!pending[x] && NOT_PUSHED(x))
+#endif
+#ifdef M_IGNORE_BASE
+#define IS_NEW(version, base) true
+#else
+#define IS_NEW(version, base) ((version) > (base))
+#endif
+#ifdef M_DROP_IN_FLIGHT
+#define MAY_DROP(x) true
+#else
+#define MAY_DROP(x) (in_flight[x] == 0)
+#endif
+#ifdef M_OVERLAPPING_RELEASES
+#define MAY_RELEASE(x) true
+#else
+#define MAY_RELEASE(x) (!releasing[x])
+#endif
+#ifdef M_SEND_PAGE_NOT_TWIN
+#define RELEASED(x) mem[x]
+#else
+#define RELEASED(x) (state[x] == DIRTY -> twin[x] : mem[x])
+#endif
+#ifdef M_HINT_WITHOUT_EPOCH
+#define IS_BETTER(e, x) (!is_owner[x])
+#else
+#define IS_BETTER(e, x) ((e) > epoch[x])
+#endif
+#ifdef M_GRANT_ENDS_FETCH
+#define ENDS_FETCH(answers) true
+#else
+#define ENDS_FETCH(answers) (answers)
+#endif
+
+#if ATOMICS > 0
+#define NOT_PUSHED(x)                                                          \
+    (pushing[AT(x, 0)] + pushing[AT(x, 1)] + pushing[AT(x, 2)] +               \
+         pushing[AT(x, 3)] + pushing[AT(x, 4)] + pushing[AT(x, 5)] == 0)
+#else
+#define NOT_PUSHED(x)                                                          \
+    (pushing[AT(x, 0)] + pushing[AT(x, 1)] + pushing[AT(x, 2)] == 0)
+#endif
+
+// ---- checks
+
+inline check_node(j, o1, o2)
+{
+    // E4, E5
+    assert(state[j] == ABSENT || ((mem[j] ^ wanted) & KNOWN(j)) == 0);
+    assert(state[j] == ABSENT || COUNT(mem[j]) >= answered);
+    // E3
+    assert(state[j] != EXCLUSIVE ||
+           (is_owner[j] && copyset[j] == 0 && copies_sent == 0 &&
+            state[o1] == ABSENT && state[o2] == ABSENT));
+    // E2
+    assert(!is_owner[j] ||
+           (state[j] != ABSENT && !(copyset[j] & BIT(j)) &&
+            (state[o1] == ABSENT || (copyset[j] & BIT(o1))) &&
+            (state[o2] == ABSENT || (copyset[j] & BIT(o2)))));
+    assert(moving == 0 || state[j] == ABSENT || (moving_copyset & BIT(j)));
+}
+
+#define HAS_COPY(j) (state[j] != ABSENT && !is_owner[j])
+
+inline check()
+{
+    coin = 0;
+    check_node(0, 1, 2);
+    check_node(1, 0, 2);
+    check_node(2, 0, 1);
+    // E1
+    assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    // Progress, and the converse of E2.
+    assert(!QUIET ||
+           (pending[0] + pending[1] + pending[2] + in_flight[0] +
+                in_flight[1] + in_flight[2] + releasing[0] + releasing[1] +
+                releasing[2] + in_atomic[0] + in_atomic[1] + in_atomic[2] ==
+            0));
+    assert(!QUIET || HAS_COPY(0) + 2 * HAS_COPY(1) + 4 * HAS_COPY(2) ==
+                         (copyset[0] | copyset[1] | copyset[2]));
+}
+
+// ---- pieces
+
+inline send(src, dst, type, f1, f2, f3, f4)
+{
+    assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+    printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
+    WIRE(src, dst)!type, f1, f2, f3, f4;
+}
+
+inline forward(x, request, asker, detail, followed)
+{
+    assert(hint[x] != NOBODY && epoch[x] > followed); // H2
+    send(x, hint[x], request, asker, detail, epoch[x], 0);
+}
+
+inline become_absent(x)
+{
+    state[x] = ABSENT;
+    mem[x] = 0;
+    twin[x] = 0;
+    base[x] = 0;
+}
+
+inline give_ownership(x, to)
+{
+    moving++;
+    moving_copyset = copyset[x];
+    is_owner[x] = 0;
+    copyset[x] = 0;
+    version[x] = 0;
+    moves[x] = 0;
+    become_absent(x);
+    hint[x] = to;
+    epoch[x]++;
+}
+
+inline take_ownership(x, from, e, ver, mov, copies)
+{
+    moving--;
+    moving_copyset = 0;
+    is_owner[x] = 1;
+    epoch[x] = e;
+    version[x] = ver;
+    moves[x] = mov;
+    copyset[x] = copies;
+    hint[x] = NOBODY;
+    has_news[x] = (x != DIRECTORY && from != DIRECTORY);
+}
+
+inline learn_owner(x, who, e)
+{
+    if
+    :: IS_BETTER(e, x) ->
+        assert(!is_owner[x] && who != x);
+        hint[x] = who;
+        epoch[x] = e;
+    :: else
+    fi
+}
+
+inline apply_to_twin(x, diff)
+{
+    if
+    :: state[x] == DIRTY -> twin[x] = MERGE(twin[x], diff);
+    :: else
+    fi
+}
+
+// ---- fetching
+
+inline move_page(x, to)
+{
+    send(x, to, PAGE, mem[x], 128 + moves[x] + 1, epoch[x] + 1, version[x]);
+    give_ownership(x, to);
+}
+
+inline send_copy(x, to)
+{
+    copyset[x] = copyset[x] | BIT(to);
+    copies_sent++;
+    w = RELEASED(x);
+    send(x, to, PAGE, w, 0, epoch[x], version[x]);
+}
+
+inline serve(x, requester, writing)
+{
+    if
+    :: state[x] == EXCLUSIVE && MAY_MOVE(x) &&
+       (moves[x] == 0 || (writing && moves[x] < MOVE_LIMIT)) ->
+        move_page(x, requester);
+    :: else ->
+        if
+        :: state[x] == EXCLUSIVE ->
+            state[x] = CLEAN;
+#ifdef M_NO_UNMAP
+            is_reading[x] = 1; // its thread may still write
+#endif
+        :: else
+        fi;
+        send_copy(x, requester);
+    fi
+}
+
+// An untouched page, at the directory node; `v` gets the new owner.
+inline grant(x, requester, is_fetch)
+{
+    v = (placement == NOBODY -> requester : placement);
+    touched = 1;
+    moving++;
+    hint[x] = v;
+    epoch[x] = 1;
+    send(x, v, GRANT, (is_fetch && v == requester), 0, 0, 0);
+}
+
+inline on_fetch(x, requester, writing, followed)
+{
+    if
+    :: is_owner[x] && requester != x -> serve(x, requester, writing);
+    :: is_owner[x] && requester == x ->
+        assert(pending[x]);
+        pending[x] = 0;
+    :: IS_UNTOUCHED(x) ->
+        grant(x, requester, 1);
+        if
+        :: v != requester -> send(x, v, FETCH, requester, writing, 1, 0);
+        :: else
+        fi
+    :: else -> forward(x, FETCH, requester, writing, followed);
+    fi
+}
+
+inline on_grant(x, from, answers)
+{
+    assert(state[x] == ABSENT);
+    state[x] = EXCLUSIVE;
+    take_ownership(x, DIRECTORY, 1, 0, 0, 0);
+    if
+    :: ENDS_FETCH(answers) -> pending[x] = 0;
+    :: else
+    fi
+}
+
+inline apply_kept(x)
+{
+    do
+    :: nempty(kept[x]) ->
+        kept[x]?v, w;
+        if
+        :: IS_NEW(v, base[x]) ->
+            assert(!is_owner[x]);
+            mem[x] = MERGE(mem[x], w);
+        :: else
+        fi
+    :: empty(kept[x]) -> break
+    od
+}
+
+inline on_page(x, from, contents, owned, e, ver)
+{
+    assert(state[x] == ABSENT && pending[x] && in_flight[x] == 0);
+    pending[x] = 0;
+    mem[x] = contents;
+    base[x] = ver;
+    if
+    :: owned ->
+        state[x] = EXCLUSIVE;
+        take_ownership(x, from, e, ver, owned & 7, 0);
+    :: else ->
+        state[x] = CLEAN;
+        copies_sent--;
+        learn_owner(x, from, e);
+    fi;
+    apply_kept(x);
+}
+
+// ---- updates
+
+// Send a diff to the nodes of a set.
+inline push(x, writer, diff, to)
+{
+    version[x]++;
+    set = to;
+    n = 0;
+    do
+    :: n < NODES ->
+        if
+        :: set & BIT(n) ->
+            send(x, n, PUSH, writer, diff, epoch[x], version[x]);
+            pushing[AT(x, writer)]++;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od
+}
+
+inline remember_sender(x, writer, from)
+{
+    assert(reply_to[AT(x, writer)] < 64);
+    reply_to[AT(x, writer)] = reply_to[AT(x, writer)] * 4 + from + 1;
+}
+
+inline acknowledge(x, writer)
+{
+    if
+    :: coin && is_owner[x] && REPLY_TO(x, writer) == writer &&
+       (copyset[x] & BIT(writer)) && state[x] == CLEAN && MAY_HAND_OVER(x) ->
+        assert(in_flight[x] == 0);
+        send(x, writer, ACK, writer,
+             128 + moves[x] * 8 + (copyset[x] & ~BIT(writer)), epoch[x] + 1,
+             version[x]);
+        give_ownership(x, writer);
+    :: else -> send(x, REPLY_TO(x, writer), ACK, writer, 0, 0, 0);
+    fi;
+    reply_to[AT(x, writer)] = reply_to[AT(x, writer)] / 4;
+}
+
+inline on_update(x, from, writer, diff, followed)
+{
+    remember_sender(x, writer, from);
+    if
+    :: is_owner[x] ->
+        mem[x] = MERGE(mem[x], diff);
+        apply_to_twin(x, diff);
+        push(x, writer, diff, copyset[x] & ~BIT(writer));
+        if
+#ifdef M_ACKNOWLEDGE_EARLY
+        :: pushing[AT(x, writer)] > 0 -> acknowledge(x, writer);
+#endif
+        :: pushing[AT(x, writer)] == 0 -> acknowledge(x, writer);
+        :: else
+        fi
+    :: else -> forward(x, UPDATE, writer, diff, followed);
+    fi
+}
+
+inline end_release_if_done(x)
+{
+    if
+    :: releasing[x] && in_flight[x] == 0 && pushing[AT(x, x)] == 0 ->
+        releasing[x] = 0;
+        n = 0;
+        do
+        :: n < 2 ->
+            if
+            :: token[n] == x && unreleased[n] == 2 -> unreleased[n] = 0;
+            :: else
+            fi;
+            n++
+        :: else -> break
+        od
+    :: else
+    fi
+}
+
+inline on_ack(x, from, writer, owned, e, ver)
+{
+    if
+    :: reply_to[AT(x, writer)] == 0 -> // nobody: it is this node's own
+        assert(writer == x);
+        in_flight[x]--;
+        if
+        :: owned ->
+            assert(state[x] != ABSENT);
+            take_ownership(x, from, e, ver, (owned >> 3) & 7, owned & 7);
+        :: else
+        fi;
+        end_release_if_done(x);
+    :: else -> acknowledge(x, writer);
+    fi
+}
+
+inline on_push(x, from, writer, diff, e, ver)
+{
+    assert(!is_owner[x]);
+#ifndef M_NO_HINT_FROM_PUSH
+    learn_owner(x, from, e);
+#endif
+    w = 0; // whether it is dropped
+    if
+    :: state[x] == ABSENT && pending[x] -> kept[x]!ver, diff;
+    :: state[x] != ABSENT ->
+        if
+        :: IS_NEW(ver, base[x]) ->
+            v = COUNT(mem[x]);
+            mem[x] = MERGE(mem[x], diff);
+            assert(COUNT(mem[x]) >= v); // E5
+#ifndef M_NOT_TO_TWIN
+            apply_to_twin(x, diff);
+#endif
+        :: else
+        fi;
+        if
+        :: coin && state[x] == CLEAN && MAY_DROP(x) ->
+            w = 1;
+            become_absent(x);
+        :: else
+        fi
+    :: else
+    fi;
+    send(x, from, PUSH_ACK, writer, w, 0, 0);
+}
+
+inline on_push_ack(x, from, writer, dropped)
+{
+    if
+    :: dropped ->
+        assert(is_owner[x]);
+        copyset[x] = copyset[x] & ~BIT(from);
+    :: else
+    fi;
+    pushing[AT(x, writer)]--;
+    if
+    :: pushing[AT(x, writer)] > 0
+    :: pushing[AT(x, writer)] == 0 && writer >= NODES ->
+        send(x, writer - NODES, ATOMIC_DONE, 0, 0, 0, 0);
+    :: pushing[AT(x, writer)] == 0 && reply_to[AT(x, writer)] == 0 ->
+        end_release_if_done(x);
+#ifndef M_ACKNOWLEDGE_EARLY
+    :: pushing[AT(x, writer)] == 0 && writer < NODES &&
+       reply_to[AT(x, writer)] != 0 -> acknowledge(x, writer);
+#endif
+    :: else
+    fi
+}
+
+// ---- atomic operations: one is added to the counter
+
+inline perform(x, requester)
+{
+    count++;
+    result[requester] = count;
+    assert(count == COUNT(mem[x]) + 1); // the owner misses none
+    w = (12 << 4) | (count << 2);
+    mem[x] = MERGE(mem[x], w);
+    apply_to_twin(x, w);
+    push(x, requester + NODES, w, copyset[x]);
+    if
+    :: pushing[AT(x, requester + NODES)] == 0 ->
+        send(x, requester, ATOMIC_DONE, 0, 0, 0, 0);
+    :: else
+    fi
+}
+
+inline on_atomic(x, requester, followed)
+{
+    if
+    :: is_owner[x] -> perform(x, requester);
+    :: IS_UNTOUCHED(x) ->
+        grant(x, requester, 0);
+        send(x, v, ATOMIC, requester, 0, 1, 0);
+    :: else -> forward(x, ATOMIC, requester, 0, followed);
+    fi
+}
+
+inline on_atomic_done(x)
+{
+    in_atomic[x] = 0;
+    answered = (result[x] > answered -> result[x] : answered);
+    result[x] = 0;
+}
+
+// ---- what happens at a node
+
+inline receive(x, from)
+{
+    WIRE(from, x)?kind, a, b, c, d;
+    printf("%d: %e from %d: %d %d %d %d\n", x, kind, from, a, b, c, d);
+    if
+    :: kind == FETCH -> on_fetch(x, a, b, c);
+    :: kind == GRANT -> on_grant(x, from, a);
+    :: kind == PAGE -> on_page(x, from, a, b, c, d);
+    :: kind == UPDATE -> on_update(x, from, a, b, c);
+    :: kind == ACK -> on_ack(x, from, a, b, c, d);
+    :: kind == PUSH -> on_push(x, from, a, b, c, d);
+    :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
+    :: kind == OWNER_IS -> learn_owner(x, from, a);
+#if ATOMICS > 0
+    :: kind == ATOMIC -> on_atomic(x, a, c);
+    :: kind == ATOMIC_DONE -> on_atomic_done(x);
+#endif
+    fi;
+    check();
+}
+
+inline fault(x, writing)
+{
+    printf("%d: fault %d\n", x, writing);
+    n_fetches++;
+    pending[x] = 1;
+    w = ROUTE(x);
+    send(x, w, FETCH, x, writing, epoch[x], 0);
+    check();
+}
+
+inline start_atomic(x)
+{
+    n_atomics++;
+    in_atomic[x] = 1;
+    w = ROUTE(x);
+    send(x, w, ATOMIC, x, 0, epoch[x], 0);
+    check();
+}
+
+// The owner tells the directory node, if it still is the owner.
+inline tell_news(x)
+{
+    has_news[x] = 0;
+    if
+    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0, 0);
+    :: else
+    fi;
+    check();
+}
+
+inline write_byte(x, k)
+{
+    printf("%d: write of byte %d in state %d\n", x, k, state[x]);
+    n_writes++;
+    if
+#ifdef M_NO_UNMAP
+    :: is_reading[x]
+#endif
+    :: state[x] == CLEAN && is_owner[x] && copyset[x] == 0 ->
+        state[x] = EXCLUSIVE;
+    :: state[x] == CLEAN && !(is_owner[x] && copyset[x] == 0) ->
+        state[x] = DIRTY;
+        twin[x] = mem[x];
+    :: else
+    fi;
+    mem[x] = mem[x] ^ BIT(k);
+    wanted = wanted ^ BIT(k);
+    unreleased[k] = 1;
+    check();
+}
+
+// A page that is written again and again stays writable and dirty.
+inline send_diff(x, stays_dirty)
+{
+    n_releases++;
+    w = DIFF(mem[x], twin[x]);
+    if
+    :: stays_dirty -> twin[x] = mem[x];
+    :: else -> state[x] = CLEAN; twin[x] = 0;
+    fi;
+    if
+    :: is_owner[x] -> push(x, x, w, copyset[x]);
+    :: else ->
+        in_flight[x]++;
+        send(x, hint[x], UPDATE, x, w, epoch[x], 0);
+    fi
+}
+
+inline start_release(x, stays_dirty)
+{
+    printf("%d: release\n", x);
+    releasing[x] = 1;
+    n = 0;
+    do
+    :: n < 2 ->
+        if
+        :: token[n] == x && unreleased[n] == 1 -> unreleased[n] = 2;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od;
+    if
+    :: state[x] != DIRTY
+    :: state[x] == DIRTY && is_owner[x] && copyset[x] == 0 ->
+        state[x] = EXCLUSIVE;
+        twin[x] = 0;
+    :: state[x] == DIRTY && !(is_owner[x] && copyset[x] == 0) ->
+        if
+        :: mem[x] == twin[x] -> state[x] = CLEAN; twin[x] = 0;
+        :: else -> send_diff(x, stays_dirty);
+        fi
+    fi;
+    end_release_if_done(x);
+    check();
+}
+
+#define MAY_FAULT(x)                                                           \
+    (state[x] == ABSENT && !pending[x] && n_fetches < FETCHES)
+#define MAY_WRITE(x, k)                                                        \
+    (state[x] != ABSENT && token[k] == x && n_writes < WRITES)
+#define NEEDS_RELEASE(x)                                                       \
+    (n_releases < RELEASES && MAY_RELEASE(x) &&                                \
+     ((token[0] == x && unreleased[0] == 1) ||                                 \
+      (token[1] == x && unreleased[1] == 1)))
+#define MAY_PASS(x, k)                                                         \
+    (token[k] == x && unreleased[k] == 0 && n_writes < WRITES)
+#define HAS_CHOICE(from, x)                                                    \
+    (WIRE(from, x)?[UPDATE, _, _, _, _] || WIRE(from, x)?[PUSH, _, _, _, _] || \
+     WIRE(from, x)?[PUSH_ACK, _, _, _, _])
+
+inline receive_from(from, x)
+{
+    if
+    :: true
+    :: HAS_CHOICE(from, x) -> coin = 1
+    fi;
+    d_step { receive(x, from) }
+}
+
+proctype node(byte me; byte next; byte last)
+{
+end:
+    do
+    :: atomic { nempty(WIRE(me, me)) -> d_step { receive(me, me) } }
+    :: atomic { nempty(WIRE(next, me)) -> receive_from(next, me) }
+    :: atomic { nempty(WIRE(last, me)) -> receive_from(last, me) }
+    :: d_step { MAY_FAULT(me) -> fault(me, 0) }
+    :: d_step { MAY_FAULT(me) -> fault(me, 1) }
+    :: d_step { has_news[me] -> tell_news(me) }
+    :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0) }
+    :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
+    :: d_step { NEEDS_RELEASE(me) -> start_release(me, 0) }
+    :: d_step { NEEDS_RELEASE(me) && state[me] == DIRTY -> start_release(me, 1) }
+    :: MAY_PASS(me, 0) -> token[0] = next
+    :: MAY_PASS(me, 0) -> token[0] = last
+    :: MAY_PASS(me, 1) -> token[1] = next
+    :: MAY_PASS(me, 1) -> token[1] = last
+#if ATOMICS > 0
+    :: d_step { n_atomics < ATOMICS && !in_atomic[me] -> start_atomic(me) }
+#endif
+#ifdef M_NO_UNMAP
+    :: is_reading[me] -> is_reading[me] = 0
+#endif
+    od
+}
+
+#if START == 1
+// Any owner, after one move, any copyset. The directory knows the owner, or, if
+// that is possible, only the one before.
+inline any_start()
+{
+    touched = 1;
+    select(v : 0 .. 2);
+    is_owner[v] = 1;
+    epoch[v] = 2;
+    moves[v] = 1;
+    if
+    :: hint[0] = (v == 0 -> NOBODY : v);
+        epoch[0] = 2;
+    :: v != 0 ->
+        hint[0] = 3 - v;
+        epoch[0] = 1;
+        hint[3 - v] = v;
+        epoch[3 - v] = 2;
+        has_news[v] = 1;
+    fi;
+    select(set : 0 .. 7);
+    set = set & ~BIT(v);
+    copyset[v] = set;
+    state[v] = (set == 0 -> EXCLUSIVE : CLEAN);
+    n = 0;
+    do
+    :: n < NODES ->
+        if
+        :: set & BIT(n) -> state[n] = CLEAN; hint[n] = v; epoch[n] = 2;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od
+}
+#endif
+
+init {
+    atomic {
+#if START == 1
+        any_start();
+#endif
+#ifdef PLACED
+        select(v : 0 .. 2);
+        placement = v;
+#endif
+        select(v : 0 .. 2);
+        token[0] = v;
+        select(v : 0 .. 2);
+        token[1] = v;
+        run node(0, 1, 2);
+        run node(1, 2, 0);
+        run node(2, 0, 1)
+    }
+}

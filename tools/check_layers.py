@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Check that includes follow the layers of the style guide.
+
+usage: check_layers.py [ROOT]
+
+Rules:
+ 1  A file of src/<layer>/ includes headers of its own layer and of those in its
+    row below. Tests beside the code too.
+ 2  teamster.h is included in src/ by base/status.h only, which keeps the
+    section of shared variables out of the library.
+ 3  x_priv.h is included in its own folder only.
+ 4  Files of apps/ and bench/ include teamster.h, headers of apps/ and bench/,
+    system headers and mpi.h. bench/micro_*.c, which measure single layers, may
+    include all of src/.
+ 5  Includes name the layer: "mem/diff.h", also within mem/.
+ 6  Every #include "..." names a file that exists.
+"""
+import pathlib
+import re
+import sys
+
+BELOW = {
+    "base": "",
+    "os": "base",
+    "model": "base",
+    "place": "base model",
+    "net": "base os",
+    "mem": "base os",
+    "ult": "base os",
+    "cluster": "base net",
+    "proto": "base net mem cluster",
+    "sync": "base net ult cluster proto",
+    "observe": "base os net mem ult cluster place",
+    "reconfig": "base os model place net mem ult cluster proto sync observe",
+    "runtime": "base os model place net mem ult cluster proto sync observe "
+               "reconfig",
+}
+ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
+OUTSIDE = {
+    "cli": {"base", "os", "net", "cluster"},
+    "sim": {"base", "model", "place"},
+}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+
+
+def includes(path):
+    """Yield (line number, quote, name) of each include of a file."""
+    text = path.read_text(errors="replace")
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, *match.groups()
+
+
+def check_internal(root, path, allowed, quote, name):
+    """What is wrong with an include of the library or the command line."""
+    folder, _, rest = name.partition("/")
+    if rest and folder in BELOW:
+        if folder not in allowed:
+            return f"may not include the layer {folder}"
+        if name.endswith("_priv.h") and path.parent.name != folder:
+            return "is private to its folder"
+        return None if (root / "src" / name).exists() else "does not exist"
+    if name == "teamster.h":
+        if path == root / "src/base/status.h":
+            return None
+        return "is included in src/ by base/status.h only"
+    if quote == "<":
+        return None
+    if (path.parent / name).exists() and path.is_relative_to(root / "src"):
+        return "does not name its layer"
+    return None if (path.parent / name).exists() else "does not exist"
+
+
+def check_program(root, path, quote, name):
+    """What is wrong with an include of a program that uses teamster.h only."""
+    if name == "teamster.h":
+        return None
+    if (root / "src" / name).exists():
+        return "is internal; programs use teamster.h only"
+    places = (path.parent, root / "apps", root / "bench")
+    if quote == '"' and not any((place / name).exists() for place in places):
+        return "does not exist"
+    return None
+
+
+def check_file(root, path):
+    """Return the complaints about a file."""
+    top, *rest = path.relative_to(root).parts
+    complaints = []
+    for line, quote, name in includes(path):
+        if top == "src":
+            allowed = ALLOWED.get(rest[0], set())
+            fault = check_internal(root, path, allowed, quote, name)
+        elif top in OUTSIDE:
+            fault = check_internal(root, path, OUTSIDE[top], quote, name)
+        elif top == "bench" and path.name.startswith("micro_"):
+            fault = None
+        else:
+            fault = check_program(root, path, quote, name)
+        if fault:
+            where = path.relative_to(root)
+            complaints.append(f"{where}:{line}: {name} {fault}")
+    return complaints
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    complaints = []
+    n_files = 0
+    for layer in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
+        if layer not in BELOW:
+            complaints.append(f"src/{layer}: is not in the table of layers")
+    for top in ("src", "cli", "sim", "apps", "bench"):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            n_files += 1
+            complaints += check_file(root, path)
+    print("\n".join(complaints + [f"{n_files} files, "
+                                  f"{len(complaints)} complaints"]))
+    return 1 if complaints or n_files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

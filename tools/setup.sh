@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Install the Debian packages that Teamster needs and that are missing here.
+#
+#   tools/setup.sh [--list] [GROUP...]
+#
+#   build   to build, install and run (the default)
+#   check   the tests and lints, besides build
+#   bench   the comparison programs of bench/, besides build
+#   all     all of these
+#
+# Says nothing and calls no package manager when everything is there. --list
+# prints the packages of the groups and installs nothing.
+set -euo pipefail
+
+# The one list of packages: group, package, what for.
+packages='
+build cmake                 configures the build
+build ninja-build           builds
+build make                  the front to both
+build gcc                   compiles
+build libc6-dev             the C library
+build binutils              links; addr2line names places in messages
+build libucx-dev            headers of the transport
+build libucx0               the transport, loaded when several nodes run
+build libboost-context-dev  switches between threads
+check libcmocka-dev         unit tests
+check pkg-config            test of the installed package
+check python3               lints and tests
+check spin                  model checking
+check clang-format          layout
+check clang-tidy            lint
+check cppcheck              lint
+bench openmpi-bin           MPI programs to compare with
+bench libopenmpi-dev        the same
+'
+
+usage() {
+    sed -n '4,14s/^# \{0,1\}//p' "$0"
+}
+
+die() {
+    printf 'tools/setup.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+packages_of() { # GROUP...
+    local group name
+    while read -r group name _; do
+        if [[ -n $group && " $* " == *" $group "* ]]; then
+            echo "$name"
+        fi
+    done <<<"$packages"
+}
+
+is_installed() { # PACKAGE
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "not root, and there is no sudo; as root run: $*"
+    fi
+}
+
+apt() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+        -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# One after the other, to say which one it is that fails.
+install_each() { # PACKAGE...
+    local name failed=()
+    for name in "$@"; do
+        apt install --no-install-recommends "$name" || failed+=("$name")
+    done
+    if ((${#failed[@]} > 0)); then
+        die "cannot install: ${failed[*]}. Is there a network, and a Debian" \
+            "mirror in /etc/apt/sources.list? By hand: apt-get update &&" \
+            "apt-get install ${failed[*]}"
+    fi
+}
+
+install_missing() { # PACKAGE...
+    echo "tools/setup.sh: installing $*"
+    apt install --no-install-recommends "$@" && return
+    apt update || echo "tools/setup.sh: apt-get update failed" >&2
+    apt install --no-install-recommends "$@" || install_each "$@"
+}
+
+list=0
+groups=()
+for argument in "$@"; do
+    case $argument in
+    --list) list=1 ;;
+    build) groups+=(build) ;;
+    check) groups+=(build check) ;;
+    bench) groups+=(build bench) ;;
+    all) groups+=(build check bench) ;;
+    -h | --help) usage && exit 0 ;;
+    *) die "unknown group '$argument'; allowed: build, check, bench, all" ;;
+    esac
+done
+((${#groups[@]} > 0)) || groups=(build)
+mapfile -t wanted < <(packages_of "${groups[@]}")
+
+if ((list)); then
+    printf '%s\n' "${wanted[@]}"
+    exit 0
+fi
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "tools/setup.sh: no apt-get here; make sure that there are the" \
+         "equivalents of the Debian packages: ${wanted[*]}" >&2
+    exit 0
+fi
+missing=()
+for name in "${wanted[@]}"; do
+    is_installed "$name" || missing+=("$name")
+done
+if ((${#missing[@]} > 0)); then
+    install_missing "${missing[@]}"
+fi
