@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +181,7 @@ void nodes_print(const unsigned *node_of, size_t n_threads)
     for (size_t i = 0; i < n_threads; i++) {
         threads_on[node_of[i]]++;
     }
-    printf("\n  node  threads  computing s   faults  pages fetched  "
+    printf("\n  node  threads  moved in  computing s   faults  pages fetched  "
            "bytes sent\n");
     for (unsigned node = 0; node < tm_node_count(); node++) {
         struct tm_node_stats stats;
@@ -188,20 +189,29 @@ void nodes_print(const unsigned *node_of, size_t n_threads)
         if (tm_stats(node, &stats) != TM_OK) {
             continue;
         }
-        printf("  %4u  %7u  %11.3f  %7llu  %13llu  %10llu\n", node,
-               threads_on[node], (double)stats.compute_ns * 1e-9,
-               (unsigned long long)(stats.read_faults + stats.write_faults),
-               (unsigned long long)stats.pages_fetched,
-               (unsigned long long)stats.bytes_sent);
+        printf("  %4u  %7u  %8" PRIu64 "  %11.3f  %7" PRIu64 "  %13" PRIu64
+               "  %10" PRIu64 "\n",
+               node, threads_on[node], stats.threads_in,
+               (double)stats.compute_ns * 1e-9,
+               stats.read_faults + stats.write_faults, stats.pages_fetched,
+               stats.bytes_sent);
     }
     printf("\n");
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 
 bool is_identical(const double *result, const double *expected, size_t n)
 {
     size_t i = 0;
 
-    while (i < n && memcmp(&result[i], &expected[i], sizeof(double)) == 0) {
+    while (i < n && bits_of(result[i]) == bits_of(expected[i])) {
         i++;
     }
     if (i < n) {

@@ -17,6 +17,7 @@ enum {
     N_PAGES = 4096,  // of a block that is fetched
     N_CHUNK = 64,    // pages, or operations, per sample where one is too short
     N_ROUNDS = 4000, // of messages there and back
+    N_HAND_OVERS = 1000,
     STACK_USED = 8192, // bytes, of a thread that moves
 };
 
@@ -149,14 +150,15 @@ static void *barrier_thread(void *samples)
 // A thread on each node, nothing but barriers.
 static void barrier_test(void)
 {
-    tm_thread threads[TM_MAX_NODES];
+    const unsigned n_nodes = tm_node_count();
+    tm_thread threads[TM_MAX_NODES] = {0};
 
-    tm_barrier_init(&job.barrier, tm_node_count());
-    for (unsigned node = 0; node < tm_node_count(); node++) {
+    tm_barrier_init(&job.barrier, n_nodes);
+    for (unsigned node = 0; node < n_nodes; node++) {
         threads[node] =
             thread_on(node, barrier_thread, node == 0 ? job.us : NULL);
     }
-    for (unsigned node = 0; node < tm_node_count(); node++) {
+    for (unsigned node = 0; node < n_nodes; node++) {
         tm_thread_join(threads[node], NULL);
     }
     job.n_samples = N_ROUNDS;
@@ -181,55 +183,84 @@ static void lock_test(void)
     run_on(tm_node_count() - 1, lock_alone, NULL);
 }
 
-// The mutex goes back and forth between two nodes that both want it always;
-// `words` says whether each adds one to a word that goes with it.
-static void *hand_over_thread(void *words)
+// Lock, let the other side ask too, unlock. `is_unlock_timed` says which of
+// the two is stamped; the stamps stay on this node.
+static void *hand_over_giver(void *is_unlock_timed)
 {
-    const int is_measured = tm_node_self() == 0;
-
-    tm_barrier_wait(&job.barrier);
-    for (size_t i = 0; i < N_ROUNDS; i++) {
-        const double start_us = now_us();
+    for (size_t i = 0; i < N_HAND_OVERS; i++) {
+        double start_us = now_us();
 
         tm_mutex_lock(&job.mutex);
-        if (words != NULL) {
-            guarded++;
+        if (is_unlock_timed == NULL) {
+            job.us[i] = now_us() - start_us;
+        }
+        tm_barrier_wait(&job.barrier);
+        start_us = now_us();
+        while (now_us() < start_us + 200.0) {
+            // the other side's request comes in
+        }
+        guarded = i;
+        if (is_unlock_timed != NULL) {
+            job.us[i] = now_us();
         }
         tm_mutex_unlock(&job.mutex);
-        if (is_measured) {
-            job.us[i] = (now_us() - start_us) / 2; // it went there and back
+        tm_barrier_wait(&job.barrier);
+    }
+    return NULL;
+}
+
+// Ask for the mutex while the giver has it, and see what came with it.
+static void *hand_over_taker(void *taken_us)
+{
+    double *us = taken_us;
+
+    for (size_t i = 0; i < N_HAND_OVERS; i++) {
+        uint64_t seen;
+
+        tm_barrier_wait(&job.barrier);
+        tm_mutex_lock(&job.mutex);
+        seen = guarded;
+        us[i] = now_us();
+        tm_mutex_unlock(&job.mutex);
+        tm_barrier_wait(&job.barrier);
+        if (seen != i) {
+            fprintf(stderr, "micro: %llu came with the mutex, not %zu\n",
+                    (unsigned long long)seen, i);
+            exit(EXIT_FAILURE);
         }
     }
     return NULL;
 }
 
-static void hand_over_run(void *words)
+// A mutex and the word that it guards go from the root to the last node and
+// back. Clocks are compared: both nodes must be on one machine.
+static void hand_over_run(void *is_unlock_timed)
 {
-    const unsigned other = tm_node_count() - 1;
+    double *taken_us = shared_memory(N_HAND_OVERS * sizeof *taken_us);
     tm_thread threads[2];
 
     tm_barrier_init(&job.barrier, 2);
-    threads[0] = thread_on(0, hand_over_thread, words);
-    threads[1] = thread_on(other, hand_over_thread, words);
+    threads[0] = thread_on(0, hand_over_giver, is_unlock_timed);
+    threads[1] = thread_on(tm_node_count() - 1, hand_over_taker, taken_us);
     tm_thread_join(threads[0], NULL);
     tm_thread_join(threads[1], NULL);
-    job.n_samples = N_ROUNDS;
+    for (size_t i = 0; is_unlock_timed != NULL && i < N_HAND_OVERS; i++) {
+        job.us[i] = taken_us[i] - job.us[i];
+    }
+    job.n_samples = N_HAND_OVERS;
+    tm_free(taken_us);
 }
 
+// From before the unlock on one node until the other has mutex and word.
 static void hand_over_test(void)
 {
-    hand_over_run(NULL);
+    hand_over_run(&job);
 }
 
-static void hand_over_word_test(void)
+// Locking a mutex that was last held on another node and is free.
+static void lock_remote_test(void)
 {
-    guarded = 0;
-    hand_over_run(&guarded);
-    if (guarded != 2 * N_ROUNDS) {
-        fprintf(stderr, "micro: counted %llu of %d\n",
-                (unsigned long long)guarded, 2 * N_ROUNDS);
-        exit(EXIT_FAILURE);
-    }
+    hand_over_run(NULL);
 }
 
 static void *yield_thread(void *samples)
@@ -316,8 +347,8 @@ static const struct {
     {"stream", 2, stream_test},
     {"barrier", 1, barrier_test},
     {"lock", 1, lock_test},
+    {"lock-remote", 2, lock_remote_test},
     {"hand-over", 2, hand_over_test},
-    {"hand-over-word", 2, hand_over_word_test},
     {"yield", 1, yield_test},
     {"iteration", 1, iteration_test},
     {"migrate", 2, migrate_test},

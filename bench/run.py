@@ -140,9 +140,10 @@ def latency_commands(bench):
               *bench.mpi(2, "barrier_mpi")[1:]], "barrier"),
         "barrier, 4 nodes": micro(4, "barrier"),
         "MPI_Barrier, 4": (bench.mpi(4, "barrier_mpi"), "barrier"),
-        "lock and unlock": micro(2, "lock"),
-        "lock hand-over": micro(2, "hand-over"),
-        "lock hand-over with a word": micro(2, "hand-over-word"),
+        "lock and unlock, again on one node": micro(2, "lock"),
+        "lock that another node had": micro(2, "lock-remote"),
+        "unlock to locked by a waiting node, with a word":
+            micro(2, "hand-over"),
         "thread switch": micro(1, "yield"),
         "iteration end, 1 thread": micro(2, "iteration"),
         "the same with a move, 8 KiB of stack": micro(2, "migrate"),
@@ -250,6 +251,9 @@ def main():
     header("machine", "")
     for name, value in measure.machine():
         row(name, value)
+    if os.getloadavg()[0] > 0.5:
+        print("\n**Other programs were running at the start: do not trust "
+              "these numbers.**")
     if "steady" in parts:
         steady(bench)
     if "newcomer" in parts:

@@ -116,7 +116,8 @@ void boot_header(uint8_t *header, enum boot_kind kind, size_t body_size);
 void node_card_set_version(struct node_card *card);
 
 /** Encode and decode a card; decoding accepts any bytes.
- * @return the bytes written, 0 if there is not enough room */
+ * @return the bytes written, 0 if there is not enough room
+ * @return TM_OK, TM_EWIRE; then what is in the card means nothing */
 size_t node_card_encode(const struct node_card *card, void *bytes, size_t room);
 TM_CHECKED tm_status node_card_decode(const void *bytes, size_t size,
                                       struct node_card *card, size_t *used);

@@ -40,7 +40,7 @@ static void expect_equal(const struct node_card *a, const struct node_card *b)
     assert_int_equal(a->pid, b->pid);
     assert_string_equal(a->options, b->options);
     assert_int_equal(a->address_size, b->address_size);
-    assert_memory_equal(a->address, b->address, sizeof a->address);
+    assert_memory_equal(a->address, b->address, a->address_size);
     assert_string_equal(a->layout, b->layout);
 }
 

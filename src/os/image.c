@@ -130,19 +130,19 @@ struct layout {
 static void add_mapping(struct layout *layout, uintptr_t low, uintptr_t high,
                         const char *name)
 {
-    uint64_t bounds[2] = {low, high};
-    int length;
+    char line[300];
+    size_t length;
 
-    layout->hash = hash_bytes(layout->hash, bounds, sizeof bounds);
-    layout->hash = hash_bytes(layout->hash, name, strlen(name));
-    length = snprintf(layout->text, layout->room, "%lx-%lx %s\n",
-                      (unsigned long)low, (unsigned long)high, name);
-    if (length > 0 && (size_t)length < layout->room) {
+    snprintf(line, sizeof line, "%lx-%lx %s\n", (unsigned long)low,
+             (unsigned long)high, name);
+    length = strlen(line);
+    layout->hash = hash_bytes(layout->hash, line, length);
+    if (length < layout->room) {
+        memcpy(layout->text, line, length + 1);
         layout->text += length;
-        layout->room -= (size_t)length;
-    } else if (layout->room > 0) {
-        layout->text[0] = '\0'; // whole lines only, and no more of them
-        layout->room = 0;
+        layout->room -= length;
+    } else {
+        layout->room = 0; // whole lines only, and no more of them
     }
 }
 

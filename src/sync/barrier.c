@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Barriers, the node's part. Threads that arrive are held back and travel in one
-// message, after one release:
+// Barriers, the node's part. Threads that arrive are held back and travel in
+// one message, after one release:
 //
 //     gathering --flush: release--> sending --released: barrier_arrive-->
 //     waiting --barrier_leave--> woken
@@ -19,8 +19,8 @@
 //     barrier; then some of a node pass and others stay.)
 // I2  A message carries arrivals of one kind and operation. Others stay behind
 //     and follow in the next.
-// I3  The writes of a thread in `sending` were made before the release began: who
-//     comes later goes to `gathering`.
+// I3  The writes of a thread in `sending` were made before the release began:
+//     who comes later goes to `gathering`.
 // I4  A barrier where somebody gathers is watched.
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +117,8 @@ static void released(struct waiter *release)
     message.u.barrier_arrive.key = barrier->key;
     message.u.barrier_arrive.n_threads = barrier->sending.n;
     message.u.barrier_arrive.kind = kind;
-    message.u.barrier_arrive.op = (uint8_t)(barrier->sending.first->result2 >> 8);
+    message.u.barrier_arrive.op =
+        (uint8_t)(barrier->sending.first->result2 >> 8);
     message.u.barrier_arrive.thread = barrier->sending.first->thread;
     if (kind_reduces(kind)) {
         write_values(barrier, &message);

@@ -8,9 +8,9 @@
 //
 // Kinds that need no answer (expects_answer) go from MADE to FREE.
 //
-// I1  A token is the call's place (low half) and its generation, which grows each
-//     time the place is used: a token that comes from the wire a second time, or
-//     is made up, finds nothing.
+// I1  A token is the call's place (low half) and its generation, which grows
+//     each time the place is used: a token that comes from the wire a second
+//     time, or is made up, finds nothing.
 // I2  A call keeps its address while it is in flight: sync_ops.release holds a
 //     pointer to its first member.
 #include "sync/call.h"
@@ -56,8 +56,8 @@ static void add_chunk(struct calls *calls)
     struct call *chunk = memory_grow(NULL, size);
 
     memset(chunk, 0, size);
-    calls->chunks = memory_grow(
-        calls->chunks, (calls->n_chunks + 1) * sizeof(struct call *));
+    calls->chunks = memory_grow(calls->chunks,
+                                (calls->n_chunks + 1) * sizeof(struct call *));
     calls->chunks[calls->n_chunks] = chunk;
     for (uint32_t i = CALLS_PER_CHUNK; i-- > 0;) {
         chunk[i].token = calls->n_chunks * CALLS_PER_CHUNK + i;

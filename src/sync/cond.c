@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Condition variables. The manager keeps the calls that wait, in order. A call of
-// sync_cond_wait() goes
+// Condition variables. The manager keeps the calls that wait, in order. A call
+// of sync_cond_wait() goes
 //
 //     cond_wait sent, the mutex still held --call_done: it is noted-->
 //     the mutex given back --cond_wake--> locks the mutex again --> woken
 //
 // I1  The mutex is given back only after the manager has noted the call. Any
-//     signal that is sent by somebody who comes after that, through the mutex or
-//     through anything else, is therefore sent after the call was noted, and
+//     signal that is sent by somebody who comes after that, through the mutex
+//     or through anything else, is therefore sent after the call was noted, and
 //     reaches the manager later: it is not lost.
-// I2  The manager answers before it wakes, and messages between two nodes stay in
-//     order: cond_wake finds the call noted.
+// I2  The manager answers before it wakes, and messages between two nodes stay
+//     in order: cond_wake finds the call noted.
 //
 // A signal takes a call from the front of the queue. One that was sent while
-// nobody waited may find somebody who has begun since, and wake him for nothing;
-// it cannot take another signal's place for good: who is woken for nothing waits
-// again only after he has looked, under the mutex.
+// nobody waited may find somebody who has begun since, and wake him for
+// nothing; it cannot take another signal's place for good: who is woken for
+// nothing waits again only after he has looked, under the mutex.
 //
-// sync_cond_signal() releases first. That the waiter's node sees what was written
-// under the mutex is the mutex's affair.
+// sync_cond_signal() releases first. That the waiter's node sees what was
+// written under the mutex is the mutex's affair.
 #include "sync/sync_priv.h"
 
 struct cond {

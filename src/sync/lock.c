@@ -1,87 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Mutexes. A mutex has one token. The node that has it grants the mutex to its
-// own threads without any message; the token goes through the mutex's manager
-// from node to node, only when another node asks for it.
+// Mutexes, the node's part. A mutex has one token. The node that has it grants
+// the mutex to its own threads without any message; the token goes through the
+// mutex's manager from node to node, only when another node asks for it.
 //
-// A node's part:
-//
-//   token    event                                    what happens        then
-//   AWAY     sync_lock, the first                     lock_ask            AWAY
-//   AWAY     lock_grant                               the first has it    HERE
-//   AWAY     lock_busy                                a trylock fails     AWAY
-//   HERE     sync_lock, free                          granted at once     HERE
-//   HERE     sync_unlock, no recall                   the next has it     HERE
-//   HERE     sync_unlock, recalled                    release             LEAVING
-//   HERE     lock_recall, free                        release             LEAVING
-//   HERE     lock_recall, held: only_try              lock_decline        HERE
-//   HERE     lock_recall, held: else                  is recalled         HERE
-//   LEAVING  the release is done                      lock_back           AWAY
+//   token    event                              what happens        then
+//   AWAY     sync_lock, the first               lock_ask            AWAY
+//   AWAY     lock_grant                         the first has it    HERE
+//   AWAY     lock_busy                          a trylock fails     AWAY
+//   HERE     sync_lock, free                    granted at once     HERE
+//   HERE     sync_unlock, no recall             the next has it     HERE
+//   HERE     sync_unlock, recalled              release             LEAVING
+//   HERE     lock_recall, free                  release             LEAVING
+//   HERE     lock_recall, held: only_try        lock_decline        HERE
+//   HERE     lock_recall, held: else            is recalled         HERE
+//   LEAVING  the release is done                lock_back           AWAY
 //
 // After a recall no further thread of the node gets the mutex: two nodes that
 // both want it always take turns, thread by thread. The release stands between
-// the last local unlock and lock_back, so whoever is granted the mutex elsewhere
-// sees everything written under it here; local hand-overs need none, the memory
-// is the same.
-//
-// The manager's part: `owner` has the token (NODE_NONE: it is here), `requests`
-// are the nodes that ask for it in order of arrival, `is_recalled` says that the
-// owner has been asked to give it back for the first of them. lock_grant carries
-// the recall for the next one with it.
-//
-// A trylock must not wait for the holder, nor fail if nobody has the mutex. The
-// manager asks the owner (lock_recall, only_try); the owner declines if the mutex
-// is held. If a node already waits in the queue for good, a thread there is in
-// the middle of locking, so the trylock may count as coming after it: it fails
-// without asking.
+// the last local unlock and lock_back, so whoever is granted the mutex
+// elsewhere sees everything written under it here; local hand-overs need none,
+// the memory is the same.
 //
 // I1  held implies HERE.
 // I2  HERE and not held implies no waiters, no recall.
-// I3  AWAY: `is_asked` if and only if there are waiters; a trylock is on its way
-//     if and only if `trying` is not empty.
-// I4  is_recalled at the manager implies a request, and an owner.
-// I5  owner NONE implies no requests, between two messages.
-// I6  a node has at most one request of each kind; the owner has none.
-// I7  waiters and `trying` together at a node: `trying` was first.
+// I3  AWAY: `is_asked` if and only if there are waiters; a trylock is on its
+//     way if and only if `trying` is not empty.
+// I4  waiters and `trying` together, AWAY: `trying` was first.
 //
-// A lock_ask from the owner itself crossed the grant that a trylock of the same
-// node brought about: the grant has served it, it is passed over.
-// A thread that holds a mutex ought not to move (sync_thread_holds()); if it has,
-// its unlock is carried to the token (unlock_away), as is every unlock by a
-// thread that holds nothing, so that the message can name the holder.
+// A thread that holds a mutex ought not to move (sync_thread_holds()); if it
+// has, its unlock is carried to the token (unlock_away), as is every unlock by
+// a thread that holds nothing, so that the message can name the holder.
 #include <stdio.h>
 
-#include "sync/sync_priv.h"
-
-enum token_place { TOKEN_AWAY, TOKEN_HERE, TOKEN_LEAVING };
-
-struct lock {
-    struct waiter release; // first member
-    struct sync *sync;
-    uint64_t key;
-
-    // the node's part
-    enum token_place token;
-    bool is_held;
-    bool is_asked;
-    bool is_recalled;
-    uint64_t holder;
-    struct waiter_queue waiters;
-    struct waiter_queue trying; // trylocks that the manager has to decide
-
-    // the manager's part
-    node_id owner;
-    bool owner_is_recalled;
-    struct request_queue requests;
-};
+#include "sync/lock_priv.h"
 
 typedef unsigned long long number;
 
-/* ---- the node's part ---- */
-
 static void token_may_leave(struct waiter *release);
 
-static struct lock *lock_of(struct sync *sync, uint64_t key)
+struct lock *lock_of(struct sync *sync, uint64_t key)
 {
     struct lock *lock = table_find(&sync->locks, key);
 
@@ -187,15 +145,14 @@ tm_status lock_receive_grant(struct sync *sync, node_id from,
     struct lock *lock = table_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || lock == NULL ||
-        lock->token != TOKEN_AWAY ||
-        lock->waiters.n + lock->trying.n == 0) {
+        lock->token != TOKEN_AWAY || lock->waiters.n + lock->trying.n == 0) {
         return TM_EWIRE;
     }
     lock->token = TOKEN_HERE;
     lock->is_asked = false;
     lock->is_recalled = message->u.lock_grant.recall != 0;
     hand_to(lock, queue_pop(lock->trying.n > 0 ? &lock->trying
-                                               : &lock->waiters)); // I7
+                                               : &lock->waiters)); // I4
     fail_trying(lock);
     return TM_OK;
 }
@@ -239,144 +196,6 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
     } else if (lock->trying.n > 0) {
         ask(lock, 1); // these may have begun after the answer was given
     }
-    return TM_OK;
-}
-
-/* ---- the manager's part ---- */
-
-/* The grant serves all that the node has asked for (I6). */
-static void drop_requests(struct lock *lock, node_id node)
-{
-    struct request_queue kept = {0};
-
-    while (lock->requests.first != NULL) {
-        struct request request = request_pop(lock->sync, &lock->requests);
-
-        if (request.node != node) {
-            request_push(lock->sync, &kept, request);
-        }
-    }
-    lock->requests = kept;
-}
-
-static void grant_first(struct lock *lock)
-{
-    struct message message = {.type = MESSAGE_lock_grant};
-    struct request *next;
-
-    lock->owner = lock->requests.first->node;
-    drop_requests(lock, lock->owner);
-    next = lock->requests.first;
-    lock->owner_is_recalled = next != NULL && !next->only_try;
-    message.u.lock_grant.key = lock->key;
-    message.u.lock_grant.recall = lock->owner_is_recalled;
-    send_to(lock->sync, lock->owner, &message);
-}
-
-/* Do what the first request needs. */
-static void advance(struct lock *lock)
-{
-    if (lock->owner == NODE_NONE && lock->requests.first != NULL) {
-        grant_first(lock);
-    }
-    if (!lock->owner_is_recalled && lock->requests.first != NULL) {
-        struct message message = {.type = MESSAGE_lock_recall};
-
-        lock->owner_is_recalled = true;
-        message.u.lock_recall.key = lock->key;
-        message.u.lock_recall.only_try = lock->requests.first->only_try;
-        send_to(lock->sync, lock->owner, &message);
-    }
-}
-
-static void send_busy(struct lock *lock, node_id to)
-{
-    struct message message = {.type = MESSAGE_lock_busy};
-
-    message.u.lock_busy.key = lock->key;
-    send_to(lock->sync, to, &message);
-}
-
-/* Is there a request of this kind, of this node or (NODE_NONE) of any? */
-static bool has_request(const struct lock *lock, node_id node, uint8_t only_try)
-{
-    for (const struct request *at = lock->requests.first; at != NULL;
-         at = at->next) {
-        if (at->only_try == only_try &&
-            (node == NODE_NONE || at->node == node)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-tm_status lock_receive_ask(struct sync *sync, node_id from,
-                           const struct message *message)
-{
-    uint64_t key = message->u.lock_ask.key;
-    uint8_t only_try = message->u.lock_ask.only_try;
-    struct lock *lock;
-
-    if (!is_manager(sync, key) || only_try > 1) {
-        return TM_EWIRE;
-    }
-    lock = lock_of(sync, key);
-    if (lock->owner == from) {
-        return only_try ? TM_EWIRE : TM_OK;
-    }
-    if (has_request(lock, from, only_try)) {
-        return TM_EWIRE; // I6
-    }
-    if (only_try && has_request(lock, NODE_NONE, 0)) {
-        send_busy(lock, from);
-        return TM_OK;
-    }
-    request_push(sync, &lock->requests,
-                 (struct request){.node = from, .only_try = only_try});
-    advance(lock);
-    return TM_OK;
-}
-
-/* The lock whose owner `from` answers a recall, NULL if there is none. */
-static struct lock *recalled_from(struct sync *sync, node_id from, uint64_t key)
-{
-    struct lock *lock = table_find(&sync->locks, key);
-
-    if (!is_manager(sync, key) || lock == NULL || lock->owner != from ||
-        !lock->owner_is_recalled) {
-        return NULL;
-    }
-    return lock;
-}
-
-tm_status lock_receive_back(struct sync *sync, node_id from,
-                            const struct message *message)
-{
-    struct lock *lock = recalled_from(sync, from, message->u.lock_back.key);
-
-    if (lock == NULL) {
-        return TM_EWIRE;
-    }
-    lock->owner = NODE_NONE;
-    lock->owner_is_recalled = false;
-    if (message->u.lock_back.again) {
-        request_push(sync, &lock->requests, (struct request){.node = from});
-    }
-    advance(lock);
-    return TM_OK;
-}
-
-tm_status lock_receive_decline(struct sync *sync, node_id from,
-                               const struct message *message)
-{
-    struct lock *lock = recalled_from(sync, from, message->u.lock_decline.key);
-
-    if (lock == NULL || !lock->requests.first->only_try) {
-        return TM_EWIRE;
-    }
-    lock->owner_is_recalled = false;
-    send_busy(lock, request_pop(sync, &lock->requests).node);
-    advance(lock);
     return TM_OK;
 }
 
@@ -561,22 +380,11 @@ static bool node_part_is_valid(const struct lock *lock)
                (lock->is_held ||
                 (lock->waiters.n == 0 && !lock->is_recalled)); // I2
     case TOKEN_AWAY:
-        return !lock->is_held && !lock->is_recalled && // I1
+        return !lock->is_held && !lock->is_recalled &&  // I1
                lock->is_asked == (lock->waiters.n > 0); // I3
     default:
         return !lock->is_held && !lock->is_recalled && !lock->is_asked;
     }
-}
-
-static bool manager_part_is_valid(const struct lock *lock)
-{
-    if (lock->owner == NODE_NONE) {
-        return lock->requests.first == NULL && !lock->owner_is_recalled; // I5
-    }
-    // I4; and whoever asks makes the manager recall
-    return lock->owner_is_recalled == (lock->requests.first != NULL) &&
-           !has_request(lock, lock->owner, 0) && // I6
-           !has_request(lock, lock->owner, 1);
 }
 
 bool lock_is_valid(const struct sync *sync)
@@ -585,7 +393,7 @@ bool lock_is_valid(const struct sync *sync)
         const struct lock *lock = table_at(&sync->locks, i);
 
         if (lock != NULL &&
-            (!node_part_is_valid(lock) || !manager_part_is_valid(lock))) {
+            (!node_part_is_valid(lock) || !lock_manager_is_valid(lock))) {
             return false;
         }
     }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Barriers, the manager's part: counts the arrivals of all nodes; when as many
-// have come as the barrier counts, tells each node how many of its threads pass,
-// with the result of the reduction. One message a node, its own last.
+// have come as the barrier counts, tells each node how many of its threads
+// pass, with the result of the reduction. One message a node, its own last.
 //
 // I1  Between two messages fewer have arrived than the barrier counts.
 // I2  n_of_node sums up to n_arrived; in a reduction there are as many values.
-// I3  All arrivals of an episode are of one kind and one operation; otherwise the
-//     program is wrong, and says so.
+// I3  All arrivals of an episode are of one kind and one operation; otherwise
+//     the program is wrong, and says so.
 // I4  A barrier at which threads have arrived is watched.
 //
 // A barrier that counts more threads than are left. While threads wait, the
-// manager asks the root every 100 ms (barrier_check). If those that have arrived
-// and those that wait for the end of other threads are all that live, then nobody
-// is left who could arrive, or make a thread that could: barrier_starved. The
-// root's knowledge may be late, so the manager believes it only if the episode
-// and the number of arrivals are still those that it asked about.
+// manager asks the root every 100 ms (barrier_check). If those that have
+// arrived and those that wait for the end of other threads are all that live,
+// then nobody is left who could arrive, or make a thread that could:
+// barrier_starved. The root's knowledge may be late, so the manager believes it
+// only if the episode and the number of arrivals are still those that it asked
+// about.
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,9 +124,8 @@ static void keep_values(struct barrier *barrier, struct wire_reader *body,
 {
     if (barrier->n_values + n > barrier->n_room) {
         barrier->n_room = 2 * (barrier->n_values + n);
-        barrier->values =
-            memory_grow(barrier->values,
-                        barrier->n_room * sizeof *barrier->values);
+        barrier->values = memory_grow(
+            barrier->values, barrier->n_room * sizeof *barrier->values);
     }
     for (uint32_t i = 0; i < n; i++) {
         struct contribution *kept = &barrier->values[barrier->n_values++];
@@ -162,8 +162,7 @@ static bool fits(struct barrier *barrier, uint8_t kind, uint8_t op,
                      "threads %llu and %llu meet at the barrier at 0x%llx "
                      "with different operations, %s and %s",
                      (number)barrier->first, (number)thread,
-                     (number)barrier->key, op_names[barrier->op],
-                     op_names[op]);
+                     (number)barrier->key, op_names[barrier->op], op_names[op]);
     }
     return false;
 }

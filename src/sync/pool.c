@@ -19,8 +19,8 @@ enum { RECORDS_PER_CHUNK = 64 };
 
 static void add_chunk(struct pool *pool)
 {
-    struct pool_chunk *chunk = memory_grow(
-        NULL, sizeof *chunk + RECORDS_PER_CHUNK * pool->size);
+    struct pool_chunk *chunk =
+        memory_grow(NULL, sizeof *chunk + RECORDS_PER_CHUNK * pool->size);
     char *record = (char *)chunk->records;
 
     chunk->next = pool->chunks;
@@ -35,8 +35,8 @@ void *memory_grow(void *memory, size_t size)
     void *grown = realloc(memory, size);
 
     if (grown == NULL) {
-        log_fatal(EXIT_MEMORY,
-                  "out of memory: %zu bytes for synchronisation", size);
+        log_fatal(EXIT_MEMORY, "out of memory: %zu bytes for synchronisation",
+                  size);
     }
     return grown;
 }

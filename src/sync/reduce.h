@@ -13,8 +13,8 @@ struct contribution {
 };
 
 /**
- * Combine values in ascending order of their threads, from the left, so that the
- * result does not depend on who came first or from where.
+ * Combine values in ascending order of their threads, from the left, so that
+ * the result does not depend on who came first or from where.
  *
  * @param values  [n], n > 0; sorted by thread afterwards
  * @return the bits of the result; integers wrap around

@@ -5,65 +5,29 @@
 //     FREE --thread_create--> HELD --launch--> LIVE --thread_exit-->
 //     ENDED --thread_join--> FREE
 //
-// (from LIVE straight to FREE if somebody waits already). A thread's number is
-// its slot with a generation above it, so that numbers are unique and the first
-// threads are 1, 2, 3. The lowest free slot is taken: a program that joins what it
-// created gets the same numbers in each run, wherever its threads ran, and sums
-// in the order of numbers have the same bits. When all slots are used, that of a
-// thread that has ended without being joined is taken, and its result moves to
-// `ended`.
-//
-// Created threads are held in the order of creation, in a chain at their creator,
-// until thread_launch says how many may start: as many as there were when the
-// creator's node released. The creator's end starts the rest, for its message
-// comes after a release too.
+// (from LIVE straight to FREE if somebody waits already); launch.c has the way
+// to LIVE. A thread's number is its slot with a generation above it, so that
+// numbers are unique and the first threads are 1, 2, 3. The lowest free slot is
+// taken: a program that joins what it created gets the same numbers in each
+// run, wherever its threads ran, and sums in the order of numbers have the same
+// bits. When all slots are used, that of a thread that has ended without being
+// joined is taken, and its result moves to `ended`.
 //
 // Where a thread is, is told by the node it has moved to (thread_at), with the
 // number of its moves: of two such messages that overtake each other the later
 // move counts. A target that finds its thread gone comes back (thread_missed),
-// and is sent on; if nobody knows yet where the thread is, its next thread_at is
-// waited for. Of several requests for one thread the last counts (order).
+// and is sent on; if nobody knows yet where the thread is, its next thread_at
+// is waited for. Of several requests for one thread the last counts (order).
 //
 // I1  n_alive counts HELD and LIVE; n_joiners those with is_waited_for.
-// I2  A chain holds HELD threads of its creator, n_held of them; its creator is
-//     LIVE.
-// I3  No slot below lowest_free is FREE.
-// I4  n_on_node sums up to the LIVE threads without main().
-// I5  is_waited_for implies HELD or LIVE.
+// I2  No slot below lowest_free is FREE.
+// I3  n_on_node sums up to the LIVE threads without main().
+// I4  is_waited_for implies HELD or LIVE.
 #include "sync/registry.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "sync/sync_priv.h"
-
-enum thread_state { THREAD_FREE, THREAD_HELD, THREAD_LIVE, THREAD_ENDED };
-
-struct thread_record {
-    uint64_t number;
-    enum thread_state state;
-    char name[16];
-    uint64_t start;
-    uint64_t arg;
-    uint64_t result;
-
-    node_id node;
-    uint32_t moves;
-
-    bool has_target; // that has to be sent when it is known where to
-    node_id target;
-    uint32_t target_order;
-
-    uint64_t creator;
-    uint32_t next_held; // slot; 0: none
-    uint32_t first_held;
-    uint32_t last_held;
-    uint32_t n_held;
-
-    bool is_waited_for;
-    node_id joiner_node;
-    uint64_t joiner_token;
-};
+#include "sync/registry_priv.h"
 
 struct ended_thread {
     uint64_t result;
@@ -86,8 +50,8 @@ static struct thread_record *find(struct registry *registry, uint64_t number)
     return thread;
 }
 
-static struct thread_record *find_live(struct registry *registry,
-                                       uint64_t number)
+struct thread_record *registry_find_live(struct registry *registry,
+                                         uint64_t number)
 {
     struct thread_record *thread = find(registry, number);
 
@@ -111,9 +75,8 @@ static struct thread_record *add_slot(struct registry *registry)
 
     if (registry->n_threads == registry->n_room) {
         registry->n_room *= 2;
-        registry->threads =
-            memory_grow(registry->threads,
-                        registry->n_room * sizeof *registry->threads);
+        registry->threads = memory_grow(
+            registry->threads, registry->n_room * sizeof *registry->threads);
     }
     thread = &registry->threads[registry->n_threads];
     *thread = (struct thread_record){.number = registry->n_threads};
@@ -139,8 +102,7 @@ static struct thread_record *reclaim_slot(struct registry *registry)
     return NULL;
 }
 
-/* The lowest free slot, NULL if there is none. */
-static struct thread_record *take_slot(struct registry *registry)
+struct thread_record *registry_take_slot(struct registry *registry)
 {
     while (registry->lowest_free < registry->n_threads) {
         struct thread_record *thread =
@@ -157,175 +119,6 @@ static struct thread_record *take_slot(struct registry *registry)
     return reclaim_slot(registry);
 }
 
-/* ---- creating and launching ---- */
-
-static void send_target(struct sync *sync, struct thread_record *thread)
-{
-    struct message message = {.type = MESSAGE_thread_target};
-
-    thread->has_target = false;
-    message.u.thread_target.thread = thread->number;
-    message.u.thread_target.node = thread->target;
-    message.u.thread_target.order = thread->target_order;
-    send_to(sync, thread->node, &message);
-}
-
-/* Start a held thread that is in no chain any more. */
-static void start_on(struct sync *sync, struct thread_record *thread,
-                     node_id node)
-{
-    struct message message = {.type = MESSAGE_thread_start};
-
-    thread->state = THREAD_LIVE;
-    thread->node = thread->has_target ? thread->target : node;
-    thread->has_target = false;
-    sync->registry.n_on_node[thread->node]++;
-    message.u.thread_start.thread = thread->number;
-    message.u.thread_start.start = thread->start;
-    message.u.thread_start.arg = thread->arg;
-    message.body = thread->name;
-    message.body_size = (uint32_t)strlen(thread->name) + 1;
-    send_to(sync, thread->node, &message);
-}
-
-static struct thread_record *unchain(struct registry *registry,
-                                     struct thread_record *creator)
-{
-    struct thread_record *thread = &registry->threads[creator->first_held];
-
-    creator->first_held = thread->next_held;
-    creator->n_held--;
-    thread->next_held = 0;
-    return thread;
-}
-
-static void chain(struct registry *registry, struct thread_record *creator,
-                  struct thread_record *thread)
-{
-    uint32_t slot = thread_slot_of(thread->number);
-
-    if (creator->n_held == 0) {
-        creator->first_held = slot;
-    } else {
-        registry->threads[creator->last_held].next_held = slot;
-    }
-    creator->last_held = slot;
-    creator->n_held++;
-}
-
-static node_id least_loaded(const uint32_t *n_on_node, unsigned n_nodes)
-{
-    node_id best = 0;
-
-    for (unsigned node = 1; node < n_nodes; node++) {
-        if (n_on_node[node] < n_on_node[best]) {
-            best = (node_id)node;
-        }
-    }
-    return best;
-}
-
-/* Fewer threads than nodes: each goes where the fewest are, and neighbours stay
- * in the order of the nodes. */
-static void start_few(struct sync *sync, struct thread_record *creator,
-                      uint32_t n)
-{
-    struct registry *registry = &sync->registry;
-    uint32_t load[TM_MAX_NODES];
-    uint32_t n_new[TM_MAX_NODES] = {0};
-
-    memcpy(load, registry->n_on_node, registry->n_nodes * sizeof *load);
-    for (uint32_t i = 0; i < n; i++) {
-        node_id node = least_loaded(load, registry->n_nodes);
-
-        load[node]++;
-        n_new[node]++;
-    }
-    for (unsigned node = 0; node < registry->n_nodes; node++) {
-        for (; n_new[node] > 0; n_new[node]--) {
-            start_on(sync, unchain(registry, creator), (node_id)node);
-        }
-    }
-}
-
-static void start_held(struct sync *sync, struct thread_record *creator,
-                       uint32_t n)
-{
-    struct registry *registry = &sync->registry;
-    uint64_t n_nodes = registry->n_nodes;
-
-    if (n < n_nodes) {
-        start_few(sync, creator, n);
-        return;
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        start_on(sync, unchain(registry, creator), (node_id)(i * n_nodes / n));
-    }
-}
-
-static tm_status read_name(const struct message *message, char *name,
-                           size_t size)
-{
-    if (message->body_size == 0 || message->body_size > size ||
-        ((const char *)message->body)[message->body_size - 1] != '\0') {
-        return TM_EWIRE;
-    }
-    memcpy(name, message->body, message->body_size);
-    return TM_OK;
-}
-
-tm_status registry_receive_create(struct sync *sync, node_id from,
-                                  const struct message *message)
-{
-    const struct message_thread_create *fields = &message->u.thread_create;
-    struct registry *registry = &sync->registry;
-    struct thread_record *thread;
-    uint32_t creator_slot = thread_slot_of(fields->creator);
-    char name[sizeof thread->name] = "";
-
-    if (find_live(registry, fields->creator) == NULL ||
-        fields->on_node > registry->n_nodes ||
-        read_name(message, name, sizeof name) != TM_OK) {
-        return TM_EWIRE;
-    }
-    thread = take_slot(registry);
-    if (thread == NULL) {
-        answer(sync, from, fields->token, TM_ELIMIT, 0);
-        return TM_OK;
-    }
-    thread->state = THREAD_HELD;
-    thread->start = fields->start;
-    thread->arg = fields->arg;
-    thread->creator = fields->creator;
-    memcpy(thread->name, name, sizeof name);
-    registry->n_alive++;
-    answer(sync, from, fields->token, TM_OK, thread->number);
-    if (fields->on_node > 0) {
-        start_on(sync, thread, fields->on_node - 1);
-    } else {
-        chain(registry, &registry->threads[creator_slot], thread);
-    }
-    return TM_OK;
-}
-
-tm_status registry_receive_launch(struct sync *sync, node_id from,
-                                  const struct message *message)
-{
-    struct thread_record *creator =
-        find_live(&sync->registry, message->u.thread_launch.creator);
-    uint32_t n = message->u.thread_launch.n_threads;
-
-    (void)from;
-    if (creator == NULL) {
-        return TM_OK; // its end came first and has started them
-    }
-    if (n > creator->n_held) {
-        return TM_EWIRE;
-    }
-    start_held(sync, creator, n);
-    return TM_OK;
-}
-
 /* ---- ending and joining ---- */
 
 tm_status registry_receive_exit(struct sync *sync, node_id from,
@@ -333,14 +126,14 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
 {
     struct registry *registry = &sync->registry;
     struct thread_record *thread =
-        find_live(registry, message->u.thread_exit.thread);
+        registry_find_live(registry, message->u.thread_exit.thread);
     uint64_t result = message->u.thread_exit.result;
 
     (void)from;
     if (thread == NULL || thread == registry->threads) {
         return TM_EWIRE;
     }
-    start_held(sync, thread, thread->n_held);
+    launch_held(sync, thread, thread->n_held);
     registry->n_on_node[thread->node]--;
     registry->n_alive--;
     if (thread->is_waited_for) {
@@ -396,6 +189,17 @@ tm_status registry_receive_join(struct sync *sync, node_id from,
 
 /* ---- moving ---- */
 
+static void send_target(struct sync *sync, struct thread_record *thread)
+{
+    struct message message = {.type = MESSAGE_thread_target};
+
+    thread->has_target = false;
+    message.u.thread_target.thread = thread->number;
+    message.u.thread_target.node = thread->target;
+    message.u.thread_target.order = thread->target_order;
+    send_to(sync, thread->node, &message);
+}
+
 tm_status registry_receive_migrate(struct sync *sync, node_id from,
                                    const struct message *message)
 {
@@ -424,9 +228,9 @@ tm_status registry_receive_at(struct sync *sync, node_id from,
 {
     struct registry *registry = &sync->registry;
     struct thread_record *thread =
-        find_live(registry, message->u.thread_at.thread);
+        registry_find_live(registry, message->u.thread_at.thread);
 
-    // The thread may have moved on, or ended, and that news may have come first.
+    // It may have moved on, or ended, and that news may have come first.
     if (thread == NULL || message->u.thread_at.moves <= thread->moves) {
         return TM_OK;
     }
@@ -444,7 +248,7 @@ tm_status registry_receive_missed(struct sync *sync, node_id from,
                                   const struct message *message)
 {
     struct thread_record *thread =
-        find_live(&sync->registry, message->u.thread_missed.thread);
+        registry_find_live(&sync->registry, message->u.thread_missed.thread);
 
     if (thread == NULL ||
         message->u.thread_missed.order != thread->target_order) {
@@ -510,28 +314,6 @@ void registry_release(struct registry *registry)
     *registry = (struct registry){0};
 }
 
-static bool chain_is_valid(const struct registry *registry,
-                           const struct thread_record *creator)
-{
-    uint32_t slot = creator->first_held;
-    uint32_t n = 0;
-
-    if (creator->n_held > 0 && creator->state != THREAD_LIVE) { // I2
-        return false;
-    }
-    for (; n < creator->n_held; n++) {
-        const struct thread_record *thread = &registry->threads[slot];
-
-        if (slot == 0 || slot >= registry->n_threads ||
-            thread->state != THREAD_HELD ||
-            thread->creator != creator->number) { // I2
-            return false;
-        }
-        slot = thread->next_held;
-    }
-    return slot == 0;
-}
-
 static bool thread_is_valid(const struct registry *registry, uint32_t slot)
 {
     const struct thread_record *thread = &registry->threads[slot];
@@ -539,13 +321,13 @@ static bool thread_is_valid(const struct registry *registry, uint32_t slot)
         thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
 
     if (thread_slot_of(thread->number) != slot ||
-        (thread->is_waited_for && !is_alive)) { // I5
+        (thread->is_waited_for && !is_alive)) { // I4
         return false;
     }
-    if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I3
+    if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I2
         return false;
     }
-    return chain_is_valid(registry, thread);
+    return launch_chain_is_valid(registry, thread);
 }
 
 bool registry_is_valid(const struct registry *registry)
@@ -568,5 +350,5 @@ bool registry_is_valid(const struct registry *registry)
         n_live -= registry->n_on_node[node];
     }
     return n_alive == registry->n_alive && n_joiners == registry->n_joiners &&
-           n_live == 0 && table_is_valid(&registry->ended); // I1, I4
+           n_live == 0 && table_is_valid(&registry->ended); // I1, I3
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of handlers, and what all files of this folder use. Where things are:
-// lock.c mutexes, cond.c condition variables, sem.c semaphores, barrier.c and
-// meeting.c barriers (a node's part, the manager's part), reduce.c reductions,
-// threads.c and registry.c threads (a node's part, the root's list), call.c calls
-// in flight.
+// The table of handlers, and what all files of this folder use. Where things
+// are:
+//   lock.c, lock_manager.c           mutexes: a node's part, the manager's
+//   cond.c, sem.c                    condition variables, semaphores
+//   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
+//   threads.c, launch.c, registry.c  threads: a node's part, the root's list
+//   call.c                           calls in flight
 //
-// Everything runs under the node lock; nothing here waits. Messages of a node to
-// itself take the same way as all others, so each step is written once.
+// Everything runs under the node lock; nothing here waits. Messages of a node
+// to itself take the same way as all others, so each step is written once.
 #include "sync/sync.h"
 
 #include <stdarg.h>
@@ -203,7 +205,9 @@ int sync_wants_poll(const struct sync *sync)
 
 int sync_has_batch(const struct sync *sync)
 {
-    return __atomic_load_n(&sync->creators.n, __ATOMIC_RELAXED) > 0;
+    // Pairs with note_batches(). A caller asks for its own threads only, which
+    // it has seen created under the node lock.
+    return atomic_load_explicit(&sync->n_batches, memory_order_relaxed) > 0;
 }
 
 uint64_t sync_n_barriers(const struct sync *sync)

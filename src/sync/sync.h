@@ -6,11 +6,11 @@
 #include "net/port.h"
 
 /*
- * Distributed mutexes, condition variables, semaphores, barriers and the list of
- * threads, as one state machine a node: calls and messages in, messages and
- * wake-ups out. Objects are named by a key, the address of the program's object.
- * The object's *manager* is a node drawn from the key. Called under the node
- * lock. The same code runs over the simulated network.
+ * Distributed mutexes, condition variables, semaphores, barriers and the list
+ * of threads, as one state machine a node: calls and messages in, messages and
+ * wake-ups out. Objects are named by a key, the address of the program's
+ * object. The object's *manager* is a node drawn from the key. Called under the
+ * node lock. The same code runs over the simulated network.
  *
  * Releases. The consistency protocol must have pushed a node's writes before
  * another node learns of a release. This layer therefore asks for it through
@@ -22,9 +22,9 @@ struct sync;
 struct sync_ops {
     void *owner;
 
-    /** Push what this node's threads have written; wake done when every copy has
-     * it (at once, before returning, if there is nothing to push). Several may
-     * be under way, and may end in any order. */
+    /** Push what this node's threads have written; wake done when every copy
+     * has it (at once, before returning, if there is nothing to push). Several
+     * may be under way, and may end in any order. */
     void (*release)(void *owner, struct waiter *done);
 
     /** Start a thread on this node. */
@@ -72,7 +72,7 @@ uint64_t sync_n_refused(const struct sync *sync);
  * back to travel together, and launches threads created 2 ms ago. */
 void sync_poll(struct sync *sync, int workers_are_idle);
 
-/** @return 1 if sync_poll() has something to look at, so should be called soon */
+/** @return 1 if sync_poll() has something to look at: call it soon */
 int sync_wants_poll(const struct sync *sync);
 
 /** @return 1 if some thread of this node has created threads that are not
@@ -85,10 +85,12 @@ uint64_t sync_n_barriers(const struct sync *sync);
 /* Calls of threads. `thread` is the caller; the waiter is woken with the status
  * that the public function returns. */
 
+/** Woken with the mutex, TM_EDEADLK (the caller holds it), with only_try
+ * TM_EBUSY (somebody holds it). */
 void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
                struct waiter *waiter);
-/** Woken at once: if another node waits for the mutex, what was written is pushed
- * before the mutex leaves, and the caller need not wait for that. */
+/** Woken at once: if another node waits for the mutex, what was written is
+ * pushed before the mutex leaves, and the caller need not wait for that. */
 void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
                  struct waiter *waiter);
 /** Woken when signalled and the mutex is held again. TM_EPERM: not held. */
@@ -104,7 +106,12 @@ void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
                        struct waiter *waiter);
 
-enum sync_arrival { ARRIVE_WAIT, ARRIVE_ITERATION, ARRIVE_DOUBLE, ARRIVE_INT64 };
+enum sync_arrival {
+    ARRIVE_WAIT,
+    ARRIVE_ITERATION,
+    ARRIVE_DOUBLE,
+    ARRIVE_INT64
+};
 
 /** value holds the bits of the double or integer to reduce; the waiter's result
  * holds the bits of the combined value. */
@@ -112,8 +119,9 @@ void sync_barrier_arrive(struct sync *sync, uint64_t key,
                          enum sync_arrival kind, tm_op op, uint64_t thread,
                          uint64_t value, struct waiter *waiter);
 
-/** The stack slot of a thread, 1..max_threads; 0 is main(). Numbers are unique in
- * a run, slots are those of threads that have been joined, the lowest first. */
+/** The stack slot of a thread, 1..max_threads; 0 is main(). Numbers are unique
+ * in a run, slots are those of threads that have been joined, the lowest first.
+ */
 static inline uint32_t thread_slot_of(uint64_t thread)
 {
     return (uint32_t)thread;

@@ -2,6 +2,7 @@
 #ifndef SYNC_SYNC_PRIV_H
 #define SYNC_SYNC_PRIV_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct sync {
     struct table sems;     ///< struct sem
     struct table barriers; ///< struct barrier
     struct table creators; ///< struct creator: who has threads to be launched
+    _Atomic uint32_t n_batches; ///< creators.n, readable without the node lock
     struct pool lock_pool;
     struct pool cond_pool;
     struct pool sem_pool;
@@ -139,8 +141,9 @@ void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
             uint64_t result);
 
 /** sync_ops.program_error() with a formatted text. */
-__attribute__((format(printf, 2, 3))) void
-report_error(struct sync *sync, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void report_error(struct sync *sync,
+                                                        const char *format,
+                                                        ...);
 
 /** At least this many bytes to write a body into; valid until the next call. */
 uint8_t *scratch_get(struct sync *sync, size_t size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One fact a test, on small clusters of sync_world.c.
+// One fact a test, on small clusters of sync_world.c: mutexes, condition
+// variables, semaphores, barriers, reports.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,58 +12,12 @@
 
 #include "sync/sync_world.h"
 
-static struct world_config config_of(unsigned n_nodes)
-{
-    return (struct world_config){
-        .sim = {.n_nodes = n_nodes,
-                .seed = 11,
-                .delay_min_ns = 5000,
-                .delay_max_ns = 50000},
-        .release_max_ns = 20000,
-        .max_threads = 64,
-    };
-}
-
-/* Run a program that must end, with what the test expects checked inside. */
-static void run(struct world_config config, actor_fn *body)
-{
-    struct world *world = world_new(&config);
-
-    world_check(world, world_run(world, body, 0));
-    world_check(world, world->config.expects_errors || world->n_errors == 0);
-    world_free(world);
-}
-
-static uint64_t create(struct actor *self, actor_fn *body, uint64_t arg,
-                       int on_node)
-{
-    uint64_t thread = 0;
-
-    world_check(self->world,
-                do_create(self, body, arg, on_node, &thread) == TM_OK);
-    return thread;
-}
-
-static uint64_t join(struct actor *self, uint64_t thread)
-{
-    uint64_t result = 0;
-
-    world_check(self->world, do_join(self, thread, &result) == TM_OK);
-    return result;
-}
-
-static uint64_t run_on(struct actor *self, actor_fn *body, uint64_t arg,
-                       int on_node)
-{
-    return join(self, create(self, body, arg, on_node));
-}
+#define check(condition) world_check(self->world, condition)
 
 static void wait_long(struct actor *self, uint64_t arg)
 {
     do_compute(self, arg);
 }
-
-#define check(condition) world_check(self->world, condition)
 
 /* ---- mutexes ---- */
 
@@ -87,14 +42,14 @@ static void main_of_locks(struct actor *self, uint64_t arg)
 {
     (void)arg;
     for (int on_node = 1; on_node <= 3; on_node++) {
-        run_on(self, lock_many_times, 0, on_node);
+        must_run_on(self, lock_many_times, 0, on_node);
     }
 }
 
 static void a_mutex_used_by_one_node_costs_no_messages(void **state)
 {
     (void)state;
-    run(config_of(3), main_of_locks);
+    world_run_program(world_config_of(3), main_of_locks);
 }
 
 static void lock_twice(struct actor *self, uint64_t arg)
@@ -109,7 +64,7 @@ static void lock_twice(struct actor *self, uint64_t arg)
 static void locking_what_the_caller_holds_is_refused(void **state)
 {
     (void)state;
-    run(config_of(2), lock_twice);
+    world_run_program(world_config_of(2), lock_twice);
 }
 
 static void try_once(struct actor *self, uint64_t arg)
@@ -126,9 +81,10 @@ static void main_of_trylock(struct actor *self, uint64_t arg)
     for (unsigned lock = 0; lock < 6; lock++) { // of different managers
         for (int on_node = 1; on_node <= 3; on_node++) {
             do_lock(self, lock);
-            check((int64_t)run_on(self, try_once, lock, on_node) == TM_EBUSY);
+            check((int64_t)must_run_on(self, try_once, lock, on_node) ==
+                  TM_EBUSY);
             do_unlock(self, lock);
-            check((int64_t)run_on(self, try_once, lock, on_node) == TM_OK);
+            check((int64_t)must_run_on(self, try_once, lock, on_node) == TM_OK);
         }
     }
 }
@@ -136,7 +92,7 @@ static void main_of_trylock(struct actor *self, uint64_t arg)
 static void trylock_fails_only_while_somebody_holds_the_mutex(void **state)
 {
     (void)state;
-    run(config_of(3), main_of_trylock);
+    world_run_program(world_config_of(3), main_of_trylock);
 }
 
 static void unlock_wrongly(struct actor *self, uint64_t arg)
@@ -154,12 +110,12 @@ static void main_of_wrong_unlock(struct actor *self, uint64_t arg)
             unsigned long long key = KEY(lock);
 
             do_lock(self, lock);
-            run_on(self, unlock_wrongly, lock, on_node);
+            must_run_on(self, unlock_wrongly, lock, on_node);
             snprintf(text, sizeof text,
                      "unlocks the mutex at 0x%llx which thread 0 holds", key);
             check(strstr(self->world->error, text) != NULL);
             do_unlock(self, lock);
-            run_on(self, unlock_wrongly, lock, on_node);
+            must_run_on(self, unlock_wrongly, lock, on_node);
             snprintf(text, sizeof text,
                      "unlocks the mutex at 0x%llx which nobody holds", key);
             check(strstr(self->world->error, text) != NULL);
@@ -171,11 +127,11 @@ static void main_of_wrong_unlock(struct actor *self, uint64_t arg)
 
 static void a_wrong_unlock_names_thread_mutex_and_holder(void **state)
 {
-    struct world_config config = config_of(3);
+    struct world_config config = world_config_of(3);
 
     (void)state;
     config.expects_errors = true;
-    run(config, main_of_wrong_unlock);
+    world_run_program(config, main_of_wrong_unlock);
 }
 
 static void lock_move_and_unlock(struct actor *self, uint64_t arg)
@@ -198,13 +154,13 @@ static void lock_move_and_unlock(struct actor *self, uint64_t arg)
 static void main_of_moved_holder(struct actor *self, uint64_t arg)
 {
     (void)arg;
-    run_on(self, lock_move_and_unlock, 0, 2);
+    must_run_on(self, lock_move_and_unlock, 0, 2);
 }
 
 static void a_holder_that_has_moved_can_unlock(void **state)
 {
     (void)state;
-    run(config_of(3), main_of_moved_holder);
+    world_run_program(world_config_of(3), main_of_moved_holder);
 }
 
 /* Those who wait take turns: the holder's node does not keep the mutex. */
@@ -229,17 +185,17 @@ static void main_of_turns(struct actor *self, uint64_t arg)
     (void)arg;
     do_barrier_init(self, 1, 2);
     for (int i = 0; i < 4; i++) {
-        threads[i] = create(self, lock_and_note, 0, 1 + i % 2);
+        threads[i] = must_create(self, lock_and_note, 0, 1 + i % 2);
     }
     for (int i = 0; i < 4; i++) {
-        join(self, threads[i]);
+        must_join(self, threads[i]);
     }
 }
 
 static void two_nodes_that_want_a_mutex_take_turns(void **state)
 {
     (void)state;
-    run(config_of(2), main_of_turns);
+    world_run_program(world_config_of(2), main_of_turns);
 }
 
 /* ---- condition variables, semaphores ---- */
@@ -256,7 +212,7 @@ static void wait_without_mutex(struct actor *self, uint64_t arg)
 static void cond_wait_without_the_mutex_is_refused(void **state)
 {
     (void)state;
-    run(config_of(2), wait_without_mutex);
+    world_run_program(world_config_of(2), wait_without_mutex);
 }
 
 static void wait_on_sem(struct actor *self, uint64_t arg)
@@ -273,18 +229,18 @@ static void main_of_sem(struct actor *self, uint64_t arg)
     check(do_sem_post(self, 1) == TM_EINVAL);
     check(do_sem_init(self, 1, 1) == TM_OK);
     check(do_sem_wait(self, 1) == TM_OK);
-    thread = create(self, wait_on_sem, 1, 2);
+    thread = must_create(self, wait_on_sem, 1, 2);
     do_compute(self, 3000000);
     check(do_sem_init(self, 1, 5) == TM_EBUSY);
     check(do_sem_post(self, 1) == TM_OK);
-    join(self, thread);
+    must_join(self, thread);
     check(do_sem_init(self, 1, 5) == TM_OK);
 }
 
 static void a_semaphore_is_initialised_first_and_not_under_waiters(void **state)
 {
     (void)state;
-    run(config_of(2), main_of_sem);
+    world_run_program(world_config_of(2), main_of_sem);
 }
 
 /* ---- barriers ---- */
@@ -301,12 +257,12 @@ static void main_of_barrier_init(struct actor *self, uint64_t arg)
     (void)arg;
     check(do_barrier_init(self, 1, 0) == TM_EINVAL);
     check(do_barrier_init(self, 1, 2) == TM_OK);
-    thread = create(self, arrive, ARRIVE_WAIT, 2);
+    thread = must_create(self, arrive, ARRIVE_WAIT, 2);
     do_compute(self, 5000000);
     check(do_barrier_init(self, 1, 3) == TM_ECOUNT);
     check(do_barrier_init(self, 1, 2) == TM_OK);
     do_arrive(self, 1, ARRIVE_WAIT, TM_SUM, 0);
-    join(self, thread);
+    must_join(self, thread);
     check(do_barrier_init(self, 1, 1) == TM_OK);
     do_arrive(self, 1, ARRIVE_WAIT, TM_SUM, 0);
 }
@@ -314,14 +270,14 @@ static void main_of_barrier_init(struct actor *self, uint64_t arg)
 static void a_barrier_keeps_its_count_while_threads_wait(void **state)
 {
     (void)state;
-    run(config_of(2), main_of_barrier_init);
+    world_run_program(world_config_of(2), main_of_barrier_init);
 }
 
 /* Runs a program that hangs with an error, and returns the error's text. */
 static void expect_error(unsigned n_nodes, actor_fn *body, uint64_t arg,
                          const char *text)
 {
-    struct world_config config = config_of(n_nodes);
+    struct world_config config = world_config_of(n_nodes);
     struct world *world;
 
     config.expects_errors = true;
@@ -338,11 +294,11 @@ static void meet_differently(struct actor *self, uint64_t arg)
     uint64_t threads[2];
 
     do_barrier_init(self, 1, 2);
-    threads[0] = create(self, arrive, arg & 0xffff, 1);
-    threads[1] = create(self, arrive, arg >> 16,
-                        (int)self->world->config.sim.n_nodes);
-    join(self, threads[0]);
-    join(self, threads[1]);
+    threads[0] = must_create(self, arrive, arg & 0xffff, 1);
+    threads[1] = must_create(self, arrive, arg >> 16,
+                             (int)self->world->config.sim.n_nodes);
+    must_join(self, threads[0]);
+    must_join(self, threads[1]);
 }
 
 static void mixed_calls_at_a_barrier_are_reported(void **state)
@@ -372,14 +328,14 @@ static void too_few_arrive(struct actor *self, uint64_t arg)
 
     do_barrier_init(self, 1, 5);
     for (int i = 0; i < 4; i++) {
-        threads[i] = create(self, arrive, ARRIVE_WAIT, 0);
+        threads[i] = must_create(self, arrive, ARRIVE_WAIT, 0);
     }
     for (int i = 0; i < 4 && arg == 0; i++) {
-        join(self, threads[i]);
+        must_join(self, threads[i]);
     }
     do_compute(self, 2000000000);
     check(self->world->n_errors == 0); // the fifth may still come
-    join(self, threads[0]);
+    must_join(self, threads[0]);
 }
 
 static void a_barrier_that_nobody_can_complete_is_reported(void **state)
@@ -400,17 +356,17 @@ static void main_of_crowd(struct actor *self, uint64_t arg)
     do_barrier_init(self, 1, 3);
     self->world->barriers[1].count = 1;
     for (int i = 0; i < 9; i++) {
-        threads[i] = create(self, arrive, ARRIVE_WAIT, 0);
+        threads[i] = must_create(self, arrive, ARRIVE_WAIT, 0);
     }
     for (int i = 0; i < 9; i++) {
-        join(self, threads[i]);
+        must_join(self, threads[i]);
     }
 }
 
 static void more_threads_than_a_barrier_counts_pass_in_groups(void **state)
 {
     (void)state;
-    run(config_of(2), main_of_crowd);
+    world_run_program(world_config_of(2), main_of_crowd);
 }
 
 static void main_of_singles(struct actor *self, uint64_t arg)
@@ -420,17 +376,17 @@ static void main_of_singles(struct actor *self, uint64_t arg)
     (void)arg;
     do_barrier_init(self, 1, 1);
     for (uint64_t i = 0; i < 8; i++) { // all four kinds, on one node
-        threads[i] = create(self, arrive, i % 4, 0);
+        threads[i] = must_create(self, arrive, i % 4, 0);
     }
     for (int i = 0; i < 8; i++) {
-        join(self, threads[i]);
+        must_join(self, threads[i]);
     }
 }
 
 static void arrivals_of_several_kinds_may_follow_each_other(void **state)
 {
     (void)state;
-    run(config_of(1), main_of_singles);
+    world_run_program(world_config_of(1), main_of_singles);
 }
 
 static void meet_often(struct actor *self, uint64_t arg)
@@ -447,8 +403,8 @@ static void meet_often(struct actor *self, uint64_t arg)
         do_compute(self, 100000);
     }
     if (arg == 0) {
-        // An arrival and a departure of each of the two nodes; and nobody waited
-        // for the 1 ms after which arrivals travel at the latest.
+        // An arrival and a departure of each of the two nodes; and nobody
+        // waited for the 1 ms after which arrivals travel at the latest.
         n_messages = sim_n_delivered(self->world->sim) - n_messages;
         check(n_messages >= 7 * 4 - 2 && n_messages <= 7 * 4 + 2);
         check(sim_now_ns(self->world->sim) - began_ns < 7 * 500000);
@@ -463,273 +419,20 @@ static void main_of_batches(struct actor *self, uint64_t arg)
     (void)arg;
     do_barrier_init(self, 1, 8);
     for (uint64_t i = 0; i < 8; i++) {
-        threads[i] = create(self, meet_often, i, 0);
+        threads[i] = must_create(self, meet_often, i, 0);
     }
     for (int i = 8; i < 10; i++) { // these never arrive
-        threads[i] = create(self, wait_long, 30000000, i - 7);
+        threads[i] = must_create(self, wait_long, 30000000, i - 7);
     }
     for (int i = 0; i < 10; i++) {
-        join(self, threads[i]);
+        must_join(self, threads[i]);
     }
 }
 
 static void arrivals_of_a_node_travel_in_one_message(void **state)
 {
     (void)state;
-    run(config_of(2), main_of_batches);
-}
-
-/* ---- threads ---- */
-
-static void do_nothing(struct actor *self, uint64_t arg)
-{
-    self->result = arg;
-}
-
-static void main_of_numbers(struct actor *self, uint64_t arg)
-{
-    (void)arg;
-    check(create(self, do_nothing, 0, 0) == 1);
-    check(create(self, do_nothing, 0, 1) == 2);
-    check(create(self, do_nothing, 0, 2) == 3);
-    join(self, 2);
-    join(self, 1);
-    check(create(self, do_nothing, 0, 0) == (1ull << 32 | 1));
-    check(create(self, do_nothing, 0, 0) == (1ull << 32 | 2));
-    check(create(self, do_nothing, 0, 0) == 4);
-    join(self, 1ull << 32 | 2);
-    check(create(self, do_nothing, 0, 0) == (2ull << 32 | 2));
-    do_launch(self);
-}
-
-static void numbers_are_unique_and_slots_the_lowest_free(void **state)
-{
-    (void)state;
-    run(config_of(2), main_of_numbers);
-}
-
-static void main_of_joins(struct actor *self, uint64_t arg)
-{
-    uint64_t result;
-    uint64_t thread = create(self, do_nothing, 7, 0);
-
-    (void)arg;
-    check(join(self, thread) == 7);
-    check(do_join(self, thread, &result) == TM_ENOTHREAD);
-    check(do_join(self, 0, &result) == TM_ENOTHREAD);
-    check(do_join(self, 50, &result) == TM_ENOTHREAD);
-    check(do_migrate(self, 0, 1) == TM_EINVAL);
-    check(do_migrate(self, thread, 1) == TM_ENOTHREAD);
-    thread = create(self, do_nothing, 7, 0);
-    check(do_migrate(self, thread, 2) == TM_EINVAL);
-    check(do_migrate(self, thread, 1) == TM_OK); // held: it starts there
-    join(self, thread);
-    check(self->world->n_starts[1] == 1);
-}
-
-static void a_thread_is_joined_once(void **state)
-{
-    (void)state;
-    run(config_of(2), main_of_joins);
-}
-
-static void join_also(struct actor *self, uint64_t arg)
-{
-    uint64_t result;
-
-    self->result = (uint64_t)(int64_t)do_join(self, arg, &result);
-}
-
-static void main_of_two_joiners(struct actor *self, uint64_t arg)
-{
-    uint64_t thread = create(self, wait_long, 20000000, 2);
-    uint64_t other = create(self, join_also, thread, 1);
-    uint64_t itself = create(self, join_also, 3, 1);
-
-    (void)arg;
-    check((int64_t)join(self, itself) == TM_ENOTHREAD);
-    do_compute(self, 5000000);
-    check(do_join(self, thread, &thread) == TM_ENOTHREAD);
-    check((int64_t)join(self, other) == TM_OK);
-}
-
-static void a_second_joiner_and_the_thread_itself_are_refused(void **state)
-{
-    (void)state;
-    run(config_of(2), main_of_two_joiners);
-}
-
-static void main_of_limit(struct actor *self, uint64_t arg)
-{
-    uint64_t threads[5];
-    uint64_t thread;
-
-    (void)arg;
-    for (int i = 0; i < 4; i++) {
-        threads[i] = create(self, wait_long, 1000000, 0);
-    }
-    check(do_create(self, do_nothing, 0, 0, &thread) == TM_ELIMIT);
-    do_launch(self);
-    do_compute(self, 5000000);
-    // Ended, and never joined: their slots serve again, their results stay.
-    for (uint64_t i = 0; i < 40; i++) {
-        thread = create(self, do_nothing, i, 1);
-        if (i == 10) {
-            threads[4] = thread;
-        }
-        do_compute(self, 1000000);
-    }
-    for (int i = 0; i < 4; i++) {
-        check(join(self, threads[i]) == 0);
-    }
-    check(join(self, threads[4]) == 10);
-    check(do_join(self, threads[4], &thread) == TM_ENOTHREAD);
-}
-
-static void only_living_threads_count_against_the_limit(void **state)
-{
-    struct world_config config = config_of(2);
-
-    (void)state;
-    config.max_threads = 4;
-    run(config, main_of_limit);
-}
-
-static void main_of_placement(struct actor *self, uint64_t arg)
-{
-    struct world *world = self->world;
-    uint64_t threads[11];
-
-    (void)arg;
-    for (int i = 0; i < 10; i++) {
-        threads[i] = create(self, wait_long, 30000000, 0);
-    }
-    do_launch(self);
-    do_compute(self, 5000000);
-    check(world->n_starts[0] == 3 && world->n_starts[1] == 2 &&
-          world->n_starts[2] == 3 && world->n_starts[3] == 2);
-    threads[10] = create(self, wait_long, 30000000, 4); // node 3
-    do_compute(self, 1000000);
-    check(world->n_starts[3] == 3);
-    do_compute(self, 1000000);
-    create(self, do_nothing, 0, 0); // fewest are on node 1
-    do_launch(self);
-    do_compute(self, 1000000);
-    check(world->n_starts[1] == 3);
-    for (int i = 0; i < 11; i++) {
-        join(self, threads[i]);
-    }
-}
-
-static void a_batch_is_spread_in_equal_blocks(void **state)
-{
-    (void)state;
-    run(config_of(4), main_of_placement);
-}
-
-static void main_of_launch(struct actor *self, uint64_t arg)
-{
-    (void)arg;
-    create(self, do_nothing, 0, 0);
-    create(self, do_nothing, 0, 0);
-    do_compute(self, 1000000);
-    check(self->world->n_started == 0);
-    do_compute(self, 4000000);
-    check(self->world->n_started == 2);
-    create(self, do_nothing, 0, 0);
-    do_launch(self);
-    do_compute(self, 500000);
-    check(self->world->n_started == 3);
-}
-
-static void created_threads_start_at_the_launch_or_after_2_ms(void **state)
-{
-    (void)state;
-    run(config_of(2), main_of_launch);
-}
-
-static void create_and_end(struct actor *self, uint64_t arg)
-{
-    (void)arg;
-    self->result = create(self, do_nothing, 1, 0);
-}
-
-static void main_of_orphans(struct actor *self, uint64_t arg)
-{
-    uint64_t thread = create(self, create_and_end, 0, 2);
-
-    (void)arg;
-    thread = join(self, thread);
-    check(join(self, thread) == 1);
-}
-
-static void what_a_thread_created_starts_when_it_ends(void **state)
-{
-    struct world_config config = config_of(2);
-
-    (void)state;
-    config.no_polls = true;
-    run(config, main_of_orphans);
-}
-
-/* ---- moving ---- */
-
-enum { N_MOVERS = 4, N_MOVES = 60 };
-
-static void move_about(struct actor *self, uint64_t arg)
-{
-    node_id wanted = (node_id)arg;
-    unsigned n_nodes = self->world->config.sim.n_nodes;
-
-    for (int i = 0; i < N_MOVES; i++) {
-        do_arrive(self, 1, ARRIVE_ITERATION, TM_SUM, 0);
-        if (self->target >= 0) {
-            wanted = (node_id)self->target;
-            self->result = wanted;
-            do_move(self, wanted);
-        } else if (i < 20) {
-            do_move(self, (node_id)world_random(self->world, n_nodes));
-        } else {
-            do_compute(self, 100000);
-        }
-    }
-}
-
-static void main_of_movers(struct actor *self, uint64_t arg)
-{
-    struct world *world = self->world;
-    uint64_t threads[N_MOVERS];
-    node_id targets[N_MOVERS] = {0};
-
-    (void)arg;
-    do_barrier_init(self, 1, N_MOVERS);
-    for (uint64_t i = 0; i < N_MOVERS; i++) {
-        threads[i] = create(self, move_about, 99, 0);
-    }
-    do_launch(self);
-    for (int i = 0; i < 12; i++) {
-        uint64_t which = world_random(world, N_MOVERS);
-
-        targets[which] =
-            (node_id)world_random(world, world->config.sim.n_nodes);
-        do_compute(self, world_random(world, 1000000));
-        check(do_migrate(self, threads[which], targets[which]) == TM_OK);
-    }
-    for (int i = 0; i < N_MOVERS; i++) {
-        check(join(self, threads[i]) == targets[i]);
-    }
-}
-
-static void a_target_reaches_its_thread_wherever_it_has_moved(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        struct world_config config = config_of(2 + seed % 4);
-
-        config.sim.seed = seed;
-        config.sim.delay_max_ns = seed % 2 == 0 ? 3000000 : 300000;
-        run(config, main_of_movers);
-    }
+    world_run_program(world_config_of(2), main_of_batches);
 }
 
 /* ---- reports ---- */
@@ -756,11 +459,11 @@ static void main_of_deadlock(struct actor *self, uint64_t arg)
 {
     do_barrier_init(self, 1, 2);
     for (uint64_t i = 0; i < 2; i++) {
-        create(self, lock_both, i, 1 + (int)(i * arg));
-        create(self, wait_for_ever, i, 2);
+        must_create(self, lock_both, i, 1 + (int)(i * arg));
+        must_create(self, wait_for_ever, i, 2);
     }
-    create(self, arrive, ARRIVE_WAIT, 2);
-    join(self, 1);
+    must_create(self, arrive, ARRIVE_WAIT, 2);
+    must_join(self, 1);
 }
 
 static void who_waits_for_what_is_listed(void **state)
@@ -778,7 +481,7 @@ static void who_waits_for_what_is_listed(void **state)
 
     (void)state;
     for (uint64_t nodes = 0; nodes < 2; nodes++) {
-        struct world_config config = config_of(2);
+        struct world_config config = world_config_of(2);
         struct world *world = world_new(&config);
         const char *waits;
 
@@ -816,14 +519,6 @@ int main(void)
         cmocka_unit_test(more_threads_than_a_barrier_counts_pass_in_groups),
         cmocka_unit_test(arrivals_of_several_kinds_may_follow_each_other),
         cmocka_unit_test(arrivals_of_a_node_travel_in_one_message),
-        cmocka_unit_test(numbers_are_unique_and_slots_the_lowest_free),
-        cmocka_unit_test(a_thread_is_joined_once),
-        cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),
-        cmocka_unit_test(only_living_threads_count_against_the_limit),
-        cmocka_unit_test(a_batch_is_spread_in_equal_blocks),
-        cmocka_unit_test(created_threads_start_at_the_launch_or_after_2_ms),
-        cmocka_unit_test(what_a_thread_created_starts_when_it_ends),
-        cmocka_unit_test(a_target_reaches_its_thread_wherever_it_has_moved),
         cmocka_unit_test(who_waits_for_what_is_listed),
     };
 

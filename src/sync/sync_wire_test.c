@@ -332,9 +332,8 @@ static void a_signal_before_the_wait_is_noted_is_refused(void **state)
 /* The root, with thread 1 running on a node. */
 static void open_root_with_thread(node_id on_node)
 {
-    struct message message = {.type = MESSAGE_thread_create,
-                              .body = "",
-                              .body_size = 1};
+    struct message message = {
+        .type = MESSAGE_thread_create, .body = "", .body_size = 1};
 
     open_node(0, 1);
     message.u.thread_create.start = 99;

@@ -62,9 +62,9 @@ const char *world_waits(struct world *world)
         uint64_t cursor = 0;
         char line[128];
 
-        while (sync_next_wait(world->nodes[i].sync, &cursor, line,
-                              sizeof line) &&
-               used + sizeof line + 16 < sizeof text) {
+        while (
+            sync_next_wait(world->nodes[i].sync, &cursor, line, sizeof line) &&
+            used + sizeof line + 16 < sizeof text) {
             used += (size_t)snprintf(text + used, sizeof text - used,
                                      "n%u: %s\n", i, line);
         }
@@ -79,7 +79,7 @@ uint64_t world_random(struct world *world, uint64_t bound)
 
 /* ---- who must see what ---- */
 
-static void raise_to(struct writes *writes, const struct writes *other)
+void writes_raise(struct writes *writes, const struct writes *other)
 {
     for (int i = 0; i < WORLD_NODES; i++) {
         if (writes->of[i] < other->of[i]) {
@@ -104,9 +104,9 @@ void do_look(struct actor *self)
     }
 }
 
-static void now_must_see(struct actor *self, const struct writes *writes)
+void actor_must_see(struct actor *self, const struct writes *writes)
 {
-    raise_to(&self->must, writes);
+    writes_raise(&self->must, writes);
     do_look(self);
 }
 
@@ -148,8 +148,7 @@ static void op_release(void *owner, struct waiter *done)
     if (world->config.release_max_ns == 0 || world_random(world, 4) == 0) {
         release_ends(release, 0);
     } else {
-        sim_after(world->sim,
-                  world_random(world, world->config.release_max_ns),
+        sim_after(world->sim, world_random(world, world->config.release_max_ns),
                   release_ends, release, 0);
     }
 }
@@ -164,8 +163,8 @@ static void op_start(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
 {
     struct world_node *node = owner;
     struct world *world = node->world;
-    struct actor *actor = new_actor(world, node->id, thread,
-                                    (actor_fn *)(uintptr_t)start, arg);
+    struct actor *actor =
+        new_actor(world, node->id, thread, (actor_fn *)(uintptr_t)start, arg);
 
     world_check(world, strlen(name) < sizeof actor->name);
     memcpy(actor->name, name, strlen(name) + 1);
@@ -173,7 +172,7 @@ static void op_start(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
     if (world->n_started < WORLD_ACTORS) {
         world->start_order[world->n_started++] = thread;
     }
-    now_must_see(actor, &world->created[atoi(actor->name)]);
+    actor_must_see(actor, &world->created[atoi(actor->name)]);
 }
 
 static int op_set_target(void *owner, uint64_t thread, node_id target)
@@ -228,8 +227,7 @@ static void receive(void *owner, node_id from, const struct message *message)
 {
     struct world_node *node = owner;
 
-    world_check(node->world,
-                sync_receive(node->sync, from, message) == TM_OK);
+    world_check(node->world, sync_receive(node->sync, from, message) == TM_OK);
 }
 
 /* ---- actors ---- */
@@ -277,7 +275,7 @@ static struct actor *new_actor(struct world *world, node_id node,
     return actor;
 }
 
-static struct writes *ended_of(struct world *world, uint64_t thread)
+struct writes *world_ended_of(struct world *world, uint64_t thread)
 {
     return &world->ended[(thread + (thread >> 32) * 97) % 4096];
 }
@@ -291,7 +289,7 @@ static void end_actor(struct actor *actor)
     actor->is_used = false;
     world->n_alive--;
     if (actor->thread != 0) {
-        *ended_of(world, actor->thread) = actor->must;
+        *world_ended_of(world, actor->thread) = actor->must;
         sync_thread_exit(world->nodes[actor->node].sync, actor->thread,
                          actor->result);
     }
@@ -347,15 +345,14 @@ static void actor_wakes(struct waiter *waiter)
     }
 }
 
-static struct sync *begin(struct actor *self)
+struct sync *actor_begin(struct actor *self)
 {
     self->is_woken = false;
-    self->waiter =
-        (struct waiter){.wake = actor_wakes, .thread = self->thread};
+    self->waiter = (struct waiter){.wake = actor_wakes, .thread = self->thread};
     return self->world->nodes[self->node].sync;
 }
 
-static tm_status finish(struct actor *self)
+tm_status actor_finish(struct actor *self)
 {
     if (!self->is_woken) {
         self->is_blocked = true;
@@ -369,191 +366,6 @@ void do_compute(struct actor *self, uint64_t ns)
 {
     sim_after(self->world->sim, ns, resume, self, 0);
     leave(self);
-}
-
-/* ---- calls ---- */
-
-static void has_locked(struct actor *self, unsigned object)
-{
-    struct world *world = self->world;
-
-    world_check(world, world->holders[object] == NULL);
-    world->holders[object] = self;
-    now_must_see(self, &world->locks[object]);
-}
-
-static void will_unlock(struct actor *self, unsigned object)
-{
-    struct world *world = self->world;
-
-    if (world->holders[object] == self) {
-        world->holders[object] = NULL;
-        raise_to(&world->locks[object], &self->must);
-    }
-}
-
-tm_status do_lock(struct actor *self, unsigned object)
-{
-    tm_status status;
-
-    sync_lock(begin(self), KEY(object), self->thread, 0, &self->waiter);
-    status = finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    }
-    return status;
-}
-
-tm_status do_trylock(struct actor *self, unsigned object)
-{
-    tm_status status;
-
-    sync_lock(begin(self), KEY(object), self->thread, 1, &self->waiter);
-    status = finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    }
-    return status;
-}
-
-tm_status do_unlock(struct actor *self, unsigned object)
-{
-    will_unlock(self, object);
-    sync_unlock(begin(self), KEY(object), self->thread, &self->waiter);
-    return finish(self);
-}
-
-tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock)
-{
-    bool is_held = self->world->holders[lock] == self;
-    tm_status status;
-
-    will_unlock(self, lock);
-    sync_cond_wait(begin(self), KEY(cond), KEY(lock), self->thread,
-                   &self->waiter);
-    status = finish(self);
-    world_check(self->world, status == (is_held ? TM_OK : TM_EPERM));
-    if (status == TM_OK) {
-        has_locked(self, lock);
-    }
-    return status;
-}
-
-tm_status do_cond_signal(struct actor *self, unsigned cond, int all)
-{
-    sync_cond_signal(begin(self), KEY(cond), all, &self->waiter);
-    return finish(self);
-}
-
-tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
-{
-    sync_sem_init(begin(self), KEY(object), value, &self->waiter);
-    return finish(self);
-}
-
-tm_status do_sem_wait(struct actor *self, unsigned object)
-{
-    sync_sem_wait(begin(self), KEY(object), self->thread, &self->waiter);
-    return finish(self);
-}
-
-tm_status do_sem_post(struct actor *self, unsigned object)
-{
-    sync_sem_post(begin(self), KEY(object), &self->waiter);
-    return finish(self);
-}
-
-tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count)
-{
-    tm_status status;
-
-    sync_barrier_init(begin(self), KEY(object), count, &self->waiter);
-    status = finish(self);
-    if (status == TM_OK) {
-        self->world->barriers[object].count = count;
-    }
-    return status;
-}
-
-uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
-                   tm_op op, uint64_t value)
-{
-    struct world_barrier *barrier = &self->world->barriers[object];
-    uint64_t place = barrier->n_arrivals++;
-    uint32_t count = barrier->count == 0 ? 1 : barrier->count;
-    uint64_t episode = place / count;
-    struct writes *must = &barrier->episodes[episode % 2].must;
-
-    world_check(self->world, count <= WORLD_COUNT);
-    barrier->episodes[episode % 2].threads[place % count] = self->thread;
-    barrier->episodes[episode % 2].values[place % count] = value;
-    raise_to(must, &self->must);
-    sync_barrier_arrive(begin(self), KEY(object), kind, op, self->thread, value,
-                        &self->waiter);
-    world_check(self->world, finish(self) == TM_OK);
-    world_check(self->world, barrier->n_arrivals >= (episode + 1) * count);
-    now_must_see(self, must);
-    return self->waiter.result;
-}
-
-tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
-                    int on_node, uint64_t *thread)
-{
-    struct world *world = self->world;
-    unsigned number = world->n_created++;
-    tm_status status;
-    char name[16];
-
-    world_check(world, number < sizeof world->created / sizeof *world->created);
-    world->created[number] = self->must;
-    snprintf(name, sizeof name, "%u", number);
-    sync_thread_create(begin(self), self->thread, (uint64_t)(uintptr_t)body,
-                       arg, on_node, name, &self->waiter);
-    status = finish(self);
-    if (status == TM_OK) {
-        *thread = self->waiter.result;
-    }
-    return status;
-}
-
-tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result)
-{
-    tm_status status;
-
-    sync_thread_join(begin(self), thread, self->thread, &self->waiter);
-    status = finish(self);
-    if (status == TM_OK) {
-        *result = self->waiter.result;
-        now_must_see(self, ended_of(self->world, thread));
-    }
-    return status;
-}
-
-tm_status do_migrate(struct actor *self, uint64_t thread, node_id node)
-{
-    sync_thread_migrate(begin(self), thread, node, &self->waiter);
-    return finish(self);
-}
-
-void do_launch(struct actor *self)
-{
-    sync_thread_launch(begin(self), self->thread);
-}
-
-void do_move(struct actor *self, node_id node)
-{
-    struct world *world = self->world;
-
-    world_check(world, !sync_thread_holds(world->nodes[self->node].sync,
-                                          self->thread));
-    self->target = -1;
-    self->is_present = false;
-    do_compute(self, world_random(world, 1 + world->config.sim.delay_max_ns));
-    self->node = node;
-    self->moves++;
-    self->is_present = true;
-    sync_thread_arrived(world->nodes[node].sync, self->thread, self->moves);
-    do_look(self);
 }
 
 /* ---- the world ---- */

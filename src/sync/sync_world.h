@@ -10,15 +10,16 @@
 #include "sync/sync.h"
 
 /*
- * For the tests: a cluster in one process. Nodes with a sync layer each, over the
- * simulated network; threads as coroutines, called actors here, that are written
- * as plain functions. Releases take random time.
+ * For the tests: a cluster in one process. Nodes with a sync layer each, over
+ * the simulated network; threads as coroutines, called actors here, that are
+ * written as plain functions. Releases take random time.
  *
- * Whether writes are visible where they must be is checked all along, by vectors:
- * each node counts its writes; `seen` says how many of each node's writes another
- * node sees, which grows when a release ends; an actor's `must` says how many of
- * each node's writes it must see, which it gets from locks, barriers, semaphores,
- * creators and joined actors. After each step every node's sync_is_valid().
+ * Whether writes are visible where they must be is checked all along, by
+ * vectors: each node counts its writes; `seen` says how many of each node's
+ * writes another node sees, which grows when a release ends; an actor's `must`
+ * says how many of each node's writes it must see, which it gets from locks,
+ * barriers, semaphores, creators and joined actors. After each step every
+ * node's sync_is_valid().
  */
 
 enum {
@@ -98,7 +99,7 @@ struct world {
     struct world_barrier barriers[WORLD_OBJECTS];
     struct writes created[4096]; ///< by the number in the actor's name
     unsigned n_created;
-    struct writes ended[4096]; ///< by ended_of()
+    struct writes ended[4096]; ///< by world_ended_of()
 
     unsigned n_errors;
     char error[256]; ///< the last program error
@@ -108,8 +109,8 @@ struct world {
 };
 
 struct world *world_new(const struct world_config *config);
-/** Run `body` as main(), and all that it brings about, until nothing happens any
- * more. @return 1 if all actors have ended */
+/** Run `body` as main(), and all that it brings about, until nothing happens
+ * any more. @return 1 if all actors have ended */
 int world_run(struct world *world, actor_fn *body, uint64_t arg);
 void world_free(struct world *world);
 
@@ -140,6 +141,24 @@ void do_move(struct actor *self, node_id node);
 void do_write(struct actor *self);
 /** Does the actor's node see all that the actor must see? Fails if not. */
 void do_look(struct actor *self);
+
+/* Between sync_world.c and sync_actor.c: the start and the end of a call, which
+ * blocks the actor if need be; what an actor must see from now on. */
+struct sync *actor_begin(struct actor *self);
+tm_status actor_finish(struct actor *self);
+void actor_must_see(struct actor *self, const struct writes *writes);
+void writes_raise(struct writes *writes, const struct writes *other);
+struct writes *world_ended_of(struct world *world, uint64_t thread);
+
+/* For short tests: a network of some µs, and calls that must succeed. */
+struct world_config world_config_of(unsigned n_nodes);
+/** Run a program that must end, without errors if none are expected. */
+void world_run_program(struct world_config config, actor_fn *body);
+uint64_t must_create(struct actor *self, actor_fn *body, uint64_t arg,
+                     int on_node);
+uint64_t must_join(struct actor *self, uint64_t thread);
+uint64_t must_run_on(struct actor *self, actor_fn *body, uint64_t arg,
+                     int on_node);
 
 uint64_t world_random(struct world *world, uint64_t bound);
 

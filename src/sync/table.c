@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Open addressing with linear probing. I1: between the place that a key hashes to
-// and the place where it is, no entry is empty. I2: at most half of the entries
-// are used. Taking a key out moves later entries back instead of leaving a mark,
-// so that a table that is filled and emptied for ever stays as fast as new.
+// Open addressing with linear probing. I1: between the place that a key hashes
+// to and the place where it is, no entry is empty. I2: at most half of the
+// entries are used. Taking a key out moves later entries back instead of
+// leaving a mark, so that a table that is filled and emptied for ever stays as
+// fast as new.
 #include "sync/table.h"
 
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads, a node's part: carries their calls to the root's list (registry.c) and
-// the root's wishes to sync_ops.
+// Threads, a node's part: carries their calls to the root's list (registry.c)
+// and the root's wishes to sync_ops.
 //
-// Threads that one caller creates start together, so that the root can spread them
-// evenly. A creator record counts those that the root has made and holds; it is
-// launched when the creator blocks or ends, or 2 ms after the first. The release
-// begins when the launch does, so the new threads see what their creator wrote
-// before it created them; the launch says how many it is for, because the creator
-// may go on creating meanwhile.
+// Threads that one caller creates start together, so that the root can spread
+// them evenly. A creator record counts those that the root has made and holds;
+// it is launched when the creator blocks or ends, or 2 ms after the first. The
+// release begins when the launch does, so the new threads see what their
+// creator wrote before it created them; the launch says how many it is for,
+// because the creator may go on creating meanwhile.
 #include <string.h>
 
 #include "sync/sync_priv.h"
@@ -30,6 +30,12 @@ static struct call *call_root(struct sync *sync, enum call_kind kind,
     return call;
 }
 
+static void note_batches(struct sync *sync)
+{
+    atomic_store_explicit(&sync->n_batches, (uint32_t)sync->creators.n,
+                          memory_order_relaxed);
+}
+
 static void launch(struct sync *sync, struct creator *creator)
 {
     struct call *call = call_root(sync, CALL_LAUNCH, creator->thread, NULL);
@@ -38,6 +44,7 @@ static void launch(struct sync *sync, struct creator *creator)
     call->message.u.thread_launch.creator = creator->thread;
     call->message.u.thread_launch.n_threads = creator->n_held;
     table_take(&sync->creators, creator->thread);
+    note_batches(sync);
     pool_give(&sync->creator_pool, creator);
     call_send(call, 1);
 }
@@ -81,6 +88,7 @@ void threads_created(struct sync *sync, uint64_t thread)
         creator->thread = thread;
         creator->since_ns = sync->port->now_ns(sync->port->owner);
         table_add(&sync->creators, thread, creator);
+        note_batches(sync);
     }
     creator->n_held++;
 }
@@ -134,6 +142,7 @@ void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)
     struct call *call = call_root(sync, CALL_EXIT, thread, NULL);
 
     if (creator != NULL) {
+        note_batches(sync);
         pool_give(&sync->creator_pool, creator); // the root starts them
     }
     call->message.type = MESSAGE_thread_exit;
@@ -176,8 +185,7 @@ tm_status threads_receive_target(struct sync *sync, node_id from,
     uint64_t thread = message->u.thread_target.thread;
     struct message missed = {.type = MESSAGE_thread_missed};
 
-    if (from != ROOT ||
-        message->u.thread_target.node >= sync->port->n_nodes) {
+    if (from != ROOT || message->u.thread_target.node >= sync->port->n_nodes) {
         return TM_EWIRE;
     }
     if (!sync->ops.set_target(sync->ops.owner, thread,

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause#include <setjmp.h>
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -56,8 +56,7 @@ static size_t round_up(size_t size)
 
 static size_t tables_size(const struct ult_system *system)
 {
-    return round_up(system->config.n_slots *
-                    (sizeof *system->by_slot + sizeof *system->is_mapped));
+    return round_up(system->config.n_slots * sizeof *system->slots);
 }
 
 static size_t records_size(const struct ult_system *system)
@@ -89,8 +88,7 @@ tm_status slots_open(struct ult_system *system)
     if (system->records == NULL) {
         goto free_tables;
     }
-    system->by_slot = (_Atomic(struct ult *) *)tables;
-    system->is_mapped = (unsigned char *)(system->by_slot + n_slots);
+    system->slots = (struct slot *)tables;
     return TM_OK;
 
 free_tables:
@@ -103,7 +101,7 @@ release_stacks:
 void slots_close(struct ult_system *system)
 {
     range_free((char *)system->records, records_size(system));
-    range_free((char *)system->by_slot, tables_size(system));
+    range_free((char *)system->slots, tables_size(system));
     range_release(ULT_STACKS_BASE, system->config.n_slots * system->slot_size);
 }
 
@@ -119,7 +117,7 @@ static tm_status map_stack(struct ult_system *system, unsigned slot)
 {
     tm_status status;
 
-    if (system->is_mapped[slot]) {
+    if (system->slots[slot].is_mapped) {
         return TM_OK;
     }
     status = map_alternate(system, slot);
@@ -131,7 +129,7 @@ static tm_status map_stack(struct ult_system *system, unsigned slot)
         log_error("no stack for thread %u; fewer threads can be made", slot);
         return TM_ENOMEM;
     }
-    system->is_mapped[slot] = 1;
+    system->slots[slot].is_mapped = 1;
     return TM_OK;
 }
 
@@ -188,15 +186,15 @@ tm_status slot_take(struct ult_system *system, unsigned slot,
     taken = take_record(system);
     reset_record(taken, slot);
     // Pairs with the release in slot_release(): the stack is clean.
-    if (!atomic_compare_exchange_strong_explicit(&system->by_slot[slot], &none,
-                                                 taken, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
+    if (!atomic_compare_exchange_strong_explicit(
+            &system->slots[slot].thread, &none, taken, memory_order_acq_rel,
+            memory_order_acquire)) {
         record_free(system, taken);
         return TM_EBUSY;
     }
     status = map_stack(system, slot);
     if (status != TM_OK) {
-        atomic_store_explicit(&system->by_slot[slot], NULL,
+        atomic_store_explicit(&system->slots[slot].thread, NULL,
                               memory_order_release);
         record_free(system, taken);
         return status;
@@ -219,7 +217,8 @@ void slot_release(struct ult_system *system, struct ult *thread)
     if (system->config.resumable_signal == SIGSEGV) {
         range_discard(slot_alternate_low(system, slot), ALTERNATE);
     }
-    atomic_store_explicit(&system->by_slot[slot], NULL, memory_order_release);
+    atomic_store_explicit(&system->slots[slot].thread, NULL,
+                          memory_order_release);
 }
 
 int ult_guard_slot(const struct ult_system *system, uintptr_t address)

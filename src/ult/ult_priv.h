@@ -76,6 +76,11 @@ struct worker {
     _Atomic unsigned n_fresh;
 };
 
+struct slot {
+    struct ult *_Atomic thread; // NULL: free
+    unsigned char is_mapped;    // by who owns the slot
+};
+
 struct ult_system {
     struct ult_config config;
     size_t slot_size;
@@ -87,9 +92,8 @@ struct ult_system {
     uint64_t opened_ns; // two clocks at one time, to calibrate by
     uint64_t opened_tsc;
 
-    _Atomic(struct ult *) *by_slot; // [config.n_slots], NULL: free
-    unsigned char *is_mapped;       // [config.n_slots], by who owns the slot
-    _Atomic unsigned high_slot;     // slots from here on were never used
+    struct slot *slots;         // [config.n_slots], zero pages until used
+    _Atomic unsigned high_slot; // slots from here on were never used
 
     struct mutex mutex;  // of the new threads' queues and the records
     struct ult *records; // [n_records], zero pages until used

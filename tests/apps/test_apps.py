@@ -135,12 +135,15 @@ def equals_sequential(build, options):
                           f"{expected}\n{output}{errors}")
         if "result: identical to the sequential program's" not in output:
             raise Failure(f"{where}: not verified\n{output}{errors}")
-        threads = re.findall(r"^ +\d+ +(\d+) +[\d.]+ +\d+ +\d+ +\d+$", output,
-                             re.M)
-        if (len(threads) != options.nodes or
-                sum(map(int, threads)) != int(n_threads)):
+        rows = re.findall(r"^ +\d+ +(\d+) +(\d+) +[\d.]+ +\d+ +\d+ +\d+$",
+                          output, re.M)
+        if (len(rows) != options.nodes or
+                sum(int(threads) for threads, _ in rows) != int(n_threads)):
             raise Failure(f"{where}: the table does not have each node and "
                           f"each thread\n{output}{errors}")
+        n_moves = sum(int(moved_in) for _, moved_in in rows)
+        if (n_moves > 0) != (shuffle > 0 and options.nodes > 1):
+            raise Failure(f"{where}: {n_moves} threads moved\n{output}{errors}")
         print(f"{where}: identical")
 
 

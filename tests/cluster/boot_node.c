@@ -2,10 +2,10 @@
 //
 // A node for the tests of the launcher: it joins as the library does, then obeys
 // its arguments, words like "2:exit=3": node 2 exits with 3, "*:serve": every
-// its arguments, words like "2:exit=3": node 2 exits with 3, "*:serve": every
 // node waits for its STOP. A word that begins with "-" is obeyed before the node
 // gives its card, one with "+" before it is ready. Words are obeyed in order; a
 // node that has no more of them exits with 0 as the root does: after DONE.
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

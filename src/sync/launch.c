@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The root makes threads and starts them. Created threads are held in the order
+// of creation, in a chain at their creator, until thread_launch says how many
+// may start: as many as there were when the creator's node began its release.
+// The creator's end starts the rest, for its message comes after a release too.
+//
+// A batch of K threads goes to N nodes in blocks of neighbours, as equal as can
+// be: the i-th to node i * N / K. If there are fewer threads than nodes, each
+// goes where the fewest threads live, and neighbours stay in the order of the
+// nodes.
+//
+// I1  A chain holds HELD threads of its creator, n_held of them; its creator is
+//     LIVE.
+#include <string.h>
+
+#include "sync/registry_priv.h"
+
+/* Start a held thread that is in no chain any more. */
+static void start_on(struct sync *sync, struct thread_record *thread,
+                     node_id node)
+{
+    struct message message = {.type = MESSAGE_thread_start};
+
+    thread->state = THREAD_LIVE;
+    thread->node = thread->has_target ? thread->target : node;
+    thread->has_target = false;
+    sync->registry.n_on_node[thread->node]++;
+    message.u.thread_start.thread = thread->number;
+    message.u.thread_start.start = thread->start;
+    message.u.thread_start.arg = thread->arg;
+    message.body = thread->name;
+    message.body_size = (uint32_t)strlen(thread->name) + 1;
+    send_to(sync, thread->node, &message);
+}
+
+static struct thread_record *unchain(struct registry *registry,
+                                     struct thread_record *creator)
+{
+    struct thread_record *thread = &registry->threads[creator->first_held];
+
+    creator->first_held = thread->next_held;
+    creator->n_held--;
+    thread->next_held = 0;
+    return thread;
+}
+
+static void chain(struct registry *registry, struct thread_record *creator,
+                  struct thread_record *thread)
+{
+    uint32_t slot = thread_slot_of(thread->number);
+
+    if (creator->n_held == 0) {
+        creator->first_held = slot;
+    } else {
+        registry->threads[creator->last_held].next_held = slot;
+    }
+    creator->last_held = slot;
+    creator->n_held++;
+}
+
+static node_id least_loaded(const uint32_t *n_on_node, unsigned n_nodes)
+{
+    node_id best = 0;
+
+    for (unsigned node = 1; node < n_nodes; node++) {
+        if (n_on_node[node] < n_on_node[best]) {
+            best = (node_id)node;
+        }
+    }
+    return best;
+}
+
+/* Fewer threads than nodes: each goes where the fewest are, and neighbours stay
+ * in the order of the nodes. */
+static void start_few(struct sync *sync, struct thread_record *creator,
+                      uint32_t n)
+{
+    struct registry *registry = &sync->registry;
+    uint32_t load[TM_MAX_NODES];
+    uint32_t n_new[TM_MAX_NODES] = {0};
+
+    memcpy(load, registry->n_on_node, registry->n_nodes * sizeof *load);
+    for (uint32_t i = 0; i < n; i++) {
+        node_id node = least_loaded(load, registry->n_nodes);
+
+        load[node]++;
+        n_new[node]++;
+    }
+    for (unsigned node = 0; node < registry->n_nodes; node++) {
+        for (; n_new[node] > 0; n_new[node]--) {
+            start_on(sync, unchain(registry, creator), (node_id)node);
+        }
+    }
+}
+
+void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
+{
+    struct registry *registry = &sync->registry;
+    uint64_t n_nodes = registry->n_nodes;
+
+    if (n < n_nodes) {
+        start_few(sync, creator, n);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        start_on(sync, unchain(registry, creator), (node_id)(i * n_nodes / n));
+    }
+}
+
+static tm_status read_name(const struct message *message, char *name,
+                           size_t size)
+{
+    if (message->body_size == 0 || message->body_size > size ||
+        ((const char *)message->body)[message->body_size - 1] != '\0') {
+        return TM_EWIRE;
+    }
+    memcpy(name, message->body, message->body_size);
+    return TM_OK;
+}
+
+tm_status registry_receive_create(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    const struct message_thread_create *fields = &message->u.thread_create;
+    struct registry *registry = &sync->registry;
+    struct thread_record *thread;
+    uint32_t creator_slot = thread_slot_of(fields->creator);
+    char name[sizeof thread->name] = "";
+
+    if (registry_find_live(registry, fields->creator) == NULL ||
+        fields->on_node > registry->n_nodes ||
+        read_name(message, name, sizeof name) != TM_OK) {
+        return TM_EWIRE;
+    }
+    thread = registry_take_slot(registry);
+    if (thread == NULL) {
+        answer(sync, from, fields->token, TM_ELIMIT, 0);
+        return TM_OK;
+    }
+    thread->state = THREAD_HELD;
+    thread->start = fields->start;
+    thread->arg = fields->arg;
+    thread->creator = fields->creator;
+    memcpy(thread->name, name, sizeof name);
+    registry->n_alive++;
+    answer(sync, from, fields->token, TM_OK, thread->number);
+    if (fields->on_node > 0) {
+        start_on(sync, thread, fields->on_node - 1);
+    } else {
+        chain(registry, &registry->threads[creator_slot], thread);
+    }
+    return TM_OK;
+}
+
+tm_status registry_receive_launch(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    struct thread_record *creator =
+        registry_find_live(&sync->registry, message->u.thread_launch.creator);
+    uint32_t n = message->u.thread_launch.n_threads;
+
+    (void)from;
+    if (creator == NULL) {
+        return TM_OK; // its end came first and has started them
+    }
+    if (n > creator->n_held) {
+        return TM_EWIRE;
+    }
+    launch_held(sync, creator, n);
+    return TM_OK;
+}
+
+bool launch_chain_is_valid(const struct registry *registry,
+                           const struct thread_record *creator)
+{
+    uint32_t slot = creator->first_held;
+    uint32_t n = 0;
+
+    if (creator->n_held > 0 && creator->state != THREAD_LIVE) { // I1
+        return false;
+    }
+    for (; n < creator->n_held; n++) {
+        const struct thread_record *thread = &registry->threads[slot];
+
+        if (slot == 0 || slot >= registry->n_threads ||
+            thread->state != THREAD_HELD ||
+            thread->creator != creator->number) { // I1
+            return false;
+        }
+        slot = thread->next_held;
+    }
+    return slot == 0;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_LOCK_PRIV_H
+#define SYNC_LOCK_PRIV_H
+
+#include "sync/sync_priv.h"
+
+enum token_place { TOKEN_AWAY, TOKEN_HERE, TOKEN_LEAVING };
+
+/** A mutex: lock.c has the node's part, lock_manager.c the manager's. */
+struct lock {
+    struct waiter release; ///< first member
+    struct sync *sync;
+    uint64_t key;
+
+    // the node's part
+    enum token_place token;
+    bool is_held;
+    bool is_asked;
+    bool is_recalled;
+    uint64_t holder;
+    struct waiter_queue waiters;
+    struct waiter_queue trying; ///< trylocks that the manager has to decide
+
+    // the manager's part
+    node_id owner;
+    bool owner_is_recalled;
+    struct request_queue requests;
+};
+
+/** The record of a mutex, new if need be. */
+struct lock *lock_of(struct sync *sync, uint64_t key);
+
+bool lock_manager_is_valid(const struct lock *lock);
+
+#endif

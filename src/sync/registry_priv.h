@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SYNC_REGISTRY_PRIV_H
+#define SYNC_REGISTRY_PRIV_H
+
+#include "sync/sync_priv.h"
+
+enum thread_state { THREAD_FREE, THREAD_HELD, THREAD_LIVE, THREAD_ENDED };
+
+struct thread_record {
+    uint64_t number;
+    enum thread_state state;
+    char name[16];
+    uint64_t start;
+    uint64_t arg;
+    uint64_t result;
+
+    node_id node;
+    uint32_t moves;
+
+    bool has_target; ///< that has to be sent when it is known where to
+    node_id target;
+    uint32_t target_order;
+
+    uint64_t creator;
+    uint32_t next_held; ///< slot; 0: none
+    uint32_t first_held;
+    uint32_t last_held;
+    uint32_t n_held;
+
+    bool is_waited_for;
+    node_id joiner_node;
+    uint64_t joiner_token;
+};
+
+/** @return the thread if it is LIVE, else NULL */
+struct thread_record *registry_find_live(struct registry *registry,
+                                         uint64_t number);
+
+/** @return the lowest free slot, still FREE; NULL if all threads there may be
+ *          are alive */
+struct thread_record *registry_take_slot(struct registry *registry);
+
+/** launch.c: start the first n of those that a thread has created. */
+void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n);
+
+bool launch_chain_is_valid(const struct registry *registry,
+                           const struct thread_record *creator);
+
+#endif

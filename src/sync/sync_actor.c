@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The calls of actors, with what the tests know of each: who holds a lock, who
+// has arrived, what must be visible afterwards.
+#include "sync/sync_world.h"
+
+static void has_locked(struct actor *self, unsigned object)
+{
+    struct world *world = self->world;
+
+    world_check(world, world->holders[object] == NULL);
+    world->holders[object] = self;
+    actor_must_see(self, &world->locks[object]);
+}
+
+static void will_unlock(struct actor *self, unsigned object)
+{
+    struct world *world = self->world;
+
+    if (world->holders[object] == self) {
+        world->holders[object] = NULL;
+        writes_raise(&world->locks[object], &self->must);
+    }
+}
+
+tm_status do_lock(struct actor *self, unsigned object)
+{
+    tm_status status;
+
+    sync_lock(actor_begin(self), KEY(object), self->thread, 0, &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        has_locked(self, object);
+    }
+    return status;
+}
+
+tm_status do_trylock(struct actor *self, unsigned object)
+{
+    tm_status status;
+
+    sync_lock(actor_begin(self), KEY(object), self->thread, 1, &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        has_locked(self, object);
+    }
+    return status;
+}
+
+tm_status do_unlock(struct actor *self, unsigned object)
+{
+    will_unlock(self, object);
+    sync_unlock(actor_begin(self), KEY(object), self->thread, &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock)
+{
+    bool is_held = self->world->holders[lock] == self;
+    tm_status status;
+
+    will_unlock(self, lock);
+    sync_cond_wait(actor_begin(self), KEY(cond), KEY(lock), self->thread,
+                   &self->waiter);
+    status = actor_finish(self);
+    world_check(self->world, status == (is_held ? TM_OK : TM_EPERM));
+    if (status == TM_OK) {
+        has_locked(self, lock);
+    }
+    return status;
+}
+
+tm_status do_cond_signal(struct actor *self, unsigned cond, int all)
+{
+    sync_cond_signal(actor_begin(self), KEY(cond), all, &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
+{
+    sync_sem_init(actor_begin(self), KEY(object), value, &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_sem_wait(struct actor *self, unsigned object)
+{
+    sync_sem_wait(actor_begin(self), KEY(object), self->thread, &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_sem_post(struct actor *self, unsigned object)
+{
+    sync_sem_post(actor_begin(self), KEY(object), &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count)
+{
+    tm_status status;
+
+    sync_barrier_init(actor_begin(self), KEY(object), count, &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        self->world->barriers[object].count = count;
+    }
+    return status;
+}
+
+uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
+                   tm_op op, uint64_t value)
+{
+    struct world_barrier *barrier = &self->world->barriers[object];
+    uint64_t place = barrier->n_arrivals++;
+    uint32_t count = barrier->count == 0 ? 1 : barrier->count;
+    uint64_t episode = place / count;
+    struct writes *must = &barrier->episodes[episode % 2].must;
+
+    world_check(self->world, count <= WORLD_COUNT);
+    barrier->episodes[episode % 2].threads[place % count] = self->thread;
+    barrier->episodes[episode % 2].values[place % count] = value;
+    writes_raise(must, &self->must);
+    sync_barrier_arrive(actor_begin(self), KEY(object), kind, op, self->thread,
+                        value, &self->waiter);
+    world_check(self->world, actor_finish(self) == TM_OK);
+    world_check(self->world, barrier->n_arrivals >= (episode + 1) * count);
+    actor_must_see(self, must);
+    return self->waiter.result;
+}
+
+tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
+                    int on_node, uint64_t *thread)
+{
+    struct world *world = self->world;
+    unsigned number = world->n_created++;
+    tm_status status;
+    char name[16];
+
+    world_check(world, number < sizeof world->created / sizeof *world->created);
+    world->created[number] = self->must;
+    snprintf(name, sizeof name, "%u", number);
+    sync_thread_create(actor_begin(self), self->thread,
+                       (uint64_t)(uintptr_t)body, arg, on_node, name,
+                       &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        *thread = self->waiter.result;
+    }
+    return status;
+}
+
+tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result)
+{
+    tm_status status;
+
+    sync_thread_join(actor_begin(self), thread, self->thread, &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        *result = self->waiter.result;
+        actor_must_see(self, world_ended_of(self->world, thread));
+    }
+    return status;
+}
+
+tm_status do_migrate(struct actor *self, uint64_t thread, node_id node)
+{
+    sync_thread_migrate(actor_begin(self), thread, node, &self->waiter);
+    return actor_finish(self);
+}
+
+void do_launch(struct actor *self)
+{
+    sync_thread_launch(actor_begin(self), self->thread);
+}
+
+void do_move(struct actor *self, node_id node)
+{
+    struct world *world = self->world;
+
+    world_check(
+        world, !sync_thread_holds(world->nodes[self->node].sync, self->thread));
+    self->target = -1;
+    self->is_present = false;
+    do_compute(self, world_random(world, 1 + world->config.sim.delay_max_ns));
+    self->node = node;
+    self->moves++;
+    self->is_present = true;
+    sync_thread_arrived(world->nodes[node].sync, self->thread, self->moves);
+    do_look(self);
+}
+
+/* ---- for short tests ---- */
+
+struct world_config world_config_of(unsigned n_nodes)
+{
+    return (struct world_config){
+        .sim = {.n_nodes = n_nodes,
+                .seed = 11,
+                .delay_min_ns = 5000,
+                .delay_max_ns = 50000},
+        .release_max_ns = 20000,
+        .max_threads = 64,
+    };
+}
+
+void world_run_program(struct world_config config, actor_fn *body)
+{
+    struct world *world = world_new(&config);
+
+    world_check(world, world_run(world, body, 0));
+    world_check(world, world->config.expects_errors || world->n_errors == 0);
+    world_free(world);
+}
+
+uint64_t must_create(struct actor *self, actor_fn *body, uint64_t arg,
+                     int on_node)
+{
+    uint64_t thread = 0;
+
+    world_check(self->world,
+                do_create(self, body, arg, on_node, &thread) == TM_OK);
+    return thread;
+}
+
+uint64_t must_join(struct actor *self, uint64_t thread)
+{
+    uint64_t result = 0;
+
+    world_check(self->world, do_join(self, thread, &result) == TM_OK);
+    return result;
+}
+
+uint64_t must_run_on(struct actor *self, actor_fn *body, uint64_t arg,
+                     int on_node)
+{
+    return must_join(self, must_create(self, body, arg, on_node));
+}

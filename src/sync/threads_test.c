@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One fact a test, on small clusters of sync_world.c: threads.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sync/sync_world.h"
+
+#define check(condition) world_check(self->world, condition)
+
+static void do_nothing(struct actor *self, uint64_t arg)
+{
+    self->result = arg;
+}
+
+static void main_of_numbers(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    check(must_create(self, do_nothing, 0, 0) == 1);
+    check(must_create(self, do_nothing, 0, 1) == 2);
+    check(must_create(self, do_nothing, 0, 2) == 3);
+    must_join(self, 2);
+    must_join(self, 1);
+    check(must_create(self, do_nothing, 0, 0) == (1ull << 32 | 1));
+    check(must_create(self, do_nothing, 0, 0) == (1ull << 32 | 2));
+    check(must_create(self, do_nothing, 0, 0) == 4);
+    must_join(self, 1ull << 32 | 2);
+    check(must_create(self, do_nothing, 0, 0) == (2ull << 32 | 2));
+    do_launch(self);
+}
+
+static void numbers_are_unique_and_slots_the_lowest_free(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_numbers);
+}
+
+static void main_of_joins(struct actor *self, uint64_t arg)
+{
+    uint64_t result;
+    uint64_t thread = must_create(self, do_nothing, 7, 0);
+
+    (void)arg;
+    check(must_join(self, thread) == 7);
+    check(do_join(self, thread, &result) == TM_ENOTHREAD);
+    check(do_join(self, 0, &result) == TM_ENOTHREAD);
+    check(do_join(self, 50, &result) == TM_ENOTHREAD);
+    check(do_migrate(self, 0, 1) == TM_EINVAL);
+    check(do_migrate(self, thread, 1) == TM_ENOTHREAD);
+    thread = must_create(self, do_nothing, 7, 0);
+    check(do_migrate(self, thread, 2) == TM_EINVAL);
+    check(do_migrate(self, thread, 1) == TM_OK); // held: it starts there
+    must_join(self, thread);
+    check(self->world->n_starts[1] == 1);
+}
+
+static void a_thread_is_joined_once(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_joins);
+}
+
+static void wait_long(struct actor *self, uint64_t arg)
+{
+    do_compute(self, arg);
+}
+
+static void join_also(struct actor *self, uint64_t arg)
+{
+    uint64_t result;
+
+    self->result = (uint64_t)(int64_t)do_join(self, arg, &result);
+}
+
+static void main_of_two_joiners(struct actor *self, uint64_t arg)
+{
+    uint64_t thread = must_create(self, wait_long, 20000000, 2);
+    uint64_t other = must_create(self, join_also, thread, 1);
+    uint64_t itself = must_create(self, join_also, 3, 1);
+
+    (void)arg;
+    check((int64_t)must_join(self, itself) == TM_ENOTHREAD);
+    do_compute(self, 5000000);
+    check(do_join(self, thread, &thread) == TM_ENOTHREAD);
+    check((int64_t)must_join(self, other) == TM_OK);
+}
+
+static void a_second_joiner_and_the_thread_itself_are_refused(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_two_joiners);
+}
+
+static void main_of_limit(struct actor *self, uint64_t arg)
+{
+    uint64_t threads[5];
+    uint64_t thread;
+
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        threads[i] = must_create(self, wait_long, 1000000, 0);
+    }
+    check(do_create(self, do_nothing, 0, 0, &thread) == TM_ELIMIT);
+    do_launch(self);
+    do_compute(self, 5000000);
+    // Ended, and never joined: their slots serve again, their results stay.
+    for (uint64_t i = 0; i < 40; i++) {
+        thread = must_create(self, do_nothing, i, 1);
+        if (i == 10) {
+            threads[4] = thread;
+        }
+        do_compute(self, 1000000);
+    }
+    for (int i = 0; i < 4; i++) {
+        check(must_join(self, threads[i]) == 0);
+    }
+    check(must_join(self, threads[4]) == 10);
+    check(do_join(self, threads[4], &thread) == TM_ENOTHREAD);
+}
+
+static void only_living_threads_count_against_the_limit(void **state)
+{
+    struct world_config config = world_config_of(2);
+
+    (void)state;
+    config.max_threads = 4;
+    world_run_program(config, main_of_limit);
+}
+
+static void main_of_placement(struct actor *self, uint64_t arg)
+{
+    struct world *world = self->world;
+    uint64_t threads[11];
+
+    (void)arg;
+    for (int i = 0; i < 10; i++) {
+        threads[i] = must_create(self, wait_long, 30000000, 0);
+    }
+    do_launch(self);
+    do_compute(self, 5000000);
+    check(world->n_starts[0] == 3 && world->n_starts[1] == 2 &&
+          world->n_starts[2] == 3 && world->n_starts[3] == 2);
+    threads[10] = must_create(self, wait_long, 30000000, 4); // node 3
+    do_compute(self, 1000000);
+    check(world->n_starts[3] == 3);
+    do_compute(self, 1000000);
+    must_create(self, do_nothing, 0, 0); // fewest are on node 1
+    do_launch(self);
+    do_compute(self, 1000000);
+    check(world->n_starts[1] == 3);
+    for (int i = 0; i < 11; i++) {
+        must_join(self, threads[i]);
+    }
+}
+
+static void a_batch_is_spread_in_equal_blocks(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(4), main_of_placement);
+}
+
+static void main_of_launch(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    must_create(self, do_nothing, 0, 0);
+    must_create(self, do_nothing, 0, 0);
+    do_compute(self, 1000000);
+    check(self->world->n_started == 0);
+    do_compute(self, 4000000);
+    check(self->world->n_started == 2);
+    must_create(self, do_nothing, 0, 0);
+    do_launch(self);
+    do_compute(self, 500000);
+    check(self->world->n_started == 3);
+}
+
+static void created_threads_start_at_the_launch_or_after_2_ms(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_launch);
+}
+
+static void create_and_end(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    self->result = must_create(self, do_nothing, 1, 0);
+}
+
+static void main_of_orphans(struct actor *self, uint64_t arg)
+{
+    uint64_t thread = must_create(self, create_and_end, 0, 2);
+
+    (void)arg;
+    thread = must_join(self, thread);
+    check(must_join(self, thread) == 1);
+}
+
+static void what_a_thread_created_starts_when_it_ends(void **state)
+{
+    struct world_config config = world_config_of(2);
+
+    (void)state;
+    config.no_polls = true;
+    world_run_program(config, main_of_orphans);
+}
+
+/* ---- moving ---- */
+
+enum { N_MOVERS = 4, N_MOVES = 60 };
+
+static void move_about(struct actor *self, uint64_t arg)
+{
+    node_id wanted = (node_id)arg;
+    unsigned n_nodes = self->world->config.sim.n_nodes;
+
+    for (int i = 0; i < N_MOVES; i++) {
+        do_arrive(self, 1, ARRIVE_ITERATION, TM_SUM, 0);
+        if (self->target >= 0) {
+            wanted = (node_id)self->target;
+            self->result = wanted;
+            do_move(self, wanted);
+        } else if (i < 20) {
+            do_move(self, (node_id)world_random(self->world, n_nodes));
+        } else {
+            do_compute(self, 100000);
+        }
+    }
+}
+
+static void main_of_movers(struct actor *self, uint64_t arg)
+{
+    struct world *world = self->world;
+    uint64_t threads[N_MOVERS];
+    node_id targets[N_MOVERS] = {0};
+
+    (void)arg;
+    do_barrier_init(self, 1, N_MOVERS);
+    for (uint64_t i = 0; i < N_MOVERS; i++) {
+        threads[i] = must_create(self, move_about, 99, 0);
+    }
+    do_launch(self);
+    for (int i = 0; i < 12; i++) {
+        uint64_t which = world_random(world, N_MOVERS);
+
+        targets[which] =
+            (node_id)world_random(world, world->config.sim.n_nodes);
+        do_compute(self, world_random(world, 1000000));
+        check(do_migrate(self, threads[which], targets[which]) == TM_OK);
+    }
+    for (int i = 0; i < N_MOVERS; i++) {
+        check(must_join(self, threads[i]) == targets[i]);
+    }
+}
+
+static void a_target_reaches_its_thread_wherever_it_has_moved(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct world_config config = world_config_of(2 + seed % 4);
+
+        config.sim.seed = seed;
+        config.sim.delay_max_ns = seed % 2 == 0 ? 3000000 : 300000;
+        world_run_program(config, main_of_movers);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_unique_and_slots_the_lowest_free),
+        cmocka_unit_test(a_thread_is_joined_once),
+        cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),
+        cmocka_unit_test(only_living_threads_count_against_the_limit),
+        cmocka_unit_test(a_batch_is_spread_in_equal_blocks),
+        cmocka_unit_test(created_threads_start_at_the_launch_or_after_2_ms),
+        cmocka_unit_test(what_a_thread_created_starts_when_it_ends),
+        cmocka_unit_test(a_target_reaches_its_thread_wherever_it_has_moved),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
