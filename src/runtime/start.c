@@ -166,11 +166,10 @@ static void open_machines(void)
     must(ult_open(&runtime.ult, &config), "threads");
 }
 
+// Before the transport is opened: what it loads lies where it likes, no thread
+// of the program points there.
 static void fill_card(struct node_card *card)
 {
-    const void *address;
-    size_t size;
-
     memset(card, 0, sizeof *card);
     node_card_set_version(card);
     must(image_build_id(card->build_id), "the program's build-id");
@@ -183,6 +182,13 @@ static void fill_card(struct node_card *card)
              "protocol %d stack %zu threads %u space %zu",
              (int)runtime.options.protocol, runtime.options.stack_size,
              runtime.options.max_threads, runtime.options.space);
+}
+
+static void add_address(struct node_card *card)
+{
+    const void *address;
+    size_t size;
+
     runtime.transport->address(runtime.net, &address, &size);
     if (size > sizeof card->address) {
         refuse(EXIT_INTERNAL, "the transport's address is too long", TM_ELIMIT);
@@ -215,6 +221,7 @@ static uint64_t join_cluster(void)
 
     ensure(cards != NULL);
     own = &cards[runtime.n_nodes];
+    fill_card(own);
     runtime.transport =
         runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
     must(runtime.transport->open(&runtime.net, runtime.self, runtime.n_nodes,
@@ -228,7 +235,7 @@ static uint64_t join_cluster(void)
         log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
                                "start the program with `teamster run`");
     }
-    fill_card(own);
+    add_address(own);
     must(bootstrap_exchange(&runtime.bootstrap, own, cards),
          "meeting the other nodes");
     connect_to_all(cards);

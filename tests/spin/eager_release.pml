@@ -775,51 +775,60 @@ end:
 }
 
 #if START == 1
-// Any owner, after one move, any copyset. The directory knows the owner, or, if
-// that is possible, only the one before. (Owner 2 is owner 1 with other names.)
-inline any_start()
+// A page that has moved once: its owner, the nodes with copies, and whether the
+// directory node knows. (Owner 2 is owner 1 with other names.)
+inline start(owner, copies, is_known)
 {
     touched = 1;
-    select(v : 0 .. 1);
-    is_owner[v] = 1;
-    epoch[v] = 2;
-    moves[v] = 1;
-    if
-    :: hint[0] = (v == 0 -> NOBODY : v);
-        epoch[0] = 2;
-    :: v != 0 ->
-        hint[0] = 3 - v;
-        epoch[0] = 1;
-        hint[3 - v] = v;
-        epoch[3 - v] = 2;
-        has_news[v] = 1;
-    fi;
-    select(set : 0 .. 7);
-    set = set & ~BIT(v);
-    copyset[v] = set;
-    state[v] = (set == 0 -> EXCLUSIVE : CLEAN);
+    is_owner[owner] = 1;
+    epoch[owner] = 2;
+    moves[owner] = 1;
+    copyset[owner] = copies & ~BIT(owner);
+    state[owner] = (copyset[owner] == 0 -> EXCLUSIVE : CLEAN);
     n = 0;
     do
     :: n < NODES ->
         if
-        :: set & BIT(n) -> state[n] = CLEAN; hint[n] = v; epoch[n] = 2;
+        :: copyset[owner] & BIT(n) ->
+            state[n] = CLEAN;
+            hint[n] = owner;
+            epoch[n] = 2;
         :: else
         fi;
         n++
     :: else -> break
-    od
+    od;
+    if
+    :: owner == DIRECTORY || state[DIRECTORY] == CLEAN
+    :: owner != DIRECTORY && state[DIRECTORY] != CLEAN && is_known ->
+        hint[DIRECTORY] = owner;
+        epoch[DIRECTORY] = 2;
+    :: else -> // it knows the owner before
+        hint[DIRECTORY] = 3 - owner;
+        epoch[DIRECTORY] = 1;
+        hint[3 - owner] = owner;
+        epoch[3 - owner] = 2;
+        has_news[owner] = 1;
+    fi
 }
 #endif
 
 init {
+    byte x;
+    byte y;
+    byte z;
+
     atomic {
 #if START == 1
-        any_start();
+        select(x : 0 .. 1);
+        select(y : 0 .. 7);
+        select(z : 0 .. 1);
+        d_step { start(x, y, z) }
 #endif
 #ifdef PLACED
-        select(v : 0 .. 2);
-        placement = v;
+        select(placement : 0 .. 2);
 #endif
+        d_step { x = 0; y = 0; z = 0; check() }
         run node(0, 1, 2);
         run node(1, 2, 0);
         run node(2, 0, 1)
