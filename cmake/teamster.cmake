@@ -111,7 +111,6 @@ endfunction()
 
 set(TM_SANITIZER_ENVIRONMENT
     ASAN_OPTIONS=path_list_prepend:detect_leaks=1
-    ASAN_OPTIONS=path_list_prepend:strict_string_checks=1
     UBSAN_OPTIONS=path_list_prepend:print_stacktrace=1
     TSAN_OPTIONS=path_list_prepend:second_deadlock_stack=1)
 

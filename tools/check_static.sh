@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run cppcheck and clang-tidy over the library, the command line and the
-# programs; slow, so it is no test but part of `make lint`.
+# Run cppcheck over the library, the command line, the programs and their unit
+# tests, and clang-tidy over the same without the tests; slow, so it is no test but part of `make lint`.
 #
 #   check_static.sh BUILD_FOLDER [FILE_PATTERN]
 #
@@ -24,8 +24,9 @@ status=0
 echo "cppcheck, ${#files[@]} files"
 cppcheck --quiet --error-exitcode=1 -j "$jobs" --std=c17 --language=c \
     --enable=warning,performance,portability --inline-suppr \
-    --suppress=missingIncludeSystem -D_GNU_SOURCE -DTM_DEBUG \
+    --library=tools/cppcheck.cfg --suppress=missingIncludeSystem -D_GNU_SOURCE -DTM_DEBUG \
     -I src -I include "${files[@]}" || status=1
+mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '_test[.]c$')
 echo "clang-tidy, ${#files[@]} files"
 printf '%s\0' "${files[@]}" |
     xargs -0 -n 1 -P "$jobs" clang-tidy --quiet -p "$build" \

@@ -107,8 +107,9 @@ void fetch_receive(struct engine *engine, node_id from,
                    const struct message *message);
 /** Where a request for a page goes from here. */
 node_id fetch_route(const struct engine *engine, page_no page);
-/** An untouched page, at its directory node: give it to whom it belongs. */
-void fetch_grant(struct engine *engine, page_no page, unsigned count,
+/** An untouched page, at its directory node: give it, and untouched ones behind
+ * it, to whom it belongs. @return how many pages */
+unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
                  node_id requester);
 int fetch_is_untouched(const struct engine *engine, page_no page);
 void hint_set(struct page *page, node_id owner, uint32_t epoch);

@@ -14,6 +14,11 @@
 // I1 `pending` is set exactly while one fetch is to be answered for the page, and
 //    `fetch` is that fetch's number. A late FETCH_DONE of an older fetch has
 //    another number and is ignored.
+//    A page may come that is not pending: it was granted by placement, and given
+//    away again, while a fetch that named it was on its way. It is installed all
+//    the same: the sender counts on this node now.
+// I4 A copy that comes where there is one already is ignored: that one is kept up
+//    to date.
 // I2 is_owner implies hint == self + 1.
 // I3 hint and epoch change together, and epoch only grows.
 #include "base/ensure.h"
@@ -272,8 +277,8 @@ static node_id placed_node(const struct engine *engine, page_no page,
     }
 }
 
-void fetch_grant(struct engine *engine, page_no page, unsigned count,
-                 node_id toucher)
+unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
+                     node_id toucher)
 {
     struct message message = {.type = MESSAGE_grant};
     node_id owner = placed_node(engine, page, toucher);
@@ -289,26 +294,21 @@ void fetch_grant(struct engine *engine, page_no page, unsigned count,
         .count = (uint16_t)n,
     };
     port_send(engine->port, owner, &message);
+    return n;
 }
 
 static void grant_group(struct engine *engine, const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     struct message rest = *message;
-    node_id owner;
-    unsigned n = 1;
+    unsigned n = fetch_grant(engine, fetch->page, fetch->count,
+                             fetch->requester);
+    node_id owner = fetch_route(engine, fetch->page);
 
-    fetch_grant(engine, fetch->page, fetch->count, fetch->requester);
-    owner = fetch_route(engine, fetch->page);
     if (owner != fetch->requester) {
         rest.u.fetch.hops++;
         port_send(engine->port, owner, &rest); // behind the grant
         return;
-    }
-    while (n < fetch->count && page_of(engine, fetch->page + n)->hint ==
-                                   (uint16_t)(owner + 1) &&
-           page_of(engine, fetch->page + n)->epoch == 1) {
-        n++;
     }
     send_done(engine, owner, fetch->page + n, fetch->count - n, fetch->id);
 }
@@ -417,8 +417,10 @@ static void install(struct engine *engine, node_id from,
     struct page *page = page_of(engine, answer->page);
     int want_write = page->want_write;
 
-    if (!page->pending) {
-        return; // the block has gone meanwhile
+    if (extent_find(engine, answer->page) == NULL ||
+        (page->state != PAGE_ABSENT &&
+         !(answer->flags & PAGE_WITH_OWNERSHIP))) {
+        return; // I4
     }
     if (answer->flags & PAGE_WITH_CONTENTS) {
         ensure(page->access == ACCESS_NONE);

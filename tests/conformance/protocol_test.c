@@ -31,7 +31,7 @@
 #define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
 #define N_LOCKS 4
 #define LOCKED_CELLS 40 // per lock, spread over the pages
-#define N_BLOCKS 3
+#define LIMIT_NS (1000ull * 1000 * 1000 * 1000) // of virtual time
 
 #define CHECK(what)                                                            \
     do {                                                                       \
@@ -97,8 +97,6 @@ struct world {
     uint64_t counter_sum;
     unsigned n_arrived;
     unsigned n_ended;
-    uint64_t blocks[N_BLOCKS];
-    unsigned n_blocks;
 };
 
 static uint64_t seed;
@@ -536,6 +534,10 @@ static void trace(node_id from, node_id to, const struct message *message)
 
 static void receive(void *owner, node_id from, const struct message *message)
 {
+    if (message->type == MESSAGE_fetch && message->u.fetch.hops > 40) {
+        fprintf(stderr, "page %lld circulates\n", (long long)(message->u.fetch.page - traced->first));
+        CHECK(!"a fetch circulates");
+    }
     if (traced_page >= 0) {
         for (unsigned i = 0; i < traced->n_nodes; i++) if (traced->nodes[i].engine == owner) trace(from, (node_id)i, message);
     }
@@ -733,6 +735,26 @@ static void close_world(struct world *world)
     free(world);
 }
 
+static void say_who_waits(struct world *world)
+{
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        const struct thread *thread = &world->threads[i];
+
+        fprintf(stderr, "thread %u at node %u: step %d, page %lld%s, phase %u, "
+                        "lock %d\n",
+                i, thread->node, (int)thread->step,
+                (long long)(thread->page - world->first),
+                thread->is_waiting_page ? " awaited" : "", thread->phase,
+                thread->lock_held);
+    }
+    for (unsigned i = 0; i < N_LOCKS; i++) {
+        fprintf(stderr, "lock %u: holder %d at node %u, %u wait\n", i,
+                world->locks[i].holder, world->locks[i].node,
+                world->locks[i].n_queue);
+    }
+    fail("the programs end", __LINE__);
+}
+
 static uint64_t run(tm_protocol protocol)
 {
     struct world *world = calloc(1, sizeof *world);
@@ -764,6 +786,9 @@ static uint64_t run(tm_protocol protocol)
     start_threads(world);
     while (sim_step(world->sim)) {
         check_world(world);
+        if (sim_now_ns(world->sim) > LIMIT_NS) {
+            say_who_waits(world);
+        }
     }
     CHECK(world->n_ended == world->n_threads);
     check_end(world);
