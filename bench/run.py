@@ -12,7 +12,8 @@ import re
 import statistics
 import sys
 
-import measure
+sys.dont_write_bytecode = True  # nothing is left in the sources
+import measure  # noqa: E402
 
 N_STEADY = 60       # iterations of a steady run
 N_NEWCOMER = 20     # iterations of the newcomer's

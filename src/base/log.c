@@ -43,9 +43,9 @@ static void write_line(const char *kind, const char *format, va_list arguments)
                          speaker[0] != '\0' ? ": " : "", kind),
                 sizeof line - 1);
     errno = saved_errno;
-    used += clip(vsnprintf(line + used, sizeof line - 1 - used, format,
-                           arguments),
-                 sizeof line - 1 - used);
+    used +=
+        clip(vsnprintf(line + used, sizeof line - 1 - used, format, arguments),
+             sizeof line - 1 - used);
     line[used++] = '\n';
     written = write(STDERR_FILENO, line, used);
     (void)written; // nobody is left to tell

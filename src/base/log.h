@@ -26,8 +26,8 @@ LOG_PRINTF void log_debug(const char *format, ...);
  * log_error(), then end the process at once with this exit code; no atexit()
  * functions run.
  */
-_Noreturn __attribute__((format(printf, 2, 3))) void
-log_fatal(int exit_code, const char *format, ...);
+_Noreturn __attribute__((format(printf, 2, 3))) void log_fatal(
+    int exit_code, const char *format, ...);
 
 /**
  * A function to call in log_fatal() before the process ends, so that the layer

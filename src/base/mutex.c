@@ -22,10 +22,11 @@ static void check_order(const struct mutex *mutex)
     if (not_below != 0) {
         int held = mutex->rank + 31 - __builtin_clz(not_below);
 
-        log_fatal(EXIT_INTERNAL,
-                  "internal error: mutex of rank %d locked while one of rank %d "
-                  "is held; please report this line",
-                  (int)mutex->rank, held);
+        log_fatal(
+            EXIT_INTERNAL,
+            "internal error: mutex of rank %d locked while one of rank %d "
+            "is held; please report this line",
+            (int)mutex->rank, held);
     }
 }
 

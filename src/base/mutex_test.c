@@ -85,7 +85,8 @@ static void trylock_fails_while_another_thread_holds_the_mutex(void **state)
     mutex_release(&mutex);
 }
 
-static void ranks_may_be_locked_downwards_and_unlocked_in_any_order(void **state)
+static void ranks_may_be_locked_downwards_and_unlocked_in_any_order(
+    void **state)
 {
     struct mutex mutexes[RANK_END];
 

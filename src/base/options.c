@@ -249,6 +249,12 @@ static int parse_deadlock(struct reading *reading, struct options *options)
     return 1;
 }
 
+static int parse_deadlock_after(struct reading *reading,
+                                struct options *options)
+{
+    return unsigned_in(reading, 1, 24 * 60 * 60, &options->deadlock_after);
+}
+
 static int parse_stats(struct reading *reading, struct options *options)
 {
     return switch_in(reading, &options->stats);

@@ -9,10 +9,10 @@
 
 /** One row of base/options.def. */
 struct option_row {
-    const char *name;          ///< without the dashes
-    const char *variable;      ///< TEAMSTER_...
-    char letter;               ///< 0 if it has none
-    const char *argument;      ///< NULL for a switch
+    const char *name;     ///< without the dashes
+    const char *variable; ///< TEAMSTER_...
+    char letter;          ///< 0 if it has none
+    const char *argument; ///< NULL for a switch
     const char *default_value;
     const char *help;
 };
@@ -23,14 +23,15 @@ extern const unsigned n_option_rows;
 /** The options of a run, parsed. */
 struct options {
     unsigned nodes;
-    unsigned workers;         ///< 0: auto
-    tm_protocol protocol;     ///< never TM_PROTOCOL_DEFAULT
-    size_t stack_size;        ///< bytes
+    unsigned workers;     ///< 0: auto
+    tm_protocol protocol; ///< never TM_PROTOCOL_DEFAULT
+    size_t stack_size;    ///< bytes
     unsigned max_threads;
-    char fault_source[16];    ///< "auto", "userfaultfd", "mprotect"
-    size_t space;             ///< bytes
+    char fault_source[16]; ///< "auto", "userfaultfd", "mprotect"
+    size_t space;          ///< bytes
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
+    unsigned deadlock_after; ///< seconds
     int stats;
     int verbose;
     uint64_t shuffle;

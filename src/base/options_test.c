@@ -65,6 +65,7 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.space, (size_t)64 << 30);
     assert_int_equal(options.tag_output, 0);
     assert_int_equal(options.deadlock, DEADLOCK_ABORT);
+    assert_int_equal(options.deadlock_after, 10);
     assert_int_equal(options.stats, 0);
     assert_int_equal(options.verbose, 0);
     assert_int_equal(options.shuffle, 0);
@@ -88,6 +89,8 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_TAG_OUTPUT", "1").tag_output, 1);
     assert_int_equal(read_with("TEAMSTER_DEADLOCK", "off").deadlock,
                      DEADLOCK_OFF);
+    assert_int_equal(read_with("TEAMSTER_DEADLOCK_AFTER", "3").deadlock_after,
+                     3);
     assert_int_equal(read_with("TEAMSTER_STATS", "1").stats, 1);
     assert_int_equal(read_with("TEAMSTER_VERBOSE", "1").verbose, 1);
     assert_true(read_with("TEAMSTER_SHUFFLE", "18446744073709551615").shuffle ==
@@ -214,9 +217,24 @@ static void parse_size_knows_the_powers_of_1024(void **state)
 static void parse_size_refuses_everything_else(void **state)
 {
     static const char *const cases[] = {
-        "",    "K",   " 1",  "1 ",   "-1",   "+1",
-        "1.5", "1KB", "1KK", "0x10", "1 K",  "18446744073709551616",
-        "1P",  "K1",  "--",  "1e3",  "1\n",  "16777216T",
+        "",
+        "K",
+        " 1",
+        "1 ",
+        "-1",
+        "+1",
+        "1.5",
+        "1KB",
+        "1KK",
+        "0x10",
+        "1 K",
+        "18446744073709551616",
+        "1P",
+        "K1",
+        "--",
+        "1e3",
+        "1\n",
+        "16777216T",
         "00000000000000000000000000000000000000000001K",
     };
 

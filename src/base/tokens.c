@@ -22,8 +22,7 @@ void tokens_release(struct tokens *tokens)
 static void grow(struct tokens *tokens)
 {
     uint32_t n_slots = tokens->n_slots == 0 ? 64 : tokens->n_slots * 2;
-    struct token_slot *slots =
-        realloc(tokens->slots, n_slots * sizeof *slots);
+    struct token_slot *slots = realloc(tokens->slots, n_slots * sizeof *slots);
 
     ensure(slots != NULL && n_slots < 1u << 24);
     for (uint32_t i = tokens->n_slots; i < n_slots; i++) {

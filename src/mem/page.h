@@ -25,8 +25,8 @@ enum page_access {
 };
 
 struct page {
-    uint8_t state;      ///< enum page_state
-    uint8_t access;     ///< enum page_access: of the application's view
+    uint8_t state;  ///< enum page_state
+    uint8_t access; ///< enum page_access: of the application's view
     uint8_t is_owner;
     uint8_t moves;      ///< how often it moved while exclusive
     uint8_t pending;    ///< a fetch is under way
@@ -38,16 +38,16 @@ struct page {
     uint8_t unread;     ///< pushes since it was unmapped
     uint8_t probe_in;   ///< pushes until it is unmapped again
     uint8_t probe_every;
-    uint8_t in_flight;  ///< its diff is on the way to the owner
-    uint16_t pushing;   ///< updates being pushed, not acknowledged
-    uint16_t hint;      ///< probable owner + 1; 0: none
-    uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
-    uint32_t version;   ///< owner: updates ordered so far
-    uint32_t base;      ///< version of the contents when they came
-    uint32_t fetch;     ///< number of the fetch that is under way
-    char *twin;         ///< or NULL
-    struct node_set *copyset; ///< owner: nodes with copies; NULL: none
-    struct waiter *waiters;   ///< threads that wait for it to come
+    uint8_t in_flight; ///< its diff is on the way to the owner
+    uint16_t pushing;  ///< updates being pushed, not acknowledged
+    uint16_t hint;     ///< probable owner + 1; 0: none
+    uint32_t epoch;    ///< of the ownership that hint (or is_owner) speaks of
+    uint32_t version;  ///< owner: updates ordered so far
+    uint32_t base;     ///< version of the contents when they came
+    uint32_t fetch;    ///< number of the fetch that is under way
+    char *twin;        ///< or NULL
+    struct node_set *copyset;  ///< owner: nodes with copies; NULL: none
+    struct waiter *waiters;    ///< threads that wait for it to come
     struct deferred *deferred; ///< messages that wait, in order
 };
 

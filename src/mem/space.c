@@ -17,9 +17,9 @@ static size_t round_up(size_t value, size_t unit)
 
 static tm_status map_table(struct space *space)
 {
-    void *table = mmap(NULL, space->n_pages * sizeof(struct page),
-                       PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *table =
+        mmap(NULL, space->n_pages * sizeof(struct page), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (table == MAP_FAILED) {
         log_error("cannot map the page table of %zu pages: %m; a smaller "
@@ -83,8 +83,8 @@ int space_find(const struct space *space, const void *address, page_no *page)
     size_t heap_size = (space->n_pages - space->heap_page) * TM_PAGE_SIZE;
 
     if (at >= SPACE_HEAP_BASE && at < SPACE_HEAP_BASE + heap_size) {
-        *page = space->heap_page +
-                (page_no)(at - SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+        *page =
+            space->heap_page + (page_no)(at - SPACE_HEAP_BASE) / TM_PAGE_SIZE;
         return 1;
     }
     if (space->n_globals > 0 && at >= space->globals_base &&
@@ -150,9 +150,9 @@ tm_status space_open(struct space *space, const struct fault_source *source,
     space->globals_base = globals;
     space->n_globals = globals_size / TM_PAGE_SIZE;
     space->heap_page = round_up(space->n_globals, SPACE_BLOCK);
-    space->n_pages = space->heap_page +
-                     round_up(round_up(heap_size, TM_PAGE_SIZE) / TM_PAGE_SIZE,
-                              SPACE_BLOCK);
+    space->n_pages =
+        space->heap_page +
+        round_up(round_up(heap_size, TM_PAGE_SIZE) / TM_PAGE_SIZE, SPACE_BLOCK);
     twin_pool_init(&space->twins);
     status = map_table(space);
     if (status == TM_OK) {

@@ -25,12 +25,12 @@
 struct space {
     struct memfd memfd;
     const struct fault_source *source;
-    struct fault_watch *watch;   ///< NULL: a space that no program sees (tests)
-    char *globals_base;          ///< NULL if there are no TM_SHARED variables
-    page_no n_globals;           ///< their pages
-    page_no heap_page;           ///< number of the heap's first page
+    struct fault_watch *watch; ///< NULL: a space that no program sees (tests)
+    char *globals_base;        ///< NULL if there are no TM_SHARED variables
+    page_no n_globals;         ///< their pages
+    page_no heap_page;         ///< number of the heap's first page
     page_no n_pages;
-    struct page *pages;          ///< [n_pages]
+    struct page *pages; ///< [n_pages]
     struct twin_pool twins;
 };
 

@@ -95,8 +95,8 @@ static void insert_extent(struct engine *engine, const struct extent *extent)
     if (engine->n_extents == engine->extents_room) {
         engine->extents_room =
             engine->extents_room == 0 ? 64 : engine->extents_room * 2;
-        engine->extents = realloc(engine->extents,
-                                  engine->extents_room * sizeof *extent);
+        engine->extents =
+            realloc(engine->extents, engine->extents_room * sizeof *extent);
         ensure(engine->extents != NULL);
     }
     memmove(&engine->extents[index + 1], &engine->extents[index],
@@ -164,8 +164,7 @@ static tm_status receive_new(struct engine *engine,
 {
     const struct message_extent_new *news = &message->u.extent_new;
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     struct extent extent = {
         .page = news->page,
         .n_pages = news->n_pages,
@@ -246,7 +245,7 @@ static void forget_page(struct engine *engine, page_no page_number)
     if (page->twin != NULL) {
         twin_pool_put(&engine->space->twins, page->twin);
     }
-    copyset_clear(page);
+    copyset_clear(engine, page);
     page_drop_deferred(engine, page_number);
     memset(page, 0, sizeof *page);
 }
@@ -274,8 +273,7 @@ static void receive_gone(struct engine *engine,
     }
     unlist(&engine->dirty, extent);
     unlist(&engine->held, extent);
-    for (page_no at = extent->page; at < extent->page + extent->n_pages;
-         at++) {
+    for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (page_of(engine, at)->hint != 0 ||
             page_of(engine, at)->state != PAGE_ABSENT) {
             forget_page(engine, at);
@@ -360,8 +358,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
 {
     struct message_alloc_ask ask = message->u.alloc_ask;
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     const char *name = wire_get_string(&reader);
     const char *file = wire_get_string(&reader);
     struct heap_block block;
@@ -435,8 +432,7 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
 {
     const struct message_free_ask *ask = &message->u.free_ask;
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     const char *file = wire_get_string(&reader);
     struct heap_block block;
     struct heap_extent extent;

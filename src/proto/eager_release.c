@@ -50,8 +50,9 @@ static void note_use(struct page *page)
 {
     unsigned every = page->probe_every * 2u;
 
-    page->probe_every =
-        (uint8_t)(every == 0 ? 1 : every > PROBE_MAX ? PROBE_MAX : every);
+    page->probe_every = (uint8_t)(every == 0          ? 1
+                                  : every > PROBE_MAX ? PROBE_MAX
+                                                      : every);
     page->probe_in = page->probe_every;
     page->unread = 0;
 }
@@ -230,9 +231,10 @@ static void receive_push(struct engine *engine, struct flight *flight,
     if (page->state == PAGE_ABSENT) {
         return;
     }
-    if (is_newer(item->version, page->base)) {
-        apply(engine, item->page, item->diff, item->size);
+    if (!is_newer(item->version, page->base)) {
+        return; // may be a former owner's: not to be told of a drop
     }
+    apply(engine, item->page, item->diff, item->size);
     if (look_for_use(engine, item->page)) {
         page_list_add(&flight->dropped, item->page);
     }
@@ -260,8 +262,7 @@ tm_status eager_receive_update(struct engine *engine, node_id from,
                                const struct message *message)
 {
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     struct flight *flight = flight_new(engine, FLIGHT_RELAY);
     tm_status status = TM_OK;
     struct item item;
@@ -315,7 +316,7 @@ void eager_take(struct engine *engine, page_no page_number, node_id from,
     page->moves = moves;
     for (int node = node_set_next(copyset, 0); node >= 0;
          node = node_set_next(copyset, (unsigned)node + 1)) {
-        copyset_add(page, (node_id)node);
+        copyset_add(engine, page, (node_id)node);
     }
     engine->stats.pages_moved_in++;
     fetch_announce(engine, page_number, from);

@@ -43,29 +43,56 @@ void page_list_add(struct page_list *list, page_no page)
     list->at[list->n++] = page;
 }
 
-void copyset_add(struct page *page, node_id node)
+// Copysets come from chunks, and go to a list: pages begin and cease to be shared
+// all the time.
+static struct node_set *new_copyset(struct engine *engine)
+{
+    struct copyset *copyset = engine->free_copysets;
+
+    if (copyset == NULL) {
+        struct copyset_chunk *chunk = malloc(sizeof *chunk);
+
+        ensure(chunk != NULL);
+        chunk->next = engine->copyset_chunks;
+        engine->copyset_chunks = chunk;
+        for (unsigned i = 0; i < COPYSETS_A_CHUNK; i++) {
+            chunk->copysets[i].next = engine->free_copysets;
+            engine->free_copysets = &chunk->copysets[i];
+        }
+        copyset = engine->free_copysets;
+    }
+    engine->free_copysets = copyset->next;
+    memset(&copyset->nodes, 0, sizeof copyset->nodes);
+    return &copyset->nodes;
+}
+
+void copyset_add(struct engine *engine, struct page *page, node_id node)
 {
     if (page->copyset == NULL) {
-        page->copyset = calloc(1, sizeof *page->copyset);
-        ensure(page->copyset != NULL);
+        page->copyset = new_copyset(engine);
     }
     node_set_add(page->copyset, node);
 }
 
-void copyset_clear(struct page *page)
+void copyset_clear(struct engine *engine, struct page *page)
 {
-    free(page->copyset);
-    page->copyset = NULL;
+    struct copyset *copyset = (struct copyset *)page->copyset;
+
+    if (copyset != NULL) {
+        copyset->next = engine->free_copysets;
+        engine->free_copysets = copyset;
+        page->copyset = NULL;
+    }
 }
 
-void copyset_remove(struct page *page, node_id node)
+void copyset_remove(struct engine *engine, struct page *page, node_id node)
 {
     if (page->copyset == NULL) {
         return;
     }
     node_set_remove(page->copyset, node);
     if (node_set_is_empty(page->copyset)) {
-        copyset_clear(page);
+        copyset_clear(engine, page);
     }
 }
 
@@ -289,9 +316,8 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
-    if (page->state == PAGE_DIRTY
-            ? page->twin == NULL || !page->listed
-            : page->twin != NULL) {
+    if (page->state == PAGE_DIRTY ? page->twin == NULL || !page->listed
+                                  : page->twin != NULL) {
         return 0;
     }
     if (page->state == PAGE_EXCLUSIVE &&
@@ -371,7 +397,6 @@ static void free_page_records(struct engine *engine)
 
         for (page_no at = extent->page; at < extent->page + extent->n_pages;
              at++) {
-            copyset_clear(page_of(engine, at));
             page_drop_deferred(engine, at);
         }
     }
@@ -392,6 +417,12 @@ void engine_free(struct engine *engine)
         if (engine->news != NULL) {
             free(engine->news[i].at);
         }
+    }
+    while (engine->copyset_chunks != NULL) {
+        struct copyset_chunk *next = engine->copyset_chunks->next;
+
+        free(engine->copyset_chunks);
+        engine->copyset_chunks = next;
     }
     free(engine->outboxes);
     free(engine->news);

@@ -32,7 +32,7 @@ struct fault_history {
 struct extent {
     page_no page;
     page_no n_pages;
-    uint64_t size;      ///< bytes of the block, <= n_pages pages
+    uint64_t size; ///< bytes of the block, <= n_pages pages
     tm_protocol protocol;
     tm_placement placement;
     node_id on_node;

@@ -30,6 +30,21 @@ struct deferred {
     uint8_t diff[];
 };
 
+/** A page's copyset, or an entry of the list of free ones. */
+struct copyset {
+    union {
+        struct node_set nodes; ///< first: struct page points to it
+        struct copyset *next;
+    };
+};
+
+#define COPYSETS_A_CHUNK 127u
+
+struct copyset_chunk {
+    struct copyset_chunk *next;
+    struct copyset copysets[COPYSETS_A_CHUNK];
+};
+
 struct page_list {
     page_no *at;
     size_t n;
@@ -50,25 +65,27 @@ struct engine {
     tm_protocol default_protocol;
     struct tokens tokens; ///< waiters of calls to other nodes
     uint32_t last_fetch;
-    uint32_t n_pending;   ///< pages being fetched
+    uint32_t n_pending; ///< pages being fetched
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;
     size_t extents_room;
-    struct heap *heap;      ///< root only
+    struct heap *heap;              ///< root only
     struct allocation *allocations; ///< root only: under way
     uint32_t last_allocation;
 
+    struct copyset *free_copysets;
+    struct copyset_chunk *copyset_chunks;
     struct page_list dirty; ///< pages that the next release looks at
     int flush_is_active;
     struct waiter *flush_waiters; ///< of the release under way
     struct waiter *next_waiters;  ///< of the one after
     struct flight **flights;
-    size_t n_flights;       ///< slots
-    size_t n_flying;        ///< slots in use
+    size_t n_flights;        ///< slots
+    size_t n_flying;         ///< slots in use
     struct outbox *outboxes; ///< [n_nodes]
 
-    struct page_list held;  ///< sequential pages held for a thread
+    struct page_list held; ///< sequential pages held for a thread
     uint64_t held_since_ns;
 
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
@@ -94,9 +111,9 @@ void engine_settle(struct engine *engine, page_no page);
 void engine_discard_later(struct engine *engine, page_no page);
 void engine_discard_now(struct engine *engine);
 /** Add a page to / take it off the copyset. */
-void copyset_add(struct page *page, node_id node);
-void copyset_remove(struct page *page, node_id node);
-void copyset_clear(struct page *page);
+void copyset_add(struct engine *engine, struct page *page, node_id node);
+void copyset_remove(struct engine *engine, struct page *page, node_id node);
+void copyset_clear(struct engine *engine, struct page *page);
 int copyset_is_empty(const struct page *page);
 struct extent *extent_find(const struct engine *engine, page_no page);
 
@@ -110,7 +127,7 @@ node_id fetch_route(const struct engine *engine, page_no page);
 /** An untouched page, at its directory node: give it, and untouched ones behind
  * it, to whom it belongs. @return how many pages */
 unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
-                 node_id requester);
+                     node_id requester);
 int fetch_is_untouched(const struct engine *engine, page_no page);
 void hint_set(struct page *page, node_id owner, uint32_t epoch);
 /** Send a page's contents to a node as a copy, which joins the copyset. */
@@ -133,8 +150,8 @@ enum flight_kind { FLIGHT_FLUSH, FLIGHT_RELAY, FLIGHT_ATOMIC };
 
 struct flight_page {
     page_no page;
-    uint8_t is_pushed;   ///< its `pushing` counts this flight
-    uint8_t may_hand;    ///< ownership may go to the origin
+    uint8_t is_pushed; ///< its `pushing` counts this flight
+    uint8_t may_hand;  ///< ownership may go to the origin
 };
 
 struct flight {
@@ -150,7 +167,7 @@ struct flight {
     size_t n_pages;
     size_t room;
     struct page_list dropped; ///< relay: copies given up here
-    uint32_t token;       ///< atomic
+    uint32_t token;           ///< atomic
     uint64_t before;
 };
 

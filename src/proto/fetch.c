@@ -140,7 +140,7 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
     struct page *page = page_of(engine, page_number);
     struct message message = {.type = MESSAGE_page};
 
-    copyset_add(page, to);
+    copyset_add(engine, page, to);
     message.u.page = (struct message_page){
         .page = page_number,
         .version = page->version,
@@ -185,7 +185,7 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
-    copyset_clear(page);
+    copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
 }
 
@@ -250,8 +250,8 @@ static void serve_group(struct engine *engine, node_id from,
         }
     }
     if (n_unserved > 0) {
-        send_done(engine, fetch->requester, fetch->page + 1,
-                  fetch->count - 1u, fetch->id);
+        send_done(engine, fetch->requester, fetch->page + 1, fetch->count - 1u,
+                  fetch->id);
     }
 }
 
@@ -301,8 +301,8 @@ static void grant_group(struct engine *engine, const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     struct message rest = *message;
-    unsigned n = fetch_grant(engine, fetch->page, fetch->count,
-                             fetch->requester);
+    unsigned n =
+        fetch_grant(engine, fetch->page, fetch->count, fetch->requester);
     node_id owner = fetch_route(engine, fetch->page);
 
     if (owner != fetch->requester) {
@@ -505,8 +505,7 @@ static void end_fetch(struct engine *engine,
 static void receive_news(struct engine *engine, const struct message *message)
 {
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
 
     while (reader.at < reader.end && !reader.failed) {
         page_no page = wire_get_u64(&reader);

@@ -149,7 +149,7 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
 {
     struct page *page = page_of(engine, page_number);
 
-    copyset_remove(page, to);
+    copyset_remove(engine, page, to);
     page->epoch++;
     wire_put_u64(writer, page_number);
     wire_put_u8(writer, ACK_HANDED);
@@ -160,7 +160,7 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
         wire_put_u64(writer,
                      page->copyset == NULL ? 0 : page->copyset->words[i]);
     }
-    copyset_clear(page);
+    copyset_clear(engine, page);
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
     page->state = PAGE_ABSENT;
@@ -306,7 +306,7 @@ static tm_status read_items(struct engine *engine, node_id from,
         }
         if (what == ACK_DROPPED) {
             if (page_of(engine, page)->is_owner) {
-                copyset_remove(page_of(engine, page), from);
+                copyset_remove(engine, page_of(engine, page), from);
             }
         } else {
             read_handed(engine, reader, page, from);
@@ -320,8 +320,7 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
 {
     struct flight *flight = find(engine, message->u.update_ack.batch);
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     tm_status status;
 
     if (flight == NULL) {

@@ -8,8 +8,8 @@
 struct fetch_request {
     node_id requester;
     int is_write;
-    int is_ahead;  ///< not needed yet: serve it only if nothing must wait
-    uint32_t id;   ///< of the fetch
+    int is_ahead; ///< not needed yet: serve it only if nothing must wait
+    uint32_t id;  ///< of the fetch
 };
 
 enum serve_result {

@@ -45,10 +45,9 @@ static void send_diff(struct engine *engine, struct flight *flight,
 
     if (page->is_owner) {
         page->version++;
-        flight_add_page(flight, page_number,
-                        flight_push(engine, flight, page_number, NODE_NONE,
-                                    diff, size),
-                        0);
+        flight_add_page(
+            flight, page_number,
+            flight_push(engine, flight, page_number, NODE_NONE, diff, size), 0);
         return;
     }
     page->in_flight = 1;

@@ -207,7 +207,7 @@ static void receive_ack(struct engine *engine, node_id from,
         !node_set_has(page->copyset, from)) {
         return; // nobody asked
     }
-    copyset_remove(page, from);
+    copyset_remove(engine, page, from);
     if (--page->pushing > 0) {
         return;
     }

@@ -21,7 +21,8 @@ struct moved_thread {
 };
 
 /** All of a thread has come; the packed bytes live until the call returns. */
-typedef void migration_arrived_fn(void *owner, const struct moved_thread *moved);
+typedef void migration_arrived_fn(void *owner,
+                                  const struct moved_thread *moved);
 
 /** @return NULL if memory is short */
 struct migration *migration_new(const struct port *port,

@@ -70,27 +70,9 @@ int access_trap(void *owner, const struct trap *trap)
         return 0;
     }
     watch_repeats(thread, page);
-    if (!fault(thread, page, trap->is_write,
-               image_is_program_text(trap->pc))) {
+    if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc))) {
         report_trap(trap);
         return 0;
     }
     return 1;
-}
-
-void access_touch(const void *address, size_t size, int is_write)
-{
-    const volatile char *at = address;
-    const volatile char *end = at + size;
-
-    while (at < end) {
-        if (is_write) {
-            // Adds nothing: makes the page writable, as a store would.
-            __atomic_fetch_add((char *)(uintptr_t)at, 0, __ATOMIC_RELAXED);
-        } else {
-            (void)*at;
-        }
-        at = (const volatile char *)(((uintptr_t)at / TM_PAGE_SIZE + 1) *
-                                     TM_PAGE_SIZE);
-    }
 }

@@ -35,7 +35,7 @@ static uint64_t key_of(const void *object)
 
 #define BEGIN_CALL(function)                                                   \
     struct wait wait;                                                          \
-    tm_status status = check_call(function);                                   \
+    tm_status status = CHECK_CALL(function);                                   \
                                                                                \
     if (status != TM_OK) {                                                     \
         return status;                                                         \
@@ -128,9 +128,9 @@ tm_status tm_barrier_init(tm_barrier *barrier, unsigned count)
     return leave_call(&wait);
 }
 
-static tm_status arrive(const tm_barrier *barrier, enum sync_arrival kind,
-                        tm_op op, uint64_t value, uint64_t *result,
-                        const char *function)
+static inline __attribute__((always_inline)) tm_status arrive(
+    const tm_barrier *barrier, enum sync_arrival kind, tm_op op, uint64_t value,
+    uint64_t *result, const char *function)
 {
     BEGIN_CALL(function);
     sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
@@ -150,8 +150,8 @@ tm_status tm_barrier_wait(tm_barrier *barrier)
 tm_status tm_iteration_end(tm_barrier *barrier)
 {
     uint64_t none;
-    tm_status status = arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none,
-                              "tm_iteration_end");
+    tm_status status =
+        arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none, "tm_iteration_end");
 
     if (status == TM_OK) {
         threads_move_if_wanted();
@@ -166,8 +166,8 @@ tm_status tm_reduce_double(tm_barrier *barrier, tm_op op, double value,
     tm_status status;
 
     memcpy(&bits, &value, sizeof bits);
-    status = arrive(barrier, ARRIVE_DOUBLE, op, bits, &bits,
-                    "tm_reduce_double");
+    status =
+        arrive(barrier, ARRIVE_DOUBLE, op, bits, &bits, "tm_reduce_double");
     if (status == TM_OK) {
         memcpy(result, &bits, sizeof bits);
     }
@@ -178,8 +178,8 @@ tm_status tm_reduce_int64(tm_barrier *barrier, tm_op op, int64_t value,
                           int64_t *result)
 {
     uint64_t bits;
-    tm_status status = arrive(barrier, ARRIVE_INT64, op, (uint64_t)value,
-                              &bits, "tm_reduce_int64");
+    tm_status status = arrive(barrier, ARRIVE_INT64, op, (uint64_t)value, &bits,
+                              "tm_reduce_int64");
 
     if (status == TM_OK) {
         *result = (int64_t)bits;

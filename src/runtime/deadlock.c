@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A deadlock: every thread of every node waits, and nothing has happened for
-// 10 s. The root asks all nodes once a second, in rounds:
+// --deadlock-after seconds. The root asks all nodes once a second, in rounds:
 //
 //   quiet   no round under way; after 1 s -> asking
 //   asking  IDLE_ASK sent to all; answers are added up; when all have come, either
 //           somebody runs or something happened since the last round: quiet, the
-//           clock starts anew; or all wait and nothing happened: after 10 s of this
-//           -> telling
+//           clock starts anew; or all wait and nothing happened: when this has
+//           lasted long enough -> telling
 //   telling WAITS_ASK sent to all; when all have told, the run ends (or goes on,
 //           with --deadlock=warn)
 //
@@ -23,13 +23,16 @@
 #include <string.h>
 
 #define ASK_EVERY_NS (1000u * 1000 * 1000)
-#define PATIENCE_NS (10ull * 1000 * 1000 * 1000)
+#define SECOND_NS (1000ull * 1000 * 1000)
+
+// Naming the place of a thread takes a while.
+#define N_PLACED 32u
 
 struct deadlock {
     enum { QUIET, ASKING, TELLING } step;
     uint64_t round;
     uint64_t asked_ns;
-    uint64_t since_ns;   ///< all wait and nothing happened since; 0: not so
+    uint64_t since_ns; ///< all wait and nothing happened since; 0: not so
     uint64_t last_sum;
     uint64_t sum;
     unsigned n_answers;
@@ -91,13 +94,25 @@ static void answer_waits(node_id to, uint64_t round)
     uint8_t body[8192];
     struct message message = {.type = MESSAGE_waits, .body = body};
     uint64_t cursor = 0;
-    char line[256];
+    char bare[256];
+    char line[512];
     size_t used = 0;
 
-    while (sync_next_wait(runtime.sync, &cursor, line, sizeof line) &&
-           used + strlen(line) + 2 < sizeof body) {
+    for (unsigned n = 0;
+         sync_next_wait(runtime.sync, &cursor, bare, sizeof bare); n++) {
+        const char *told = bare;
+
+        if (n < N_PLACED) {
+            report_complete_line(bare, line, sizeof line);
+            told = line;
+        }
+        if (used + strlen(told) + sizeof "\n...\n" > sizeof body) {
+            used += (size_t)snprintf((char *)body + used, sizeof body - used,
+                                     "...\n");
+            break;
+        }
         used += (size_t)snprintf((char *)body + used, sizeof body - used,
-                                 "%s\n", line);
+                                 "%s\n", told);
     }
     message.u.waits.round = round;
     message.body_size = (uint32_t)used;
@@ -120,11 +135,13 @@ static void conclude(struct deadlock *deadlock)
     if (deadlock->since_ns == 0) {
         deadlock->since_ns = clock_now_ns();
     }
-    if (clock_now_ns() - deadlock->since_ns < PATIENCE_NS ||
+    if (clock_now_ns() - deadlock->since_ns <
+            runtime.options.deadlock_after * SECOND_NS ||
         deadlock->has_warned) {
         return;
     }
-    log_error("deadlock: all threads have been waiting for 10 s");
+    log_error("deadlock: all threads have been waiting for %u s",
+              runtime.options.deadlock_after);
     deadlock->step = TELLING;
     deadlock->n_answers = 0;
     send_all(&message, deadlock->round);

@@ -67,20 +67,29 @@ struct thread *thread_self(void)
     return ult == NULL ? NULL : ult_user(ult);
 }
 
-tm_status check_call(const char *function)
+tm_status check_call(const char *function, uintptr_t place)
 {
+    struct thread *thread = thread_self();
+
+    if (runtime.step == RUNTIME_FORKED) {
+        log_error("%s() in a child of fork(): it is no part of the cluster; "
+                  "exec*() and _exit() work",
+                  function);
+        return TM_ESTATE;
+    }
     if (runtime.step != RUNTIME_RUNNING) {
         log_error("%s() %s", function,
                   runtime.step == RUNTIME_ENDED ? "after tm_end()"
                                                 : "before tm_init()");
         return TM_ESTATE;
     }
-    if (ult_self() == NULL) {
+    if (thread == NULL) {
         log_error("%s() outside a Teamster thread: kernel threads made with "
                   "pthread_create() cannot call it",
                   function);
         return TM_ESTATE;
     }
+    thread->place = place;
     return TM_OK;
 }
 
@@ -137,6 +146,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (message->type < MESSAGE_idle) {
         runtime.activity++;
     }
+    freed_watch(message);
     if (message->type < 40) {
         status = engine_receive(runtime.engine, from, message);
     } else if (message->type == MESSAGE_thread_move ||

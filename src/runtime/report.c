@@ -11,87 +11,229 @@
 #include <stdio.h>
 #include <string.h>
 
-void report_speaker(char *text, size_t size)
+// Where a signal frame no longer fits, the kernel raises SIGSEGV without an
+// address; the stack pointer tells.
+#define SIGNAL_FRAME_MAX (16u * 1024)
+
+// Past the end of a block by more than this is rather nowhere.
+#define NEAR_BYTES ((uintptr_t)1024 * 1024)
+
+static void describe_thread(const struct thread *thread, char *text,
+                            size_t size)
+{
+    snprintf(text, size, "thread %llu%s%s%s",
+             (unsigned long long)thread->number,
+             thread->name[0] != '\0' ? " (" : "", thread->name,
+             thread->name[0] != '\0' ? ")" : "");
+}
+
+static void describe_speaker(char *text, size_t size)
 {
     const struct thread *thread = thread_self();
 
-    if (thread == NULL) {
-        snprintf(text, size, "runtime");
+    if (runtime.step == RUNTIME_FORKED) {
+        snprintf(text, size, "a child of fork()");
+    } else if (thread == NULL) {
+        snprintf(text, size, "a kernel thread that is not Teamster's");
     } else {
-        snprintf(text, size, "thread %llu%s%s%s",
-                 (unsigned long long)thread->number,
-                 thread->name[0] != '\0' ? " (" : "", thread->name,
-                 thread->name[0] != '\0' ? ")" : "");
+        describe_thread(thread, text, size);
     }
 }
 
-// What an address in the shared space is.
-static void describe_shared(uintptr_t address, page_no page, char *text,
-                            size_t size)
+// ", allocated at a.c:12"
+static void append_origin(const struct extent *extent, char *text, size_t size)
+{
+    size_t used = strlen(text);
+
+    if (extent->file[0] != '\0') {
+        snprintf(text + used, size - used, ", allocated at %s:%u",
+                 extent->file, extent->line);
+    }
+}
+
+static void describe_miss(uintptr_t address, page_no page, char *text,
+                          size_t size)
 {
     const struct extent *extent = engine_extent_below(runtime.engine, page);
-    uintptr_t end;
+    uintptr_t end = 0;
 
-    if (extent == NULL) {
+    if (extent != NULL) {
+        end = (uintptr_t)space_address(&runtime.space, extent->page) +
+              extent->size;
+    }
+    if (extent == NULL || address < end || address - end > NEAR_BYTES) {
         snprintf(text, size, "in shared memory that is not allocated");
         return;
     }
-    end = (uintptr_t)space_address(&runtime.space, extent->page) +
-          extent->size;
-    if (extent->is_closed &&
-        page < extent->page + extent->n_pages) {
-        snprintf(text, size, "in block '%s', which is being freed",
-                 extent->name);
-        return;
-    }
-    snprintf(text, size,
-             "%zu bytes past the end of block '%s' of %llu bytes%s%s",
+    snprintf(text, size, "%zu bytes past the end of block '%s' of %llu bytes",
              (size_t)(address - end), extent->name,
-             (unsigned long long)extent->size,
-             extent->file[0] != '\0' ? ", allocated at " : "", extent->file);
-    if (extent->file[0] != '\0') {
-        size_t used = strlen(text);
+             (unsigned long long)extent->size);
+    append_origin(extent, text, size);
+}
 
-        snprintf(text + used, size - used, ":%u", extent->line);
+// What an address in the shared space is. Under the node lock.
+static void describe_shared(uintptr_t address, page_no page, char *text,
+                            size_t size)
+{
+    const struct extent *extent = engine_extent(runtime.engine, page);
+
+    if (extent != NULL && !extent->is_closed) {
+        snprintf(text, size, "in block '%s' of %llu bytes", extent->name,
+                 (unsigned long long)extent->size);
+        append_origin(extent, text, size);
+    } else if (!freed_describe(page, text, size)) {
+        describe_miss(address, page, text, size);
     }
 }
 
-static void describe(const struct trap *trap, char *text, size_t size)
+static void describe_reach(uintptr_t address, page_no page, char *text,
+                           size_t size)
 {
-    int slot = runtime.ult == NULL
-                   ? -1
-                   : ult_guard_slot(runtime.ult, trap->address);
-    page_no page;
+    if (runtime.step == RUNTIME_FORKED) {
+        snprintf(text, size, "in shared memory, which a child of fork() does "
+                             "not have; exec*() and _exit() work");
+    } else if (runtime.step == RUNTIME_ENDED) {
+        snprintf(text, size, "in shared memory after tm_end()");
+    } else if (thread_self() == NULL) {
+        snprintf(text, size, "in shared memory, which only threads made by "
+                             "tm_thread_create() can use");
+    } else {
+        // The fault has been through the engine already: nobody here holds it.
+        node_enter();
+        describe_shared(address, page, text, size);
+        node_leave();
+    }
+}
 
-    if (slot >= 0) {
+// The thread whose stack has ended, -1 if that is not the matter.
+static int overflown_slot(const struct trap *trap)
+{
+    struct ult *ult = ult_self();
+    char *low;
+    char *top;
+    int slot;
+
+    if (runtime.ult == NULL || ult == NULL) {
+        return -1;
+    }
+    slot = ult_guard_slot(runtime.ult, trap->address);
+    ult_stack(ult, &low, &top);
+    if (slot < 0 && trap->code == SI_KERNEL &&
+        trap->sp >= (uintptr_t)low - SIGNAL_FRAME_MAX &&
+        trap->sp < (uintptr_t)low + SIGNAL_FRAME_MAX) {
+        slot = (int)ult_slot(ult);
+    }
+    return slot;
+}
+
+static void describe_overflow(int slot, char *text, size_t size)
+{
+    const struct thread *thread = thread_self();
+
+    if (slot == 0) {
+        snprintf(text, size, "overflowed its stack; ulimit -s gives main() "
+                             "more");
+    } else if (thread != NULL && thread_slot_of(thread->number) ==
+                                     (uint32_t)slot) {
         snprintf(text, size,
                  "overflowed its stack of %zu KiB; use --stack-size",
                  runtime.options.stack_size / 1024);
-    } else if (runtime.engine != NULL &&
-               space_find(&runtime.space, (void *)trap->address, &page)) {
-        int n = snprintf(text, size, "%s at 0x%zx, ",
-                         trap->is_write ? "write" : "read", trap->address);
-
-        describe_shared(trap->address, page, text + n, size - (size_t)n);
     } else {
-        snprintf(text, size,
-                 "segmentation fault: %s at 0x%zx (not shared memory)",
-                 trap->is_write ? "write" : "read", trap->address);
+        snprintf(text, size, "segmentation fault: below the stack of the "
+                             "thread in slot %d",
+                 slot);
+    }
+}
+
+static void describe_access(const struct trap *trap, char *text, size_t size)
+{
+    const char *verb = trap->is_write ? "write to" : "read from";
+    int slot = overflown_slot(trap);
+    page_no page;
+
+    if (slot >= 0) {
+        describe_overflow(slot, text, size);
+    } else if (trap->code <= 0) {
+        snprintf(text, size, "%s, which somebody sent",
+                 strsignal(trap->signal));
+    } else if (trap->code == SI_KERNEL) {
+        snprintf(text, size, "segmentation fault: an address that no "
+                             "processor has (not shared memory)");
+    } else if (space_find(&runtime.space, (void *)trap->address, &page)) {
+        int n = snprintf(text, size, "segmentation fault: %s 0x%zx, ", verb,
+                         trap->address);
+
+        describe_reach(trap->address, page, text + n, size - (size_t)n);
+    } else {
+        snprintf(text, size, "segmentation fault: %s 0x%zx (%s)", verb,
+                 trap->address,
+                 trap->address < TM_PAGE_SIZE ? "a null pointer"
+                                              : "not shared memory");
     }
 }
 
 void report_trap(const struct trap *trap)
 {
     char speaker[64];
-    char what[256];
-    char place[256];
+    char what[384];
+    char place[384];
 
-    report_speaker(speaker, sizeof speaker);
-    image_describe(trap->pc, place, sizeof place);
+    describe_speaker(speaker, sizeof speaker);
+    place_describe(trap, place, sizeof place);
     if (trap->signal == SIGSEGV || trap->signal == SIGBUS) {
-        describe(trap, what, sizeof what);
+        describe_access(trap, what, sizeof what);
     } else {
         snprintf(what, sizeof what, "%s", strsignal(trap->signal));
     }
     log_error("node %u %s: %s, in %s", runtime.self, speaker, what, place);
+}
+
+void report_bad_buffer(const char *function, uintptr_t place,
+                       const void *address)
+{
+    char speaker[64];
+    char what[384] = "not a place in shared memory";
+    char text[256];
+    page_no page;
+
+    describe_speaker(speaker, sizeof speaker);
+    image_describe(place - 1, text, sizeof text);
+    if (space_find(&runtime.space, address, &page)) {
+        describe_reach((uintptr_t)address, page, what, sizeof what);
+    }
+    log_error("node %u %s: %s() called from %s fails with EFAULT: its buffer "
+              "reaches %p, %s",
+              runtime.self, speaker, function, text, address, what);
+}
+
+void report_complete_line(const char *line, char *text, size_t size)
+{
+    const struct thread *thread = NULL;
+    unsigned long long number;
+    int length = 0;
+    char name[64];
+    size_t used;
+
+    if (sscanf(line, "thread %llu%n", &number, &length) == 1) {
+        thread = thread_find(number);
+    }
+    if (thread == NULL) {
+        snprintf(text, size, "%s", line);
+        return;
+    }
+    describe_thread(thread, name, sizeof name);
+    snprintf(text, size, "%s%s", name, line + length);
+    used = strlen(text);
+    if (thread->place != 0 && used + sizeof ", in " < size) {
+        used += (size_t)snprintf(text + used, size - used, ", in ");
+        image_describe(thread->place - 1, text + used, size - used);
+    }
+}
+
+void report_program_error(const char *text)
+{
+    char line[512];
+
+    report_complete_line(text, line, sizeof line);
+    log_fatal(EXIT_INTERNAL, "error of the program: %s", line);
 }

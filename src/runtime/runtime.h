@@ -26,16 +26,30 @@ struct thread {
     uint64_t start; ///< the program's function and its argument
     uint64_t arg;
     uint64_t result;
-    node_id target;  ///< where it is to move; NODE_NONE: nowhere
-    uint32_t moves;  ///< how often it has moved
+    node_id target;   ///< where it is to move; NODE_NONE: nowhere
+    uint32_t moves;   ///< how often it has moved
     uint64_t repeats; ///< faults in a row at one place that changed nothing
     page_no last_page;
-    int is_wrapped;  ///< inside a C library call on shared memory (wrap.c)
+    uintptr_t place;     ///< return address of its latest call of ours
+    const char *wrapped; ///< the C library's function that wrap.c does for it
+};
+
+enum runtime_step {
+    RUNTIME_NONE,
+    RUNTIME_STARTING,
+    RUNTIME_RUNNING,
+    RUNTIME_ENDED,
 };
 
 /** The one mutable global: this node. */
 struct runtime {
-    enum { RUNTIME_NONE, RUNTIME_STARTING, RUNTIME_RUNNING, RUNTIME_ENDED } step;
+    enum {
+        RUNTIME_NONE,
+        RUNTIME_STARTING,
+        RUNTIME_RUNNING,
+        RUNTIME_ENDED,
+        RUNTIME_FORKED, ///< this process is a child of a node: child.c
+    } step;
     struct options options;
     struct bootstrap bootstrap;
     node_id self;
@@ -52,12 +66,12 @@ struct runtime {
     struct engine *engine;
     struct sync *sync;
     struct migration *migration;
-    struct tokens calls; ///< of runtime messages
+    struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;
     uint64_t n_moved_out;
     uint64_t n_to_self; ///< messages to this node that were sent ...
-    uint64_t activity;   ///< messages handled, but for the idle ones
+    uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
 
     struct ult_system *ult;
@@ -107,8 +121,11 @@ void wait_for(struct wait *wait, int may_switch);
 struct thread *thread_self(void);
 
 /** Calls of the API: TM_OK if the runtime runs and the caller is a thread, else
- * TM_ESTATE, logged with the function's name. */
-tm_status check_call(const char *function);
+ * TM_ESTATE, logged with the function's name. Notes where the program calls: to
+ * be used in the public function itself, or inlined into it. */
+#define CHECK_CALL(function)                                                   \
+    check_call((function), (uintptr_t)__builtin_return_address(0))
+tm_status check_call(const char *function, uintptr_t place);
 
 void node_receive(void *owner, node_id from, const struct message *message);
 tm_status node_open_port(void);
@@ -127,16 +144,40 @@ int service_idle(void *owner, unsigned worker);
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);
 
-/** Make a range accessible for the runtime's own use on behalf of a thread, as
- * the thread itself would; returns with nothing pinned. */
-void access_touch(const void *address, size_t size, int is_write);
-
 // ---- report.c: errors of the program
 
 /** Explain a trap that is not an access to a page of a live block. */
 void report_trap(const struct trap *trap);
-/** "n2 thread 13 (name)" for the caller. */
-void report_speaker(char *text, size_t size);
+/** Explain why a call of the C library on shared memory fails.
+ * @param address  the first byte that does not belong to a block */
+void report_bad_buffer(const char *function, uintptr_t place,
+                       const void *address);
+/** End the program with what is wrong with it, exit code 70. Under the node
+ * lock. */
+_Noreturn void report_program_error(const char *text);
+/** Write a line that begins with "thread 3 ...", with what this node knows of
+ * that thread: its name, and where it called. Under the node lock. */
+void report_complete_line(const char *line, char *text, size_t size);
+
+// ---- freed.c: blocks that are no more
+
+/** A message has arrived that may be about a block's end. Under the node lock,
+ * before the engine gets it. */
+void freed_watch(const struct message *message);
+/** This node's tm_free() of a block. Under the node lock. */
+void freed_note_place(const void *block, const char *file, int line);
+/** "in block 'x' of 8 bytes, allocated at a.c:1, freed at a.c:2"
+ * @return 0 if the page was in no block lately. Under the node lock. */
+int freed_describe(page_no page, char *text, size_t size);
+
+// ---- place.c: where the program was
+
+/** "main (a.c:12)", or "libc.so.6+0x12, called from main (a.c:12)". */
+void place_describe(const struct trap *trap, char *text, size_t size);
+
+// ---- child.c: children made by fork()
+
+void child_prepare(void);
 
 // ---- threads.c
 
@@ -148,6 +189,8 @@ void threads_move_if_wanted(void);
 /** A thread has come: reconfig's callback. */
 void threads_arrived(void *owner, const struct moved_thread *moved);
 struct thread *thread_new(uint64_t number, const char *name);
+/** A thread that is here, or NULL. Under the node lock. */
+struct thread *thread_find(uint64_t number);
 
 // ---- stats.c
 

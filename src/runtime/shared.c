@@ -34,7 +34,7 @@ void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
     struct wait wait;
     char *block;
 
-    if (check_call("tm_alloc") != TM_OK) {
+    if (CHECK_CALL("tm_alloc") != TM_OK) {
         return NULL;
     }
     if (size == 0 || (attr != NULL && attr->placement == TM_ON_NODE &&
@@ -70,7 +70,7 @@ static int is_overrun(const char *block, uint64_t size, uint64_t capacity)
 
 tm_status tm_free_at(void *block, const char *file, int line)
 {
-    tm_status status = check_call("tm_free");
+    tm_status status = CHECK_CALL("tm_free");
     struct wait look;
     struct wait wait;
     int overrun = 0;
@@ -84,13 +84,13 @@ tm_status tm_free_at(void *block, const char *file, int line)
     node_leave();
     wait_for(&look, 1);
     if (look.waiter.result != 0) {
-        overrun =
-            is_overrun(block, look.waiter.result, look.waiter.result2);
+        overrun = is_overrun(block, look.waiter.result, look.waiter.result2);
     }
     wait_init(&wait);
     node_enter();
-    engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file,
-                         line, &wait.waiter);
+    freed_note_place(block, file, line);
+    engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file, line,
+                         &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
     if (overrun && wait.waiter.status == TM_OK) {
@@ -133,14 +133,15 @@ static int64_t operate_here(int64_t *word, enum atomic_op op, int64_t operand,
     }
 }
 
-static int64_t operate(int64_t *word, enum atomic_op op, int64_t operand,
-                       int64_t expected, const char *function)
+static inline __attribute__((always_inline)) int64_t operate(
+    int64_t *word, enum atomic_op op, int64_t operand, int64_t expected,
+    const char *function)
 {
     struct wait wait;
     page_no page;
     int is_sequential;
 
-    if (check_call(function) != TM_OK) {
+    if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
     }
     if (!space_find(&runtime.space, word, &page) ||

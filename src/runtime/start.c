@@ -77,8 +77,7 @@ static void read_settings(void)
 
 static void open_memory(const struct tm_program *program)
 {
-    size_t globals_size =
-        (size_t)(program->shared_end - program->shared_start);
+    size_t globals_size = (size_t)(program->shared_end - program->shared_start);
 
     if (((uintptr_t)program->shared_start | globals_size) % TM_PAGE_SIZE != 0) {
         log_fatal(EXIT_CONFIG, "the TM_SHARED variables do not fill whole "
@@ -115,18 +114,14 @@ static unsigned n_active(void *owner)
 
 static unsigned n_threads_here(void *owner)
 {
-    unsigned n_threads;
-    unsigned n_parked;
-
     (void)owner;
-    ult_census(runtime.ult, &n_threads, &n_parked);
-    return n_threads;
+    return ult_count(runtime.ult);
 }
 
 static void program_error(void *owner, const char *text)
 {
     (void)owner;
-    log_fatal(EXIT_INTERNAL, "%s", text);
+    report_program_error(text);
 }
 
 static void open_machines(void)
@@ -150,12 +145,10 @@ static void open_machines(void)
     mutex_init(&runtime.lock, RANK_NODE);
     tokens_init(&runtime.calls);
     must(node_open_port(), "the port");
-    runtime.engine = engine_new(&runtime.port, &runtime.space,
-                                runtime.options.protocol);
-    runtime.sync =
-        sync_new(&runtime.port, &ops, runtime.options.max_threads);
-    runtime.migration =
-        migration_new(&runtime.port, threads_arrived, NULL);
+    runtime.engine =
+        engine_new(&runtime.port, &runtime.space, runtime.options.protocol);
+    runtime.sync = sync_new(&runtime.port, &ops, runtime.options.max_threads);
+    runtime.migration = migration_new(&runtime.port, threads_arrived, NULL);
     runtime.threads =
         calloc(runtime.options.max_threads + 1, sizeof(struct thread *));
     if (runtime.engine == NULL || runtime.sync == NULL ||
@@ -222,8 +215,7 @@ static uint64_t join_cluster(void)
     ensure(cards != NULL);
     own = &cards[runtime.n_nodes];
     fill_card(own);
-    runtime.transport =
-        runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
+    runtime.transport = runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
     must(runtime.transport->open(&runtime.net, runtime.self, runtime.n_nodes,
                                  node_receive, NULL),
          "the transport");
@@ -247,6 +239,7 @@ static uint64_t join_cluster(void)
 
 static void go(void)
 {
+    child_prepare();
     runtime.start_ns = clock_now_ns();
     runtime.step = RUNTIME_RUNNING;
     must(service_start(), "the service thread");

@@ -62,8 +62,7 @@ static void accept(const struct message *message)
     struct stats_wait *wait =
         tokens_take(&runtime.calls, message->u.stats_are.token);
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     uint64_t numbers[N_NUMBERS];
 
     if (wait == NULL) {
@@ -88,7 +87,7 @@ void stats_receive(node_id from, const struct message *message)
 tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
 {
     struct message message = {.type = MESSAGE_stats_ask};
-    tm_status status = check_call("tm_stats");
+    tm_status status = CHECK_CALL("tm_stats");
     struct tm_node_stats copy; // the program's may lie in shared memory
     struct stats_wait wait = {.stats = &copy};
 

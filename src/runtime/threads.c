@@ -56,6 +56,9 @@ static void run(void *argument)
     void *(*start)(void *) = (void *(*)(void *))(uintptr_t)thread->start;
     void *result = start((void *)(uintptr_t)thread->arg);
 
+    if (runtime.step == RUNTIME_FORKED) {
+        exit(0); // a child of fork(), whose only thread has ended
+    }
     thread = thread_self(); // T2
     thread->result = (uint64_t)(uintptr_t)result;
     node_enter();
@@ -74,8 +77,8 @@ void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
     (void)owner;
     thread->start = start;
     thread->arg = arg;
-    status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread,
-                       thread, &thread->ult);
+    status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread, thread,
+                       &thread->ult);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "node %u cannot start thread %llu: %s",
                   runtime.self, (unsigned long long)number,
@@ -83,7 +86,7 @@ void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
     }
 }
 
-static struct thread *find(uint64_t number)
+struct thread *thread_find(uint64_t number)
 {
     uint32_t slot = thread_slot_of(number);
     struct thread *thread;
@@ -97,7 +100,7 @@ static struct thread *find(uint64_t number)
 
 int threads_set_target(void *owner, uint64_t number, node_id node)
 {
-    struct thread *thread = find(number);
+    struct thread *thread = thread_find(number);
 
     (void)owner;
     if (thread == NULL) {
@@ -185,7 +188,7 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
                            void *(*start)(void *), void *arg)
 {
     static const tm_thread_attr none;
-    tm_status status = check_call("tm_thread_create");
+    tm_status status = CHECK_CALL("tm_thread_create");
     struct wait wait;
 
     if (status != TM_OK) {
@@ -211,7 +214,7 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
 
 tm_status tm_thread_join(tm_thread number, void **result)
 {
-    tm_status status = check_call("tm_thread_join");
+    tm_status status = CHECK_CALL("tm_thread_join");
     struct wait wait;
 
     if (status != TM_OK) {
@@ -220,8 +223,7 @@ tm_status tm_thread_join(tm_thread number, void **result)
     wait_init(&wait);
     node_enter();
     sync_thread_launch(runtime.sync, thread_self()->number);
-    sync_thread_join(runtime.sync, number, thread_self()->number,
-                     &wait.waiter);
+    sync_thread_join(runtime.sync, number, thread_self()->number, &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
     if (result != NULL && wait.waiter.status == TM_OK) {
@@ -239,7 +241,7 @@ tm_thread tm_thread_self(void)
 
 void tm_thread_yield(void)
 {
-    if (check_call("tm_thread_yield") != TM_OK) {
+    if (CHECK_CALL("tm_thread_yield") != TM_OK) {
         return;
     }
     if (sync_has_batch(runtime.sync)) {
@@ -252,7 +254,7 @@ void tm_thread_yield(void)
 
 tm_status tm_thread_migrate(tm_thread number, unsigned node)
 {
-    tm_status status = check_call("tm_thread_migrate");
+    tm_status status = CHECK_CALL("tm_thread_migrate");
     struct wait wait;
 
     if (status != TM_OK) {

@@ -187,6 +187,17 @@ uint64_t ult_total_time_ns(const struct ult_system *system)
     return total;
 }
 
+unsigned ult_count(const struct ult_system *system)
+{
+    unsigned n = system->has_adopted != 0;
+
+    for (unsigned i = 0; i < system->config.n_workers; i++) {
+        n += atomic_load_explicit(&system->workers[i].n_threads,
+                                  memory_order_relaxed);
+    }
+    return n;
+}
+
 void ult_census(const struct ult_system *system, unsigned *n_threads,
                 unsigned *n_parked)
 {

@@ -144,6 +144,9 @@ void ult_add_time(struct ult *thread, uint64_t ns);
 /** Processor time of all workers in threads, ns, also those that have gone. */
 uint64_t ult_total_time_ns(const struct ult_system *system);
 
+/** Threads that are on this node. Cheap. */
+unsigned ult_count(const struct ult_system *system);
+
 /** Threads that are on this node, and those of them that are parked. Reads
  * without stopping the workers; exact when nothing runs. */
 void ult_census(const struct ult_system *system, unsigned *n_threads,

@@ -15,12 +15,14 @@
 // sequential: any thread reads and writes any byte at any time; each read must
 // give the last value written, in the order of virtual time.
 //
-// A failure prints the seed; `protocol_test PROTOCOL SEED` repeats it.
+// A failure prints the seed; `protocol_test PROTOCOL SEED` repeats it, and
+// TRACE_PAGE=n tells the story of page n of the block.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "net/sim.h"
+#include "page_trace.h"
 #include "proto/engine.h"
 #include "proto/protocol.h"
 
@@ -51,7 +53,7 @@ struct thread {
     node_id node;
     enum step step;
     struct fault_history history;
-    page_no page;      // that it waits for
+    page_no page; // that it waits for
     int is_waiting_page;
     // the access under way
     uint64_t offset;
@@ -69,15 +71,22 @@ struct thread {
 };
 
 struct lock {
-    int holder; // thread, -1
+    int holder;   // thread, -1
     node_id node; // where the token is
     unsigned queue[MAX_THREADS];
     unsigned n_queue;
 };
 
+// What a node's receiver gets.
+struct end {
+    struct world *world;
+    node_id node;
+};
+
 struct node {
     struct engine *engine;
     struct space space;
+    struct end end;
 };
 
 struct world {
@@ -99,6 +108,9 @@ struct world {
     unsigned n_ended;
 };
 
+#define MAX_HOPS 40u // of a request; paths are longer than that only in circles
+
+static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
 
@@ -148,8 +160,8 @@ static void check_page(struct world *world, page_no page)
         n_exclusive += record->state == PAGE_EXCLUSIVE;
         n_copies += record->state != PAGE_ABSENT;
     }
-    CHECK(n_owners <= 1);                       // E1
-    CHECK(n_exclusive == 0 || n_copies == 1);   // E3, S1
+    CHECK(n_owners <= 1);                     // E1
+    CHECK(n_exclusive == 0 || n_copies == 1); // E3, S1
 }
 
 static void check_world(struct world *world)
@@ -167,9 +179,9 @@ static void check_world(struct world *world)
 static void perform(struct thread *thread)
 {
     struct world *world = thread->world;
-    uint8_t *bytes =
-        (uint8_t *)space_bytes(&world->nodes[thread->node].space,
-                               world->first) + thread->offset;
+    uint8_t *bytes = (uint8_t *)space_bytes(&world->nodes[thread->node].space,
+                                            world->first) +
+                     thread->offset;
 
     for (unsigned i = 0; i < thread->length; i++) {
         if (thread->is_write) {
@@ -245,7 +257,8 @@ static void deal_cells(struct world *world)
                         sim_random(world->sim, 200) != 0
                     ? world->owner[i - 1]
                     : (int8_t)((int)sim_random(world->sim,
-                                               world->n_threads + 1) - 1);
+                                               world->n_threads + 1) -
+                               1);
         }
     }
 }
@@ -373,17 +386,16 @@ static void count_added(struct thread *thread)
 
 static void do_atomic(struct thread *thread)
 {
-    uint64_t offset = thread->world->counter_address -
-                      (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
+    uint64_t offset =
+        thread->world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
 
     thread->added = pick(thread, 1000);
     thread->then = count_added;
     thread->step = WAITING;
-    engine_atomic(engine_of(thread),
-                  thread->world->nodes[0].space.heap_page +
-                      offset / TM_PAGE_SIZE,
-                  offset % TM_PAGE_SIZE, ATOMIC_ADD, thread->added, 0,
-                  &thread->waiter);
+    engine_atomic(
+        engine_of(thread),
+        thread->world->nodes[0].space.heap_page + offset / TM_PAGE_SIZE,
+        offset % TM_PAGE_SIZE, ATOMIC_ADD, thread->added, 0, &thread->waiter);
 }
 
 // ---- programs
@@ -412,10 +424,10 @@ static void access_dealt(struct thread *thread)
             release_then(thread, NULL); // nothing was dealt to this thread
             return;
         }
-        cell = pick(thread, 2)
-                   ? (unsigned)(thread->sweep += 1 + pick(thread, 128)) %
-                         N_CELLS
-                   : (unsigned)pick(thread, N_CELLS);
+        cell =
+            pick(thread, 2)
+                ? (unsigned)(thread->sweep += 1 + pick(thread, 128)) % N_CELLS
+                : (unsigned)pick(thread, N_CELLS);
     } while (world->owner[cell] != -1 &&
              world->owner[cell] != (int)thread->number);
     access_cell(thread, cell, world->owner[cell] == (int)thread->number);
@@ -502,46 +514,18 @@ static void step(void *owner, uint64_t argument)
 
 // ---- set-up
 
-static struct world *traced;
-static long traced_page = -1; // TRACE_PAGE: say what happens to this page
-
-static void trace_items(node_id from, node_id to, const struct message *message)
-{
-    struct wire_reader r = {message->body, (const uint8_t *)message->body + message->body_size, 0};
-    while (r.at < r.end) {
-        uint64_t page = wire_get_u64(&r);
-        if (message->type == MESSAGE_update) {
-            uint32_t version = wire_get_u32(&r); wire_get_u32(&r);
-            unsigned kind = wire_get_u8(&r); unsigned size = wire_get_u16(&r);
-            wire_get_bytes(&r, size);
-            if (page == traced->first + (page_no)traced_page) fprintf(stderr, "%llu: %u->%u update kind %u version %u origin %u size %u batch %llx\n", (unsigned long long)sim_now_ns(traced->sim), from, to, kind, version, message->u.update.origin, size, (unsigned long long)message->u.update.batch);
-        } else {
-            unsigned what = wire_get_u8(&r);
-            if (what) wire_get_bytes(&r, 41);
-            if (page == traced->first + (page_no)traced_page) fprintf(stderr, "%llu: %u->%u ack %s\n", (unsigned long long)sim_now_ns(traced->sim), from, to, what ? "handed" : "dropped");
-        }
-    }
-}
-
-static void trace(node_id from, node_id to, const struct message *message)
-{
-    page_no page = traced->first + (page_no)traced_page;
-    if (message->type == MESSAGE_update || message->type == MESSAGE_update_ack) trace_items(from, to, message);
-    else if (message->type == MESSAGE_fetch && message->u.fetch.page <= page && page < message->u.fetch.page + message->u.fetch.count) fprintf(stderr, "%llu: %u->%u fetch %llu+%u write %u by %u id %u hops %u\n", (unsigned long long)sim_now_ns(traced->sim), from, to, (unsigned long long)(message->u.fetch.page-traced->first), message->u.fetch.count, message->u.fetch.write, message->u.fetch.requester, message->u.fetch.id, message->u.fetch.hops);
-    else if (message->type == MESSAGE_page && message->u.page.page == page) fprintf(stderr, "%llu: %u->%u page version %u epoch %u flags %u\n", (unsigned long long)sim_now_ns(traced->sim), from, to, message->u.page.version, message->u.page.epoch, message->u.page.flags);
-    else if (message->type == MESSAGE_fetch_done && message->u.fetch_done.page <= page && page < message->u.fetch_done.page + message->u.fetch_done.count) fprintf(stderr, "%llu: %u->%u done id %u\n", (unsigned long long)sim_now_ns(traced->sim), from, to, message->u.fetch_done.id);
-}
-
 static void receive(void *owner, node_id from, const struct message *message)
 {
-    if (message->type == MESSAGE_fetch && message->u.fetch.hops > 40) {
-        fprintf(stderr, "page %lld circulates\n", (long long)(message->u.fetch.page - traced->first));
-        CHECK(!"a fetch circulates");
-    }
+    struct end *end = owner;
+    struct world *world = end->world;
+
     if (traced_page >= 0) {
-        for (unsigned i = 0; i < traced->n_nodes; i++) if (traced->nodes[i].engine == owner) trace(from, (node_id)i, message);
+        page_trace(world->sim, world->first + (page_no)traced_page, from,
+                   end->node, message);
     }
-    CHECK(engine_receive(owner, from, message) == TM_OK);
+    CHECK(message->type != MESSAGE_fetch || message->u.fetch.hops < MAX_HOPS);
+    CHECK(engine_receive(world->nodes[end->node].engine, from, message) ==
+          TM_OK);
 }
 
 static void tick(void *owner, uint64_t argument)
@@ -600,7 +584,8 @@ static void open_nodes(struct world *world)
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
-        sim_attach(world->sim, (node_id)i, receive, node->engine);
+        node->end = (struct end){world, (node_id)i};
+        sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
     }
 }
@@ -622,9 +607,9 @@ static void allocate_block(struct world *world)
     }
     address = allocate(world, (unsigned)sim_random(world->sim, world->n_nodes),
                        N_PAGES * TM_PAGE_SIZE, &attr);
-    world->first = world->nodes[0].space.heap_page +
-                   (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) /
-                       TM_PAGE_SIZE;
+    world->first =
+        world->nodes[0].space.heap_page +
+        (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
     world->counter_address = allocate(world, 0, 8, NULL);
 }
 
@@ -639,8 +624,7 @@ static void deal_locks(struct world *world)
     }
     for (unsigned i = 0; i < N_LOCKS; i++) {
         world->locks[i].holder = -1;
-        world->locks[i].node =
-            (node_id)sim_random(world->sim, world->n_nodes);
+        world->locks[i].node = (node_id)sim_random(world->sim, world->n_nodes);
     }
     deal_cells(world);
 }
@@ -687,8 +671,8 @@ static void initialise(struct world *world)
 static void check_end(struct world *world)
 {
     uint64_t counter;
-    uint64_t offset = world->counter_address -
-                      (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
+    uint64_t offset =
+        world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
     int n_found = 0;
 
     for (unsigned i = 0; i < world->n_nodes; i++) {
@@ -698,24 +682,13 @@ static void check_end(struct world *world)
         CHECK(engine_is_quiet(world->nodes[i].engine));
         if (world->protocol == TM_EAGER_RELEASE &&
             space->pages[page].state != PAGE_ABSENT) {
-            memcpy(&counter,
-                   space_bytes(space, page) + offset % TM_PAGE_SIZE, 8);
+            memcpy(&counter, space_bytes(space, page) + offset % TM_PAGE_SIZE,
+                   8);
             CHECK(counter == world->counter_sum);
             n_found++;
         }
         for (unsigned at = 0; at < N_PAGES; at++) {
             if (space->pages[world->first + at].state != PAGE_ABSENT) {
-                for (unsigned k = 0; k < TM_PAGE_SIZE; k++) {
-                    uint8_t b = (uint8_t)space_bytes(space, world->first + at)[k];
-                    if (b != world->oracle[at * TM_PAGE_SIZE + k]) {
-                        fprintf(stderr, "node %u page %u byte %u: %u not %u; cell owner %d\n", i, at, k, b, world->oracle[at * TM_PAGE_SIZE + k], world->owner[(at * TM_PAGE_SIZE + k) / CELL]);
-                        for (unsigned j = 0; j < world->n_nodes; j++) {
-                            const struct page *r = &world->nodes[j].space.pages[world->first + at];
-                            fprintf(stderr, " node %u state %u access %u owner %u version %u base %u byte %u\n", j, r->state, r->access, r->is_owner, r->version, r->base, (uint8_t)space_bytes(&world->nodes[j].space, world->first + at)[k]);
-                        }
-                        break;
-                    }
-                }
                 CHECK(memcmp(space_bytes(space, world->first + at),
                              world->oracle + at * TM_PAGE_SIZE,
                              TM_PAGE_SIZE) == 0);
@@ -740,8 +713,9 @@ static void say_who_waits(struct world *world)
     for (unsigned i = 0; i < world->n_threads; i++) {
         const struct thread *thread = &world->threads[i];
 
-        fprintf(stderr, "thread %u at node %u: step %d, page %lld%s, phase %u, "
-                        "lock %d\n",
+        fprintf(stderr,
+                "thread %u at node %u: step %d, page %lld%s, phase %u, "
+                "lock %d\n",
                 i, thread->node, (int)thread->step,
                 (long long)(thread->page - world->first),
                 thread->is_waiting_page ? " awaited" : "", thread->phase,
@@ -762,7 +736,9 @@ static uint64_t run(tm_protocol protocol)
         .n_nodes = 1 + seed % MAX_NODES,
         .seed = seed,
         .delay_min_ns = 1000,
-        .delay_max_ns = seed % 3 == 0 ? 2000 : seed % 3 == 1 ? 50000 : 3000000,
+        .delay_max_ns = seed % 3 == 0   ? 2000
+                        : seed % 3 == 1 ? 50000
+                                        : 3000000,
         .pause_ppm = seed % 2 ? 5000 : 0,
         .pause_ns = 5000000,
     };
@@ -771,8 +747,6 @@ static uint64_t run(tm_protocol protocol)
     CHECK(world != NULL);
     world->sim = sim_new(&config);
     CHECK(world->sim != NULL);
-    traced = world;
-    if (getenv("TRACE_PAGE")) traced_page = atol(getenv("TRACE_PAGE"));
     world->n_nodes = config.n_nodes;
     world->protocol = protocol;
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
@@ -803,6 +777,9 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 0) : argc > 2 ? 1 : 300;
 
+    if (getenv("TRACE_PAGE") != NULL) {
+        traced_page = atol(getenv("TRACE_PAGE"));
+    }
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         if (strcmp(protocol_by_id(id)->name, protocol_name) == 0) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A child made by fork() is no part of the cluster. It has no shared memory (the
+// mappings are not inherited), its calls of the API are refused, it says nothing
+// to the launcher and nothing to other nodes, and it may end as it likes. Children
+// that call exec*(), also those of system() and popen(), know nothing of Teamster:
+// all descriptors are closed there.
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+// In the child, on the stack of the thread that called fork(): other threads and
+// whatever they held are gone, so nothing here takes a lock.
+static void become_child(void)
+{
+    char speaker[32];
+
+    if (runtime.step == RUNTIME_NONE) {
+        return;
+    }
+    runtime.step = RUNTIME_FORKED;
+    log_set_fatal_hook(NULL);
+    snprintf(speaker, sizeof speaker, "n%u's child %d", runtime.self,
+             (int)getpid());
+    log_set_speaker(speaker);
+    if (runtime.bootstrap.fd >= 0) {
+        close(runtime.bootstrap.fd); // so that the launcher sees the node end
+        runtime.bootstrap.fd = -1;
+    }
+}
+
+void child_prepare(void)
+{
+    int error = pthread_atfork(NULL, NULL, become_child);
+
+    if (error != 0) {
+        log_warning("children made by fork() are not watched: %s",
+                    tm_strerror(TM_ENOMEM));
+    }
+}

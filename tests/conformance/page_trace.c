@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The story of one page, message by message: what one reads first when a seed
+// fails.
+#include "page_trace.h"
+
+#include <stdio.h>
+
+static void say(const struct sim *sim, node_id from, node_id to,
+                const char *what)
+{
+    fprintf(stderr, "%12llu ns  %u -> %u  %s\n",
+            (unsigned long long)sim_now_ns(sim), from, to, what);
+}
+
+static struct wire_reader body_of(const struct message *message)
+{
+    return (struct wire_reader){
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+}
+
+static void trace_update(const struct sim *sim, page_no page, node_id from,
+                         node_id to, const struct message *message)
+{
+    struct wire_reader reader = body_of(message);
+    char what[128];
+
+    while (reader.at < reader.end && !reader.failed) {
+        page_no at = wire_get_u64(&reader);
+        uint32_t version = wire_get_u32(&reader);
+        uint32_t epoch = wire_get_u32(&reader);
+        unsigned kind = wire_get_u8(&reader);
+        unsigned size = wire_get_u16(&reader);
+
+        wire_get_bytes(&reader, size);
+        if (at == page) {
+            snprintf(what, sizeof what,
+                     "update, %s, version %u, epoch %u, origin %u, %u bytes",
+                     kind == 0 ? "push" : "to owner", version, epoch,
+                     message->u.update.origin, size);
+            say(sim, from, to, what);
+        }
+    }
+}
+
+static void trace_ack(const struct sim *sim, page_no page, node_id from,
+                      node_id to, const struct message *message)
+{
+    struct wire_reader reader = body_of(message);
+
+    while (reader.at < reader.end && !reader.failed) {
+        page_no at = wire_get_u64(&reader);
+        unsigned is_handed = wire_get_u8(&reader);
+
+        if (is_handed) {
+            wire_get_bytes(&reader, 4 + 4 + 1 + 4 * 8);
+        }
+        if (at == page) {
+            say(sim, from, to, is_handed ? "ownership" : "copy dropped");
+        }
+    }
+}
+
+static void trace_fetch(const struct sim *sim, page_no page, node_id from,
+                        node_id to, const struct message_fetch *fetch)
+{
+    char what[128];
+
+    if (page < fetch->page || page >= fetch->page + fetch->count) {
+        return;
+    }
+    snprintf(what, sizeof what, "fetch %u, %s, for %u, %u of %u, hop %u",
+             fetch->id, fetch->write ? "write" : "read", fetch->requester,
+             (unsigned)(page - fetch->page + 1), fetch->count, fetch->hops);
+    say(sim, from, to, what);
+}
+
+static void trace_answer(const struct sim *sim, node_id from, node_id to,
+                         const struct message_page *answer)
+{
+    char what[128];
+
+    snprintf(what, sizeof what, "page, version %u, epoch %u%s%s",
+             answer->version, answer->epoch,
+             answer->flags & 1 ? ", ownership" : "",
+             answer->flags & 2 ? ", contents" : "");
+    say(sim, from, to, what);
+}
+
+static void trace_range(const struct sim *sim, page_no page, node_id from,
+                        node_id to, page_no first, unsigned count,
+                        const char *what)
+{
+    if (page >= first && page < first + count) {
+        say(sim, from, to, what);
+    }
+}
+
+void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
+                const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_update:
+        trace_update(sim, page, from, to, message);
+        break;
+    case MESSAGE_update_ack:
+        trace_ack(sim, page, from, to, message);
+        break;
+    case MESSAGE_fetch:
+        trace_fetch(sim, page, from, to, &message->u.fetch);
+        break;
+    case MESSAGE_page:
+        if (message->u.page.page == page) {
+            trace_answer(sim, from, to, &message->u.page);
+        }
+        break;
+    case MESSAGE_fetch_done:
+        trace_range(sim, page, from, to, message->u.fetch_done.page,
+                    message->u.fetch_done.count, "fetch done");
+        break;
+    case MESSAGE_grant:
+        trace_range(sim, page, from, to, message->u.grant.page,
+                    message->u.grant.count, "grant");
+        break;
+    case MESSAGE_invalidate:
+        trace_range(sim, page, from, to, message->u.invalidate.page, 1,
+                    "invalidate");
+        break;
+    case MESSAGE_invalidate_ack:
+        trace_range(sim, page, from, to, message->u.invalidate_ack.page, 1,
+                    "invalidated");
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sequential on one page, three nodes, FIFO channels between each two, every
+// interleaving. The rules are those of docs/protocols.md, sections 1, 2 and 4.
+//
+// Each node has one thread, which reads and writes the page as it likes, with
+// no synchronisation at all. A write toggles the page's one bit.
+//
+// After each step the whole state is checked (inline check):
+//   E1        one owner, counting an ownership message on its way
+//   S1        if a node is exclusive, no other has a copy
+//   SC        every copy has the last value written: so every read returns it,
+//             and reads and writes are in one total order
+//   H2        (where requests are forwarded) each hop follows a higher epoch
+//   progress  nobody waits when no message is on its way
+//
+// With -DLIVE the threads go on for ever, and the claim `served` is checked
+// under weak fairness: every fault is answered and its access then done. To be
+// finite that model has no epochs, and the directory node is not told of new
+// owners; all hints that are left are then newer than what they replace.
+//
+// Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any owner
+// and any copyset. PLACED: an untouched page goes to any node instead of to the
+// one that asks for it. HURRY: a page may also be let go before the thread that
+// it came for has run (the 2 ms are over).
+// A mutant is one rule left out, -DM_..., see mutants.sh.
+
+#ifndef FAULTS
+#define FAULTS 5
+#endif
+#ifndef START
+#define START 1
+#endif
+
+#define NODES 3
+#define NOBODY 3
+#define DIRECTORY 0
+#define QUEUE 6
+
+#define ABSENT 0
+#define CLEAN 1
+#define EXCLUSIVE 2
+
+#define NOTHING 0
+#define READ 1
+#define WRITE 2
+
+// Messages have three fields:
+//   FETCH       requester, READ or WRITE, epoch of the hint followed
+//   GRANT       whether it answers a fetch of the receiver
+//   PAGE        contents or NO_CONTENTS, owned (bit 7) and moves, epoch
+//   INVALIDATE  -
+//   INVALID     -
+//   OWNER_IS    epoch
+mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS };
+#define NO_CONTENTS 2
+
+chan wire[9] = [QUEUE] of { mtype, byte, byte, byte };
+#define WIRE(from, to) wire[(from) * 3 + (to)]
+
+// Messages that wait until the page is neither held nor busy; with the sender.
+chan deferred[NODES] = [QUEUE] of { mtype, byte, byte, byte, byte };
+
+// What a node knows about the page.
+byte state[NODES];
+bit is_owner[NODES];
+byte copyset[NODES];
+byte hint[NODES] = NOBODY;
+byte epoch[NODES];
+bit has_moved[NODES];          // moves > 0
+bit pending[NODES];
+bit held[NODES];
+byte busy_for[NODES] = NOBODY; // who gets the page after the invalidations
+byte to_come[NODES];           // acknowledgements of invalidations
+bit mem[NODES];
+bit has_news[NODES];
+
+// The program: what a node's thread waits for, the value last written.
+byte wants[NODES];
+bit wanted;
+byte n_faults;
+
+// The system as a whole.
+bit touched;
+byte placement = NOBODY;
+byte moving;      // ownership on its way
+byte copies_sent; // on their way
+
+#ifdef LIVE
+byte served_last[NODES];
+#endif
+
+hidden mtype kind;
+hidden byte a, b, c, v, w, n, rest;
+
+#define BIT(n) (1 << (n))
+#define QUIET                                                                  \
+    (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
+         len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
+         len(wire[8]) == 0)
+#define IS_UNTOUCHED(x) (x == DIRECTORY && !touched)
+#define ROUTE(x)                                                               \
+    (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
+#define IS_BUSY(x) (busy_for[x] != NOBODY)
+#define MAY_ACCESS(x, kind)                                                    \
+    (state[x] == EXCLUSIVE || (kind == READ && state[x] == CLEAN))
+
+#ifdef LIVE
+#define FIRST_EPOCH 0
+#define NEXT_EPOCH(x) 0
+#define IS_BETTER(e, x) (!is_owner[x])
+#else
+#define FIRST_EPOCH 1
+#define NEXT_EPOCH(x) (epoch[x] + 1)
+#ifdef M_HINT_WITHOUT_EPOCH
+#define IS_BETTER(e, x) (!is_owner[x])
+#else
+#define IS_BETTER(e, x) ((e) > epoch[x])
+#endif
+#endif
+
+#ifdef M_NO_HOLD
+#define HOLDS(x) false
+#else
+#define HOLDS(x) (wants[x] != NOTHING)
+#endif
+#ifdef M_CONTENTS_AS_ASKED
+#define NEEDS_CONTENTS(x, requester, has_copy) (!(has_copy))
+#else
+#define NEEDS_CONTENTS(x, requester, has_copy)                                 \
+    (!(copyset[x] & BIT(requester)))
+#endif
+#ifdef M_GRANT_ENDS_FETCH
+#define ENDS_FETCH(answers) true
+#else
+#define ENDS_FETCH(answers) (answers)
+#endif
+
+// ---- checks
+
+inline check_node(j, o1, o2)
+{
+    // SC
+    assert(state[j] == ABSENT || mem[j] == wanted);
+    // S1
+    assert(state[j] != EXCLUSIVE ||
+           (is_owner[j] && copyset[j] == 0 && copies_sent == 0 &&
+            state[o1] == ABSENT && state[o2] == ABSENT));
+    // Copies are in the copyset.
+    assert(!is_owner[j] ||
+           (state[j] != ABSENT && !(copyset[j] & BIT(j)) &&
+            (state[o1] == ABSENT || (copyset[j] & BIT(o1))) &&
+            (state[o2] == ABSENT || (copyset[j] & BIT(o2)))));
+    assert(is_owner[j] || !IS_BUSY(j));
+}
+
+inline check()
+{
+    check_node(0, 1, 2);
+    check_node(1, 0, 2);
+    check_node(2, 0, 1);
+    // E1
+    assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    // Progress: what is deferred waits for a thread to run.
+    assert(!QUIET || held[0] + held[1] + held[2] > 0 ||
+           (pending[0] + pending[1] + pending[2] + to_come[0] + to_come[1] +
+                to_come[2] + len(deferred[0]) + len(deferred[1]) +
+                len(deferred[2]) ==
+            0));
+}
+
+// ---- pieces
+
+inline send(src, dst, type, f1, f2, f3)
+{
+    assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+    printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
+    WIRE(src, dst)!type, f1, f2, f3;
+}
+
+inline defer(x, type, from, f1, f2, f3)
+{
+    assert(len(deferred[x]) < QUEUE);
+    deferred[x]!type, from, f1, f2, f3;
+}
+
+inline settle(x)
+{
+    pending[x] = 0;
+    held[x] = HOLDS(x);
+}
+
+inline take_ownership(x, from, e)
+{
+    moving--;
+    is_owner[x] = 1;
+    state[x] = EXCLUSIVE;
+    epoch[x] = e;
+    hint[x] = NOBODY;
+#ifndef LIVE
+    has_news[x] = (x != DIRECTORY && from != DIRECTORY);
+#endif
+}
+
+inline learn_owner(x, who, e)
+{
+    if
+    :: IS_BETTER(e, x) ->
+        assert(!is_owner[x] && who != x);
+        hint[x] = who;
+        epoch[x] = e;
+    :: else
+    fi
+}
+
+// ---- fetching
+
+// Nobody but this node and the requester has a copy any more. `has_copy` is
+// what the requester said when it asked.
+inline transfer(x, requester, has_copy)
+{
+    if
+    :: requester == x ->
+        state[x] = EXCLUSIVE;
+        settle(x);
+    :: else ->
+        w = (NEEDS_CONTENTS(x, requester, has_copy) -> mem[x] : NO_CONTENTS);
+        v = NEXT_EPOCH(x);
+        send(x, requester, PAGE, w, 128, v);
+        moving++;
+        epoch[x] = v;
+        hint[x] = requester;
+        is_owner[x] = 0;
+        copyset[x] = 0;
+        has_moved[x] = 0;
+        state[x] = ABSENT;
+        mem[x] = 0;
+    fi
+}
+
+inline serve_write(x, requester, has_copy)
+{
+    n = 0;
+    do
+    :: n < NODES ->
+        if
+        :: n != requester && (copyset[x] & BIT(n)) ->
+            send(x, n, INVALIDATE, 0, 0, 0);
+            to_come[x]++;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od;
+    if
+#ifndef M_NOT_WAITING
+    :: to_come[x] > 0 -> busy_for[x] = requester + 4 * (has_copy);
+#endif
+    :: else ->
+#ifdef M_NOT_WAITING
+        to_come[x] = 0;
+#endif
+        transfer(x, requester, has_copy);
+    fi
+}
+
+inline serve_read(x, requester)
+{
+    if
+    :: requester == x -> // it has become the owner on another way
+        settle(x);
+    :: requester != x && state[x] == EXCLUSIVE && !has_moved[x] ->
+        transfer(x, requester, 0);
+    :: else ->
+#ifndef M_NOT_PROTECTED
+        state[x] = CLEAN;
+#endif
+        copyset[x] = copyset[x] | BIT(requester);
+        copies_sent++;
+        w = mem[x];
+        send(x, requester, PAGE, w, 0, epoch[x]);
+    fi
+}
+
+// An untouched page, at the directory node; `v` gets the new owner.
+inline grant(x, requester)
+{
+    v = (placement == NOBODY -> requester : placement);
+    touched = 1;
+    moving++;
+    hint[x] = v;
+    epoch[x] = FIRST_EPOCH;
+    send(x, v, GRANT, (v == requester), 0, 0);
+}
+
+inline on_fetch(x, from, requester, asked, followed)
+{
+    if
+    :: is_owner[x] && (held[x] || IS_BUSY(x)) ->
+        defer(x, FETCH, from, requester, asked, followed);
+    :: is_owner[x] && !held[x] && !IS_BUSY(x) && (asked & WRITE) ->
+        serve_write(x, requester, (asked >> 2));
+    :: is_owner[x] && !held[x] && !IS_BUSY(x) && asked == READ ->
+        serve_read(x, requester);
+    :: !is_owner[x] && IS_UNTOUCHED(x) ->
+        grant(x, requester);
+        if
+        :: v != requester -> send(x, v, FETCH, requester, asked, epoch[x]);
+        :: else
+        fi
+    :: else ->
+        assert(hint[x] != NOBODY);
+#ifndef LIVE
+        assert(epoch[x] > followed); // H2
+#endif
+        send(x, hint[x], FETCH, requester, asked, epoch[x]);
+    fi
+}
+
+inline on_grant(x, answers)
+{
+    assert(state[x] == ABSENT);
+    take_ownership(x, DIRECTORY, FIRST_EPOCH);
+    if
+    :: ENDS_FETCH(answers) -> settle(x);
+    :: else
+    fi
+}
+
+inline on_page(x, from, contents, owned, e)
+{
+    assert(pending[x] && !held[x]);
+    if
+    :: contents != NO_CONTENTS ->
+        assert(state[x] == ABSENT);
+        mem[x] = contents;
+    :: else -> assert(state[x] == CLEAN);
+    fi;
+    if
+    :: owned -> take_ownership(x, from, e); has_moved[x] = 1;
+    :: else ->
+        state[x] = CLEAN;
+        copies_sent--;
+        learn_owner(x, from, e);
+    fi;
+    settle(x);
+}
+
+inline on_invalidate(x, from)
+{
+    if
+    :: held[x] -> defer(x, INVALIDATE, from, 0, 0, 0);
+    :: else ->
+        assert(state[x] == CLEAN && !is_owner[x]);
+        state[x] = ABSENT;
+        mem[x] = 0;
+        send(x, from, INVALID, 0, 0, 0);
+    fi
+}
+
+// The messages that wait, once each, in their order.
+inline run_deferred(x)
+{
+    rest = len(deferred[x]);
+    do
+    :: rest > 0 ->
+        deferred[x]?kind, w, a, b, c;
+        if
+        :: kind == FETCH -> on_fetch(x, w, a, b, c);
+        :: kind == INVALIDATE -> on_invalidate(x, w);
+        fi;
+        rest--
+    :: else -> break
+    od
+}
+
+inline on_invalid(x, from)
+{
+#ifdef M_NOT_WAITING
+    skip;
+#else
+    copyset[x] = copyset[x] & ~BIT(from);
+    to_come[x]--;
+    if
+    :: to_come[x] == 0 ->
+        a = busy_for[x] % 4;
+        b = busy_for[x] / 4;
+        busy_for[x] = NOBODY;
+        transfer(x, a, b);
+        if
+        :: !held[x] -> run_deferred(x);
+        :: else
+        fi
+    :: else
+    fi
+#endif
+}
+
+// ---- what happens at a node
+
+inline receive(x, from)
+{
+    WIRE(from, x)?kind, a, b, c;
+    printf("%d: %e from %d: %d %d %d\n", x, kind, from, a, b, c);
+    if
+    :: kind == FETCH -> on_fetch(x, from, a, b, c);
+    :: kind == GRANT -> on_grant(x, a);
+    :: kind == PAGE -> on_page(x, from, a, b, c);
+    :: kind == INVALIDATE -> on_invalidate(x, from);
+    :: kind == INVALID -> on_invalid(x, from);
+    :: kind == OWNER_IS -> learn_owner(x, from, a);
+    fi;
+    check();
+}
+
+inline tell_news(x)
+{
+    has_news[x] = 0;
+    if
+    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0);
+    :: else
+    fi;
+    check();
+}
+
+inline let_go(x)
+{
+    if
+    :: held[x] ->
+        held[x] = 0;
+        run_deferred(x);
+    :: else
+    fi
+}
+
+// The thread's access, if the page allows it, else a fault.
+inline try_access(x)
+{
+    if
+    :: MAY_ACCESS(x, wants[x]) ||
+       (state[x] == CLEAN && is_owner[x] && copyset[x] == 0 && !IS_BUSY(x)) ->
+        if
+        :: wants[x] == WRITE ->
+            state[x] = EXCLUSIVE;
+#ifndef LIVE
+            mem[x] = 1 - mem[x];
+            wanted = 1 - wanted;
+#endif
+        :: else -> assert(mem[x] == wanted);
+        fi;
+        printf("%d: access %d\n", x, wants[x]);
+        wants[x] = NOTHING;
+        let_go(x);
+    :: else ->
+        n_faults++;
+        let_go(x);
+        pending[x] = 1;
+        v = ROUTE(x);
+        w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
+        send(x, v, FETCH, x, w, epoch[x]);
+        printf("%d: fault %d\n", x, wants[x]);
+    fi;
+    check();
+}
+
+#ifdef LIVE
+#define MAY_START(x) (wants[x] == NOTHING)
+#define MAY_TRY(x)                                                             \
+    (wants[x] != NOTHING && (!pending[x] || MAY_ACCESS(x, wants[x])))
+#define MAY_HEAR(from, other, x)                                               \
+    (nempty(WIRE(from, x)) &&                                                  \
+     (served_last[x] != from || empty(WIRE(other, x))))
+#define NOTE_SERVED(x, from) served_last[x] = from
+#else
+#define MAY_START(x) (wants[x] == NOTHING && n_faults < FAULTS)
+#define MAY_TRY(x)                                                             \
+    (wants[x] != NOTHING && (MAY_ACCESS(x, wants[x]) ||                        \
+                             (!pending[x] && n_faults < FAULTS)))
+#define MAY_HEAR(from, other, x) nempty(WIRE(from, x))
+#define NOTE_SERVED(x, from) skip
+#endif
+
+proctype service(byte me; byte next; byte last)
+{
+end:
+    do
+    :: d_step { nempty(WIRE(me, me)) -> receive(me, me) }
+    :: d_step {
+        MAY_HEAR(next, last, me) -> NOTE_SERVED(me, next); receive(me, next)
+       }
+    :: d_step {
+        MAY_HEAR(last, next, me) -> NOTE_SERVED(me, last); receive(me, last)
+       }
+    :: d_step { has_news[me] -> tell_news(me) }
+#ifdef HURRY
+    :: d_step { held[me] -> let_go(me); check() }
+#endif
+    od
+}
+
+proctype thread(byte me)
+{
+end:
+    do
+    :: d_step {
+        MAY_START(me) && !pending[me] && state[me] == ABSENT ->
+        wants[me] = READ;
+        try_access(me)
+       }
+    :: d_step { MAY_START(me) && !pending[me] -> wants[me] = WRITE; try_access(me) }
+    :: d_step { MAY_START(me) && pending[me] -> wants[me] = READ }
+    :: d_step { MAY_START(me) && pending[me] -> wants[me] = WRITE }
+    :: d_step { MAY_TRY(me) -> try_access(me) }
+    od
+}
+
+#if START == 1
+// A page that has moved once: its owner, the nodes with copies, and whether the
+// directory node knows. (Owner 2 is owner 1 with other names.)
+inline start(owner, copies, is_known)
+{
+    touched = 1;
+    is_owner[owner] = 1;
+    epoch[owner] = 2;
+    has_moved[owner] = 1;
+    copyset[owner] = copies & ~BIT(owner);
+    state[owner] = (copyset[owner] == 0 -> EXCLUSIVE : CLEAN);
+    n = 0;
+    do
+    :: n < NODES ->
+        if
+        :: copyset[owner] & BIT(n) ->
+            state[n] = CLEAN;
+            hint[n] = owner;
+            epoch[n] = 2;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od;
+    if
+    :: owner == DIRECTORY || state[DIRECTORY] == CLEAN
+    :: owner != DIRECTORY && state[DIRECTORY] != CLEAN && is_known ->
+        hint[DIRECTORY] = owner;
+        epoch[DIRECTORY] = 2;
+    :: else -> // it knows the owner before
+        hint[DIRECTORY] = 3 - owner;
+        epoch[DIRECTORY] = 1;
+        hint[3 - owner] = owner;
+        epoch[3 - owner] = 2;
+        has_news[owner] = 1;
+    fi
+}
+#endif
+
+init {
+    byte x;
+    byte y;
+    byte z;
+
+    atomic {
+#if START == 1
+        select(x : 0 .. 1);
+        select(y : 0 .. 7);
+        select(z : 0 .. 1);
+        d_step { start(x, y, z) }
+#endif
+#ifdef PLACED
+        select(placement : 0 .. 2);
+#endif
+        d_step { x = 0; y = 0; z = 0; check() }
+        run service(0, 1, 2);
+        run service(1, 2, 0);
+        run service(2, 0, 1);
+        run thread(0);
+        run thread(1);
+        run thread(2)
+    }
+}
+
+#ifdef LIVE
+#define WAITS_0 (wants[0] != NOTHING)
+#define WAITS_1 (wants[1] != NOTHING)
+ltl served { [] ((WAITS_0 -> <> !WAITS_0) && (WAITS_1 -> <> !WAITS_1)) }
+#endif
