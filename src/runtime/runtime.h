@@ -43,13 +43,7 @@ enum runtime_step {
 
 /** The one mutable global: this node. */
 struct runtime {
-    enum {
-        RUNTIME_NONE,
-        RUNTIME_STARTING,
-        RUNTIME_RUNNING,
-        RUNTIME_ENDED,
-        RUNTIME_FORKED, ///< this process is a child of a node: child.c
-    } step;
+    _Atomic int step; ///< enum runtime_step
     struct options options;
     struct bootstrap bootstrap;
     node_id self;

@@ -24,7 +24,7 @@
 
 #define TICK_MS 1
 #define LAZY_TICK_MS 200
-#define SPIN_NS (30 * 1000u)
+#define SPIN_NS (300 * 1000u)
 
 void service_wake(void)
 {

@@ -69,6 +69,7 @@ byte hint[NODES] = NOBODY;
 byte epoch[NODES];
 bit has_moved[NODES];          // moves > 0
 bit pending[NODES];
+bit asked_write[NODES];        // the fetch under way is for writing
 bit held[NODES];
 byte busy_for[NODES] = NOBODY; // who gets the page after the invalidations
 byte to_come[NODES];           // acknowledgements of invalidations
@@ -130,6 +131,11 @@ hidden byte a, b, c, v, w, n, rest;
 #define NEEDS_CONTENTS(x, requester, has_copy)                                 \
     (!(copyset[x] & BIT(requester)))
 #endif
+#ifdef M_CHASE
+#define QUEUES(x) false
+#else
+#define QUEUES(x) (asked_write[x])
+#endif
 #ifdef M_GRANT_ENDS_FETCH
 #define ENDS_FETCH(answers) true
 #else
@@ -187,6 +193,7 @@ inline defer(x, type, from, f1, f2, f3)
 inline settle(x)
 {
     pending[x] = 0;
+    asked_write[x] = 0;
     held[x] = HOLDS(x);
 }
 
@@ -308,6 +315,8 @@ inline on_fetch(x, from, requester, asked, followed)
         :: v != requester -> send(x, v, FETCH, requester, asked, epoch[x]);
         :: else
         fi
+    :: !is_owner[x] && !IS_UNTOUCHED(x) && requester != x && QUEUES(x) ->
+        defer(x, FETCH, from, requester, asked, followed);
     :: else ->
         assert(hint[x] != NOBODY);
 #ifndef LIVE
@@ -455,6 +464,7 @@ inline try_access(x)
         n_faults++;
         let_go(x);
         pending[x] = 1;
+        asked_write[x] = (wants[x] == WRITE);
         v = ROUTE(x);
         w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
         send(x, v, FETCH, x, w, epoch[x]);
