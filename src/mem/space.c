@@ -57,6 +57,7 @@ static tm_status open_heap(struct space *space)
     if (status != TM_OK) {
         return status;
     }
+    space->heap_is_mapped = 1;
     return space->source->add(space->watch, SPACE_HEAP_BASE, size);
 }
 
@@ -172,6 +173,11 @@ void space_close(struct space *space)
     if (space->watch != NULL) {
         space->source->close(space->watch);
         space->watch = NULL;
+    }
+    if (space->heap_is_mapped) {
+        munmap(SPACE_HEAP_BASE,
+               (space->n_pages - space->heap_page) * TM_PAGE_SIZE);
+        space->heap_is_mapped = 0;
     }
     if (space->memfd.fd >= 0) {
         memfd_close(&space->memfd);

@@ -30,6 +30,7 @@ struct space {
     page_no n_globals;         ///< their pages
     page_no heap_page;         ///< number of the heap's first page
     page_no n_pages;
+    int heap_is_mapped;          ///< in the application's view
     struct page *pages; ///< [n_pages]
     struct twin_pool twins;
 };
@@ -49,6 +50,9 @@ TM_CHECKED tm_status space_open(struct space *space,
                                 const struct fault_source *source,
                                 char *globals, size_t globals_size,
                                 size_t heap_size);
+
+/** Give everything back; the heap's addresses are free again. What TM_SHARED
+ * variables lie on stays mapped, with the bytes it has. */
 void space_close(struct space *space);
 
 /** Is it an address of the application's view? @param[out] page  if so */

@@ -51,6 +51,7 @@ tm_status tm_end(void)
         stats_print_table();
     }
     leave();
+    space_close(&runtime.space);
     return TM_OK;
 }
 

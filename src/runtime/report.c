@@ -56,6 +56,7 @@ static void describe_miss(uintptr_t address, page_no page, char *text,
 {
     const struct extent *extent = engine_extent_below(runtime.engine, page);
     uintptr_t end = 0;
+    char distance[32];
 
     if (extent != NULL) {
         end = (uintptr_t)space_address(&runtime.space, extent->page) +
@@ -65,8 +66,9 @@ static void describe_miss(uintptr_t address, page_no page, char *text,
         snprintf(text, size, "in shared memory that is not allocated");
         return;
     }
-    snprintf(text, size, "%zu bytes past the end of block '%s' of %llu bytes",
-             (size_t)(address - end), extent->name,
+    snprintf(distance, sizeof distance, "%zu bytes", (size_t)(address - end));
+    snprintf(text, size, "%s past the end of block '%s' of %llu bytes",
+             address == end ? "just" : distance, extent->name,
              (unsigned long long)extent->size);
     append_origin(extent, text, size);
 }

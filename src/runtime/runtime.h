@@ -39,6 +39,7 @@ enum runtime_step {
     RUNTIME_STARTING,
     RUNTIME_RUNNING,
     RUNTIME_ENDED,
+    RUNTIME_FORKED, ///< this process is a child of a node: child.c
 };
 
 /** The one mutable global: this node. */

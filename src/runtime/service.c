@@ -24,7 +24,7 @@
 
 #define TICK_MS 1
 #define LAZY_TICK_MS 200
-#define SPIN_NS (300 * 1000u)
+#define SPIN_NS (30 * 1000u)
 
 void service_wake(void)
 {
@@ -176,9 +176,10 @@ static int spins(void)
     return answer;
 }
 
+// @return 1 if something had arrived
 static int look(void)
 {
-    unsigned n_handled = 0;
+    unsigned n_handled;
 
     if (!mutex_trylock(&runtime.lock)) {
         return 0; // somebody else is at it
@@ -193,26 +194,21 @@ int service_idle(void *owner, unsigned worker)
     uint64_t until_ns;
 
     (void)owner;
-    (void)worker;
     if (all_workers_idle()) {
         node_enter();
         sync_poll(runtime.sync, 1);
         node_leave();
     }
-    if (look()) {
-        return 1;
-    }
-    if (!spins()) {
-        return 0;
+    if (look() || !spins()) {
+        return ult_is_wanted(runtime.ult, worker);
     }
     until_ns = clock_now_ns() + SPIN_NS;
     do {
-        for (int i = 0; i < 20; i++) {
-            __builtin_ia32_pause();
-        }
-        if (look()) {
+        if (ult_is_wanted(runtime.ult, worker)) {
             return 1;
         }
+        __builtin_ia32_pause();
+        look();
     } while (clock_now_ns() < until_ns);
     return 0;
 }

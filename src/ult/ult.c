@@ -187,6 +187,14 @@ uint64_t ult_total_time_ns(const struct ult_system *system)
     return total;
 }
 
+int ult_is_wanted(const struct ult_system *system, unsigned worker)
+{
+    int later;
+
+    return queue_has_next(&system->workers[worker], &later) ||
+           atomic_load(&system->is_stopping);
+}
+
 unsigned ult_count(const struct ult_system *system)
 {
     unsigned n = system->has_adopted != 0;

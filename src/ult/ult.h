@@ -144,6 +144,10 @@ void ult_add_time(struct ult *thread, uint64_t ns);
 /** Processor time of all workers in threads, ns, also those that have gone. */
 uint64_t ult_total_time_ns(const struct ult_system *system);
 
+/** Has somebody made a thread of this worker runnable? For config.idle, which
+ * should then return 1. */
+int ult_is_wanted(const struct ult_system *system, unsigned worker);
+
 /** Threads that are on this node. Cheap. */
 unsigned ult_count(const struct ult_system *system);
 

@@ -370,7 +370,7 @@ inline on_invalidate(x, from)
 // The messages that wait, once each, in their order.
 inline run_deferred(x)
 {
-    rest = len(deferred[x]);
+    rest = (held[x] || IS_BUSY(x) -> 0 : len(deferred[x]));
     do
     :: rest > 0 ->
         deferred[x]?kind, w, a, b, c;
@@ -396,10 +396,6 @@ inline on_invalid(x, from)
         b = busy_for[x] / 4;
         busy_for[x] = NOBODY;
         transfer(x, a, b);
-        if
-        :: !held[x] -> run_deferred(x);
-        :: else
-        fi
     :: else
     fi
 #endif
@@ -419,6 +415,7 @@ inline receive(x, from)
     :: kind == INVALID -> on_invalid(x, from);
     :: kind == OWNER_IS -> learn_owner(x, from, a);
     fi;
+    run_deferred(x);
     check();
 }
 
@@ -434,12 +431,8 @@ inline tell_news(x)
 
 inline let_go(x)
 {
-    if
-    :: held[x] ->
-        held[x] = 0;
-        run_deferred(x);
-    :: else
-    fi
+    held[x] = 0;
+    run_deferred(x);
 }
 
 // The thread's access, if the page allows it, else a fault.

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Litmus tests over real nodes.
+ *
+ * A test is a few threads of a few accesses, such as "x=1 y? ; y=1 x?" (store
+ * buffering): the first thread sets x to 1, then reads y. The program runs it
+ * many times with random delays and from random states of the pages, and
+ * compares what was read and what the variables are at the end with all
+ * outcomes that some order of the accesses can give, which it enumerates. Any
+ * other outcome is forbidden, and ends the program with exit code 1.
+ *
+ * How an access is made is the mode. `relaxed` and `seq-cst` are C11 atomics on
+ * pages of the protocol `sequential`. In all others the program is free of
+ * data races, and every protocol must keep the promise. In `barrier` and
+ * `iteration` the order is drawn beforehand and barriers keep it, so only one
+ * outcome is right.
+ *
+ *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED]
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "program.h"
+
+enum { N_VARIABLES = 3, N_READS = 4, MOST_THREADS = 4, MOST_STEPS = 8 };
+enum { N_OUTCOMES = 1 << 2 * (N_READS + N_VARIABLES) };
+
+enum mode {
+    RELAXED,
+    SEQ_CST,
+    MUTEX,
+    ONE_MUTEX,
+    ATOMIC,
+    SEMAPHORE,
+    CONDITION,
+    BARRIER,
+    ITERATION,
+    N_MODES
+};
+
+static const char *const mode_names[N_MODES] = {
+    "relaxed",   "seq-cst",   "mutex",   "one-mutex", "atomic",
+    "semaphore", "condition", "barrier", "iteration",
+};
+
+// Steps of threads are separated by ';'. A variable is x, y or z.
+static const struct {
+    const char *name;
+    const char *text;
+} tests[] = {
+    {"SB", "x=1 y? ; y=1 x?"},
+    {"MP", "x=1 y=1 ; y? x?"},
+    {"LB", "x? y=1 ; y? x=1"},
+    {"R", "x=1 y=1 ; y=2 x?"},
+    {"S", "x=2 y=1 ; y? x=1"},
+    {"2+2W", "x=1 y=2 ; y=1 x=2"},
+    {"CoRR", "x=1 ; x? x?"},
+    {"CoRW", "x? x=1 ; x=2 x?"},
+    {"CoWR", "x=1 x? ; x=2 x?"},
+    {"CoRR2", "x=1 ; x=2 ; x? x? ; x? x?"},
+    {"WRC", "x=1 ; x? y=1 ; y? x?"},
+    {"RWC", "x=1 ; x? y? ; y=1 x?"},
+    {"ISA2", "x=1 y=1 ; y? z=1 ; z? x?"},
+    {"3SB", "x=1 y? ; y=1 z? ; z=1 x?"},
+    {"IRIW", "x=1 ; y=1 ; x? y? ; y? x?"},
+};
+
+#define N_TESTS (sizeof tests / sizeof tests[0])
+
+struct step {
+    unsigned thread;
+    unsigned variable;
+    unsigned value; // 0: a read
+    unsigned read;  // number of this read
+};
+
+// Steps in the order of the text: those of a thread follow each other.
+struct litmus {
+    unsigned n_threads;
+    unsigned n_steps;
+    struct step steps[MOST_STEPS];
+};
+
+struct outcome {
+    unsigned reads[N_READS];
+    unsigned ends[N_VARIABLES];
+};
+
+static TM_SHARED struct {
+    struct litmus litmus;
+    enum mode mode;
+    unsigned n_runs;
+    uint64_t seed;
+    int64_t *variables[N_VARIABLES];
+    tm_barrier barrier;
+    tm_mutex mutexes[N_VARIABLES];
+    tm_sem semaphores[N_VARIABLES];
+    tm_cond conditions[N_VARIABLES];
+} job;
+
+// What changes while threads run.
+static TM_SHARED struct {
+    struct outcome outcome;
+    int is_busy[N_VARIABLES];
+} now;
+
+// Of the root alone; the first thread runs there.
+static unsigned counts[N_OUTCOMES];
+static unsigned char allowed[N_OUTCOMES];
+
+static void litmus_parse(struct litmus *litmus, const char *text)
+{
+    unsigned n_reads = 0;
+
+    memset(litmus, 0, sizeof *litmus);
+    for (; *text != '\0'; text++) {
+        struct step *step = &litmus->steps[litmus->n_steps];
+
+        if (*text == ';') {
+            litmus->n_threads++;
+        } else if (*text >= 'x' && *text <= 'z') {
+            step->thread = litmus->n_threads;
+            step->variable = (unsigned)(*text - 'x');
+            if (*++text == '?') {
+                step->read = n_reads++;
+            } else {
+                step->value = (unsigned)(*++text - '0');
+            }
+            litmus->n_steps++;
+        }
+    }
+    litmus->n_threads++;
+}
+
+static unsigned outcome_number(const struct outcome *outcome)
+{
+    unsigned number = 0;
+
+    for (unsigned i = 0; i < N_READS; i++) {
+        number = number << 2 | (outcome->reads[i] & 3);
+    }
+    for (unsigned i = 0; i < N_VARIABLES; i++) {
+        number = number << 2 | (outcome->ends[i] & 3);
+    }
+    return number;
+}
+
+// The first step of a thread that is not done, or -1.
+static int next_step(const struct litmus *litmus, unsigned thread,
+                     unsigned done)
+{
+    for (unsigned i = 0; i < litmus->n_steps; i++) {
+        if (litmus->steps[i].thread == thread && !(done >> i & 1)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void step_apply(const struct step *step, struct outcome *outcome)
+{
+    if (step->value != 0) {
+        outcome->ends[step->variable] = step->value;
+    } else {
+        outcome->reads[step->read] = outcome->ends[step->variable];
+    }
+}
+
+// Mark what every order of the steps that are left gives.
+static void outcomes_allow(const struct litmus *litmus, unsigned done,
+                           struct outcome outcome)
+{
+    if (done == (1u << litmus->n_steps) - 1) {
+        allowed[outcome_number(&outcome)] = 1;
+        return;
+    }
+    for (unsigned thread = 0; thread < litmus->n_threads; thread++) {
+        int i = next_step(litmus, thread, done);
+
+        if (i >= 0) {
+            struct outcome after = outcome;
+
+            step_apply(&litmus->steps[i], &after);
+            outcomes_allow(litmus, done | 1u << i, after);
+        }
+    }
+}
+
+// Begin of an access in the modes that exclude each other.
+static void enter(unsigned variable)
+{
+    switch (job.mode) {
+    case ONE_MUTEX:
+    case MUTEX:
+        variable = job.mode == MUTEX ? variable : 0;
+        OK(tm_mutex_lock(&job.mutexes[variable]));
+        break;
+    case SEMAPHORE:
+        OK(tm_sem_wait(&job.semaphores[variable]));
+        break;
+    case CONDITION:
+        OK(tm_mutex_lock(&job.mutexes[variable]));
+        while (now.is_busy[variable]) {
+            OK(tm_cond_wait(&job.conditions[variable], &job.mutexes[variable]));
+        }
+        now.is_busy[variable] = 1;
+        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        break;
+    default:
+        break;
+    }
+}
+
+static void leave(unsigned variable)
+{
+    switch (job.mode) {
+    case ONE_MUTEX:
+    case MUTEX:
+        variable = job.mode == MUTEX ? variable : 0;
+        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        break;
+    case SEMAPHORE:
+        OK(tm_sem_post(&job.semaphores[variable]));
+        break;
+    case CONDITION:
+        OK(tm_mutex_lock(&job.mutexes[variable]));
+        now.is_busy[variable] = 0;
+        OK(tm_cond_signal(&job.conditions[variable]));
+        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        break;
+    default:
+        break;
+    }
+}
+
+static int64_t word_read(const int64_t *word)
+{
+    switch (job.mode) {
+    case RELAXED:
+        return __atomic_load_n(word, __ATOMIC_RELAXED);
+    case SEQ_CST:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    case ATOMIC:
+        return tm_atomic_load(word);
+    default:
+        return *word;
+    }
+}
+
+static void word_write(int64_t *word, int64_t value)
+{
+    switch (job.mode) {
+    case RELAXED:
+        __atomic_store_n(word, value, __ATOMIC_RELAXED);
+        break;
+    case SEQ_CST:
+        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+        break;
+    case ATOMIC:
+        tm_atomic_store(word, value);
+        break;
+    default:
+        *word = value;
+    }
+}
+
+static void step_do(const struct step *step, unsigned *reads)
+{
+    int64_t *word = job.variables[step->variable];
+
+    enter(step->variable);
+    if (step->value != 0) {
+        word_write(word, step->value);
+    } else {
+        reads[step->read] = (unsigned)word_read(word);
+    }
+    leave(step->variable);
+}
+
+static void meet(void)
+{
+    if (job.mode == ITERATION) {
+        OK(tm_iteration_end(&job.barrier));
+    } else {
+        OK(tm_barrier_wait(&job.barrier));
+    }
+}
+
+// A delay: none, some nanoseconds, or long enough for messages.
+static void dawdle(uint64_t *state)
+{
+    static const unsigned most[] = {1, 50, 2000, 50000};
+
+    spin(draw(state, most[draw(state, 4)]));
+}
+
+// The threads' steps without any order but that of the accesses themselves.
+static void run_free(const struct litmus *litmus, unsigned me, uint64_t *state,
+                     unsigned *reads)
+{
+    for (unsigned i = 0; i < litmus->n_steps; i++) {
+        const struct step *step = &litmus->steps[i];
+
+        if (step->thread == me) {
+            dawdle(state);
+            step_do(step, reads);
+        }
+    }
+}
+
+// All steps in an order that the seed of the run gives, a barrier behind each.
+// @return the outcome that this order has
+static unsigned run_ordered(const struct litmus *litmus, unsigned me,
+                            uint64_t order, unsigned *reads)
+{
+    struct outcome outcome = {0};
+    unsigned done = 0;
+
+    while (done != (1u << litmus->n_steps) - 1) {
+        int i = next_step(litmus, (unsigned)draw(&order, litmus->n_threads),
+                          done);
+
+        if (i < 0) {
+            continue;
+        }
+        done |= 1u << i;
+        step_apply(&litmus->steps[i], &outcome);
+        if (litmus->steps[i].thread == me) {
+            step_do(&litmus->steps[i], reads);
+        }
+        meet();
+    }
+    return outcome_number(&outcome);
+}
+
+// Bring the pages into a random state: one thread writes, some read.
+static void prepare(unsigned me, uint64_t run_state, uint64_t *state)
+{
+    if (me == draw(&run_state, job.litmus.n_threads)) {
+        for (unsigned i = 0; i < N_VARIABLES; i++) {
+            word_write(job.variables[i], 0);
+        }
+        memset(&now.outcome, 0, sizeof now.outcome);
+    }
+    meet();
+    for (unsigned i = 0; i < N_VARIABLES; i++) {
+        if (draw(state, 3) == 0 && word_read(job.variables[i]) != 0) {
+            FAIL("variable %u is not 0 after a barrier", i);
+        }
+    }
+    meet();
+}
+
+// What the first thread does after each run. @param expected  or N_OUTCOMES
+static void judge(unsigned run, unsigned expected)
+{
+    unsigned number;
+
+    for (unsigned i = 0; i < N_VARIABLES; i++) {
+        now.outcome.ends[i] = (unsigned)word_read(job.variables[i]);
+    }
+    number = outcome_number(&now.outcome);
+    if (!allowed[number]) {
+        FAIL("run %u: outcome %04x is forbidden", run, number);
+    }
+    if (expected != N_OUTCOMES && number != expected) {
+        FAIL("run %u: outcome %04x, not %04x", run, number, expected);
+    }
+    counts[number]++;
+}
+
+static void *thread_work(void *arg)
+{
+    const struct litmus litmus = job.litmus;
+    const unsigned me = (unsigned)(uintptr_t)arg;
+
+    for (unsigned run = 0; run < job.n_runs; run++) {
+        uint64_t run_state = mix(job.seed, run);
+        uint64_t state = mix(run_state, 1 + me);
+        unsigned reads[N_READS] = {0};
+        unsigned expected = N_OUTCOMES;
+
+        prepare(me, run_state, &state);
+        if (job.mode == BARRIER || job.mode == ITERATION) {
+            expected = run_ordered(&litmus, me, run_state, reads);
+        } else {
+            run_free(&litmus, me, &state, reads);
+        }
+        for (unsigned i = 0; i < litmus.n_steps; i++) {
+            if (litmus.steps[i].thread == me && litmus.steps[i].value == 0) {
+                now.outcome.reads[litmus.steps[i].read] =
+                    reads[litmus.steps[i].read];
+            }
+        }
+        meet();
+        if (me == 0) {
+            judge(run, expected);
+        }
+        meet();
+    }
+    return NULL;
+}
+
+static void print_counts(const char *name)
+{
+    printf("%s %s:", name, mode_names[job.mode]);
+    for (unsigned number = 0; number < N_OUTCOMES; number++) {
+        if (counts[number] != 0) {
+            printf(" %04x x %u", number, counts[number]);
+        }
+    }
+    printf("\n");
+}
+
+// The first thread is on the root, the others where the seed says.
+static void threads_run(unsigned n_threads)
+{
+    tm_thread threads[MOST_THREADS];
+    const unsigned n_nodes = tm_node_count();
+    const unsigned shift = (unsigned)(job.seed % (n_nodes > 1 ? n_nodes : 1));
+
+    for (unsigned i = 0; i < n_threads; i++) {
+        const unsigned node = i == 0 ? 0 : (i * (1 + 2 * shift)) % n_nodes;
+        const tm_thread_attr attr = {.on_node = 1 + (int)node};
+
+        OK(tm_thread_create(&threads[i], &attr, thread_work,
+                            (void *)(uintptr_t)i));
+    }
+    for (unsigned i = 0; i < n_threads; i++) {
+        OK(tm_thread_join(threads[i], NULL));
+    }
+}
+
+static void test_run(const char *name, const char *text)
+{
+    litmus_parse(&job.litmus, text);
+    memset(counts, 0, sizeof counts);
+    memset(allowed, 0, sizeof allowed);
+    outcomes_allow(&job.litmus, 0, (struct outcome){0});
+    OK(tm_barrier_init(&job.barrier, job.litmus.n_threads));
+    threads_run(job.litmus.n_threads);
+    print_counts(name);
+}
+
+static void variables_allocate(unsigned n_pages)
+{
+    const tm_alloc_attr attr = {
+        .name = "variables",
+        .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL : TM_PROTOCOL_DEFAULT};
+    char *block = tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES, &attr);
+
+    if (block == NULL) {
+        FAIL("no memory for %u pages", n_pages);
+    }
+    for (unsigned i = 0; i < N_VARIABLES; i++) {
+        job.variables[i] =
+            (int64_t *)(block + (i % n_pages) * TM_PAGE_SIZE) + i;
+        OK(tm_sem_init(&job.semaphores[i], 1));
+    }
+}
+
+static enum mode mode_named(const char *name)
+{
+    for (unsigned mode = 0; mode < N_MODES; mode++) {
+        if (strcmp(name, mode_names[mode]) == 0) {
+            return mode;
+        }
+    }
+    fprintf(stderr, "litmus: no mode '%s'\n", name);
+    exit(64);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    unsigned n_pages = 2;
+    int option;
+
+    tm_init(&argc, &argv);
+    job.n_runs = 100;
+    job.seed = 1;
+    job.mode = MUTEX;
+    while ((option = getopt(argc, argv, "t:m:p:r:s:")) != -1) {
+        switch (option) {
+        case 't': only = optarg; break;
+        case 'm': job.mode = mode_named(optarg); break;
+        case 'p': n_pages = (unsigned)atoi(optarg); break;
+        case 'r': job.n_runs = (unsigned)atoi(optarg); break;
+        case 's': job.seed = strtoull(optarg, NULL, 0); break;
+        default: return 64;
+        }
+    }
+    variables_allocate(n_pages);
+    for (unsigned i = 0; i < N_TESTS; i++) {
+        if (only == NULL || strcmp(only, tests[i].name) == 0) {
+            test_run(tests[i].name, tests[i].text);
+        }
+    }
+    return 0;
+}
