@@ -124,6 +124,13 @@ void range_discard(char *address, size_t size)
     }
 }
 
+void range_deny(char *address, size_t size)
+{
+    if (mprotect(address, size, PROT_NONE) != 0) {
+        log_error("cannot protect %p: %m", (void *)address);
+    }
+}
+
 void range_release(char *address, size_t size)
 {
     if (munmap(address, size) != 0) {

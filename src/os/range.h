@@ -24,6 +24,9 @@ TM_CHECKED tm_status range_use(char *address, size_t size);
 /** Give the memory of a used part back; it stays usable and reads as zero. */
 void range_discard(char *address, size_t size);
 
+/** Take all access away: it raises SIGSEGV, whoever watches the range. */
+void range_deny(char *address, size_t size);
+
 /** Unmap. */
 void range_release(char *address, size_t size);
 

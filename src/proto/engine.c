@@ -262,6 +262,39 @@ static int names_good_pages(const struct engine *engine,
     }
 }
 
+// The page that a message is about, or first about; n_pages: none.
+static page_no named_page(const struct engine *engine,
+                          const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_fetch:
+        return message->u.fetch.page;
+    case MESSAGE_page:
+        return message->u.page.page;
+    case MESSAGE_grant:
+        return message->u.grant.page;
+    case MESSAGE_invalidate:
+        return message->u.invalidate.page;
+    case MESSAGE_invalidate_ack:
+        return message->u.invalidate_ack.page;
+    default:
+        return engine->space->n_pages;
+    }
+}
+
+// Debug builds check the invariants of the page after each step.
+static void check_page(const struct engine *engine, page_no page)
+{
+#ifdef TM_DEBUG
+    if (page < engine->space->n_pages) {
+        ensure(engine_page_is_valid(engine, page));
+    }
+#else
+    (void)engine;
+    (void)page;
+#endif
+}
+
 tm_status engine_receive(struct engine *engine, node_id from,
                          const struct message *message)
 {
@@ -274,6 +307,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
     }
     status = dispatch(engine, from, message);
     engine_discard_now(engine);
+    check_page(engine, named_page(engine, message));
     return status;
 }
 

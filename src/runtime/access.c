@@ -12,8 +12,10 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
+#include "os/range.h"
 #include "runtime/runtime.h"
 
+#include <signal.h>
 #include <string.h>
 
 // So many faults at one page that change nothing are a bug, not bad luck.
@@ -57,6 +59,31 @@ static void watch_repeats(struct thread *thread, page_no page)
     }
 }
 
+// An error of the program in watched memory. It is to end as in any program, by
+// SIGSEGV; the instruction runs again and raises it.
+static int deny(const struct trap *trap, page_no page)
+{
+    char *address = space_address(&runtime.space, page);
+
+    report_trap(trap);
+    if (trap->signal == SIGSEGV || trap->code <= 0) {
+        return 0;
+    }
+    atomic_store_explicit(&runtime.denied, (uintptr_t)address,
+                          memory_order_relaxed);
+    range_deny(address, TM_PAGE_SIZE);
+    return 1;
+}
+
+static int is_denied(const struct trap *trap)
+{
+    uintptr_t denied =
+        atomic_load_explicit(&runtime.denied, memory_order_relaxed);
+
+    return trap->signal == SIGSEGV && trap->code > 0 && denied != 0 &&
+           trap->address / TM_PAGE_SIZE * TM_PAGE_SIZE == denied;
+}
+
 int access_trap(void *owner, const struct trap *trap)
 {
     struct thread *thread = thread_self();
@@ -64,15 +91,18 @@ int access_trap(void *owner, const struct trap *trap)
 
     (void)owner;
     if (trap->signal != runtime.fault_source->signal ||
-        runtime.step != RUNTIME_RUNNING || thread == NULL ||
         !space_find(&runtime.space, (void *)trap->address, &page)) {
-        report_trap(trap);
+        if (!is_denied(trap)) {
+            report_trap(trap);
+        }
         return 0;
+    }
+    if (runtime.step != RUNTIME_RUNNING || thread == NULL) {
+        return deny(trap, page);
     }
     watch_repeats(thread, page);
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc))) {
-        report_trap(trap);
-        return 0;
+        return deny(trap, page);
     }
     return 1;
 }

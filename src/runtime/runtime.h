@@ -79,6 +79,7 @@ struct runtime {
     uint64_t start_ns;
     int pid;
     int is_finishing; ///< service thread: the program has ended
+    _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 
 extern struct runtime runtime;

@@ -69,7 +69,7 @@ byte hint[NODES] = NOBODY;
 byte epoch[NODES];
 bit has_moved[NODES];          // moves > 0
 bit pending[NODES];
-bit asked_write[NODES];        // the fetch under way is for writing
+bit queues[NODES];             // the fetch under way will make it the owner
 bit held[NODES];
 byte busy_for[NODES] = NOBODY; // who gets the page after the invalidations
 byte to_come[NODES];           // acknowledgements of invalidations
@@ -134,7 +134,7 @@ hidden byte a, b, c, v, w, n, rest;
 #ifdef M_CHASE
 #define QUEUES(x) false
 #else
-#define QUEUES(x) (asked_write[x])
+#define QUEUES(x) (queues[x])
 #endif
 #ifdef M_GRANT_ENDS_FETCH
 #define ENDS_FETCH(answers) true
@@ -193,7 +193,7 @@ inline defer(x, type, from, f1, f2, f3)
 inline settle(x)
 {
     pending[x] = 0;
-    asked_write[x] = 0;
+    queues[x] = 0;
     held[x] = HOLDS(x);
 }
 
@@ -330,6 +330,7 @@ inline on_grant(x, answers)
 {
     assert(state[x] == ABSENT);
     take_ownership(x, DIRECTORY, FIRST_EPOCH);
+    queues[x] = 0; // the page may go before that fetch is answered
     if
     :: ENDS_FETCH(answers) -> settle(x);
     :: else
@@ -457,7 +458,7 @@ inline try_access(x)
         n_faults++;
         let_go(x);
         pending[x] = 1;
-        asked_write[x] = (wants[x] == WRITE);
+        queues[x] = (wants[x] == WRITE && !IS_UNTOUCHED(x));
         v = ROUTE(x);
         w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
         send(x, v, FETCH, x, w, epoch[x]);
@@ -471,7 +472,7 @@ inline try_access(x)
 #define MAY_TRY(x)                                                             \
     (wants[x] != NOTHING && (!pending[x] || MAY_ACCESS(x, wants[x])))
 #define MAY_HEAR(from, other, x)                                               \
-    (nempty(WIRE(from, x)) &&                                                  \
+    (nempty(WIRE(from, x)) && empty(WIRE(x, x)) &&                             \
      (served_last[x] != from || empty(WIRE(other, x))))
 #define NOTE_SERVED(x, from) served_last[x] = from
 #else

@@ -70,9 +70,10 @@ static void giving_up(void)
 
 static void division(void)
 {
+    volatile int one = 1;
     volatile int zero = 0;
 
-    printf("%d\n", 1 / zero);
+    printf("%d\n", one / zero);
 }
 
 static void illegal_instruction(void)

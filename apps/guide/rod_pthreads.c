@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Heat along a rod whose first end is kept hot: threads, a barrier, a mutex.
+// docs/api.md shows what differs between rod_pthreads.c and rod_teamster.c.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N_THREADS 8
+#define N_POINTS 200000
+#define N_STEPS 100
+
+static double *rod[2];
+static double largest_change;
+static pthread_barrier_t barrier;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static double step(double *to, const double *from, long first, long end)
+{
+    double most = 0;
+
+    for (long i = first; i < end; i++) {
+        double change = (from[i - 1] - 2 * from[i] + from[i + 1]) / 4;
+
+        to[i] = from[i] + change;
+        most = change > most ? change : most;
+    }
+    return most;
+}
+
+static void *work(void *arg)
+{
+    long me = (long)arg;
+    long first = 1 + (N_POINTS - 2) * me / N_THREADS;
+    long end = 1 + (N_POINTS - 2) * (me + 1) / N_THREADS;
+    double change = 0;
+
+    for (int k = 0; k < N_STEPS; k++) {
+        change = step(rod[(k + 1) % 2], rod[k % 2], first, end);
+        pthread_barrier_wait(&barrier);
+    }
+    pthread_mutex_lock(&mutex);
+    if (change > largest_change) {
+        largest_change = change;
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[N_THREADS];
+
+    for (int i = 0; i < 2; i++) {
+        rod[i] = calloc(N_POINTS, sizeof(double));
+        rod[i][0] = 100;
+    }
+    pthread_barrier_init(&barrier, NULL, N_THREADS);
+    for (long i = 0; i < N_THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, work, (void *)i)) {
+            return 1;
+        }
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    printf("point 10: %.6f, largest change: %.6f\n", rod[N_STEPS % 2][10],
+           largest_change);
+    return 0;
+}

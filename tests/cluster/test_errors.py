@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors of the user's program: what is said, with which exit code the run ends,
+and that nothing is left; calls of the C library on shared memory; children;
+signals. Everything with each way to catch accesses that works here.
+
+Usage: test_errors.py TEAMSTER FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+TEAMSTER, PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:3]]
+SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+LEFTOVER_S = 10 * SLOWDOWN  # what is promised
+PATIENCE_S = 60 * SLOWDOWN  # what is never reached if all is well
+
+# A sanitizer must leave the signals of errors alone: they are what is tested.
+SANITIZERS = {
+    name: ":".join(filter(None, [
+        os.environ.get(name), "handle_segv=0", "handle_sigbus=0",
+        "handle_abort=0", "handle_sigfpe=0", "handle_sigill=0"]))
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
+}
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def wait_until(condition, seconds):
+    """Poll a condition; its last value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.02)
+
+
+def processes_with(marker):
+    """Numbers of the processes that have the marker in their environment."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit():
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if marker.encode() in file.read():
+                        found.append(int(name))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+class ErrorsTest(unittest.TestCase):
+    fault_sources = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith("TEAMSTER_")}
+        name, value = self.marker.split("=")
+        self.environment[name] = value
+        self.environment.update(SANITIZERS)
+
+    def tearDown(self):
+        self.expect_nothing_left()
+
+    def expect_nothing_left(self):
+        left = lambda: processes_with(self.marker)
+        if not wait_until(lambda: not left(), LEFTOVER_S):
+            numbers = left()
+            for number in numbers:
+                os.kill(number, signal.SIGKILL)
+            self.fail(f"processes are left: {numbers}")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def start(self, *words, stdin=subprocess.DEVNULL, **variables):
+        """teamster run with these words; no core files."""
+        return subprocess.Popen(
+            [TEAMSTER, "run", *map(str, words)], stdin=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=self.folder, env=dict(self.environment, **variables),
+            preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_CORE, (0, 0)))
+
+    def finish(self, process, given=None):
+        try:
+            out, err = process.communicate(given, timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate()
+            self.fail(f"the run hangs; its output: {out} {err}")
+        return process.returncode, out, err
+
+    def run_words(self, *words, **variables):
+        return self.finish(self.start(*words, **variables))
+
+    def sources(self):
+        """The fault sources that work here, each as a subtest."""
+        if ErrorsTest.fault_sources is None:
+            ErrorsTest.fault_sources = [
+                source for source in ("userfaultfd", "mprotect")
+                if self.run_words("-n", 1, program("waits"), "nothing",
+                                  TEAMSTER_FAULT_SOURCE=source)[0] == 0]
+            self.assertIn("mprotect", ErrorsTest.fault_sources)
+        for source in ErrorsTest.fault_sources:
+            self.environment["TEAMSTER_FAULT_SOURCE"] = source
+            with self.subTest(source=source):
+                yield source
+
+    def expect(self, result, code, *patterns):
+        """An exit code, and lines on stderr that match, in any order."""
+        returned, out, err = result
+        whole = f"exit code {returned}\n{out}\n{err}"
+        self.assertEqual(returned, code, whole)
+        for pattern in patterns:
+            self.assertTrue(re.search(pattern, err, re.MULTILINE),
+                            f"no line matches {pattern}:\n{whole}")
+
+
+class Calls(ErrorsTest):
+    """Calls of the C library on shared memory that is on another node."""
+
+    def expect_calls(self, *words):
+        for source in self.sources():
+            for name in ("calls", "calls_fortified"):
+                with self.subTest(program=name):
+                    code, out, err = self.run_words("-n", 2, program(name),
+                                                    *words)
+                    self.assertEqual((code, out), (0, "as it should be\n"),
+                                     err)
+
+    def test_large_buffers_go_both_ways(self):
+        for name in ("file", "pipe", "socket", "vector", "vector_pipe", "at",
+                     "at64", "stream", "stream_pipe", "message"):
+            with self.subTest(call=name):
+                self.expect_calls(name, 3 * 1024 * 1024 + 17)
+
+    def test_shared_variables_go_both_ways(self):
+        for name in ("file", "at", "at64", "stream", "message"):
+            with self.subTest(call=name):
+                self.expect_calls("global_" + name, 150 * 1000)
+
+    def test_small_buffers_go_both_ways(self):
+        self.expect_calls("small")
+
+    def test_counts_and_errors_are_those_of_the_call(self):
+        self.expect_calls("count")
+
+    def test_a_buffer_beyond_its_block_is_explained(self):
+        for source in self.sources():
+            result = self.run_words("-n", 2, program("calls"), "beyond")
+            self.expect(
+                result, 0,
+                r"node 0 thread 0 \(main\): read\(\) called from run_beyond "
+                r"\(calls\.c:\d+\) fails with EFAULT: its buffer reaches "
+                r"0x\w+, just past the end of block 'short' of 8192 bytes, "
+                r"allocated at .*calls\.c:\d+$",
+                r"write\(\) called from run_beyond .* EFAULT",
+                r"writev\(\) called from run_beyond .* EFAULT",
+                r"fwrite\(\) called from run_beyond .* EFAULT",
+                r"pread\(\) called from run_beyond .* in block 'short' of "
+                r"8192 bytes after it was freed, allocated at .*, freed at ")
+            self.assertEqual(result[1], "as it should be\n")
+
+
+class Mistakes(ErrorsTest):
+    """Errors that end the program, by a thread of node 1 and by main()."""
+
+    def expect_mistake(self, name, code, *patterns):
+        for source in self.sources():
+            for n_nodes, who in ((2, r"node 1 thread 1 \(clumsy\)"),
+                                 (1, r"node 0 thread 0 \(main\)")):
+                with self.subTest(nodes=n_nodes):
+                    result = self.run_words("-n", n_nodes,
+                                            program("mistakes"), name)
+                    self.expect(result, code,
+                                *(p.replace("WHO", who) for p in patterns))
+                    self.expect_nothing_left()
+
+    def test_null_pointer(self):
+        self.expect_mistake(
+            "null_pointer", 139,
+            r"WHO: segmentation fault: write to 0x0 \(a null pointer\), in "
+            r"null_pointer \(mistakes\.c:\d+\)$", "killed by SIGSEGV")
+
+    def test_wild_pointer(self):
+        self.expect_mistake(
+            "wild_pointer", 139,
+            r"WHO: segmentation fault: read from 0x123456789000 \(not shared "
+            r"memory\), in wild_pointer \(mistakes\.c:\d+\)$")
+
+    def test_address_that_no_processor_has(self):
+        self.expect_mistake(
+            "unreal_pointer", 139,
+            r"WHO: segmentation fault: an address that no processor has")
+
+    def test_past_the_end_of_a_block(self):
+        self.expect_mistake(
+            "past_the_end", 139,
+            r"WHO: segmentation fault: write to 0x\w+, 2296 bytes past the "
+            r"end of block 'grid' of 10000 bytes, allocated at "
+            r".*mistakes\.c:\d+, in past_the_end \(mistakes\.c:\d+\)$",
+            "killed by SIGSEGV")
+
+    def test_use_after_free(self):
+        self.expect_mistake(
+            "use_after_free", 139,
+            r"WHO: segmentation fault: read from 0x\w+, in block 'old' of "
+            r"20000 bytes after it was freed, allocated at "
+            r".*mistakes\.c:\d+(, freed at .*mistakes\.c:\d+)?, in "
+            r"use_after_free \(mistakes\.c:\d+\)$")
+
+    def test_fault_in_the_c_library_names_the_caller(self):
+        self.expect_mistake(
+            "in_the_library", 139,
+            r"WHO: .* past the end of block 'grid' .*, in .*, called from "
+            r"in_the_library \(mistakes\.c:\d+\)$")
+
+    def test_stack_overflow(self):
+        for source in self.sources():
+            self.expect(
+                self.run_words("-n", 2, program("mistakes"), "stack_overflow"),
+                139, r"node 1 thread 1 \(clumsy\): overflowed its stack of "
+                r"256 KiB; use --stack-size, in .*search \(mistakes\.c:\d+\)$")
+            self.expect(
+                self.run_words("-n", 1, program("mistakes"), "stack_overflow"),
+                139, r"node 0 thread 0 \(main\): overflowed its stack; ulimit "
+                r"-s gives main\(\) more")
+
+    def test_abort(self):
+        self.expect_mistake(
+            "giving_up", 134,
+            r"WHO: Aborted, in .*, called from giving_up \(mistakes\.c:\d+\)$")
+
+    def test_division_by_zero(self):
+        self.expect_mistake(
+            "division", 136,
+            r"WHO: Floating point exception, in division \(mistakes\.c:\d+\)$")
+
+    def test_illegal_instruction(self):
+        self.expect_mistake(
+            "illegal_instruction", 132,
+            r"WHO: Illegal instruction, in illegal_instruction ")
+
+    def test_handler_of_the_program_survives(self):
+        self.expect_mistake("own_handler", 5, "^the program's own handler$")
+
+    def test_mutex_that_is_not_held(self):
+        self.expect_mistake(
+            "wrong_unlock", 70,
+            r"error of the program: thread \d+ \(\w+\) unlocks the mutex at "
+            r"0x\w+ which nobody holds, in wrong_unlock \(mistakes\.c:\d+\)$")
+
+    def test_mutex_unlocked_twice(self):
+        self.expect_mistake(
+            "double_unlock", 70,
+            r"error of the program: thread \d+ \(\w+\) unlocks the mutex at "
+            r"0x\w+ which nobody holds, in double_unlock \(mistakes\.c:\d+\)$")
+
+    def test_barrier_that_was_not_initialised(self):
+        self.expect_mistake(
+            "no_barrier", 70,
+            r"error of the program: thread \d+.* waits at the barrier at "
+            r"0x\w+ which was never initialised")
+
+    def test_barrier_with_too_few_threads(self):
+        self.expect_mistake(
+            "too_few", 70,
+            r"error of the program: the barrier at 0x\w+ counts 3 threads, "
+            r"but only 1 have arrived and no thread is left that could$")
+
+    def expect_status(self, name, out, *patterns):
+        for source in self.sources():
+            for n_nodes in (1, 2):
+                result = self.run_words("-n", n_nodes, program("mistakes"),
+                                        name)
+                self.expect(result, 0, *patterns)
+                self.assertEqual(result[1], out)
+
+    def test_double_free(self):
+        self.expect_status(
+            "double_free",
+            "tm_free() says: the shared block was freed before\n",
+            r"tm_free\(0x\w+\) at .*mistakes\.c:\d+: freed before at "
+            r".*mistakes\.c:\d+, allocated at .*mistakes\.c:\d+$")
+
+    def test_free_of_what_is_no_block(self):
+        self.expect_status(
+            "wrong_free",
+            "tm_free() says: the address is not the start of a shared block\n",
+            r"tm_free\(0x\w+\) at .*mistakes\.c:\d+: the address is not")
+
+    def test_overrun_is_found_by_free(self):
+        text = ("tm_free() says: something wrote past the end of the shared "
+                "block\n")
+        self.expect_status(
+            "overrun", 2 * text,
+            r"past the end of this block of 100 bytes$",
+            r"past the end of this block of 10000 bytes$")
+
+
+class Deadlocks(ErrorsTest):
+    """Threads that wait for each other, and threads that only seem to."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment["TEAMSTER_DEADLOCK_AFTER"] = "1"
+
+    def test_mutexes_taken_in_opposite_orders(self):
+        for source in self.sources():
+            result = self.run_words("-n", 2, program("waits"), "crossed")
+            self.expect(
+                result, 124,
+                "deadlock: all threads have been waiting for 1 s$",
+                r"node 0: thread \d+ \(forwards\) waits for mutex 0x\w+.*, in "
+                r"forwards \(waits\.c:\d+\)$",
+                r"node 1: thread \d+ \(backwards\) waits for mutex 0x\w+.*, "
+                r"in backwards \(waits\.c:\d+\)$",
+                r"node 0: thread 0 \(main\) waits for the end of thread \d+, "
+                r"in join_two \(waits\.c:\d+\)$",
+                "--deadlock=warn lets it go on$")
+            # Each says which of the two mutexes it holds.
+            for holder, waiter in (("forwards", "backwards"),
+                                   ("backwards", "forwards")):
+                held, = re.findall(
+                    rf"\({holder}\) holds mutex (0x\w+)", result[2])
+                self.assertIn(f"({waiter}) waits for mutex {held}", result[2])
+
+    def test_semaphore_that_nobody_posts(self):
+        for n_nodes in (1, 2):
+            self.expect(
+                self.run_words("-n", n_nodes, program("waits"), "forgotten"),
+                124, r"thread 0 \(main\) waits for the end of thread 1, in "
+                r"main \(waits\.c:\d+\)$",
+                r"thread 1 \(waiter\) waits for semaphore 0x\w+, in "
+                r"wait_for_post \(waits\.c:\d+\)$")
+
+    def read_until(self, stream, text):
+        for line in stream:
+            if text in line:
+                return
+        self.fail(f"the run has ended without '{text}'")
+
+    def test_a_warning_lets_the_run_go_on(self):
+        process = self.start("-n", 2, "--deadlock=warn", program("waits"),
+                             "crossed")
+        self.read_until(process.stderr, "deadlock: all threads")
+        time.sleep(3)  # in which it must not end, nor say it again
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        code, _, err = self.finish(process)
+        self.assertEqual(code, 143, err)
+        self.assertNotIn("deadlock", err)
+
+    def expect_no_deadlock(self, *words, **options):
+        given = options.pop("given", None)
+        process = self.start("-n", 2, *words, **options)
+        if given is not None:
+            time.sleep(4)  # main() reads meanwhile
+        code, out, err = self.finish(process, given)
+        self.assertEqual((code, out), (0, "done\n"), err)
+        self.assertNotIn("deadlock", err)
+
+    def test_computing_is_no_deadlock(self):
+        self.expect_no_deadlock(program("waits"), "computing", 4)
+
+    def test_sleeping_in_the_kernel_is_no_deadlock(self):
+        for name in ("dozing", "sleeping", "late"):
+            with self.subTest(who=name):
+                self.expect_no_deadlock(program("waits"), name, 4)
+
+    def test_reading_input_is_no_deadlock(self):
+        self.expect_no_deadlock(program("waits"), "reading",
+                                stdin=subprocess.PIPE, given="a line\n")
+
+    def test_off_says_nothing(self):
+        process = self.start("-n", 2, "--deadlock=off", program("waits"),
+                             "crossed")
+        time.sleep(5)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        code, _, err = self.finish(process)
+        self.assertEqual(code, 143, err)
+        self.assertNotIn("deadlock", err)
+
+
+class Children(ErrorsTest):
+    """Processes and signals of a thread's own."""
+
+    def expect_well(self, name, *patterns):
+        for source in self.sources():
+            for n_nodes in (1, 2):
+                for where in ([], ["main"]):
+                    with self.subTest(nodes=n_nodes, where=where):
+                        result = self.run_words(
+                            "-n", n_nodes, program("children"), name, *where)
+                        self.expect(result, 0, *patterns)
+                        self.assertEqual(result[1], "as it should be\n")
+
+    def test_other_programs_can_be_run(self):
+        self.expect_well("programs")
+
+    def test_calls_in_a_child_are_refused(self):
+        self.expect_well(
+            "calls_in_child",
+            r"tm_mutex_lock\(\) in a child of fork\(\): it is no part of the "
+            "cluster",
+            r"tm_alloc\(\) in a child of fork\(\)")
+
+    def test_shared_memory_in_a_child_is_explained(self):
+        self.expect_well(
+            "touch_in_child",
+            r"a child of fork\(\): segmentation fault: read from 0x\w+, in "
+            r"shared memory, which a child of fork\(\) does not have.*, in "
+            r"touch_in_child \(children\.c:\d+\)$")
+
+    def test_a_child_that_fails_is_the_program_s_affair(self):
+        self.expect_well("child_that_fails", "a child of fork.*: Aborted")
+
+    def test_a_child_can_end_by_returning(self):
+        self.expect_well("fork_and_return")
+
+    def test_signals_are_left_to_the_program(self):
+        self.expect_well("signals")
+
+    def test_status_on_request(self):
+        process = self.start("-n", 2, program("children"), "dozing")
+        self.assertEqual(process.stdout.readline(), "dozing\n")
+        process.send_signal(signal.SIGUSR1)
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGTERM)
+        code, _, err = self.finish(process)
+        self.assertEqual(code, 143, err)
+        for node in (0, 1):
+            self.assertTrue(any(f"node {node}" in line for line in lines),
+                            f"{lines} {err}")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the simulated threads do: a step at a time, each an access, a release, a
+// lock, an atomic operation or a barrier.
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void resume(struct thread *thread)
+{
+    sim_after(thread->world->sim, 100 + sim_random(thread->world->sim, 20000),
+              step, thread, 0);
+}
+
+static struct engine *engine_of(struct thread *thread)
+{
+    return thread->world->nodes[thread->node].engine;
+}
+
+static uint64_t pick(struct thread *thread, uint64_t bound)
+{
+    return sim_random(thread->world->sim, bound);
+}
+
+// ---- accesses
+
+static void perform(struct thread *thread)
+{
+    struct world *world = thread->world;
+    uint8_t *bytes = (uint8_t *)space_bytes(&world->nodes[thread->node].space,
+                                            world->first) +
+                     thread->offset;
+
+    for (unsigned i = 0; i < thread->length; i++) {
+        if (thread->is_write) {
+            bytes[i] = (uint8_t)(thread->value + i);
+            world->oracle[thread->offset + i] = (uint8_t)(thread->value + i);
+        } else {
+            CHECK(bytes[i] == world->oracle[thread->offset + i]);
+        }
+    }
+}
+
+static void try_access(struct thread *thread)
+{
+    page_no page = thread->world->first + thread->offset / TM_PAGE_SIZE;
+    const struct page *record =
+        &thread->world->nodes[thread->node].space.pages[page];
+    uint8_t need = thread->is_write ? ACCESS_WRITE : ACCESS_READ;
+
+    for (int i = 0; i < 3 && record->access < need; i++) {
+        enum fault_result result =
+            engine_fault(engine_of(thread), page, thread->is_write,
+                         &thread->history, &thread->waiter);
+
+        CHECK(result != FAULT_OUTSIDE);
+        if (result == FAULT_WAIT) {
+            thread->page = page;
+            thread->is_waiting_page = 1;
+            thread->step = ACCESS;
+            return;
+        }
+    }
+    CHECK(record->access >= need);
+    perform(thread);
+    thread->step = CHOOSE;
+    resume(thread);
+}
+
+static void begin_access(struct thread *thread, uint64_t offset,
+                         unsigned length, int is_write)
+{
+    thread->offset = offset;
+    thread->length = length;
+    thread->is_write = is_write;
+    thread->value = (uint8_t)pick(thread, 256);
+    try_access(thread);
+}
+
+static void access_cell(struct thread *thread, unsigned cell, int may_write)
+{
+    unsigned start = (unsigned)pick(thread, CELL);
+    unsigned length = 1 + (unsigned)pick(thread, CELL - start);
+
+    begin_access(thread, (uint64_t)cell * CELL + start, length,
+                 may_write && pick(thread, 2));
+}
+
+// ---- synchronisation of the programs
+
+static void release_then(struct thread *thread, void (*then)(struct thread *))
+{
+    thread->then = then;
+    thread->step = WAITING;
+    engine_release(engine_of(thread), &thread->waiter);
+}
+
+void deal_cells(struct world *world)
+{
+    for (unsigned i = 0; i < N_CELLS; i++) {
+        if (world->owner[i] != -2) {
+            // Runs of cells, so that pages are shared and not shared.
+            world->owner[i] =
+                i > 0 && world->owner[i - 1] != -2 &&
+                        sim_random(world->sim, 200) != 0
+                    ? world->owner[i - 1]
+                    : (int8_t)((int)sim_random(world->sim,
+                                               world->n_threads + 1) -
+                               1);
+        }
+    }
+}
+
+static void pass_barrier(struct thread *thread)
+{
+    struct world *world = thread->world;
+
+    thread->step = WAITING;
+    thread->then = NULL;
+    if (++world->n_arrived < world->n_threads) {
+        return;
+    }
+    world->n_arrived = 0;
+    deal_cells(world);
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        struct thread *other = &world->threads[i];
+
+        other->phase++;
+        other->ops_left = 10 + (unsigned)sim_random(world->sim, 40);
+        other->sweep = sim_random(world->sim, N_CELLS);
+        other->step = other->phase < world->n_phases ? CHOOSE : ENDED;
+        if (other->step == ENDED) {
+            world->n_ended++;
+        } else {
+            resume(other);
+        }
+    }
+}
+
+static void grant(struct lock *lock, struct thread *thread)
+{
+    lock->holder = (int)thread->number;
+    lock->node = thread->node;
+    thread->lock_held = (int)(lock - thread->world->locks);
+    thread->lock_ops = 1 + (unsigned)pick(thread, 4);
+    thread->step = CHOOSE;
+    resume(thread);
+}
+
+// Brings a lock's token from a node where nobody holds it.
+struct courier {
+    struct waiter waiter; // first
+    struct world *world;
+    struct lock *lock;
+};
+
+static void courier_wake(struct waiter *waiter);
+
+static void take_lock(struct thread *thread, unsigned number)
+{
+    struct lock *lock = &thread->world->locks[number];
+
+    if (lock->holder < 0 && lock->node == thread->node) {
+        grant(lock, thread);
+        return;
+    }
+    lock->queue[lock->n_queue++] = thread->number;
+    thread->step = WAITING;
+    thread->then = NULL;
+    if (lock->holder < 0) {
+        // The token is free at another node: a thread there must release before
+        // it goes. Any of its threads may do so.
+        lock->holder = MAX_THREADS; // on its way
+        struct courier *courier = calloc(1, sizeof *courier);
+
+        CHECK(courier != NULL);
+        courier->waiter.wake = courier_wake;
+        courier->lock = lock;
+        courier->world = thread->world;
+        engine_release(thread->world->nodes[lock->node].engine,
+                       &courier->waiter);
+    }
+}
+
+static void next_holder(struct world *world, struct lock *lock)
+{
+    unsigned number = lock->queue[0];
+
+    lock->n_queue--;
+    memmove(lock->queue, lock->queue + 1,
+            lock->n_queue * sizeof lock->queue[0]);
+    grant(lock, &world->threads[number]);
+}
+
+static void courier_wake(struct waiter *waiter)
+{
+    struct courier *courier = (struct courier *)waiter;
+
+    next_holder(courier->world, courier->lock);
+    free(courier);
+}
+
+static void pass_on(struct thread *thread)
+{
+    struct lock *lock = &thread->world->locks[thread->lock_held];
+
+    thread->lock_held = -1;
+    lock->holder = -1;
+    if (lock->n_queue > 0) {
+        next_holder(thread->world, lock);
+    }
+    thread->step = CHOOSE;
+    resume(thread);
+}
+
+static void give_lock(struct thread *thread)
+{
+    struct lock *lock = &thread->world->locks[thread->lock_held];
+
+    if (lock->n_queue > 0 &&
+        thread->world->threads[lock->queue[0]].node != thread->node) {
+        release_then(thread, pass_on);
+    } else {
+        pass_on(thread);
+    }
+}
+
+static void count_added(struct thread *thread)
+{
+    thread->world->counter_sum += thread->added;
+    thread->step = CHOOSE;
+    resume(thread);
+}
+
+static void do_atomic(struct thread *thread)
+{
+    uint64_t offset =
+        thread->world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
+
+    thread->added = pick(thread, 1000);
+    thread->then = count_added;
+    thread->step = WAITING;
+    engine_atomic(
+        engine_of(thread),
+        thread->world->nodes[0].space.heap_page + offset / TM_PAGE_SIZE,
+        offset % TM_PAGE_SIZE, ATOMIC_ADD, thread->added, 0, &thread->waiter);
+}
+
+// ---- programs
+
+static void access_locked(struct thread *thread)
+{
+    unsigned cell;
+
+    do {
+        cell = (unsigned)pick(thread, N_CELLS);
+    } while (thread->world->owner[cell] != -2 ||
+             thread->world->lock_of[cell] != thread->lock_held);
+    thread->lock_ops--;
+    access_cell(thread, cell, 1);
+}
+
+static void access_dealt(struct thread *thread)
+{
+    struct world *world = thread->world;
+    unsigned cell;
+    int tries = 0;
+
+    // Half of the accesses run through memory in order, to be read ahead.
+    do {
+        if (++tries > 1000) {
+            release_then(thread, NULL); // nothing was dealt to this thread
+            return;
+        }
+        cell =
+            pick(thread, 2)
+                ? (unsigned)(thread->sweep += 1 + pick(thread, 128)) % N_CELLS
+                : (unsigned)pick(thread, N_CELLS);
+    } while (world->owner[cell] != -1 &&
+             world->owner[cell] != (int)thread->number);
+    access_cell(thread, cell, world->owner[cell] == (int)thread->number);
+}
+
+static void choose_racefree(struct thread *thread)
+{
+    if (thread->lock_held >= 0) {
+        if (thread->lock_ops > 0) {
+            access_locked(thread);
+        } else {
+            give_lock(thread);
+        }
+        return;
+    }
+    if (thread->ops_left == 0) {
+        release_then(thread, pass_barrier);
+        return;
+    }
+    thread->ops_left--;
+    switch (pick(thread, 12)) {
+    case 0:
+        take_lock(thread, (unsigned)pick(thread, N_LOCKS));
+        break;
+    case 1:
+        release_then(thread, NULL);
+        break;
+    case 2:
+        do_atomic(thread);
+        break;
+    default:
+        access_dealt(thread);
+        break;
+    }
+}
+
+static void choose_racy(struct thread *thread)
+{
+    // A few cells are hot.
+    unsigned cell = pick(thread, 3) == 0 ? (unsigned)pick(thread, 4) * 512
+                                         : (unsigned)pick(thread, N_CELLS);
+
+    if (thread->ops_left == 0) {
+        pass_barrier(thread);
+        return;
+    }
+    thread->ops_left--;
+    access_cell(thread, cell, 1);
+}
+
+void step(void *owner, uint64_t argument)
+{
+    struct thread *thread = owner;
+    void (*then)(struct thread *) = thread->then;
+
+    (void)argument;
+    if (thread->is_waiting_page) {
+        thread->is_waiting_page = 0;
+        engine_resumed(engine_of(thread), thread->page);
+    }
+    thread->then = NULL;
+    switch (thread->step) {
+    case ACCESS:
+        try_access(thread);
+        break;
+    case WAITING:
+        thread->step = CHOOSE;
+        if (then != NULL) {
+            then(thread);
+            break;
+        }
+        __attribute__((fallthrough));
+    case CHOOSE:
+        if (thread->world->protocol == TM_SEQUENTIAL) {
+            choose_racy(thread);
+        } else {
+            choose_racefree(thread);
+        }
+        break;
+    default:
+        fail("a thread that has ended runs", __LINE__);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "net/sim.h"
+#include "proto/engine.h"
+
+/*
+ * What the files of the conformance test share: the simulated nodes, the threads
+ * with what each is doing, and the oracle.
+ */
+#define MAX_NODES 5
+#define MAX_THREADS 12
+#define N_PAGES 24
+#define CELL 16u
+#define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
+#define N_LOCKS 4
+#define LOCKED_CELLS 40 // per lock, spread over the pages
+#define LIMIT_NS (1000ull * 1000 * 1000 * 1000) // of virtual time
+
+#define CHECK(what)                                                            \
+    do {                                                                       \
+        if (!(what)) {                                                         \
+            fail(#what, __LINE__);                                             \
+        }                                                                      \
+    } while (0)
+
+enum step { CHOOSE, ACCESS, WAITING, ENDED };
+
+struct world;
+
+struct thread {
+    struct waiter waiter; // first: found from it
+    struct world *world;
+    unsigned number;
+    node_id node;
+    enum step step;
+    struct fault_history history;
+    page_no page; // that it waits for
+    int is_waiting_page;
+    // the access under way
+    uint64_t offset;
+    unsigned length;
+    int is_write;
+    uint8_t value;
+    // where it is in its program
+    unsigned phase;
+    unsigned ops_left;
+    int lock_held; // -1: none
+    unsigned lock_ops;
+    uint64_t added;
+    void (*then)(struct thread *thread);
+    uint64_t sweep;
+};
+
+struct lock {
+    int holder;   // thread, -1
+    node_id node; // where the token is
+    unsigned queue[MAX_THREADS];
+    unsigned n_queue;
+};
+
+// What a node's receiver gets.
+struct end {
+    struct world *world;
+    node_id node;
+};
+
+struct node {
+    struct engine *engine;
+    struct space space;
+    struct end end;
+};
+
+struct world {
+    struct sim *sim;
+    unsigned n_nodes;
+    unsigned n_threads;
+    unsigned n_phases;
+    tm_protocol protocol;
+    struct node nodes[MAX_NODES];
+    struct thread threads[MAX_THREADS];
+    struct lock locks[N_LOCKS];
+    page_no first; // page of the block under test
+    uint8_t oracle[N_PAGES * TM_PAGE_SIZE];
+    int8_t owner[N_CELLS]; // in this phase: thread, -1 nobody, -2 locked
+    uint8_t lock_of[N_CELLS];
+    uint64_t counter_address;
+    uint64_t counter_sum;
+    unsigned n_arrived;
+    unsigned n_ended;
+};
+
+/** Say the seed and what does not hold, and abort. */
+_Noreturn void fail(const char *what, int line);
+
+/** Let a thread make its next step, a little later. */
+void resume(struct thread *thread);
+
+/** Begin or go on: a timer of the simulated network. */
+void step(void *owner, uint64_t argument);
+
+/** Deal the cells that no lock guards to threads, for the next phase. */
+void deal_cells(struct world *world);
+
+#endif
