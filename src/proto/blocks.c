@@ -13,7 +13,9 @@
 //              out again, FREE_DONE.
 //
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
-//    way: every node had stopped asking and had all its answers.
+//    way: every node had stopped asking and had all its answers. But for
+//    OWNER_IS, which nobody answers; it names the extent by its serial number,
+//    so that news of one life of a page are not taken for the next.
 #include "base/ensure.h"
 #include "base/log.h"
 #include "proto/engine_priv.h"
@@ -172,6 +174,7 @@ static tm_status receive_new(struct engine *engine,
         .protocol = (tm_protocol)news->protocol,
         .placement = (tm_placement)news->placement,
         .on_node = news->on_node,
+        .serial = news->token,
         .line = news->line,
     };
 

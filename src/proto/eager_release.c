@@ -143,12 +143,10 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     const struct page *page = page_of(engine, page_number);
 
     apply_kept(engine, page_number);
-    if (page->state == PAGE_EXCLUSIVE) {
-        space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
-    } else if (want_write) {
+    if (page->state == PAGE_CLEAN && want_write) {
         begin_writing(engine, page_number);
     } else {
-        space_set_access(engine->space, page_number, 1, ACCESS_READ);
+        engine_map(engine, page_number);
     }
 }
 

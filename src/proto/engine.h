@@ -36,6 +36,7 @@ struct extent {
     tm_protocol protocol;
     tm_placement placement;
     node_id on_node;
+    uint32_t serial;    ///< unique among all extents of the run; 0: TM_SHARED
     uint8_t is_closed;  ///< being freed: faults are errors
     uint32_t n_pending; ///< pages of it that are being fetched
     uint32_t closing;   ///< token of the extent_close to acknowledge, 0: none
@@ -80,6 +81,10 @@ void engine_release(struct engine *engine, struct waiter *waiter);
 /** A message numbered 1 to 39 has arrived. @return TM_OK, TM_EWIRE */
 tm_status engine_receive(struct engine *engine, node_id from,
                          const struct message *message);
+
+/** Finish what messages have left to be done together: to be called after each
+ * batch of them, before the node lock is given back. */
+void engine_finish_batch(struct engine *engine);
 
 /** Do what is due. To be called about every millisecond.
  * @return 1 if it wants to be called again soon, 0 if nothing is pending */

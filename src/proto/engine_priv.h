@@ -91,6 +91,8 @@ struct engine {
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the
     page_no discard_n;      ///< end of the call
+    page_no map_page;       ///< a run of pages that came ahead, to be mapped
+    page_no map_n;          ///< in one call of the system
     struct tm_node_stats stats;
 };
 
@@ -110,6 +112,9 @@ void page_list_add(struct page_list *list, page_no page);
 void engine_settle(struct engine *engine, page_no page);
 void engine_discard_later(struct engine *engine, page_no page);
 void engine_discard_now(struct engine *engine);
+/** Map a page that has come: at once if a thread waits for it, else together with
+ * its neighbours in engine_settle_all(). */
+void engine_map(struct engine *engine, page_no page);
 /** Add a page to / take it off the copyset. */
 void copyset_add(struct engine *engine, struct page *page, node_id node);
 void copyset_remove(struct engine *engine, struct page *page, node_id node);

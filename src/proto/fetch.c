@@ -28,6 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEWS_MAX 512u
+#define NEWS_ITEM 16u // page, epoch, serial of its extent
+
 void hint_set(struct page *page, node_id owner, uint32_t epoch)
 {
     if (!page->is_owner && (page->hint == 0 || epoch > page->epoch)) {
@@ -69,6 +72,18 @@ static unsigned next_group(struct fault_history *history, page_no page,
     return 1;
 }
 
+// May a page be asked for in a fetch that goes to this node? If a copy of it was
+// dropped here, only if that node was told so: the request must come behind the
+// news (E2).
+static int may_go_along(const struct engine *engine, page_no page_number,
+                        node_id to)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state == PAGE_ABSENT && !page->pending &&
+           (page->hint == 0 || page->hint == to + 1);
+}
+
 // The run of pages from `page` on that one fetch may name.
 static unsigned clip_group(const struct engine *engine, page_no page,
                            unsigned group)
@@ -82,12 +97,8 @@ static unsigned clip_group(const struct engine *engine, page_no page,
         return 1; // an upgrade
     }
     end = block_end < end ? block_end : end;
-    while (n < group && page + n < end) {
-        const struct page *next = page_of(engine, page + n);
-
-        if (next->state != PAGE_ABSENT || next->pending) {
-            break;
-        }
+    while (n < group && page + n < end &&
+           may_go_along(engine, page + n, fetch_route(engine, page))) {
         n++;
     }
     return n;
@@ -358,7 +369,7 @@ void fetch_announce(struct engine *engine, page_no page, node_id from)
         return;
     }
     page_list_add(&engine->news[directory], page);
-    if (engine->news[directory].n >= 512) {
+    if (engine->news[directory].n >= NEWS_MAX) {
         fetch_send_news(engine);
     }
 }
@@ -366,16 +377,18 @@ void fetch_announce(struct engine *engine, page_no page, node_id from)
 static void send_news_to(struct engine *engine, node_id node)
 {
     struct page_list *news = &engine->news[node];
-    uint8_t body[512 * 12];
+    uint8_t body[NEWS_MAX * NEWS_ITEM];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_owner_is};
 
     for (size_t i = 0; i < news->n; i++) {
         const struct page *page = page_of(engine, news->at[i]);
+        const struct extent *extent = extent_find(engine, news->at[i]);
 
-        if (page->is_owner) {
+        if (page->is_owner && extent != NULL) {
             wire_put_u64(&writer, news->at[i]);
             wire_put_u32(&writer, page->epoch);
+            wire_put_u32(&writer, extent->serial);
         }
     }
     news->n = 0;
@@ -510,8 +523,11 @@ static void receive_news(struct engine *engine, const struct message *message)
     while (reader.at < reader.end && !reader.failed) {
         page_no page = wire_get_u64(&reader);
         uint32_t epoch = wire_get_u32(&reader);
+        uint32_t serial = wire_get_u32(&reader);
+        const struct extent *extent = extent_find(engine, page);
 
-        if (!reader.failed && page < engine->space->n_pages) {
+        if (!reader.failed && extent != NULL && !extent->is_closed &&
+            extent->serial == serial) { // B1 of blocks.c
             hint_set(page_of(engine, page), message->u.owner_is.owner, epoch);
         }
     }

@@ -72,12 +72,8 @@ void sequential_unhold(struct engine *engine, page_no page_number)
 
 static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
-    const struct page *page = page_of(engine, page_number);
-
     (void)want_write;
-    space_set_access(engine->space, page_number, 1,
-                     page->state == PAGE_EXCLUSIVE ? ACCESS_WRITE
-                                                   : ACCESS_READ);
+    engine_map(engine, page_number);
     hold(engine, page_number);
 }
 

@@ -85,8 +85,7 @@ static void note_end(page_no page)
 static void watch_free_ask(const struct message *message)
 {
     struct wire_reader reader = {
-        message->body,
-        (const uint8_t *)message->body + message->body_size, 0};
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
     const char *file = wire_get_string(&reader);
 
     if (!reader.failed) {
@@ -108,8 +107,7 @@ static const struct freed *find(page_no page)
     uint64_t n = kept.n_blocks < N_FREED ? kept.n_blocks : N_FREED;
 
     for (uint64_t i = 1; i <= n; i++) {
-        const struct freed *freed =
-            &kept.blocks[(kept.n_blocks - i) % N_FREED];
+        const struct freed *freed = &kept.blocks[(kept.n_blocks - i) % N_FREED];
 
         if (page >= freed->page && page < freed->page + freed->n_pages) {
             return freed;

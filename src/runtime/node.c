@@ -32,6 +32,7 @@ void node_leave(void)
     while (runtime.n_to_self > 0) {
         runtime.transport->progress(runtime.net);
     }
+    engine_finish_batch(runtime.engine);
     mutex_unlock(&runtime.lock);
 }
 

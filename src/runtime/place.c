@@ -1,85 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where in the program something went wrong. A fault is often in the C library
-// (memcpy, strlen, printf) or in the runtime, and then the user wants to know
-// which line of the program called it. Libraries are built without frame
-// pointers, so the stack is searched from its end upwards for the first word that
-// is an address in the program's text right behind a call instruction. It may be
-// left over from an earlier call of the same depth; rarely, and near by.
+// (memcpy, strlen, printf), and then the user wants to know which line of the
+// program called it. Libraries are built without frame pointers, so the frames
+// are found by the compiler's unwinder: from here through the signal handler to
+// the instruction that failed, and on to the first address in the program's text.
 #include <stdio.h>
 #include <string.h>
+#include <unwind.h>
 
 #include "os/image.h"
 #include "runtime/runtime.h"
 
-#define SEARCH_BYTES (32u * 1024)
-#define LONGEST_CALL 7u
+struct walk {
+    uintptr_t pc;     ///< that failed
+    int has_passed;   ///< its frame has been seen
+    uintptr_t caller; ///< in the program; 0: not found yet
+};
 
-// call rel32 is E8 and 4 bytes; calls through a register or memory are FF /2.
-static int is_behind_call(uintptr_t address)
+static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
 {
-    const unsigned char *at = (const unsigned char *)address;
+    struct walk *walk = argument;
+    uintptr_t pc = _Unwind_GetIP(context);
 
-    if (!image_is_program_text(address) ||
-        !image_is_program_text(address - LONGEST_CALL)) {
-        return 0;
+    if (walk->has_passed && image_is_program_text(pc)) {
+        walk->caller = pc;
+        return _URC_END_OF_STACK;
     }
-    if (at[-5] == 0xe8) {
-        return 1;
-    }
-    for (unsigned length = 2; length <= LONGEST_CALL; length++) {
-        if (at[-(int)length] == 0xff &&
-            (at[-(int)length + 1] & 0x38) == 0x10) {
-            return 1;
-        }
-    }
-    return 0;
+    walk->has_passed |= pc == walk->pc;
+    return _URC_NO_REASON;
 }
 
-// The part of the thread's stack that is in use. @return 0 if sp is elsewhere
-static int used_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+// A stack that was overwritten may fail again, in the unwinder: once is enough.
+static uintptr_t find_caller(uintptr_t pc, struct thread *thread)
 {
-    struct ult *ult = ult_self();
-    char *stack_low;
-    char *stack_top;
+    struct walk walk = {.pc = pc};
 
-    if (ult == NULL) {
+    if (thread == NULL || thread->is_walked) {
         return 0;
     }
-    ult_stack(ult, &stack_low, &stack_top);
-    *low = sp < (uintptr_t)stack_low ? (uintptr_t)stack_low : sp;
-    *high = (uintptr_t)stack_top;
-    if (*high - *low > SEARCH_BYTES) {
-        *high = *low + SEARCH_BYTES;
-    }
-    return sp >= (uintptr_t)stack_low - SEARCH_BYTES &&
-           sp < (uintptr_t)stack_top;
-}
-
-// Stacks are read word by word as they lie, redzones of sanitizers and all.
-__attribute__((no_sanitize("address", "thread"))) static uintptr_t
-find_caller(uintptr_t sp)
-{
-    uintptr_t low;
-    uintptr_t high;
-
-    if (!used_stack(sp, &low, &high)) {
-        return 0;
-    }
-    low = (low + sizeof(uintptr_t) - 1) & -sizeof(uintptr_t);
-    for (; low < high; low += sizeof(uintptr_t)) {
-        uintptr_t word = *(const uintptr_t *)low;
-
-        if (is_behind_call(word)) {
-            return word;
-        }
-    }
-    return 0;
+    thread->is_walked = 1;
+    _Unwind_Backtrace(look, &walk);
+    thread->is_walked = 0;
+    return walk.caller;
 }
 
 void place_describe(const struct trap *trap, char *text, size_t size)
 {
-    const struct thread *thread = thread_self();
+    struct thread *thread = thread_self();
     uintptr_t caller = 0;
     size_t used;
 
@@ -89,7 +57,7 @@ void place_describe(const struct trap *trap, char *text, size_t size)
     } else {
         image_describe(trap->pc, text, size);
         if (!image_is_program_text(trap->pc)) {
-            caller = find_caller(trap->sp);
+            caller = find_caller(trap->pc, thread);
         }
     }
     used = strlen(text);

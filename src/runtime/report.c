@@ -46,8 +46,8 @@ static void append_origin(const struct extent *extent, char *text, size_t size)
     size_t used = strlen(text);
 
     if (extent->file[0] != '\0') {
-        snprintf(text + used, size - used, ", allocated at %s:%u",
-                 extent->file, extent->line);
+        snprintf(text + used, size - used, ", allocated at %s:%u", extent->file,
+                 extent->line);
     }
 }
 
@@ -92,13 +92,15 @@ static void describe_reach(uintptr_t address, page_no page, char *text,
                            size_t size)
 {
     if (runtime.step == RUNTIME_FORKED) {
-        snprintf(text, size, "in shared memory, which a child of fork() does "
-                             "not have; exec*() and _exit() work");
+        snprintf(text, size,
+                 "in shared memory, which a child of fork() does "
+                 "not have; exec*() and _exit() work");
     } else if (runtime.step == RUNTIME_ENDED) {
         snprintf(text, size, "in shared memory after tm_end()");
     } else if (thread_self() == NULL) {
-        snprintf(text, size, "in shared memory, which only threads made by "
-                             "tm_thread_create() can use");
+        snprintf(text, size,
+                 "in shared memory, which only threads made by "
+                 "tm_thread_create() can use");
     } else {
         // The fault has been through the engine already: nobody here holds it.
         node_enter();
@@ -133,16 +135,18 @@ static void describe_overflow(int slot, char *text, size_t size)
     const struct thread *thread = thread_self();
 
     if (slot == 0) {
-        snprintf(text, size, "overflowed its stack; ulimit -s gives main() "
-                             "more");
-    } else if (thread != NULL && thread_slot_of(thread->number) ==
-                                     (uint32_t)slot) {
+        snprintf(text, size,
+                 "overflowed its stack; ulimit -s gives main() "
+                 "more");
+    } else if (thread != NULL &&
+               thread_slot_of(thread->number) == (uint32_t)slot) {
         snprintf(text, size,
                  "overflowed its stack of %zu KiB; use --stack-size",
                  runtime.options.stack_size / 1024);
     } else {
-        snprintf(text, size, "segmentation fault: below the stack of the "
-                             "thread in slot %d",
+        snprintf(text, size,
+                 "segmentation fault: below the stack of the "
+                 "thread in slot %d",
                  slot);
     }
 }
@@ -159,8 +163,9 @@ static void describe_access(const struct trap *trap, char *text, size_t size)
         snprintf(text, size, "%s, which somebody sent",
                  strsignal(trap->signal));
     } else if (trap->code == SI_KERNEL) {
-        snprintf(text, size, "segmentation fault: an address that no "
-                             "processor has (not shared memory)");
+        snprintf(text, size,
+                 "segmentation fault: an address that no "
+                 "processor has (not shared memory)");
     } else if (space_find(&runtime.space, (void *)trap->address, &page)) {
         int n = snprintf(text, size, "segmentation fault: %s 0x%zx, ", verb,
                          trap->address);

@@ -32,6 +32,7 @@ struct thread {
     page_no last_page;
     uintptr_t place;     ///< return address of its latest call of ours
     const char *wrapped; ///< the C library's function that wrap.c does for it
+    int is_walked;       ///< its frames are being walked: place.c
 };
 
 enum runtime_step {

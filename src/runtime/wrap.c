@@ -40,9 +40,10 @@
 // ---- the C library's functions
 
 #define FUNCTIONS(X)                                                           \
-    X(read) X(write) X(readv) X(writev) X(pread) X(pwrite) X(pread64)          \
-    X(pwrite64) X(fread) X(fwrite) X(send) X(recv) X(__read_chk)               \
-    X(__pread_chk) X(__pread64_chk) X(__fread_chk) X(__recv_chk)
+    X(read)                                                                    \
+    X(write) X(readv) X(writev) X(pread) X(pwrite) X(pread64) X(pwrite64)      \
+        X(fread) X(fwrite) X(send) X(recv) X(__read_chk) X(__pread_chk)        \
+            X(__pread64_chk) X(__fread_chk) X(__recv_chk)
 
 #define NUMBER(name) REAL_##name,
 enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };
@@ -210,8 +211,7 @@ static ssize_t transfer(const struct request *request, char *bytes, size_t n,
 
 static int is_input(const struct request *request)
 {
-    return request->function == REAL_read ||
-           request->function == REAL_pread ||
+    return request->function == REAL_read || request->function == REAL_pread ||
            request->function == REAL_recv || request->function == REAL_fread;
 }
 
@@ -223,8 +223,8 @@ static size_t step_of(const struct request *request, size_t n)
     if (n <= STEP) {
         return n;
     }
-    if (request->file != NULL || (fstat(request->fd, &status) == 0 &&
-                                  S_ISREG(status.st_mode))) {
+    if (request->file != NULL ||
+        (fstat(request->fd, &status) == 0 && S_ISREG(status.st_mode))) {
         return STEP;
     }
     return n;
@@ -289,8 +289,7 @@ EXPORTED ssize_t read(int fd, void *to, size_t size)
 {
     struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
 
-    return IS_SHARED(to) ? serve(&request, to, size)
-                         : CALL(read)(fd, to, size);
+    return IS_SHARED(to) ? serve(&request, to, size) : CALL(read)(fd, to, size);
 }
 
 EXPORTED ssize_t write(int fd, const void *from, size_t size)
@@ -328,8 +327,7 @@ EXPORTED ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
                            : CALL(pwrite)(fd, from, size, offset);
 }
 
-EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size,
-                          off64_t offset)
+EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size, off64_t offset)
 {
     struct request request = {
         .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
@@ -486,8 +484,8 @@ static void vector_copy_back(const struct vector *vector, size_t got)
     }
 }
 
-static ssize_t vector_move(const struct request *request,
-                           struct vector *vector, size_t shared_size)
+static ssize_t vector_move(const struct request *request, struct vector *vector,
+                           size_t shared_size)
 {
     int is_output = request->function == REAL_writev;
     ssize_t got;

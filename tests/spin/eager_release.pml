@@ -191,8 +191,10 @@ byte coin; // a free choice of the step under way; 0 between steps
 #endif
 #ifdef M_GRANT_ENDS_FETCH
 #define ENDS_FETCH(answers) true
+#define UNASKED_IS_WELCOME true // as the page is needed
 #else
 #define ENDS_FETCH(answers) (answers)
+#define UNASKED_IS_WELCOME false
 #endif
 
 #if ATOMICS > 0
@@ -363,7 +365,7 @@ inline on_fetch(x, requester, writing, followed)
     if
     :: is_owner[x] && requester != x -> serve(x, requester, writing);
     :: is_owner[x] && requester == x ->
-        assert(pending[x]);
+        assert(pending[x] || UNASKED_IS_WELCOME);
         pending[x] = 0;
     :: IS_UNTOUCHED(x) ->
         grant(x, requester, 1);
@@ -401,10 +403,8 @@ inline apply_kept(x)
     od
 }
 
-inline on_page(x, from, contents, owned, e, ver)
+inline install(x, from, contents, owned, e, ver)
 {
-    assert(state[x] == ABSENT && pending[x]);
-    pending[x] = 0;
     mem[x] = contents;
     base[x] = ver;
     if
@@ -417,6 +417,16 @@ inline on_page(x, from, contents, owned, e, ver)
         learn_owner(x, from, e);
     fi;
     apply_kept(x);
+}
+
+inline on_page(x, from, contents, owned, e, ver)
+{
+    assert(UNASKED_IS_WELCOME || (state[x] == ABSENT && pending[x]));
+    pending[x] = 0;
+    if
+    :: state[x] != ABSENT -> assert(!owned); copies_sent--;
+    :: else -> install(x, from, contents, owned, e, ver);
+    fi
 }
 
 // ---- updates

@@ -367,7 +367,8 @@ static void run_row(unsigned row, size_t bytes)
 
 static void run_small(void)
 {
-    static const size_t sizes[] = {1, 2, 15, 1023, 1024, 1025, 2859, 4095, 4096};
+    static const size_t sizes[] = {1,    2,    15,   1023, 1024,
+                                   1025, 2859, 4095, 4096};
 
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
@@ -416,7 +417,8 @@ static void run_count(void)
     FILE *file;
 
     CHECK(write(fd, "0123456789", 10) == 10);
-    CHECK(pread(fd, block, 8192, 0) == 10 && memcmp(block, "0123456789", 10) == 0);
+    CHECK(pread(fd, block, 8192, 0) == 10 &&
+          memcmp(block, "0123456789", 10) == 0);
     CHECK(pread(fd, block, 8192, 7) == 3 && block[3] == '3');
     CHECK(pread(fd, block, 8192, 10) == 0);
     CHECK(pread(fd, block, 0, 0) == 0);

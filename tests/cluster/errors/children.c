@@ -66,8 +66,7 @@ static void calls_in_child(void)
 
     if (child == 0) {
         int is_refused = tm_mutex_lock(&mutex) == TM_ESTATE &&
-                         tm_alloc(100, NULL) == NULL &&
-                         tm_end() == TM_ESTATE;
+                         tm_alloc(100, NULL) == NULL && tm_end() == TM_ESTATE;
 
         exit(is_refused ? 3 : 4);
     }

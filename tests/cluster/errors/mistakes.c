@@ -9,7 +9,6 @@
 #include <teamster.h>
 #include <unistd.h>
 
-
 struct shared {
     char *block;
     char *freed;
@@ -143,8 +142,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 static void own_handler(void)
 {
-    struct sigaction action = {.sa_sigaction = handle,
-                               .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
 
     sigaction(SIGFPE, &action, NULL);
     division();
