@@ -8,10 +8,12 @@
     on 1 to 4 nodes, with each protocol, also when threads move.
  2  They differ in as many lines as docs/api.md says; it shows all of them.
  3  README.md shows apps/hello.c as it is.
+ 4  What the documents link to is there.
 """
 import difflib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -81,9 +83,19 @@ def readme_shows_hello(sources):
         raise Failure("README.md does not show apps/hello.c as it is")
 
 
+def links_lead_somewhere(sources):
+    for document in [*sources.glob("*.md"), *sources.glob("docs/**/*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            if not (document.parent / target).exists():
+                raise Failure(f"{document.relative_to(sources)}: there is no "
+                              f"{target}")
+
+
 def main():
     sources = pathlib.Path(sys.argv[1])
     try:
+        links_lead_somewhere(sources)
         readme_shows_hello(sources)
         guide_shows_the_changes(sources)
         programs_print_the_same(*sys.argv[2:5])

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define TICK_MS 1
-#define LAZY_TICK_MS 200
+#define LAZY_TICK_MS 20
 #define SPIN_NS (30 * 1000u)
 
 void service_wake(void)

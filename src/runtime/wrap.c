@@ -85,7 +85,8 @@ __attribute__((constructor)) static void find_all(void)
 
 // ---- buffers
 
-static int is_shared(uintptr_t address)
+// Not inlined: compilers would take the pointer for a promise to read.
+__attribute__((noinline)) static int is_shared(uintptr_t address)
 {
     page_no page;
 
@@ -94,7 +95,6 @@ static int is_shared(uintptr_t address)
            thread_self() != NULL;
 }
 
-// A number, for compilers that take a pointer for a promise to read.
 #define IS_SHARED(pointer) is_shared((uintptr_t)(pointer))
 
 /** A call on shared memory. */

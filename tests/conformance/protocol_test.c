@@ -97,7 +97,7 @@ static void tick(void *owner, uint64_t argument)
     struct world *world = owner;
 
     engine_tick(world->nodes[argument].engine);
-    if (world->n_ended < world->n_threads) {
+    if (world->n_ended < world->n_threads || world->lives_left > 0) {
         sim_after(world->sim, 1000000, tick, world, argument);
     }
 }
@@ -171,6 +171,9 @@ static void allocate_block(struct world *world)
     }
     address = allocate(world, (unsigned)sim_random(world->sim, world->n_nodes),
                        N_PAGES * TM_PAGE_SIZE, &attr);
+    world->block = address;
+    memset(world->oracle, 0, sizeof world->oracle);
+    world->counter_sum = 0;
     world->first =
         world->nodes[0].space.heap_page +
         (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
@@ -195,9 +198,12 @@ static void deal_locks(struct world *world)
 
 static void start_threads(struct world *world)
 {
+    world->n_ended = 0;
+    world->n_arrived = 0;
     for (unsigned i = 0; i < world->n_threads; i++) {
         struct thread *thread = &world->threads[i];
 
+        memset(thread, 0, sizeof *thread);
         thread->waiter.wake = wake;
         thread->world = world;
         thread->number = i;
@@ -324,6 +330,31 @@ static void say_who_waits(struct world *world)
     fail("the programs end", __LINE__);
 }
 
+// One life of the block: allocated, used by all threads, and, if another is to
+// come, freed while the network still delivers what they left behind.
+static void live(struct world *world)
+{
+    allocate_block(world);
+    if (sim_random(world->sim, 2)) {
+        initialise(world);
+    }
+    deal_locks(world);
+    start_threads(world);
+    while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
+           sim_step(world->sim)) {
+        check_world(world);
+        if (sim_now_ns(world->sim) > LIMIT_NS) {
+            say_who_waits(world);
+        }
+    }
+    CHECK(world->n_ended == world->n_threads);
+    if (world->lives_left > 0) {
+        release_block(world, (unsigned)sim_random(world->sim, world->n_nodes),
+                      world->block);
+        release_block(world, 0, world->counter_address);
+    }
+}
+
 static uint64_t run(tm_protocol protocol)
 {
     struct world *world = calloc(1, sizeof *world);
@@ -347,19 +378,11 @@ static uint64_t run(tm_protocol protocol)
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     open_nodes(world);
-    allocate_block(world);
-    if (sim_random(world->sim, 2)) {
-        initialise(world);
+    for (world->lives_left = (unsigned)sim_random(world->sim, 3) + 1;
+         world->lives_left > 0;) {
+        world->lives_left--;
+        live(world);
     }
-    deal_locks(world);
-    start_threads(world);
-    while (sim_step(world->sim)) {
-        check_world(world);
-        if (sim_now_ns(world->sim) > LIMIT_NS) {
-            say_who_waits(world);
-        }
-    }
-    CHECK(world->n_ended == world->n_threads);
     check_end(world);
     hash = sim_event_hash(world->sim);
     close_world(world);

@@ -87,6 +87,8 @@ struct world {
     uint8_t lock_of[N_CELLS];
     uint64_t counter_address;
     uint64_t counter_sum;
+    uint64_t block; // its address
+    unsigned lives_left;
     unsigned n_arrived;
     unsigned n_ended;
 };

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of `teamster run` for tests: with a deadline, and with a look at what is
+left behind afterwards."""
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+
+SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+DEADLINE_S = 60 * SLOWDOWN  # what is never reached if all is well
+LEFTOVER_S = 10 * SLOWDOWN  # what is promised
+N_LAST_LINES = 6
+CONFIGURATION = 78
+
+
+class Failure(Exception):
+    """A fact that should hold does not."""
+
+
+class Skip(Exception):
+    """The machine lacks what the test is about."""
+
+
+def wait_until(condition, seconds):
+    """Poll a condition; its last value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.02)
+
+
+def read_bytes(path):
+    """A small file; b"" if it has gone."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def is_running(pid):
+    fields = read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return bool(fields) and fields[0] not in (b"Z", b"X")
+
+
+def parent_of(pid):
+    fields = read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
+def last_lines(text):
+    """The last lines of each node and of the launcher."""
+    nodes = {}
+    for line in text.splitlines():
+        match = re.match(r"\[(\d+)\]|teamster: n(\d+):", line)
+        node = (match.group(1) or match.group(2)) if match else "launcher"
+        nodes.setdefault(node, []).append(line)
+    return "\n".join(line for node in sorted(nodes)
+                     for line in nodes[node][-N_LAST_LINES:])
+
+
+class Job:
+    """One run. `command` begins behind `teamster run`."""
+
+    def __init__(self, teamster, command, variables=None):
+        self.variables = dict(variables or {})
+        self.command = [teamster, "run", "--tag-output", *map(str, command)]
+        self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
+        self.shared_memory = set(os.listdir("/dev/shm"))
+        name, value = self.marker.split("=")
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("TEAMSTER_")}
+        environment.update(self.variables)
+        environment[name] = value
+        self.process = subprocess.Popen(
+            self.command, env=environment, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+
+    def __str__(self):
+        """What repeats the run in a shell."""
+        return " ".join([*(f"{name}={value}" for name, value
+                           in sorted(self.variables.items())), *self.command])
+
+    def fail(self, what, output=""):
+        raise Failure(f"{what}\nrepeat with: {self}\n{last_lines(output)}")
+
+    def processes(self):
+        """Processes of the run that have not ended, the launcher too."""
+        marker = self.marker.encode()
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()
+                and marker in read_bytes(f"/proc/{name}/environ")
+                and is_running(name)]
+
+    def node(self, number):
+        """The process of a node, or None."""
+        variable = f"TEAMSTER_NODE={number}\0".encode()
+        for pid in self.processes():
+            if (parent_of(pid) == self.process.pid and
+                    variable in read_bytes(f"/proc/{pid}/environ")):
+                return pid
+        return None
+
+    def finish(self, deadline_s=DEADLINE_S):
+        """Wait for the end. @return exit code, output"""
+        try:
+            output, _ = self.process.communicate(timeout=deadline_s)
+        except subprocess.TimeoutExpired:
+            self.ask_status()
+            output = self.kill_all()
+            self.fail(f"no end after {deadline_s:.0f} s", output)
+        self.expect_nothing_left(output)
+        return self.process.returncode, output
+
+    def ask_status(self):
+        """Let every node say what its threads wait for."""
+        self.process.send_signal(signal.SIGUSR1)
+        time.sleep(2)
+
+    def kill_all(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.communicate(timeout=10)[0]
+        except subprocess.TimeoutExpired:
+            for pid in self.processes():
+                os.kill(pid, signal.SIGKILL)
+            return self.process.communicate()[0]
+
+    def segments(self):
+        """Segments that came since the start and that no process has."""
+        new = {name for name in os.listdir("/dev/shm")
+               if "teamster" in name or "ucx" in name} - self.shared_memory
+        maps = b"".join(read_bytes(f"/proc/{name}/maps")
+                        for name in os.listdir("/proc")
+                        if new and name.isdigit())
+        return {name for name in new if name.encode() not in maps}
+
+    def expect_nothing_left(self, output=""):
+        """All processes end within the time promised, and leave no segment."""
+        if not wait_until(lambda: not self.processes(), LEFTOVER_S):
+            left = self.processes()
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            self.fail(f"processes are left: {left}", output)
+        if not wait_until(lambda: not self.segments(), LEFTOVER_S):
+            self.fail(f"in /dev/shm: {self.segments()}", output)
+
+    def expect_success(self):
+        """Finish with exit code 0. @return the output"""
+        code, output = self.finish()
+        if (code == CONFIGURATION and
+                "TEAMSTER_FAULT_SOURCE" in self.variables):
+            raise Skip(last_lines(output))
+        if code != 0:
+            self.fail(f"exit code {code}", output)
+        return output

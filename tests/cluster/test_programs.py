@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test programs of this folder in real processes, over numbers of nodes,
+protocols, fault sources and workers; and what happens when nodes are killed.
+
+    test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
+                     [--seeds FIRST,...] [--minutes N]
+
+Tests: litmus, random, migrate, kill_node, kill_launcher, signals, start_fails;
+and soak, which goes on with seeds of its own until the time is over.
+"""
+import argparse
+import os
+import random
+import re
+import signal
+import sys
+import time
+
+import jobs
+
+SOURCES = ("userfaultfd", "mprotect")
+PROTOCOLS = ("eager-release", "sequential")
+MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
+         "condition", "barrier", "iteration")
+LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
+
+
+class Tests:
+    def __init__(self, options):
+        self.options = options
+        self.build = os.path.abspath(options.build)
+        self.teamster = self.path("cli", "teamster")
+
+    def path(self, folder, name):
+        path = os.path.join(self.build, folder, name)
+        if not os.access(path, os.X_OK):
+            raise jobs.Failure(f"{path} is not built")
+        return path
+
+    def program(self, name):
+        return self.path("tests/cluster", name)
+
+    def start(self, n_nodes, *command, variables=None):
+        return jobs.Job(self.teamster, ["-n", n_nodes, *command], variables)
+
+    # ---- programs that check themselves
+
+    def litmus_once(self, seed, mode, n_nodes, n_runs, variables):
+        if mode == "relaxed":
+            # Two threads on two processors of one node see the processor's
+            # own memory model.
+            variables = dict(variables, TEAMSTER_WORKERS="1")
+        self.start(n_nodes, self.program("litmus"), "-m", mode, "-s", seed,
+                   "-p", 1 + seed // 2 % 2, "-r", n_runs,
+                   variables=variables).expect_success()
+
+    def litmus(self, seed):
+        mode = self.options.mode
+        for n_nodes in (2, 3, 4):
+            for i in range(2):
+                self.litmus_once(seed + i * 2, mode, n_nodes, 30,
+                                 self.variables(seed + n_nodes + i))
+
+    def random_once(self, seed, n_nodes, variables):
+        output = self.start(n_nodes, self.program("random_program"), "-s",
+                            seed, variables=variables).expect_success()
+        return re.search("checksum: ([0-9a-f]+)", output).group(1)
+
+    def random(self, seed):
+        sums = {}
+        for n_nodes in (1, 2, 3, 4):
+            variables = self.variables(seed + n_nodes)
+            if seed % 3 == 0:
+                variables["TEAMSTER_SHUFFLE"] = str(seed)
+            sums[n_nodes] = self.random_once(seed, n_nodes, variables)
+        if len(set(sums.values())) != 1:
+            raise jobs.Failure(f"seed {seed}: checksums by nodes: {sums}")
+
+    def migrate(self, seed):
+        for n_nodes in (1, 2, 3, 4):
+            variables = self.variables(seed + n_nodes)
+            self.start(n_nodes, self.program("migrate"), "-s", seed,
+                       variables=variables).expect_success()
+            variables["TEAMSTER_SHUFFLE"] = str(seed)
+            self.start(n_nodes, self.program("migrate"), "-n", "-s", seed,
+                       variables=variables).expect_success()
+
+    def variables(self, number):
+        """Protocol and source as asked for, or as the number says."""
+        return {
+            "TEAMSTER_PROTOCOL":
+                self.options.protocol or PROTOCOLS[number // 2 % 2],
+            "TEAMSTER_FAULT_SOURCE":
+                self.options.source or SOURCES[number // 4 % 2],
+            "TEAMSTER_WORKERS": str(1 + number % 2),
+        }
+
+    # ---- violence
+
+    def long_run(self, n_nodes):
+        return self.start(n_nodes, self.path("apps", "jacobi"), "--size", 300,
+                          "--iterations", 1000000)
+
+    def wait_for_nodes(self, job, n_nodes):
+        """All nodes have been started. @return their processes"""
+        nodes = []
+
+        def all_there():
+            nodes[:] = [job.node(i) for i in range(n_nodes)]
+            return None not in nodes
+        if not jobs.wait_until(all_there, jobs.DEADLINE_S):
+            job.fail("the nodes do not start", job.kill_all())
+        return nodes
+
+    def expect_end(self, job, code, what):
+        began_s = time.monotonic()
+        is_code, output = job.finish()
+        if is_code != code:
+            job.fail(f"{what}: exit code {is_code}, not {code}", output)
+        if time.monotonic() - began_s > LOSS_S:
+            job.fail(f"{what}: the end took more than {LOSS_S} s", output)
+
+    def kill_node(self, seed):
+        dice = random.Random(seed)
+        n_nodes = dice.randint(2, 4)
+        victim = dice.randrange(n_nodes)
+        job = self.long_run(n_nodes)
+        nodes = self.wait_for_nodes(job, n_nodes)
+        delay_s = dice.random() * dice.choice((0.05, 1.0))
+        time.sleep(delay_s)
+        os.kill(nodes[victim], signal.SIGKILL)
+        self.expect_end(job, 75, f"seed {seed}: node {victim} of {n_nodes} "
+                        f"killed after {delay_s:.3f} s")
+
+    def kill_launcher(self, seed):
+        dice = random.Random(seed)
+        n_nodes = dice.randint(1, 4)
+        job = self.long_run(n_nodes)
+        self.wait_for_nodes(job, n_nodes)
+        time.sleep(dice.random() * dice.choice((0.05, 1.0)))
+        job.process.kill()
+        self.expect_end(job, -signal.SIGKILL, f"seed {seed}: launcher killed")
+
+    def signals(self, seed):
+        dice = random.Random(seed)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            n_nodes = dice.randint(1, 4)
+            job = self.long_run(n_nodes)
+            self.wait_for_nodes(job, n_nodes)
+            time.sleep(dice.random() * 0.5)
+            job.process.send_signal(number)
+            self.expect_end(job, 128 + number, f"seed {seed}: {number.name}")
+
+    def start_fails(self, _seed):
+        job = self.start(3, "/nowhere/program")
+        self.expect_end(job, 127, "a program that is not there")
+        job = self.start(2, self.path("apps", "jacobi"),
+                         variables={"TEAMSTER_PROTOCOL": "hope"})
+        self.expect_end(job, 78, "a protocol that is not there")
+
+    # ---- for hours
+
+    def soak(self, _seed):
+        end = time.monotonic() + 60 * self.options.minutes
+        dice = random.Random()
+        n_runs = 0
+        n_failures = 0
+        while time.monotonic() < end:
+            seed = dice.randrange(1, 1 << 31)
+            self.options.mode = dice.choice(MODES)
+            test = dice.choice(("litmus", "random", "random", "random",
+                                "migrate", "migrate", "kill_node",
+                                "kill_launcher", "signals"))
+            try:
+                n_runs += 1
+                getattr(self, test)(seed)
+            except jobs.Failure as failure:
+                n_failures += 1
+                print(f"{test}, seed {seed}: {failure}", flush=True)
+        print(f"{n_runs} tests, {n_failures} failures")
+        if n_failures > 0:
+            raise jobs.Failure(f"{n_failures} of {n_runs} tests")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--mode", choices=MODES, default="mutex")
+    parser.add_argument("--protocol", choices=PROTOCOLS)
+    parser.add_argument("--source", choices=SOURCES)
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--minutes", type=float, default=1)
+    options = parser.parse_args()
+    try:
+        tests = Tests(options)
+        for seed in options.seeds.split(","):
+            getattr(tests, options.test)(int(seed))
+    except jobs.Skip as skip:
+        print(f"skipped: {skip}")
+        return 77
+    except jobs.Failure as failure:
+        print(f"{options.test}: {failure}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Show that the models can fail: leave out one rule of docs/protocols.md at a
+# time; the verifier must report what then goes wrong.
+#
+#   mutants.sh [MUTANT]
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+# What is to be found, as a piece of the assertion that fails.
+bytes='wanted'                   # a copy has old bytes: E4, E5, or SC
+counter='answered'               # a copy has an old counter: E4
+copyset='is_owner.*copyset'      # a copy that the owner does not know: E2
+exclusive='copies_sent'          # exclusive, and another has a copy: E3, S1
+circulates='epoch\[me\]>'        # a request follows an older hint: H2
+dropped='violated is_owner\[me'  # told of a drop, but not the owner any more
+absent='state\[me\]==1'          # a page without contents where no copy is
+unasked='pending\[me\]'          # an answer without a question
+for_ever='acceptance cycle'      # a fault that is never answered
+
+# mutant | model and sizes | what is to be found | the rule that is left out
+mutants=$(
+    cat <<END
+NO_UNMAP|eager_release|$bytes|unmap an exclusive page before reading it
+SEND_PAGE_NOT_TWIN|eager_release|$bytes|a dirty owner sends its twin
+NOT_TO_TWIN|eager_release|$bytes|updates are applied to the twin too
+ACKNOWLEDGE_EARLY|eager_release|$bytes|acknowledge after the copies have
+DROP_IN_FLIGHT|eager_release|$bytes|no drop while an update is in flight
+OVERLAPPING_RELEASES|eager_release|$bytes|one release of a node at a time
+NO_HINT_FROM_PUSH|eager_release|$copyset|a push tells who the owner is
+HINT_WITHOUT_EPOCH|eager_release|$copyset|hints are replaced by newer ones only
+HAND_OVER_WHILE_PUSHING|eager_release|$dropped|no hand-over while a push is out
+IGNORE_BASE|eager_release -DWRITES=0 -DFETCHES=2 -DATOMICS=3|$counter|pushes up to base are not applied
+GRANT_ENDS_FETCH|eager_release -DSTART=0 -DPLACED|$copyset|one fetch of a node at a time
+NOT_WAITING|sequential|$exclusive|wait for the invalidations
+NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
+CONTENTS_AS_ASKED|sequential|$absent|who needs contents is seen in the copyset
+HINT_WITHOUT_EPOCH|sequential|$circulates|hints are replaced by newer ones only
+GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a time
+NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
+CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
+END
+)
+
+status=0
+while IFS='|' read -r mutant model what rule; do
+    [[ ${1-$mutant} == "$mutant" ]] || continue
+    echo "without '$rule':"
+    # shellcheck disable=SC2086 # the model and its sizes are words
+    "$here/run.sh" -x "$what" $model "-DM_$mutant"
+    result=$?
+    ((result == 77)) && exit 77
+    ((result == 0)) || status=1
+done <<<"$mutants"
+exit $status

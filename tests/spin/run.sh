@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Verify a model, all of its states.
+#
+#   run.sh [-x WHAT] MODEL [-DNAME=VALUE...]
+#
+# MODEL is eager_release or sequential, the definitions are listed at its top.
+# With -DLIVE the model's claim is checked under weak fairness, otherwise
+# assertions. With -x an error must be found, and its text must match the regular
+# expression WHAT.
+#
+# On an error the messages and events that lead to it are printed. The search
+# must end by itself within SPIN_MEMORY_MB (4000) of memory, else it fails: an
+# incomplete search shows nothing. Exit: 0, 1, or 77 without spin or a compiler.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+expected=
+if [[ ${1-} == -x ]]; then
+    expected=$2
+    shift 2
+fi
+model=${1:?run.sh [-x WHAT] MODEL [-DNAME=VALUE...]}
+shift
+
+cc=${CC:-cc}
+for tool in spin "$cc"; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "skipped: no $tool"
+        exit 77
+    fi
+done
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp "$here/$model.pml" "$folder"
+cd "$folder"
+
+compile=(-DSAFETY)
+search=()
+if [[ " $* " == *" -DLIVE"* ]]; then
+    compile=()
+    search=(-a -f)
+fi
+spin -a "$@" "$model.pml" >generated 2>&1 || { cat generated; exit 1; }
+"$cc" -O2 -w "${compile[@]}" -DCOLLAPSE -DMEMLIM="${SPIN_MEMORY_MB:-4000}" \
+    -o pan pan.c
+./pan "${search[@]}" -m100000 -w24 >result 2>&1 || true
+
+if grep -qE 'out of memory|max search depth|VECTORSZ' result; then
+    grep -E 'out of memory|max search depth|VECTORSZ|states, stored' result
+    echo "$model $*: not all states were searched"
+    exit 1
+fi
+states=$(awk '/states, stored/ { print $1 }' result)
+error=$(sed -n 's/^pan:[0-9]*: //p' result | head -n 1)
+if [[ -n $expected ]]; then
+    if [[ $error =~ $expected ]]; then
+        echo "$model $*: found after $states states"
+        exit 0
+    fi
+    echo "$model $*: ${error:-no error} in $states states; not $expected"
+    exit 1
+fi
+if [[ -n $error || $(grep -c 'errors: 0' result) != 1 ]]; then
+    spin -t -B -T -k "$model.pml.trail" "$@" "$model.pml" | head -n 200
+    echo "$model $*: $error"
+    exit 1
+fi
+echo "$model $*: $states states, no error"
