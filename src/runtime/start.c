@@ -242,6 +242,7 @@ static void go(void)
     child_prepare();
     runtime.start_ns = clock_now_ns();
     runtime.step = RUNTIME_RUNNING;
+    on_exit(finish_at_exit, NULL);
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
 }
@@ -261,7 +262,6 @@ static void become_main(void)
     thread = thread_new(0, "main");
     must(ult_adopt(runtime.ult, &thread->ult), "main()");
     ult_set_user(thread->ult, thread);
-    on_exit(finish_at_exit, NULL);
     go();
 }
 
