@@ -383,8 +383,9 @@ TM_API tm_status tm_mutex_trylock(tm_mutex *mutex);
  *
  * @return TM_OK
  *
- * Context: an application thread; blocks until all nodes that hold copies of
- * what was written have the new bytes.
+ * Context: an application thread. What was written is pushed to the nodes that
+ * hold copies before another node gets the mutex; the caller need not wait for
+ * that.
  */
 TM_API tm_status tm_mutex_unlock(tm_mutex *mutex);
 

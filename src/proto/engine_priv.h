@@ -113,7 +113,7 @@ void engine_settle(struct engine *engine, page_no page);
 void engine_discard_later(struct engine *engine, page_no page);
 void engine_discard_now(struct engine *engine);
 /** Map a page that has come: at once if a thread waits for it, else together with
- * its neighbours in engine_settle_all(). */
+ * its neighbours in engine_finish_batch(). */
 void engine_map(struct engine *engine, page_no page);
 /** Add a page to / take it off the copyset. */
 void copyset_add(struct engine *engine, struct page *page, node_id node);

@@ -79,7 +79,7 @@ struct runtime {
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
     int pid;
-    int is_finishing; ///< service thread: the program has ended
+    int is_finishing;         ///< service thread: the program has ended
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 

@@ -16,42 +16,25 @@
 //
 // The names are those that programs are compiled to, with and without
 // _FORTIFY_SOURCE. The C library's own calls among themselves do not come here.
-#undef _FORTIFY_SOURCE
-#undef _FILE_OFFSET_BITS
+// readv() and writev() are in wrap_vector.c.
+#include "runtime/wrap.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/ensure.h"
 #include "runtime/runtime.h"
 
-#define EXPORTED __attribute__((visibility("default")))
-#define PLACE ((uintptr_t)__builtin_return_address(0))
 #define STEP ((size_t)1024 * 1024)
-
-// ---- the C library's functions
-
-#define FUNCTIONS(X)                                                           \
-    X(read)                                                                    \
-    X(write) X(readv) X(writev) X(pread) X(pwrite) X(pread64) X(pwrite64)      \
-        X(fread) X(fwrite) X(send) X(recv) X(__read_chk) X(__pread_chk)        \
-            X(__pread64_chk) X(__fread_chk) X(__recv_chk)
-
-#define NUMBER(name) REAL_##name,
-enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };
 
 #define NAME(name) #name,
 static const char *const names[] = {FUNCTIONS(NAME)};
 
-static void *real(enum function function)
+void *wrap_real(enum function function)
 {
     static _Atomic(void *) found[N_FUNCTIONS];
     void *address =
@@ -65,9 +48,6 @@ static void *real(enum function function)
     return address;
 }
 
-// What calls one of them, with its type.
-#define CALL(name) ((__typeof__(&name))real(REAL_##name))
-
 ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
 ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room);
 ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
@@ -79,14 +59,13 @@ ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
 __attribute__((constructor)) static void find_all(void)
 {
     for (enum function i = 0; i < N_FUNCTIONS; i++) {
-        real(i);
+        wrap_real(i);
     }
 }
 
 // ---- buffers
 
-// Not inlined: compilers would take the pointer for a promise to read.
-__attribute__((noinline)) static int is_shared(uintptr_t address)
+int wrap_is_shared(uintptr_t address)
 {
     page_no page;
 
@@ -95,19 +74,7 @@ __attribute__((noinline)) static int is_shared(uintptr_t address)
            thread_self() != NULL;
 }
 
-#define IS_SHARED(pointer) is_shared((uintptr_t)(pointer))
-
-/** A call on shared memory. */
-struct request {
-    enum function function;
-    int fd;
-    int flags;
-    off64_t offset;
-    FILE *file;
-    uintptr_t place; ///< of the call in the program
-};
-
-static void begin(const struct request *request)
+void wrap_begin(const struct request *request)
 {
     struct thread *thread = thread_self();
 
@@ -115,13 +82,12 @@ static void begin(const struct request *request)
     thread->place = request->place;
 }
 
-static void end(void)
+void wrap_end(void)
 {
     thread_self()->wrapped = NULL;
 }
 
-// How many of n bytes are in pages of blocks (W2).
-static size_t good_bytes(const char *address, size_t n)
+size_t wrap_good_bytes(const char *address, size_t n)
 {
     const char *at = address;
     page_no page;
@@ -140,11 +106,9 @@ static size_t good_bytes(const char *address, size_t n)
     return at > address + n ? n : (size_t)(at - address);
 }
 
-// @return the bytes to move; 0: EFAULT has been said and set
-static size_t check(const struct request *request, const char *address,
-                    size_t n)
+size_t wrap_check(const struct request *request, const char *address, size_t n)
 {
-    size_t good = good_bytes(address, n);
+    size_t good = wrap_good_bytes(address, n);
 
     if (good == 0) {
         report_bad_buffer(names[request->function], request->place, address);
@@ -153,14 +117,7 @@ static size_t check(const struct request *request, const char *address,
     return good;
 }
 
-/** Private memory for a while (W3); takes memory only where it is used. */
-struct bounce {
-    size_t size;
-    char *bytes;
-    char small[1024];
-};
-
-static int bounce_open(struct bounce *bounce, size_t size)
+int bounce_open(struct bounce *bounce, size_t size)
 {
     bounce->size = size;
     bounce->bytes = bounce->small;
@@ -172,7 +129,7 @@ static int bounce_open(struct bounce *bounce, size_t size)
     return bounce->bytes != MAP_FAILED;
 }
 
-static void bounce_close(struct bounce *bounce)
+void bounce_close(struct bounce *bounce)
 {
     int saved_errno = errno;
 
@@ -274,12 +231,12 @@ static ssize_t serve(const struct request *request, const void *shared,
     if (n == 0) {
         return transfer(request, (char[1]){0}, 0, 0);
     }
-    begin(request);
-    n = check(request, address, n);
+    wrap_begin(request);
+    n = wrap_check(request, address, n);
     if (n > 0) {
         got = move(request, address, n);
     }
-    end();
+    wrap_end();
     return got;
 }
 
@@ -289,15 +246,16 @@ EXPORTED ssize_t read(int fd, void *to, size_t size)
 {
     struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
 
-    return IS_SHARED(to) ? serve(&request, to, size) : CALL(read)(fd, to, size);
+    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+                              : CALL(read)(fd, to, size);
 }
 
 EXPORTED ssize_t write(int fd, const void *from, size_t size)
 {
     struct request request = {.function = REAL_write, .fd = fd, .place = PLACE};
 
-    return IS_SHARED(from) ? serve(&request, from, size)
-                           : CALL(write)(fd, from, size);
+    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+                                : CALL(write)(fd, from, size);
 }
 
 EXPORTED ssize_t pread(int fd, void *to, size_t size, off_t offset)
@@ -305,8 +263,8 @@ EXPORTED ssize_t pread(int fd, void *to, size_t size, off_t offset)
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(to) ? serve(&request, to, size)
-                         : CALL(pread)(fd, to, size, offset);
+    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+                              : CALL(pread)(fd, to, size, offset);
 }
 
 EXPORTED ssize_t pread64(int fd, void *to, size_t size, off64_t offset)
@@ -314,8 +272,8 @@ EXPORTED ssize_t pread64(int fd, void *to, size_t size, off64_t offset)
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(to) ? serve(&request, to, size)
-                         : CALL(pread64)(fd, to, size, offset);
+    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+                              : CALL(pread64)(fd, to, size, offset);
 }
 
 EXPORTED ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
@@ -323,8 +281,8 @@ EXPORTED ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
     struct request request = {
         .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(from) ? serve(&request, from, size)
-                           : CALL(pwrite)(fd, from, size, offset);
+    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+                                : CALL(pwrite)(fd, from, size, offset);
 }
 
 EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size, off64_t offset)
@@ -332,8 +290,8 @@ EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size, off64_t offset)
     struct request request = {
         .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(from) ? serve(&request, from, size)
-                           : CALL(pwrite64)(fd, from, size, offset);
+    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+                                : CALL(pwrite64)(fd, from, size, offset);
 }
 
 // ---- sockets
@@ -343,8 +301,8 @@ EXPORTED ssize_t recv(int fd, void *to, size_t size, int flags)
     struct request request = {
         .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
 
-    return IS_SHARED(to) ? serve(&request, to, size)
-                         : CALL(recv)(fd, to, size, flags);
+    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+                              : CALL(recv)(fd, to, size, flags);
 }
 
 EXPORTED ssize_t send(int fd, const void *from, size_t size, int flags)
@@ -352,8 +310,8 @@ EXPORTED ssize_t send(int fd, const void *from, size_t size, int flags)
     struct request request = {
         .function = REAL_send, .fd = fd, .flags = flags, .place = PLACE};
 
-    return IS_SHARED(from) ? serve(&request, from, size)
-                           : CALL(send)(fd, from, size, flags);
+    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+                                : CALL(send)(fd, from, size, flags);
 }
 
 // ---- streams
@@ -383,8 +341,8 @@ EXPORTED size_t fread(void *to, size_t size, size_t n, FILE *file)
     struct request request = {
         .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
 
-    return IS_SHARED(to) ? serve_stream(&request, to, size, n)
-                         : CALL(fread)(to, size, n, file);
+    return WRAP_IS_SHARED(to) ? serve_stream(&request, to, size, n)
+                              : CALL(fread)(to, size, n, file);
 }
 
 EXPORTED size_t fwrite(const void *from, size_t size, size_t n, FILE *file)
@@ -392,159 +350,8 @@ EXPORTED size_t fwrite(const void *from, size_t size, size_t n, FILE *file)
     struct request request = {
         .function = REAL_fwrite, .fd = -1, .file = file, .place = PLACE};
 
-    return IS_SHARED(from) ? serve_stream(&request, from, size, n)
-                           : CALL(fwrite)(from, size, n, file);
-}
-
-// ---- vectors: private parts are passed on, shared ones replaced
-
-/** A vector, with its shared parts in a bounce. */
-struct vector {
-    int n;
-    struct iovec own[IOV_MAX];
-    const struct iovec *given;
-    struct bounce bounce;
-};
-
-static int vector_is_shared(const struct iovec *parts, int n)
-{
-    if (n <= 0 || n > IOV_MAX || runtime.step != RUNTIME_RUNNING) {
-        return 0; // for the kernel to judge
-    }
-    if (IS_SHARED(parts)) {
-        return 1;
-    }
-    for (int i = 0; i < n; i++) {
-        if (IS_SHARED(parts[i].iov_base)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-// Replace the shared parts; those behind a bad byte are left out. @return 0 EFAULT
-static int vector_check(const struct request *request, struct vector *vector,
-                        size_t *shared_size)
-{
-    size_t total = 0;
-
-    *shared_size = 0;
-    for (int i = 0; i < vector->n; i++) {
-        struct iovec *part = &vector->own[i];
-        size_t wanted = part->iov_len;
-
-        if (IS_SHARED(part->iov_base) && wanted > 0) {
-            part->iov_len = good_bytes(part->iov_base, wanted);
-            *shared_size += part->iov_len;
-        }
-        total += part->iov_len;
-        if (part->iov_len < wanted) {
-            vector->n = i + 1;
-        }
-    }
-    if (total > 0 || vector->n == 0) {
-        return 1;
-    }
-    for (int i = 0; i < vector->n; i++) {
-        if (vector->given[i].iov_len > 0) {
-            check(request, vector->given[i].iov_base, 1);
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static void vector_replace(struct vector *vector, int is_output)
-{
-    char *at = vector->bounce.bytes;
-
-    for (int i = 0; i < vector->n; i++) {
-        struct iovec *part = &vector->own[i];
-
-        if (IS_SHARED(part->iov_base)) {
-            if (is_output) {
-                memcpy(at, part->iov_base, part->iov_len);
-            }
-            part->iov_base = at;
-            at += part->iov_len;
-        }
-    }
-}
-
-static void vector_copy_back(const struct vector *vector, size_t got)
-{
-    for (int i = 0; i < vector->n && got > 0; i++) {
-        const struct iovec *part = &vector->own[i];
-        size_t n = part->iov_len < got ? part->iov_len : got;
-
-        if (part->iov_base != vector->given[i].iov_base) {
-            memcpy(vector->given[i].iov_base, part->iov_base, n);
-        }
-        got -= n;
-    }
-}
-
-static ssize_t vector_move(const struct request *request, struct vector *vector,
-                           size_t shared_size)
-{
-    int is_output = request->function == REAL_writev;
-    ssize_t got;
-
-    if (!bounce_open(&vector->bounce, shared_size)) {
-        return -1;
-    }
-    vector_replace(vector, is_output);
-    if (is_output) {
-        got = CALL(writev)(request->fd, vector->own, vector->n);
-    } else {
-        got = CALL(readv)(request->fd, vector->own, vector->n);
-        vector_copy_back(vector, got > 0 ? (size_t)got : 0);
-    }
-    bounce_close(&vector->bounce);
-    return got;
-}
-
-static ssize_t serve_vector(const struct request *request,
-                            const struct iovec *parts, int n)
-{
-    struct vector *vector = mmap(NULL, sizeof *vector, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    size_t shared_size;
-    ssize_t got = -1;
-    int saved_errno;
-
-    if (vector == MAP_FAILED) {
-        return -1;
-    }
-    begin(request);
-    vector->n = n;
-    vector->given = parts;
-    memcpy(vector->own, parts, (size_t)n * sizeof *parts);
-    if (vector_check(request, vector, &shared_size)) {
-        got = vector_move(request, vector, shared_size);
-    }
-    end();
-    saved_errno = errno;
-    munmap(vector, sizeof *vector);
-    errno = saved_errno;
-    return got;
-}
-
-EXPORTED ssize_t readv(int fd, const struct iovec *parts, int n)
-{
-    struct request request = {.function = REAL_readv, .fd = fd, .place = PLACE};
-
-    return vector_is_shared(parts, n) ? serve_vector(&request, parts, n)
-                                      : CALL(readv)(fd, parts, n);
-}
-
-EXPORTED ssize_t writev(int fd, const struct iovec *parts, int n)
-{
-    struct request request = {
-        .function = REAL_writev, .fd = fd, .place = PLACE};
-
-    return vector_is_shared(parts, n) ? serve_vector(&request, parts, n)
-                                      : CALL(writev)(fd, parts, n);
+    return WRAP_IS_SHARED(from) ? serve_stream(&request, from, size, n)
+                                : CALL(fwrite)(from, size, n, file);
 }
 
 // ---- as compiled with _FORTIFY_SOURCE: room is what the compiler knows of the
@@ -554,8 +361,9 @@ EXPORTED ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
 {
     struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
 
-    return IS_SHARED(to) && size <= room ? serve(&request, to, size)
-                                         : CALL(__read_chk)(fd, to, size, room);
+    return WRAP_IS_SHARED(to) && size <= room
+               ? serve(&request, to, size)
+               : CALL(__read_chk)(fd, to, size, room);
 }
 
 EXPORTED ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset,
@@ -564,7 +372,7 @@ EXPORTED ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset,
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(to) && size <= room
+    return WRAP_IS_SHARED(to) && size <= room
                ? serve(&request, to, size)
                : CALL(__pread_chk)(fd, to, size, offset, room);
 }
@@ -575,7 +383,7 @@ EXPORTED ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return IS_SHARED(to) && size <= room
+    return WRAP_IS_SHARED(to) && size <= room
                ? serve(&request, to, size)
                : CALL(__pread64_chk)(fd, to, size, offset, room);
 }
@@ -587,7 +395,7 @@ EXPORTED size_t __fread_chk(void *to, size_t room, size_t size, size_t n,
         .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
     size_t total;
 
-    return IS_SHARED(to) && !__builtin_mul_overflow(size, n, &total) &&
+    return WRAP_IS_SHARED(to) && !__builtin_mul_overflow(size, n, &total) &&
                    total <= room
                ? serve_stream(&request, to, size, n)
                : CALL(__fread_chk)(to, room, size, n, file);
@@ -599,7 +407,7 @@ EXPORTED ssize_t __recv_chk(int fd, void *to, size_t size, size_t room,
     struct request request = {
         .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
 
-    return IS_SHARED(to) && size <= room
+    return WRAP_IS_SHARED(to) && size <= room
                ? serve(&request, to, size)
                : CALL(__recv_chk)(fd, to, size, room, flags);
 }

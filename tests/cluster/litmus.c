@@ -4,7 +4,8 @@
  *
  * A test is a few threads of a few accesses, such as "x=1 y? ; y=1 x?" (store
  * buffering): the first thread sets x to 1, then reads y. The program runs it
- * many times with random delays and from random states of the pages, and
+ * many times, on several copies of the variables, with random delays and from
+ * random states of the pages, and
  * compares what was read and what the variables are at the end with all
  * outcomes that some order of the accesses can give, which it enumerates. Any
  * other outcome is forbidden, and ends the program with exit code 1.
@@ -22,7 +23,7 @@
 
 #include "program.h"
 
-enum { N_VARIABLES = 3, N_READS = 4, MOST_THREADS = 4, MOST_STEPS = 8 };
+enum { N_COPIES = 16, N_VARIABLES = 3, N_READS = 4, MOST_THREADS = 4, MOST_STEPS = 8 };
 enum { N_OUTCOMES = 1 << 2 * (N_READS + N_VARIABLES) };
 
 enum mode {
@@ -91,17 +92,17 @@ static TM_SHARED struct {
     enum mode mode;
     unsigned n_runs;
     uint64_t seed;
-    int64_t *variables[N_VARIABLES];
+    int64_t *variables[N_COPIES][N_VARIABLES];
     tm_barrier barrier;
-    tm_mutex mutexes[N_VARIABLES];
-    tm_sem semaphores[N_VARIABLES];
-    tm_cond conditions[N_VARIABLES];
+    tm_mutex mutexes[N_COPIES][N_VARIABLES];
+    tm_sem semaphores[N_COPIES][N_VARIABLES];
+    tm_cond conditions[N_COPIES][N_VARIABLES];
 } job;
 
 // What changes while threads run.
 static TM_SHARED struct {
-    struct outcome outcome;
-    int is_busy[N_VARIABLES];
+    struct outcome outcomes[N_COPIES];
+    int is_busy[N_COPIES][N_VARIABLES];
 } now;
 
 // Of the root alone; the first thread runs there.
@@ -187,46 +188,46 @@ static void outcomes_allow(const struct litmus *litmus, unsigned done,
 }
 
 // Begin of an access in the modes that exclude each other.
-static void enter(unsigned variable)
+static void enter(unsigned copy, unsigned variable)
 {
     switch (job.mode) {
     case ONE_MUTEX:
     case MUTEX:
         variable = job.mode == MUTEX ? variable : 0;
-        OK(tm_mutex_lock(&job.mutexes[variable]));
+        OK(tm_mutex_lock(&job.mutexes[copy][variable]));
         break;
     case SEMAPHORE:
-        OK(tm_sem_wait(&job.semaphores[variable]));
+        OK(tm_sem_wait(&job.semaphores[copy][variable]));
         break;
     case CONDITION:
-        OK(tm_mutex_lock(&job.mutexes[variable]));
-        while (now.is_busy[variable]) {
-            OK(tm_cond_wait(&job.conditions[variable], &job.mutexes[variable]));
+        OK(tm_mutex_lock(&job.mutexes[copy][variable]));
+        while (now.is_busy[copy][variable]) {
+            OK(tm_cond_wait(&job.conditions[copy][variable], &job.mutexes[copy][variable]));
         }
-        now.is_busy[variable] = 1;
-        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        now.is_busy[copy][variable] = 1;
+        OK(tm_mutex_unlock(&job.mutexes[copy][variable]));
         break;
     default:
         break;
     }
 }
 
-static void leave(unsigned variable)
+static void leave(unsigned copy, unsigned variable)
 {
     switch (job.mode) {
     case ONE_MUTEX:
     case MUTEX:
         variable = job.mode == MUTEX ? variable : 0;
-        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        OK(tm_mutex_unlock(&job.mutexes[copy][variable]));
         break;
     case SEMAPHORE:
-        OK(tm_sem_post(&job.semaphores[variable]));
+        OK(tm_sem_post(&job.semaphores[copy][variable]));
         break;
     case CONDITION:
-        OK(tm_mutex_lock(&job.mutexes[variable]));
-        now.is_busy[variable] = 0;
-        OK(tm_cond_signal(&job.conditions[variable]));
-        OK(tm_mutex_unlock(&job.mutexes[variable]));
+        OK(tm_mutex_lock(&job.mutexes[copy][variable]));
+        now.is_busy[copy][variable] = 0;
+        OK(tm_cond_signal(&job.conditions[copy][variable]));
+        OK(tm_mutex_unlock(&job.mutexes[copy][variable]));
         break;
     default:
         break;
@@ -264,17 +265,17 @@ static void word_write(int64_t *word, int64_t value)
     }
 }
 
-static void step_do(const struct step *step, unsigned *reads)
+static void step_do(const struct step *step, unsigned copy, unsigned *reads)
 {
-    int64_t *word = job.variables[step->variable];
+    int64_t *word = job.variables[copy][step->variable];
 
-    enter(step->variable);
+    enter(copy, step->variable);
     if (step->value != 0) {
         word_write(word, step->value);
     } else {
         reads[step->read] = (unsigned)word_read(word);
     }
-    leave(step->variable);
+    leave(copy, step->variable);
 }
 
 static void meet(void)
@@ -286,24 +287,26 @@ static void meet(void)
     }
 }
 
-// A delay: none, some nanoseconds, or long enough for messages.
+// A delay: none, some nanoseconds, or about as long as a message takes.
 static void dawdle(uint64_t *state)
 {
-    static const unsigned most[] = {1, 50, 2000, 50000};
+    static const unsigned most[] = {1, 1, 50, 2000, 20000};
 
-    spin(draw(state, most[draw(state, 4)]));
+    spin(draw(state, most[draw(state, 5)]));
 }
 
-// The threads' steps without any order but that of the accesses themselves.
+// The threads' steps without any order but that of the accesses themselves. The
+// copies follow each other without a barrier, so that threads are at one copy at
+// about the same time, and messages about the last one are still on their way.
 static void run_free(const struct litmus *litmus, unsigned me, uint64_t *state,
-                     unsigned *reads)
+                     unsigned reads[][N_READS])
 {
-    for (unsigned i = 0; i < litmus->n_steps; i++) {
-        const struct step *step = &litmus->steps[i];
-
-        if (step->thread == me) {
-            dawdle(state);
-            step_do(step, reads);
+    for (unsigned copy = 0; copy < N_COPIES; copy++) {
+        for (unsigned i = 0; i < litmus->n_steps; i++) {
+            if (litmus->steps[i].thread == me) {
+                dawdle(state);
+                step_do(&litmus->steps[i], copy, reads[copy]);
+            }
         }
     }
 }
@@ -311,7 +314,7 @@ static void run_free(const struct litmus *litmus, unsigned me, uint64_t *state,
 // All steps in an order that the seed of the run gives, a barrier behind each.
 // @return the outcome that this order has
 static unsigned run_ordered(const struct litmus *litmus, unsigned me,
-                            uint64_t order, unsigned *reads)
+                            uint64_t order, unsigned reads[][N_READS])
 {
     struct outcome outcome = {0};
     unsigned done = 0;
@@ -325,8 +328,10 @@ static unsigned run_ordered(const struct litmus *litmus, unsigned me,
         }
         done |= 1u << i;
         step_apply(&litmus->steps[i], &outcome);
-        if (litmus->steps[i].thread == me) {
-            step_do(&litmus->steps[i], reads);
+        for (unsigned copy = 0; copy < N_COPIES; copy++) {
+            if (litmus->steps[i].thread == me) {
+                step_do(&litmus->steps[i], copy, reads[copy]);
+            }
         }
         meet();
     }
@@ -336,37 +341,57 @@ static unsigned run_ordered(const struct litmus *litmus, unsigned me,
 // Bring the pages into a random state: one thread writes, some read.
 static void prepare(unsigned me, uint64_t run_state, uint64_t *state)
 {
-    if (me == draw(&run_state, job.litmus.n_threads)) {
-        for (unsigned i = 0; i < N_VARIABLES; i++) {
-            word_write(job.variables[i], 0);
+    for (unsigned copy = 0; copy < N_COPIES; copy++) {
+        if (me == draw(&run_state, job.litmus.n_threads)) {
+            for (unsigned i = 0; i < N_VARIABLES; i++) {
+                word_write(job.variables[copy][i], 0);
+            }
+            memset(&now.outcomes[copy], 0, sizeof now.outcomes[copy]);
         }
-        memset(&now.outcome, 0, sizeof now.outcome);
     }
     meet();
-    for (unsigned i = 0; i < N_VARIABLES; i++) {
-        if (draw(state, 3) == 0 && word_read(job.variables[i]) != 0) {
-            FAIL("variable %u is not 0 after a barrier", i);
+    for (unsigned i = 0; i < N_COPIES * N_VARIABLES; i++) {
+        if (draw(state, 2) == 0 &&
+            word_read(job.variables[i / N_VARIABLES][i % N_VARIABLES]) != 0) {
+            FAIL("a variable of copy %u is not 0 after a barrier",
+                 i / N_VARIABLES);
         }
     }
     meet();
 }
 
 // What the first thread does after each run. @param expected  or N_OUTCOMES
-static void judge(unsigned run, unsigned expected)
+static void judge(unsigned run, unsigned copy, unsigned expected)
 {
+    struct outcome outcome = now.outcomes[copy];
     unsigned number;
 
     for (unsigned i = 0; i < N_VARIABLES; i++) {
-        now.outcome.ends[i] = (unsigned)word_read(job.variables[i]);
+        outcome.ends[i] = (unsigned)word_read(job.variables[copy][i]);
     }
-    number = outcome_number(&now.outcome);
+    number = outcome_number(&outcome);
     if (!allowed[number]) {
-        FAIL("run %u: outcome %04x is forbidden", run, number);
+        FAIL("run %u, copy %u: outcome %04x is forbidden", run, copy, number);
     }
     if (expected != N_OUTCOMES && number != expected) {
-        FAIL("run %u: outcome %04x, not %04x", run, number, expected);
+        FAIL("run %u, copy %u: outcome %04x, not %04x", run, copy, number,
+             expected);
     }
     counts[number]++;
+}
+
+static void hand_in(const struct litmus *litmus, unsigned me,
+                    unsigned reads[][N_READS])
+{
+    for (unsigned copy = 0; copy < N_COPIES; copy++) {
+        for (unsigned i = 0; i < litmus->n_steps; i++) {
+            const struct step *step = &litmus->steps[i];
+
+            if (step->thread == me && step->value == 0) {
+                now.outcomes[copy].reads[step->read] = reads[copy][step->read];
+            }
+        }
+    }
 }
 
 static void *thread_work(void *arg)
@@ -377,7 +402,7 @@ static void *thread_work(void *arg)
     for (unsigned run = 0; run < job.n_runs; run++) {
         uint64_t run_state = mix(job.seed, run);
         uint64_t state = mix(run_state, 1 + me);
-        unsigned reads[N_READS] = {0};
+        unsigned reads[N_COPIES][N_READS] = {{0}};
         unsigned expected = N_OUTCOMES;
 
         prepare(me, run_state, &state);
@@ -386,15 +411,10 @@ static void *thread_work(void *arg)
         } else {
             run_free(&litmus, me, &state, reads);
         }
-        for (unsigned i = 0; i < litmus.n_steps; i++) {
-            if (litmus.steps[i].thread == me && litmus.steps[i].value == 0) {
-                now.outcome.reads[litmus.steps[i].read] =
-                    reads[litmus.steps[i].read];
-            }
-        }
+        hand_in(&litmus, me, reads);
         meet();
-        if (me == 0) {
-            judge(run, expected);
+        for (unsigned copy = 0; me == 0 && copy < N_COPIES; copy++) {
+            judge(run, copy, expected);
         }
         meet();
     }
@@ -447,15 +467,19 @@ static void variables_allocate(unsigned n_pages)
     const tm_alloc_attr attr = {
         .name = "variables",
         .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL : TM_PROTOCOL_DEFAULT};
-    char *block = tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES, &attr);
+    char *block = tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES * N_COPIES, &attr);
 
     if (block == NULL) {
         FAIL("no memory for %u pages", n_pages);
     }
-    for (unsigned i = 0; i < N_VARIABLES; i++) {
-        job.variables[i] =
-            (int64_t *)(block + (i % n_pages) * TM_PAGE_SIZE) + i;
-        OK(tm_sem_init(&job.semaphores[i], 1));
+    for (unsigned copy = 0; copy < N_COPIES; copy++) {
+        for (unsigned i = 0; i < N_VARIABLES; i++) {
+            const unsigned page = copy * N_VARIABLES + i % n_pages;
+
+            job.variables[copy][i] =
+                (int64_t *)(block + (size_t)page * TM_PAGE_SIZE) + i;
+            OK(tm_sem_init(&job.semaphores[copy][i], 1));
+        }
     }
 }
 
