@@ -102,7 +102,7 @@ static void receive_request(struct engine *engine,
         return;
     }
     if (fetch_is_untouched(engine, page)) {
-        fetch_grant(engine, page, 1, message->u.atomic.requester);
+        fetch_grant(engine, page, 1, message->u.atomic.requester, 0);
     }
     on.u.atomic.hops++;
     ensure(on.u.atomic.hops < 4 * TM_MAX_NODES); // H2

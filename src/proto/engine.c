@@ -173,7 +173,7 @@ void engine_finish_batch(struct engine *engine)
     }
 }
 
-static void wake_all(struct page *page)
+void engine_wake(struct page *page)
 {
     struct waiter *waiter = page->waiters;
 
@@ -201,7 +201,7 @@ void engine_settle(struct engine *engine, page_no page_number)
         extent->n_pending--;
         blocks_check_closing(engine, extent);
     }
-    wake_all(page);
+    engine_wake(page);
 }
 
 enum fault_result engine_fault(struct engine *engine, page_no page_number,
@@ -222,11 +222,12 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     } else {
         engine->stats.read_faults++;
     }
+    if (page->state != PAGE_ABSENT &&
+        protocol_by_id(extent->protocol)
+            ->local_fault(engine, page_number, is_write)) {
+        return FAULT_ALLOWED;
+    }
     if (!page->pending) {
-        if (protocol_by_id(extent->protocol)
-                ->local_fault(engine, page_number, is_write)) {
-            return FAULT_ALLOWED;
-        }
         fetch_start(engine, page_number, is_write, history);
     }
     page->want_write |= (uint8_t)(is_write != 0);

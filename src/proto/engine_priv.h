@@ -108,6 +108,8 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 
 // ---- engine.c
 void page_list_add(struct page_list *list, page_no page);
+/** Let all who wait for a page try again. */
+void engine_wake(struct page *page);
 /** Fetching is over for a page: wake who waits. */
 void engine_settle(struct engine *engine, page_no page);
 void engine_discard_later(struct engine *engine, page_no page);
@@ -130,9 +132,10 @@ void fetch_receive(struct engine *engine, node_id from,
 /** Where a request for a page goes from here. */
 node_id fetch_route(const struct engine *engine, page_no page);
 /** An untouched page, at its directory node: give it, and untouched ones behind
- * it, to whom it belongs. @return how many pages */
+ * it, to whom it belongs. id: of the requester's fetch, 0 if it is none.
+ * @return how many pages */
 unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
-                     node_id requester);
+                     node_id requester, uint32_t id);
 int fetch_is_untouched(const struct engine *engine, page_no page);
 void hint_set(struct page *page, node_id owner, uint32_t epoch);
 /** Send a page's contents to a node as a copy, which joins the copyset. */

@@ -14,9 +14,9 @@
 // I1 `pending` is set exactly while one fetch is to be answered for the page, and
 //    `fetch` is that fetch's number. A late FETCH_DONE of an older fetch has
 //    another number and is ignored.
-//    A page may come that is not pending: it was granted by placement, and given
-//    away again, while a fetch that named it was on its way. It is installed all
-//    the same: the sender counts on this node now.
+//    A grant that answers no fetch of this node (placement, atomic operations)
+//    makes it the owner and leaves the page pending, until the fetch that is out
+//    is answered or comes back. So no answer comes that is not waited for.
 // I4 A copy that comes where there is one already is ignored: that one is kept up
 //    to date.
 // I2 is_owner implies hint == self + 1.
@@ -233,6 +233,14 @@ static void unmap_run(struct engine *engine, page_no page, unsigned count)
     }
 }
 
+// The node's own request has come back, because ownership came on another way
+// (a grant by placement). Pages that were ahead are still to be answered.
+static void end_own_fetch(struct engine *engine,
+                          const struct message_fetch *fetch)
+{
+    send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
+}
+
 static void serve_group(struct engine *engine, node_id from,
                         const struct message *message)
 {
@@ -247,10 +255,16 @@ static void serve_group(struct engine *engine, node_id from,
     unsigned n_unserved = 0;
     enum serve_result result;
 
-    unmap_run(engine, fetch->page, fetch->count);
+    if (fetch->requester != engine->port->self) {
+        unmap_run(engine, fetch->page, fetch->count);
+    }
     result = protocol->serve(engine, fetch->page, &request);
     if (result == DEFERRED) {
         page_defer(engine, fetch->page, from, message);
+        return;
+    }
+    if (result == REFUSED) {
+        end_own_fetch(engine, fetch);
         return;
     }
     request.is_ahead = 1;
@@ -289,7 +303,7 @@ static node_id placed_node(const struct engine *engine, page_no page,
 }
 
 unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
-                     node_id toucher)
+                     node_id toucher, uint32_t id)
 {
     struct message message = {.type = MESSAGE_grant};
     node_id owner = placed_node(engine, page, toucher);
@@ -303,6 +317,7 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
     message.u.grant = (struct message_grant){
         .page = page,
         .count = (uint16_t)n,
+        .id = owner == toucher ? id : 0,
     };
     port_send(engine->port, owner, &message);
     return n;
@@ -312,8 +327,8 @@ static void grant_group(struct engine *engine, const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     struct message rest = *message;
-    unsigned n =
-        fetch_grant(engine, fetch->page, fetch->count, fetch->requester);
+    unsigned n = fetch_grant(engine, fetch->page, fetch->count,
+                             fetch->requester, fetch->id);
     node_id owner = fetch_route(engine, fetch->page);
 
     if (owner != fetch->requester) {
@@ -333,12 +348,11 @@ static void forward_fetch(struct engine *engine, const struct message *message)
     port_send(engine->port, fetch_route(engine, on.u.fetch.page), &on);
 }
 
-// The node's own request has come back, because ownership came on another way
-// (a grant by placement). Pages that were ahead are still to be answered.
-static void end_own_fetch(struct engine *engine,
-                          const struct message_fetch *fetch)
+// Is this node's own request without an object, because it owns the page
+// exclusively by now?
+static int has_been_granted(const struct page *page)
 {
-    send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
+    return page->is_owner && page->state == PAGE_EXCLUSIVE;
 }
 
 static void receive_fetch(struct engine *engine, node_id from,
@@ -347,8 +361,7 @@ static void receive_fetch(struct engine *engine, node_id from,
     const struct message_fetch *fetch = &message->u.fetch;
     const struct page *page = page_of(engine, fetch->page);
 
-    if (fetch->requester == engine->port->self &&
-        !(page->pending && page->fetch == fetch->id)) {
+    if (fetch->requester == engine->port->self && has_been_granted(page)) {
         end_own_fetch(engine, fetch);
     } else if (page->is_owner) {
         serve_group(engine, from, message);
@@ -461,8 +474,11 @@ static void install(struct engine *engine, node_id from,
     engine_settle(engine, answer->page);
 }
 
-static void accept_grant(struct engine *engine, page_no first, unsigned count)
+static void accept_grant(struct engine *engine,
+                         const struct message_grant *grant)
 {
+    page_no first = grant->page;
+    page_no count = grant->count;
     page_no run = first;
 
     space_populate(engine->space, first, count);
@@ -487,7 +503,11 @@ static void accept_grant(struct engine *engine, page_no first, unsigned count)
         space_set_access(engine->space, run, first + count - run, ACCESS_WRITE);
     }
     for (page_no at = first; at < first + count; at++) {
-        engine_settle(engine, at);
+        if (page_of(engine, at)->fetch == grant->id) {
+            engine_settle(engine, at);
+        } else {
+            engine_wake(page_of(engine, at)); // I1: the fetch is still out
+        }
     }
 }
 
@@ -502,16 +522,16 @@ static void end_fetch(struct engine *engine,
         if (!page->pending || page->fetch != done->id) {
             continue; // I1
         }
+        if (waiters == NULL || page->state != PAGE_ABSENT) {
+            engine_settle(engine, at);
+            continue;
+        }
+        // A thread needs it by now: ask for this page alone.
         page->waiters = NULL;
         engine_settle(engine, at);
-        if (waiters != NULL) {
-            // A thread needs it by now: ask for this page alone.
-            page->waiters = waiters;
-            page->want_write = (uint8_t)want_write;
-            send_fetch(engine, at, 1, want_write);
-        } else {
-            page_drop_deferred(engine, at); // diffs with no page to go to
-        }
+        page->waiters = waiters;
+        page->want_write = (uint8_t)want_write;
+        send_fetch(engine, at, 1, want_write);
     }
 }
 
@@ -547,7 +567,7 @@ void fetch_receive(struct engine *engine, node_id from,
         end_fetch(engine, &message->u.fetch_done);
         break;
     case MESSAGE_grant:
-        accept_grant(engine, message->u.grant.page, message->u.grant.count);
+        accept_grant(engine, &message->u.grant);
         break;
     default:
         receive_news(engine, message);

@@ -16,7 +16,7 @@ enum serve_result {
     SERVED,   ///< PAGE is sent
     LATER,    ///< PAGE will be sent; nothing else to do for the caller
     DEFERRED, ///< try the whole request again when the page's queue is run
-    REFUSED,  ///< ahead only: not now
+    REFUSED,  ///< ahead: not now; this node's own: it has what it asked for
 };
 
 /*

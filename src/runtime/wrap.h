@@ -21,13 +21,12 @@
 
 // ---- the C library's functions
 
+// clang-format off
 #define FUNCTIONS(X)                                                           \
-    X(read)                                                                    \
-    X(write)                                                                   \
-    X(readv)                                                                   \
-    X(writev) X(pread) X(pwrite) X(pread64) X(pwrite64) X(fread) X(fwrite)     \
-        X(send) X(recv) X(__read_chk) X(__pread_chk) X(__pread64_chk)          \
-            X(__fread_chk) X(__recv_chk)
+    X(read) X(write) X(readv) X(writev) X(pread) X(pwrite) X(pread64)          \
+    X(pwrite64) X(fread) X(fwrite) X(send) X(recv) X(__read_chk)               \
+    X(__pread_chk) X(__pread64_chk) X(__fread_chk) X(__recv_chk)
+// clang-format on
 
 #define NUMBER(name) REAL_##name,
 enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };
@@ -39,7 +38,7 @@ void *wrap_real(enum function function);
 
 /** Is it in shared memory, and the caller a thread? A number, since compilers
  * take a pointer for a promise to read. */
-int wrap_is_shared(uintptr_t address);
+__attribute__((noinline)) int wrap_is_shared(uintptr_t address);
 #define WRAP_IS_SHARED(pointer) wrap_is_shared((uintptr_t)(pointer))
 
 /** A call on shared memory. */

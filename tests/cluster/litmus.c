@@ -23,7 +23,13 @@
 
 #include "program.h"
 
-enum { N_COPIES = 16, N_VARIABLES = 3, N_READS = 4, MOST_THREADS = 4, MOST_STEPS = 8 };
+enum {
+    N_COPIES = 16,
+    N_VARIABLES = 3,
+    N_READS = 4,
+    MOST_THREADS = 4,
+    MOST_STEPS = 8
+};
 enum { N_OUTCOMES = 1 << 2 * (N_READS + N_VARIABLES) };
 
 enum mode {
@@ -202,7 +208,8 @@ static void enter(unsigned copy, unsigned variable)
     case CONDITION:
         OK(tm_mutex_lock(&job.mutexes[copy][variable]));
         while (now.is_busy[copy][variable]) {
-            OK(tm_cond_wait(&job.conditions[copy][variable], &job.mutexes[copy][variable]));
+            OK(tm_cond_wait(&job.conditions[copy][variable],
+                            &job.mutexes[copy][variable]));
         }
         now.is_busy[copy][variable] = 1;
         OK(tm_mutex_unlock(&job.mutexes[copy][variable]));
@@ -296,8 +303,8 @@ static void dawdle(uint64_t *state)
 }
 
 // The threads' steps without any order but that of the accesses themselves. The
-// copies follow each other without a barrier, so that threads are at one copy at
-// about the same time, and messages about the last one are still on their way.
+// copies follow each other without a barrier, so that threads are at one copy
+// at about the same time, and messages about the last one are still on their way.
 static void run_free(const struct litmus *litmus, unsigned me, uint64_t *state,
                      unsigned reads[][N_READS])
 {
@@ -320,8 +327,8 @@ static unsigned run_ordered(const struct litmus *litmus, unsigned me,
     unsigned done = 0;
 
     while (done != (1u << litmus->n_steps) - 1) {
-        int i = next_step(litmus, (unsigned)draw(&order, litmus->n_threads),
-                          done);
+        int i =
+            next_step(litmus, (unsigned)draw(&order, litmus->n_threads), done);
 
         if (i < 0) {
             continue;
@@ -394,11 +401,27 @@ static void hand_in(const struct litmus *litmus, unsigned me,
     }
 }
 
+// The first thread is on the root, which holds the counts. The others follow
+// round all nodes, or round all nodes but the root, as the seed says.
+static unsigned node_for(unsigned thread)
+{
+    const unsigned n_nodes = tm_node_count();
+
+    if (n_nodes < 2 || thread == 0 || job.seed % 2 == 0) {
+        return thread % n_nodes;
+    }
+    return 1 + (thread - 1 + (unsigned)(job.seed % n_nodes)) % (n_nodes - 1);
+}
+
 static void *thread_work(void *arg)
 {
     const struct litmus litmus = job.litmus;
     const unsigned me = (unsigned)(uintptr_t)arg;
 
+    if (tm_node_self() != node_for(me) ||
+        (tm_node_count() > 1 && node_for(1) == node_for(0))) {
+        FAIL("thread %u is not where it should be", me);
+    }
     for (unsigned run = 0; run < job.n_runs; run++) {
         uint64_t run_state = mix(job.seed, run);
         uint64_t state = mix(run_state, 1 + me);
@@ -432,16 +455,12 @@ static void print_counts(const char *name)
     printf("\n");
 }
 
-// The first thread is on the root, the others where the seed says.
 static void threads_run(unsigned n_threads)
 {
     tm_thread threads[MOST_THREADS];
-    const unsigned n_nodes = tm_node_count();
-    const unsigned shift = (unsigned)(job.seed % (n_nodes > 1 ? n_nodes : 1));
 
     for (unsigned i = 0; i < n_threads; i++) {
-        const unsigned node = i == 0 ? 0 : (i * (1 + 2 * shift)) % n_nodes;
-        const tm_thread_attr attr = {.on_node = 1 + (int)node};
+        const tm_thread_attr attr = {.on_node = 1 + (int)node_for(i)};
 
         OK(tm_thread_create(&threads[i], &attr, thread_work,
                             (void *)(uintptr_t)i));
@@ -467,7 +486,8 @@ static void variables_allocate(unsigned n_pages)
     const tm_alloc_attr attr = {
         .name = "variables",
         .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL : TM_PROTOCOL_DEFAULT};
-    char *block = tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES * N_COPIES, &attr);
+    char *block =
+        tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES * N_COPIES, &attr);
 
     if (block == NULL) {
         FAIL("no memory for %u pages", n_pages);
@@ -506,12 +526,23 @@ int main(int argc, char **argv)
     job.mode = MUTEX;
     while ((option = getopt(argc, argv, "t:m:p:r:s:")) != -1) {
         switch (option) {
-        case 't': only = optarg; break;
-        case 'm': job.mode = mode_named(optarg); break;
-        case 'p': n_pages = (unsigned)atoi(optarg); break;
-        case 'r': job.n_runs = (unsigned)atoi(optarg); break;
-        case 's': job.seed = strtoull(optarg, NULL, 0); break;
-        default: return 64;
+        case 't':
+            only = optarg;
+            break;
+        case 'm':
+            job.mode = mode_named(optarg);
+            break;
+        case 'p':
+            n_pages = (unsigned)atoi(optarg);
+            break;
+        case 'r':
+            job.n_runs = (unsigned)atoi(optarg);
+            break;
+        case 's':
+            job.seed = strtoull(optarg, NULL, 0);
+            break;
+        default:
+            return 64;
         }
     }
     variables_allocate(n_pages);

@@ -204,11 +204,20 @@ int main(int argc, char **argv)
     job.asks = 1;
     while ((option = getopt(argc, argv, "t:i:s:n")) != -1) {
         switch (option) {
-        case 't': job.n_threads = (unsigned)atoi(optarg); break;
-        case 'i': job.n_iterations = (unsigned)atoi(optarg); break;
-        case 's': job.seed = strtoull(optarg, NULL, 0); break;
-        case 'n': job.asks = 0; break;
-        default: return 64;
+        case 't':
+            job.n_threads = (unsigned)atoi(optarg);
+            break;
+        case 'i':
+            job.n_iterations = (unsigned)atoi(optarg);
+            break;
+        case 's':
+            job.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'n':
+            job.asks = 0;
+            break;
+        default:
+            return 64;
         }
     }
     OK(tm_barrier_init(&job.barrier, job.n_threads));

@@ -254,8 +254,8 @@ static unsigned char parcel_byte(unsigned size, unsigned i)
 
 static void parcel_open(unsigned me, unsigned phase)
 {
-    struct parcel *parcel = &parcels[(phase + 1) % 2]
-                                    [(me + phase) % job.plan.n_threads];
+    struct parcel *parcel =
+        &parcels[(phase + 1) % 2][(me + phase) % job.plan.n_threads];
 
     if (phase == 0 || parcel->bytes == NULL) {
         return;
@@ -540,8 +540,8 @@ static void check_sums(void)
                 sums[i] += addend(me, phase, i);
             }
             n_drawn += n_tickets(me, phase);
-            for (unsigned i = 0; queue_kind(phase) != NO_QUEUE &&
-                                 i < n_produced(me, phase);
+            for (unsigned i = 0;
+                 queue_kind(phase) != NO_QUEUE && i < n_produced(me, phase);
                  i++) {
                 items += item_number(me, phase, i);
             }
@@ -604,8 +604,8 @@ static void job_make(void)
         const unsigned size = most[draw(&size_state, 4)];
 
         plan->sizes[block] = 1 + (unsigned)draw(&size_state, size);
-        plan->blocks[block] = allocate(plan->sizes[block],
-                                       (tm_protocol)draw(&state, 3), &state);
+        plan->blocks[block] =
+            allocate(plan->sizes[block], (tm_protocol)draw(&state, 3), &state);
         if (block == 0) {
             OK(tm_free(plan->blocks[0]));
             plan->sizes[0] = sizeof globals;
@@ -655,10 +655,17 @@ int main(int argc, char **argv)
     plan->n_phases = 12;
     while ((option = getopt(argc, argv, "s:t:f:")) != -1) {
         switch (option) {
-        case 's': plan->seed = strtoull(optarg, NULL, 0); break;
-        case 't': plan->n_threads = (unsigned)atoi(optarg); break;
-        case 'f': plan->n_phases = (unsigned)atoi(optarg); break;
-        default: return 64;
+        case 's':
+            plan->seed = strtoull(optarg, NULL, 0);
+            break;
+        case 't':
+            plan->n_threads = (unsigned)atoi(optarg);
+            break;
+        case 'f':
+            plan->n_phases = (unsigned)atoi(optarg);
+            break;
+        default:
+            return 64;
         }
     }
     if (plan->n_threads == 0) {

@@ -4,7 +4,7 @@
 protocols, fault sources and workers; and what happens when nodes are killed.
 
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
-                     [--seeds FIRST,...] [--minutes N]
+                     [--seeds FIRST,...] [--runs N] [--minutes N]
 
 Tests: litmus, random, migrate, kill_node, kill_launcher, signals, start_fails;
 and soak, which goes on with seeds of its own until the time is over.
@@ -59,7 +59,7 @@ class Tests:
         mode = self.options.mode
         for n_nodes in (2, 3, 4):
             for i in range(2):
-                self.litmus_once(seed + i * 2, mode, n_nodes, 30,
+                self.litmus_once(seed + i * 2, mode, n_nodes, self.options.runs,
                                  self.variables(seed + n_nodes + i))
 
     def random_once(self, seed, n_nodes, variables):
@@ -191,6 +191,7 @@ def main():
     parser.add_argument("--protocol", choices=PROTOCOLS)
     parser.add_argument("--source", choices=SOURCES)
     parser.add_argument("--seeds", default="1")
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=1)
     options = parser.parse_args()
     try:

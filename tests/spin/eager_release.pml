@@ -774,7 +774,9 @@ end:
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0) }
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
     :: d_step { NEEDS_RELEASE(me) -> start_release(me, 0) }
-    :: d_step { NEEDS_RELEASE(me) && state[me] == DIRTY -> start_release(me, 1) }
+    :: d_step {
+        NEEDS_RELEASE(me) && state[me] == DIRTY -> start_release(me, 1)
+       }
 #if ATOMICS > 0
     :: d_step { n_atomics < ATOMICS && !in_atomic[me] -> start_atomic(me) }
 #endif

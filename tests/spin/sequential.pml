@@ -19,9 +19,9 @@
 // finite that model has no epochs, and the directory node is not told of new
 // owners; all hints that are left are then newer than what they replace.
 //
-// Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any owner
-// and any copyset. PLACED: an untouched page goes to any node instead of to the
-// one that asks for it. HURRY: a page may also be let go before the thread that
+// Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any
+// owner and any copyset. PLACED: an untouched page goes to any node instead of
+// to the one that asks for it. HURRY: a page may also be let go before the thread that
 // it came for has run (the 2 ms are over).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 
@@ -511,7 +511,11 @@ end:
         wants[me] = READ;
         try_access(me)
        }
-    :: d_step { MAY_START(me) && !pending[me] -> wants[me] = WRITE; try_access(me) }
+    :: d_step {
+        MAY_START(me) && !pending[me] ->
+        wants[me] = WRITE;
+        try_access(me)
+       }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = READ }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = WRITE }
     :: d_step { MAY_TRY(me) -> try_access(me) }
