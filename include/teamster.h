@@ -65,24 +65,24 @@ typedef int tm_status;
 
 enum {
     TM_OK = 0,
-    TM_EINVAL = -1,    ///< an argument is out of its range
-    TM_ENOMEM = -2,    ///< memory or address space is used up
-    TM_EBUSY = -3,     ///< the object is in use; try again
-    TM_EPERM = -4,     ///< the caller does not hold the mutex
-    TM_EDEADLK = -5,   ///< the caller holds the mutex already
-    TM_ENOBLOCK = -6,  ///< the address is not the start of a shared block
-    TM_EFREED = -7,    ///< the shared block was freed before
-    TM_EOVERRUN = -8,  ///< something wrote past the end of the shared block
-    TM_ESTATE = -9,    ///< called before tm_init() or after tm_end()
-    TM_ELIMIT = -10,   ///< a limit of the system or of Teamster is reached
-    TM_ESYSTEM = -11,  ///< the operating system refused; see the log line
-    TM_EWIRE = -12,    ///< a message is malformed
+    TM_EINVAL = -1,     ///< an argument is out of its range
+    TM_ENOMEM = -2,     ///< memory or address space is used up
+    TM_EBUSY = -3,      ///< the object is in use; try again
+    TM_EPERM = -4,      ///< the caller does not hold the mutex
+    TM_EDEADLK = -5,    ///< the caller holds the mutex already
+    TM_ENOBLOCK = -6,   ///< the address is not the start of a shared block
+    TM_EFREED = -7,     ///< the shared block was freed before
+    TM_EOVERRUN = -8,   ///< something wrote past the end of the shared block
+    TM_ESTATE = -9,     ///< called before tm_init() or after tm_end()
+    TM_ELIMIT = -10,    ///< a limit of the system or of Teamster is reached
+    TM_ESYSTEM = -11,   ///< the operating system refused; see the log line
+    TM_EWIRE = -12,     ///< a message is malformed
     TM_EMISMATCH = -13, ///< nodes differ in version, program or layout
-    TM_ECONFIG = -14,  ///< an option or environment variable is wrong
-    TM_EPEER = -15,    ///< a node was lost
+    TM_ECONFIG = -14,   ///< an option or environment variable is wrong
+    TM_EPEER = -15,     ///< a node was lost
     TM_ENOTHREAD = -16, ///< no such thread, or it was joined before
-    TM_ECOUNT = -17,   ///< the barrier has another count
-    TM_EUNKNOWN = -18, ///< no such name
+    TM_ECOUNT = -17,    ///< the barrier has another count
+    TM_EUNKNOWN = -18,  ///< no such name
 };
 
 /**
@@ -99,9 +99,9 @@ TM_API const char *tm_strerror(tm_status status);
 
 /** What the header tells the library about the program; made by tm_init(). */
 struct tm_program {
-    uint32_t header_version;    ///< TM_VERSION_* of the header used
-    char *shared_start;         ///< first byte of the TM_SHARED variables
-    char *shared_end;           ///< the byte behind them
+    uint32_t header_version; ///< TM_VERSION_* of the header used
+    char *shared_start;      ///< first byte of the TM_SHARED variables
+    char *shared_end;        ///< the byte behind them
 };
 
 /**
@@ -156,8 +156,8 @@ TM_API tm_status tm_init_program(int *argc, char ***argv,
 static inline tm_status tm_init(int *argc, char ***argv)
 {
     struct tm_program program = {
-        .header_version = TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 |
-                          TM_VERSION_PATCH,
+        .header_version =
+            TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 | TM_VERSION_PATCH,
         .shared_start = tm_shared_start_,
         .shared_end = tm_shared_end_,
     };
@@ -202,9 +202,9 @@ TM_API unsigned tm_node_workers(void);
 
 /** Consistency protocols; see docs/protocols.md. */
 typedef enum tm_protocol {
-    TM_PROTOCOL_DEFAULT = 0,   ///< what --protocol says
-    TM_SEQUENTIAL = 1,         ///< write-invalidate; plain atomics work
-    TM_EAGER_RELEASE = 2,      ///< multiple writers, diffs pushed at releases
+    TM_PROTOCOL_DEFAULT = 0, ///< what --protocol says
+    TM_SEQUENTIAL = 1,       ///< write-invalidate; plain atomics work
+    TM_EAGER_RELEASE = 2,    ///< multiple writers, diffs pushed at releases
 } tm_protocol;
 
 /** Which node holds a page before anybody has used it. */
@@ -217,10 +217,10 @@ typedef enum tm_placement {
 
 /** Attributes of a block; all zero is the default. */
 typedef struct tm_alloc_attr {
-    const char *name;        ///< for reports, copied, at most 31 characters; or NULL
-    tm_protocol protocol;    ///< of all pages of the block
+    const char *name; ///< for reports, copied, at most 31 characters; or NULL
+    tm_protocol protocol; ///< of all pages of the block
     tm_placement placement;
-    unsigned node;           ///< for TM_ON_NODE, < tm_node_count()
+    unsigned node; ///< for TM_ON_NODE, < tm_node_count()
 } tm_alloc_attr;
 
 /** tm_alloc() with the place of the call; programs call tm_alloc(). */
@@ -272,8 +272,8 @@ typedef uint64_t tm_thread;
 
 /** Attributes of a thread; all zero is the default. */
 typedef struct tm_thread_attr {
-    const char *name;    ///< for reports, copied, at most 15 characters; or NULL
-    int on_node;         ///< 0: the runtime decides; k > 0: start on node k - 1
+    const char *name; ///< for reports, copied, at most 15 characters; or NULL
+    int on_node;      ///< 0: the runtime decides; k > 0: start on node k - 1
 } tm_thread_attr;
 
 /**
@@ -296,8 +296,7 @@ typedef struct tm_thread_attr {
  */
 TM_API TM_CHECKED tm_status tm_thread_create(tm_thread *thread,
                                              const tm_thread_attr *attr,
-                                             void *(*start)(void *),
-                                             void *arg);
+                                             void *(*start)(void *), void *arg);
 
 /**
  * Wait until a thread has ended. What it wrote, the caller sees. Each thread

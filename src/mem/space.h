@@ -30,7 +30,7 @@ struct space {
     page_no n_globals;         ///< their pages
     page_no heap_page;         ///< number of the heap's first page
     page_no n_pages;
-    int heap_is_mapped;          ///< in the application's view
+    int heap_is_mapped; ///< in the application's view
     struct page *pages; ///< [n_pages]
     struct twin_pool twins;
 };

@@ -122,20 +122,33 @@ static uint64_t hash_of_chat(const struct sim_config *config)
     return hash;
 }
 
-static void every_message_arrives_once_and_pairs_keep_their_order(void **unused)
+static unsigned run_chat(uint64_t with_seed)
 {
-    struct sim_config config = mean_config(seed);
+    struct sim_config config = mean_config(with_seed);
     struct chat chat;
 
-    (void)unused;
     start_chat(&chat, &config);
     while (sim_step(chat.sim)) {
     }
     assert_memory_equal(chat.sent, chat.received, sizeof chat.sent);
     assert_int_equal(chat.n_left, 0);
     assert_int_equal(sim_n_delivered(chat.sim), 5000 + N_NODES * N_NODES);
-    assert_true(chat.n_overtaken > 100); // pairs do overtake each other
     sim_free(chat.sim);
+    return chat.n_overtaken;
+}
+
+// How often pairs overtake each other differs a lot between seeds: a chat may
+// come down to one pair. Over some of them it is certain.
+static void every_message_arrives_once_and_pairs_keep_their_order(void **unused)
+{
+    enum { N_CHATS = 20 };
+    unsigned n_overtaken = 0;
+
+    (void)unused;
+    for (uint64_t i = 0; i < N_CHATS; i++) {
+        n_overtaken += run_chat(seed + i);
+    }
+    assert_true(n_overtaken > 50 * N_CHATS);
 }
 
 static void the_same_seed_gives_the_same_events(void **unused)

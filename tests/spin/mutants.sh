@@ -39,6 +39,7 @@ CONTENTS_AS_ASKED|sequential|$absent|who needs contents is seen in the copyset
 HINT_WITHOUT_EPOCH|sequential|$circulates|hints are replaced by newer ones only
 GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a time
 NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
+NO_HOLD|sequential -DSTART=0 -DLIVE -DCHASE|$for_ever|the same, for the weaker claim
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
 END
 )

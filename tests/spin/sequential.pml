@@ -23,6 +23,9 @@
 // owner and any copyset. PLACED: an untouched page goes to any node instead of
 // to the one that asks for it. HURRY: a page may also be let go before the thread that
 // it came for has run (the 2 ms are over).
+// CHASE: requests are always forwarded, as the engine does now, instead of
+// queued at a node that will be the owner; with LIVE the claim is then only that
+// faults go on being answered.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 
 #ifndef FAULTS
@@ -90,6 +93,7 @@ byte copies_sent; // on their way
 #ifdef LIVE
 byte served_last[NODES];
 #endif
+bit tick; // with LIVE and CHASE: changes at each access that follows a fault
 
 hidden mtype kind;
 hidden byte a, b, c, v, w, n, rest;
@@ -131,7 +135,7 @@ hidden byte a, b, c, v, w, n, rest;
 #define NEEDS_CONTENTS(x, requester, has_copy)                                 \
     (!(copyset[x] & BIT(requester)))
 #endif
-#ifdef M_CHASE
+#if defined(CHASE) || defined(M_CHASE)
 #define QUEUES(x) false
 #else
 #define QUEUES(x) (queues[x])
@@ -467,6 +471,11 @@ inline try_access(x)
     check();
 }
 
+#if defined(LIVE) && defined(CHASE)
+#define NOTE_ACCESS(x) tick = (wants[x] == NOTHING -> 1 - tick : tick)
+#else
+#define NOTE_ACCESS(x) skip
+#endif
 #ifdef LIVE
 #define MAY_START(x) (wants[x] == NOTHING)
 #define MAY_TRY(x)                                                             \
@@ -518,7 +527,7 @@ end:
        }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = READ }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = WRITE }
-    :: d_step { MAY_TRY(me) -> try_access(me) }
+    :: d_step { MAY_TRY(me) -> try_access(me); NOTE_ACCESS(me) }
     od
 }
 
@@ -586,7 +595,9 @@ init {
     }
 }
 
-#ifdef LIVE
+#if defined(LIVE) && defined(CHASE)
+ltl faults_are_answered { [] <> (tick == 0) && [] <> (tick == 1) }
+#elif defined(LIVE)
 #define WAITS_0 (wants[0] != NOTHING)
 #define WAITS_1 (wants[1] != NOTHING)
 ltl served { [] ((WAITS_0 -> <> !WAITS_0) && (WAITS_1 -> <> !WAITS_1)) }
