@@ -21,11 +21,11 @@
 //
 // Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any
 // owner and any copyset. PLACED: an untouched page goes to any node instead of
-// to the one that asks for it. HURRY: a page may also be let go before the thread that
-// it came for has run (the 2 ms are over).
-// CHASE: requests are always forwarded, as the engine does now, instead of
-// queued at a node that will be the owner; with LIVE the claim is then only that
-// faults go on being answered.
+// to the one that asks for it. HURRY: a page may also be let go before the
+// thread that it came for has run (the 2 ms are over). CHASE: requests are
+// always forwarded, as the engine does now, instead of queued at a node that
+// will be the owner; with LIVE the claim is then only that faults go on being
+// answered.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 
 #ifndef FAULTS
