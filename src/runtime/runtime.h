@@ -74,7 +74,7 @@ struct runtime {
     pthread_t service;
     int wake_fd; ///< eventfd: wakes the service thread
     _Atomic int is_stopping;
-    _Atomic unsigned n_looking; ///< workers that make the network progress
+    _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
     _Atomic uint64_t fault_ns;
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;

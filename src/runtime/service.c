@@ -6,10 +6,14 @@
 // it looks every millisecond. It never waits for the network.
 //
 // Waking a sleeping kernel thread on another processor takes longer than all the
-// rest of a fetch. So, if there are as many processors as nodes and workers, a worker
-// that has nothing to run makes the network progress itself for a while
-// (service_idle); and where the workers sleep, the service thread looks on for a
-// while after something has come (keeps_looking). Never both on one node.
+// rest of a fetch, and whoever sends to a transport that is armed pays for it. So a
+// worker that has nothing to run makes the network progress itself for a while
+// (service_idle); where processors are scarcer than workers it offers its own to
+// others between two looks. While a worker looks, or looked just now, the service
+// thread leaves the transport alone and unarmed and only comes by now and then
+// (patrols): patrol_ns() is the longest that a request can lie unseen. Where the workers
+// sleep and there are processors for all, the service thread itself looks on for a
+// while after something has come (keeps_looking).
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -72,16 +76,21 @@ static void follow_launcher(void)
     }
 }
 
-static void sleep_for(int timeout_ms)
+// @param transport_fd  -1: what arrives does not end the sleep
+static void sleep_for(uint64_t timeout_ns, int transport_fd)
 {
+    const struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000u),
+        .tv_nsec = (long)(timeout_ns % 1000000000u),
+    };
     struct pollfd fds[3] = {
         {.fd = runtime.wake_fd, .events = POLLIN},
-        {.fd = runtime.transport->wait_fd(runtime.net), .events = POLLIN},
+        {.fd = transport_fd, .events = POLLIN},
         {.fd = runtime.bootstrap.fd, .events = POLLIN},
     };
     uint64_t count;
 
-    if (poll(fds, 3, timeout_ms) <= 0) {
+    if (ppoll(fds, 3, &timeout, NULL) <= 0) {
         return;
     }
     if (fds[0].revents != 0) {
@@ -109,13 +118,23 @@ static int spins(void)
 }
 
 // After something has come, more often follows: keep looking for a while, if
-// nobody else could use the processor and no worker looks already.
+// nobody else could use the processor.
 static int keeps_looking(uint64_t last_ns)
 {
-    return spins() && clock_now_ns() - last_ns < SPIN_NS &&
-           atomic_load_explicit(&runtime.n_looking, memory_order_relaxed) ==
-               0 &&
-           all_workers_idle();
+    return spins() && clock_now_ns() - last_ns < SPIN_NS && all_workers_idle();
+}
+
+// Where processors are scarce every patrol takes one from a worker.
+static uint64_t patrol_ns(void)
+{
+    return spins() ? 50 * 1000u : 100 * 1000u;
+}
+
+// Does a worker look at the network, or did so just now?
+static int patrols(uint64_t now_ns)
+{
+    return now_ns < patrol_ns() + atomic_load_explicit(&runtime.looked_ns,
+                                                       memory_order_relaxed);
 }
 
 static void *serve(void *argument)
@@ -128,7 +147,12 @@ static void *serve(void *argument)
     while (!atomic_load_explicit(&runtime.is_stopping, memory_order_acquire)) {
         unsigned n_handled;
         int may_sleep = 0;
+        uint64_t now_ns = clock_now_ns();
 
+        if (patrols(now_ns) && now_ns - last_tick_ns < TICK_MS * 1000000u) {
+            sleep_for(patrol_ns(), -1);
+            continue;
+        }
         node_enter();
         n_handled = runtime.transport->progress(runtime.net);
         if (clock_now_ns() - last_tick_ns >= TICK_MS * 1000000u) {
@@ -137,7 +161,7 @@ static void *serve(void *argument)
         }
         if (n_handled > 0) {
             last_ns = clock_now_ns();
-        } else if (!keeps_looking(last_ns)) {
+        } else if (!patrols(now_ns) && !keeps_looking(last_ns)) {
             may_sleep = runtime.transport->arm(runtime.net);
         }
         node_leave();
@@ -146,7 +170,8 @@ static void *serve(void *argument)
             finish_now();
         }
         if (may_sleep) {
-            sleep_for(is_busy ? TICK_MS : LAZY_TICK_MS);
+            sleep_for((is_busy ? TICK_MS : LAZY_TICK_MS) * 1000000u,
+                      runtime.transport->wait_fd(runtime.net));
         }
     }
     return NULL;
@@ -193,22 +218,18 @@ void service_join(void)
     close(runtime.wake_fd);
 }
 
-// @return 1 if something had arrived
-static int look(void)
+static void look(void)
 {
-    unsigned n_handled;
-
-    if (!mutex_trylock(&runtime.lock)) {
-        return 0; // somebody else is at it
+    if (mutex_trylock(&runtime.lock)) { // else somebody else is at it
+        runtime.transport->progress(runtime.net);
+        node_leave();
     }
-    n_handled = runtime.transport->progress(runtime.net);
-    node_leave();
-    return n_handled > 0;
 }
 
 int service_idle(void *owner, unsigned worker)
 {
-    uint64_t until_ns;
+    uint64_t now_ns = clock_now_ns();
+    const uint64_t until_ns = now_ns + SPIN_NS;
 
     (void)owner;
     if (all_workers_idle()) {
@@ -216,15 +237,16 @@ int service_idle(void *owner, unsigned worker)
         sync_poll(runtime.sync, 1);
         node_leave();
     }
-    if (look() || !spins()) {
-        return ult_is_wanted(runtime.ult, worker);
-    }
-    atomic_fetch_add_explicit(&runtime.n_looking, 1, memory_order_relaxed);
-    until_ns = clock_now_ns() + SPIN_NS;
-    while (!ult_is_wanted(runtime.ult, worker) && clock_now_ns() < until_ns) {
-        __builtin_ia32_pause();
+    while (runtime.n_nodes > 1 && now_ns < until_ns &&
+           !ult_is_wanted(runtime.ult, worker)) {
+        atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
         look();
+        if (spins()) {
+            __builtin_ia32_pause();
+        } else {
+            sched_yield();
+        }
+        now_ns = clock_now_ns();
     }
-    atomic_fetch_sub_explicit(&runtime.n_looking, 1, memory_order_relaxed);
     return ult_is_wanted(runtime.ult, worker);
 }
