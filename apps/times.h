@@ -8,10 +8,10 @@
 double now_s(void);
 
 /**
- * Print the total time and the time per iteration. An iteration's time is the
- * median over the steady ones, all but the first five or the first quarter.
- * They are taken two at a time, because a node that runs its threads in
- * alternating order ends each of them alternately early and late.
+ * Print the total time and the time per iteration: the mean over the steady ones,
+ * all but the first five or the first quarter. No median: a node may run its
+ * threads in another order each time, so that each of them ends iterations early
+ * and late in turn.
  *
  * @param start_s   when the program began with its data
  * @param ends_s    [n_iterations + 1]  when the start values were ready, then
