@@ -189,6 +189,11 @@ struct thread *thread_new(uint64_t number, const char *name);
 /** A thread that is here, or NULL. Under the node lock. */
 struct thread *thread_find(uint64_t number);
 
+// ---- iteration.c
+
+/** The sync_ops.at_barrier. */
+void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
+
 // ---- stats.c
 
 void stats_collect(struct tm_node_stats *stats);

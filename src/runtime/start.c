@@ -132,6 +132,7 @@ static void open_machines(void)
         .set_target = threads_set_target,
         .n_active = n_active,
         .n_threads = n_threads_here,
+        .at_barrier = iteration_at_barrier,
         .program_error = program_error,
     };
     struct ult_config config = {

@@ -73,6 +73,13 @@ static uint32_t n_here(const struct barrier *barrier)
     return barrier->gathering.n + barrier->sending.n + barrier->waiting.n;
 }
 
+static void tell(const struct barrier *barrier, enum sync_stage stage)
+{
+    const struct sync_ops *ops = &barrier->sync->ops;
+
+    ops->at_barrier(ops->owner, barrier->key, stage);
+}
+
 static void flush(struct barrier *barrier)
 {
     uint64_t way;
@@ -90,6 +97,7 @@ static void flush(struct barrier *barrier)
         queue_push(&barrier->sending, queue_pop(&barrier->gathering));
     }
     barrier->is_flush_due = barrier->gathering.n > 0;
+    tell(barrier, STAGE_ARRIVED);
     barrier->sync->ops.release(barrier->sync->ops.owner, &barrier->release);
 }
 
@@ -123,6 +131,7 @@ static void released(struct waiter *release)
     if (kind_reduces(kind)) {
         write_values(barrier, &message);
     }
+    tell(barrier, STAGE_SENT);
     send_to(barrier->sync, manager_of(barrier->sync, barrier->key), &message);
     while (barrier->sending.n > 0) {
         queue_push(&barrier->waiting, queue_pop(&barrier->sending));
@@ -168,6 +177,7 @@ tm_status barrier_receive_leave(struct sync *sync, node_id from,
     }
     barrier->n_last = n;
     sync->n_barriers++;
+    tell(barrier, STAGE_PASSING);
     for (; n > 0; n--) {
         waiter_wake(queue_pop(&barrier->waiting), TM_OK,
                     message->u.barrier_leave.result);

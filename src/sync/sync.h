@@ -18,6 +18,13 @@
  */
 struct sync;
 
+/** Where the threads of this node are at a barrier. */
+enum sync_stage {
+    STAGE_ARRIVED, ///< those gathered here have arrived; the release comes next
+    STAGE_SENT,    ///< it has ended, the arrival is about to be sent
+    STAGE_PASSING, ///< the barrier is open; they are about to be woken
+};
+
 /** What this layer needs of those above. None of these may call it back. */
 struct sync_ops {
     void *owner;
@@ -43,6 +50,9 @@ struct sync_ops {
 
     /** Threads that live on this node. */
     unsigned (*n_threads)(void *owner);
+
+    /** Some threads of this node are at a stage of a barrier. */
+    void (*at_barrier)(void *owner, uint64_t key, enum sync_stage stage);
 
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */

@@ -81,6 +81,13 @@ static unsigned two(void *owner)
     return 2;
 }
 
+static void ignore_stage(void *owner, uint64_t key, enum sync_stage stage)
+{
+    (void)owner;
+    (void)key;
+    (void)stage;
+}
+
 static void ignore_error(void *owner, const char *text)
 {
     (void)owner;
@@ -103,6 +110,7 @@ static void open_node(node_id self, uint64_t seed)
                            .set_target = set_target,
                            .n_active = two,
                            .n_threads = two,
+                           .at_barrier = ignore_stage,
                            .program_error = ignore_error};
 
     memset(&node, 0, sizeof node);

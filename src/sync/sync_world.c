@@ -214,6 +214,13 @@ static unsigned op_n_threads(void *owner)
     return count_actors(owner, false);
 }
 
+static void op_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
+{
+    (void)owner;
+    (void)key;
+    (void)stage;
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -399,6 +406,7 @@ struct world *world_new(const struct world_config *config)
                                .set_target = op_set_target,
                                .n_active = op_n_active,
                                .n_threads = op_n_threads,
+                               .at_barrier = op_at_barrier,
                                .program_error = op_program_error};
 
         node->world = world;
