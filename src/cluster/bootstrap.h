@@ -33,7 +33,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()

@@ -97,6 +97,7 @@ void migration_send(struct migration *migration, node_id to,
         .stack_top = thread->packed.stack_top,
         .compute_ns = thread->compute_ns,
         .moves = thread->moves,
+        .n_barriers = thread->n_barriers,
     };
     port_send(migration->port, to, &message);
     send_stack(migration, to, thread);
@@ -132,6 +133,7 @@ static void arrive(struct migration *migration, struct traveller *traveller)
         .number = traveller->move.thread,
         .compute_ns = traveller->move.compute_ns,
         .moves = traveller->move.moves,
+        .n_barriers = traveller->move.n_barriers,
         .name = traveller->name,
         .packed = {.slot = (unsigned)(uint32_t)traveller->move.thread,
                    .context = traveller->move.context,

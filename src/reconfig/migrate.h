@@ -16,6 +16,7 @@ struct moved_thread {
     uint64_t number;
     uint64_t compute_ns; ///< processor time it has used so far
     uint32_t moves;      ///< this one included
+    uint64_t n_barriers; ///< that it has arrived at
     const char *name;
     struct ult_packed packed;
 };

@@ -25,6 +25,7 @@
 static int fault(struct thread *thread, page_no page, int is_write,
                  int may_switch)
 {
+    const uint64_t came_ns = clock_now_ns();
     enum fault_result result;
     struct wait wait;
     uint64_t began_ns;
@@ -34,10 +35,11 @@ static int fault(struct thread *thread, page_no page, int is_write,
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
     node_leave();
+    began_ns = clock_now_ns();
+    thread->handling_ns += began_ns - came_ns;
     if (result != FAULT_WAIT) {
         return result == FAULT_ALLOWED;
     }
-    began_ns = clock_now_ns();
     wait_for(&wait, may_switch);
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);

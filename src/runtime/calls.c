@@ -132,11 +132,17 @@ static inline __attribute__((always_inline)) tm_status arrive(
     const tm_barrier *barrier, enum sync_arrival kind, tm_op op, uint64_t value,
     uint64_t *result, const char *function)
 {
+    int may_move;
+
     BEGIN_CALL(function);
+    may_move = iteration_note(thread_self(), key_of(barrier), kind);
     sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
                         wait.waiter.thread, value, &wait.waiter);
     status = leave_call(&wait);
     *result = wait.waiter.result;
+    if (may_move && status == TM_OK) {
+        threads_move_if_wanted();
+    }
     return status;
 }
 
@@ -150,13 +156,9 @@ tm_status tm_barrier_wait(tm_barrier *barrier)
 tm_status tm_iteration_end(tm_barrier *barrier)
 {
     uint64_t none;
-    tm_status status =
-        arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none, "tm_iteration_end");
 
-    if (status == TM_OK) {
-        threads_move_if_wanted();
-    }
-    return status;
+    return arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none,
+                  "tm_iteration_end");
 }
 
 tm_status tm_reduce_double(tm_barrier *barrier, tm_op op, double value,

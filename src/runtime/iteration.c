@@ -1,11 +1,215 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Iterations, this node's part: what its threads did from one to the next.
+// Iterations, this node's part: what its threads did from one to the next, told to
+// the root with the arrival at the barrier that ends it.
+//
+//   iteration_note     a thread arrives: its computation time since it last did
+//   STAGE_ARRIVED      those gathered have arrived; the release begins
+//   STAGE_SENT         the release is over: the report leaves, then the arrival
+//   STAGE_PASSING      the barrier is open; the next one begins
+//
+// A node is busy from STAGE_PASSING to STAGE_SENT. Where an iteration has several
+// barriers the waits between are left out, so the busy times of nodes can be
+// compared: they differ as the work does.
+//
+// Which barriers end an iteration: those of tm_iteration_end(), once the program
+// has called it. Else the root looks for a period in the sequence of all
+// barriers and tells it (reconfig/period.h). A thread's n_barriers moves with it,
+// so all nodes mean the same barrier.
+#include "base/clock.h"
+#include "base/ensure.h"
 #include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+/** A thread that has arrived. */
+struct arrival {
+    uint64_t thread;
+    uint64_t comp_ns;
+    uint64_t n_barriers;
+    uint32_t place;
+    unsigned worker;
+};
+
+#define ARRIVAL_BYTES 28u // thread, comp_ns, n_barriers, place
+#define BATCH (MESSAGE_BODY_MAX / ARRIVAL_BYTES)
+
+void iteration_start(void)
+{
+    runtime.iteration.mode = ITERATION_SEARCH;
+    runtime.iteration.began_ns = clock_now_ns();
+}
+
+// Where in the program, and at which barrier: the same on all nodes.
+static uint32_t place_of(const struct thread *thread, uint64_t key)
+{
+    uint64_t mixed = (thread->place * 31 + key) * 0x9e3779b97f4a7c15u;
+
+    return (uint32_t)(mixed >> 32);
+}
+
+static struct arrival *next_arrival(struct iteration *iteration)
+{
+    if (iteration->n_arrivals == iteration->n_room) {
+        iteration->n_room = iteration->n_room * 2 + 64;
+        iteration->arrivals =
+            realloc(iteration->arrivals,
+                    iteration->n_room * sizeof *iteration->arrivals);
+        ensure(iteration->arrivals != NULL);
+    }
+    return &iteration->arrivals[iteration->n_arrivals++];
+}
+
+static int ends_iteration(struct iteration *iteration,
+                          const struct thread *thread, enum sync_arrival kind)
+{
+    if (kind == ARRIVE_ITERATION) {
+        iteration->mode = ITERATION_MARKED;
+        return 1;
+    }
+    return iteration->mode == ITERATION_PERIOD &&
+           thread->n_barriers % iteration->period == iteration->phase;
+}
+
+// Processor time since the last note, without what handling faults took.
+static uint64_t computed_ns(struct thread *thread)
+{
+    uint64_t now_ns = ult_charge_self();
+    uint64_t used_ns = now_ns - thread->noted_ns;
+    uint64_t handling_ns = thread->handling_ns;
+
+    thread->noted_ns = now_ns;
+    thread->handling_ns = 0;
+    return used_ns > handling_ns ? used_ns - handling_ns : 0;
+}
+
+int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
+{
+    struct iteration *iteration = &runtime.iteration;
+    int is_end;
+
+    thread->n_barriers++;
+    if (iteration->mode == ITERATION_OFF) {
+        return kind == ARRIVE_ITERATION;
+    }
+    is_end = ends_iteration(iteration, thread, kind);
+    if (is_end || iteration->mode == ITERATION_SEARCH) {
+        *next_arrival(iteration) = (struct arrival){
+            .thread = thread->number,
+            .comp_ns = computed_ns(thread),
+            .n_barriers = thread->n_barriers,
+            .place = place_of(thread, key),
+            .worker = ult_worker(thread->ult),
+        };
+        iteration->is_marked |= is_end;
+    }
+    return is_end;
+}
+
+// The time of the busiest worker.
+static uint64_t longest_ns(const struct iteration *iteration)
+{
+    uint64_t longest = 0;
+
+    for (unsigned worker = 0; worker < runtime.n_workers; worker++) {
+        uint64_t sum_ns = 0;
+
+        for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
+            if (iteration->arrivals[i].worker == worker) {
+                sum_ns += iteration->arrivals[i].comp_ns;
+            }
+        }
+        longest = sum_ns > longest ? sum_ns : longest;
+    }
+    return longest;
+}
+
+static void send_batch(struct message *message, const struct arrival *arrivals,
+                       uint32_t n)
+{
+    uint8_t body[BATCH * ARRIVAL_BYTES];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        wire_put_u64(&writer, arrivals[i].thread);
+        wire_put_u64(&writer, arrivals[i].comp_ns);
+        wire_put_u64(&writer, arrivals[i].n_barriers);
+        wire_put_u32(&writer, arrivals[i].place);
+    }
+    message->body = body;
+    message->body_size = (uint32_t)(writer.at - body);
+    port_send(&runtime.port, 0, message);
+}
+
+static void send_report(struct iteration *iteration)
+{
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.busy_ns = iteration->busy_ns,
+                        .comp_ns = longest_ns(iteration),
+                        .release_ns = iteration->release_ns,
+                        .marked = iteration->is_marked != 0},
+    };
+
+    for (uint32_t first = 0; first < iteration->n_arrivals; first += BATCH) {
+        uint32_t n = iteration->n_arrivals - first;
+
+        send_batch(&message, iteration->arrivals + first,
+                   n < BATCH ? n : BATCH);
+        // What follows adds threads, not time.
+        message.u.iteration.busy_ns = 0;
+        message.u.iteration.comp_ns = 0;
+        message.u.iteration.release_ns = 0;
+    }
+    iteration->n_arrivals = 0;
+    iteration->busy_ns = 0;
+    iteration->release_ns = 0;
+    iteration->was_marked = iteration->is_marked;
+    iteration->is_marked = 0;
+}
+
+static void count_sent(struct iteration *iteration)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    iteration->busy_ns += now_ns - iteration->began_ns;
+    iteration->release_ns += now_ns - iteration->arrived_ns;
+    iteration->began_ns = now_ns;
+    if (iteration->n_arrivals > 0) {
+        send_report(iteration);
+    }
+}
 
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 {
+    struct iteration *iteration = &runtime.iteration;
+
     (void)owner;
     (void)key;
-    (void)stage;
+    if (iteration->mode == ITERATION_OFF) {
+        return;
+    }
+    switch (stage) {
+    case STAGE_ARRIVED:
+        iteration->arrived_ns = clock_now_ns();
+        break;
+    case STAGE_SENT:
+        count_sent(iteration);
+        break;
+    case STAGE_PASSING:
+        iteration->began_ns = clock_now_ns();
+        break;
+    }
+}
+
+void iteration_receive_mode(const struct message *message)
+{
+    struct iteration *iteration = &runtime.iteration;
+
+    if (iteration->mode == ITERATION_MARKED) {
+        return;
+    }
+    iteration->period = message->u.iteration_mode.period;
+    iteration->phase = message->u.iteration_mode.phase;
+    iteration->mode = iteration->period == 0 ? ITERATION_OFF : ITERATION_PERIOD;
 }

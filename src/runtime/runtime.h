@@ -26,13 +26,40 @@ struct thread {
     uint64_t start; ///< the program's function and its argument
     uint64_t arg;
     uint64_t result;
-    node_id target;   ///< where it is to move; NODE_NONE: nowhere
-    uint32_t moves;   ///< how often it has moved
-    uint64_t repeats; ///< faults in a row at one place that changed nothing
+    node_id target;       ///< where it is to move; NODE_NONE: nowhere
+    uint32_t moves;       ///< how often it has moved
+    uint64_t n_barriers;  ///< that it has arrived at
+    uint64_t noted_ns;    ///< its processor time at the last of them
+    uint64_t handling_ns; ///< of which in handling faults, since then
+    uint64_t repeats;     ///< faults in a row at one place that changed nothing
     page_no last_page;
     uintptr_t place;     ///< return address of its latest call of ours
     const char *wrapped; ///< the C library's function that wrap.c does for it
     int is_walked;       ///< its frames are being walked: place.c
+};
+
+/** Which barriers end an iteration. */
+enum iteration_mode {
+    ITERATION_OFF,    ///< nobody wants to know
+    ITERATION_SEARCH, ///< not known: the root is told of every barrier
+    ITERATION_MARKED, ///< those of tm_iteration_end()
+    ITERATION_PERIOD, ///< those that `period` and `phase` say
+};
+
+/** This node's iterations. Guarded by the node lock. */
+struct iteration {
+    enum iteration_mode mode;
+    uint64_t period;
+    uint64_t phase;
+    struct arrival *arrivals; ///< [n_room] n_arrivals not reported yet
+    uint32_t n_arrivals;
+    uint32_t n_room;
+    int is_marked;     ///< they end an iteration
+    int was_marked;    ///< those reported last did
+    uint64_t began_ns; ///< the last barrier was passed, or sent
+    uint64_t busy_ns;  ///< without the waits at barriers, since the report
+    uint64_t arrived_ns;
+    uint64_t release_ns; ///< of it, releases at barriers
 };
 
 enum runtime_step {
@@ -62,6 +89,7 @@ struct runtime {
     struct engine *engine;
     struct sync *sync;
     struct migration *migration;
+    struct iteration iteration;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;
@@ -191,8 +219,15 @@ struct thread *thread_find(uint64_t number);
 
 // ---- iteration.c
 
+/** Begin to take part in the distribution of threads. */
+void iteration_start(void);
+/** The calling thread is about to arrive at a barrier. Under the node lock.
+ * @return 1 if that ends an iteration: the thread may move after it */
+int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind);
 /** The sync_ops.at_barrier. */
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
+/** iteration_mode has arrived. */
+void iteration_receive_mode(const struct message *message);
 
 // ---- stats.c
 

@@ -118,6 +118,7 @@ static void leave(void *owner, struct ult *ult)
         .number = thread->number,
         .compute_ns = ult_time_ns(ult),
         .moves = thread->moves + 1,
+        .n_barriers = thread->n_barriers,
         .name = thread->name,
     };
 
@@ -139,6 +140,8 @@ void threads_arrived(void *owner, const struct moved_thread *moved)
 
     (void)owner;
     thread->moves = moved->moves;
+    thread->n_barriers = moved->n_barriers;
+    thread->noted_ns = moved->compute_ns;
     status = ult_unpack(runtime.ult, &moved->packed, thread, &thread->ult);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "node %u cannot take thread %llu: %s",

@@ -140,6 +140,8 @@ int ult_guard_slot(const struct ult_system *system, uintptr_t address);
  * other nodes. */
 uint64_t ult_time_ns(const struct ult *thread);
 void ult_add_time(struct ult *thread, uint64_t ns);
+/** The caller's own, up to now. Context: a thread. */
+uint64_t ult_charge_self(void);
 
 /** Processor time of all workers in threads, ns, also those that have gone. */
 uint64_t ult_total_time_ns(const struct ult_system *system);

@@ -102,6 +102,14 @@ static void charge(struct worker *worker, struct ult *thread)
     atomic_fetch_add_explicit(&worker->total_ns, used_ns, memory_order_relaxed);
 }
 
+uint64_t ult_charge_self(void)
+{
+    struct worker *worker = worker_self();
+
+    charge(worker, worker->current);
+    return ult_time_ns(worker->current);
+}
+
 static void settle_park(struct worker *worker, struct ult *thread)
 {
     uint32_t state = ULT_RUNNING;
