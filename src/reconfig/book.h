@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_BOOK_H
+#define RECONFIG_BOOK_H
+
+#include "base/status.h"
+#include "net/port.h"
+
+/*
+ * What the root knows of the latest iterations: the basic information of [Liu06]
+ * 4.1. Nodes report what their threads did; when all threads that take part have
+ * been heard of, the iteration is closed. Kept are means over the latest
+ * BOOK_WINDOW iterations.
+ */
+
+#define BOOK_WINDOW 4u
+
+/** A part of a report: a thread that has arrived at the iteration's end. */
+struct book_arrival {
+    uint64_t thread;
+    double comp_s; ///< its computation on the node that reports
+};
+
+/** A node's report. All times in seconds. */
+struct book_report {
+    node_id node;
+    double busy_s; ///< from the barrier before to the arrival, waits at other
+                   ///< barriers left out
+    double comp_s; ///< of its busiest worker
+    double mem_s;  ///< waiting for swapped pages
+    double release_s; ///< in releases at barriers
+    uint32_t n_arrivals;
+    const struct book_arrival *arrivals; ///< [n_arrivals]
+};
+
+/** A thread that takes part. */
+struct book_thread {
+    uint64_t number;
+    node_id node; ///< where it last reported from
+    uint8_t has_reported;
+    uint8_t n_kept;           ///< values in `work`
+    double comp_s;            ///< in the iteration that is open
+    double work[BOOK_WINDOW]; ///< comp_s times its node's power, as a ring
+};
+
+/** A node's means over the window; zeros if none of its threads takes part. */
+struct book_node {
+    double busy_s;
+    double comp_s;
+    double mem_s;
+    double release_s;
+};
+
+struct book;
+
+/** @param power  [n_nodes]  C of each; copied
+ *  @return NULL if memory is short */
+struct book *book_new(unsigned n_nodes, const double *power);
+void book_free(struct book *book);
+
+/**
+ * Take a report.
+ *
+ * An iteration is closed when all its threads have reported, or when one reports
+ * again: those missing then no longer take part (the first iteration of all is
+ * always closed so, since nobody knows how many they will be).
+ *
+ * @param now_ns  the root's clock
+ * @return how many iterations this has closed: 0, 1 or 2
+ *
+ * Context: under the node lock; may allocate.
+ */
+unsigned book_take(struct book *book, const struct book_report *report,
+                   uint64_t now_ns);
+
+/** Forget the means of nodes and iterations, not those of threads' work: the
+ * mapping has changed. */
+void book_restart(struct book *book);
+
+/** Threads that take part, in no order; [n] until the next book_take(). */
+const struct book_thread *book_threads(const struct book *book, uint32_t *n);
+
+/** Mean work of a thread in an iteration: seconds at power 1.0. */
+double book_work_s(const struct book_thread *thread);
+
+/** Iterations closed in all, and since book_restart(). */
+uint64_t book_n_closed(const struct book *book);
+uint32_t book_n_since_restart(const struct book *book);
+
+/** Of the latest 16 iterations, those in which threads were missing. Many mean
+ * that the threads have no iterations in common. */
+unsigned book_n_ragged(const struct book *book);
+
+/** Time from close to close: the latest one, and the mean over the window. */
+double book_latest_s(const struct book *book);
+double book_iteration_s(const struct book *book);
+
+/** Means of a node over the window (or since book_restart(), if that is less). */
+void book_node(const struct book *book, node_id node, struct book_node *mean);
+
+/** The same of the latest iteration alone. */
+void book_node_latest(const struct book *book, node_id node,
+                      struct book_node *latest);
+
+#endif

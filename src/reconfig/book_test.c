@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "reconfig/book.h"
+
+#define EPSILON 1e-12
+#define MS 1000000u
+
+static const double power[] = {1.0, 0.5};
+
+static unsigned report(struct book *book, node_id node, double busy_s,
+                       uint32_t n, const struct book_arrival *arrivals,
+                       uint64_t now_ns)
+{
+    const struct book_report report = {
+        .node = node,
+        .busy_s = busy_s,
+        .comp_s = busy_s / 2,
+        .n_arrivals = n,
+        .arrivals = arrivals,
+    };
+
+    return book_take(book, &report, now_ns);
+}
+
+static const struct book_arrival first_two[] = {{1, 0.1}, {2, 0.2}};
+static const struct book_arrival third[] = {{3, 0.4}};
+
+// Iterations of threads 1 and 2 on node 0 and 3 on node 1, 10 ms each.
+static void iterate(struct book *book, unsigned n, uint64_t *now_ns)
+{
+    for (unsigned i = 0; i < n; i++) {
+        *now_ns += 4 * MS;
+        report(book, 0, 0.3, 2, first_two, *now_ns);
+        *now_ns += 6 * MS;
+        report(book, 1, 0.4, 1, third, *now_ns);
+    }
+}
+
+static void an_iteration_closes_when_all_have_reported(void **state)
+{
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 1;
+    struct book_node mean;
+    uint32_t n;
+
+    (void)state;
+    // Who takes part is not known before somebody reports again.
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, 1 * MS), 0);
+    assert_int_equal(report(book, 1, 0.4, 1, third, 2 * MS), 0);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, 3 * MS), 1);
+    assert_int_equal(report(book, 1, 0.4, 1, third, 13 * MS), 1);
+    now_ns = 13 * MS;
+    book_restart(book);
+    iterate(book, 5, &now_ns);
+    assert_int_equal(book_n_closed(book), 7);
+    assert_int_equal(book_n_since_restart(book), 5);
+    assert_true(book_iteration_s(book) > 0.01 - EPSILON &&
+                book_iteration_s(book) < 0.01 + EPSILON);
+    book_node(book, 1, &mean);
+    assert_true(mean.busy_s > 0.4 - EPSILON && mean.busy_s < 0.4 + EPSILON);
+    assert_true(mean.comp_s > 0.2 - EPSILON && mean.comp_s < 0.2 + EPSILON);
+    book_threads(book, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(book_n_ragged(book), 0);
+    book_free(book);
+}
+
+static void work_is_time_at_power_one(void **state)
+{
+    struct book *book = book_new(2, power);
+    const struct book_thread *threads;
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    iterate(book, 3, &now_ns);
+    threads = book_threads(book, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        static const double works_s[] = {0.1, 0.2, 0.2};
+        double error_s =
+            book_work_s(&threads[i]) - works_s[threads[i].number - 1];
+
+        assert_true(error_s > -EPSILON && error_s < EPSILON);
+    }
+    book_free(book);
+}
+
+static void a_thread_that_is_missing_no_longer_takes_part(void **state)
+{
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    iterate(book, 3, &now_ns);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 0);
+    // Thread 3 has ended: the next iteration of the others tells.
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 2);
+    book_threads(book, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(book_n_ragged(book), 1);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 1);
+    book_free(book);
+}
+
+static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
+{
+    static const struct book_arrival all[] = {{2, 0.4}, {3, 0.4}};
+    struct book *book = book_new(2, power);
+    const struct book_thread *threads;
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    iterate(book, 4, &now_ns);
+    report(book, 0, 0.3, 1, first_two, now_ns += MS);
+    assert_int_equal(report(book, 1, 0.8, 2, all, now_ns += MS), 1);
+    threads = book_threads(book, &n);
+    assert_int_equal(n, 3);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(threads[i].node, threads[i].number > 1);
+    }
+    book_free(book);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_iteration_closes_when_all_have_reported),
+        cmocka_unit_test(work_is_time_at_power_one),
+        cmocka_unit_test(a_thread_that_is_missing_no_longer_takes_part),
+        cmocka_unit_test(a_thread_that_has_moved_is_where_it_reports_from),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
