@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MODEL_CORRECT_H
+#define MODEL_CORRECT_H
+
+#include "model/predict.h"
+
+/** No correction: all 1.0. */
+void correction_init(struct correction *correction);
+
+/**
+ * Learn from an iteration: change the factors of each node so that the
+ * prediction for the mapping in force comes nearer to what was measured. Each
+ * factor goes `gain` of the way (in logarithms) to measured / predicted, and
+ * stays within [1/8, 8]. A term that is below 1 % of the iteration on both
+ * sides is left alone. If paging was measured where none was predicted, or the
+ * other way round, no factor of Tmem can help: then the factor of M is changed
+ * so that the lack comes out, within [1/4, 2].
+ *
+ * Repeated for one mapping with the same measurement it converges: the
+ * prediction's terms come to what was measured, as far as the bounds allow.
+ *
+ * @param view        as in the prediction
+ * @param prediction  made with these corrections, for the mapping measured
+ * @param measured    that iteration, or the mean of several
+ * @param gain        0 to 1: 1 believes the measurement, 0.5 is usual
+ * @param[in,out] corrections  [n_nodes]
+ *
+ * Context: any thread; pure.
+ */
+void correct(const struct cluster_view *view,
+             const struct prediction *prediction,
+             const struct measurement *measured, double gain,
+             struct correction *corrections);
+
+/**
+ * How far a prediction was off: predicted / measured - 1 of the iteration time;
+ * 0.1 is 10 % too long. 0 if nothing was measured.
+ */
+double prediction_error(const struct prediction *prediction,
+                        const struct measurement *measured);
+
+#endif

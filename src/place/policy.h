@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_POLICY_H
+#define PLACE_POLICY_H
+
+#include "model/predict.h"
+
+/*
+ * A placement policy decides which node each thread should run on. It is a
+ * function without state, I/O or clock: the same request has the same answer,
+ * in the runtime, in `teamster plan` and in a test. docs/placement.md says what
+ * each one does and how to write one.
+ */
+
+/** What a policy is asked. Nothing of it is modified or kept. */
+struct place_request {
+    const struct cluster_view *view; ///< valid
+    const struct cost_model *model;
+    const uint32_t *current;            ///< [n_threads]: the mapping in force
+    const struct measurement *measured; ///< under `current`; NULL: nothing
+    uint64_t seed;                      ///< for policies that draw; any number
+    uint32_t effort; ///< limit of search steps, in thousands; 0: the default.
+                     ///< Some policies end sooner with a worse mapping
+};
+
+/** What it answers. */
+struct placement {
+    uint32_t *node_of; ///< [n_threads], the caller's array: the mapping
+    uint32_t n_moves;  ///< threads that leave their node
+    double before_s;   ///< predicted iteration time of `current`
+    double after_s;    ///< and of node_of
+    int owners_move;   ///< the policy wants the owners of pages to move along
+    int is_proven;     ///< nothing is better under the model (`optimal`)
+};
+
+struct policy {
+    const char *name;    ///< as written in --policy=NAME
+    const char *summary; ///< one line, for help
+    int uses_memory;     ///< whether it looks at memory
+    int wants_uses;      ///< whether it looks at who uses which pages; if not,
+                         ///< no tracking is needed for it
+
+    // Choose a mapping for a valid request. Fills in node_of, and owners_move
+    // and is_proven if they are not 0; policy_place() does the rest. May
+    // allocate, must free it. Returns TM_OK or TM_ENOMEM; node_of is undefined
+    // unless TM_OK. Any thread; must not block.
+    tm_status (*place)(const struct place_request *request,
+                       struct placement *placement);
+};
+
+/** All policies; `initial` is the first, the default is policy_find(NULL).
+ * To add one: write policy_NAME.c, add its row in policies.c. */
+extern const struct policy *const policies[];
+extern const unsigned n_policies;
+
+/** @return the policy of that name, the default (`cpu-mem`) for NULL; NULL if
+ *          there is none */
+const struct policy *policy_find(const char *name);
+
+/**
+ * Ask a policy, and complete its answer: threads that are pinned are brought
+ * back to their nodes (another thread that the node would have taken goes in
+ * exchange), moves are counted, the time before and after is predicted. Under
+ * the model `cpu-mem` and `optimal` never answer with a mapping that is worse
+ * than `current` or than that of `initial`; other policies may.
+ *
+ * @param policy     of `policies`
+ * @param request
+ * @param[in,out] placement  node_of is the caller's array [n_threads]
+ * @return TM_OK
+ * @return TM_EINVAL  a node number of request->current is out of range
+ * @return TM_ENOMEM  node_of is undefined
+ *
+ * Context: any thread; does not block, allocates. `cpu-mem` takes up to about
+ * a microsecond a thread and group, `optimal` up to request->effort.
+ */
+TM_CHECKED tm_status policy_place(const struct policy *policy,
+                                  const struct place_request *request,
+                                  struct placement *placement);
+
+#endif

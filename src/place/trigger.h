@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_TRIGGER_H
+#define PLACE_TRIGGER_H
+
+#include <stdint.h>
+
+/*
+ * When to look closer, when to re-map, when to take a re-map back: the trigger
+ * manager of [Liu06] 4.1 as arithmetic. The caller feeds it each iteration; it
+ * answers what to do. docs/model.md has the rule.
+ *
+ *     resting --area > cost--> collecting --tracked--> deciding
+ *        ^                                               |   |
+ *        |<------------- refused: back off --------------+   | accepted
+ *        |                                                   v
+ *        +<----- keep, or undo after a change for worse -- watching
+ */
+
+enum trigger_advice {
+    TRIGGER_REST,    ///< go on
+    TRIGGER_COLLECT, ///< track one iteration, then call trigger_collected()
+    TRIGGER_REMAP,   ///< predict and place; then trigger_changed() or
+                     ///< trigger_refused()
+    TRIGGER_UNDO,    ///< the last change made it worse: take it back, then
+                     ///< trigger_undone()
+};
+
+struct trigger_config {
+    uint32_t min_samples;   ///< iterations before anything is concluded (4)
+    double max_utilisation; ///< mean / max below this is an imbalance (0.9)
+    double change;        ///< a change of conditions is one by this part (0.1)
+    double worse;         ///< undo if slower than before by this part (0.02)
+    uint32_t max_backoff; ///< iterations of rest at most (1024)
+};
+
+/** What one iteration was like. */
+struct trigger_sample {
+    double max_s;        ///< time of the slowest node, barrier excluded
+    double mean_s;       ///< of all nodes
+    double attainable_s; ///< what a good mapping would take, as far as known:
+                         ///< a lower bound or a prediction; 0: take mean_s
+    double cost_s;       ///< what tracking and one change would cost
+};
+
+enum trigger_state {
+    TRIGGER_RESTING,
+    TRIGGER_COLLECTING,
+    TRIGGER_DECIDING,
+    TRIGGER_WATCHING,
+};
+
+/** All fields are the trigger's; readable for reports. */
+struct trigger {
+    struct trigger_config config;
+    enum trigger_state state;
+    uint32_t n_samples;  ///< since the last change of state or conditions
+    double area_s;       ///< collected loss: sum of max - attainable
+    double max_sum_s;    ///< of the samples
+    double mean_sum_s;   ///< likewise
+    double level_s;      ///< iteration time that the last decision was made at
+    double before_s;     ///< iteration time before the last change
+    double floor_s;      ///< nothing below it can be had, says the last refusal
+    uint32_t backoff;    ///< iterations to rest after a refusal; doubles
+    uint32_t rest_left;  ///< of them, still to come
+    uint32_t n_drifting; ///< samples in a row that are off level_s
+};
+
+/** The usual settings, in parentheses above. */
+void trigger_config_init(struct trigger_config *config);
+
+/** Begin, resting. */
+void trigger_init(struct trigger *trigger, const struct trigger_config *config);
+
+/**
+ * Feed one iteration.
+ * @return what to do before the next one; TRIGGER_REMAP comes only after
+ *         trigger_collected(), TRIGGER_UNDO only after trigger_changed()
+ */
+enum trigger_advice trigger_feed(struct trigger *trigger,
+                                 const struct trigger_sample *sample);
+
+/** Tracking is done; the next trigger_feed() says TRIGGER_REMAP. */
+void trigger_collected(struct trigger *trigger);
+
+/** A new mapping was carried out. @param before_s  iteration time before it */
+void trigger_changed(struct trigger *trigger, double before_s);
+
+/** Nothing was won by placing: rest, twice as long as the last time, unless
+ * conditions change. @param attainable_s  predicted time of the best mapping */
+void trigger_refused(struct trigger *trigger, double attainable_s);
+
+/** A change was taken back; like a refusal. */
+void trigger_undone(struct trigger *trigger);
+
+/**
+ * Is a change worth its cost?  (now - predicted) * iterations left > cost
+ *
+ * @param iterations_left  as far as known; UINT64_MAX if nobody knows
+ * @param moved_bytes      of stacks and pages that go to other nodes
+ * @param bytes_per_s      that the network carries; > 0
+ * @param warm_up_s        everything else: first touches on the new node
+ */
+int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
+                    double moved_bytes, double bytes_per_s, double warm_up_s);
+
+#endif
