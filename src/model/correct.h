@@ -12,9 +12,10 @@ void correction_init(struct correction *correction);
  * prediction for the mapping in force comes nearer to what was measured. Each
  * factor goes `gain` of the way (in logarithms) to measured / predicted, and
  * stays within [1/8, 8]. A term that is below 1 % of the iteration on both
- * sides is left alone. If paging was measured where none was predicted, or the
- * other way round, no factor of Tmem can help: then the factor of M is changed
- * so that the lack comes out, within [1/4, 2].
+ * sides is left alone. Where paging was measured and none predicted, or the
+ * other way round, or where the factor of Tmem is at its bound, the lack must be
+ * wrong: then the factor of M is set so that the time comes out, within
+ * [1/4, 2].
  *
  * Repeated for one mapping with the same measurement it converges: the
  * prediction's terms come to what was measured, as far as the bounds allow.

@@ -17,6 +17,7 @@
  *
  * @param measured  adds the measured time of each node and the error; NULL
  *                  leaves them out
+ *
  * Context: any thread; does not allocate.
  */
 size_t explain_prediction(const struct cluster_view *view,
@@ -27,6 +28,8 @@ size_t explain_prediction(const struct cluster_view *view,
 /**
  * The change from one mapping to another: a table of each node's threads and
  * predicted terms before and after, then the iteration time before and after.
+ *
+ * Context: any thread; does not allocate.
  */
 size_t explain_change(const struct cluster_view *view,
                       const struct prediction *before,
@@ -34,9 +37,11 @@ size_t explain_change(const struct cluster_view *view,
 
 /**
  * The moves from one mapping to another, by pair of nodes:
- * "n0 -> n2: threads 3 4 5 9".
+ * "n0 -> n2: threads 3-5 9".
  *
- * @param from, to  [n_threads]
+ * @param from  [n_threads]
+ * @param to    [n_threads]
+ * Context: any thread; allocates.
  */
 size_t explain_moves(const struct cluster_view *view, const uint32_t *from,
                      const uint32_t *to, char *text, size_t size);

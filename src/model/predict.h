@@ -46,7 +46,7 @@ struct prediction {
  *                            is written
  * @return TM_OK
  * @return TM_EINVAL  a node number is n_nodes or more; prediction is untouched
- * @return TM_ENOMEM  likewise
+ * @return TM_ENOMEM  prediction is undefined
  *
  * Context: any thread; allocates, time O(uses + threads log threads + pairs of
  * nodes that share).

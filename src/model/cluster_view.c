@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/cluster_view.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- making, copying, freeing ----
+
+tm_status cluster_view_init(struct cluster_view *view, uint32_t n_nodes,
+                            uint32_t n_threads)
+{
+    *view = (struct cluster_view){0};
+    if (n_nodes == 0 || n_threads == 0) {
+        return TM_EINVAL;
+    }
+    view->n_nodes = n_nodes;
+    view->n_threads = n_threads;
+    view->nodes = calloc(n_nodes, sizeof *view->nodes);
+    view->threads = calloc(n_threads, sizeof *view->threads);
+    if (view->nodes == NULL || view->threads == NULL) {
+        cluster_view_release(view);
+        return TM_ENOMEM;
+    }
+    return TM_OK;
+}
+
+void cluster_view_release(struct cluster_view *view)
+{
+    free(view->nodes);
+    free(view->threads);
+    free(view->group_pages);
+    free(view->uses);
+    *view = (struct cluster_view){0};
+}
+
+static void copy_nodes(struct cluster_view *copy,
+                       const struct cluster_view *view)
+{
+    memcpy(copy->nodes, view->nodes, view->n_nodes * sizeof *view->nodes);
+    for (uint32_t x = view->n_nodes; x < copy->n_nodes; x++) {
+        copy->nodes[x] = view->nodes[0];
+    }
+}
+
+tm_status cluster_view_copy(struct cluster_view *copy,
+                            const struct cluster_view *view,
+                            uint32_t n_more_nodes)
+{
+    tm_status status =
+        cluster_view_init(copy, view->n_nodes + n_more_nodes, view->n_threads);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    copy->n_groups = view->n_groups;
+    copy->n_uses = view->n_uses;
+    copy_nodes(copy, view);
+    memcpy(copy->threads, view->threads,
+           view->n_threads * sizeof *view->threads);
+    if (view->n_groups == 0) {
+        return TM_OK;
+    }
+    copy->group_pages = calloc(view->n_groups, sizeof *copy->group_pages);
+    copy->uses = calloc(view->n_uses + 1ull, sizeof *copy->uses);
+    if (copy->group_pages == NULL || copy->uses == NULL) {
+        cluster_view_release(copy);
+        return TM_ENOMEM;
+    }
+    memcpy(copy->group_pages, view->group_pages,
+           view->n_groups * sizeof *view->group_pages);
+    if (view->n_uses > 0) {
+        memcpy(copy->uses, view->uses, view->n_uses * sizeof *view->uses);
+    }
+    return TM_OK;
+}
+
+// ---- checking ----
+
+struct complaint {
+    char *reason;
+    size_t size;
+};
+
+static int complain(const struct complaint *complaint, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int complain(const struct complaint *complaint, const char *format, ...)
+{
+    va_list arguments;
+
+    if (complaint->size > 0) {
+        va_start(arguments, format);
+        vsnprintf(complaint->reason, complaint->size, format, arguments);
+        va_end(arguments);
+    }
+    return 0;
+}
+
+static int is_time(double seconds)
+{
+    return isfinite(seconds) && seconds >= 0;
+}
+
+static int check_node(const struct cluster_view *view, uint32_t x,
+                      const struct complaint *complaint)
+{
+    const struct node_view *node = &view->nodes[x];
+
+    if (memchr(node->name, 0, sizeof node->name) == NULL || !node->name[0]) {
+        return complain(complaint, "node %u has no name", x);
+    }
+    if (!isfinite(node->power) || node->power <= 0) {
+        return complain(complaint, "the power of %s is not above 0",
+                        node->name);
+    }
+    if (node->n_processors == 0) {
+        return complain(complaint, "%s has no processors", node->name);
+    }
+    if (!is_time(node->swap_in_s) || !is_time(node->swap_out_s) ||
+        !is_time(node->fetch_s) || !is_time(node->packet_s)) {
+        return complain(complaint, "a cost of %s is not a time", node->name);
+    }
+    if (node->packet_bytes == 0) {
+        return complain(complaint, "the packets of %s are empty", node->name);
+    }
+    return 1;
+}
+
+static int check_use(const struct cluster_view *view, uint32_t thread,
+                     const struct use *use, const struct complaint *complaint)
+{
+    if (use->group >= view->n_groups) {
+        return complain(complaint, "thread %u uses group %u of %u", thread,
+                        use->group, view->n_groups);
+    }
+    if (use->flags == 0 || (use->flags & ~(USE_READ | USE_WRITE)) != 0) {
+        return complain(complaint, "thread %u uses group %u in no known way",
+                        thread, use->group);
+    }
+    if (use->diff_bytes > TM_PAGE_SIZE ||
+        (use->diff_bytes > 0 && !(use->flags & USE_WRITE))) {
+        return complain(complaint,
+                        "thread %u has an impossible diff of group %u", thread,
+                        use->group);
+    }
+    return 1;
+}
+
+/** @param seen  [n_groups]: the last thread that used the group, plus 1 */
+static int check_thread(const struct cluster_view *view, uint32_t thread,
+                        uint32_t *seen, const struct complaint *complaint)
+{
+    const struct thread_view *it = &view->threads[thread];
+
+    if (!is_time(it->computation_s)) {
+        return complain(complaint, "the computation of thread %u is not a time",
+                        thread);
+    }
+    if ((uint64_t)it->first_use + it->n_uses > view->n_uses) {
+        return complain(complaint, "the uses of thread %u are out of range",
+                        thread);
+    }
+    for (uint32_t i = 0; i < it->n_uses; i++) {
+        const struct use *use = &view->uses[it->first_use + i];
+
+        if (!check_use(view, thread, use, complaint)) {
+            return 0;
+        }
+        if (seen[use->group] == thread + 1) {
+            return complain(complaint, "thread %u uses group %u twice", thread,
+                            use->group);
+        }
+        seen[use->group] = thread + 1;
+    }
+    return 1;
+}
+
+static int check_threads(const struct cluster_view *view,
+                         const struct complaint *complaint)
+{
+    uint32_t *seen = calloc(view->n_groups + 1ull, sizeof *seen);
+    int is_valid = 1;
+
+    if (seen == NULL) {
+        return complain(complaint, "no memory to check it");
+    }
+    for (uint32_t i = 0; is_valid && i < view->n_threads; i++) {
+        is_valid = check_thread(view, i, seen, complaint);
+    }
+    free(seen);
+    return is_valid;
+}
+
+int cluster_view_check(const struct cluster_view *view, char *reason,
+                       size_t size)
+{
+    const struct complaint complaint = {reason, size};
+
+    if (view->n_nodes == 0 || view->n_threads == 0) {
+        return complain(&complaint, "there are no nodes or no threads");
+    }
+    if (view->n_threads == UINT32_MAX || view->nodes == NULL ||
+        view->threads == NULL || (view->n_groups > 0 && !view->group_pages) ||
+        (view->n_uses > 0 && view->uses == NULL)) {
+        return complain(&complaint, "an array is missing");
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        if (!check_node(view, x, &complaint)) {
+            return 0;
+        }
+    }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        if (view->group_pages[g] == 0) {
+            return complain(&complaint, "group %u has no pages", g);
+        }
+    }
+    return check_threads(view, &complaint);
+}
+
+int cluster_view_is_valid(const struct cluster_view *view)
+{
+    return cluster_view_check(view, NULL, 0);
+}
+
+int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of)
+{
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        if (node_of[i] >= view->n_nodes) {
+            return 0;
+        }
+    }
+    return 1;
+}

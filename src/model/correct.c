@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/correct.h"
+
+#include <math.h>
+
+#define FACTOR_MAX 8.0
+#define MEMORY_MIN 0.25
+#define MEMORY_MAX 2.0
+#define TINY 0.01 ///< of the iteration: too short to learn from
+
+static double within(double low, double value, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+void correction_init(struct correction *correction)
+{
+    *correction = (struct correction){1, 1, 1, 1};
+}
+
+static void learn(double *factor, double predicted_s, double measured_s,
+                  double tiny_s, double gain)
+{
+    if (predicted_s <= 0 || measured_s <= 0 ||
+        (predicted_s < tiny_s && measured_s < tiny_s)) {
+        return;
+    }
+    *factor = within(1 / FACTOR_MAX,
+                     *factor * pow(measured_s / predicted_s, gain), FACTOR_MAX);
+}
+
+/** Move M so that a node would lack as many pages. */
+static void set_lack(const struct node_view *node,
+                     const struct node_prediction *predicted, double lack,
+                     struct correction *correction)
+{
+    if (node->memory_pages > 0) {
+        correction->memory = within(MEMORY_MIN,
+                                    ((double)predicted->demand_pages - lack) /
+                                        (double)node->memory_pages,
+                                    MEMORY_MAX);
+    }
+}
+
+/** Paging came where none was predicted: the program gets less than M. */
+static void shrink_memory(const struct node_view *node,
+                          const struct node_prediction *predicted,
+                          double measured_s, struct correction *correction)
+{
+    const double page_s =
+        (node->swap_in_s + node->swap_out_s) * correction->mem;
+
+    if (page_s > 0) {
+        set_lack(node, predicted, measured_s / page_s, correction);
+    }
+}
+
+/** Some was predicted and some came. What the factor cannot make up for within
+ * its bounds, the lack must be wrong by. */
+static void scale_paging(const struct node_view *node,
+                         const struct node_prediction *predicted,
+                         double measured_s, double tiny_s, double gain,
+                         struct correction *correction)
+{
+    const double wanted = correction->mem * measured_s / predicted->mem_s;
+    const double possible = within(1 / FACTOR_MAX, wanted, FACTOR_MAX);
+
+    learn(&correction->mem, predicted->mem_s, measured_s, tiny_s, gain);
+    if (wanted != possible && measured_s >= tiny_s) {
+        set_lack(node, predicted,
+                 (double)predicted->lack_pages * wanted / possible, correction);
+    }
+}
+
+static void learn_memory(const struct node_view *node,
+                         const struct node_prediction *predicted,
+                         const struct node_measurement *measured, double tiny_s,
+                         double gain, struct correction *correction)
+{
+    const int pages = measured->mem_s >= tiny_s && measured->mem_s > 0;
+
+    if (predicted->mem_s <= 0) {
+        if (pages) {
+            shrink_memory(node, predicted, measured->mem_s, correction);
+        }
+    } else if (!pages && predicted->mem_s >= tiny_s &&
+               correction->memory < MEMORY_MAX) {
+        set_lack(node, predicted, 0, correction); // the program gets more
+    } else {
+        scale_paging(node, predicted, measured->mem_s, tiny_s, gain,
+                     correction);
+    }
+}
+
+void correct(const struct cluster_view *view,
+             const struct prediction *prediction,
+             const struct measurement *measured, double gain,
+             struct correction *corrections)
+{
+    const double tiny_s = TINY * measured->iteration_s;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const struct node_prediction *p = &prediction->nodes[x];
+        const struct node_measurement *m = &measured->nodes[x];
+
+        learn(&corrections[x].comp, p->comp_s, m->comp_s, tiny_s, gain);
+        learn(&corrections[x].comm, p->comm_s, m->comm_s, tiny_s, gain);
+        learn_memory(&view->nodes[x], p, m, tiny_s, gain, &corrections[x]);
+    }
+}
+
+double prediction_error(const struct prediction *prediction,
+                        const struct measurement *measured)
+{
+    if (measured->iteration_s <= 0) {
+        return 0;
+    }
+    return prediction->iteration_s / measured->iteration_s - 1;
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB_PER_PAGE (TM_PAGE_SIZE / 1048576.0)
+
+// ---- text that may not fit ----
+
+struct text {
+    char *bytes;
+    size_t size;
+    size_t length; ///< of the whole, also where it does not fit
+};
+
+static void add(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+    const size_t left =
+        text->length < text->size ? text->size - text->length : 0;
+    va_list arguments;
+    int n;
+
+    va_start(arguments, format);
+    n = vsnprintf(left > 0 ? text->bytes + text->length : NULL, left, format,
+                  arguments);
+    va_end(arguments);
+    if (n > 0) {
+        text->length += (size_t)n;
+    }
+}
+
+static int name_width(const struct cluster_view *view)
+{
+    int width = 4;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const int length = (int)strlen(view->nodes[x].name);
+
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+// ---- one prediction ----
+
+/** A column: its head, and what it shows of a node. */
+struct column {
+    const char *head;
+    int width;
+    int decimals;
+    double (*value)(const struct node_view *node,
+                    const struct node_prediction *terms);
+};
+
+static double show_threads(const struct node_view *node,
+                           const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->n_threads;
+}
+
+static double show_comp(const struct node_view *node,
+                        const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->comp_s * 1e3;
+}
+
+static double show_mem(const struct node_view *node,
+                       const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->mem_s * 1e3;
+}
+
+static double show_comm(const struct node_view *node,
+                        const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->comm_s * 1e3;
+}
+
+static double show_sum(const struct node_view *node,
+                       const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->sum_s * 1e3;
+}
+
+static double show_overlapped(const struct node_view *node,
+                              const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->overlapped_s * 1e3;
+}
+
+static double show_demand(const struct node_view *node,
+                          const struct node_prediction *terms)
+{
+    (void)node;
+    return (double)terms->demand_pages * MIB_PER_PAGE;
+}
+
+static double show_memory(const struct node_view *node,
+                          const struct node_prediction *terms)
+{
+    (void)terms;
+    return (double)node->memory_pages * MIB_PER_PAGE;
+}
+
+static double show_lack(const struct node_view *node,
+                        const struct node_prediction *terms)
+{
+    (void)node;
+    return (double)terms->lack_pages * MIB_PER_PAGE;
+}
+
+static double show_in(const struct node_view *node,
+                      const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->pages_in;
+}
+
+static double show_out(const struct node_view *node,
+                       const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->pages_out;
+}
+
+static double show_fetched(const struct node_view *node,
+                           const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->pages_fetched;
+}
+
+static double show_packets(const struct node_view *node,
+                           const struct node_prediction *terms)
+{
+    (void)node;
+    return terms->packets;
+}
+
+static const struct column columns[] = {
+    {"threads", 8, 0, show_threads},
+    {"comp ms", 10, 3, show_comp},
+    {"mem ms", 10, 3, show_mem},
+    {"comm ms", 10, 3, show_comm},
+    {"sum ms", 10, 3, show_sum},
+    {"max+mem ms", 11, 3, show_overlapped},
+    {"demand MiB", 11, 1, show_demand},
+    {"memory MiB", 11, 1, show_memory},
+    {"lack MiB", 9, 1, show_lack},
+    {"in", 8, 0, show_in},
+    {"out", 8, 0, show_out},
+    {"fetched", 8, 0, show_fetched},
+    {"packets", 9, 0, show_packets},
+};
+
+#define N_COLUMNS (sizeof columns / sizeof columns[0])
+
+static int is_shown(const struct cluster_view *view,
+                    const struct prediction *prediction,
+                    const struct column *column)
+{
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        if (column->value(&view->nodes[x], &prediction->nodes[x]) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void add_row(struct text *text, const struct cluster_view *view,
+                    const struct prediction *prediction, uint32_t x,
+                    const int *shown)
+{
+    for (size_t c = 0; c < N_COLUMNS; c++) {
+        if (shown[c]) {
+            add(text, "%*.*f", columns[c].width, columns[c].decimals,
+                columns[c].value(&view->nodes[x], &prediction->nodes[x]));
+        }
+    }
+}
+
+static void add_heads(struct text *text, const int *shown, int width,
+                      int is_measured)
+{
+    add(text, "%-*s", width, "node");
+    for (size_t c = 0; c < N_COLUMNS; c++) {
+        if (shown[c]) {
+            add(text, "%*s", columns[c].width, columns[c].head);
+        }
+    }
+    add(text, is_measured ? "%13s\n" : "%s\n",
+        is_measured ? "measured ms" : "");
+}
+
+size_t explain_prediction(const struct cluster_view *view,
+                          const struct prediction *prediction,
+                          const struct measurement *measured, char *text,
+                          size_t size)
+{
+    struct text out = {text, size, 0};
+    const int width = name_width(view);
+    int shown[N_COLUMNS];
+
+    for (size_t c = 0; c < N_COLUMNS; c++) {
+        shown[c] = is_shown(view, prediction, &columns[c]);
+    }
+    add_heads(&out, shown, width, measured != NULL);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        add(&out, "%-*s", width, view->nodes[x].name);
+        add_row(&out, view, prediction, x, shown);
+        if (measured != NULL) {
+            add(&out, "%13.3f", measured->nodes[x].time_s * 1e3);
+        }
+        add(&out, "\n");
+    }
+    add(&out, "iteration: %.3f ms predicted, %s is the slowest",
+        prediction->iteration_s * 1e3, view->nodes[prediction->slowest].name);
+    if (measured != NULL && measured->iteration_s > 0) {
+        add(&out, "; %.3f ms measured, %+.1f %%", measured->iteration_s * 1e3,
+            (prediction->iteration_s / measured->iteration_s - 1) * 100);
+    }
+    add(&out, "\n");
+    return out.length;
+}
+
+// ---- a change ----
+
+static void add_terms(struct text *text, const struct node_prediction *terms)
+{
+    add(text, "%8u%10.3f%10.3f%10.3f%10.3f", terms->n_threads,
+        terms->comp_s * 1e3, terms->mem_s * 1e3, terms->comm_s * 1e3,
+        terms->time_s * 1e3);
+}
+
+size_t explain_change(const struct cluster_view *view,
+                      const struct prediction *before,
+                      const struct prediction *after, char *text, size_t size)
+{
+    struct text out = {text, size, 0};
+    const int width = name_width(view);
+
+    add(&out, "%-*s%48s  |%48s\n", width, "", "before", "after");
+    add(&out, "%-*s", width, "node");
+    for (int side = 0; side < 2; side++) {
+        add(&out, "%8s%10s%10s%10s%10s%s", "threads", "comp ms", "mem ms",
+            "comm ms", "time ms", side == 0 ? "  |" : "\n");
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        add(&out, "%-*s", width, view->nodes[x].name);
+        add_terms(&out, &before->nodes[x]);
+        add(&out, "  |");
+        add_terms(&out, &after->nodes[x]);
+        add(&out, "\n");
+    }
+    add(&out, "iteration: %.3f ms -> %.3f ms predicted\n",
+        before->iteration_s * 1e3, after->iteration_s * 1e3);
+    return out.length;
+}
+
+// ---- moves ----
+
+struct move {
+    uint32_t from;
+    uint32_t to;
+    uint32_t thread;
+};
+
+static int compare_moves(const void *left, const void *right)
+{
+    const struct move *a = left;
+    const struct move *b = right;
+
+    if (a->from != b->from) {
+        return a->from < b->from ? -1 : 1;
+    }
+    if (a->to != b->to) {
+        return a->to < b->to ? -1 : 1;
+    }
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static int same_way(const struct move *a, const struct move *b)
+{
+    return a->from == b->from && a->to == b->to;
+}
+
+/** The moves between two nodes; threads in a row are written as a range.
+ * @return the first move that is not one of them */
+static size_t add_way(struct text *text, const struct cluster_view *view,
+                      const struct move *moves, size_t n, size_t first)
+{
+    size_t k = first;
+
+    add(text, "%s -> %s: threads", view->nodes[moves[first].from].name,
+        view->nodes[moves[first].to].name);
+    while (k < n && same_way(&moves[k], &moves[first])) {
+        size_t end = k + 1;
+
+        while (end < n && same_way(&moves[end], &moves[k]) &&
+               moves[end].thread == moves[end - 1].thread + 1) {
+            end++;
+        }
+        add(text, end - k > 1 ? " %u-%u" : " %u", moves[k].thread,
+            moves[end - 1].thread);
+        k = end;
+    }
+    add(text, "\n");
+    return k;
+}
+
+size_t explain_moves(const struct cluster_view *view, const uint32_t *from,
+                     const uint32_t *to, char *text, size_t size)
+{
+    struct text out = {text, size, 0};
+    struct move *moves;
+    size_t n = 0;
+
+    add(&out, "%s", "");
+    moves = malloc(view->n_threads * sizeof *moves);
+    if (moves == NULL) {
+        add(&out, "no memory to list the moves\n");
+        return out.length;
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        if (from[i] != to[i]) {
+            moves[n++] = (struct move){from[i], to[i], i};
+        }
+    }
+    qsort(moves, n, sizeof *moves, compare_moves);
+    for (size_t k = 0; k < n;) {
+        k = add_way(&out, view, moves, n, k);
+    }
+    free(moves);
+    return out.length;
+}

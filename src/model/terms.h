@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MODEL_TERMS_H
+#define MODEL_TERMS_H
+
+#include "model/predict.h"
+
+/*
+ * The equations of one node, apart from how its load is found out: predict()
+ * adds the load up from a mapping, searches keep it up to date move by move.
+ */
+
+/** What one node has to do in an iteration. */
+struct node_load {
+    uint32_t n_threads;
+    double comp_s; ///< of its slowest worker, at power 1.0
+    // The union of its threads' pages, in three parts. To replace a page ...
+    uint64_t written_pages; ///< ... written here: swap out, swap in
+    uint64_t own_pages;     ///< ... only read, here alone: swap in
+    uint64_t foreign_pages; ///< ... only read, others have it: fetch
+    uint64_t thread_pages;  ///< sum of the threads' pages, for COST_CLIFF
+    double packets;         ///< sent to all other nodes
+};
+
+/** Replacements found by going through the order of use. */
+struct replacements {
+    double in;
+    double out;
+    double fetched;
+};
+
+/** A node's costs, all corrections and scalings applied. */
+struct node_rates {
+    enum cost_kind kind;
+    enum overlap overlap;
+    double comp;         ///< seconds per second at power 1.0
+    double memory_pages; ///< M
+    double in_s;         ///< one page in; COST_LIU06: one page of M_lack
+    double out_s;
+    double fetch_s;
+    double packet_s;
+};
+
+/** The rates of a node under a model. */
+void rates_compute(const struct cluster_view *view,
+                   const struct cost_model *model, uint32_t node,
+                   struct node_rates *rates);
+
+/**
+ * The terms of a node.
+ *
+ * @param replaced  NULL: by the law of the kept set, M_lack replacements, of
+ *                  the three kinds of pages in proportion
+ * @param[out] terms  all of it
+ */
+void terms_compute(const struct node_rates *rates, const struct node_load *load,
+                   const struct replacements *replaced,
+                   struct node_prediction *terms);
+
+/** Only time_s of terms_compute(), by the law of the kept set; quick. */
+double terms_time(const struct node_rates *rates, const struct node_load *load);
+
+/** Seconds that replacing one page costs at least. */
+double rates_cheapest_page(const struct node_rates *rates);
+
+#endif
