@@ -26,7 +26,6 @@
 #define WRITE_MOVES 3u
 
 #define PROBE_MAX 64u
-#define UNREAD_MAX 2u
 
 static void begin_writing(struct engine *engine, page_no page_number)
 {

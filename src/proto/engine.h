@@ -92,6 +92,16 @@ int engine_tick(struct engine *engine);
 
 enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };
 
+/** Threads that will use these pages soon have come to this node: fetch those
+ * that are absent. Pages that are in no block are passed over. */
+void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
+                        int is_write);
+
+/** No thread of this node is expected to use these pages. eager-release: copies
+ * leave their owner's copyset with the next update, what is owned here goes to
+ * the next node that writes it. */
+void engine_unused(struct engine *engine, page_no first, page_no n);
+
 /** Perform an atomic operation at the owner of an eager-release page. The caller
  * has released. Result of the waiter: the word's value before.
  * @param offset  in the page, a multiple of 8 */

@@ -20,6 +20,9 @@
 
 #define FETCH_GROUP_MAX 64u
 
+/** So many updates in a row that nobody has looked at end a copy. */
+#define UNREAD_MAX 2u
+
 /** A message, or a pushed diff, that waits until its page is ready for it. */
 struct deferred {
     struct deferred *next;

@@ -326,6 +326,25 @@ static void choose_racy(struct thread *thread)
     access_cell(thread, cell, 1);
 }
 
+// Advice must change nothing but the time things take, even when it is wrong.
+static void advise(struct thread *thread)
+{
+    struct engine *engine = engine_of(thread);
+    page_no page = thread->world->first + pick(thread, N_PAGES);
+    page_no n = 1 + pick(thread, 4); // may leave the block
+
+    switch (pick(thread, 32)) {
+    case 0:
+        engine_fetch_ahead(engine, page, n, (int)pick(thread, 2));
+        break;
+    case 1:
+        engine_unused(engine, page, n);
+        break;
+    default:
+        break;
+    }
+}
+
 void step(void *owner, uint64_t argument)
 {
     struct thread *thread = owner;
@@ -349,6 +368,7 @@ void step(void *owner, uint64_t argument)
         }
         __attribute__((fallthrough));
     case CHOOSE:
+        advise(thread);
         if (thread->world->protocol == TM_SEQUENTIAL) {
             choose_racy(thread);
         } else {

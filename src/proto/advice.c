@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the distribution of threads knows of the pages that a node will use, and
+// will not use any more ([Liu06] 4.3). Advice only: whatever it says, the
+// protocols keep their promises, and a page that is needed all the same is
+// fetched by the next fault.
+#include "proto/engine_priv.h"
+
+// Pages that can be asked for from `page` on, one fetch at a time.
+static page_no fetch_group(struct engine *engine, page_no page, page_no n,
+                           int is_write)
+{
+    struct fault_history history = {0};
+    page_no group = n < FETCH_GROUP_MAX ? n : FETCH_GROUP_MAX;
+
+    // As if a thread had run up to here in groups of half that size.
+    history.streams[0].next = page;
+    history.streams[0].group = (uint16_t)((group + 1) / 2);
+    fetch_start(engine, page, is_write, &history);
+    return history.streams[0].next - page;
+}
+
+static int is_wanted(const struct engine *engine, page_no page)
+{
+    const struct extent *extent;
+
+    if (page >= engine->space->n_pages) {
+        return 0;
+    }
+    extent = extent_find(engine, page);
+    return extent != NULL && !extent->is_closed &&
+           page_of(engine, page)->state == PAGE_ABSENT &&
+           !page_of(engine, page)->pending;
+}
+
+void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
+                        int is_write)
+{
+    page_no page = first;
+
+    while (page < first + n) {
+        if (is_wanted(engine, page)) {
+            page += fetch_group(engine, page, first + n - page, is_write);
+        } else {
+            page++;
+        }
+    }
+}
+
+static void forget(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->moves = 0; // it may follow its threads again
+    if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
+        !page->pending && !page->held) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+        page->probe_in = 0;
+        page->probe_every = 0;
+        page->unread = UNREAD_MAX - 1; // the next push finds it unused
+    }
+}
+
+void engine_unused(struct engine *engine, page_no first, page_no n)
+{
+    for (page_no page = first; page < first + n; page++) {
+        if (page < engine->space->n_pages &&
+            engine_protocol(engine, page) == TM_EAGER_RELEASE &&
+            extent_find(engine, page) != NULL) {
+            forget(engine, page);
+        }
+    }
+}
