@@ -16,14 +16,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checksum.h"
 #include "common.h"
 #include "stencil.h"
 #include "teamster.h"
 #include "times.h"
 
-static const char about[] =
-    "Solve Laplace's equation on a square grid by red/black over-relaxation,\n"
-    "in shared memory, with each thread on a block of rows.\n";
+static const struct about about = {
+    .text = "Solve Laplace's equation on a square grid by red/black "
+            "over-relaxation,\n"
+            "in shared memory, with each thread on a block of rows.\n",
+    .size = "rows and columns of the grid",
+    .iterations = "how many times the grid is gone over",
+    .offers = OFFER_RESIDUAL,
+};
 
 enum { RED = 0, BLACK = 1 };
 
@@ -54,8 +60,9 @@ static void rows_fill(double *cells, unsigned colour, size_t size, size_t first,
 }
 
 // Move the points of one colour in rows `first` to `end` - 1.
+// @param move_row  sor_row(), or sor_row_idle(), which leaves them
 static void rows_step(double *const cells[2], unsigned colour, size_t size,
-                      size_t first, size_t end)
+                      size_t first, size_t end, sor_row_function *move_row)
 {
     const size_t width = half_row_width(size);
     const double *other = cells[1 - colour];
@@ -64,9 +71,24 @@ static void rows_step(double *const cells[2], unsigned colour, size_t size,
         const struct half_row half = half_row_at(row, colour, size);
         const size_t cell = row * width + half.first;
 
-        sor_row(&cells[colour][cell], &other[cell - width],
-                &other[cell + width], &other[cell + half.start - 1], half.n,
-                omega);
+        move_row(&cells[colour][cell], &other[cell - width],
+                 &other[cell + width], &other[cell + half.start - 1], half.n,
+                 omega);
+    }
+}
+
+// What thread `me` does again, to be slower than others: the arithmetic only.
+static void rows_step_again(double *const cells[2], unsigned colour, size_t me,
+                            size_t first, size_t end)
+{
+    size_t n_left = extra_rows(&job.settings, me, end - first);
+
+    while (n_left > 0) {
+        const size_t n = n_left < end - first ? n_left : end - first;
+
+        rows_step(cells, colour, job.settings.size, first, first + n,
+                  sor_row_idle);
+        n_left -= n;
     }
 }
 
@@ -139,12 +161,14 @@ static void *thread_work(void *arg)
         job.ends_s[0] = now_s();
     }
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
-        rows_step(job.cells, RED, size, first, end);
+        rows_step(job.cells, RED, size, first, end, sor_row);
+        rows_step_again(job.cells, RED, me, first, end);
         tm_barrier_wait(&job.barrier);
-        rows_step(job.cells, BLACK, size, first, end);
+        rows_step(job.cells, BLACK, size, first, end, sor_row);
+        rows_step_again(job.cells, BLACK, me, first, end);
         tm_iteration_end(&job.barrier);
         if (me == 0) {
-            job.ends_s[k] = now_s();
+            times_note(job.ends_s, k, settings.report);
         }
         if (settings.residual_every > 0 && k % settings.residual_every == 0) {
             residual_print(me, k, rows_residual(job.cells, size, first, end));
@@ -184,7 +208,11 @@ static double *solve_with_threads(const struct settings *settings)
     threads_run(settings->n_threads, thread_work);
     printf("sor, %zu x %zu points, threads: %u, nodes: %u\n", size, size,
            settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, (double)size * size);
+    times_print(start_s, job.ends_s, n_iterations, (double)size * size,
+                "point");
+    if (settings->time) {
+        last_half_print(job.ends_s, n_iterations);
+    }
     if (settings->stats) {
         nodes_print(job.node_of, settings->n_threads);
     }
@@ -205,12 +233,15 @@ static double *solve_sequentially(const struct settings *settings)
     rows_fill(cells[BLACK], BLACK, size, 0, size + 2);
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= n_iterations; k++) {
-        rows_step(cells, RED, size, 1, size + 1);
-        rows_step(cells, BLACK, size, 1, size + 1);
-        ends_s[k] = now_s();
+        rows_step(cells, RED, size, 1, size + 1, sor_row);
+        rows_step(cells, BLACK, size, 1, size + 1, sor_row);
+        times_note(ends_s, k, settings->sequential && settings->report);
     }
     printf("sor, %zu x %zu points, sequential\n", size, size);
-    times_print(start_s, ends_s, n_iterations, (double)size * size);
+    times_print(start_s, ends_s, n_iterations, (double)size * size, "point");
+    if (settings->sequential && settings->time) {
+        last_half_print(ends_s, n_iterations);
+    }
     free(ends_s);
     return red;
 }
@@ -223,7 +254,7 @@ int main(int argc, char **argv)
 
     tm_init(&argc, &argv);
     settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, about);
+    settings_parse(&settings, argc, argv, &about);
     result = settings.sequential ? solve_sequentially(&settings)
                                  : solve_with_threads(&settings);
     checksum_print(checksum(result, 2 * n_cells(&settings), 0));

@@ -25,15 +25,17 @@ void sor_row(double *restrict cells, const double *restrict up,
     }
 }
 
-uint64_t checksum(const double *values, size_t n, size_t first)
+void sor_row_idle(double *restrict cells, const double *restrict up,
+                  const double *restrict down, const double *restrict side,
+                  size_t n, double omega)
 {
-    uint64_t sum = 0;
+    double copy[512];
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
+    for (size_t k = 0; k < n; k += 512) {
+        const size_t n_part = n - k < 512 ? n - k : 512;
 
-        memcpy(&bits, &values[i], sizeof bits);
-        sum += (bits ^ bits >> 31) * (2 * (first + i) + 0x9e3779b97f4a7c15u);
+        memcpy(copy, &cells[k], n_part * sizeof copy[0]);
+        sor_row(copy, &up[k], &down[k], &side[k], n_part, omega);
+        __asm__ volatile("" ::"r"(copy) : "memory"); // it counts as used
     }
-    return sum;
 }

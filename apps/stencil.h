@@ -10,7 +10,6 @@
  */
 
 #include <stddef.h>
-#include <stdint.h>
 
 /**
  * The value of a point before the first iteration. Never the same over a
@@ -49,6 +48,17 @@ void sor_row(double *restrict cells, const double *restrict up,
              const double *restrict down, const double *restrict side, size_t n,
              double omega);
 
+/** The same work on a copy: nothing changes. */
+void sor_row_idle(double *restrict cells, const double *restrict up,
+                  const double *restrict down, const double *restrict side,
+                  size_t n, double omega);
+
+/** sor_row() or sor_row_idle(). */
+typedef void sor_row_function(double *restrict cells, const double *restrict up,
+                              const double *restrict down,
+                              const double *restrict side, size_t n,
+                              double omega);
+
 /**
  * The points of one colour in one row. The point in column c of row r is red
  * if r + c is even; the k-th point of a colour in a row is in column
@@ -70,14 +80,6 @@ static inline struct half_row half_row_at(size_t row, unsigned colour,
 
     return (struct half_row){start, first, (size - start) / 2 - first + 1};
 }
-
-/**
- * A number that differs when a bit of the values does. The checksums of the
- * parts of an array add up to that of the whole, in any order.
- *
- * @param first  the index in the whole array of values[0]
- */
-uint64_t checksum(const double *values, size_t n, size_t first);
 
 /** How many points of one colour a row has, the border included, at most. */
 static inline size_t half_row_width(size_t size)

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "../arguments.h"
+#include "checksum.h"
 #include "rows.h"
 #include "stencil.h"
 #include "times.h"
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
                         0);
     if (rank == 0) {
         times_print(start_s, ends_s, arguments.n_iterations,
-                    (double)rows.size * rows.size);
+                    (double)rows.size * rows.size, "point");
         checksum_print(sum);
     }
     free(ends_s);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "stencil.h"
+#include "checksum.h"
 
 /** The rows of one process, of a grid with `size` rows inside its border. */
 struct rows {

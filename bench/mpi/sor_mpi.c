@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "../arguments.h"
+#include "checksum.h"
 #include "rows.h"
 #include "stencil.h"
 #include "times.h"
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
           rows_checksum(&rows, cells[1], width, (rows.size + 2) * width);
     if (rank == 0) {
         times_print(start_s, ends_s, arguments.n_iterations,
-                    (double)rows.size * rows.size);
+                    (double)rows.size * rows.size, "point");
         checksum_print(sum);
     }
     free(ends_s);

@@ -4,6 +4,7 @@
  * of Teamster: what a node alone is compared with.
  */
 #include "../arguments.h"
+#include "checksum.h"
 #include "stencil.h"
 #include "times.h"
 
@@ -44,7 +45,8 @@ int main(int argc, char **argv)
         grid_step(grids[k % 2], grids[(k - 1) % 2], size);
         ends_s[k] = now_s();
     }
-    times_print(start_s, ends_s, arguments.n_iterations, (double)size * size);
+    times_print(start_s, ends_s, arguments.n_iterations, (double)size * size,
+                "point");
     checksum_print(checksum(grids[arguments.n_iterations % 2], n_values, 0));
     free(ends_s);
     free(grids[0]);

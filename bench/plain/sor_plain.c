@@ -4,6 +4,7 @@
  * Teamster: what a node alone is compared with.
  */
 #include "../arguments.h"
+#include "checksum.h"
 #include "stencil.h"
 #include "times.h"
 
@@ -53,7 +54,8 @@ int main(int argc, char **argv)
         colour_step(cells, 1, size);
         ends_s[k] = now_s();
     }
-    times_print(start_s, ends_s, arguments.n_iterations, (double)size * size);
+    times_print(start_s, ends_s, arguments.n_iterations, (double)size * size,
+                "point");
     checksum_print(checksum(red, 2 * n_values, 0));
     free(ends_s);
     free(red);

@@ -112,11 +112,19 @@ def fault_sources():
     return ["userfaultfd", "mprotect"]
 
 
+# What only some applications have, in variants that are run in turn.
+EXTRAS = {
+    "jacobi": (["--residual", "5"],),
+    "sor": (["--residual", "5"],),
+}
+
+
 def equals_sequential(build, options):
     """One application, number of nodes and protocol; both fault sources, with
     and without threads that move at random."""
     size = ["--size", "250", "--iterations", "12"]
     program = build.program(options.app)
+    extras = itertools.cycle(EXTRAS[options.app])
     expected = checksum_of(run([program, "--sequential", *size])[0])
     seed = int.from_bytes(os.urandom(3), "little") + 1
     variants = itertools.product(fault_sources(), (0, seed),
@@ -125,7 +133,7 @@ def equals_sequential(build, options):
         output, errors = run(
             [build.program("teamster"), "run", "-n", str(options.nodes),
              program, *size, "--threads", n_threads, "--init", init,
-             "--residual", "5", "--verify", "--stats"],
+             *next(extras), "--verify", "--stats"],
             {"TEAMSTER_PROTOCOL": options.protocol,
              "TEAMSTER_FAULT_SOURCE": source,
              "TEAMSTER_SHUFFLE": str(shuffle)})
@@ -232,10 +240,12 @@ def alone_works(build, options):
 def bad_options_are_refused(build, options):
     """One line that says what is wrong, exit code 64; help is no error."""
     program = build.program(options.app)
-    for arguments in (["--size", "0"], ["--size", "abc"], ["--size", "9x"],
-                      ["--threads", "-1"], ["--iterations", ""],
-                      ["--init", "nobody"], ["--nonsense"], ["stray"],
-                      ["--residual", "0"]):
+    bad = [["--size", "0"], ["--size", "abc"], ["--size", "9x"],
+           ["--threads", "-1"], ["--iterations", ""], ["--init", "nobody"],
+           ["--nonsense"], ["stray"], ["--uneven", "-1"], ["--uneven", "nan"],
+           ["--uneven", "2x"]]
+    bad += [["--residual", "0"], ["--deal"]]
+    for arguments in bad:
         output, errors = run([program, *arguments], expect=64)
         if len(errors.splitlines()) != 1 or output:
             raise Failure(f"{arguments}: printed\n{output}{errors}")
@@ -244,6 +254,35 @@ def bad_options_are_refused(build, options):
     output, errors = run([program, "--help"])
     if "--verify" not in output or errors:
         raise Failure(f"--help: printed\n{output}{errors}")
+
+
+def uneven_threads_change_nothing(build, options):
+    """Threads of unequal cost give the same bits, also when they move."""
+    for n_threads, seed in (("5", "0"), ("9", "17")):
+        output, _ = run(
+            [build.program("teamster"), "run", "-n", "3",
+             build.program(options.app), "--size", "120", "--threads",
+             n_threads, "--iterations", "8", "--uneven", "2.5", "--verify"],
+            {"TEAMSTER_SHUFFLE": seed})
+        if "result: identical" not in output:
+            raise Failure(output)
+
+
+def times_can_be_read(build, options):
+    """--report prints each iteration, --time one line; sequentially too."""
+    run_on_two = [build.program("teamster"), "run", "-n", "2"]
+    size = ["--size", "60", "--iterations", "7"]
+    for command in (run_on_two, []):
+        output, _ = run([*command, build.program(options.app), *size,
+                         "--report", "--time",
+                         *([] if command else ["--sequential"])])
+        found = re.findall(r"^iteration_ms=(\d+\.\d+) median_ms=(\d+\.\d+) "
+                           r"iterations=4$", output, re.M)
+        if len(found) != 1 or not all(float(ms) > 0 for ms in found[0]):
+            raise Failure(f"--time:\n{output}")
+        numbers = re.findall(r"^iteration (\d+): \d+\.\d+ ms$", output, re.M)
+        if numbers != [str(k) for k in range(1, 8)]:
+            raise Failure(f"--report: {numbers}\n{output}")
 
 
 def hello_says_pi(build, _):
@@ -256,7 +295,8 @@ def hello_says_pi(build, _):
 
 TESTS = {test.__name__: test for test in (
     equals_sequential, sequential_is_the_formula, odd_sizes_work, alone_works,
-    bad_options_are_refused, hello_says_pi)}
+    bad_options_are_refused, uneven_threads_change_nothing, times_can_be_read,
+    hello_says_pi)}
 
 
 def main():
