@@ -11,6 +11,7 @@ sequential version is right is another test: the formula, in Python.
 import argparse
 import ctypes
 import itertools
+import math
 import os
 import re
 import signal
@@ -112,17 +113,21 @@ def fault_sources():
     return ["userfaultfd", "mprotect"]
 
 
+SIZES = {"matmul": "130"}  # of more work than the others; they have 250
+
 # What only some applications have, in variants that are run in turn.
 EXTRAS = {
     "jacobi": (["--residual", "5"],),
     "sor": (["--residual", "5"],),
+    "matmul": ([],),
+    "gauss": (["--deal", "cyclic"], ["--deal", "blocks"], ["--uneven", "1"]),
 }
 
 
 def equals_sequential(build, options):
     """One application, number of nodes and protocol; both fault sources, with
     and without threads that move at random."""
-    size = ["--size", "250", "--iterations", "12"]
+    size = ["--size", SIZES.get(options.app, "250"), "--iterations", "12"]
     program = build.program(options.app)
     extras = itertools.cycle(EXTRAS[options.app])
     expected = checksum_of(run([program, "--sequential", *size])[0])
@@ -207,9 +212,57 @@ def start_value_or(grid, row, column):
     return ((row * 31 + column * 17) & 127) * 0.125
 
 
+def matrix_value(row, column):
+    bits = ((row + 1) * 0x9e3779b97f4a7c15 +
+            (column + 1) * 0xc2b2ae3d27d4eb4f) & MASK
+    bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9 & MASK
+    bits = (bits ^ bits >> 32) * 0x94d049bb133111eb & MASK
+    return (bits >> 40) * 2.0**-23 - 1.0
+
+
+def matmul(size, n_iterations):
+    n = range(size)
+    a = [[matrix_value(row, column) for column in n] for row in n]
+    scale = math.sqrt(3.0 / size)
+    b = [[scale * matrix_value(row + size, column + size) for column in n]
+         for row in n]
+    for _ in range(n_iterations):
+        c = [[0.0] * size for _ in n]
+        for row, k, column in itertools.product(n, n, n):
+            c[row][column] += a[row][k] * b[k][column]
+        a = c
+    return [value for row in a for value in row]
+
+
+def gauss(size, _):
+    """Each row of the matrix with its right-hand side; then the solution."""
+    rows = []
+    for i in range(size):
+        row = [matrix_value(i, j) + (2.0 * size if i == j else 0.0)
+               for j in range(size)]
+        total = 0.0  # not sum(), which may be cleverer
+        for value in row:
+            total += value
+        rows.append([*row, total])
+    for step in range(size - 1):
+        for i in range(step + 1, size):
+            rows[i][step] /= rows[step][step]
+            for j in range(step + 1, size + 1):
+                rows[i][j] -= rows[i][step] * rows[step][j]
+    for i in reversed(range(size)):
+        for j in range(i + 1, size):
+            rows[i][size] -= rows[i][j] * rows[j][size]
+        rows[i][size] /= rows[i][i]
+    # As gauss.c stores it: rows of whole pages.
+    width = (size + 1 + 511) // 512 * 512
+    return [value for row in rows
+            for value in (*row, *[0.0] * (width - size - 1))]
+
+
 def sequential_is_the_formula(build, options):
     """The sequential version computes what the textbook says."""
-    formula = {"jacobi": jacobi, "sor": sor}[options.app]
+    formula = {"jacobi": jacobi, "sor": sor, "matmul": matmul,
+               "gauss": gauss}[options.app]
     for size, n_iterations in ((1, 1), (2, 3), (9, 8), (24, 5), (31, 4)):
         output, _ = run([build.program(options.app), "--sequential", "--size",
                          str(size), "--iterations", str(n_iterations)])
@@ -244,7 +297,12 @@ def bad_options_are_refused(build, options):
            ["--threads", "-1"], ["--iterations", ""], ["--init", "nobody"],
            ["--nonsense"], ["stray"], ["--uneven", "-1"], ["--uneven", "nan"],
            ["--uneven", "2x"]]
-    bad += [["--residual", "0"], ["--deal"]]
+    if options.app in ("jacobi", "sor"):
+        bad += [["--residual", "0"], ["--deal"]]
+    else:
+        bad += [["--residual"]]
+    if options.app == "gauss":
+        bad += [["--deal", "randomly"]]
     for arguments in bad:
         output, errors = run([program, *arguments], expect=64)
         if len(errors.splitlines()) != 1 or output:

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dense.h"
+
+#include <string.h>
+
+// A block of B that stays in the cache while all rows go over it: so many of
+// its rows and columns.
+enum { BLOCK_ROWS = 64, BLOCK_COLUMNS = 256 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// A part of a row of C: c += a b, with n_k numbers of A's row.
+static void add_product(double *restrict c, const double *restrict a,
+                        const double *restrict b, size_t n_k, size_t n_columns,
+                        size_t width)
+{
+    for (size_t k = 0; k < n_k; k++) {
+        const double *b_row = &b[k * width];
+        const double factor = a[k];
+
+        for (size_t j = 0; j < n_columns; j++) {
+            c[j] += factor * b_row[j];
+        }
+    }
+}
+
+void product_rows(double *restrict c, const double *restrict a,
+                  const double *restrict b, size_t n_rows, size_t n)
+{
+    memset(c, 0, n_rows * n * sizeof *c);
+    for (size_t j = 0; j < n; j += BLOCK_COLUMNS) {
+        const size_t n_columns = least(BLOCK_COLUMNS, n - j);
+
+        for (size_t k = 0; k < n; k += BLOCK_ROWS) {
+            const size_t n_k = least(BLOCK_ROWS, n - k);
+
+            for (size_t i = 0; i < n_rows; i++) {
+                add_product(&c[i * n + j], &a[i * n + k], &b[k * n + j], n_k,
+                            n_columns, n);
+            }
+        }
+    }
+}
+
+void eliminate_row(double *restrict row, const double *restrict pivot, size_t n)
+{
+    const double factor = row[0] / pivot[0];
+
+    row[0] = factor;
+    for (size_t j = 1; j < n; j++) {
+        row[j] -= factor * pivot[j];
+    }
+}
+
+void eliminate_row_idle(double *restrict row, const double *restrict pivot,
+                        size_t n)
+{
+    double copy[512];
+
+    for (size_t j = 0; j < n; j += 512) {
+        const size_t n_part = least(512, n - j);
+
+        memcpy(copy, &row[j], n_part * sizeof copy[0]);
+        eliminate_row(copy, &pivot[j], n_part);
+        __asm__ volatile("" ::"r"(copy) : "memory"); // it counts as used
+    }
+}

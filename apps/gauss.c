@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A system of linear equations, by Gaussian elimination.
+ *
+ * In pivot step s every row below row s has a multiple of row s taken from it,
+ * so that its number in column s would vanish; the factor is kept in its place.
+ * After size - 1 steps the rows form a triangle, and main() finds the solution
+ * from the last row up. The diagonal outweighs the rest of each row, so no rows
+ * need to change places.
+ *
+ * The work shrinks from step to step: step s changes size - s - 1 rows from
+ * column s on. Rows are dealt to the threads in turn, so that all threads have
+ * work to the end; dealt in blocks, the first threads soon have none.
+ *
+ * One barrier per step is enough: what all threads read in a step, row s,
+ * nobody writes in it. An iteration is a run of steps, equally many each; with
+ * size - 1 iterations, one step.
+ *
+ * A row begins on a page of its own, with its right-hand side behind it: rows
+ * that lie side by side belong to different threads, and a page that two nodes
+ * write in each step would have to travel in each step.
+ *
+ * Nothing here says on which node a thread runs or where a page lies. The
+ * order of the subtractions in a number does not depend on it either, so the
+ * result has the same bits for any number of threads and nodes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "checksum.h"
+#include "common.h"
+#include "dense.h"
+#include "teamster.h"
+#include "times.h"
+
+static const struct about about = {
+    .text = "Solve linear equations by Gaussian elimination, in shared memory, "
+            "with\n"
+            "the rows dealt to the threads.\n",
+    .size = "equations",
+    .iterations = "into how many iterations the pivot steps are divided",
+    .offers = OFFER_DEAL,
+};
+
+// What all threads share. main() fills it in before it starts them.
+static TM_SHARED struct {
+    struct settings settings;
+    double *matrix;    // [size][row_width(size)]
+    double *ends_s;    // [n_iterations + 1]  see times_print()
+    unsigned *node_of; // [n_threads]  where each thread ended
+    tm_barrier barrier;
+} job;
+
+// Some rows: first, first + step, and so on below end.
+struct rows {
+    size_t first;
+    size_t end;
+    size_t step;
+};
+
+static struct rows rows_all(size_t size)
+{
+    return (struct rows){.first = 0, .end = size, .step = 1};
+}
+
+// The rows of a thread.
+static struct rows rows_dealt(const struct settings *settings, size_t thread)
+{
+    const size_t size = settings->size;
+    const size_t n_threads = settings->n_threads;
+
+    if (settings->in_blocks) {
+        return (struct rows){.first = size * thread / n_threads,
+                             .end = size * (thread + 1) / n_threads,
+                             .step = 1};
+    }
+    return (struct rows){.first = thread, .end = size, .step = n_threads};
+}
+
+// Those of them below row `pivot`.
+static struct rows rows_below(struct rows rows, size_t pivot)
+{
+    if (rows.first <= pivot) {
+        rows.first += ((pivot - rows.first) / rows.step + 1) * rows.step;
+    }
+    return rows;
+}
+
+static size_t rows_count(struct rows rows)
+{
+    return rows.first < rows.end
+               ? (rows.end - rows.first + rows.step - 1) / rows.step
+               : 0;
+}
+
+// Numbers from one row to the next: whole pages.
+static size_t row_width(size_t size)
+{
+    const size_t page = TM_PAGE_SIZE / sizeof(double);
+
+    return (size + 1 + page - 1) / page * page;
+}
+
+// Give some rows their start values. All unknowns are to be 1, so the
+// right-hand side is the sum of the row.
+static void rows_fill(double *matrix, size_t size, struct rows rows)
+{
+    const size_t width = row_width(size);
+
+    for (size_t i = rows.first; i < rows.end; i += rows.step) {
+        double *row = &matrix[i * width];
+        double sum = 0.0;
+
+        for (size_t j = 0; j < size; j++) {
+            row[j] = matrix_value(i, j) + (i == j ? 2.0 * (double)size : 0.0);
+            sum += row[j];
+        }
+        row[size] = sum;
+        for (size_t j = size + 1; j < width; j++) {
+            row[j] = 0.0;
+        }
+    }
+}
+
+// One pivot step on some rows, all below the pivot's.
+// @param eliminate  eliminate_row(), or eliminate_row_idle(), which leaves them
+static void rows_step(double *matrix, size_t size, size_t pivot,
+                      struct rows rows, eliminate_row_function *eliminate)
+{
+    const size_t width = row_width(size);
+    const double *pivot_row = &matrix[pivot * width];
+
+    for (size_t i = rows.first; i < rows.end; i += rows.step) {
+        eliminate(&matrix[i * width + pivot], &pivot_row[pivot],
+                  size + 1 - pivot);
+    }
+}
+
+// What thread `me` does again, to be slower than others: the arithmetic only.
+static void rows_step_again(size_t me, size_t pivot, struct rows rows)
+{
+    const size_t n_rows = rows_count(rows);
+    size_t n_left = extra_rows(&job.settings, me, n_rows);
+
+    while (n_left > 0) {
+        const size_t n = n_left < n_rows ? n_left : n_rows;
+        struct rows some = rows;
+
+        some.end = rows.first + (n - 1) * rows.step + 1;
+        rows_step(job.matrix, job.settings.size, pivot, some,
+                  eliminate_row_idle);
+        n_left -= n;
+    }
+}
+
+// How many pivot steps are done after so many iterations.
+static size_t steps_until(const struct settings *settings, unsigned iteration)
+{
+    return (settings->size - 1) * iteration / settings->n_iterations;
+}
+
+static void *thread_work(void *arg)
+{
+    const struct settings settings = job.settings;
+    const size_t me = (size_t)arg;
+    const struct rows mine = rows_dealt(&settings, me);
+
+    if (!settings.init_on_root) {
+        rows_fill(job.matrix, settings.size, mine);
+    }
+    tm_barrier_wait(&job.barrier);
+    if (me == 0) {
+        job.ends_s[0] = now_s();
+    }
+    for (unsigned k = 1; k <= settings.n_iterations; k++) {
+        const size_t end = steps_until(&settings, k);
+
+        for (size_t s = steps_until(&settings, k - 1); s < end; s++) {
+            const struct rows below = rows_below(mine, s);
+
+            rows_step(job.matrix, settings.size, s, below, eliminate_row);
+            rows_step_again(me, s, below);
+            if (s + 1 < end) {
+                tm_barrier_wait(&job.barrier);
+            }
+        }
+        tm_iteration_end(&job.barrier);
+        if (me == 0) {
+            times_note(job.ends_s, k, settings.report);
+        }
+    }
+    job.node_of[me] = tm_node_self();
+    return NULL;
+}
+
+// Put the solution in the place of the right-hand sides, from the last row up.
+static void solution_find(double *matrix, size_t size)
+{
+    const size_t width = row_width(size);
+    double *solution = plain_memory(size * sizeof *solution);
+    double error = 0.0;
+
+    for (size_t i = size; i-- > 0;) {
+        double *row = &matrix[i * width];
+        double rest = row[size];
+
+        for (size_t j = i + 1; j < size; j++) {
+            rest -= row[j] * solution[j];
+        }
+        solution[i] = rest / row[i];
+        row[size] = solution[i];
+        error = fmax(error, fabs(solution[i] - 1.0));
+    }
+    printf("largest error of the solution: %.3e\n", error);
+    free(solution);
+}
+
+// @return the matrix after all steps, with the solution, in shared memory
+static double *solve_with_threads(const struct settings *settings)
+{
+    const size_t size = settings->size;
+    const unsigned n_iterations = settings->n_iterations;
+    double start_s;
+
+    job.settings = *settings;
+    job.matrix =
+        shared_memory("matrix", size * row_width(size) * sizeof(double));
+    job.ends_s =
+        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
+    job.node_of =
+        shared_memory("places", settings->n_threads * sizeof *job.node_of);
+    tm_barrier_init(&job.barrier, settings->n_threads);
+    start_s = now_s();
+    if (settings->init_on_root) {
+        rows_fill(job.matrix, size, rows_all(size));
+    }
+    threads_run(settings->n_threads, thread_work);
+    printf("gauss, %zu equations, threads: %u, nodes: %u\n", size,
+           settings->n_threads, tm_node_count());
+    times_print(start_s, job.ends_s, n_iterations, 0.0, "");
+    if (settings->time) {
+        last_half_print(job.ends_s, n_iterations);
+    }
+    if (settings->stats) {
+        nodes_print(job.node_of, settings->n_threads);
+    }
+    solution_find(job.matrix, size);
+    return job.matrix;
+}
+
+// The sequential program. @return the same, for free()
+static double *solve_sequentially(const struct settings *settings)
+{
+    const size_t size = settings->size;
+    const unsigned n_iterations = settings->n_iterations;
+    double *matrix = plain_memory(size * row_width(size) * sizeof *matrix);
+    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
+    const double start_s = now_s();
+
+    rows_fill(matrix, size, rows_all(size));
+    ends_s[0] = now_s();
+    for (unsigned k = 1; k <= n_iterations; k++) {
+        const size_t end = steps_until(settings, k);
+
+        for (size_t s = steps_until(settings, k - 1); s < end; s++) {
+            rows_step(matrix, size, s, rows_below(rows_all(size), s),
+                      eliminate_row);
+        }
+        times_note(ends_s, k, settings->sequential && settings->report);
+    }
+    printf("gauss, %zu equations, sequential\n", size);
+    times_print(start_s, ends_s, n_iterations, 0.0, "");
+    if (settings->sequential && settings->time) {
+        last_half_print(ends_s, n_iterations);
+    }
+    free(ends_s);
+    solution_find(matrix, size);
+    return matrix;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = {.size = 2048, .n_iterations = 100};
+    bool right = true;
+    size_t n_values;
+    double *result;
+
+    tm_init(&argc, &argv);
+    settings.n_threads = 4 * tm_node_count();
+    settings_parse(&settings, argc, argv, &about);
+    n_values = settings.size * row_width(settings.size);
+    result = settings.sequential ? solve_sequentially(&settings)
+                                 : solve_with_threads(&settings);
+    checksum_print(checksum(result, n_values, 0));
+    if (settings.verify) {
+        double *expected = solve_sequentially(&settings);
+
+        right = is_identical(result, expected, n_values);
+        free(expected);
+    }
+    if (settings.sequential) {
+        free(result);
+    }
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}
