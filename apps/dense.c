@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dense.h"
 
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 // A block of B that stays in the cache while all rows go over it: so many of
@@ -10,6 +12,33 @@ enum { BLOCK_ROWS = 64, BLOCK_COLUMNS = 256 };
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+// A number from -1 to 1 that looks drawn by lot, for each row and column.
+static double matrix_value(size_t row, size_t column)
+{
+    uint64_t bits =
+        (row + 1) * 0x9e3779b97f4a7c15u + (column + 1) * 0xc2b2ae3d27d4eb4fu;
+
+    bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 32) * 0x94d049bb133111ebu;
+    return (double)(bits >> 40) * 0x1p-23 - 1.0;
+}
+
+void left_row_fill(double *row, size_t i, size_t size)
+{
+    for (size_t j = 0; j < size; j++) {
+        row[j] = matrix_value(i, j);
+    }
+}
+
+void right_row_fill(double *row, size_t i, size_t size)
+{
+    const double scale = sqrt(3.0 / (double)size);
+
+    for (size_t j = 0; j < size; j++) {
+        row[j] = scale * matrix_value(i + size, j + size);
+    }
 }
 
 // A part of a row of C: c += a b, with n_k numbers of A's row.
@@ -67,4 +96,42 @@ void eliminate_row_idle(double *restrict row, const double *restrict pivot,
         eliminate_row(copy, &pivot[j], n_part);
         __asm__ volatile("" ::"r"(copy) : "memory"); // it counts as used
     }
+}
+
+size_t system_width(size_t size)
+{
+    const size_t page = 4096 / sizeof(double);
+
+    return (size + 1 + page - 1) / page * page;
+}
+
+void system_row_fill(double *row, size_t i, size_t size)
+{
+    double sum = 0.0;
+
+    for (size_t j = 0; j < size; j++) {
+        row[j] = matrix_value(i, j) + (i == j ? 2.0 * (double)size : 0.0);
+        sum += row[j];
+    }
+    row[size] = sum;
+    for (size_t j = size + 1; j < system_width(size); j++) {
+        row[j] = 0.0;
+    }
+}
+
+double system_solve_triangle(double *matrix, size_t size)
+{
+    const size_t width = system_width(size);
+    double error = 0.0;
+
+    for (size_t i = size; i-- > 0;) {
+        double *row = &matrix[i * width];
+
+        for (size_t j = i + 1; j < size; j++) {
+            row[size] -= row[j] * matrix[j * width + size];
+        }
+        row[size] /= row[i];
+        error = fmax(error, fabs(row[size] - 1.0));
+    }
+    return error;
 }

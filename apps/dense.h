@@ -9,18 +9,15 @@
  */
 
 #include <stddef.h>
-#include <stdint.h>
 
-/** A number from -1 to 1 that looks drawn by lot, for each row and column. */
-static inline double matrix_value(size_t row, size_t column)
-{
-    uint64_t bits =
-        (row + 1) * 0x9e3779b97f4a7c15u + (column + 1) * 0xc2b2ae3d27d4eb4fu;
-
-    bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9u;
-    bits = (bits ^ bits >> 32) * 0x94d049bb133111ebu;
-    return (double)(bits >> 40) * 0x1p-23 - 1.0;
-}
+/**
+ * Row `i` of the matrices to multiply: of A, on the left, and of B, on the
+ * right, which is such that products neither grow nor vanish.
+ *
+ * @param[out] row  [size]
+ */
+void left_row_fill(double *row, size_t i, size_t size);
+void right_row_fill(double *row, size_t i, size_t size);
 
 /**
  * Some rows of a product of matrices: C = A B.
@@ -49,5 +46,29 @@ void eliminate_row_idle(double *restrict row, const double *restrict pivot,
 /** eliminate_row() or eliminate_row_idle(). */
 typedef void eliminate_row_function(double *restrict row,
                                     const double *restrict pivot, size_t n);
+
+/**
+ * Numbers from one row of a system of `size` linear equations to the next: the
+ * row, its right-hand side behind it, and zeros up to a whole page of 4096
+ * bytes.
+ */
+size_t system_width(size_t size);
+
+/**
+ * Row `i` of a system whose diagonal outweighs the rest of each row, and whose
+ * unknowns are all 1: the right-hand side is the sum of the row.
+ *
+ * @param[out] row  [system_width(size)]
+ */
+void system_row_fill(double *row, size_t i, size_t size);
+
+/**
+ * Solve a system whose numbers below the diagonal count as zeros, from the last
+ * row up, and put the solution in the place of the right-hand sides.
+ *
+ * @param matrix  [size][system_width(size)]
+ * @return the largest distance of an unknown from 1
+ */
+double system_solve_triangle(double *matrix, size_t size);
 
 #endif

@@ -24,7 +24,6 @@
  * order of the subtractions in a number does not depend on it either, so the
  * result has the same bits for any number of threads and nodes.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -46,7 +45,7 @@ static const struct about about = {
 // What all threads share. main() fills it in before it starts them.
 static TM_SHARED struct {
     struct settings settings;
-    double *matrix;    // [size][row_width(size)]
+    double *matrix;    // [size][system_width(size)]
     double *ends_s;    // [n_iterations + 1]  see times_print()
     unsigned *node_of; // [n_threads]  where each thread ended
     tm_barrier barrier;
@@ -94,32 +93,11 @@ static size_t rows_count(struct rows rows)
                : 0;
 }
 
-// Numbers from one row to the next: whole pages.
-static size_t row_width(size_t size)
-{
-    const size_t page = TM_PAGE_SIZE / sizeof(double);
-
-    return (size + 1 + page - 1) / page * page;
-}
-
-// Give some rows their start values. All unknowns are to be 1, so the
-// right-hand side is the sum of the row.
+// Give some rows their start values.
 static void rows_fill(double *matrix, size_t size, struct rows rows)
 {
-    const size_t width = row_width(size);
-
     for (size_t i = rows.first; i < rows.end; i += rows.step) {
-        double *row = &matrix[i * width];
-        double sum = 0.0;
-
-        for (size_t j = 0; j < size; j++) {
-            row[j] = matrix_value(i, j) + (i == j ? 2.0 * (double)size : 0.0);
-            sum += row[j];
-        }
-        row[size] = sum;
-        for (size_t j = size + 1; j < width; j++) {
-            row[j] = 0.0;
-        }
+        system_row_fill(&matrix[i * system_width(size)], i, size);
     }
 }
 
@@ -128,7 +106,7 @@ static void rows_fill(double *matrix, size_t size, struct rows rows)
 static void rows_step(double *matrix, size_t size, size_t pivot,
                       struct rows rows, eliminate_row_function *eliminate)
 {
-    const size_t width = row_width(size);
+    const size_t width = system_width(size);
     const double *pivot_row = &matrix[pivot * width];
 
     for (size_t i = rows.first; i < rows.end; i += rows.step) {
@@ -194,26 +172,11 @@ static void *thread_work(void *arg)
     return NULL;
 }
 
-// Put the solution in the place of the right-hand sides, from the last row up.
+// What is left to do when the rows form a triangle.
 static void solution_find(double *matrix, size_t size)
 {
-    const size_t width = row_width(size);
-    double *solution = plain_memory(size * sizeof *solution);
-    double error = 0.0;
-
-    for (size_t i = size; i-- > 0;) {
-        double *row = &matrix[i * width];
-        double rest = row[size];
-
-        for (size_t j = i + 1; j < size; j++) {
-            rest -= row[j] * solution[j];
-        }
-        solution[i] = rest / row[i];
-        row[size] = solution[i];
-        error = fmax(error, fabs(solution[i] - 1.0));
-    }
-    printf("largest error of the solution: %.3e\n", error);
-    free(solution);
+    printf("largest error of the solution: %.3e\n",
+           system_solve_triangle(matrix, size));
 }
 
 // @return the matrix after all steps, with the solution, in shared memory
@@ -225,7 +188,7 @@ static double *solve_with_threads(const struct settings *settings)
 
     job.settings = *settings;
     job.matrix =
-        shared_memory("matrix", size * row_width(size) * sizeof(double));
+        shared_memory("matrix", size * system_width(size) * sizeof(double));
     job.ends_s =
         shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
     job.node_of =
@@ -254,7 +217,7 @@ static double *solve_sequentially(const struct settings *settings)
 {
     const size_t size = settings->size;
     const unsigned n_iterations = settings->n_iterations;
-    double *matrix = plain_memory(size * row_width(size) * sizeof *matrix);
+    double *matrix = plain_memory(size * system_width(size) * sizeof *matrix);
     double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
     const double start_s = now_s();
 
@@ -289,7 +252,7 @@ int main(int argc, char **argv)
     tm_init(&argc, &argv);
     settings.n_threads = 4 * tm_node_count();
     settings_parse(&settings, argc, argv, &about);
-    n_values = settings.size * row_width(settings.size);
+    n_values = settings.size * system_width(settings.size);
     result = settings.sequential ? solve_sequentially(&settings)
                                  : solve_with_threads(&settings);
     checksum_print(checksum(result, n_values, 0));

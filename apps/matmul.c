@@ -13,7 +13,6 @@
  * order of the additions in a number does not depend on it either, so the
  * result has the same bits for any number of threads and nodes.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,19 +40,13 @@ static TM_SHARED struct {
     tm_barrier barrier;
 } job;
 
-// Give rows `first` to `end` - 1 of A and B their start values. B is such that
-// products neither grow nor vanish.
+// Give rows `first` to `end` - 1 of A and B their start values.
 static void rows_fill(double *a, double *b, size_t size, size_t first,
                       size_t end)
 {
-    const double scale = sqrt(3.0 / (double)size);
-
     for (size_t row = first; row < end; row++) {
-        for (size_t column = 0; column < size; column++) {
-            a[row * size + column] = matrix_value(row, column);
-            b[row * size + column] =
-                scale * matrix_value(row + size, column + size);
-        }
+        left_row_fill(&a[row * size], row, size);
+        right_row_fill(&b[row * size], row, size);
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef BENCH_ARGUMENTS_H
 #define BENCH_ARGUMENTS_H
 /*
- * The arguments of the programs that jacobi and sor are compared with:
+ * The arguments of the programs that those of apps/ are compared with:
  *
  *     PROGRAM SIZE ITERATIONS [root]
  *

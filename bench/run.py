@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # nothing is left in the sources
 import measure  # noqa: E402
 
 N_STEADY = 60       # iterations of a steady run
+N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
 
 
@@ -87,22 +88,21 @@ def ratio_row(what, ratio, aim, unit):
 def steady(bench):
     print("\n## Iterations, steady\n")
     header("what", "Teamster", "compared", "ratio", "spread", "aim", "")
-    for app in ("jacobi", "sor"):
-        for size in bench.sizes:
-            what = f"{app} {size}, 1 node, to plain memory"
-            ratio_row(what, bench.attempt(what, lambda: measure.compare(
-                bench.teamster(1, app, "--size", size, "--iterations",
-                               N_STEADY),
-                bench.plain(f"{app}_plain", size, N_STEADY),
-                measure.TIME_LINE, bench.n_pairs)), 1.05, "ms")
-    for app in ("jacobi", "sor"):
-        for size in bench.sizes:
-            what = f"{app} {size}, 2 nodes, to MPI"
-            ratio_row(what, bench.attempt(what, lambda: measure.compare(
-                bench.teamster(2, app, "--size", size, "--iterations",
-                               N_STEADY),
-                bench.mpi(2, f"{app}_mpi", size, N_STEADY),
-                measure.TIME_LINE, bench.n_pairs)), 1.10, "ms")
+    runs = [*((app, size, N_STEADY) for app in ("jacobi", "sor")
+              for size in bench.sizes),
+            ("matmul", 1024, N_PRODUCTS), ("gauss", 2048, N_STEADY)]
+    for app, size, n in runs:
+        what = f"{app} {size}, 1 node, to plain memory"
+        ratio_row(what, bench.attempt(what, lambda: measure.compare(
+            bench.teamster(1, app, "--size", size, "--iterations", n),
+            bench.plain(f"{app}_plain", size, n),
+            measure.TIME_LINE, bench.n_pairs)), 1.05, "ms")
+    for app, size, n in runs:
+        what = f"{app} {size}, 2 nodes, to MPI"
+        ratio_row(what, bench.attempt(what, lambda: measure.compare(
+            bench.teamster(2, app, "--size", size, "--iterations", n),
+            bench.mpi(2, f"{app}_mpi", size, n),
+            measure.TIME_LINE, bench.n_pairs)), 1.10, "ms")
 
 
 def newcomer(bench):
