@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/kthread.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -19,6 +20,18 @@ void kthread_wait(const _Atomic uint32_t *word, uint32_t expected,
 
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
             timeout_ns > 0 ? &timeout : NULL, NULL, 0);
+}
+
+void kthread_sleep_until(uint64_t wall_ns)
+{
+    struct timespec until = {
+        .tv_sec = (time_t)(wall_ns / 1000000000u),
+        .tv_nsec = (long)(wall_ns % 1000000000u),
+    };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
+           EINTR) {
+    }
 }
 
 void kthread_wake(const _Atomic uint32_t *word)

@@ -11,6 +11,9 @@
 void kthread_wait(const _Atomic uint32_t *word, uint32_t expected,
                   uint64_t timeout_ns);
 
+/** Sleep until clock_now_ns() is that or later. */
+void kthread_sleep_until(uint64_t wall_ns);
+
 /** Wake one kernel thread that sleeps on the word. Context: any. */
 void kthread_wake(const _Atomic uint32_t *word);
 

@@ -42,6 +42,8 @@ tm_status ult_open(struct ult_system **system, const struct ult_config *config)
     for (unsigned i = 0; i < config->n_workers; i++) {
         made->workers[i].system = made;
         made->workers[i].index = i;
+        duty_init(&made->workers[i].duty, config->share > 0 ? config->share : 1,
+                  &duty_clock_system);
     }
     status = slots_open(made);
     if (status != TM_OK) {
@@ -129,6 +131,9 @@ static void adopt_stack(struct ult_system *system, struct ult *thread)
     thread->worker = worker;
     worker->current = thread;
     worker_restart_clock(worker);
+    if (duty_is_on(&worker->duty)) {
+        duty_begin(&worker->duty);
+    }
     worker_set_self(worker);
     trap_use_stack(slot_alternate_low(system, 0), trap_stack_size());
 }

@@ -85,8 +85,12 @@ static int take_token(struct ult *thread)
 
 static void wait_in_place(struct ult *thread)
 {
+    struct duty *duty = &thread->worker->duty;
     uint32_t state = ULT_RUNNING;
 
+    if (duty_is_on(duty)) {
+        duty_end(duty);
+    }
     if (atomic_compare_exchange_strong_explicit(
             &thread->state, &state, ULT_WAITING, memory_order_acq_rel,
             memory_order_acquire)) {
@@ -96,6 +100,9 @@ static void wait_in_place(struct ult *thread)
         }
     }
     ensure(take_token(thread));
+    if (duty_is_on(duty)) {
+        duty_begin(duty);
+    }
 }
 
 void ult_park(int may_switch)
@@ -110,6 +117,15 @@ void ult_park(int may_switch)
         worker_leave(REASON_PARK, NULL, NULL);
     } else {
         wait_in_place(thread);
+    }
+}
+
+void ult_pay(void)
+{
+    struct worker *worker = worker_self();
+
+    if (worker != NULL && duty_is_on(&worker->duty)) {
+        duty_pay(&worker->duty);
     }
 }
 

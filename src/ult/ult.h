@@ -24,6 +24,8 @@ struct ult_config {
     unsigned n_slots;     ///< the most threads at one time
     int resumable_signal; ///< as for trap_install(); SIGSEGV: give each thread
                           ///< an alternate stack
+    double share;         ///< of a processor that a worker gets, 0 to 1, to
+                          ///< emulate a slower one; 0: all of it
 
     /** A worker has nothing to run. May work for the node (make the network
      * progress). @return 1 if it did something: look again; 0: sleep. Called on
@@ -97,6 +99,12 @@ void ult_park(int may_switch);
 /** Let a parked thread go on. Context: any kernel thread; does not block. */
 void ult_unpark(struct ult *thread);
 
+/** On a worker whose config.share is below 1: wait until a processor of that
+ * share would have come as far as the calling thread has. Does not switch. To be
+ * called before others learn how far that is.
+ * Context: a thread, holding no lock; also in trap_fn. Ends by itself. */
+void ult_pay(void);
+
 /** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
 
@@ -136,7 +144,8 @@ TM_CHECKED tm_status ult_unpack(struct ult_system *system,
 int ult_guard_slot(const struct ult_system *system, uintptr_t address);
 
 /** Processor time that a thread has used on this node, ns, and for a running
- * thread up to its last switch. ult_add_time() carries over what it used on
+ * thread up to its last switch; what a processor of config.share would have
+ * taken. ult_add_time() carries over what it used on
  * other nodes. */
 uint64_t ult_time_ns(const struct ult *thread);
 void ult_add_time(struct ult *thread, uint64_t ns);

@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "os/context.h"
+#include "ult/duty.h"
 #include "ult/sanitize.h"
 #include "ult/ult.h"
 
@@ -62,7 +63,8 @@ struct worker {
     uint64_t charged_tsc; // the counter at that time
     double ns_per_tsc;    // 0: not known yet
     int was_idle;         // what it used meanwhile is nobody's
-    char *own_stack;      // of the loop, after ult_adopt()
+    struct duty duty;
+    char *own_stack; // of the loop, after ult_adopt()
     struct sanitize_fiber fiber;
 
     // Used by all.

@@ -26,7 +26,8 @@
 // calls, so runs that the time stamp counter shows to be short are charged by
 // that counter. Others read the clock and are charged what it shows beyond all
 // that has been charged before, so errors do not add up, and time in which the
-// kernel ran somebody else is not counted.
+// kernel ran somebody else is not counted. A worker that emulates a slower
+// processor (duty.c) charges what that one would have taken.
 #include <signal.h>
 
 #include "base/clock.h"
@@ -96,7 +97,7 @@ static uint64_t read_clock(struct worker *worker)
 
 static void charge(struct worker *worker, struct ult *thread)
 {
-    uint64_t used_ns = read_clock(worker);
+    uint64_t used_ns = duty_scale(&worker->duty, read_clock(worker));
 
     atomic_fetch_add_explicit(&thread->time_ns, used_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&worker->total_ns, used_ns, memory_order_relaxed);
@@ -194,6 +195,9 @@ static void left(struct worker *worker, void *context)
 {
     struct ult *thread = worker->current;
 
+    if (duty_is_on(&worker->duty)) {
+        duty_end(&worker->duty);
+    }
     thread->context = context;
     worker->current = NULL;
     settle(worker, thread);
@@ -205,6 +209,9 @@ static void run(struct worker *worker, struct ult *thread)
 
     if (worker->was_idle) {
         worker_restart_clock(worker);
+    }
+    if (duty_is_on(&worker->duty)) {
+        duty_begin(&worker->duty);
     }
     arm_alternate_stack(worker, thread);
     worker->current = thread;
