@@ -29,7 +29,8 @@ void info_print_help(void)
          "\n"
          "Show the version, how accesses to shared memory are caught here, "
          "what\n"
-         "carries messages, and the limits that a run may meet.\n"
+         "carries messages, and the limits that a run may meet. Run as the\n"
+         "program of \"teamster run\", each node shows what it was given.\n"
          "\n"
          "  -h, --help  print this");
 }
@@ -103,13 +104,34 @@ static void print_system(void)
               sysconf(_SC_NPROCESSORS_CONF));
 }
 
-static void print_memory(void)
+/** What a hostfile or the user has said of the node that this runs as. */
+static void print_speed(const struct options *options)
+{
+    char share[48] = "";
+
+    if (options->share < 1) {
+        snprintf(share, sizeof share, "; %.4f of a processor, emulated",
+                 options->share);
+    }
+    if (options->speed != 0) {
+        print_row("speed", "%g, declared%s", options->speed, share);
+    } else {
+        print_row("speed", "not declared%s", share);
+    }
+}
+
+static void print_memory(const struct options *options)
 {
     struct memory_limit limit;
 
     memory_limit_read(&limit);
-    print_row("memory", "%" PRIu64 " MiB, by %s", limit.bytes >> 20,
-              limit.source);
+    if (options->memory != 0) {
+        print_row("memory", "%" PRIu64 " MiB, by --memory",
+                  options->memory >> 20);
+    } else {
+        print_row("memory", "%" PRIu64 " MiB, by %s", limit.bytes >> 20,
+                  limit.source);
+    }
     print_row("  MemAvailable", "%" PRIu64 " MiB", limit.available >> 20);
     if (limit.cgroup == UINT64_MAX) {
         print_row("  cgroup", "no limit");
@@ -230,7 +252,8 @@ int command_info(int argc, char **argv)
     print_fault_sources(&options);
     print_transport();
     print_system();
-    print_memory();
+    print_speed(&options);
+    print_memory(&options);
     print_real_time();
     print_randomisation();
     print_limits();

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cluster/bootstrap.h"
+#include "hostfile.h"
 #include "input.h"
 #include "keeper.h"
 #include "link.h"
@@ -74,7 +75,8 @@ static inline int node_is_root(const struct node *node)
 /** What is asked for. */
 struct launch_plan {
     unsigned n_nodes;
-    char **argv; ///< program and arguments, NULL at the end
+    char **argv;              ///< program and arguments, NULL at the end
+    const struct host *hosts; ///< [n_nodes] of the hostfile; NULL: none
     int is_tagged;
     int is_verbose;
 };

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "command.h"
+#include "emulate.h"
 #include "flags.h"
+#include "hostfile.h"
 #include "job.h"
 
 void run_print_help(void)
 {
-    puts("Usage: teamster run [OPTION]... PROGRAM [ARGUMENT]...\n"
-         "\n"
-         "Run a program on several nodes of this machine as if it were one.\n"
-         "\n"
-         "  teamster run -n 4 ./jacobi 2048     four nodes, one result\n"
-         "  teamster run -n 2 -t ./hello        say which node writes what\n"
-         "\n"
-         "Options; what is given here goes before the variable in brackets:\n");
+    puts(
+        "Usage: teamster run [OPTION]... PROGRAM [ARGUMENT]...\n"
+        "\n"
+        "Run a program on several nodes of this machine as if it were one.\n"
+        "\n"
+        "  teamster run -n 4 ./jacobi 2048     four nodes, one result\n"
+        "  teamster run -n 2 -t ./hello        say which node writes what\n"
+        "  teamster run --hostfile F --emulate ./jacobi\n"
+        "                                      unequal nodes, on this machine\n"
+        "\n"
+        "Options; what is given here goes before the variable in brackets:\n");
     flags_print_help();
     puts(
         "\n"
@@ -27,6 +35,108 @@ void run_print_help(void)
         "\n"
         "The exit code is the program's. Others: see \"teamster --help\"; and\n"
         "126 and 127 if the program cannot be run or is not found.");
+}
+
+/** How many nodes the hostfile's are to be: -n, else all of them. */
+static int count_nodes(const struct options *options, struct hosts *hosts)
+{
+    const char *given = getenv("TEAMSTER_NODES");
+
+    if (given == NULL || given[0] == '\0') {
+        return 0;
+    }
+    if (options->nodes > hosts->n) {
+        fprintf(stderr, "teamster run: %s names %u node%s; --nodes is %u\n",
+                options->hostfile, hosts->n, hosts->n == 1 ? "" : "s",
+                options->nodes);
+        return EXIT_USAGE;
+    }
+    hosts->n = options->nodes;
+    return 0;
+}
+
+static unsigned count_processors(void)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0
+               ? (unsigned)CPU_COUNT(&set)
+               : 1;
+}
+
+static int emulate(const struct options *options, struct hosts *hosts)
+{
+    unsigned n_processors = count_processors();
+    const struct host *first = &hosts->all[0];
+    char error[512];
+
+    if (emulate_speeds(hosts, n_processors, error, sizeof error) != TM_OK) {
+        fprintf(stderr, "teamster run: %s: %s\n", options->hostfile, error);
+        return EXIT_CONFIG;
+    }
+    fprintf(stderr,
+            "teamster run: emulating %u node%s on %u processor%s: speed %g is "
+            "%.4f of a processor for each worker\n",
+            hosts->n, hosts->n == 1 ? "" : "s", n_processors,
+            n_processors == 1 ? "" : "s", first->speed != 0 ? first->speed : 1,
+            first->share);
+    return 0;
+}
+
+static int refuse_other_machines(const struct options *options,
+                                 const struct hosts *hosts)
+{
+    for (unsigned i = 0; i < hosts->n; i++) {
+        const struct host *host = &hosts->all[i];
+
+        if (!host_is_local(host->name)) {
+            fprintf(stderr,
+                    "teamster run: %s:%u: '%s' is not this machine, and nodes "
+                    "cannot be on others yet; --emulate runs all of them "
+                    "here\n",
+                    options->hostfile, host->line, host->name);
+            return EXIT_CONFIG;
+        }
+    }
+    return 0;
+}
+
+/** Read the hostfile. @return 0, or an exit code (told) */
+static int use_hostfile(const struct options *options, struct hosts *hosts)
+{
+    char error[512];
+    int exit_code;
+
+    if (hosts_read(options->hostfile, hosts, error, sizeof error) != TM_OK) {
+        fprintf(stderr, "teamster run: %s\n", error);
+        return EXIT_CONFIG;
+    }
+    exit_code = count_nodes(options, hosts);
+    if (exit_code == 0) {
+        exit_code = options->emulate ? emulate(options, hosts)
+                                     : refuse_other_machines(options, hosts);
+    }
+    return exit_code;
+}
+
+static int run(const struct options *options, char **argv)
+{
+    struct hosts hosts = {0};
+    int has_hostfile = strcmp(options->hostfile, "none") != 0;
+    int exit_code = has_hostfile ? use_hostfile(options, &hosts) : 0;
+
+    if (exit_code == 0) {
+        exit_code = launch(&(struct launch_plan){
+            .n_nodes = has_hostfile ? hosts.n : options->nodes,
+            .argv = argv,
+            .hosts = hosts.all,
+            .is_tagged = options->tag_output,
+            .is_verbose = options->verbose,
+        });
+    }
+    hosts_release(&hosts);
+    return exit_code;
 }
 
 int command_run(int argc, char **argv)
@@ -52,10 +162,10 @@ int command_run(int argc, char **argv)
                         "./program\" or \"teamster run --help\".\n");
         return EXIT_USAGE;
     }
-    return launch(&(struct launch_plan){
-        .n_nodes = options.nodes,
-        .argv = argv + first,
-        .is_tagged = options.tag_output,
-        .is_verbose = options.verbose,
-    });
+    if (options.emulate && strcmp(options.hostfile, "none") == 0) {
+        fprintf(stderr, "teamster run: --emulate needs --hostfile, which says "
+                        "what to emulate\n");
+        return EXIT_USAGE;
+    }
+    return run(&options, argv + first);
 }

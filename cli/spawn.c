@@ -118,6 +118,9 @@ _Noreturn static void become_node(const struct spawn_request *request,
     set_descriptors(request, channels);
     set_number("TEAMSTER_NODE", (int)request->node);
     set_number("TEAMSTER_NODES", (int)request->n_nodes);
+    if (request->host != NULL) {
+        host_export(request->host);
+    }
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, request->signals, NULL);
     execvp(request->argv[0], request->argv);

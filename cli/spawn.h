@@ -5,12 +5,16 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "hostfile.h"
+
 /** What to start as one node. */
 struct spawn_request {
     unsigned node;
     unsigned n_nodes;
-    char **argv;             ///< program and arguments, NULL at the end
-    int input;               ///< its standard input; -1: /dev/null
+    const struct host
+        *host;   ///< what a hostfile says of it; NULL: there is none
+    char **argv; ///< program and arguments, NULL at the end
+    int input;   ///< its standard input; -1: /dev/null
     const sigset_t *signals; ///< its mask of blocked signals
 };
 

@@ -105,7 +105,8 @@ static void tell_spawn_failure(struct job *job, unsigned node,
     job_stop(job, SIGKILL, exit_code);
 }
 
-static void adopt(struct job *job, const struct spawned *spawned, int is_tagged)
+static void adopt(struct job *job, const struct spawned *spawned,
+                  const struct host *host, int is_tagged)
 {
     struct node *node = &job->nodes[job->n_started];
 
@@ -126,7 +127,9 @@ static void adopt(struct job *job, const struct spawned *spawned, int is_tagged)
     job->n_alive++;
     keeper_add(&job->keeper, spawned->pid);
     if (job->is_verbose) {
-        job_say(job, "node %u is process %d", node->id, (int)node->pid);
+        job_say(job, "node %u%s%s is process %d", node->id,
+                host != NULL ? ", " : "", host != NULL ? host->name : "",
+                (int)node->pid);
     }
 }
 
@@ -142,10 +145,11 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
 
     for (unsigned i = 0; i < plan->n_nodes && error == 0; i++) {
         request.node = i;
+        request.host = plan->hosts != NULL ? &plan->hosts[i] : NULL;
         request.input = i == 0 ? root_input : -1;
         error = spawn_node(&request, &spawned, &what);
         if (error == 0) {
-            adopt(job, &spawned, plan->is_tagged);
+            adopt(job, &spawned, request.host, plan->is_tagged);
         }
     }
     if (root_input >= 0) {

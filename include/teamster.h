@@ -539,10 +539,13 @@ TM_API void tm_atomic_store(int64_t *word, int64_t value);
 
 /* ---- 9  Statistics ------------------------------------------------------ */
 
-/** What one node has done since the start; all numbers only grow. */
+/** What one node has done since the start; all numbers only grow, but for those
+ * that say otherwise. */
 struct tm_node_stats {
     uint64_t n_threads;        ///< threads on the node now (does not only grow)
-    uint64_t compute_ns;       ///< processor time of workers in the program
+    uint64_t compute_ns;       ///< processor time of workers in the program; of
+                               ///< a slow node that is emulated, what it would
+                               ///< have taken
     uint64_t read_faults;      ///< faults taken by reads
     uint64_t write_faults;     ///< faults taken by writes
     uint64_t remote_faults;    ///< of these, those that waited for a node
@@ -562,6 +565,9 @@ struct tm_node_stats {
     uint64_t threads_out;      ///< threads that moved away
     uint64_t fault_ns;         ///< time threads waited in faults, summed
     uint64_t sync_ns;          ///< time threads waited in locks and barriers
+    uint64_t speed_ppm;        ///< what a worker gets of a processor of its
+                               ///< machine, constant: 1000000; less if a slow
+                               ///< node is emulated
 };
 
 /**

@@ -26,7 +26,7 @@ struct reading {
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
-enum { MAX_WORKERS = 256, MAX_THREADS = 1000000 };
+enum { MAX_THREADS = 1000000 };
 
 /** Room for the stacks, from ULT_STACKS_BASE on. */
 #define STACKS_MAX (2 * TIB)
@@ -77,6 +77,23 @@ tm_status parse_size(const char *text, uint64_t *bytes)
         return TM_EINVAL;
     }
     *bytes = value << shift;
+    return TM_OK;
+}
+
+tm_status parse_decimal(const char *text, double *value)
+{
+    size_t length = strspn(text, "0123456789.");
+    char *end;
+    double number;
+
+    if (length == 0 || text[length] != '\0') {
+        return TM_EINVAL; // strtod() would take signs, blanks, words and hex
+    }
+    number = strtod(text, &end);
+    if (*end != '\0') {
+        return TM_EINVAL;
+    }
+    *value = number;
     return TM_OK;
 }
 
@@ -179,11 +196,69 @@ static int parse_workers(struct reading *reading, struct options *options)
         options->workers = 0;
         return 1;
     }
-    if (unsigned_in(reading, 1, MAX_WORKERS, &options->workers)) {
+    if (unsigned_in(reading, 1, WORKERS_MAX, &options->workers)) {
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed, "auto, or 1 to %d",
-             MAX_WORKERS);
+             WORKERS_MAX);
+    return 0;
+}
+
+static int parse_hostfile(struct reading *reading, struct options *options)
+{
+    size_t size = sizeof options->hostfile;
+
+    if (strlen(reading->text) < size) {
+        strcpy(options->hostfile, reading->text);
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, or a path of at most %zu bytes", size - 1);
+    return 0;
+}
+
+static int parse_emulate(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->emulate);
+}
+
+static int parse_speed(struct reading *reading, struct options *options)
+{
+    if (strcmp(reading->text, "auto") == 0) {
+        options->speed = 0;
+        return 1;
+    }
+    if (parse_decimal(reading->text, &options->speed) == TM_OK &&
+        options->speed >= SPEED_MIN && options->speed <= SPEED_MAX) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed, "auto, or %g to %.0f",
+             SPEED_MIN, SPEED_MAX);
+    return 0;
+}
+
+static int parse_share(struct reading *reading, struct options *options)
+{
+    if (parse_decimal(reading->text, &options->share) == TM_OK &&
+        options->share >= SHARE_MIN && options->share <= 1) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed, "%g to 1", SHARE_MIN);
+    return 0;
+}
+
+static int parse_memory(struct reading *reading, struct options *options)
+{
+    if (strcmp(reading->text, "auto") == 0) {
+        options->memory = 0;
+        return 1;
+    }
+    if (parse_size(reading->text, &options->memory) == TM_OK &&
+        options->memory >= MEMORY_MIN && options->memory <= MEMORY_MAX) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "auto, or 1M to 1024T; bytes, or with K, M, G or T");
     return 0;
 }
 

@@ -23,7 +23,12 @@ extern const unsigned n_option_rows;
 /** The options of a run, parsed. */
 struct options {
     unsigned nodes;
-    unsigned workers;     ///< 0: auto
+    unsigned workers;   ///< 0: auto
+    char hostfile[512]; ///< "none": none
+    int emulate;
+    double speed;         ///< in any unit; 0: not declared
+    double share;         ///< of a processor, above 0, at most 1
+    uint64_t memory;      ///< bytes; 0: not declared
     tm_protocol protocol; ///< never TM_PROTOCOL_DEFAULT
     size_t stack_size;    ///< bytes
     unsigned max_threads;
@@ -48,5 +53,19 @@ TM_CHECKED tm_status options_read(struct options *options, char *error,
 
 /** "64K", "1G", "4096" to bytes. @return TM_OK, TM_EINVAL */
 TM_CHECKED tm_status parse_size(const char *text, uint64_t *bytes);
+
+/** Digits, perhaps with a decimal point: "500", "0.25", ".5".
+ * @return TM_OK, TM_EINVAL */
+TM_CHECKED tm_status parse_decimal(const char *text, double *value);
+
+/** What speed= and memory= may be, of options and in hostfiles. */
+#define SPEED_MIN 0.001
+#define SPEED_MAX 1e9
+#define MEMORY_MIN ((uint64_t)1 << 20)
+#define MEMORY_MAX ((uint64_t)1 << 50)
+enum { WORKERS_MAX = 256 };
+
+/** The least share of a processor that can be emulated. */
+#define SHARE_MIN 0.0001
 
 #endif

@@ -58,6 +58,11 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options_read(&options, error, sizeof error), TM_OK);
     assert_int_equal(options.nodes, 1);
     assert_int_equal(options.workers, 0);
+    assert_string_equal(options.hostfile, "none");
+    assert_int_equal(options.emulate, 0);
+    assert_true(options.speed == 0);
+    assert_true(options.share == 1);
+    assert_int_equal(options.memory, 0);
     assert_int_equal(options.protocol, TM_EAGER_RELEASE);
     assert_int_equal(options.stack_size, 256 * 1024);
     assert_int_equal(options.max_threads, 32000);
@@ -77,6 +82,11 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_NODES", "256").nodes, 256);
     assert_int_equal(read_with("TEAMSTER_WORKERS", "3").workers, 3);
     assert_int_equal(read_with("TEAMSTER_WORKERS", "auto").workers, 0);
+    assert_string_equal(read_with("TEAMSTER_HOSTFILE", "a b").hostfile, "a b");
+    assert_int_equal(read_with("TEAMSTER_EMULATE", "1").emulate, 1);
+    assert_true(read_with("TEAMSTER_SPEED", "0.5").speed == 0.5);
+    assert_true(read_with("TEAMSTER_SHARE", ".25").share == 0.25);
+    assert_int_equal(read_with("TEAMSTER_MEMORY", "45M").memory, 45 << 20);
     assert_int_equal(read_with("TEAMSTER_PROTOCOL", "sequential").protocol,
                      TM_SEQUENTIAL);
     assert_int_equal(read_with("TEAMSTER_STACK_SIZE", "1m").stack_size,
@@ -123,6 +133,16 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
     expect_refusal("TEAMSTER_WORKERS", "0",
                    "TEAMSTER_WORKERS (--workers) is '0'; allowed: auto, or 1 "
                    "to 256");
+    expect_refusal("TEAMSTER_SPEED", "-1",
+                   "TEAMSTER_SPEED (--speed) is '-1'; allowed: auto, or 0.001 "
+                   "to 1000000000");
+    expect_refusal("TEAMSTER_SHARE", "1.1",
+                   "TEAMSTER_SHARE (--share) is '1.1'; allowed: 0.0001 to 1");
+    expect_refusal("TEAMSTER_SHARE", "1e-3",
+                   "TEAMSTER_SHARE (--share) is '1e-3'; allowed: 0.0001 to 1");
+    expect_refusal("TEAMSTER_MEMORY", "1023K",
+                   "TEAMSTER_MEMORY (--memory) is '1023K'; allowed: auto, or "
+                   "1M to 1024T; bytes, or with K, M, G or T");
     expect_refusal("TEAMSTER_PROTOCOL", "lazy",
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "
                    "eager-release or sequential");

@@ -30,6 +30,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
     struct wait wait;
     uint64_t began_ns;
 
+    node_pay();
     wait_init(&wait);
     node_enter();
     result = engine_fault(runtime.engine, page, is_write, &thread->history,

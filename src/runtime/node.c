@@ -91,6 +91,7 @@ tm_status check_call(const char *function, uintptr_t place)
         return TM_ESTATE;
     }
     thread->place = place;
+    node_pay();
     return TM_OK;
 }
 

@@ -142,12 +142,21 @@ void wait_init(struct wait *wait);
 /** Wait. may_switch as ult_park(). Not under the node lock. */
 void wait_for(struct wait *wait, int may_switch);
 
+/** On a node that emulates a slow one: wait as long as that one would have
+ * computed until now. Before the program does what other nodes may see. */
+static inline void node_pay(void)
+{
+    if (__builtin_expect(runtime.options.share < 1, 0)) {
+        ult_pay();
+    }
+}
+
 /** The calling thread's record, NULL outside threads. */
 struct thread *thread_self(void);
 
 /** Calls of the API: TM_OK if the runtime runs and the caller is a thread, else
- * TM_ESTATE, logged with the function's name. Notes where the program calls: to
- * be used in the public function itself, or inlined into it. */
+ * TM_ESTATE, logged with the function's name. Calls node_pay(), and notes where
+ * the program calls: to be used in the public function itself, or inlined into it. */
 #define CHECK_CALL(function)                                                   \
     check_call((function), (uintptr_t)__builtin_return_address(0))
 tm_status check_call(const char *function, uintptr_t place);

@@ -140,6 +140,7 @@ static void open_machines(void)
         .stack_size = runtime.options.stack_size,
         .n_slots = runtime.options.max_threads + 1,
         .resumable_signal = runtime.fault_source->signal,
+        .share = runtime.options.share,
         .idle = service_idle,
     };
 

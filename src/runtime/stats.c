@@ -19,6 +19,7 @@ void stats_collect(struct tm_node_stats *stats)
     runtime.transport->counters(runtime.net, &counters);
     ult_census(runtime.ult, &n_threads, &n_parked);
     stats->n_threads = n_threads;
+    stats->speed_ppm = (uint64_t)(runtime.options.share * 1e6 + 0.5);
     stats->compute_ns = ult_total_time_ns(runtime.ult);
     stats->barriers = sync_n_barriers(runtime.sync);
     stats->messages_sent = counters.messages_sent;
@@ -109,26 +110,27 @@ tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
 
 static void print_row(unsigned node, const struct tm_node_stats *stats)
 {
-    fprintf(stderr,
-            "%4u %7llu %10.3f %8llu %8llu %9llu %9llu %9llu %9llu %10.2f\n",
-            node, (unsigned long long)stats->n_threads,
-            (double)stats->compute_ns * 1e-9,
-            (unsigned long long)stats->read_faults,
-            (unsigned long long)stats->write_faults,
-            (unsigned long long)stats->pages_fetched,
-            (unsigned long long)stats->pages_served,
-            (unsigned long long)stats->updates_sent,
-            (unsigned long long)stats->messages_sent,
-            (double)stats->bytes_sent / (1 << 20));
+    fprintf(
+        stderr,
+        "%4u %5.3f %7llu %10.3f %8llu %8llu %9llu %9llu %9llu %9llu %10.2f\n",
+        node, (double)stats->speed_ppm * 1e-6,
+        (unsigned long long)stats->n_threads, (double)stats->compute_ns * 1e-9,
+        (unsigned long long)stats->read_faults,
+        (unsigned long long)stats->write_faults,
+        (unsigned long long)stats->pages_fetched,
+        (unsigned long long)stats->pages_served,
+        (unsigned long long)stats->updates_sent,
+        (unsigned long long)stats->messages_sent,
+        (double)stats->bytes_sent / (1 << 20));
 }
 
 void stats_print_table(void)
 {
     struct tm_node_stats stats;
 
-    fprintf(stderr, "%4s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
-            "threads", "compute s", "reads", "writes", "fetched", "served",
-            "updates", "messages", "MiB sent");
+    fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
+            "speed", "threads", "compute s", "reads", "writes", "fetched",
+            "served", "updates", "messages", "MiB sent");
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
         if (tm_stats(i, &stats) == TM_OK) {
             print_row(i, &stats);

@@ -61,6 +61,7 @@ static void run(void *argument)
     }
     thread = thread_self(); // T2
     thread->result = (uint64_t)(uintptr_t)result;
+    node_pay();
     node_enter();
     sync_thread_launch(runtime.sync, thread->number);
     node_leave();

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hostfiles. A file that is wrong is refused as a whole, with the line: to run on
+// other nodes than the user meant would cost more than to ask.
+#include "hostfile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/options.h"
+
+#define BLANKS " \t\r\n\v\f"
+
+/** Where in the file, and what to say of it. */
+struct place {
+    const char *path;
+    unsigned line;
+    char *error;
+    size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static tm_status refuse(
+    const struct place *place, const char *format, ...)
+{
+    va_list arguments;
+    int used = snprintf(place->error, place->size, "%s:%u: ", place->path,
+                        place->line);
+
+    if (used > 0 && (size_t)used < place->size) {
+        va_start(arguments, format);
+        vsnprintf(place->error + used, place->size - (size_t)used, format,
+                  arguments);
+        va_end(arguments);
+    }
+    for (char *c = place->error; *c != '\0'; c++) {
+        *c = iscntrl((unsigned char)*c) ? '?' : *c;
+    }
+    return TM_ECONFIG;
+}
+
+static int parse_workers(const char *value, unsigned *workers)
+{
+    double number;
+
+    if (strchr(value, '.') != NULL || parse_decimal(value, &number) != TM_OK ||
+        number < 1 || number > WORKERS_MAX) {
+        return 0;
+    }
+    *workers = (unsigned)number;
+    return 1;
+}
+
+static tm_status take_workers(const struct place *place, const char *key,
+                              const char *value, unsigned *workers)
+{
+    if (*workers != 0) {
+        return refuse(place, "%s= is there twice", key);
+    }
+    if (!parse_workers(value, workers)) {
+        return refuse(place, "%s= is '%s'; allowed: 1 to %d", key, value,
+                      WORKERS_MAX);
+    }
+    return TM_OK;
+}
+
+static tm_status take_speed(const struct place *place, const char *value,
+                            struct host *host)
+{
+    if (host->speed != 0) {
+        return refuse(place, "speed= is there twice");
+    }
+    if (parse_decimal(value, &host->speed) != TM_OK ||
+        host->speed < SPEED_MIN || host->speed > SPEED_MAX) {
+        return refuse(place, "speed= is '%s'; allowed: %g to %.0f", value,
+                      SPEED_MIN, SPEED_MAX);
+    }
+    return TM_OK;
+}
+
+static tm_status take_memory(const struct place *place, const char *value,
+                             struct host *host)
+{
+    if (host->memory != 0) {
+        return refuse(place, "memory= is there twice");
+    }
+    if (parse_size(value, &host->memory) != TM_OK ||
+        host->memory < MEMORY_MIN || host->memory > MEMORY_MAX) {
+        return refuse(place,
+                      "memory= is '%s'; allowed: 1M to 1024T; bytes, or with "
+                      "K, M, G or T",
+                      value);
+    }
+    return TM_OK;
+}
+
+/** Take one word behind the name. */
+static tm_status take_word(const struct place *place, char *word,
+                           struct host *host)
+{
+    char *value = strchr(word, '=');
+
+    if (value != NULL) {
+        *value++ = '\0';
+        if (strcmp(word, "slots") == 0) {
+            return take_workers(place, word, value, &host->slots);
+        }
+        if (strcmp(word, "workers") == 0) {
+            return take_workers(place, word, value, &host->workers);
+        }
+        if (strcmp(word, "speed") == 0) {
+            return take_speed(place, value, host);
+        }
+        if (strcmp(word, "memory") == 0) {
+            return take_memory(place, value, host);
+        }
+        value[-1] = '=';
+    }
+    return refuse(place,
+                  "'%s' is not known; a line is NAME [slots=N] [workers=W] "
+                  "[speed=S] [memory=SIZE]",
+                  word);
+}
+
+/** @return TM_OK, also for a line without a node; then host->name is empty */
+static tm_status take_line(const struct place *place, char *line,
+                           struct host *host)
+{
+    char *rest = NULL;
+    char *word;
+    tm_status status = TM_OK;
+
+    *host = (struct host){.line = place->line, .share = 1};
+    line[strcspn(line, "#")] = '\0';
+    word = strtok_r(line, BLANKS, &rest);
+    if (word == NULL) {
+        return TM_OK;
+    }
+    if (strchr(word, '=') != NULL) {
+        return refuse(place, "a line begins with a name, not with '%s'", word);
+    }
+    if (strlen(word) >= sizeof host->name) {
+        return refuse(place, "the name is longer than %zu bytes",
+                      sizeof host->name - 1);
+    }
+    strcpy(host->name, word);
+    while (status == TM_OK && (word = strtok_r(NULL, BLANKS, &rest)) != NULL) {
+        status = take_word(place, word, host);
+    }
+    host->workers = host->workers != 0 ? host->workers : host->slots;
+    return status;
+}
+
+static tm_status add(struct hosts *hosts, const struct host *host,
+                     const struct place *place)
+{
+    struct host *grown;
+
+    if (hosts->n == TM_MAX_NODES) {
+        return refuse(place, "more than %u nodes", TM_MAX_NODES);
+    }
+    grown = realloc(hosts->all, (hosts->n + 1) * sizeof *grown);
+    if (grown == NULL) {
+        refuse(place, "no memory");
+        return TM_ENOMEM;
+    }
+    hosts->all = grown;
+    hosts->all[hosts->n++] = *host;
+    return TM_OK;
+}
+
+/** Either all nodes have a speed or none: beside what would one be fast? */
+static tm_status check_speeds(const struct hosts *hosts, struct place *place)
+{
+    for (unsigned i = 1; i < hosts->n; i++) {
+        const struct host *host = &hosts->all[i];
+
+        if ((host->speed != 0) != (hosts->all[0].speed != 0)) {
+            place->line = host->line;
+            return refuse(place,
+                          "'%s' %s speed=, the first node %s; give it to all "
+                          "nodes or to none",
+                          host->name, host->speed != 0 ? "has" : "has no",
+                          host->speed != 0 ? "has none" : "has one");
+        }
+    }
+    return TM_OK;
+}
+
+tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
+                      char *error, size_t size)
+{
+    struct place place = {path, 0, error, size};
+    struct hosts found = {0};
+    struct host host;
+    char *line = NULL;
+    size_t room = 0;
+    tm_status status = TM_OK;
+
+    while (status == TM_OK && getline(&line, &room, file) >= 0) {
+        place.line++;
+        status = take_line(&place, line, &host);
+        if (status == TM_OK && host.name[0] != '\0') {
+            status = add(&found, &host, &place);
+        }
+    }
+    free(line);
+    if (status == TM_OK && found.n == 0) {
+        status = refuse(&place, "the file names no node");
+    }
+    if (status == TM_OK) {
+        status = check_speeds(&found, &place);
+    }
+    if (status != TM_OK) {
+        hosts_release(&found);
+        return status;
+    }
+    *hosts = found;
+    return TM_OK;
+}
+
+tm_status hosts_read(const char *path, struct hosts *hosts, char *error,
+                     size_t size)
+{
+    FILE *file = fopen(path, "re");
+    tm_status status;
+
+    if (file == NULL) {
+        snprintf(error, size, "%s: %s", path, strerror(errno));
+        return TM_ECONFIG;
+    }
+    status = hosts_parse(file, path, hosts, error, size);
+    fclose(file);
+    return status;
+}
+
+void hosts_release(struct hosts *hosts)
+{
+    free(hosts->all);
+    *hosts = (struct hosts){0};
+}
+
+int host_is_local(const char *name)
+{
+    static const char *const usual[] = {"localhost", "127.0.0.1", "::1"};
+    char own[HOST_NAME_MAX + 1];
+    size_t length = strcspn(name, ".");
+
+    for (unsigned i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        if (strcasecmp(name, usual[i]) == 0) {
+            return 1;
+        }
+    }
+    if (gethostname(own, sizeof own) != 0) {
+        return 0;
+    }
+    // The machine may know itself with or without its domain.
+    return strcasecmp(name, own) == 0 ||
+           (strcspn(own, ".") == length &&
+            (own[length] == '\0' || name[length] == '\0') &&
+            strncasecmp(name, own, length) == 0);
+}
+
+__attribute__((format(printf, 2, 3))) static void set(const char *variable,
+                                                      const char *format, ...)
+{
+    char text[64];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    setenv(variable, text, 1);
+}
+
+void host_export(const struct host *host)
+{
+    if (host->workers != 0) {
+        set("TEAMSTER_WORKERS", "%u", host->workers);
+    }
+    if (host->speed != 0) {
+        set("TEAMSTER_SPEED", "%.9f", host->speed);
+    }
+    if (host->memory != 0) {
+        set("TEAMSTER_MEMORY", "%" PRIu64, host->memory);
+    }
+    if (host->share < 1) {
+        set("TEAMSTER_SHARE", "%.9f", host->share);
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_HOSTFILE_H
+#define CLI_HOSTFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+/** One node of a hostfile. What the file does not say is 0. */
+struct host {
+    char name[256];
+    unsigned line;    ///< of the file, from 1
+    unsigned slots;   ///< processors that may be used
+    unsigned workers; ///< kernel threads that run threads; slots, if not said
+    double speed;     ///< beside others, in any unit
+    uint64_t memory;  ///< bytes
+    double share;     ///< of a processor for each worker: emulate.h
+};
+
+struct hosts {
+    struct host *all; ///< [n]
+    unsigned n;
+};
+
+/**
+ * Read a hostfile: one node a line, the format of mpirun's with more keys.
+ *
+ *     NAME [slots=N] [workers=W] [speed=S] [memory=SIZE]   # a comment
+ *
+ * @param path        for messages
+ * @param[out] hosts  to be released with hosts_release(); set on success only
+ * @param[out] error  [size] one line with path and line, set on failure
+ * @return TM_OK, TM_ECONFIG, TM_ENOMEM
+ */
+TM_CHECKED tm_status hosts_parse(FILE *file, const char *path,
+                                 struct hosts *hosts, char *error, size_t size);
+
+/** The same of a file by its name. */
+TM_CHECKED tm_status hosts_read(const char *path, struct hosts *hosts,
+                                char *error, size_t size);
+
+void hosts_release(struct hosts *hosts);
+
+/** Is this a name of the machine we are on? */
+int host_is_local(const char *name);
+
+/** Put what is said of a node into the environment, where it reads its options.
+ * What is not said stays as it is. */
+void host_export(const struct host *host);
+
+#endif

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hostfile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "emulate.h"
+
+static tm_status parse(const char *text, struct hosts *hosts, char *error,
+                       size_t size)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    tm_status status;
+
+    assert_non_null(file);
+    status = hosts_parse(file, "hosts", hosts, error, size);
+    fclose(file);
+    return status;
+}
+
+static struct hosts parsed(const char *text)
+{
+    struct hosts hosts;
+    char error[256] = "";
+
+    if (parse(text, &hosts, error, sizeof error) != TM_OK) {
+        fail_msg("'%s' is refused: %s", text, error);
+    }
+    return hosts;
+}
+
+static void expect_refusal(const char *text, const char *expected)
+{
+    struct hosts hosts = {.n = 77};
+    char error[256] = "";
+
+    assert_int_equal(parse(text, &hosts, error, sizeof error), TM_ECONFIG);
+    assert_string_equal(error, expected);
+    assert_int_equal(hosts.n, 77);
+}
+
+static void each_line_is_a_node(void **state)
+{
+    struct hosts hosts =
+        parsed("# the cluster of the paper\n"
+               "\n"
+               "n1 slots=2 speed=500 memory=45M\n"
+               "\t n2.example.org  workers=3 speed=400.5  # slow\n"
+               "n2.example.org slots=4 workers=1 speed=.5 memory=2g\r\n"
+               "   \n"
+               "n4 speed=300");
+
+    (void)state;
+    assert_int_equal(hosts.n, 4);
+    assert_string_equal(hosts.all[0].name, "n1");
+    assert_int_equal(hosts.all[0].line, 3);
+    assert_int_equal(hosts.all[0].workers, 2);
+    assert_true(hosts.all[0].speed == 500);
+    assert_true(hosts.all[0].memory == (uint64_t)45 << 20);
+    assert_true(hosts.all[0].share == 1);
+    assert_string_equal(hosts.all[1].name, "n2.example.org");
+    assert_int_equal(hosts.all[1].workers, 3);
+    assert_true(hosts.all[1].speed == 400.5);
+    assert_int_equal(hosts.all[1].memory, 0);
+    assert_int_equal(hosts.all[2].workers, 1);
+    assert_true(hosts.all[2].memory == (uint64_t)2 << 30);
+    assert_int_equal(hosts.all[3].line, 7);
+    assert_int_equal(hosts.all[3].workers, 0);
+    hosts_release(&hosts);
+}
+
+static void a_refusal_names_file_line_and_what_is_allowed(void **state)
+{
+    (void)state;
+    expect_refusal("", "hosts:0: the file names no node");
+    expect_refusal("# n1\n\n", "hosts:2: the file names no node");
+    expect_refusal("n1\nspeed=3\n",
+                   "hosts:2: a line begins with a name, not with 'speed=3'");
+    expect_refusal("n1 sped=3\n",
+                   "hosts:1: 'sped=3' is not known; a line is NAME [slots=N] "
+                   "[workers=W] [speed=S] [memory=SIZE]");
+    expect_refusal("n1 n2\n",
+                   "hosts:1: 'n2' is not known; a line is NAME [slots=N] "
+                   "[workers=W] [speed=S] [memory=SIZE]");
+    expect_refusal("n1 slots=0\n", "hosts:1: slots= is '0'; allowed: 1 to 256");
+    expect_refusal("n1\n\nn2 workers=2.5\n",
+                   "hosts:3: workers= is '2.5'; allowed: 1 to 256");
+    expect_refusal("n1 workers=\n",
+                   "hosts:1: workers= is ''; allowed: 1 to 256");
+    expect_refusal("n1 speed=0\n",
+                   "hosts:1: speed= is '0'; allowed: 0.001 to 1000000000");
+    expect_refusal("n1 speed=1e3\n",
+                   "hosts:1: speed= is '1e3'; allowed: 0.001 to 1000000000");
+    expect_refusal("n1 speed=1.2.3\n",
+                   "hosts:1: speed= is '1.2.3'; allowed: 0.001 to 1000000000");
+    expect_refusal("n1 memory=many\n",
+                   "hosts:1: memory= is 'many'; allowed: 1M to 1024T; bytes, "
+                   "or with K, M, G or T");
+    expect_refusal("n1 memory=100\n",
+                   "hosts:1: memory= is '100'; allowed: 1M to 1024T; bytes, "
+                   "or with K, M, G or T");
+    expect_refusal("n1 speed=1 speed=1\n", "hosts:1: speed= is there twice");
+    expect_refusal("n1 slots=1 slots=2\n", "hosts:1: slots= is there twice");
+    expect_refusal("n1 memory=1M memory=1M\n",
+                   "hosts:1: memory= is there twice");
+}
+
+static void speeds_are_of_all_nodes_or_of_none(void **state)
+{
+    (void)state;
+    expect_refusal("n1 speed=1\n\nn2\n",
+                   "hosts:3: 'n2' has no speed=, the first node has one; give "
+                   "it to all nodes or to none");
+    expect_refusal("n1\nn2 speed=1\n",
+                   "hosts:2: 'n2' has speed=, the first node has none; give it "
+                   "to all nodes or to none");
+}
+
+static void any_bytes_are_refused_in_one_line(void **state)
+{
+    struct hosts hosts;
+    char text[600];
+    char error[256];
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    expect_refusal(text, "hosts:1: the name is longer than 255 bytes");
+    memcpy(text, "n1 speed=\x1b[2J", 12);
+    assert_int_equal(parse(text, &hosts, error, sizeof error), TM_ECONFIG);
+    assert_null(strchr(error, '\x1b'));
+    srand(1);
+    for (int i = 0; i < 20000; i++) {
+        static const char letters[] = "n1 =\n#speedmoryltwk0.9MGT\t";
+        size_t length = 1 + (size_t)rand() % 60;
+
+        for (size_t k = 0; k < length; k++) {
+            text[k] = letters[(size_t)rand() % (sizeof letters - 1)];
+        }
+        text[length] = '\0';
+        if (parse(text, &hosts, error, sizeof error) == TM_OK) {
+            hosts_release(&hosts);
+        } else {
+            assert_null(strchr(error, '\n'));
+        }
+    }
+}
+
+static void too_many_nodes_are_refused(void **state)
+{
+    char text[257 * 2 + 1];
+    struct hosts hosts;
+
+    (void)state;
+    for (int i = 0; i < 257; i++) {
+        memcpy(&text[2 * i], "n\n", 3);
+    }
+    expect_refusal(text, "hosts:257: more than 256 nodes");
+    text[256 * 2] = '\0';
+    hosts = parsed(text);
+    assert_int_equal(hosts.n, 256);
+    hosts_release(&hosts);
+}
+
+static void this_machine_is_known_by_its_names(void **state)
+{
+    char own[300];
+
+    (void)state;
+    assert_int_equal(gethostname(own, 256), 0);
+    assert_true(host_is_local("localhost"));
+    assert_true(host_is_local("LocalHost"));
+    assert_true(host_is_local("127.0.0.1"));
+    assert_true(host_is_local(own));
+    assert_false(host_is_local("n1.invalid"));
+    assert_false(host_is_local(""));
+    strcat(own, "x");
+    assert_false(host_is_local(own));
+}
+
+static void what_the_file_says_becomes_variables(void **state)
+{
+    struct hosts hosts = parsed("n1 slots=3 speed=0.25 memory=45M\nn2 speed=1");
+
+    (void)state;
+    hosts.all[0].share = 0.125;
+    setenv("TEAMSTER_MEMORY", "7M", 1);
+    host_export(&hosts.all[1]);
+    assert_string_equal(getenv("TEAMSTER_MEMORY"), "7M");
+    assert_null(getenv("TEAMSTER_WORKERS"));
+    assert_null(getenv("TEAMSTER_SHARE"));
+    host_export(&hosts.all[0]);
+    assert_string_equal(getenv("TEAMSTER_WORKERS"), "3");
+    assert_string_equal(getenv("TEAMSTER_SPEED"), "0.250000000");
+    assert_string_equal(getenv("TEAMSTER_MEMORY"), "47185920");
+    assert_string_equal(getenv("TEAMSTER_SHARE"), "0.125000000");
+    hosts_release(&hosts);
+}
+
+static void expect_share(double share, double expected)
+{
+    assert_true(share > expected - 1e-9 && share < expected + 1e-9);
+}
+
+static void together_they_use_four_fifths_of_the_machine(void **state)
+{
+    struct hosts hosts =
+        parsed("n1 speed=500\nn2 speed=400\nn3 speed=400\nn4 speed=300");
+    char error[256];
+
+    (void)state;
+    assert_int_equal(emulate_speeds(&hosts, 2, error, sizeof error), TM_OK);
+    expect_share(hosts.all[0].share, 0.5);
+    expect_share(hosts.all[1].share, 0.4);
+    expect_share(hosts.all[2].share, 0.4);
+    expect_share(hosts.all[3].share, 0.3);
+    assert_int_equal(hosts.all[3].workers, 1);
+    hosts_release(&hosts);
+    hosts = parsed("n1 speed=2 workers=2\nn2 speed=1 slots=6");
+    assert_int_equal(emulate_speeds(&hosts, 4, error, sizeof error), TM_OK);
+    expect_share(hosts.all[0].share, 0.8 * 4 / 5);
+    expect_share(hosts.all[1].share, 0.8 * 4 / 10);
+    hosts_release(&hosts);
+}
+
+static void with_processors_to_spare_the_fastest_is_not_slowed(void **state)
+{
+    struct hosts hosts = parsed("n1 speed=3\nn2 speed=4");
+    char error[256];
+
+    (void)state;
+    assert_int_equal(emulate_speeds(&hosts, 64, error, sizeof error), TM_OK);
+    assert_int_equal(hosts.all[0].workers, 32);
+    hosts_release(&hosts);
+    hosts = parsed("n1 speed=3 workers=1\nn2 speed=4 workers=1");
+    assert_int_equal(emulate_speeds(&hosts, 64, error, sizeof error), TM_OK);
+    expect_share(hosts.all[0].share, 0.75);
+    expect_share(hosts.all[1].share, 1);
+    hosts_release(&hosts);
+}
+
+static void what_cannot_be_emulated_is_refused(void **state)
+{
+    struct hosts hosts = parsed("n1 speed=100000\nn2 speed=1");
+    char error[256];
+
+    (void)state;
+    assert_int_equal(emulate_speeds(&hosts, 2, error, sizeof error),
+                     TM_ECONFIG);
+    assert_string_equal(error, "line 2: 'n2' with speed 1 would get 1e-05 of a "
+                               "processor; at least 0.0001 can be emulated");
+    hosts_release(&hosts);
+    hosts = parsed("n1\nn2\n"); // equally fast: nothing to emulate
+    assert_int_equal(emulate_speeds(&hosts, 2, error, sizeof error), TM_OK);
+    expect_share(hosts.all[1].share, 1);
+    hosts_release(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_line_is_a_node),
+        cmocka_unit_test(a_refusal_names_file_line_and_what_is_allowed),
+        cmocka_unit_test(speeds_are_of_all_nodes_or_of_none),
+        cmocka_unit_test(any_bytes_are_refused_in_one_line),
+        cmocka_unit_test(too_many_nodes_are_refused),
+        cmocka_unit_test(this_machine_is_known_by_its_names),
+        cmocka_unit_test(what_the_file_says_becomes_variables),
+        cmocka_unit_test(together_they_use_four_fifths_of_the_machine),
+        cmocka_unit_test(with_processors_to_spare_the_fastest_is_not_slowed),
+        cmocka_unit_test(what_cannot_be_emulated_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

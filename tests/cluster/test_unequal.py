@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Unequal nodes on one machine: hostfiles and --emulate.
+
+    test_unequal.py TEST --build DIR
+
+Times are compared with times of the same run only. A machine that is busy with
+something else cannot give each node its share, so a run whose ratios are off is
+repeated after a pause, each longer than the last, N_ATTEMPTS times in all; an
+emulation that is wrong is wrong each time.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+
+import jobs
+
+SPEEDS = (500, 400, 400, 300)
+TOLERANCE = 0.15
+N_ATTEMPTS = 8
+
+
+class Tests:
+    def __init__(self, build, folder):
+        self.build = os.path.abspath(build)
+        self.folder = folder
+        self.teamster = self.program("cli", "teamster")
+
+    def program(self, folder, name):
+        path = os.path.join(self.build, folder, name)
+        if not os.access(path, os.X_OK):
+            raise jobs.Failure(f"{path} is not built")
+        return path
+
+    def hostfile(self, text):
+        path = os.path.join(self.folder, "hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def unequal_nodes(self):
+        return self.hostfile("".join(
+            f"n{i + 1} speed={speed} workers=1\n"
+            for i, speed in enumerate(SPEEDS)))
+
+    def start(self, *command, variables=None):
+        return jobs.Job(self.teamster, command, variables)
+
+    # ---- speeds
+
+    def measure(self):
+        """What keeps the times of one run from being right, or None."""
+        job = self.start("--hostfile", self.unequal_nodes(), "--emulate",
+                         self.program("tests/cluster", "speeds"))
+        output = job.expect_success()
+        nodes = re.findall(r"node \d: speed_ppm=(\d+) compute_ms=([\d.]+) "
+                           r"round_ms=([\d.]+) work=(\S+)", output)
+        iteration = re.search(r"iteration_ms=([\d.]+)", output)
+        if len(nodes) != len(SPEEDS) or iteration is None:
+            job.fail("the output is not what was expected", output)
+        if len({work for *_, work in nodes}) != 1:
+            job.fail("equal work has unequal results", output)
+        shares = [int(ppm) for ppm, *_ in nodes]
+        if any(abs(share * SPEEDS[0] - shares[0] * speed) > SPEEDS[0]
+               for share, speed in zip(shares, SPEEDS)):
+            job.fail(f"shares are {shares}", output)
+        rounds_ms = [float(ms) for _, _, ms, _ in nodes]
+        ratios = [ms / rounds_ms[0] * speed / SPEEDS[0]
+                  for ms, speed in zip(rounds_ms, SPEEDS)]
+        ratios.append(float(iteration.group(1)) / max(rounds_ms))
+        wrong = [r for r in ratios if abs(r - 1) > TOLERANCE]
+        print("times over what speeds say; iteration over slowest node:",
+              " ".join(f"{r:.3f}" for r in ratios))
+        return output if wrong else None
+
+    def speeds_are_as_declared(self):
+        """The same work takes each node a time that fits its speed, the slowest
+        node sets the pace, and the work is the same."""
+        for attempt in range(N_ATTEMPTS):
+            time.sleep(attempt)
+            output = self.measure()
+            if output is None:
+                return
+        raise jobs.Failure(f"off by more than {TOLERANCE} in {N_ATTEMPTS} "
+                           f"runs; the last:\n{output}")
+
+    def results_stay_the_same(self):
+        """Slow nodes compute the same bits, also when threads move."""
+        for app, protocol, seed in (("jacobi", "eager-release", 3),
+                                    ("sor", "sequential", 4),
+                                    ("matmul", "sequential", 0),
+                                    ("gauss", "eager-release", 5)):
+            job = self.start(
+                "--hostfile", self.unequal_nodes(), "--emulate",
+                self.program("apps", app), "--size", "120", "--iterations",
+                "6", "--verify",
+                variables={"TEAMSTER_PROTOCOL": protocol,
+                           "TEAMSTER_SHUFFLE": str(seed)})
+            output = job.expect_success()
+            if "result: identical" not in output or "nodes: 4" not in output:
+                job.fail("not verified", output)
+
+    # ---- hostfiles
+
+    def told(self, *options):
+        """What each node of a run finds in its environment."""
+        job = self.start(
+            *options, "sh", "-c", "echo $TEAMSTER_NODE $TEAMSTER_WORKERS "
+            "$TEAMSTER_SPEED $TEAMSTER_MEMORY $TEAMSTER_SHARE")
+        output = job.expect_success()
+        return sorted(re.findall(r"^\[\d\] (.*)$", output, re.M)), output
+
+    def expect_told(self, expected, *options):
+        found, output = self.told(*options)
+        if found != expected:
+            raise jobs.Failure(f"{options}: {found}, not {expected}\n{output}")
+
+    def hostfiles_reach_the_nodes(self):
+        """What a line says, its node knows; -n takes the first lines."""
+        path = self.hostfile("# two\nlocalhost slots=3 memory=45M speed=2\n"
+                             "127.0.0.1 workers=1 speed=1  # slow\n")
+        self.expect_told(["0 3 2.000000000 47185920", "1 1 1.000000000"],
+                         "--hostfile", path)
+        self.expect_told(["0 3 2.000000000 47185920"], "-n", "1",
+                         "--hostfile", path)
+        path = self.hostfile("a.example workers=1 speed=3\n"
+                             "b.example workers=1 speed=1\n"
+                             "b.example workers=1 speed=2\n")
+        found, output = self.told("--hostfile", path, "--emulate")
+        factor = re.search("^teamster run: emulating 3 nodes on .*: speed 3 is "
+                           r"([01]\.\d+) of a processor", output, re.M)
+        if len(found) != 3 or factor is None:
+            raise jobs.Failure(f"the factor is not told:\n{output}")
+        # A node that gets a whole processor is not told so.
+        shares = [float((line.split() + ["1"])[3]) for line in found]
+        expected = [float(factor.group(1)) * f for f in (1, 1 / 3, 2 / 3)]
+        if any(abs(s - e) > 1e-3 for s, e in zip(shares, expected)):
+            raise jobs.Failure(f"shares {shares}, not {expected}\n{output}")
+
+    def info_tells_what_a_node_was_given(self):
+        path = self.hostfile("a speed=4 memory=45M\nb speed=2\n")
+        output = self.start("--hostfile", path, "--emulate", self.teamster,
+                            "info").expect_success()
+        for pattern in (r"^\[0\] speed +4, declared",
+                        r"^\[0\] memory +45 MiB, by --memory$",
+                        r"^\[1\] speed +2, declared; 0\.\d+ of a processor, "
+                        r"emulated$"):
+            if re.search(pattern, output, re.M) is None:
+                raise jobs.Failure(f"no {pattern}\n{output}")
+
+    def expect_refusal(self, code, message, *options):
+        job = self.start(*options, "true")
+        found, output = job.finish()
+        if found != code or message not in output or output.count("\n") != 1:
+            job.fail(f"exit code {found}, not {code}, and '{message}'", output)
+
+    def wrong_hostfiles_are_refused(self):
+        """One line that names the file and the line; nothing is started."""
+        path = self.hostfile("localhost\nlocalhost sped=3\n")
+        self.expect_refusal(78, f"{path}:2: 'sped=3' is not known",
+                            "--hostfile", path)
+        path = self.hostfile("localhost\nn2.invalid\n")
+        self.expect_refusal(78, f"{path}:2: 'n2.invalid' is not this machine",
+                            "--hostfile", path)
+        self.expect_refusal(64, f"{path} names 2 nodes; --nodes is 3",
+                            "-n", "3", "--hostfile", path)
+        path = self.hostfile("a speed=1000000\nb speed=1\n")
+        self.expect_refusal(78, f"{path}: line 2: 'b' with speed 1 would get",
+                            "--emulate", "--hostfile", path)
+        self.expect_refusal(78, "No such file", "--hostfile", path + "-")
+        self.expect_refusal(64, "--emulate needs --hostfile", "--emulate")
+
+
+TESTS = ("speeds_are_as_declared", "results_stay_the_same",
+         "hostfiles_reach_the_nodes", "info_tells_what_a_node_was_given",
+         "wrong_hostfiles_are_refused")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test", choices=TESTS)
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tm-test-") as folder:
+        try:
+            getattr(Tests(options.build, folder), options.test)()
+        except jobs.Failure as failure:
+            print(f"FAILED: {failure}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
