@@ -330,6 +330,26 @@ static int parse_deadlock_after(struct reading *reading,
     return unsigned_in(reading, 1, 24 * 60 * 60, &options->deadlock_after);
 }
 
+// The names of place/policies.c, checked by a test there, and "none".
+static int parse_policy(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {
+        "none", "initial", "cpu",      "mem",  "cpu-mem", "liang03",
+        "cvm",  "jiajia",  "cohesion", "gate", "optimal"};
+    unsigned index;
+
+    if (!one_of(reading, names, sizeof names / sizeof names[0], &index)) {
+        return 0;
+    }
+    snprintf(options->policy, sizeof options->policy, "%s", names[index]);
+    return 1;
+}
+
+static int parse_explain(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->explain);
+}
+
 static int parse_stats(struct reading *reading, struct options *options)
 {
     return switch_in(reading, &options->stats);

@@ -37,6 +37,8 @@ struct options {
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
     unsigned deadlock_after; ///< seconds
+    char policy[16];
+    int explain;
     int stats;
     int verbose;
     uint64_t shuffle;

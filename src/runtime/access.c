@@ -25,12 +25,13 @@
 static int fault(struct thread *thread, page_no page, int is_write,
                  int may_switch)
 {
-    const uint64_t came_ns = clock_now_ns();
     enum fault_result result;
     struct wait wait;
+    uint64_t came_ns;
     uint64_t began_ns;
 
     node_pay();
+    came_ns = clock_now_ns();
     wait_init(&wait);
     node_enter();
     result = engine_fault(runtime.engine, page, is_write, &thread->history,

@@ -50,6 +50,7 @@ tm_status tm_end(void)
     if (runtime.options.stats) {
         stats_print_table();
     }
+    distribution_print();
     leave();
     space_close(&runtime.space);
     return TM_OK;
@@ -70,6 +71,7 @@ void finish_at_exit(int status, void *argument)
             thread_self()->number == 0) {
             stats_print_table();
         }
+        distribution_print();
         leave();
     }
     fflush(NULL);

@@ -32,6 +32,9 @@ struct arrival {
 };
 
 #define ARRIVAL_BYTES 28u // thread, comp_ns, n_barriers, place
+/** Workers are left as they are for a gain of less than one part in so many. */
+#define LEAST_PART 16u
+
 #define BATCH (MESSAGE_BODY_MAX / ARRIVAL_BYTES)
 
 void iteration_start(void)
@@ -50,6 +53,10 @@ static uint32_t place_of(const struct thread *thread, uint64_t key)
 
 static struct arrival *next_arrival(struct iteration *iteration)
 {
+    if (iteration->is_reported) {
+        iteration->n_arrivals = 0;
+        iteration->is_reported = 0;
+    }
     if (iteration->n_arrivals == iteration->n_room) {
         iteration->n_room = iteration->n_room * 2 + 64;
         iteration->arrivals =
@@ -161,7 +168,7 @@ static void send_report(struct iteration *iteration)
         message.u.iteration.comp_ns = 0;
         message.u.iteration.release_ns = 0;
     }
-    iteration->n_arrivals = 0;
+    iteration->is_reported = 1;
     iteration->busy_ns = 0;
     iteration->release_ns = 0;
     iteration->was_marked = iteration->is_marked;
@@ -175,9 +182,86 @@ static void count_sent(struct iteration *iteration)
     iteration->busy_ns += now_ns - iteration->began_ns;
     iteration->release_ns += now_ns - iteration->arrived_ns;
     iteration->began_ns = now_ns;
-    if (iteration->n_arrivals > 0) {
+    if (iteration->n_arrivals > 0 && !iteration->is_reported) {
         send_report(iteration);
     }
+}
+
+// ---- workers
+
+static int compare_arrivals(const void *left, const void *right)
+{
+    const struct arrival *a = left;
+    const struct arrival *b = right;
+
+    if (a->comp_ns != b->comp_ns) {
+        return a->comp_ns < b->comp_ns ? 1 : -1;
+    }
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static unsigned least_loaded(const uint64_t *load_ns)
+{
+    unsigned least = 0;
+
+    for (unsigned i = 1; i < runtime.n_workers; i++) {
+        least = load_ns[i] < load_ns[least] ? i : least;
+    }
+    return least;
+}
+
+// Deal the threads out as the model takes it to be (model/workers.h): longest
+// first, to whom has least. @param worker_of  [n_arrivals]
+// @return the load of the busiest worker
+static uint64_t deal(const struct iteration *iteration, unsigned *worker_of)
+{
+    uint64_t *load_ns = calloc(runtime.n_workers, sizeof *load_ns);
+    uint64_t most_ns = 0;
+
+    ensure(load_ns != NULL);
+    for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
+        const struct arrival *arrival = &iteration->arrivals[i];
+
+        // main() stays with its worker
+        worker_of[i] = arrival->thread == 0 ? 0 : least_loaded(load_ns);
+        load_ns[worker_of[i]] += arrival->comp_ns;
+        if (load_ns[worker_of[i]] > most_ns) {
+            most_ns = load_ns[worker_of[i]];
+        }
+    }
+    free(load_ns);
+    return most_ns;
+}
+
+// Threads have come or gone, or differ: all of them are parked now.
+static void balance_workers(struct iteration *iteration)
+{
+    uint64_t longest = longest_ns(iteration);
+    unsigned *worker_of = malloc(iteration->n_arrivals * sizeof *worker_of);
+
+    ensure(worker_of != NULL);
+    qsort(iteration->arrivals, iteration->n_arrivals,
+          sizeof *iteration->arrivals, compare_arrivals);
+    if (deal(iteration, worker_of) < longest - longest / LEAST_PART) {
+        for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
+            struct thread *thread = thread_find(iteration->arrivals[i].thread);
+
+            if (thread != NULL) {
+                ult_assign(thread->ult, worker_of[i]);
+            }
+        }
+    }
+    free(worker_of);
+}
+
+static void pass(struct iteration *iteration)
+{
+    iteration->began_ns = clock_now_ns();
+    if (iteration->was_marked && iteration->is_reported &&
+        runtime.n_workers > 1 && iteration->n_arrivals > 1) {
+        balance_workers(iteration);
+    }
+    iteration->was_marked = 0;
 }
 
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
@@ -197,7 +281,7 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
         count_sent(iteration);
         break;
     case STAGE_PASSING:
-        iteration->began_ns = clock_now_ns();
+        pass(iteration);
         break;
     }
 }

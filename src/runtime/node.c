@@ -128,6 +128,11 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_stats_are:
         stats_receive(from, message);
         return TM_OK;
+    case MESSAGE_iteration:
+        return distribution_receive(from, message);
+    case MESSAGE_iteration_mode:
+        iteration_receive_mode(message);
+        return TM_OK;
     case MESSAGE_finish:
         finish_receive(message);
         return TM_OK;

@@ -14,6 +14,7 @@
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
+#include "reconfig/scheme.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
 
@@ -54,6 +55,7 @@ struct iteration {
     struct arrival *arrivals; ///< [n_room] n_arrivals not reported yet
     uint32_t n_arrivals;
     uint32_t n_room;
+    int is_reported;   ///< n_arrivals are told already
     int is_marked;     ///< they end an iteration
     int was_marked;    ///< those reported last did
     uint64_t began_ns; ///< the last barrier was passed, or sent
@@ -90,6 +92,7 @@ struct runtime {
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
+    struct scheme *scheme;   ///< on the root; NULL: threads stay
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;
@@ -237,6 +240,15 @@ int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind);
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
 /** iteration_mode has arrived. */
 void iteration_receive_mode(const struct message *message);
+
+// ---- distribution.c: the scheme, on the root
+
+/** Begin to decide who runs where, if the options and the cluster ask for it. */
+void distribution_start(void);
+/** iteration has arrived. Under the node lock. */
+tm_status distribution_receive(node_id from, const struct message *message);
+/** With --explain, say how it went. */
+void distribution_print(void);
 
 // ---- stats.c
 

@@ -10,9 +10,9 @@
 // Ready and fresh threads take turns, so that threads that yield to each other
 // for ever do not keep a new one from running.
 //
-// A thread that has run stays with its worker; a fresh one may be taken by a
-// worker that has nothing to do. Since that settles where it runs for the rest
-// of its life on this node, the taker must have fewer threads than the other
+// A thread that has run stays with its worker, unless ult_assign() gives it to
+// another; a fresh one may be taken by a worker that has nothing to do. Since that
+// settles where it runs for long, the taker must have fewer threads than the other
 // worker: otherwise the first worker awake would take all threads of a program
 // whose threads begin by waiting for each other. Only a thread that nobody has
 // started for PATIENCE_NS, because its worker computes, may be taken by anyone.

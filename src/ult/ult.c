@@ -62,6 +62,22 @@ unsigned ult_slot(const struct ult *thread)
     return thread->slot;
 }
 
+void ult_assign(struct ult *thread, unsigned index)
+{
+    struct worker *old = thread->worker;
+    struct worker *worker = &old->system->workers[index];
+
+    // Acquire pairs with settle_park(): the context is complete.
+    if (old == worker || thread->slot == 0 ||
+        atomic_load_explicit(&thread->state, memory_order_acquire) !=
+            ULT_PARKED) {
+        return;
+    }
+    atomic_fetch_sub(&old->n_threads, 1);
+    atomic_fetch_add(&worker->n_threads, 1);
+    thread->worker = worker;
+}
+
 unsigned ult_worker(const struct ult *thread)
 {
     return thread->worker->index;

@@ -11,7 +11,7 @@
  * User-level threads. A thread has a slot, numbered alike on all nodes, and its
  * stack is the same address range on all nodes. Workers (kernel threads) run
  * them, without preemption. A thread stays with the worker it was given on this
- * node. Suspended, a thread is the used part of its stack and one pointer into
+ * node until ult_assign(). Suspended, a thread is the used part of its stack and one pointer into
  * it, which can be sent to another node.
  */
 
@@ -86,6 +86,12 @@ void *ult_user(const struct ult *thread);
 void ult_set_user(struct ult *thread, void *user);
 unsigned ult_slot(const struct ult *thread);
 unsigned ult_worker(const struct ult *thread);
+
+/** Let another worker run a thread that is parked. Does nothing to one that runs,
+ * or is adopted.
+ * @param worker  < n_workers
+ * Context: who will unpark the thread; nobody else may do so meanwhile. */
+void ult_assign(struct ult *thread, unsigned worker);
 
 /** Its stack is [low, top), for backtraces; of main(), as far as it may grow. */
 void ult_stack(const struct ult *thread, char **low, char **top);

@@ -24,7 +24,7 @@ enum ult_state {
 struct ult {
     _Atomic uint32_t state; // of enum ult_state
     struct ult *next;       // in the queue or free list that it is in
-    struct worker *worker;  // changes only before the first run
+    struct worker *worker;  // changes before the first run, and while parked
     void *context;          // while it does not run
     void *user;
     void (*entry)(void *arg); // until the first run

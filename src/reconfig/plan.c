@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From the book, the nodes' static information and the tracked pages to a
+// cluster_view, and from that to a mapping.
+//
+//   zeros --plan_begin--> begun --plan_make--> made --plan_release--> zeros
+#include "reconfig/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static tm_status allocate(struct plan *plan, uint32_t n_threads,
+                          unsigned n_nodes)
+{
+    plan->numbers = calloc(n_threads, sizeof *plan->numbers);
+    plan->current = calloc(n_threads, sizeof *plan->current);
+    plan->wanted = calloc(n_threads, sizeof *plan->wanted);
+    plan->measured.nodes = calloc(n_nodes, sizeof *plan->measured.nodes);
+    plan->before.nodes = calloc(n_nodes, sizeof *plan->before.nodes);
+    plan->after.nodes = calloc(n_nodes, sizeof *plan->after.nodes);
+    if (plan->numbers == NULL || plan->current == NULL ||
+        plan->wanted == NULL || plan->measured.nodes == NULL ||
+        plan->before.nodes == NULL || plan->after.nodes == NULL) {
+        return TM_ENOMEM;
+    }
+    return cluster_view_init(&plan->view, n_nodes, n_threads);
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+    const struct book_thread *a = left;
+    const struct book_thread *b = right;
+
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+// In the order of their numbers: policies that make blocks of neighbours, and
+// who reads an explanation, expect it.
+static tm_status copy_threads(struct plan *plan,
+                              const struct book_thread *threads, uint32_t n)
+{
+    struct book_thread *sorted = malloc(n * sizeof *sorted);
+
+    if (sorted == NULL) {
+        return TM_ENOMEM;
+    }
+    memcpy(sorted, threads, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_threads);
+    for (uint32_t i = 0; i < n; i++) {
+        plan->numbers[i] = sorted[i].number;
+        plan->current[i] = sorted[i].node;
+        plan->view.threads[i].computation_s = book_work_s(&sorted[i]);
+        plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
+    }
+    free(sorted);
+    return TM_OK;
+}
+
+static void copy_measurement(struct plan *plan, const struct book *book)
+{
+    double busiest_s = 0;
+
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        struct node_measurement *node = &plan->measured.nodes[x];
+        struct book_node mean;
+        double other_s;
+
+        book_node(book, (node_id)x, &mean);
+        other_s = mean.busy_s - mean.comp_s - mean.mem_s;
+        node->time_s = mean.busy_s;
+        node->comp_s = mean.comp_s;
+        node->mem_s = mean.mem_s;
+        node->comm_s = other_s > 0 ? other_s : 0;
+        busiest_s = mean.busy_s > busiest_s ? mean.busy_s : busiest_s;
+    }
+    plan->measured.iteration_s = busiest_s;
+}
+
+tm_status plan_begin(struct plan *plan, const struct policy *policy,
+                     const struct book *book, const struct node_view *nodes,
+                     unsigned n_nodes, const struct correction *corrections)
+{
+    uint32_t n_threads;
+    const struct book_thread *threads = book_threads(book, &n_threads);
+    tm_status status;
+
+    if (n_threads == 0) {
+        return TM_ESTATE;
+    }
+    status = allocate(plan, n_threads, n_nodes);
+    if (status == TM_OK) {
+        memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
+        status = copy_threads(plan, threads, n_threads);
+    }
+    if (status != TM_OK) {
+        plan_release(plan);
+        return status;
+    }
+    copy_measurement(plan, book);
+    plan->policy = policy;
+    plan->model.corrections = corrections;
+    return TM_OK;
+}
+
+void plan_set_uses(struct plan *plan, plan_uses_fn *uses, void *owner)
+{
+    plan->uses = uses;
+    plan->uses_owner = owner;
+}
+
+static tm_status add_uses(struct plan *plan)
+{
+    uint32_t n = plan->view.n_threads;
+    const struct page_use **pages = calloc(n, sizeof *pages);
+    size_t *n_pages = calloc(n, sizeof *n_pages);
+    tm_status status = TM_ENOMEM;
+
+    if (pages != NULL && n_pages != NULL) {
+        plan->has_uses = 1;
+        for (uint32_t i = 0; i < n; i++) {
+            pages[i] =
+                plan->uses(plan->uses_owner, plan->numbers[i], &n_pages[i]);
+            plan->has_uses &= pages[i] != NULL;
+        }
+        status = groups_build(&plan->view, pages, n_pages);
+    }
+    free(pages);
+    free(n_pages);
+    return status;
+}
+
+tm_status plan_make(struct plan *plan)
+{
+    const struct place_request request = {
+        .view = &plan->view,
+        .model = &plan->model,
+        .current = plan->current,
+        .measured = &plan->measured,
+    };
+    struct placement placement = {.node_of = plan->wanted};
+    tm_status status = TM_OK;
+
+    if (plan->uses != NULL) {
+        status = add_uses(plan);
+    }
+    if (status == TM_OK) {
+        reference_choose(&plan->view, &plan->measured, &plan->model.reference);
+        status = policy_place(plan->policy, &request, &placement);
+    }
+    if (status == TM_OK) {
+        plan->n_moves = placement.n_moves;
+        status =
+            predict(&plan->view, &plan->model, plan->current, &plan->before);
+    }
+    if (status == TM_OK) {
+        status = predict(&plan->view, &plan->model, plan->wanted, &plan->after);
+    }
+    return status;
+}
+
+void plan_release(struct plan *plan)
+{
+    cluster_view_release(&plan->view);
+    free(plan->numbers);
+    free(plan->current);
+    free(plan->wanted);
+    free(plan->measured.nodes);
+    free(plan->before.nodes);
+    free(plan->after.nodes);
+    memset(plan, 0, sizeof *plan);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_PLAN_H
+#define RECONFIG_PLAN_H
+
+#include "model/correct.h"
+#include "model/groups.h"
+#include "place/policy.h"
+#include "reconfig/book.h"
+
+/*
+ * One decision: all that it is made of, and what came out. A plan is begun under
+ * the node lock, by copying what is known; made without it, on the observer,
+ * since that may take milliseconds; and carried out under the lock again.
+ */
+
+/** Where a plan finds the pages that tracking has found.
+ * @param[out] n  how many
+ * @return the thread's uses in order; NULL if it was not tracked */
+typedef const struct page_use *plan_uses_fn(void *owner, uint64_t thread,
+                                            size_t *n);
+
+struct plan {
+    const struct policy *policy;
+    struct cluster_view view;
+    uint64_t *numbers; ///< [n_threads] of the view's threads
+    uint32_t *current; ///< [n_threads] where they are
+    uint32_t *wanted;  ///< [n_threads] where they should be
+    struct measurement measured;
+    struct cost_model model;
+    struct prediction before; ///< of `current`
+    struct prediction after;  ///< of `wanted`
+    uint32_t n_moves;
+    int has_uses; ///< all threads have been tracked
+    plan_uses_fn *uses;
+    void *uses_owner;
+};
+
+/**
+ * Copy what is known.
+ *
+ * @param nodes  [n_nodes]  static information; power as in the book
+ * @param corrections  [n_nodes]; must live as long as the plan
+ * @return TM_OK
+ * @return TM_ESTATE  no thread takes part in iterations
+ * @return TM_ENOMEM
+ *
+ * Context: under the node lock; allocates. The plan must be zeros, or released.
+ */
+TM_CHECKED tm_status plan_begin(struct plan *plan, const struct policy *policy,
+                                const struct book *book,
+                                const struct node_view *nodes, unsigned n_nodes,
+                                const struct correction *corrections);
+
+/** Where the uses are to be found; they must not change before plan_make() has
+ * returned. Without this call the plan knows of none. */
+void plan_set_uses(struct plan *plan, plan_uses_fn *uses, void *owner);
+
+/**
+ * Ask the policy.
+ *
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread, without the node lock; allocates.
+ */
+TM_CHECKED tm_status plan_make(struct plan *plan);
+
+/** Free it. Zeros are fine. */
+void plan_release(struct plan *plan);
+
+#endif

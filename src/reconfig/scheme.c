@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One iteration after the other goes into the book (book.c); what is to be done
+// about it says the trigger (place/trigger.h). The states, and what each closed
+// iteration does in them:
+//
+//   SEARCHING  the program has not said where its iterations end; the period of
+//              its barriers is looked for
+//   WATCHING   feed the trigger; it may ask to track, to plan or to undo
+//   TRACKING   until all nodes have told who uses what; these iterations are
+//              slower and do not count
+//   THINKING   the plan is being made elsewhere; iterations do not count
+//   MOVING     threads go to where they should be, at their iteration ends
+//   SETTLING   the first iterations in a new place fetch pages: do not count
+//   OFF        no iterations in common: threads stay where they are
+//
+//   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
+//   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
+//
+// S1 `plan` and `corrections` belong to scheme_think() while THINKING.
+#include "reconfig/scheme.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "model/explain.h"
+#include "reconfig/period.h"
+
+enum state {
+    SEARCHING,
+    WATCHING,
+    TRACKING,
+    THINKING,
+    MOVING,
+    SETTLING,
+    OFF,
+};
+
+enum {
+    SETTLE_ITERATIONS = 2,
+    MOVE_PATIENCE = 4,     // iterations in which all should have moved
+    RAGGED_MAX = 8,        // of 16 iterations
+    TRACKED_FOR = 64,      // iterations that tracked pages are good for
+    MAX_RESTARTS = 4,      // of the search for a period
+    ARRIVAL_BYTES = 28,    // see runtime/iteration.c
+    TEXT_BYTES = 1u << 16, // of an explanation
+};
+
+/** A part of the gain that must be predicted for a change to be worth it. */
+#define LEAST_GAIN 0.02
+
+/** Moved bytes are taken to travel at this rate until it is measured. */
+#define BYTES_PER_S 200e6
+#define STACK_BYTES 16384.0
+
+struct scheme {
+    struct scheme_config config;
+    struct scheme_ops ops;
+    struct node_view *nodes;        ///< [n_nodes]
+    struct correction *corrections; ///< [n_nodes]
+    enum state state;
+    struct book *book;
+    struct trigger trigger;
+    struct period period;
+    uint64_t leader;     ///< whose barriers the period is looked for in
+    uint32_t end_place;  ///< of the barriers that end an iteration
+    unsigned n_restarts; ///< of the search
+    unsigned countdown;  ///< SETTLING, MOVING: iterations left
+    uint64_t tracked_at; ///< iteration; 0: never
+    int is_tracked;      ///< there are tracked pages
+    int is_undoing;
+    int has_changed; ///< the mapping in force is plan's, not judged yet
+    double before_s; ///< iteration time before the latest change
+    struct plan plan;
+    int has_plan; ///< `plan` was made, for the threads there are
+    int is_worth; ///< and is to be carried out
+    tm_status plan_status;
+    struct scheme_stats stats;
+    struct book_arrival *arrivals; ///< [n_room] of a report
+    uint32_t n_room;
+};
+
+struct scheme *scheme_new(const struct scheme_config *config,
+                          const struct scheme_ops *ops)
+{
+    struct scheme *scheme = calloc(1, sizeof *scheme);
+    double *power = calloc(config->n_nodes, sizeof *power);
+    struct trigger_config settings;
+
+    if (scheme == NULL || power == NULL) {
+        goto fail;
+    }
+    scheme->config = *config;
+    scheme->ops = *ops;
+    scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
+    scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
+    if (scheme->nodes == NULL || scheme->corrections == NULL) {
+        goto fail;
+    }
+    for (unsigned i = 0; i < config->n_nodes; i++) {
+        scheme->nodes[i] = config->nodes[i];
+        power[i] = config->nodes[i].power;
+        correction_init(&scheme->corrections[i]);
+    }
+    scheme->book = book_new(config->n_nodes, power);
+    if (scheme->book == NULL) {
+        goto fail;
+    }
+    free(power);
+    trigger_config_init(&settings);
+    trigger_init(&scheme->trigger, &settings);
+    return scheme;
+
+fail:
+    free(power);
+    scheme_free(scheme);
+    return NULL;
+}
+
+void scheme_free(struct scheme *scheme)
+{
+    if (scheme != NULL) {
+        plan_release(&scheme->plan);
+        book_free(scheme->book);
+        free(scheme->nodes);
+        free(scheme->corrections);
+        free(scheme->arrivals);
+        free(scheme);
+    }
+}
+
+// ---- words
+
+__attribute__((format(printf, 2, 3))) static void say(
+    const struct scheme *scheme, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    if (scheme->config.explains) {
+        va_start(arguments, format);
+        vsnprintf(text, sizeof text, format, arguments);
+        va_end(arguments);
+        scheme->ops.explain(scheme->ops.owner, text);
+    }
+}
+
+static void explain_plan(const struct scheme *scheme)
+{
+    const struct plan *plan = &scheme->plan;
+    char *text;
+    size_t n;
+
+    if (!scheme->config.explains) {
+        return;
+    }
+    text = malloc(TEXT_BYTES);
+    if (text == NULL) {
+        return;
+    }
+    n = explain_change(&plan->view, &plan->before, &plan->after, text,
+                       TEXT_BYTES);
+    if (n < TEXT_BYTES) {
+        explain_moves(&plan->view, plan->current, plan->wanted, text + n,
+                      TEXT_BYTES - n);
+    }
+    scheme->ops.explain(scheme->ops.owner, text);
+    free(text);
+}
+
+// ---- what the trigger gets to see
+
+// All work over all power: no mapping is faster.
+static double ideal_s(const struct scheme *scheme)
+{
+    uint32_t n;
+    const struct book_thread *threads = book_threads(scheme->book, &n);
+    double work_s = 0;
+    double power = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        work_s += book_work_s(&threads[i]);
+    }
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        power += scheme->nodes[i].power * scheme->nodes[i].n_processors;
+    }
+    return work_s / power;
+}
+
+static void sample(const struct scheme *scheme, struct trigger_sample *sample)
+{
+    double sum_s = 0;
+
+    memset(sample, 0, sizeof *sample);
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        struct book_node node;
+
+        book_node_latest(scheme->book, (node_id)i, &node);
+        sum_s += node.busy_s;
+        sample->max_s =
+            node.busy_s > sample->max_s ? node.busy_s : sample->max_s;
+    }
+    sample->mean_s = sum_s / scheme->config.n_nodes;
+    sample->attainable_s = ideal_s(scheme);
+    if (sample->attainable_s > sample->max_s) {
+        sample->attainable_s = sample->max_s;
+    }
+    sample->cost_s = 2 * sample->max_s; // tracking, and a slow iteration
+}
+
+// ---- steps
+
+static void settle(struct scheme *scheme)
+{
+    scheme->state = SETTLING;
+    scheme->countdown = SETTLE_ITERATIONS;
+}
+
+static int needs_tracking(const struct scheme *scheme)
+{
+    return scheme->config.policy->wants_uses &&
+           (!scheme->is_tracked ||
+            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+}
+
+static void collect(struct scheme *scheme)
+{
+    if (!needs_tracking(scheme)) {
+        trigger_collected(&scheme->trigger);
+        return;
+    }
+    say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
+        (unsigned long long)book_n_closed(scheme->book));
+    scheme->state = TRACKING;
+    scheme->ops.track(scheme->ops.owner);
+}
+
+void scheme_tracked(struct scheme *scheme, int is_ok)
+{
+    if (scheme->state != TRACKING) {
+        return;
+    }
+    scheme->is_tracked |= is_ok;
+    scheme->tracked_at = book_n_closed(scheme->book);
+    scheme->stats.n_tracked++;
+    trigger_collected(&scheme->trigger);
+    settle(scheme);
+}
+
+// How the mapping in force was predicted, against how it is.
+static void judge(struct scheme *scheme)
+{
+    double measured_s = 0;
+
+    if (!scheme->has_changed) {
+        return;
+    }
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        struct book_node node;
+
+        book_node_latest(scheme->book, (node_id)i, &node);
+        measured_s = node.busy_s > measured_s ? node.busy_s : measured_s;
+    }
+    if (measured_s > 0) {
+        double error = scheme->plan.after.iteration_s / measured_s - 1;
+
+        scheme->stats.n_judged++;
+        scheme->stats.error_sum += error < 0 ? -error : error;
+    }
+}
+
+static void say_verdict(const struct scheme *scheme, const char *verdict)
+{
+    const double after_s = book_iteration_s(scheme->book);
+
+    say(scheme,
+        "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
+        "%.3f ms",
+        (unsigned long long)book_n_closed(scheme->book), verdict,
+        scheme->before_s * 1e3, after_s * 1e3,
+        scheme->plan.after.iteration_s * 1e3);
+}
+
+static void think(struct scheme *scheme)
+{
+    struct plan plan = {0};
+    tm_status status =
+        plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
+                   scheme->config.n_nodes, scheme->corrections);
+
+    if (status != TM_OK) {
+        trigger_refused(&scheme->trigger, 0);
+        return;
+    }
+    if (scheme->is_tracked) {
+        plan_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
+    }
+    plan_release(&scheme->plan);
+    scheme->plan = plan;
+    scheme->has_plan = 0;
+    scheme->has_changed = 0;
+    scheme->state = THINKING;
+    scheme->stats.n_plans++;
+    scheme->ops.think(scheme->ops.owner);
+}
+
+// Iterations so far are a guess of how many are left.
+static int is_worth(const struct scheme *scheme)
+{
+    const struct plan *plan = &scheme->plan;
+    const double now_s = plan->before.iteration_s;
+    const double then_s = plan->after.iteration_s;
+
+    return plan->n_moves > 0 && then_s < now_s * (1 - LEAST_GAIN) &&
+           trigger_accepts(now_s, then_s, book_n_closed(scheme->book),
+                           plan->n_moves * STACK_BYTES, BYTES_PER_S, now_s);
+}
+
+void scheme_think(struct scheme *scheme)
+{
+    uint64_t began_ns = clock_now_ns();
+
+    ensure(scheme->state == THINKING); // S1
+    scheme->plan_status = plan_make(&scheme->plan);
+    if (scheme->plan_status == TM_OK) {
+        // Learn first from how the mapping in force is, then ask again.
+        correct(&scheme->plan.view, &scheme->plan.before,
+                &scheme->plan.measured, 0.5, scheme->corrections);
+        scheme->plan_status = plan_make(&scheme->plan);
+    }
+    scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
+}
+
+static void move_all(struct scheme *scheme, const uint32_t *node_of)
+{
+    const struct plan *plan = &scheme->plan;
+
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        if (plan->current[i] != plan->wanted[i]) {
+            scheme->stats.n_moves++;
+            scheme->ops.move(scheme->ops.owner, plan->numbers[i],
+                             (node_id)node_of[i]);
+        }
+    }
+    scheme->state = MOVING;
+    scheme->countdown = MOVE_PATIENCE;
+}
+
+void scheme_thought(struct scheme *scheme)
+{
+    ensure(scheme->state == THINKING);
+    scheme->state = WATCHING;
+    scheme->has_plan = scheme->plan_status == TM_OK;
+    if (!scheme->has_plan || !is_worth(scheme)) {
+        say(scheme, "iteration %llu: nothing better is known",
+            (unsigned long long)book_n_closed(scheme->book));
+        trigger_refused(&scheme->trigger,
+                        scheme->has_plan ? scheme->plan.after.iteration_s : 0);
+        return;
+    }
+    say(scheme, "iteration %llu: %u threads move, policy %s",
+        (unsigned long long)book_n_closed(scheme->book), scheme->plan.n_moves,
+        scheme->config.policy->name);
+    explain_plan(scheme);
+    scheme->before_s = book_iteration_s(scheme->book);
+    scheme->is_undoing = 0;
+    scheme->stats.n_remaps++;
+    move_all(scheme, scheme->plan.wanted);
+}
+
+static void undo(struct scheme *scheme)
+{
+    say_verdict(scheme, "taken back");
+    scheme->is_undoing = 1;
+    scheme->has_changed = 0;
+    scheme->stats.n_undone++;
+    move_all(scheme, scheme->plan.current);
+}
+
+static uint32_t plan_index(const struct plan *plan, uint64_t number)
+{
+    uint32_t low = 0;
+    uint32_t high = plan->view.n_threads;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+
+        if (plan->numbers[middle] < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < plan->view.n_threads && plan->numbers[low] == number
+               ? low
+               : UINT32_MAX;
+}
+
+static int have_all_moved(const struct scheme *scheme)
+{
+    const struct plan *plan = &scheme->plan;
+    const uint32_t *node_of = scheme->is_undoing ? plan->current : plan->wanted;
+    uint32_t n;
+    const struct book_thread *threads = book_threads(scheme->book, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = plan_index(plan, threads[i].number);
+
+        if (at != UINT32_MAX && threads[i].node != node_of[at]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void arrive(struct scheme *scheme)
+{
+    if (scheme->is_undoing) {
+        trigger_undone(&scheme->trigger);
+    } else {
+        trigger_changed(&scheme->trigger, scheme->before_s);
+        scheme->has_changed = 1;
+    }
+    scheme->ops.moved(scheme->ops.owner, &scheme->plan);
+    settle(scheme);
+}
+
+static void watch(struct scheme *scheme)
+{
+    enum trigger_state before = scheme->trigger.state;
+    struct trigger_sample measured;
+    enum trigger_advice advice;
+
+    judge(scheme);
+    sample(scheme, &measured);
+    advice = trigger_feed(&scheme->trigger, &measured);
+    if (before == TRIGGER_WATCHING &&
+        scheme->trigger.state == TRIGGER_RESTING && advice != TRIGGER_UNDO) {
+        say_verdict(scheme, "kept");
+    }
+    switch (advice) {
+    case TRIGGER_REST:
+        break;
+    case TRIGGER_COLLECT:
+        collect(scheme);
+        break;
+    case TRIGGER_REMAP:
+        think(scheme);
+        break;
+    case TRIGGER_UNDO:
+        undo(scheme);
+        break;
+    }
+}
+
+// An iteration has been closed.
+static void step(struct scheme *scheme)
+{
+    scheme->stats.n_iterations++;
+    if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
+        scheme->state != THINKING) {
+        say(scheme,
+            "iteration %llu: the threads have no iterations in common; "
+            "they stay where they are",
+            (unsigned long long)book_n_closed(scheme->book));
+        scheme->state = OFF;
+    }
+    switch (scheme->state) {
+    case WATCHING:
+        watch(scheme);
+        break;
+    case MOVING:
+        scheme->countdown--;
+        if (have_all_moved(scheme) || scheme->countdown == 0) {
+            arrive(scheme);
+        }
+        break;
+    case SETTLING:
+        scheme->countdown--;
+        if (scheme->countdown == 0) {
+            scheme->state = WATCHING;
+            book_restart(scheme->book);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+// ---- where iterations end
+
+static void give_up_search(struct scheme *scheme)
+{
+    say(scheme, "no regularity in the program's barriers: its threads stay "
+                "where they are");
+    scheme->state = OFF;
+    scheme->ops.set_period(scheme->ops.owner, 0, 0);
+}
+
+// A thread has arrived at a barrier of which it is not known what it ends.
+static void search(struct scheme *scheme, uint64_t thread, uint64_t n_barriers,
+                   uint32_t place)
+{
+    uint32_t p;
+
+    if (scheme->period.n == 0) {
+        scheme->leader = thread;
+    }
+    if (thread != scheme->leader) {
+        return;
+    }
+    p = period_feed(&scheme->period, place);
+    if (p != 0) {
+        say(scheme, "an iteration is found to be %u barriers", p);
+        scheme->end_place = place;
+        scheme->state = WATCHING;
+        scheme->ops.set_period(scheme->ops.owner, p, n_barriers % p);
+    } else if (period_is_hopeless(&scheme->period)) {
+        give_up_search(scheme);
+    }
+}
+
+static void look_for_period(struct scheme *scheme, const struct message *report)
+{
+    struct wire_reader reader = {
+        report->body, (const uint8_t *)report->body + report->body_size, 0};
+
+    while (scheme->state == SEARCHING && reader.at < reader.end) {
+        uint64_t thread = wire_get_u64(&reader);
+        uint64_t n_barriers;
+
+        wire_get_u64(&reader);
+        n_barriers = wire_get_u64(&reader);
+        search(scheme, thread, n_barriers, wire_get_u32(&reader));
+    }
+}
+
+// ---- reports
+
+static void make_room(struct scheme *scheme, uint32_t n)
+{
+    if (n > scheme->n_room) {
+        scheme->arrivals =
+            realloc(scheme->arrivals, n * sizeof *scheme->arrivals);
+        ensure(scheme->arrivals != NULL);
+        scheme->n_room = n;
+    }
+}
+
+static void read_arrivals(struct scheme *scheme, const struct message *message)
+{
+    uint32_t n = message->body_size / ARRIVAL_BYTES;
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+
+    make_room(scheme, n);
+    for (uint32_t i = 0; i < n; i++) {
+        scheme->arrivals[i].thread = wire_get_u64(&reader);
+        scheme->arrivals[i].comp_s = (double)wire_get_u64(&reader) * 1e-9;
+        wire_get_u64(&reader);
+        wire_get_u32(&reader);
+    }
+}
+
+tm_status scheme_receive(struct scheme *scheme, node_id from,
+                         const struct message *message, uint64_t now_ns)
+{
+    const struct message_iteration *fields = &message->u.iteration;
+    struct book_report report = {
+        .node = from,
+        .busy_s = (double)fields->busy_ns * 1e-9,
+        .comp_s = (double)fields->comp_ns * 1e-9,
+        .mem_s = (double)fields->mem_ns * 1e-9,
+        .release_s = (double)fields->release_ns * 1e-9,
+        .n_arrivals = message->body_size / ARRIVAL_BYTES,
+    };
+
+    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0) {
+        return TM_EWIRE;
+    }
+    if (!fields->marked) {
+        look_for_period(scheme, message);
+        return TM_OK;
+    }
+    if (scheme->state == SEARCHING) {
+        scheme->state = WATCHING;
+    }
+    read_arrivals(scheme, message);
+    report.arrivals = scheme->arrivals;
+    for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
+        step(scheme);
+    }
+    return TM_OK;
+}
+
+void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)
+{
+    *stats = scheme->stats;
+}
+
+const struct plan *scheme_latest(const struct scheme *scheme)
+{
+    return scheme->has_plan ? &scheme->plan : NULL;
+}

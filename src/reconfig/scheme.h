@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_SCHEME_H
+#define RECONFIG_SCHEME_H
+
+#include "place/trigger.h"
+#include "reconfig/plan.h"
+
+/*
+ * The workload distribution scheme of [Liu06] section 4, on the root: reports in;
+ * requests to track, to think and to move out. A state machine: the same reports
+ * give the same requests. Called under the node lock, but for scheme_think().
+ */
+struct scheme;
+
+/** What the scheme asks of those around it. None may call it back at once. */
+struct scheme_ops {
+    void *owner;
+
+    /** Track one iteration on all nodes; scheme_tracked() follows. */
+    void (*track)(void *owner);
+
+    /** Call scheme_think() on a thread that may take its time, without the node
+     * lock; then scheme_thought() under it. */
+    void (*think)(void *owner);
+
+    /** This thread is to move at its next iteration end. */
+    void (*move)(void *owner, uint64_t thread, node_id node);
+
+    /** All nodes: an iteration ends at each barrier whose number is phase modulo
+     * period. Period 0: there are none, report no more. */
+    void (*set_period)(void *owner, uint64_t period, uint64_t phase);
+
+    /** A change has been carried out: `plan` says who used what where. What nodes
+     * no longer need may be dropped. */
+    void (*moved)(void *owner, const struct plan *plan);
+
+    /** The pages of a thread, as plan_uses_fn; of the latest tracking. */
+    plan_uses_fn *uses;
+
+    /** A text of one or more lines for who wants to know why. */
+    void (*explain)(void *owner, const char *text);
+};
+
+struct scheme_config {
+    const struct policy *policy;
+    unsigned n_nodes;
+    const struct node_view *nodes; ///< [n_nodes], copied
+    int explains;                  ///< ops.explain is wanted
+};
+
+/** Sums over the run. */
+struct scheme_stats {
+    uint64_t n_iterations;
+    uint32_t n_tracked; ///< iterations tracked
+    uint32_t n_plans;   ///< that a policy was asked for
+    uint32_t n_remaps;  ///< of them, carried out
+    uint32_t n_undone;
+    uint64_t n_moves;
+    uint64_t n_judged; ///< iterations held against a prediction
+    double error_sum;  ///< of their |predicted / measured - 1|
+    double thinking_s;
+};
+
+/** @return NULL if memory is short */
+struct scheme *scheme_new(const struct scheme_config *config,
+                          const struct scheme_ops *ops);
+void scheme_free(struct scheme *scheme);
+
+/** MESSAGE_iteration has come.
+ * @return TM_OK, TM_EWIRE (its body makes no sense: nothing is changed) */
+tm_status scheme_receive(struct scheme *scheme, node_id from,
+                         const struct message *message, uint64_t now_ns);
+
+/** The iteration asked for has been tracked, or (with is_ok 0) could not be. */
+void scheme_tracked(struct scheme *scheme, int is_ok);
+
+/** Make the plan. Without the node lock; nothing else of the scheme may be
+ * waited for meanwhile, but its other functions may be called. */
+void scheme_think(struct scheme *scheme);
+void scheme_thought(struct scheme *scheme);
+
+void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
+
+/** The latest plan that was made, NULL if there is none. Until the next call of
+ * the scheme. */
+const struct plan *scheme_latest(const struct scheme *scheme);
+
+#endif

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The scheme in a made-up cluster: threads have work, nodes have power, and an
+// iteration takes as long as its slowest node.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reconfig/scheme.h"
+
+enum { N_NODES = 4, N_THREADS = 32, BARRIERS = 3 };
+
+struct world {
+    struct scheme *scheme;
+    double power[N_NODES];    // as the nodes are
+    double slowdown[N_NODES]; // another job takes so much of them
+    double work_s[N_THREADS];
+    uint32_t node_of[N_THREADS];
+    uint32_t target[N_THREADS];
+    uint64_t n_barriers;
+    uint64_t period; // 0: the program says where iterations end
+    uint64_t phase;
+    int is_searching;
+    int is_thinking;
+    int n_tracks;
+    int n_refusals; // to move, at most
+    uint64_t now_ns;
+    char said[1u << 16];
+};
+
+static void op_track(void *owner)
+{
+    ((struct world *)owner)->n_tracks++;
+}
+
+static void op_think(void *owner)
+{
+    ((struct world *)owner)->is_thinking = 1;
+}
+
+static void op_move(void *owner, uint64_t thread, node_id node)
+{
+    ((struct world *)owner)->target[thread - 1] = node;
+}
+
+static void op_set_period(void *owner, uint64_t period, uint64_t phase)
+{
+    struct world *world = owner;
+
+    world->period = period;
+    world->phase = phase;
+    world->is_searching = 0;
+}
+
+static void op_moved(void *owner, const struct plan *plan)
+{
+    (void)owner;
+    assert_true(plan->n_moves > 0);
+}
+
+static const struct page_use *op_uses(void *owner, uint64_t thread, size_t *n)
+{
+    static struct page_use pages[N_THREADS][2];
+
+    (void)owner;
+    pages[thread - 1][0] = (struct page_use){thread, USE_READ, 0};
+    pages[thread - 1][1] =
+        (struct page_use){thread + 1, USE_READ | USE_WRITE, 100};
+    *n = 2;
+    return pages[thread - 1];
+}
+
+static void op_explain(void *owner, const char *text)
+{
+    struct world *world = owner;
+
+    strncat(world->said, text, sizeof world->said - strlen(world->said) - 2);
+    strcat(world->said, "\n");
+}
+
+static struct world *world_new(const char *policy, const double *power)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct node_view nodes[N_NODES];
+    const struct scheme_ops ops = {
+        .owner = world,
+        .track = op_track,
+        .think = op_think,
+        .move = op_move,
+        .set_period = op_set_period,
+        .moved = op_moved,
+        .uses = op_uses,
+        .explain = op_explain,
+    };
+    const struct scheme_config config = {
+        .policy = policy_find(policy),
+        .n_nodes = N_NODES,
+        .nodes = nodes,
+        .explains = 1,
+    };
+
+    assert_non_null(config.policy);
+    for (unsigned i = 0; i < N_NODES; i++) {
+        nodes[i] = (struct node_view){
+            .power = power[i],
+            .n_processors = 1,
+            .memory_pages = 1u << 20,
+            .free_pages = 1u << 20,
+            .total_pages = 1u << 20,
+            .packet_s = 1e-5,
+            .packet_bytes = 8192,
+        };
+        snprintf(nodes[i].name, sizeof nodes[i].name, "n%u", i);
+        world->power[i] = power[i];
+        world->slowdown[i] = 1;
+    }
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        world->work_s[i] = 0.01;
+        world->node_of[i] = i * N_NODES / N_THREADS;
+        world->target[i] = world->node_of[i];
+    }
+    world->scheme = scheme_new(&config, &ops);
+    assert_non_null(world->scheme);
+    return world;
+}
+
+static void world_free(struct world *world)
+{
+    scheme_free(world->scheme);
+    free(world);
+}
+
+static double comp_s(const struct world *world, unsigned thread)
+{
+    unsigned node = world->node_of[thread];
+
+    return world->work_s[thread] / world->power[node] * world->slowdown[node];
+}
+
+static double busy_s(const struct world *world, unsigned node)
+{
+    double sum_s = 0;
+
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        sum_s += world->node_of[i] == node ? comp_s(world, i) : 0;
+    }
+    return sum_s;
+}
+
+static double iteration_s(const struct world *world)
+{
+    double most_s = 0;
+
+    for (unsigned i = 0; i < N_NODES; i++) {
+        most_s = busy_s(world, i) > most_s ? busy_s(world, i) : most_s;
+    }
+    return most_s;
+}
+
+static void report(struct world *world, unsigned node, int marked,
+                   uint32_t place)
+{
+    uint8_t body[N_THREADS * 28];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.busy_ns = (uint64_t)(busy_s(world, node) * 1e9),
+                        .comp_ns = (uint64_t)(busy_s(world, node) * 1e9),
+                        .marked = marked != 0},
+        .body = body,
+    };
+
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        if (world->node_of[i] == node) {
+            wire_put_u64(&writer, i + 1);
+            wire_put_u64(&writer, (uint64_t)(comp_s(world, i) * 1e9));
+            wire_put_u64(&writer, world->n_barriers);
+            wire_put_u32(&writer, place);
+        }
+    }
+    message.body_size = (uint32_t)(writer.at - body);
+    if (message.body_size > 0) {
+        assert_int_equal(scheme_receive(world->scheme, (node_id)node, &message,
+                                        world->now_ns),
+                         TM_OK);
+    }
+}
+
+static void follow_up(struct world *world)
+{
+    if (world->n_tracks > 0) {
+        world->n_tracks = 0;
+        scheme_tracked(world->scheme, 1);
+    }
+    if (world->is_thinking) {
+        world->is_thinking = 0;
+        scheme_think(world->scheme);
+        scheme_thought(world->scheme);
+    }
+}
+
+static void end_iteration(struct world *world, int marked, uint32_t place)
+{
+    world->now_ns += (uint64_t)(iteration_s(world) * 1e9) + 1000;
+    for (unsigned i = 0; i < N_NODES; i++) {
+        report(world, i, marked, place);
+    }
+    for (unsigned i = 0; marked && i < N_THREADS; i++) {
+        if (world->node_of[i] != world->target[i]) {
+            if (world->n_refusals > 0) {
+                world->n_refusals--;
+                continue;
+            }
+            world->node_of[i] = world->target[i];
+        }
+    }
+    follow_up(world);
+}
+
+static void iterate(struct world *world, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        world->n_barriers++;
+        end_iteration(world, 1, 77);
+    }
+}
+
+static void count(const struct world *world, unsigned *n)
+{
+    memset(n, 0, N_NODES * sizeof *n);
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        n[world->node_of[i]]++;
+    }
+}
+
+static const double equal[] = {1, 1, 1, 1};
+static const double unequal[] = {1.0, 0.8, 0.8, 0.6};
+
+static void unequal_nodes_get_threads_by_power(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    struct scheme_stats stats;
+    unsigned n[N_NODES];
+
+    (void)state;
+    assert_true(iteration_s(world) > 0.133);
+    iterate(world, 60);
+    // 10, 8, 8, 6: all 0.1 s, as good as it gets.
+    count(world, n);
+    assert_int_equal(n[0], 10);
+    assert_int_equal(n[1], 8);
+    assert_int_equal(n[2], 8);
+    assert_int_equal(n[3], 6);
+    scheme_stats(world->scheme, &stats);
+    assert_int_equal(stats.n_remaps, 1);
+    assert_int_equal(stats.n_undone, 0);
+    assert_int_equal(stats.n_tracked, 1);
+    assert_true(stats.n_judged > 0 &&
+                stats.error_sum / (double)stats.n_judged < 0.01);
+    assert_non_null(strstr(world->said, "kept"));
+    world_free(world);
+}
+
+static void a_balanced_program_is_left_alone(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    struct scheme_stats stats;
+
+    (void)state;
+    iterate(world, 300);
+    scheme_stats(world->scheme, &stats);
+    assert_int_equal(stats.n_iterations,
+                     299); // the first is closed by the next
+    assert_int_equal(stats.n_plans, 0);
+    assert_int_equal(stats.n_tracked, 0);
+    assert_int_equal(stats.n_moves, 0);
+    world_free(world);
+}
+
+static void another_job_is_answered_and_so_is_its_end(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    struct scheme_stats stats;
+    unsigned n[N_NODES];
+
+    (void)state;
+    iterate(world, 40);
+    world->slowdown[2] = 2;
+    iterate(world, 200);
+    count(world, n);
+    assert_in_range(n[2], 4, 5);
+    assert_true(iteration_s(world) < 0.1);
+    world->slowdown[2] = 1;
+    iterate(world, 300);
+    count(world, n);
+    assert_in_range(n[2], 7, 9);
+    scheme_stats(world->scheme, &stats);
+    assert_true(stats.n_remaps >= 2);
+    world_free(world);
+}
+
+static void threads_that_differ_are_dealt_out_by_their_work(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+
+    (void)state;
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        world->work_s[i] = i < 8 ? 0.03 : 0.01; // all heavy ones on node 0
+    }
+    assert_true(iteration_s(world) > 0.23);
+    iterate(world, 100);
+    assert_true(iteration_s(world) < 0.125); // 0.48 s of work
+    world_free(world);
+}
+
+static void threads_that_do_not_move_are_not_waited_for(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->n_refusals = 1000000;
+    iterate(world, 100);
+    world->n_refusals = 0;
+    iterate(world, 600);
+    assert_true(iteration_s(world) < 0.11);
+    world_free(world);
+}
+
+static void the_period_of_barriers_is_found(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->is_searching = 1;
+    for (unsigned i = 0; i < 100 * BARRIERS; i++) {
+        uint32_t place = 10 + i % BARRIERS;
+        int marked;
+
+        world->n_barriers++;
+        marked = !world->is_searching &&
+                 world->n_barriers % world->period == world->phase;
+        end_iteration(world, marked, place);
+    }
+    assert_int_equal(world->period, BARRIERS);
+    assert_true(iteration_s(world) < 0.11);
+    world_free(world);
+}
+
+static void without_a_period_nothing_is_done(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    uint32_t draw = 7;
+
+    (void)state;
+    world->is_searching = 1;
+    world->period = 1;
+    for (unsigned i = 0; i < 600 && world->is_searching; i++) {
+        draw = draw * 1664525u + 1013904223u;
+        world->n_barriers++;
+        end_iteration(world, 0, draw >> 16);
+    }
+    assert_int_equal(world->is_searching, 0);
+    assert_int_equal(world->period, 0);
+    assert_non_null(strstr(world->said, "no regularity"));
+    world_free(world);
+}
+
+static void a_malformed_report_is_refused(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    uint8_t body[27] = {0};
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.marked = 1},
+        .body = body,
+        .body_size = sizeof body,
+    };
+
+    (void)state;
+    assert_int_equal(scheme_receive(world->scheme, 0, &message, 1), TM_EWIRE);
+    message.body_size = 0;
+    assert_int_equal(scheme_receive(world->scheme, 0, &message, 1), TM_EWIRE);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unequal_nodes_get_threads_by_power),
+        cmocka_unit_test(a_balanced_program_is_left_alone),
+        cmocka_unit_test(another_job_is_answered_and_so_is_its_end),
+        cmocka_unit_test(threads_that_differ_are_dealt_out_by_their_work),
+        cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),
+        cmocka_unit_test(the_period_of_barriers_is_found),
+        cmocka_unit_test(without_a_period_nothing_is_done),
+        cmocka_unit_test(a_malformed_report_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
