@@ -12,6 +12,13 @@
 //                         launcher's child when its parent ends; the launcher
 //                         kills those too
 //
+// And no segment of shared memory: UCX takes the name of one away as soon as it is
+// made, but a node may be killed in between, while the kernel still looks for its
+// pages. So nodes make their segments in a folder of the run, /dev/shm/teamster-*,
+// and the folder is removed by the launcher or, if that was killed, by the keeper.
+// It tries again for a while: a node that is being killed may be in the middle of
+// making a file. Without /dev/shm there is no folder, and UCX does what it can.
+//
 // The keeper is in a session of its own, where no signal from the terminal finds
 // it, and holds no descriptor but its pipe, so nobody waits for its output to
 // end. It acts at once when the launcher dies, when the nodes' numbers are still
@@ -36,7 +43,47 @@
 /** The number that says: all is well, go. */
 #define FAREWELL 0
 
-_Noreturn static void keep(int from_launcher)
+/** How often the folder is tried, and the time between two tries. */
+#define N_TRIES 1000
+#define TRY_US 10000
+
+static void make_folder(struct keeper *keeper)
+{
+    snprintf(keeper->folder, sizeof keeper->folder,
+             "/dev/shm/teamster-%d-XXXXXX", (int)getpid());
+    if (mkdtemp(keeper->folder) == NULL) {
+        keeper->folder[0] = '\0';
+    }
+}
+
+static void remove_files(const char *folder)
+{
+    DIR *files = opendir(folder);
+    struct dirent *entry;
+
+    while (files != NULL && (entry = readdir(files)) != NULL) {
+        unlinkat(dirfd(files), entry->d_name, 0); // not "." and ".."
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+}
+
+static void remove_folder(const char *folder)
+{
+    if (folder[0] == '\0') {
+        return;
+    }
+    for (unsigned i = 0; i < N_TRIES; i++) {
+        remove_files(folder);
+        if (rmdir(folder) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) {
+            return;
+        }
+        usleep(TRY_US);
+    }
+}
+
+_Noreturn static void keep(int from_launcher, const char *folder)
 {
     static pid_t nodes[TM_MAX_NODES];
     unsigned n_nodes = 0;
@@ -53,10 +100,11 @@ _Noreturn static void keep(int from_launcher)
     for (unsigned i = 0; i < n_nodes; i++) {
         kill(-nodes[i], SIGKILL);
     }
+    remove_folder(folder);
     _exit(0);
 }
 
-_Noreturn static void become_keeper(int from_launcher)
+_Noreturn static void become_keeper(int from_launcher, const char *folder)
 {
     sigset_t all;
 
@@ -69,7 +117,7 @@ _Noreturn static void become_keeper(int from_launcher)
     if (chdir("/") != 0) {
         _exit(1);
     }
-    keep(STDIN_FILENO);
+    keep(STDIN_FILENO, folder);
 }
 
 int keeper_start(struct keeper *keeper)
@@ -80,13 +128,15 @@ int keeper_start(struct keeper *keeper)
         pipe2(ends, O_CLOEXEC) != 0) {
         return -1;
     }
+    make_folder(keeper);
     keeper->pid = fork();
     if (keeper->pid == 0) {
-        become_keeper(ends[0]);
+        become_keeper(ends[0], keeper->folder);
     }
     close(ends[0]);
     keeper->to_keeper = ends[1];
     if (keeper->pid < 0) {
+        remove_folder(keeper->folder);
         close(ends[1]);
         return -1;
     }
@@ -160,6 +210,7 @@ void keeper_finish(struct keeper *keeper)
     // Each round may turn up the children of those of the last one.
     while (kill_children(keeper->pid) > 0) {
     }
+    remove_folder(keeper->folder);
     tell(keeper, FAREWELL);
     close(keeper->to_keeper);
     waitpid(keeper->pid, NULL, 0);

@@ -7,17 +7,20 @@
 /** A small process that ends the nodes if the launcher cannot: it was killed. */
 struct keeper {
     pid_t pid;
-    int to_keeper; ///< its end of file is the launcher's death
+    int to_keeper;   ///< its end of file is the launcher's death
+    char folder[64]; ///< for the nodes' segments, goes with the run; "": none
 };
 
 /** Start it, and make the launcher the parent of everything that nodes leave
- * behind. @return 0, -1 with errno set */
+ * behind. A folder in memory is made if that is possible.
+ * @return 0, -1 with errno set */
 int keeper_start(struct keeper *keeper);
 
 /** Tell it of a node. */
 void keeper_add(const struct keeper *keeper, pid_t node);
 
-/** End all processes that nodes left behind, then the keeper. */
+/** End all processes that nodes left behind, remove the folder, then end the
+ * keeper. */
 void keeper_finish(struct keeper *keeper);
 
 #endif

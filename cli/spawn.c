@@ -75,6 +75,15 @@ static void set_number(const char *variable, int number)
     setenv(variable, text, 1);
 }
 
+static void set_folder(const char *folder)
+{
+    if (folder[0] != '\0') {
+        setenv("TEAMSTER_FOLDER", folder, 1);
+    } else {
+        unsetenv("TEAMSTER_FOLDER"); // that of a run around this one
+    }
+}
+
 static void end_with_launcher(pid_t launcher)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,6 +130,7 @@ _Noreturn static void become_node(const struct spawn_request *request,
     if (request->host != NULL) {
         host_export(request->host);
     }
+    set_folder(request->folder);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, request->signals, NULL);
     execvp(request->argv[0], request->argv);

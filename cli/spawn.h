@@ -12,9 +12,10 @@ struct spawn_request {
     unsigned node;
     unsigned n_nodes;
     const struct host
-        *host;   ///< what a hostfile says of it; NULL: there is none
-    char **argv; ///< program and arguments, NULL at the end
-    int input;   ///< its standard input; -1: /dev/null
+        *host;          ///< what a hostfile says of it; NULL: there is none
+    char **argv;        ///< program and arguments, NULL at the end
+    int input;          ///< its standard input; -1: /dev/null
+    const char *folder; ///< for its segments; "": none
     const sigset_t *signals; ///< its mask of blocked signals
 };
 

@@ -137,6 +137,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
 {
     struct spawn_request request = {.n_nodes = plan->n_nodes,
                                     .argv = plan->argv,
+                                    .folder = job->keeper.folder,
                                     .signals = &job->old_signals};
     struct spawned spawned;
     const char *what = "open the standard input";

@@ -37,38 +37,38 @@ static void use_both(void)
     unsetenv("UCX_NET_DEVICES");
 }
 
+/** Where segments are made. */
+static char folder[] = "/dev/shm/transport_ucx_test-XXXXXX";
+
 static int start_tests(void **unused)
 {
     (void)unused;
     setenv("UCX_MODULES", "none", 1); // no drivers of cards: they take time
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    setenv("TEAMSTER_FOLDER", folder, 1);
     return 0;
 }
 
-/** @return how many things there are in /dev/shm */
-static unsigned n_segments(void)
+static int end_tests(void **unused)
 {
-    DIR *folder = opendir("/dev/shm");
-    unsigned n = 0;
-
-    if (folder == NULL) {
-        return 0;
-    }
-    while (readdir(folder) != NULL) {
-        n++;
-    }
-    closedir(folder);
-    return n;
+    (void)unused;
+    return rmdir(folder);
 }
 
-/** Other tests may start at this moment, too: theirs have names for an instant. */
-static void expect_segments(unsigned n)
+/** @return how many files there are in the folder */
+static unsigned n_segments(void)
 {
-    uint64_t deadline = clock_now_ns() + 5000000000u;
+    DIR *files = opendir(folder);
+    unsigned n = 0;
 
-    while (n_segments() > n && clock_now_ns() < deadline) {
-        usleep(1000);
+    harness_check(files != NULL);
+    while (readdir(files) != NULL) {
+        n++;
     }
-    assert_true(n_segments() <= n);
+    closedir(files);
+    return n - 2; // "." and ".."
 }
 
 static void assert_all_ended_well(struct harness_result result, unsigned n)
@@ -230,13 +230,12 @@ static void the_longest_messages_arrive_intact(void **unused)
 static void four_nodes_exchange_messages_all_to_all_asleep(void **unused)
 {
     struct traffic traffic = {800, 20000, 1};
-    unsigned n_before = n_segments();
 
     (void)unused;
     use_shared_memory();
     assert_all_ended_well(harness_run(&transport_ucx, 4, exchange, &traffic),
                           4);
-    expect_segments(n_before);
+    assert_int_equal(n_segments(), 0);
     use_tcp();
     assert_all_ended_well(harness_run(&transport_ucx, 4, exchange, &traffic),
                           4);
@@ -351,8 +350,6 @@ static void kill_a_peer(void)
 
 static void a_killed_peer_does_no_harm_and_leaves_nothing(void **unused)
 {
-    unsigned n_before = n_segments();
-
     (void)unused;
     for (unsigned i = 0; i < 3; i++) { // it dies at different moments
         use_shared_memory();
@@ -362,7 +359,29 @@ static void a_killed_peer_does_no_harm_and_leaves_nothing(void **unused)
         use_both();
         kill_a_peer();
     }
-    expect_segments(n_before);
+    assert_int_equal(n_segments(), 0);
+}
+
+// ---- segments ----
+
+static void count_segments(struct harness_node *node)
+{
+    harness_check(n_segments() >= 2);
+    harness_check(getenv("TEAMSTER_FOLDER") == NULL);
+    harness_check(getenv("UCX_POSIX_DIR") == NULL);
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void segments_are_made_in_the_folder_of_the_run(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    setenv("UCX_POSIX_USE_PROC_LINK", "n", 1); // they keep their names
+    assert_all_ended_well(harness_run(&transport_ucx, 2, count_segments, NULL),
+                          2);
+    unsetenv("UCX_POSIX_USE_PROC_LINK");
+    assert_int_equal(n_segments(), 0);
 }
 
 // ---- what is queued at the end ----
@@ -427,8 +446,9 @@ int main(void)
         cmocka_unit_test(four_nodes_exchange_messages_all_to_all_asleep),
         cmocka_unit_test(an_armed_node_is_woken_by_a_message),
         cmocka_unit_test(a_killed_peer_does_no_harm_and_leaves_nothing),
+        cmocka_unit_test(segments_are_made_in_the_folder_of_the_run),
         cmocka_unit_test(close_pushes_out_what_is_queued),
     };
 
-    return cmocka_run_group_tests(tests, start_tests, NULL);
+    return cmocka_run_group_tests(tests, start_tests, end_tests);
 }

@@ -71,6 +71,7 @@ static const struct setting local_settings[] = {
 /** Which of the settings were made here. */
 struct made_settings {
     unsigned char made[N_SETTINGS];
+    unsigned char made_folder;
     unsigned char made_local[N_LOCAL];
 };
 
@@ -95,9 +96,23 @@ static void unmake_settings(const struct setting *table, size_t n,
     }
 }
 
+/** While a segment is made it has a name, and a node may be killed then. The
+ * launcher's folder goes with the run, and so do such names. */
+static void enter_folder(struct made_settings *made)
+{
+    const char *folder = getenv("TEAMSTER_FOLDER");
+
+    made->made_folder = folder != NULL && getenv("UCX_POSIX_DIR") == NULL;
+    if (made->made_folder) {
+        setenv("UCX_POSIX_DIR", folder, 1);
+    }
+    unsetenv("TEAMSTER_FOLDER");
+}
+
 static void enter_settings(struct made_settings *made)
 {
     *made = (struct made_settings){0};
+    enter_folder(made);
     if (getenv("UCX_TLS") == NULL) {
         make_settings(local_settings, N_LOCAL, made->made_local);
     }
@@ -108,6 +123,9 @@ static void leave_settings(const struct made_settings *made)
 {
     unmake_settings(settings, N_SETTINGS, made->made);
     unmake_settings(local_settings, N_LOCAL, made->made_local);
+    if (made->made_folder) {
+        unsetenv("UCX_POSIX_DIR");
+    }
 }
 
 // ---- descriptors ----

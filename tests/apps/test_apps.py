@@ -55,12 +55,18 @@ def session_members(session):
     return found
 
 
+def segments(session):
+    """Its folder, and what any program has lost."""
+    return {name for name in os.listdir("/dev/shm")
+            if name.startswith((f"teamster-{session}-", "ucx_"))}
+
+
 def leftovers_end(session, before):
     """What a run left behind, after it has had time to go away."""
     deadline = time.monotonic() + 10 * SLOWDOWN
     while True:
         left = [f"process {pid}" for pid in session_members(session)]
-        left += sorted(set(os.listdir("/dev/shm")) - before)
+        left += sorted(segments(session) - before)
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.05)
@@ -71,7 +77,7 @@ def run(command, environment=None, expect=0):
     variables = {name: value for name, value in os.environ.items()
                  if not name.startswith("TEAMSTER_")}
     variables.update(environment or {})
-    before = set(os.listdir("/dev/shm"))
+    before = segments(0)
     what = " ".join([*(f"{n}={v}" for n, v in (environment or {}).items()),
                      *command])
     with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL,

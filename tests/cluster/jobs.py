@@ -131,9 +131,11 @@ class Job:
             return self.process.communicate()[0]
 
     def segments(self):
-        """Segments that came since the start and that no process has."""
+        """Segments that came since the start and that no process has, and the
+        run's own folder."""
+        folder = f"teamster-{self.process.pid}-"
         new = {name for name in os.listdir("/dev/shm")
-               if "teamster" in name or "ucx" in name} - self.shared_memory
+               if folder in name or "ucx" in name} - self.shared_memory
         maps = b"".join(read_bytes(f"/proc/{name}/maps")
                         for name in os.listdir("/proc")
                         if new and name.isdigit())

@@ -81,7 +81,7 @@ class LauncherTest(unittest.TestCase):
         name, value = self.marker.split("=")
         self.environment[name] = value
         self.environment["TMPDIR"] = self.folder.name
-        self.shared_memory = set(os.listdir("/dev/shm"))
+        self.launchers = []
 
     def tearDown(self):
         self.expect_nothing_left()
@@ -111,9 +111,10 @@ class LauncherTest(unittest.TestCase):
         files = [name for _, _, names in os.walk(self.folder.name)
                  for name in names if not name.endswith(".sh")]
         self.assertEqual(files, [])
-        segments = {name for name in os.listdir("/dev/shm")
-                    if "teamster" in name} - self.shared_memory
-        self.assertEqual(segments, set())
+        folders = tuple(f"teamster-{pid}-" for pid in self.launchers)
+        self.assertTrue(wait_until(lambda: not [
+            name for name in os.listdir("/dev/shm")
+            if name.startswith(folders)], LEFTOVER_S))
 
     def start(self, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -122,9 +123,11 @@ class LauncherTest(unittest.TestCase):
         environment = dict(self.environment, **options.pop("variables", {}))
         # A handler that Python has set is reset by exec; SIGINT must not be
         # ignored, as it is in a shell's background.
-        return subprocess.Popen([TEAMSTER, *map(str, arguments)],
-                                env=environment, cwd=self.folder.name,
-                                **options)
+        process = subprocess.Popen([TEAMSTER, *map(str, arguments)],
+                                   env=environment, cwd=self.folder.name,
+                                   **options)
+        self.launchers.append(process.pid)
+        return process
 
     def finish(self, process, given=None):
         try:
