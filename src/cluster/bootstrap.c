@@ -6,6 +6,7 @@
 //   bootstrap_exchange  CARD out, CARDS or REFUSED in
 //   bootstrap_ready     READY out, GO or REFUSED in
 //   bootstrap_poll      from then on: STOP, STATUS, or the end of file
+//   bootstrap_is_ended  the same, for a node that cannot go on
 //   bootstrap_done, bootstrap_failed   the last word of a node
 //
 // I1  A frame is taken from the socket whole and nothing behind it: the calls
@@ -19,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/message.h"
 
@@ -373,4 +376,26 @@ enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap)
         return BOOTSTRAP_NOTHING;
     }
     return take_event(bootstrap->fd, length, kind);
+}
+
+int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms)
+{
+    uint64_t deadline_ns = clock_now_ns() + within_ms * UINT64_C(1000000);
+    struct pollfd poll_fd = {.fd = bootstrap->fd, .events = POLLIN};
+
+    if (bootstrap->fd < 0) {
+        return 0;
+    }
+    for (;;) {
+        enum bootstrap_event event = bootstrap_poll(bootstrap);
+        uint64_t now_ns = clock_now_ns();
+
+        if (event == BOOTSTRAP_STOP || event == BOOTSTRAP_GONE) {
+            return 1;
+        }
+        if (now_ns >= deadline_ns) {
+            return 0;
+        }
+        poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
+    }
 }

@@ -10,8 +10,9 @@
 /*
  * How a node and the launcher talk: one stream socket a node, inherited, its
  * number in TEAMSTER_BOOT_FD; TEAMSTER_NODE and TEAMSTER_NODES say which node of
- * how many. Frames: length u32, kind u8, then the kind's fields, little-endian; the
- * length counts what is behind it.
+ * how many, and TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
+ * takes it; it may not be set). Frames: length u32, kind u8, then the kind's fields,
+ * little-endian; the length counts what is behind it.
  *
  *   node -> launcher   CARD     who I am (struct node_card)
  *   launcher -> node   CARDS    u16 n, n cards: all agree; go
@@ -86,6 +87,11 @@ enum bootstrap_event {
 
 /** What the launcher has said since; does not block. Poll bootstrap->fd. */
 enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap);
+
+/** Does the launcher end this node, now or within a time? Blocks until it does,
+ * at most so long.
+ * @return 1 it does, or is gone; 0 the time has passed */
+int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms);
 
 /* The launcher's side (cli/) uses these. */
 

@@ -245,6 +245,25 @@ static void an_event_is_taken_when_it_is_whole(void **state)
     close_both(&bootstrap);
 }
 
+static void a_node_that_cannot_go_on_hears_of_its_end(void **state)
+{
+    struct bootstrap bootstrap = open_node(0, 2);
+
+    (void)state;
+    assert_false(bootstrap_is_ended(&bootstrap, 0));
+    launcher_says(BOOT_STATUS, "", 0);
+    assert_false(bootstrap_is_ended(&bootstrap, 20));
+    launcher_says(BOOT_REFUSED, "\x4b\0\0\0text", 9);
+    assert_true(bootstrap_is_ended(&bootstrap, 10000));
+    close_both(&bootstrap);
+    bootstrap = open_node(0, 2);
+    close(launcher);
+    assert_true(bootstrap_is_ended(&bootstrap, 10000));
+    close(bootstrap.fd);
+    bootstrap.fd = -1; // no launcher
+    assert_false(bootstrap_is_ended(&bootstrap, 10000));
+}
+
 static void a_last_word_carries_the_exit_code(void **state)
 {
     struct bootstrap bootstrap = open_node(1, 2);
@@ -272,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_malformed_answer_is_refused),
         cmocka_unit_test(a_launcher_that_is_gone_ends_every_wait),
         cmocka_unit_test(an_event_is_taken_when_it_is_whole),
+        cmocka_unit_test(a_node_that_cannot_go_on_hears_of_its_end),
         cmocka_unit_test(a_last_word_carries_the_exit_code),
     };
 

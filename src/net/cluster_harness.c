@@ -111,6 +111,7 @@ static void connect_node(struct harness_node *node)
     const void *addresses[HARNESS_MAX_NODES];
     const void *own;
     size_t own_size;
+    char why[256];
 
     harness_check(node->transport->open(&node->net, node->self, node->n_nodes,
                                         receive, node) == TM_OK);
@@ -122,8 +123,8 @@ static void connect_node(struct harness_node *node)
     for (unsigned i = 0; i < node->n_nodes; i++) {
         addresses[i] = board->address[i];
     }
-    harness_check(node->transport->connect(node->net, addresses, board->size) ==
-                  TM_OK);
+    harness_check(node->transport->connect(node->net, addresses, board->size,
+                                           why, sizeof why) == TM_OK);
     harness_barrier(node);
 }
 

@@ -39,9 +39,12 @@ struct transport {
 
     /** Connect to all others.
      * @param addresses  [n_nodes]  copied; the entry of self is not read
-     * @return TM_OK, TM_EWIRE (an address is malformed), TM_ESYSTEM */
+     * @param[out] why   [room]  on failure: one line, not logged, since a node
+     *                   that has died meanwhile is for others to tell
+     * @return TM_OK, TM_EWIRE (an address is malformed), TM_EPEER (a node cannot
+     *         be reached) */
     tm_status (*connect)(struct net *net, const void *const *addresses,
-                         const size_t *sizes);
+                         const size_t *sizes, char *why, size_t room);
 
     /** Queue a message for a node, self included (then progress() delivers it).
      * Copies everything; never calls receive. */

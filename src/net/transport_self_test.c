@@ -53,7 +53,8 @@ static void open_node(struct node *node)
                      TM_OK);
     transport_self.address(node->net, &address, &size);
     assert_non_null(address);
-    assert_int_equal(transport_self.connect(node->net, &address, &size), TM_OK);
+    assert_int_equal(
+        transport_self.connect(node->net, &address, &size, NULL, 0), TM_OK);
 }
 
 static void messages_to_oneself_come_in_order_at_progress_only(void **unused)

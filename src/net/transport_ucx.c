@@ -20,6 +20,7 @@
 // I2  A lost node (`is_lost`) is sent nothing more. This happens when UCX sees a
 //     connection break; over shared memory it never does. Who is alive is
 //     decided elsewhere.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,7 +347,8 @@ static void ucx_address(struct net *net, const void **bytes, size_t *size)
 }
 
 static tm_status connect_peer(struct net *net, struct peer *peer,
-                              const void *address, size_t size)
+                              const void *address, size_t size, char *why,
+                              size_t room)
 {
     const ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
@@ -360,22 +362,23 @@ static tm_status connect_peer(struct net *net, struct peer *peer,
     ucs_status_t result;
 
     if (params.address == NULL) {
-        log_error("the address of node %u is malformed", number);
+        snprintf(why, room, "the address of node %u is malformed", number);
         return TM_EWIRE;
     }
     result = net->ucx.ucp_ep_create(net->worker, &params, &peer->endpoint);
     if (result != UCS_OK) {
         peer->endpoint = NULL;
-        log_error("cannot connect to node %u: %s; UCX_TLS must be the same on "
-                  "all nodes, UCX_LOG_LEVEL=info says more",
-                  number, net->ucx.ucs_status_string(result));
-        return TM_ESYSTEM;
+        snprintf(why, room,
+                 "cannot connect to node %u: %s; UCX_TLS must be the same on "
+                 "all nodes, UCX_LOG_LEVEL=info says more",
+                 number, net->ucx.ucs_status_string(result));
+        return TM_EPEER;
     }
     return TM_OK;
 }
 
 static tm_status ucx_connect(struct net *net, const void *const *addresses,
-                             const size_t *sizes)
+                             const size_t *sizes, char *why, size_t room)
 {
     for (unsigned i = 0; i < net->n_nodes; i++) {
         tm_status status;
@@ -383,7 +386,8 @@ static tm_status ucx_connect(struct net *net, const void *const *addresses,
         if (i == net->inbox.self) {
             continue;
         }
-        status = connect_peer(net, &net->peers[i], addresses[i], sizes[i]);
+        status = connect_peer(net, &net->peers[i], addresses[i], sizes[i], why,
+                              room);
         if (status != TM_OK) {
             return status;
         }

@@ -50,11 +50,12 @@ static tm_status connect_to(const struct transport *transport,
 {
     const void *addresses[2] = {NULL, address};
     size_t sizes[2] = {0, size};
+    char why[256];
     struct net *net;
     tm_status status;
 
     harness_check(transport->open(&net, 0, 2, receive_nothing, NULL) == TM_OK);
-    status = transport->connect(net, addresses, sizes);
+    status = transport->connect(net, addresses, sizes, why, sizeof why);
     transport->close(net);
     return status;
 }

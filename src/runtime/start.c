@@ -22,6 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define DEATH_SEEN_MS 3000
+
 static _Noreturn void refuse(int exit_code, const char *what, tm_status status)
 {
     log_fatal(exit_code, "cannot start: %s: %s", what, tm_strerror(status));
@@ -41,6 +43,16 @@ static void must(tm_status status, const char *what)
     default:
         refuse(EXIT_CONFIG, what, status);
     }
+}
+
+// Meeting the other nodes has failed. The launcher has told the user why, or is
+// gone, which is in the log; more lines would only hide that one.
+static void must_meet(tm_status status)
+{
+    if (status == TM_EPEER || status == TM_EMISMATCH) {
+        _exit(status == TM_EPEER ? EXIT_NODE_LOST : EXIT_MISMATCH);
+    }
+    must(status, "meeting the other nodes");
 }
 
 static unsigned workers_of(const struct options *options, unsigned n_nodes)
@@ -196,15 +208,26 @@ static void connect_to_all(const struct node_card *cards)
 {
     const void *addresses[TM_MAX_NODES];
     size_t sizes[TM_MAX_NODES];
+    char why[256];
+    tm_status status;
 
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
         addresses[i] = cards[i].address;
         sizes[i] = cards[i].address_size;
     }
     node_enter();
-    must(runtime.transport->connect(runtime.net, addresses, sizes),
-         "connecting the nodes");
+    status = runtime.transport->connect(runtime.net, addresses, sizes, why,
+                                        sizeof why);
     node_leave();
+    // A node that cannot be reached has died, most often: the launcher sees that
+    // soon, and names it.
+    if (status == TM_EPEER &&
+        bootstrap_is_ended(&runtime.bootstrap, DEATH_SEEN_MS)) {
+        _exit(EXIT_NODE_LOST);
+    }
+    if (status != TM_OK) {
+        log_fatal(EXIT_CONFIG, "%s", why);
+    }
 }
 
 // @return the root's canary
@@ -230,10 +253,9 @@ static uint64_t join_cluster(void)
                                "start the program with `teamster run`");
     }
     add_address(own);
-    must(bootstrap_exchange(&runtime.bootstrap, own, cards),
-         "meeting the other nodes");
+    must_meet(bootstrap_exchange(&runtime.bootstrap, own, cards));
     connect_to_all(cards);
-    must(bootstrap_ready(&runtime.bootstrap), "meeting the other nodes");
+    must_meet(bootstrap_ready(&runtime.bootstrap));
     canary = cards[0].canary;
     free(cards);
     return canary;

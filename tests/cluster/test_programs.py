@@ -6,8 +6,9 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N] [--minutes N]
 
-Tests: litmus, random, migrate, kill_node, kill_launcher, signals, start_fails;
-and soak, which goes on with seeds of its own until the time is over.
+Tests: litmus, random, migrate, kill_node, kill_starting, unlike_transports,
+kill_launcher, signals, start_fails; and soak, which goes on with seeds of its
+own until the time is over.
 """
 import argparse
 import os
@@ -114,12 +115,14 @@ class Tests:
         return nodes
 
     def expect_end(self, job, code, what):
+        """@return the output"""
         began_s = time.monotonic()
         is_code, output = job.finish()
         if is_code != code:
             job.fail(f"{what}: exit code {is_code}, not {code}", output)
         if time.monotonic() - began_s > LOSS_S:
             job.fail(f"{what}: the end took more than {LOSS_S} s", output)
+        return output
 
     def kill_node(self, seed):
         dice = random.Random(seed)
@@ -132,6 +135,38 @@ class Tests:
         os.kill(nodes[victim], signal.SIGKILL)
         self.expect_end(job, 75, f"seed {seed}: node {victim} of {n_nodes} "
                         f"killed after {delay_s:.3f} s")
+
+    def start_and_kill(self, dice, what):
+        """Kill a node at a random moment of the start, or soon after. Nothing
+        but the line that names it is said."""
+        n_nodes = dice.randint(2, 4)
+        victim = dice.randrange(n_nodes)
+        job = self.long_run(n_nodes)
+        delay_s = dice.random() * dice.choice((0.03, 0.03, 0.06, 0.3))
+        time.sleep(delay_s)
+        if not jobs.wait_until(lambda: job.node(victim), jobs.DEADLINE_S):
+            job.fail(f"{what}: no node {victim}", job.kill_all())
+        pid = job.node(victim)
+        os.kill(pid, signal.SIGKILL)
+        what += f": node {victim} of {n_nodes} killed after {delay_s:.4f} s"
+        output = self.expect_end(job, 75, what)
+        if not re.fullmatch(rf"teamster run: node {victim} \(pid {pid}\) died: "
+                            r"killed by SIGKILL after \d+\.\d s\n", output):
+            job.fail(f"{what}: the output is not the one line", output)
+
+    def kill_starting(self, seed):
+        dice = random.Random(seed)
+        for i in range(self.options.runs):
+            self.start_and_kill(dice, f"seed {seed}, run {i}")
+
+    def unlike_transports(self, _seed):
+        """Nodes that cannot reach each other, and live, are told why."""
+        script = ("test $TEAMSTER_NODE = 1 && export UCX_TLS=tcp "
+                  "UCX_MODULES=none UCX_NET_DEVICES=lo; exec $0")
+        job = self.start(3, "sh", "-c", script, self.path("apps", "hello"))
+        output = self.expect_end(job, 78, "nodes of unlike UCX_TLS")
+        if not re.search(r"cannot connect to node \d: .*UCX_TLS", output):
+            job.fail("the output does not name UCX_TLS", output)
 
     def kill_launcher(self, seed):
         dice = random.Random(seed)
@@ -171,7 +206,7 @@ class Tests:
             self.options.mode = dice.choice(MODES)
             test = dice.choice(("litmus", "random", "random", "random",
                                 "migrate", "migrate", "kill_node",
-                                "kill_launcher", "signals"))
+                                "kill_starting", "kill_launcher", "signals"))
             try:
                 n_runs += 1
                 getattr(self, test)(seed)
