@@ -21,7 +21,9 @@
 //
 // A line is kept until its newline comes, up to LINE_LIMIT bytes: longer ones
 // are passed on in parts. The root's stdout shows unfinished lines after 50 ms
-// without more, so that a program can ask a question.
+// without more, so that a program can ask a question. What is longer than a question,
+// or ends where stdio's buffer was full, is rather the middle of a line whose writer
+// has lost its processor for a while: it is shown after 2 s only.
 #include "output.h"
 
 #include <errno.h>
@@ -37,6 +39,8 @@
 #define SINK_LIMIT (1u << 20)
 #define READ_SIZE (64u << 10)
 #define QUIET_NS 50000000u
+#define QUIET_IN_LINE_NS 2000000000u
+#define STDIO_BUFFER 4096u // of a pipe, in the C library
 
 void sink_open(struct sink *sink, int fd)
 {
@@ -203,6 +207,7 @@ int stream_read(struct stream *stream, uint64_t now_ns)
         if (size > 0) {
             take_bytes(stream, bytes, (size_t)size);
             stream->last_ns = now_ns;
+            stream->n_read += (size_t)size;
             has_bytes = 1;
         } else if (size == 0) {
             stream_close(stream);
@@ -213,12 +218,18 @@ int stream_read(struct stream *stream, uint64_t now_ns)
     return has_bytes;
 }
 
+static int looks_cut(const struct stream *stream)
+{
+    return stream->line.used >= STDIO_BUFFER ||
+           stream->n_read % STDIO_BUFFER == 0;
+}
+
 uint64_t stream_prompt_ns(const struct stream *stream)
 {
     if (!stream->is_prompting || stream->line.used == 0) {
         return 0;
     }
-    return stream->last_ns + QUIET_NS;
+    return stream->last_ns + (looks_cut(stream) ? QUIET_IN_LINE_NS : QUIET_NS);
 }
 
 void stream_show_prompt(struct stream *stream, uint64_t now_ns)

@@ -24,6 +24,7 @@ struct stream {
     char tag[16];       ///< "[2] ", or ""
     int is_prompting;   ///< unfinished lines are shown after a quiet time
     uint64_t last_ns;   ///< when bytes came last
+    uint64_t n_read;    ///< bytes that have come
     struct buffer line; ///< the unfinished line
 };
 
@@ -48,7 +49,8 @@ void sink_say(struct sink *sink, const char *text);
  * At the end of file, passes the rest on and closes. @return 1 if bytes came */
 int stream_read(struct stream *stream, uint64_t now_ns);
 
-/** Pass an unfinished line on if it is a prompt: no more bytes for 50 ms. */
+/** Pass an unfinished line on if it is a prompt: no more bytes for 50 ms, or for
+ * 2 s if it looks like the middle of a line. */
 void stream_show_prompt(struct stream *stream, uint64_t now_ns);
 
 /** When to call that next, 0 if not at all. */

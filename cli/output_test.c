@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define N_STREAMS 4
+#define QUIET_MAX_NS 500000000u // what a person does not mind
 
 /** A sink that nobody empties, and the write ends of its streams. */
 struct fixture {
@@ -147,6 +148,40 @@ static void a_prompt_is_shown_after_quiet_time(void **state)
     close_fixture(&fixture);
 }
 
+static void root_pauses_after(struct fixture *fixture, const char *text)
+{
+    struct stream *root = &fixture->streams[0];
+    uint64_t due_ns;
+
+    node_writes(fixture, 0, text);
+    stream_show_prompt(root, 1000 + QUIET_MAX_NS);
+    due_ns = stream_prompt_ns(root);
+    assert_true(due_ns > 1000 + QUIET_MAX_NS);
+    stream_show_prompt(root, due_ns); // it may be one after all
+    assert_int_equal(root->line.used, 0);
+}
+
+// On a busy machine the root may not run for a while in the middle of a line.
+static void half_a_line_is_no_prompt(void **state)
+{
+    struct fixture fixture;
+    static char block[4097];
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    fixture.streams[0].is_prompting = 1;
+    memset(block, 'x', 4096);
+    root_pauses_after(&fixture, block); // stdio's buffer was full
+    block[2000] = '\n';
+    root_pauses_after(&fixture, block);
+    node_writes(&fixture, 0, "size? ");
+    stream_show_prompt(&fixture.streams[0], 1000 + QUIET_MAX_NS);
+    assert_int_equal(fixture.streams[0].line.used, 0);
+    block[2000] = 'x';
+    root_pauses_after(&fixture, block); // longer than any question
+    close_fixture(&fixture);
+}
+
 static void a_line_of_any_length_stays_whole(void **state)
 {
     struct fixture fixture;
@@ -260,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_tag_is_put_before_every_line),
         cmocka_unit_test(a_last_line_without_newline_is_not_lost),
         cmocka_unit_test(a_prompt_is_shown_after_quiet_time),
+        cmocka_unit_test(half_a_line_is_no_prompt),
         cmocka_unit_test(a_line_of_any_length_stays_whole),
         cmocka_unit_test(lines_stay_whole_however_they_come),
         cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
