@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// read(), fwrite() and their like on shared memory. The kernel takes no faults on
+// read(), write() and their like on shared memory. The kernel takes no faults on
 // our behalf: it answers EFAULT for a page that is not here. So these functions
 // stand before the C library's. A buffer in private memory is passed on as it is;
 // for one in shared memory the C library gets a private buffer, and the bytes are
@@ -16,7 +16,9 @@
 //
 // The names are those that programs are compiled to, with and without
 // _FORTIFY_SOURCE. The C library's own calls among themselves do not come here.
-// readv() and writev() are in wrap_vector.c.
+// What all share is here, and what has a descriptor and one buffer; vectors are in
+// wrap_vector.c, sockets in wrap_socket.c, streams in wrap_stream.c, printf() in
+// wrap_print.c.
 #include "runtime/wrap.h"
 
 #include <dlfcn.h>
@@ -48,13 +50,6 @@ void *wrap_real(enum function function)
     return address;
 }
 
-ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
-ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room);
-ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
-                      size_t room);
-size_t __fread_chk(void *to, size_t room, size_t size, size_t n, FILE *file);
-ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
-
 // Look them up early: later it may be inside a signal handler.
 __attribute__((constructor)) static void find_all(void)
 {
@@ -72,6 +67,11 @@ int wrap_is_shared(uintptr_t address)
     return runtime.step == RUNTIME_RUNNING &&
            space_find(&runtime.space, (void *)address, &page) &&
            thread_self() != NULL;
+}
+
+int wrap_is_thread(void)
+{
+    return runtime.step == RUNTIME_RUNNING && thread_self() != NULL;
 }
 
 void wrap_begin(const struct request *request)
@@ -117,6 +117,39 @@ size_t wrap_check(const struct request *request, const char *address, size_t n)
     return good;
 }
 
+static int check_all(const struct request *request, const char *address,
+                     size_t n)
+{
+    size_t good = WRAP_IS_SHARED(address) ? wrap_good_bytes(address, n) : n;
+
+    wrap_begin(request);
+    return good == n || wrap_check(request, address + good, 1) > 0;
+}
+
+int wrap_copy_in(const struct request *request, void *private,
+                 const void *shared, size_t n)
+{
+    int is_good = n == 0 || check_all(request, shared, n);
+
+    if (is_good) {
+        memcpy(private, shared, n);
+    }
+    wrap_end();
+    return is_good;
+}
+
+int wrap_copy_out(const struct request *request, void *shared,
+                  const void *private, size_t n)
+{
+    int is_good = n == 0 || check_all(request, shared, n);
+
+    if (is_good) {
+        memcpy(shared, private, n);
+    }
+    wrap_end();
+    return is_good;
+}
+
 int bounce_open(struct bounce *bounce, size_t size)
 {
     bounce->size = size;
@@ -141,8 +174,8 @@ void bounce_close(struct bounce *bounce)
 
 // ---- one call
 
-static ssize_t transfer(const struct request *request, char *bytes, size_t n,
-                        size_t done)
+ssize_t wrap_transfer(const struct request *request, char *bytes, size_t n,
+                      size_t done)
 {
     off64_t offset = request->offset + (off64_t)done;
 
@@ -159,17 +192,36 @@ static ssize_t transfer(const struct request *request, char *bytes, size_t n,
         return CALL(recv)(request->fd, bytes, n, request->flags);
     case REAL_send:
         return CALL(send)(request->fd, bytes, n, request->flags);
+    case REAL_recvfrom:
+        return CALL(recvfrom)(request->fd, bytes, n, request->flags,
+                              request->name, request->name_size);
+    case REAL_sendto:
+        return CALL(sendto)(request->fd, bytes, n, request->flags,
+                            request->name, *request->name_size);
     case REAL_fread:
         return (ssize_t)CALL(fread)(bytes, 1, n, request->file);
-    default:
+    case REAL_fread_unlocked:
+        return (ssize_t)CALL(fread_unlocked)(bytes, 1, n, request->file);
+    case REAL_fwrite_unlocked:
+        return (ssize_t)CALL(fwrite_unlocked)(bytes, 1, n, request->file);
+    default: // fwrite, fputs, puts
         return (ssize_t)CALL(fwrite)(bytes, 1, n, request->file);
     }
 }
 
 static int is_input(const struct request *request)
 {
-    return request->function == REAL_read || request->function == REAL_pread ||
-           request->function == REAL_recv || request->function == REAL_fread;
+    switch (request->function) {
+    case REAL_read:
+    case REAL_pread:
+    case REAL_recv:
+    case REAL_recvfrom:
+    case REAL_fread:
+    case REAL_fread_unlocked:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 // At most so many bytes in one call (W1).
@@ -204,7 +256,7 @@ static ssize_t move(const struct request *request, char *shared, size_t n)
         if (!is_input(request)) {
             memcpy(bounce.bytes, shared + done, part);
         }
-        got = transfer(request, bounce.bytes, part, done);
+        got = wrap_transfer(request, bounce.bytes, part, done);
         if (got > 0 && is_input(request)) {
             memcpy(shared + done, bounce.bytes,
                    (size_t)got < part ? (size_t)got : part); // MSG_TRUNC
@@ -218,8 +270,7 @@ static ssize_t move(const struct request *request, char *shared, size_t n)
     return done > 0 ? (ssize_t)done : got;
 }
 
-static ssize_t serve(const struct request *request, const void *shared,
-                     size_t n)
+ssize_t wrap_serve(const struct request *request, const void *shared, size_t n)
 {
     char *address = (char *)(uintptr_t)shared;
     ssize_t got = -1;
@@ -229,7 +280,7 @@ static ssize_t serve(const struct request *request, const void *shared,
         return -1;
     }
     if (n == 0) {
-        return transfer(request, (char[1]){0}, 0, 0);
+        return wrap_transfer(request, (char[1]){0}, 0, 0);
     }
     wrap_begin(request);
     n = wrap_check(request, address, n);
@@ -246,7 +297,7 @@ EXPORTED ssize_t read(int fd, void *to, size_t size)
 {
     struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
 
-    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
                               : CALL(read)(fd, to, size);
 }
 
@@ -254,7 +305,7 @@ EXPORTED ssize_t write(int fd, const void *from, size_t size)
 {
     struct request request = {.function = REAL_write, .fd = fd, .place = PLACE};
 
-    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
                                 : CALL(write)(fd, from, size);
 }
 
@@ -263,7 +314,7 @@ EXPORTED ssize_t pread(int fd, void *to, size_t size, off_t offset)
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
                               : CALL(pread)(fd, to, size, offset);
 }
 
@@ -272,7 +323,7 @@ EXPORTED ssize_t pread64(int fd, void *to, size_t size, off64_t offset)
     struct request request = {
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
-    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
+    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
                               : CALL(pread64)(fd, to, size, offset);
 }
 
@@ -281,7 +332,7 @@ EXPORTED ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
     struct request request = {
         .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
 
-    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
                                 : CALL(pwrite)(fd, from, size, offset);
 }
 
@@ -290,68 +341,8 @@ EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size, off64_t offset)
     struct request request = {
         .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
 
-    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
+    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
                                 : CALL(pwrite64)(fd, from, size, offset);
-}
-
-// ---- sockets
-
-EXPORTED ssize_t recv(int fd, void *to, size_t size, int flags)
-{
-    struct request request = {
-        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) ? serve(&request, to, size)
-                              : CALL(recv)(fd, to, size, flags);
-}
-
-EXPORTED ssize_t send(int fd, const void *from, size_t size, int flags)
-{
-    struct request request = {
-        .function = REAL_send, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? serve(&request, from, size)
-                                : CALL(send)(fd, from, size, flags);
-}
-
-// ---- streams
-
-// The stream stays ours between the steps.
-static size_t serve_stream(const struct request *request, const void *shared,
-                           size_t size, size_t n)
-{
-    size_t total;
-    ssize_t got;
-
-    if (__builtin_mul_overflow(size, n, &total) || total > SSIZE_MAX) {
-        errno = EOVERFLOW;
-        return 0;
-    }
-    if (total == 0) {
-        return 0;
-    }
-    flockfile(request->file);
-    got = serve(request, shared, total);
-    funlockfile(request->file);
-    return got < 0 ? 0 : (size_t)got / size;
-}
-
-EXPORTED size_t fread(void *to, size_t size, size_t n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) ? serve_stream(&request, to, size, n)
-                              : CALL(fread)(to, size, n, file);
-}
-
-EXPORTED size_t fwrite(const void *from, size_t size, size_t n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fwrite, .fd = -1, .file = file, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? serve_stream(&request, from, size, n)
-                                : CALL(fwrite)(from, size, n, file);
 }
 
 // ---- as compiled with _FORTIFY_SOURCE: room is what the compiler knows of the
@@ -362,7 +353,7 @@ EXPORTED ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
     struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
 
     return WRAP_IS_SHARED(to) && size <= room
-               ? serve(&request, to, size)
+               ? wrap_serve(&request, to, size)
                : CALL(__read_chk)(fd, to, size, room);
 }
 
@@ -373,7 +364,7 @@ EXPORTED ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset,
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
     return WRAP_IS_SHARED(to) && size <= room
-               ? serve(&request, to, size)
+               ? wrap_serve(&request, to, size)
                : CALL(__pread_chk)(fd, to, size, offset, room);
 }
 
@@ -384,30 +375,6 @@ EXPORTED ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
         .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
 
     return WRAP_IS_SHARED(to) && size <= room
-               ? serve(&request, to, size)
+               ? wrap_serve(&request, to, size)
                : CALL(__pread64_chk)(fd, to, size, offset, room);
-}
-
-EXPORTED size_t __fread_chk(void *to, size_t room, size_t size, size_t n,
-                            FILE *file)
-{
-    struct request request = {
-        .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
-    size_t total;
-
-    return WRAP_IS_SHARED(to) && !__builtin_mul_overflow(size, n, &total) &&
-                   total <= room
-               ? serve_stream(&request, to, size, n)
-               : CALL(__fread_chk)(to, room, size, n, file);
-}
-
-EXPORTED ssize_t __recv_chk(int fd, void *to, size_t size, size_t room,
-                            int flags)
-{
-    struct request request = {
-        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) && size <= room
-               ? serve(&request, to, size)
-               : CALL(__recv_chk)(fd, to, size, room, flags);
 }

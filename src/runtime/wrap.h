@@ -6,11 +6,15 @@
 #undef _FORTIFY_SOURCE
 #undef _FILE_OFFSET_BITS
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#undef fread_unlocked // macros of optimised builds
+#undef fwrite_unlocked
 
 /*
  * For the files that stand before functions of the C library: wrap.c.
@@ -23,10 +27,34 @@
 
 // clang-format off
 #define FUNCTIONS(X)                                                           \
-    X(read) X(write) X(readv) X(writev) X(pread) X(pwrite) X(pread64)          \
-    X(pwrite64) X(fread) X(fwrite) X(send) X(recv) X(__read_chk)               \
-    X(__pread_chk) X(__pread64_chk) X(__fread_chk) X(__recv_chk)
+    X(read) X(write) X(pread) X(pwrite) X(pread64) X(pwrite64)                 \
+    X(readv) X(writev) X(preadv) X(pwritev) X(preadv64) X(pwritev64)           \
+    X(send) X(recv) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg)                \
+    X(fread) X(fwrite) X(fread_unlocked) X(fwrite_unlocked)                    \
+    X(fputs) X(puts) X(fgets) X(vfprintf) X(vdprintf)                          \
+    X(__read_chk) X(__pread_chk) X(__pread64_chk) X(__recv_chk)                \
+    X(__recvfrom_chk) X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)    \
+    X(__vfprintf_chk) X(__vdprintf_chk)
 // clang-format on
+
+// Those that the C library's headers do not declare to us.
+ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
+ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
+                      size_t room);
+ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
+                       struct sockaddr *name, socklen_t *name_size);
+size_t __fread_chk(void *to, size_t room, size_t size, size_t n, FILE *file);
+size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t n,
+                            FILE *file);
+char *__fgets_chk(char *to, size_t room, int n, FILE *file);
+int __printf_chk(int flag, const char *format, ...);
+int __fprintf_chk(FILE *file, int flag, const char *format, ...);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vprintf_chk(int flag, const char *format, va_list args);
+int __vfprintf_chk(FILE *file, int flag, const char *format, va_list args);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 
 #define NUMBER(name) REAL_##name,
 enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };
@@ -41,6 +69,10 @@ void *wrap_real(enum function function);
 __attribute__((noinline)) int wrap_is_shared(uintptr_t address);
 #define WRAP_IS_SHARED(pointer) wrap_is_shared((uintptr_t)(pointer))
 
+/** Does the runtime run, and is the caller a thread? Else it can have no page
+ * that is not here. */
+int wrap_is_thread(void);
+
 /** A call on shared memory. */
 struct request {
     enum function function;
@@ -48,7 +80,10 @@ struct request {
     int flags;
     off64_t offset;
     FILE *file;
-    uintptr_t place; ///< of the call in the program
+    struct sockaddr *name; ///< of sendto(), recvfrom(); private
+    socklen_t *name_size;
+    struct msghdr *message; ///< of sendmsg(), recvmsg(); private but the vector
+    uintptr_t place;        ///< of the call in the program
 };
 
 /** Note in the thread's record what is being done for it, for reports. */
@@ -60,6 +95,28 @@ size_t wrap_good_bytes(const char *address, size_t n);
 
 /** @return the bytes that can be moved; 0: EFAULT has been said and set */
 size_t wrap_check(const struct request *request, const char *address, size_t n);
+
+/** Copy some bytes into private memory, or from there.
+ * @return 1, 0: EFAULT has been said and set */
+int wrap_copy_in(const struct request *request, void *private,
+                 const void *shared, size_t n);
+int wrap_copy_out(const struct request *request, void *shared,
+                  const void *private, size_t n);
+
+/** The call of the C library. @param done  bytes of it that have been moved */
+ssize_t wrap_transfer(const struct request *request, char *bytes, size_t n,
+                      size_t done);
+
+/** Do a call on one shared buffer. @return as the C library; 0 of fread() may be
+ * -1 here */
+ssize_t wrap_serve(const struct request *request, const void *shared, size_t n);
+
+/** Is the vector, or a part of it, in shared memory? 0 if n is out of range. */
+int wrap_vector_is_shared(const struct iovec *parts, int n);
+
+/** Do a call on such a vector; also on one without parts. */
+ssize_t wrap_vector_serve(const struct request *request,
+                          const struct iovec *parts, int n);
 
 /** Private memory for a while (W3); takes memory only where it is used. */
 struct bounce {

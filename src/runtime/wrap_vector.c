@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// readv() and writev() on shared memory, in one call of the C library: private
-// parts are passed on, shared ones replaced by private memory. The vector itself
-// may be shared too.
+// readv(), writev() and their like on shared memory, in one call of the C library:
+// private parts are passed on, shared ones replaced by private memory. The vector
+// itself may be shared too. sendmsg() and recvmsg() do the rest of their work in
+// wrap_socket.c.
 #include "runtime/wrap.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ struct vector {
     struct bounce bounce;
 };
 
-static int vector_is_shared(const struct iovec *parts, int n)
+int wrap_vector_is_shared(const struct iovec *parts, int n)
 {
     if (n <= 0 || n > IOV_MAX || runtime.step != RUNTIME_RUNNING) {
         return 0; // for the kernel to judge
@@ -97,28 +98,57 @@ static void vector_copy_back(const struct vector *vector, size_t got)
     }
 }
 
+static int is_output(const struct request *request)
+{
+    return request->function == REAL_writev ||
+           request->function == REAL_pwritev ||
+           request->function == REAL_sendmsg;
+}
+
+static ssize_t vector_transfer(const struct request *request,
+                               const struct vector *vector)
+{
+    struct msghdr *message = request->message;
+
+    switch (request->function) {
+    case REAL_readv:
+        return CALL(readv)(request->fd, vector->own, vector->n);
+    case REAL_writev:
+        return CALL(writev)(request->fd, vector->own, vector->n);
+    case REAL_preadv:
+        return CALL(preadv64)(request->fd, vector->own, vector->n,
+                              request->offset);
+    case REAL_pwritev:
+        return CALL(pwritev64)(request->fd, vector->own, vector->n,
+                               request->offset);
+    default:
+        message->msg_iov = (struct iovec *)vector->own;
+        message->msg_iovlen = (size_t)vector->n;
+        return request->function == REAL_sendmsg
+                   ? CALL(sendmsg)(request->fd, message, request->flags)
+                   : CALL(recvmsg)(request->fd, message, request->flags);
+    }
+}
+
 static ssize_t vector_move(const struct request *request, struct vector *vector,
                            size_t shared_size)
 {
-    int is_output = request->function == REAL_writev;
     ssize_t got;
 
     if (!bounce_open(&vector->bounce, shared_size)) {
         return -1;
     }
-    vector_replace(vector, is_output);
-    if (is_output) {
-        got = CALL(writev)(request->fd, vector->own, vector->n);
-    } else {
-        got = CALL(readv)(request->fd, vector->own, vector->n);
+    vector_replace(vector, is_output(request));
+    got = vector_transfer(request, vector);
+    if (!is_output(request)) {
         vector_copy_back(vector, got > 0 ? (size_t)got : 0);
     }
     bounce_close(&vector->bounce);
     return got;
 }
 
-static ssize_t serve_vector(const struct request *request,
-                            const struct iovec *parts, int n)
+ssize_t wrap_vector_serve(const struct request *request,
+                          const struct iovec *parts, int n)
 {
     struct vector *vector = mmap(NULL, sizeof *vector, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +162,9 @@ static ssize_t serve_vector(const struct request *request,
     wrap_begin(request);
     vector->n = n;
     vector->given = parts;
-    memcpy(vector->own, parts, (size_t)n * sizeof *parts);
+    if (n > 0) {
+        memcpy(vector->own, parts, (size_t)n * sizeof *parts);
+    }
     if (vector_check(request, vector, &shared_size)) {
         got = vector_move(request, vector, shared_size);
     }
@@ -147,8 +179,9 @@ EXPORTED ssize_t readv(int fd, const struct iovec *parts, int n)
 {
     struct request request = {.function = REAL_readv, .fd = fd, .place = PLACE};
 
-    return vector_is_shared(parts, n) ? serve_vector(&request, parts, n)
-                                      : CALL(readv)(fd, parts, n);
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(readv)(fd, parts, n);
 }
 
 EXPORTED ssize_t writev(int fd, const struct iovec *parts, int n)
@@ -156,6 +189,49 @@ EXPORTED ssize_t writev(int fd, const struct iovec *parts, int n)
     struct request request = {
         .function = REAL_writev, .fd = fd, .place = PLACE};
 
-    return vector_is_shared(parts, n) ? serve_vector(&request, parts, n)
-                                      : CALL(writev)(fd, parts, n);
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(writev)(fd, parts, n);
+}
+
+EXPORTED ssize_t preadv(int fd, const struct iovec *parts, int n, off_t offset)
+{
+    struct request request = {
+        .function = REAL_preadv, .fd = fd, .offset = offset, .place = PLACE};
+
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(preadv)(fd, parts, n, offset);
+}
+
+EXPORTED ssize_t preadv64(int fd, const struct iovec *parts, int n,
+                          off64_t offset)
+{
+    struct request request = {
+        .function = REAL_preadv, .fd = fd, .offset = offset, .place = PLACE};
+
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(preadv64)(fd, parts, n, offset);
+}
+
+EXPORTED ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t offset)
+{
+    struct request request = {
+        .function = REAL_pwritev, .fd = fd, .offset = offset, .place = PLACE};
+
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(pwritev)(fd, parts, n, offset);
+}
+
+EXPORTED ssize_t pwritev64(int fd, const struct iovec *parts, int n,
+                           off64_t offset)
+{
+    struct request request = {
+        .function = REAL_pwritev, .fd = fd, .offset = offset, .place = PLACE};
+
+    return wrap_vector_is_shared(parts, n)
+               ? wrap_vector_serve(&request, parts, n)
+               : CALL(pwritev64)(fd, parts, n, offset);
 }

@@ -146,18 +146,27 @@ class Calls(ErrorsTest):
                                      err)
 
     def test_large_buffers_go_both_ways(self):
-        for name in ("file", "pipe", "socket", "vector", "vector_pipe", "at",
-                     "at64", "stream", "stream_pipe", "message"):
+        for name in ("file", "pipe", "socket", "vector", "vector_pipe",
+                     "vector_at", "vector_at64", "vector_message", "at", "at64",
+                     "stream", "stream_pipe", "stream_unlocked", "message",
+                     "message_to"):
             with self.subTest(call=name):
                 self.expect_calls(name, 3 * 1024 * 1024 + 17)
 
     def test_shared_variables_go_both_ways(self):
-        for name in ("file", "at", "at64", "stream", "message"):
+        for name in ("file", "at", "at64", "stream", "stream_unlocked",
+                     "message", "message_to"):
             with self.subTest(call=name):
                 self.expect_calls("global_" + name, 150 * 1000)
 
     def test_small_buffers_go_both_ways(self):
         self.expect_calls("small")
+
+    def test_strings_go_both_ways(self):
+        self.expect_calls("strings")
+
+    def test_names_and_descriptors_go_both_ways(self):
+        self.expect_calls("datagrams")
 
     def test_counts_and_errors_are_those_of_the_call(self):
         self.expect_calls("count")

@@ -9,6 +9,8 @@
 //   calls small       buffers of every size and place around pages and steps
 //   calls beyond      buffers that do not end in their block
 //   calls count       short counts, ends of files, errors
+//   calls strings     fputs(), puts(), fgets(), printf()
+//   calls datagrams   names and descriptors that travel with messages
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <teamster.h>
 #include <unistd.h>
 
@@ -44,13 +47,22 @@ static char pattern(size_t i)
     return (char)(i * 31 + i / 4096 * 7 + (size_t)seed);
 }
 
+// Lines of text, and a zero at the end.
+static char text(size_t i, size_t n)
+{
+    if (i + 1 == n) {
+        return '\0';
+    }
+    return i % 71 == 70 ? '\n' : (char)('a' + (i * 7 + (size_t)seed) % 26);
+}
+
 // ---- on the other node
 
 struct task {
     char *buffer;
     size_t size;
     int seed;
-    enum { FILL, CLEAR, COMPARE } what;
+    enum { FILL, CLEAR, COMPARE, FILL_TEXT, COMPARE_TEXT } what;
 };
 
 static TM_SHARED struct task task;
@@ -59,10 +71,13 @@ static void *work(void *unused)
 {
     seed = task.seed;
     for (size_t i = 0; i < task.size; i++) {
-        if (task.what == COMPARE) {
-            n_wrong += task.buffer[i] != pattern(i);
+        char is_text = task.what == FILL_TEXT || task.what == COMPARE_TEXT;
+        char right = is_text ? text(i, task.size) : pattern(i);
+
+        if (task.what == COMPARE || task.what == COMPARE_TEXT) {
+            n_wrong += task.buffer[i] != right;
         } else {
-            task.buffer[i] = task.what == FILL ? pattern(i) : 0;
+            task.buffer[i] = task.what == CLEAR ? 0 : right;
         }
     }
     return unused;
@@ -251,8 +266,25 @@ static ssize_t call_recv_global(int fd)
     return recv(fd, global + (at - global), size, MSG_WAITALL);
 }
 
+static ssize_t call_sendto(int fd)
+{
+    return sendto(fd, buffer, size, 0, NULL, 0);
+}
+
+static ssize_t call_recvfrom(int fd)
+{
+    return recvfrom(fd, buffer, size, 0, NULL, NULL);
+}
+
+static ssize_t call_recvfrom_global(int fd)
+{
+    char *at = buffer;
+
+    return recvfrom(fd, global + (at - global), size, MSG_WAITALL, NULL, NULL);
+}
+
 // Three parts: shared, private, shared; the private one is empty at the ends.
-static ssize_t call_writev(int fd)
+static ssize_t put_parts(int fd, ssize_t (*call)(int, struct iovec *, int))
 {
     size_t third = size / 3;
     char *middle = malloc(third + 1);
@@ -264,12 +296,12 @@ static ssize_t call_writev(int fd)
     ssize_t got;
 
     memcpy(middle, buffer + third, third);
-    got = writev(fd, parts, 3);
+    got = call(fd, parts, 3);
     free(middle);
     return got;
 }
 
-static ssize_t call_readv(int fd)
+static ssize_t get_parts(int fd, ssize_t (*call)(int, struct iovec *, int))
 {
     size_t third = size / 3;
     char *middle = calloc(1, third + 1);
@@ -278,7 +310,7 @@ static ssize_t call_readv(int fd)
         {middle, third},
         {buffer + 2 * third, size - 2 * third},
     };
-    ssize_t got = readv(fd, parts, 3);
+    ssize_t got = call(fd, parts, 3);
 
     if (got > (ssize_t)third) {
         size_t n = (size_t)got - third;
@@ -287,6 +319,90 @@ static ssize_t call_readv(int fd)
     }
     free(middle);
     return got;
+}
+
+static ssize_t put_plain(int fd, struct iovec *parts, int n)
+{
+    return writev(fd, parts, n);
+}
+
+static ssize_t get_plain(int fd, struct iovec *parts, int n)
+{
+    return readv(fd, parts, n);
+}
+
+static ssize_t put_at(int fd, struct iovec *parts, int n)
+{
+    return pwritev(fd, parts, n, 0);
+}
+
+static ssize_t get_at(int fd, struct iovec *parts, int n)
+{
+    return preadv(fd, parts, n, 0);
+}
+
+static ssize_t put_at64(int fd, struct iovec *parts, int n)
+{
+    return pwritev64(fd, parts, n, 0);
+}
+
+static ssize_t get_at64(int fd, struct iovec *parts, int n)
+{
+    return preadv64(fd, parts, n, 0);
+}
+
+static ssize_t put_message(int fd, struct iovec *parts, int n)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)n};
+
+    return sendmsg(fd, &message, 0);
+}
+
+static ssize_t get_message(int fd, struct iovec *parts, int n)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)n};
+
+    return recvmsg(fd, &message, 0);
+}
+
+static ssize_t call_writev(int fd)
+{
+    return put_parts(fd, put_plain);
+}
+
+static ssize_t call_readv(int fd)
+{
+    return get_parts(fd, get_plain);
+}
+
+static ssize_t call_pwritev(int fd)
+{
+    return put_parts(fd, put_at);
+}
+
+static ssize_t call_preadv(int fd)
+{
+    return get_parts(fd, get_at);
+}
+
+static ssize_t call_pwritev64(int fd)
+{
+    return put_parts(fd, put_at64);
+}
+
+static ssize_t call_preadv64(int fd)
+{
+    return get_parts(fd, get_at64);
+}
+
+static ssize_t call_sendmsg(int fd)
+{
+    return put_parts(fd, put_message);
+}
+
+static ssize_t call_recvmsg(int fd)
+{
+    return get_parts(fd, get_message);
 }
 
 static ssize_t call_fwrite(int fd)
@@ -318,6 +434,33 @@ static ssize_t call_fread_global(int fd)
     return (ssize_t)n;
 }
 
+static ssize_t call_fwrite_unlocked(int fd)
+{
+    FILE *file = fdopen(dup(fd), "wb");
+    size_t n = fwrite_unlocked(buffer, 1, size, file);
+
+    CHECK(fclose(file) == 0);
+    return (ssize_t)n;
+}
+
+static ssize_t call_fread_unlocked(int fd)
+{
+    FILE *file = fdopen(dup(fd), "rb");
+    size_t n = fread_unlocked(buffer, 1, size, file);
+
+    fclose(file);
+    return (ssize_t)n;
+}
+
+static ssize_t call_fread_unlocked_global(int fd)
+{
+    FILE *file = fdopen(dup(fd), "rb");
+    size_t n = fread_unlocked(global + OFFSET, 1, size, file);
+
+    fclose(file);
+    return (ssize_t)n;
+}
+
 static const struct {
     const char *name;
     ssize_t (*out)(int fd);
@@ -330,15 +473,23 @@ static const struct {
     {"socket", call_write, call_read, A_SOCKET, 0},
     {"vector", call_writev, call_readv, A_FILE, 0},
     {"vector_pipe", call_writev, call_readv, A_PIPE, 0},
+    {"vector_at", call_pwritev, call_preadv, A_FILE, 0},
+    {"vector_at64", call_pwritev64, call_preadv64, A_FILE, 0},
+    {"vector_message", call_sendmsg, call_recvmsg, A_SOCKET, 0},
     {"at", call_pwrite, call_pread, A_FILE, 0},
     {"at64", call_pwrite64, call_pread64, A_FILE, 0},
     {"stream", call_fwrite, call_fread, A_FILE, 0},
     {"stream_pipe", call_fwrite, call_fread, A_PIPE, 0},
+    {"stream_unlocked", call_fwrite_unlocked, call_fread_unlocked, A_FILE, 0},
+    {"message_to", call_sendto, call_recvfrom, A_SOCKET, 0},
     {"message", call_send, call_recv, A_SOCKET, 0},
     {"global_file", call_write, call_read_global, A_FILE, 1},
     {"global_at", call_pwrite, call_pread_global, A_FILE, 1},
     {"global_at64", call_pwrite64, call_pread64_global, A_FILE, 1},
     {"global_stream", call_fwrite, call_fread_global, A_FILE, 1},
+    {"global_stream_unlocked", call_fwrite_unlocked, call_fread_unlocked_global,
+     A_FILE, 1},
+    {"global_message_to", call_sendto, call_recvfrom_global, A_SOCKET, 1},
     {"global_message", call_send, call_recv_global, A_SOCKET, 1},
 };
 
@@ -451,6 +602,261 @@ static void run_count(void)
     fclose(file);
 }
 
+// ---- strings
+
+static void expect_text_in(FILE *file)
+{
+    int fd = fileno(file);
+
+    CHECK(fflush(file) == 0);
+    CHECK(pread(fd, private_bytes, size + 1, 0) == (ssize_t)size);
+    CHECK(private_bytes[size - 1] == '\n');
+    for (size_t i = 0; i + 1 < size; i++) {
+        CHECK(private_bytes[i] == text(i, size));
+    }
+    CHECK(ftruncate(fd, 0) == 0);
+    rewind(file);
+    seed++;
+}
+
+// puts() writes to standard output: this is a file meanwhile.
+static void run_puts(FILE *file)
+{
+    int stdout_fd = dup(STDOUT_FILENO);
+
+    CHECK(fflush(stdout) == 0);
+    CHECK(dup2(fileno(file), STDOUT_FILENO) == STDOUT_FILENO);
+    there(FILL_TEXT);
+    CHECK(puts(buffer) >= 0);
+    CHECK(fflush(stdout) == 0);
+    CHECK(dup2(stdout_fd, STDOUT_FILENO) == STDOUT_FILENO);
+    close(stdout_fd);
+    expect_text_in(file);
+}
+
+static void run_printf(FILE *file)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        there(FILL_TEXT);
+        CHECK(fprintf(file, "%s\n", buffer) == (int)size);
+        expect_text_in(file);
+        there(FILL_TEXT);
+        CHECK(fprintf(file, "%.*s%s\n", 50, buffer, buffer + 50) == (int)size);
+        expect_text_in(file);
+    }
+}
+
+// Another node keeps writing beside the string, in its first page and its last.
+static TM_SHARED int64_t is_over;
+
+static void *disturb(void *block)
+{
+    volatile char *at = block;
+
+    while (tm_fetch_add(&is_over, 0) == 0) {
+        for (unsigned i = 0; i < 100; i++) {
+            at[0]++;
+            at[OFFSET + task.size]++;
+        }
+    }
+    return NULL;
+}
+
+static void run_disturbed(FILE *file, char *block)
+{
+    tm_thread_attr attr = {.on_node = (int)tm_node_count()};
+    tm_thread thread;
+
+    there(FILL_TEXT);
+    CHECK(tm_thread_create(&thread, &attr, disturb, block) == TM_OK);
+    for (unsigned i = 0; i < 50; i++) {
+        CHECK(fprintf(file, "%s%s", buffer, "\n") == (int)size);
+        expect_text_in(file);
+        seed--;
+        CHECK(fputs(buffer, file) >= 0 && fputs("\n", file) >= 0);
+        expect_text_in(file);
+        seed--;
+        CHECK(dprintf(fileno(file), "%s%s", buffer, "\n") == (int)size);
+        expect_text_in(file);
+        seed--;
+    }
+    tm_fetch_add(&is_over, 1);
+    CHECK(tm_thread_join(thread, NULL) == TM_OK);
+}
+
+static void run_fgets(FILE *file)
+{
+    char *line = buffer;
+
+    for (size_t i = 0; i < size; i++) {
+        private_bytes[i] = text(i, size);
+    }
+    CHECK(fputs(private_bytes, file) >= 0);
+    rewind(file);
+    there(CLEAR);
+    while (line + 1 < buffer + size) {
+        size_t rest = (size_t)(buffer + size - line);
+        int room = rest > 100 ? 100 : (int)rest;
+
+        CHECK(fgets(line, line == buffer ? 30 : room, file) == line);
+        line += strlen(line);
+    }
+    there(COMPARE_TEXT);
+    CHECK(fgets(buffer, 100, file) == NULL && feof(file));
+    there(COMPARE_TEXT); // it is as it was
+    CHECK(fgets(buffer, 1, file) == buffer && buffer[0] == '\0');
+}
+
+static void run_strings(void)
+{
+    FILE *file = fdopen(temporary_file(), "w+b");
+    char *block = tm_alloc(500000, &(tm_alloc_attr){.name = "text"});
+
+    buffer = block + OFFSET;
+    size = 300000;
+    private_bytes = calloc(1, size + 1);
+    there(FILL_TEXT);
+    CHECK(fputs(buffer, file) >= 0 && fputs("\n", file) >= 0);
+    expect_text_in(file);
+    run_puts(file);
+    run_printf(file);
+    run_disturbed(file, block);
+    run_fgets(file);
+    buffer[0] = '\0';
+    CHECK(fputs(buffer, file) >= 0);
+    memset(block, 'x', 500000); // and on to the end of its last page
+    memset(block + 500000, 'x', 4096 - 500000 % 4096);
+    errno = 0;
+    CHECK(fputs(block, file) == EOF && errno == EFAULT);
+    CHECK(fgets(block + 503808, 10, file) == NULL && errno == EFAULT);
+    fclose(file);
+    free(private_bytes);
+}
+
+// ---- datagrams
+
+struct letter {
+    struct msghdr header;
+    struct iovec part;
+    struct sockaddr_un name;
+    socklen_t name_size;
+    char bytes[100];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+static void *touch_letter(void *letter)
+{
+    volatile char *bytes = letter;
+
+    for (size_t i = 0; i < sizeof(struct letter); i++) {
+        bytes[i] = bytes[i]; // the page is there now, and not here
+    }
+    return NULL;
+}
+
+static void send_away(struct letter *letter)
+{
+    tm_thread_attr attr = {.on_node = (int)tm_node_count()};
+    tm_thread thread;
+
+    CHECK(tm_thread_create(&thread, &attr, touch_letter, letter) == TM_OK);
+    CHECK(tm_thread_join(thread, NULL) == TM_OK);
+}
+
+static socklen_t bind_to(int fd, struct sockaddr_un *name)
+{
+    socklen_t name_size = sizeof *name;
+
+    // The kernel chooses a name.
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    CHECK(bind(fd, (struct sockaddr *)name, sizeof name->sun_family) == 0);
+    CHECK(getsockname(fd, (struct sockaddr *)name, &name_size) == 0);
+    return name_size;
+}
+
+static void run_names(struct letter *letter, const struct sockaddr_un *from,
+                      socklen_t from_size)
+{
+    send_away(letter);
+    CHECK(sendto(ends[0], letter->bytes, 10, 0,
+                 (struct sockaddr *)&letter->name, letter->name_size) == 10);
+    letter->name = (struct sockaddr_un){0};
+    letter->name_size = sizeof letter->name;
+    send_away(letter);
+    CHECK(recvfrom(ends[1], letter->bytes, 100, 0,
+                   (struct sockaddr *)&letter->name, &letter->name_size) == 10);
+    CHECK(letter->name_size == from_size &&
+          memcmp(&letter->name, from, from_size) == 0);
+    CHECK(sendto(ends[0], letter->bytes, 10, 0,
+                 (struct sockaddr *)&letter->name, 10000) == -1 &&
+          errno == EINVAL);
+}
+
+static void set_header(struct letter *letter)
+{
+    letter->part = (struct iovec){letter->bytes, sizeof letter->bytes};
+    letter->header = (struct msghdr){
+        .msg_name = &letter->name,
+        .msg_namelen = letter->name_size,
+        .msg_iov = &letter->part,
+        .msg_iovlen = 1,
+        .msg_control = letter->control,
+        .msg_controllen = sizeof letter->control,
+    };
+}
+
+// A descriptor travels with the message.
+static void run_control(struct letter *letter, const struct sockaddr_un *from,
+                        socklen_t from_size)
+{
+    struct cmsghdr *control;
+    int passed = temporary_file();
+
+    set_header(letter);
+    control = CMSG_FIRSTHDR(&letter->header);
+    *control = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)),
+        .cmsg_level = SOL_SOCKET,
+        .cmsg_type = SCM_RIGHTS,
+    };
+    memcpy(CMSG_DATA(control), &passed, sizeof passed);
+    send_away(letter);
+    CHECK(sendmsg(ends[0], &letter->header, 0) == 100);
+    memset(letter, 0, sizeof *letter);
+    letter->name_size = sizeof letter->name;
+    set_header(letter);
+    letter->part.iov_len = 60;
+    send_away(letter);
+    CHECK(recvmsg(ends[1], &letter->header, 0) == 60);
+    CHECK(letter->header.msg_flags & MSG_TRUNC);
+    CHECK(letter->header.msg_namelen == from_size &&
+          memcmp(&letter->name, from, from_size) == 0);
+    control = CMSG_FIRSTHDR(&letter->header);
+    CHECK(control != NULL && control->cmsg_type == SCM_RIGHTS);
+    memcpy(&passed, CMSG_DATA(control), sizeof passed);
+    CHECK(write(passed, "it works", 8) == 8);
+    letter->header.msg_iovlen = 100000;
+    CHECK(sendmsg(ends[0], &letter->header, 0) == -1 && errno == EMSGSIZE);
+}
+
+static void run_datagrams(void)
+{
+    struct letter *letter = tm_alloc(sizeof *letter, NULL);
+    struct sockaddr_un from;
+    struct sockaddr_un to;
+    socklen_t from_size;
+
+    ends[0] = socket(AF_UNIX, SOCK_DGRAM, 0);
+    ends[1] = socket(AF_UNIX, SOCK_DGRAM, 0);
+    from_size = bind_to(ends[0], &from);
+    letter->name_size = bind_to(ends[1], &to);
+    letter->name = to;
+    run_names(letter, &from, from_size);
+    letter->name = to;
+    letter->name_size = from_size;
+    run_control(letter, &from, from_size);
+}
+
 int main(int argc, char **argv)
 {
     tm_init(&argc, &argv);
@@ -461,6 +867,10 @@ int main(int argc, char **argv)
         run_beyond();
     } else if (strcmp(argv[1], "count") == 0) {
         run_count();
+    } else if (strcmp(argv[1], "strings") == 0) {
+        run_strings();
+    } else if (strcmp(argv[1], "datagrams") == 0) {
+        run_datagrams();
     } else {
         unsigned row = 0;
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// printf() and its like. The C library reads the strings of %s itself, and waits in
+// place for pages that are not here. But a long string it then hands to the kernel
+// as it is, and a page of it may have gone again: another node has written
+// something else in the page. The output would be lost. So what has %s is formatted
+// into private memory first, and written from there.
+//
+// Not for wide characters; nor does syslog() come here, nor err(), nor C++ streams.
+#include "runtime/wrap.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+int __vsnprintf_chk(char *to, size_t size, int flag, size_t room,
+                    const char *format, va_list args);
+
+/** Where a text goes, and which of the C library's functions puts it there. */
+struct output {
+    enum function function; ///< vfprintf, vdprintf, or one that checks
+    FILE *file;
+    int fd;
+    int flag; ///< of those that check
+};
+
+static int takes_string(const char *format)
+{
+    const char *at = format;
+
+    while ((at = strchr(at, '%')) != NULL) {
+        at++;
+        at += strspn(at, "-+ #0'I123456789.*$hlLqjzt");
+        if (*at == 's') {
+            return 1;
+        }
+        at += *at != '\0';
+    }
+    return 0;
+}
+
+static int pass_on(const struct output *output, const char *format,
+                   va_list args)
+{
+    switch (output->function) {
+    case REAL_vfprintf:
+        return CALL(vfprintf)(output->file, format, args);
+    case REAL___vfprintf_chk:
+        return CALL(__vfprintf_chk)(output->file, output->flag, format, args);
+    case REAL_vdprintf:
+        return CALL(vdprintf)(output->fd, format, args);
+    default:
+        return CALL(__vdprintf_chk)(output->fd, output->flag, format, args);
+    }
+}
+
+static int format_to(const struct output *output, char *to, size_t size,
+                     const char *format, va_list args)
+{
+    va_list copy;
+    int n;
+
+    va_copy(copy, args);
+    if (output->function == REAL_vfprintf ||
+        output->function == REAL_vdprintf) {
+        n = vsnprintf(to, size, format, copy);
+    } else {
+        n = __vsnprintf_chk(to, size, output->flag, size, format, copy);
+    }
+    va_end(copy);
+    return n;
+}
+
+// All of it, as the C library does. @return 1, 0 on an error
+static int write_all(const struct output *output, const char *bytes, size_t n)
+{
+    size_t done = 0;
+
+    if (output->file != NULL) {
+        return n == 0 || CALL(fwrite)(bytes, 1, n, output->file) == n;
+    }
+    while (done < n) {
+        ssize_t got = CALL(write)(output->fd, bytes + done, n - done);
+
+        if (got < 0) {
+            return 0;
+        }
+        done += (size_t)got;
+    }
+    return 1;
+}
+
+static int print(const struct output *output, const char *format, va_list args)
+{
+    struct bounce bounce = {.bytes = bounce.small};
+    int n;
+
+    if (!wrap_is_thread() || !takes_string(format)) {
+        return pass_on(output, format, args);
+    }
+    n = format_to(output, bounce.small, sizeof bounce.small, format, args);
+    if (n >= (int)sizeof bounce.small) {
+        if (!bounce_open(&bounce, (size_t)n + 1)) {
+            return -1;
+        }
+        n = format_to(output, bounce.bytes, (size_t)n + 1, format, args);
+    }
+    if (n >= 0 && !write_all(output, bounce.bytes, (size_t)n)) {
+        n = -1;
+    }
+    bounce_close(&bounce);
+    return n;
+}
+
+// ---- streams
+
+EXPORTED int vfprintf(FILE *file, const char *format, va_list args)
+{
+    struct output output = {.function = REAL_vfprintf, .file = file};
+
+    return print(&output, format, args);
+}
+
+EXPORTED int vprintf(const char *format, va_list args)
+{
+    return vfprintf(stdout, format, args);
+}
+
+EXPORTED int fprintf(FILE *file, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vfprintf(file, format, args);
+    va_end(args);
+    return n;
+}
+
+EXPORTED int printf(const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vfprintf(stdout, format, args);
+    va_end(args);
+    return n;
+}
+
+// ---- descriptors
+
+EXPORTED int vdprintf(int fd, const char *format, va_list args)
+{
+    struct output output = {.function = REAL_vdprintf, .fd = fd};
+
+    return print(&output, format, args);
+}
+
+EXPORTED int dprintf(int fd, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vdprintf(fd, format, args);
+    va_end(args);
+    return n;
+}
+
+// ---- as compiled with _FORTIFY_SOURCE
+
+EXPORTED int __vfprintf_chk(FILE *file, int flag, const char *format,
+                            va_list args)
+{
+    struct output output = {
+        .function = REAL___vfprintf_chk, .file = file, .flag = flag};
+
+    return print(&output, format, args);
+}
+
+EXPORTED int __vprintf_chk(int flag, const char *format, va_list args)
+{
+    return __vfprintf_chk(stdout, flag, format, args);
+}
+
+EXPORTED int __fprintf_chk(FILE *file, int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = __vfprintf_chk(file, flag, format, args);
+    va_end(args);
+    return n;
+}
+
+EXPORTED int __printf_chk(int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = __vfprintf_chk(stdout, flag, format, args);
+    va_end(args);
+    return n;
+}
+
+EXPORTED int __vdprintf_chk(int fd, int flag, const char *format, va_list args)
+{
+    struct output output = {
+        .function = REAL___vdprintf_chk, .fd = fd, .flag = flag};
+
+    return print(&output, format, args);
+}
+
+EXPORTED int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = __vdprintf_chk(fd, flag, format, args);
+    va_end(args);
+    return n;
+}

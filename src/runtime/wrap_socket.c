@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sockets on shared memory: not only the bytes may be shared, but also the name of
+// the other end, its size, and all parts of a message.
+#include "runtime/wrap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+EXPORTED ssize_t recv(int fd, void *to, size_t size, int flags)
+{
+    struct request request = {
+        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
+
+    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
+                              : CALL(recv)(fd, to, size, flags);
+}
+
+EXPORTED ssize_t send(int fd, const void *from, size_t size, int flags)
+{
+    struct request request = {
+        .function = REAL_send, .fd = fd, .flags = flags, .place = PLACE};
+
+    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
+                                : CALL(send)(fd, from, size, flags);
+}
+
+static ssize_t serve_buffer(const struct request *request, const void *buffer,
+                            size_t n)
+{
+    return WRAP_IS_SHARED(buffer)
+               ? wrap_serve(request, buffer, n)
+               : wrap_transfer(request, (char *)(uintptr_t)buffer, n, 0);
+}
+
+// ---- with the name of the other end
+
+static ssize_t send_to(struct request *request, const void *from, size_t size,
+                       const struct sockaddr *name, socklen_t name_size)
+{
+    struct sockaddr_storage own;
+
+    request->name = (struct sockaddr *)(uintptr_t)name;
+    request->name_size = &name_size;
+    if (WRAP_IS_SHARED(name)) {
+        // One that is too long is for the kernel to refuse.
+        if (name_size <= sizeof own &&
+            !wrap_copy_in(request, &own, name, name_size)) {
+            return -1;
+        }
+        request->name = (struct sockaddr *)&own;
+    }
+    return serve_buffer(request, from, size);
+}
+
+EXPORTED ssize_t sendto(int fd, const void *from, size_t size, int flags,
+                        const struct sockaddr *name, socklen_t name_size)
+{
+    struct request request = {
+        .function = REAL_sendto, .fd = fd, .flags = flags, .place = PLACE};
+
+    return WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name)
+               ? send_to(&request, from, size, name, name_size)
+               : CALL(sendto)(fd, from, size, flags, name, name_size);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static ssize_t receive_from(struct request *request, void *to, size_t size,
+                            struct sockaddr *name, socklen_t *name_size)
+{
+    struct sockaddr_storage own;
+    socklen_t own_size = sizeof own;
+    socklen_t room = 0;
+    ssize_t got;
+
+    if (name == NULL) {
+        return serve_buffer(request, to, size);
+    }
+    if (!wrap_copy_in(request, &room, name_size, sizeof room)) {
+        return -1;
+    }
+    if ((int)room < 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    own_size = (socklen_t)smaller(room, sizeof own);
+    request->name = (struct sockaddr *)&own;
+    request->name_size = &own_size;
+    got = serve_buffer(request, to, size);
+    if (got >= 0 &&
+        (!wrap_copy_out(request, name, &own, smaller(own_size, room)) ||
+         !wrap_copy_out(request, name_size, &own_size, sizeof own_size))) {
+        return -1;
+    }
+    return got;
+}
+
+EXPORTED ssize_t recvfrom(int fd, void *to, size_t size, int flags,
+                          struct sockaddr *name, socklen_t *name_size)
+{
+    struct request request = {
+        .function = REAL_recvfrom, .fd = fd, .flags = flags, .place = PLACE};
+
+    return WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) ||
+                   WRAP_IS_SHARED(name_size)
+               ? receive_from(&request, to, size, name, name_size)
+               : CALL(recvfrom)(fd, to, size, flags, name, name_size);
+}
+
+// ---- messages
+
+static int message_is_shared(const struct msghdr *message)
+{
+    if (runtime.step != RUNTIME_RUNNING || message == NULL) {
+        return 0; // for the kernel to judge
+    }
+    return WRAP_IS_SHARED(message) || WRAP_IS_SHARED(message->msg_name) ||
+           WRAP_IS_SHARED(message->msg_control) ||
+           wrap_vector_is_shared(message->msg_iov, (int)message->msg_iovlen);
+}
+
+/** A message whose parts are private, but the vector. */
+struct private_message {
+    struct msghdr header;
+    struct msghdr given; ///< the parts of the program's
+    struct sockaddr_storage name;
+    struct bounce control;
+};
+
+// @return 0 if there is no memory, or the program's is no good
+static int message_open(const struct request *request,
+                        struct private_message *own,
+                        const struct msghdr *message)
+{
+    int is_output = request->function == REAL_sendmsg;
+    struct msghdr *header = &own->header;
+
+    if (!wrap_copy_in(request, header, message, sizeof *header)) {
+        return 0;
+    }
+    own->given = *header;
+    own->control.bytes = own->control.small;
+    if (WRAP_IS_SHARED(header->msg_name)) {
+        header->msg_name = &own->name;
+        if (is_output && header->msg_namelen <= sizeof own->name &&
+            !wrap_copy_in(request, &own->name, own->given.msg_name,
+                          header->msg_namelen)) {
+            return 0;
+        }
+        if (!is_output && header->msg_namelen > sizeof own->name) {
+            header->msg_namelen = sizeof own->name;
+        }
+    }
+    if (!WRAP_IS_SHARED(header->msg_control)) {
+        return 1;
+    }
+    if (!bounce_open(&own->control, header->msg_controllen)) {
+        return 0;
+    }
+    header->msg_control = own->control.bytes;
+    if (is_output &&
+        !wrap_copy_in(request, own->control.bytes, own->given.msg_control,
+                      header->msg_controllen)) {
+        bounce_close(&own->control);
+        return 0;
+    }
+    return 1;
+}
+
+// Give the program what recvmsg() has set.
+static int message_copy_back(const struct request *request,
+                             struct private_message *own,
+                             struct msghdr *message)
+{
+    const struct msghdr *header = &own->header;
+    struct msghdr result = own->given;
+
+    result.msg_namelen = header->msg_namelen;
+    result.msg_controllen = header->msg_controllen;
+    result.msg_flags = header->msg_flags;
+    if (header->msg_name == &own->name &&
+        !wrap_copy_out(request, own->given.msg_name, &own->name,
+                       smaller(header->msg_namelen, own->given.msg_namelen))) {
+        return 0;
+    }
+    if (header->msg_control != own->given.msg_control &&
+        !wrap_copy_out(request, own->given.msg_control, header->msg_control,
+                       header->msg_controllen)) {
+        return 0;
+    }
+    return wrap_copy_out(request, message, &result, sizeof result);
+}
+
+static ssize_t serve_message(struct request *request, struct msghdr *message)
+{
+    struct private_message own;
+    ssize_t got;
+
+    if (!message_open(request, &own, message)) {
+        return -1;
+    }
+    request->message = &own.header;
+    if (own.header.msg_iovlen <= IOV_MAX) {
+        got = wrap_vector_serve(request, own.given.msg_iov,
+                                (int)own.given.msg_iovlen);
+    } else {
+        errno = EMSGSIZE;
+        got = -1;
+    }
+    if (got >= 0 && request->function == REAL_recvmsg &&
+        !message_copy_back(request, &own, message)) {
+        got = -1;
+    }
+    bounce_close(&own.control);
+    return got;
+}
+
+EXPORTED ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    struct request request = {
+        .function = REAL_sendmsg, .fd = fd, .flags = flags, .place = PLACE};
+
+    return message_is_shared(message)
+               ? serve_message(&request, (struct msghdr *)(uintptr_t)message)
+               : CALL(sendmsg)(fd, message, flags);
+}
+
+EXPORTED ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    struct request request = {
+        .function = REAL_recvmsg, .fd = fd, .flags = flags, .place = PLACE};
+
+    return message_is_shared(message) ? serve_message(&request, message)
+                                      : CALL(recvmsg)(fd, message, flags);
+}
+
+// ---- as compiled with _FORTIFY_SOURCE
+
+EXPORTED ssize_t __recv_chk(int fd, void *to, size_t size, size_t room,
+                            int flags)
+{
+    struct request request = {
+        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
+
+    return WRAP_IS_SHARED(to) && size <= room
+               ? wrap_serve(&request, to, size)
+               : CALL(__recv_chk)(fd, to, size, room, flags);
+}
+
+EXPORTED ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room,
+                                int flags, struct sockaddr *name,
+                                socklen_t *name_size)
+{
+    struct request request = {
+        .function = REAL_recvfrom, .fd = fd, .flags = flags, .place = PLACE};
+
+    return size <= room && (WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) ||
+                            WRAP_IS_SHARED(name_size))
+               ? receive_from(&request, to, size, name, name_size)
+               : CALL(__recvfrom_chk)(fd, to, size, room, flags, name,
+                                      name_size);
+}
