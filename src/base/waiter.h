@@ -19,6 +19,7 @@ struct waiter {
     tm_status status;
     uint64_t result;
     uint64_t result2;
+    void *answer; ///< where calls with more results put them; set by the caller
 };
 
 /** Set status and result, then wake: the waiter may be gone afterwards. */

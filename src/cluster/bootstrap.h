@@ -34,7 +34,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()

@@ -418,15 +418,21 @@ static void log_bad_free(tm_status status, const struct message_free_ask *ask,
     }
 }
 
-static void close_extent(struct engine *engine, node_id from, uint32_t token,
-                         page_no page)
+static void close_extent(struct engine *engine, node_id from,
+                         const struct message *free_ask, page_no page)
 {
-    struct allocation *allocation = start_step(engine, from, token, page);
-    struct message message = {.type = MESSAGE_extent_close};
+    const struct message_free_ask *ask = &free_ask->u.free_ask;
+    struct allocation *allocation = start_step(engine, from, ask->token, page);
+    struct message message = {
+        .type = MESSAGE_extent_close,
+        .u.extent_close = {.token = allocation->serial,
+                           .page = page,
+                           .line = ask->line},
+        .body = free_ask->body, // the file
+        .body_size = free_ask->body_size,
+    };
 
     allocation->step = CLOSING;
-    message.u.extent_close.token = allocation->serial;
-    message.u.extent_close.page = page;
     send_all(engine, &message);
 }
 
@@ -451,7 +457,7 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
         log_bad_free(status, ask, file, &block, freed_at);
     }
     if (status == TM_OK && extent.n_pages > 0) {
-        close_extent(engine, from, ask->token, extent.page);
+        close_extent(engine, from, message, extent.page);
     } else {
         send_free_done(engine, from, ask->token, status);
     }
@@ -508,14 +514,23 @@ static tm_status receive_ack(struct engine *engine, uint32_t serial)
 static void receive_block_ask(struct engine *engine, node_id from,
                               const struct message_block_ask *ask)
 {
-    struct message message = {.type = MESSAGE_block_is};
-    struct heap_block block;
+    struct heap_block block = {0};
+    uint8_t body[sizeof block.name + sizeof block.file];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_block_is, .body = body};
 
-    message.u.block_is.token = ask->token;
-    if (heap_lookup(engine->heap, ask->address, &block) == TM_OK) {
-        message.u.block_is.size = block.size;
-        message.u.block_is.capacity = block.capacity;
+    if (heap_lookup(engine->heap, ask->address, &block) != TM_OK) {
+        block = (struct heap_block){0};
     }
+    message.u.block_is = (struct message_block_is){
+        .token = ask->token,
+        .size = block.size,
+        .capacity = block.capacity,
+        .line = block.line,
+    };
+    wire_put_string(&writer, block.name);
+    wire_put_string(&writer, block.file);
+    message.body_size = (uint32_t)(writer.at - body);
     port_send(engine->port, from, &message);
 }
 
@@ -534,6 +549,28 @@ static tm_status answer(struct engine *engine, uint32_t token, tm_status status,
     return TM_OK;
 }
 
+static tm_status receive_block_is(struct engine *engine,
+                                  const struct message *message)
+{
+    const struct message_block_is *is = &message->u.block_is;
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct waiter *waiter = tokens_take(&engine->tokens, is->token);
+    struct heap_block *block;
+
+    if (waiter == NULL) {
+        return TM_EWIRE;
+    }
+    block = waiter->answer;
+    block->size = is->size;
+    block->capacity = is->capacity;
+    block->line = is->line;
+    copy_text(block->name, sizeof block->name, wire_get_string(&reader));
+    copy_text(block->file, sizeof block->file, wire_get_string(&reader));
+    waiter_wake(waiter, is->size > 0 ? TM_OK : TM_ENOBLOCK, 0);
+    return TM_OK;
+}
+
 tm_status blocks_receive(struct engine *engine, node_id from,
                          const struct message *message)
 {
@@ -547,8 +584,7 @@ tm_status blocks_receive(struct engine *engine, node_id from,
         return answer(engine, message->u.free_done.token,
                       (tm_status)message->u.free_done.status, 0, 0);
     case MESSAGE_block_is:
-        return answer(engine, message->u.block_is.token, TM_OK,
-                      message->u.block_is.size, message->u.block_is.capacity);
+        return receive_block_is(engine, message);
     case MESSAGE_extent_new:
         return receive_new(engine, message);
     case MESSAGE_extent_close:
@@ -632,10 +668,12 @@ void engine_release_block(struct engine *engine, uint64_t address,
 }
 
 void engine_block(struct engine *engine, uint64_t address,
-                  struct waiter *waiter)
+                  struct heap_block *block, struct waiter *waiter)
 {
     struct message message = {.type = MESSAGE_block_ask};
 
+    block->address = address;
+    waiter->answer = block;
     message.u.block_ask.token = tokens_give(&engine->tokens, waiter);
     message.u.block_ask.address = address;
     port_send(engine->port, 0, &message);

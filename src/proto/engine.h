@@ -3,6 +3,7 @@
 #define PROTO_ENGINE_H
 
 #include "base/waiter.h"
+#include "mem/heap.h"
 #include "mem/space.h"
 #include "net/port.h"
 
@@ -119,10 +120,10 @@ void engine_alloc(struct engine *engine, uint64_t size,
 void engine_release_block(struct engine *engine, uint64_t address,
                           const char *file, int line, struct waiter *waiter);
 
-/** Result: the size of the block that starts there, result2: its capacity; 0 if
- * there is none. */
+/** Ask for the block that starts at an address. Status: TM_OK, TM_ENOBLOCK.
+ * @param[out] block  set on success, until the waiter is woken */
 void engine_block(struct engine *engine, uint64_t address,
-                  struct waiter *waiter);
+                  struct heap_block *block, struct waiter *waiter);
 
 /** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
 void engine_add_globals(struct engine *engine);

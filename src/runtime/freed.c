@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks that are no more, for messages about accesses to them. Every node is
-// told when a block of its own pages ends; where tm_free() was called is known to
-// the node that called it and to the root. The last N_FREED are kept.
+// told when a block of its own pages ends, and where tm_free() was called. The
+// last N_FREED are kept.
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/runtime.h"
 
 #define N_FREED 256u
-#define N_PLACES 16u
 
-/** Where tm_free() was called, until the block's end is announced. */
-struct free_place {
-    uint64_t address;
+/** A place in the program, "" if it is not known. */
+struct place {
     uint32_t line;
     char file[64];
 };
@@ -21,51 +19,35 @@ struct freed {
     page_no page;
     page_no n_pages;
     uint64_t size;
-    uint32_t line;
-    char file[64];
     char name[32];
-    struct free_place end;
+    struct place begin;
+    struct place end;
 };
 
-// Under the node lock; the latest n % N_... are valid.
+// Under the node lock; the latest n % N_FREED are valid.
 static struct {
     struct freed blocks[N_FREED];
     uint64_t n_blocks;
-    struct free_place places[N_PLACES];
-    uint64_t n_places;
 } kept;
 
-static void note(uint64_t address, const char *file, uint32_t line)
+static void note_place(struct place *place, const char *file, uint32_t line)
 {
-    struct free_place *place = &kept.places[kept.n_places++ % N_PLACES];
-    size_t length = strlen(file);
-
-    place->address = address;
     place->line = line;
-    snprintf(place->file, sizeof place->file, "%s",
-             length > 63 ? file + length - 63 : file);
+    snprintf(place->file, sizeof place->file, "%s", file != NULL ? file : "");
 }
 
-void freed_note_place(const void *block, const char *file, int line)
+void freed_watch(const struct message *message)
 {
-    note((uint64_t)(uintptr_t)block, file, (uint32_t)line);
-}
-
-static void take_place(uint64_t address, struct free_place *end)
-{
-    for (unsigned i = 0; i < N_PLACES; i++) {
-        if (kept.places[i].address == address) {
-            *end = kept.places[i];
-            kept.places[i].address = 0;
-        }
-    }
-}
-
-static void note_end(page_no page)
-{
-    const struct extent *extent = engine_extent(runtime.engine, page);
+    const struct message_extent_close *close = &message->u.extent_close;
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    const struct extent *extent;
     struct freed *freed;
 
+    if (message->type != MESSAGE_extent_close) {
+        return;
+    }
+    extent = engine_extent(runtime.engine, close->page);
     if (extent == NULL) {
         return;
     }
@@ -74,32 +56,10 @@ static void note_end(page_no page)
         .page = extent->page,
         .n_pages = extent->n_pages,
         .size = extent->size,
-        .line = extent->line,
     };
-    memcpy(freed->file, extent->file, sizeof freed->file);
     memcpy(freed->name, extent->name, sizeof freed->name);
-    take_place((uint64_t)(uintptr_t)space_address(&runtime.space, extent->page),
-               &freed->end);
-}
-
-static void watch_free_ask(const struct message *message)
-{
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
-    const char *file = wire_get_string(&reader);
-
-    if (!reader.failed) {
-        note(message->u.free_ask.address, file, message->u.free_ask.line);
-    }
-}
-
-void freed_watch(const struct message *message)
-{
-    if (message->type == MESSAGE_extent_close) {
-        note_end(message->u.extent_close.page);
-    } else if (message->type == MESSAGE_free_ask) {
-        watch_free_ask(message);
-    }
+    note_place(&freed->begin, extent->file, extent->line);
+    note_place(&freed->end, wire_get_string(&reader), close->line);
 }
 
 static const struct freed *find(page_no page)
@@ -116,6 +76,14 @@ static const struct freed *find(page_no page)
     return NULL;
 }
 
+static void describe_place(const char *what, const struct place *place,
+                           char *text, size_t size)
+{
+    if (place->file[0] != '\0') {
+        snprintf(text, size, ", %s at %s:%u", what, place->file, place->line);
+    }
+}
+
 int freed_describe(page_no page, char *text, size_t size)
 {
     const struct freed *freed = find(page);
@@ -125,14 +93,8 @@ int freed_describe(page_no page, char *text, size_t size)
     if (freed == NULL) {
         return 0;
     }
-    if (freed->file[0] != '\0') {
-        snprintf(begin, sizeof begin, ", allocated at %s:%u", freed->file,
-                 freed->line);
-    }
-    if (freed->end.file[0] != '\0') {
-        snprintf(end, sizeof end, ", freed at %s:%u", freed->end.file,
-                 freed->end.line);
-    }
+    describe_place("allocated", &freed->begin, begin, sizeof begin);
+    describe_place("freed", &freed->end, end, sizeof end);
     snprintf(text, size, "in block '%s' of %llu bytes after it was freed%s%s",
              freed->name, (unsigned long long)freed->size, begin, end);
     return 1;

@@ -213,6 +213,24 @@ void report_bad_buffer(const char *function, uintptr_t place,
               runtime.self, speaker, function, text, address, what);
 }
 
+void report_overrun(const struct heap_block *block, uint64_t at,
+                    const char *file, int line)
+{
+    char speaker[64];
+    char origin[96] = "";
+
+    describe_speaker(speaker, sizeof speaker);
+    if (block->file[0] != '\0') {
+        snprintf(origin, sizeof origin, ", allocated at %s:%u", block->file,
+                 block->line);
+    }
+    log_error("node %u %s: tm_free(0x%llx) at %s:%d: something wrote past the "
+              "end of block '%s' of %llu bytes%s: byte %llu has changed",
+              runtime.self, speaker, (unsigned long long)block->address, file,
+              line, block->name, (unsigned long long)block->size, origin,
+              (unsigned long long)at);
+}
+
 void report_complete_line(const char *line, char *text, size_t size)
 {
     const struct thread *thread = NULL;

@@ -189,6 +189,10 @@ void report_trap(const struct trap *trap);
  * @param address  the first byte that does not belong to a block */
 void report_bad_buffer(const char *function, uintptr_t place,
                        const void *address);
+/** tm_free() has found that something wrote behind a block.
+ * @param at  the byte of it that has changed, >= block->size */
+void report_overrun(const struct heap_block *block, uint64_t at,
+                    const char *file, int line);
 /** End the program with what is wrong with it, exit code 70. Under the node
  * lock. */
 _Noreturn void report_program_error(const char *text);
@@ -201,8 +205,6 @@ void report_complete_line(const char *line, char *text, size_t size);
 /** A message has arrived that may be about a block's end. Under the node lock,
  * before the engine gets it. */
 void freed_watch(const struct message *message);
-/** This node's tm_free() of a block. Under the node lock. */
-void freed_note_place(const void *block, const char *file, int line);
 /** "in block 'x' of 8 bytes, allocated at a.c:1, freed at a.c:2"
  * @return 0 if the page was in no block lately. Under the node lock. */
 int freed_describe(page_no page, char *text, size_t size);

@@ -56,47 +56,53 @@ void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
     return block;
 }
 
-static int is_overrun(const char *block, uint64_t size, uint64_t capacity)
+// The first byte behind the block that is not as it was left; 0: none.
+static uint64_t find_overrun(const struct heap_block *block)
 {
-    char expected = is_small(capacity) ? (char)FILL : 0;
+    const char *bytes = (const char *)(uintptr_t)block->address;
+    char expected = is_small(block->capacity) ? (char)FILL : 0;
 
-    for (uint64_t i = size; i < capacity; i++) {
-        if (block[i] != expected) {
-            return 1;
+    for (uint64_t i = block->size; i < block->capacity; i++) {
+        if (bytes[i] != expected) {
+            return i;
         }
     }
     return 0;
 }
 
+// Ask the root for a block, and look at what is behind it.
+static uint64_t look_behind(void *address, struct heap_block *block)
+{
+    struct wait wait;
+
+    wait_init(&wait);
+    node_enter();
+    engine_block(runtime.engine, (uint64_t)(uintptr_t)address, block,
+                 &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    return wait.waiter.status == TM_OK ? find_overrun(block) : 0;
+}
+
 tm_status tm_free_at(void *block, const char *file, int line)
 {
     tm_status status = CHECK_CALL("tm_free");
-    struct wait look;
+    struct heap_block found;
+    uint64_t overrun;
     struct wait wait;
-    int overrun = 0;
 
     if (status != TM_OK || block == NULL) {
         return status;
     }
-    wait_init(&look);
-    node_enter();
-    engine_block(runtime.engine, (uint64_t)(uintptr_t)block, &look.waiter);
-    node_leave();
-    wait_for(&look, 1);
-    if (look.waiter.result != 0) {
-        overrun = is_overrun(block, look.waiter.result, look.waiter.result2);
-    }
+    overrun = look_behind(block, &found);
     wait_init(&wait);
     node_enter();
-    freed_note_place(block, file, line);
     engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file, line,
                          &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
-    if (overrun && wait.waiter.status == TM_OK) {
-        log_error("tm_free(%p) at %s:%d: something wrote past the end of this "
-                  "block of %llu bytes",
-                  block, file, line, (unsigned long long)look.waiter.result);
+    if (overrun != 0 && wait.waiter.status == TM_OK) {
+        report_overrun(&found, overrun, file, line);
         return TM_EOVERRUN;
     }
     return wait.waiter.status;

@@ -232,7 +232,7 @@ class Mistakes(ErrorsTest):
             "use_after_free", 139,
             r"WHO: segmentation fault: read from 0x\w+, in block 'old' of "
             r"20000 bytes after it was freed, allocated at "
-            r".*mistakes\.c:\d+(, freed at .*mistakes\.c:\d+)?, in "
+            r".*mistakes\.c:\d+, freed at .*mistakes\.c:\d+, in "
             r"use_after_free \(mistakes\.c:\d+\)$")
 
     def test_fault_in_the_c_library_names_the_caller(self):
@@ -322,10 +322,20 @@ class Mistakes(ErrorsTest):
     def test_overrun_is_found_by_free(self):
         text = ("tm_free() says: something wrote past the end of the shared "
                 "block\n")
-        self.expect_status(
-            "overrun", 2 * text,
-            r"past the end of this block of 100 bytes$",
-            r"past the end of this block of 10000 bytes$")
+        for source in self.sources():
+            for n_nodes, who in ((2, r"node 1 thread 1 \(clumsy\)"),
+                                 (1, r"node 0 thread 0 \(main\)")):
+                result = self.run_words("-n", n_nodes, program("mistakes"),
+                                        "overrun")
+                self.expect(
+                    result, 0, who + r": tm_free\(0x\w+\) at .*mistakes\.c:\d+: "
+                    r"something wrote past the end of block 'tiny' of 100 bytes, "
+                    r"allocated at .*mistakes\.c:\d+: byte 103 has changed$",
+                    who + r": tm_free\(0x\w+\) at .*mistakes\.c:\d+: "
+                    r"something wrote past the end of block 'grid' of 10000 "
+                    r"bytes, allocated at .*mistakes\.c:\d+: byte 10000 has "
+                    r"changed$")
+                self.assertEqual(result[1], 2 * text)
 
 
 class Deadlocks(ErrorsTest):

@@ -121,7 +121,7 @@ static void overrun(void)
 {
     tm_status status;
 
-    shared.small[100] = 1;
+    shared.small[103] = 1;
     status = tm_free(shared.small);
     printf("tm_free() says: %s\n", tm_strerror(status));
     shared.block[10000] = 1;
@@ -182,7 +182,7 @@ static void prepare(void)
 {
     shared.block = tm_alloc(10000, &(tm_alloc_attr){.name = "grid"});
     shared.freed = tm_alloc(20000, &(tm_alloc_attr){.name = "old"});
-    shared.small = tm_alloc(100, NULL);
+    shared.small = tm_alloc(100, &(tm_alloc_attr){.name = "tiny"});
     shared.freed[5000] = 1;
     if (tm_free(shared.freed) != TM_OK) {
         exit(99);
