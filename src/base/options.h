@@ -38,6 +38,10 @@ struct options {
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
     unsigned deadlock_after; ///< seconds
     char policy[16];
+    struct {
+        unsigned n; ///< 0: none were given
+        uint32_t of_node[TM_MAX_NODES];
+    } counts;
     int explain;
     int stats;
     int verbose;

@@ -12,7 +12,8 @@
 //   THINKING   the plan is being made elsewhere; iterations do not count
 //   MOVING     threads go to where they should be, at their iteration ends
 //   SETTLING   the first iterations in a new place fetch pages: do not count
-//   OFF        no iterations in common: threads stay where they are
+//   OFF        no iterations in common, or the mapping was given by hand: threads
+//              stay where they are
 //
 //   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
 //   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
@@ -62,6 +63,7 @@ struct scheme {
     struct scheme_ops ops;
     struct node_view *nodes;        ///< [n_nodes]
     struct correction *corrections; ///< [n_nodes]
+    uint32_t *counts;               ///< [n_nodes] by hand, or NULL
     enum state state;
     struct book *book;
     struct trigger trigger;
@@ -83,6 +85,21 @@ struct scheme {
     struct book_arrival *arrivals; ///< [n_room] of a report
     uint32_t n_room;
 };
+
+static int copy_counts(struct scheme *scheme)
+{
+    const size_t size = scheme->config.n_nodes * sizeof *scheme->counts;
+
+    if (scheme->config.counts == NULL) {
+        return 1;
+    }
+    scheme->counts = malloc(size);
+    if (scheme->counts == NULL) {
+        return 0;
+    }
+    memcpy(scheme->counts, scheme->config.counts, size);
+    return 1;
+}
 
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops)
@@ -107,7 +124,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
         correction_init(&scheme->corrections[i]);
     }
     scheme->book = book_new(config->n_nodes, power);
-    if (scheme->book == NULL) {
+    if (scheme->book == NULL || !copy_counts(scheme)) {
         goto fail;
     }
     free(power);
@@ -128,6 +145,7 @@ void scheme_free(struct scheme *scheme)
         book_free(scheme->book);
         free(scheme->nodes);
         free(scheme->corrections);
+        free(scheme->counts);
         free(scheme->arrivals);
         free(scheme);
     }
@@ -417,8 +435,36 @@ static int have_all_moved(const struct scheme *scheme)
     return 1;
 }
 
+// The mapping that was given by hand: blocks of threads in the order of their
+// numbers, as far as the counts go; the rest is the last node's.
+static void impose(struct scheme *scheme)
+{
+    struct plan plan = {0};
+    uint32_t node = 0;
+    uint32_t n_left = scheme->counts[0];
+
+    if (plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
+                   scheme->config.n_nodes, scheme->corrections) != TM_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < plan.view.n_threads; i++) {
+        while (n_left == 0 && node + 1 < scheme->config.n_nodes) {
+            n_left = scheme->counts[++node];
+        }
+        n_left -= n_left > 0;
+        plan.wanted[i] = node;
+    }
+    plan_release(&scheme->plan);
+    scheme->plan = plan;
+    move_all(scheme, scheme->plan.wanted);
+}
+
 static void arrive(struct scheme *scheme)
 {
+    if (scheme->counts != NULL) {
+        scheme->state = OFF;
+        return;
+    }
     if (scheme->is_undoing) {
         trigger_undone(&scheme->trigger);
     } else {
@@ -471,7 +517,11 @@ static void step(struct scheme *scheme)
     }
     switch (scheme->state) {
     case WATCHING:
-        watch(scheme);
+        if (scheme->counts != NULL) {
+            impose(scheme);
+        } else {
+            watch(scheme);
+        }
         break;
     case MOVING:
         scheme->countdown--;

@@ -46,6 +46,9 @@ struct scheme_config {
     unsigned n_nodes;
     const struct node_view *nodes; ///< [n_nodes], copied
     int explains;                  ///< ops.explain is wanted
+    const uint32_t
+        *counts; ///< [n_nodes] threads of each node, by hand; copied.
+                 ///< NULL: the policy decides
 };
 
 /** Sums over the run. */

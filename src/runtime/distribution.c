@@ -109,11 +109,16 @@ static void describe_nodes(struct node_view *nodes)
     }
 }
 
+static int is_policy_wanted(void)
+{
+    return strcmp(runtime.options.policy, "none") != 0 &&
+           strcmp(runtime.options.policy, "initial") != 0;
+}
+
 static int is_wanted(void)
 {
     return runtime.n_nodes > 1 && runtime.options.shuffle == 0 &&
-           strcmp(runtime.options.policy, "none") != 0 &&
-           strcmp(runtime.options.policy, "initial") != 0;
+           (runtime.options.counts.n > 0 || is_policy_wanted());
 }
 
 void distribution_start(void)
@@ -140,6 +145,14 @@ void distribution_start(void)
     iteration_start();
     if (runtime.self != 0) {
         return;
+    }
+    if (runtime.options.counts.n > 0) {
+        if (runtime.options.counts.n != runtime.n_nodes) {
+            log_fatal(EXIT_CONFIG, "--counts names %u nodes, there are %u",
+                      runtime.options.counts.n, runtime.n_nodes);
+        }
+        config.counts = runtime.options.counts.of_node;
+        config.policy = policy_find(NULL);
     }
     ensure(config.policy != NULL);
     describe_nodes(nodes);
