@@ -6,6 +6,14 @@
 // fetched by the next fault.
 #include "proto/engine_priv.h"
 
+// The end of a run, within the space.
+static page_no end_of(const struct engine *engine, page_no first, page_no n)
+{
+    page_no n_pages = engine->space->n_pages;
+
+    return first >= n_pages || n > n_pages - first ? n_pages : first + n;
+}
+
 // Pages that can be asked for from `page` on, one fetch at a time.
 static page_no fetch_group(struct engine *engine, page_no page, page_no n,
                            int is_write)
@@ -22,12 +30,8 @@ static page_no fetch_group(struct engine *engine, page_no page, page_no n,
 
 static int is_wanted(const struct engine *engine, page_no page)
 {
-    const struct extent *extent;
+    const struct extent *extent = extent_find(engine, page);
 
-    if (page >= engine->space->n_pages) {
-        return 0;
-    }
-    extent = extent_find(engine, page);
     return extent != NULL && !extent->is_closed &&
            page_of(engine, page)->state == PAGE_ABSENT &&
            !page_of(engine, page)->pending;
@@ -36,11 +40,12 @@ static int is_wanted(const struct engine *engine, page_no page)
 void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write)
 {
+    const page_no end = end_of(engine, first, n);
     page_no page = first;
 
-    while (page < first + n) {
+    while (page < end) {
         if (is_wanted(engine, page)) {
-            page += fetch_group(engine, page, first + n - page, is_write);
+            page += fetch_group(engine, page, end - page, is_write);
         } else {
             page++;
         }
@@ -63,10 +68,11 @@ static void forget(struct engine *engine, page_no page_number)
 
 void engine_unused(struct engine *engine, page_no first, page_no n)
 {
-    for (page_no page = first; page < first + n; page++) {
-        if (page < engine->space->n_pages &&
-            engine_protocol(engine, page) == TM_EAGER_RELEASE &&
-            extent_find(engine, page) != NULL) {
+    const page_no end = end_of(engine, first, n);
+
+    for (page_no page = first; page < end; page++) {
+        if (extent_find(engine, page) != NULL &&
+            engine_protocol(engine, page) == TM_EAGER_RELEASE) {
             forget(engine, page);
         }
     }

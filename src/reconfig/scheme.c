@@ -470,8 +470,8 @@ static void arrive(struct scheme *scheme)
     } else {
         trigger_changed(&scheme->trigger, scheme->before_s);
         scheme->has_changed = 1;
+        scheme->ops.moved(scheme->ops.owner, &scheme->plan);
     }
-    scheme->ops.moved(scheme->ops.owner, &scheme->plan);
     settle(scheme);
 }
 

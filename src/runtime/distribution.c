@@ -36,6 +36,14 @@ static void think(void *owner)
     pthread_detach(thread);
 }
 
+static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
+{
+    (void)owner;
+    (void)thread;
+    *n = 0;
+    return NULL;
+}
+
 static void noted(struct waiter *waiter)
 {
     free(waiter);
@@ -44,10 +52,12 @@ static void noted(struct waiter *waiter)
 static void move(void *owner, uint64_t thread, node_id node)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
+    size_t n;
+    const struct page_use *pages = uses(owner, thread, &n);
 
-    (void)owner;
     ensure(waiter != NULL);
     waiter->wake = noted;
+    pages_announce(runtime.pages, node, thread, pages, n);
     sync_thread_migrate(runtime.sync, thread, node, waiter);
 }
 
@@ -67,15 +77,7 @@ static void set_period(void *owner, uint64_t period, uint64_t phase)
 static void moved(void *owner, const struct plan *plan)
 {
     (void)owner;
-    (void)plan;
-}
-
-static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
-{
-    (void)owner;
-    (void)thread;
-    *n = 0;
-    return NULL;
+    pages_withdraw(runtime.pages, plan);
 }
 
 // Each line with the speaker in front, as a message of the runtime.

@@ -14,6 +14,7 @@
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
+#include "reconfig/pages.h"
 #include "reconfig/scheme.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -92,6 +93,7 @@ struct runtime {
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
+    struct pages *pages;
     struct scheme *scheme;   ///< on the root; NULL: threads stay
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here

@@ -163,10 +163,12 @@ static void open_machines(void)
         engine_new(&runtime.port, &runtime.space, runtime.options.protocol);
     runtime.sync = sync_new(&runtime.port, &ops, runtime.options.max_threads);
     runtime.migration = migration_new(&runtime.port, threads_arrived, NULL);
+    runtime.pages = pages_new(&runtime.port, runtime.engine);
     runtime.threads =
         calloc(runtime.options.max_threads + 1, sizeof(struct thread *));
     if (runtime.engine == NULL || runtime.sync == NULL ||
-        runtime.migration == NULL || runtime.threads == NULL) {
+        runtime.migration == NULL || runtime.pages == NULL ||
+        runtime.threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
     engine_add_globals(runtime.engine);

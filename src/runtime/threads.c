@@ -151,6 +151,7 @@ void threads_arrived(void *owner, const struct moved_thread *moved)
     }
     ult_add_time(thread->ult, moved->compute_ns);
     runtime.n_moved_in++;
+    pages_thread_arrived(runtime.pages, moved->number);
     sync_thread_arrived(runtime.sync, moved->number, moved->moves);
 }
 

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   root, threads are told to move    pages_announce: PAGES_SOON to the new node
+//   new node, the thread comes        pages_thread_arrived: fetch ahead
+//   root, all have moved              pages_withdraw: PAGES_UNUSED to old nodes
+//   old node                          engine_unused
+//
+// Both are advice: lost, late or wrong ones cost time and nothing else.
+#include "reconfig/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+
+enum { RUN_BYTES = 13 }; // page, n, write
+
+#define BATCH (MESSAGE_BODY_MAX / RUN_BYTES)
+
+struct run {
+    uint64_t page;
+    uint32_t n;
+    uint8_t is_write;
+};
+
+/** Announced, and not come yet. */
+struct expected {
+    struct expected *next;
+    uint64_t thread;
+    uint32_t n;
+    struct run runs[];
+};
+
+struct pages {
+    const struct port *port;
+    struct engine *engine;
+    struct expected *expected;
+};
+
+struct pages *pages_new(const struct port *port, struct engine *engine)
+{
+    struct pages *pages = calloc(1, sizeof *pages);
+
+    if (pages != NULL) {
+        pages->port = port;
+        pages->engine = engine;
+    }
+    return pages;
+}
+
+void pages_free(struct pages *pages)
+{
+    while (pages != NULL && pages->expected != NULL) {
+        struct expected *next = pages->expected->next;
+
+        free(pages->expected);
+        pages->expected = next;
+    }
+    free(pages);
+}
+
+// ---- sending
+
+struct batch {
+    const struct port *port;
+    node_id to;
+    struct message message;
+    struct wire_writer writer;
+    uint8_t body[BATCH * RUN_BYTES];
+};
+
+static void batch_begin(struct batch *batch)
+{
+    batch->writer =
+        (struct wire_writer){batch->body, batch->body + sizeof batch->body, 0};
+}
+
+static void batch_send(struct batch *batch)
+{
+    batch->message.body = batch->body;
+    batch->message.body_size = (uint32_t)(batch->writer.at - batch->body);
+    if (batch->message.type == MESSAGE_pages_unused) {
+        batch->message.u.pages_unused.n_runs =
+            batch->message.body_size / RUN_BYTES;
+    }
+    if (batch->message.body_size > 0) {
+        port_send(batch->port, batch->to, &batch->message);
+    }
+    batch_begin(batch);
+}
+
+static void batch_add(struct batch *batch, const struct run *run)
+{
+    if (batch->writer.end - batch->writer.at < RUN_BYTES) {
+        batch_send(batch);
+    }
+    wire_put_u64(&batch->writer, run->page);
+    wire_put_u32(&batch->writer, run->n);
+    wire_put_u8(&batch->writer, run->is_write);
+}
+
+void pages_announce(struct pages *pages, node_id to, uint64_t thread,
+                    const struct page_use *uses, size_t n)
+{
+    struct batch *batch = malloc(sizeof *batch);
+    struct run run = {0};
+
+    ensure(batch != NULL);
+    *batch = (struct batch){
+        .port = pages->port,
+        .to = to,
+        .message = {.type = MESSAGE_pages_soon,
+                    .u.pages_soon = {.thread = thread}},
+    };
+    batch_begin(batch);
+    for (size_t i = 0; i < n && i < PAGES_SOON_MAX; i++) {
+        uint8_t is_write = (uses[i].flags & USE_WRITE) != 0;
+
+        if (run.n > 0 && uses[i].page == run.page + run.n &&
+            is_write == run.is_write) {
+            run.n++;
+            continue;
+        }
+        if (run.n > 0) {
+            batch_add(batch, &run);
+        }
+        run = (struct run){uses[i].page, 1, is_write};
+    }
+    if (run.n > 0) {
+        batch_add(batch, &run);
+    }
+    batch_send(batch);
+    free(batch);
+}
+
+// ---- what a node has no use for any more
+
+static int compare_numbers(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/** The pages of some threads of a plan. */
+struct numbers {
+    uint64_t *at;
+    size_t n;
+};
+
+static void numbers_add(struct numbers *numbers, const struct page_use *uses,
+                        size_t n)
+{
+    numbers->at =
+        realloc(numbers->at, (numbers->n + n + 1) * sizeof *numbers->at);
+    ensure(numbers->at != NULL);
+    for (size_t i = 0; i < n; i++) {
+        numbers->at[numbers->n++] = uses[i].page;
+    }
+}
+
+static void numbers_sort(struct numbers *numbers)
+{
+    size_t n = 0;
+
+    if (numbers->n == 0) {
+        return;
+    }
+    qsort(numbers->at, numbers->n, sizeof *numbers->at, compare_numbers);
+    for (size_t i = 0; i < numbers->n; i++) {
+        if (n == 0 || numbers->at[i] != numbers->at[n - 1]) {
+            numbers->at[n++] = numbers->at[i];
+        }
+    }
+    numbers->n = n;
+}
+
+// Both sorted.
+static void numbers_subtract(struct numbers *numbers,
+                             const struct numbers *others)
+{
+    size_t n = 0;
+    size_t j = 0;
+
+    for (size_t i = 0; i < numbers->n; i++) {
+        while (j < others->n && others->at[j] < numbers->at[i]) {
+            j++;
+        }
+        if (j == others->n || others->at[j] != numbers->at[i]) {
+            numbers->at[n++] = numbers->at[i];
+        }
+    }
+    numbers->n = n;
+}
+
+// Pages of the threads that have left a node, and of those that are there now.
+// @return 0 if not all is known
+static int sort_pages(const struct plan *plan, uint32_t node,
+                      struct numbers *left, struct numbers *here)
+{
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        const struct page_use *uses;
+        size_t n;
+
+        if (plan->current[i] != node && plan->wanted[i] != node) {
+            continue;
+        }
+        uses = plan->uses(plan->uses_owner, plan->numbers[i], &n);
+        if (uses == NULL) {
+            return 0;
+        }
+        numbers_add(plan->wanted[i] == node ? here : left, uses, n);
+    }
+    return 1;
+}
+
+size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
+                      uint32_t *run_n)
+{
+    size_t end = at + 1;
+
+    while (end < n && numbers[end] == numbers[end - 1] + 1) {
+        end++;
+    }
+    *run_n = (uint32_t)(end - at);
+    return end;
+}
+
+static void withdraw_from(struct pages *pages, const struct plan *plan,
+                          uint32_t node, struct batch *batch)
+{
+    struct numbers left = {0};
+    struct numbers here = {0};
+
+    if (sort_pages(plan, node, &left, &here)) {
+        numbers_sort(&left);
+        numbers_sort(&here);
+        numbers_subtract(&left, &here);
+        *batch = (struct batch){
+            .port = pages->port,
+            .to = (node_id)node,
+            .message = {.type = MESSAGE_pages_unused},
+        };
+        batch_begin(batch);
+        for (size_t at = 0; at < left.n;) {
+            struct run run = {.page = left.at[at]};
+
+            at = pages_next_run(left.at, left.n, at, &run.n);
+            batch_add(batch, &run);
+        }
+        batch_send(batch);
+    }
+    free(left.at);
+    free(here.at);
+}
+
+void pages_withdraw(struct pages *pages, const struct plan *plan)
+{
+    struct batch *batch = malloc(sizeof *batch);
+
+    ensure(batch != NULL);
+    for (uint32_t x = 0; plan->uses != NULL && x < plan->view.n_nodes; x++) {
+        withdraw_from(pages, plan, x, batch);
+    }
+    free(batch);
+}
+
+// ---- receiving
+
+static int read_run(struct wire_reader *reader, struct run *run)
+{
+    run->page = wire_get_u64(reader);
+    run->n = wire_get_u32(reader);
+    run->is_write = wire_get_u8(reader);
+    return !reader->failed;
+}
+
+static tm_status expect(struct pages *pages, const struct message *message)
+{
+    uint32_t n = message->body_size / RUN_BYTES;
+    struct expected *expected =
+        calloc(1, sizeof *expected + n * sizeof expected->runs[0]);
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+
+    ensure(expected != NULL);
+    for (uint32_t i = 0; i < n && read_run(&reader, &expected->runs[i]); i++) {
+    }
+    expected->n = n;
+    expected->thread = message->u.pages_soon.thread;
+    expected->next = pages->expected;
+    pages->expected = expected;
+    return TM_OK;
+}
+
+static tm_status forget(struct pages *pages, const struct message *message)
+{
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct run run;
+
+    if (message->u.pages_unused.n_runs != message->body_size / RUN_BYTES) {
+        return TM_EWIRE;
+    }
+    while (reader.at < reader.end && read_run(&reader, &run)) {
+        engine_unused(pages->engine, run.page, run.n);
+    }
+    return TM_OK;
+}
+
+tm_status pages_receive(struct pages *pages, const struct message *message)
+{
+    if (message->body_size % RUN_BYTES != 0) {
+        return TM_EWIRE;
+    }
+    return message->type == MESSAGE_pages_soon ? expect(pages, message)
+                                               : forget(pages, message);
+}
+
+void pages_thread_arrived(struct pages *pages, uint64_t thread)
+{
+    struct expected **link = &pages->expected;
+
+    while (*link != NULL) {
+        struct expected *expected = *link;
+
+        if (expected->thread != thread) {
+            link = &expected->next;
+            continue;
+        }
+        for (uint32_t i = 0; i < expected->n; i++) {
+            engine_fetch_ahead(pages->engine, expected->runs[i].page,
+                               expected->runs[i].n, expected->runs[i].is_write);
+        }
+        *link = expected->next;
+        free(expected);
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_PAGES_H
+#define RECONFIG_PAGES_H
+
+#include "proto/engine.h"
+#include "reconfig/plan.h"
+
+/*
+ * Pages after a change of the mapping: what a thread that moves will use first
+ * comes with it, and what a node's threads use no more leaves the node
+ * ([Liu06] 4.3, the second subphase of reconfiguration). Called under the node
+ * lock.
+ */
+struct pages;
+
+/** Pages that are told of a thread that moves, at most. The rest is fetched ahead
+ * when the thread faults its way through memory. */
+#define PAGES_SOON_MAX 1024u
+
+/** @return NULL if memory is short. Port and engine must outlive it. */
+struct pages *pages_new(const struct port *port, struct engine *engine);
+void pages_free(struct pages *pages);
+
+/** On the root: a thread is about to move.
+ * @param uses  [n]  in order of first use; n may be 0 */
+void pages_announce(struct pages *pages, node_id to, uint64_t thread,
+                    const struct page_use *uses, size_t n);
+
+/** On the root: the plan has been carried out. Tells each node that threads have
+ * left which pages its remaining and new threads do not use. Nothing is sent of
+ * threads that were not tracked, nor to nodes that have such threads. */
+void pages_withdraw(struct pages *pages, const struct plan *plan);
+
+/** A thread has come to this node: fetch what was announced. */
+void pages_thread_arrived(struct pages *pages, uint64_t thread);
+
+/** pages_soon or pages_unused has come. @return TM_OK, TM_EWIRE */
+tm_status pages_receive(struct pages *pages, const struct message *message);
+
+/** Runs of adjacent pages: exposed for tests.
+ * @param numbers  [n] sorted, each once
+ * @param[out] run_n  length of the run that starts at numbers[at]
+ * @return index behind the run */
+size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
+                      uint32_t *run_n);
+
+#endif
