@@ -138,7 +138,7 @@ static uint32_t n_holders(const struct work *work, uint32_t group)
 static void add_demand(const struct work *work, const struct holding *holding,
                        struct node_load *load)
 {
-    const uint64_t pages = work->view->group_pages[holding->group];
+    const double pages = work->view->group_pages[holding->group];
 
     if (holding->flags & USE_WRITE) {
         load->written_pages += pages;
@@ -280,10 +280,10 @@ static void add_holdings(struct work *work, uint32_t node,
     }
 }
 
-static uint64_t sum_thread_pages(const struct work *work, uint32_t node)
+static double sum_thread_pages(const struct work *work, uint32_t node)
 {
     const struct cluster_view *view = work->view;
-    uint64_t sum = 0;
+    double sum = 0;
 
     for (uint32_t k = work->first_thread[node];
          k < work->first_thread[node + 1]; k++) {

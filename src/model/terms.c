@@ -55,6 +55,7 @@ void rates_compute(const struct cluster_view *view,
 
     *rates = (struct node_rates){
         .kind = model->kind,
+        .replacement = model->replacement,
         .overlap = model->overlap,
         .comp = correction->comp / it->power,
         .memory_pages = correction->memory * (double)it->memory_pages,
@@ -85,24 +86,44 @@ static double lack_of(const struct node_rates *rates, double demand)
     return demand > rates->memory_pages ? demand - rates->memory_pages : 0;
 }
 
+/** Which part of its pages a node replaces, by the law for its way. Exact for a
+ * kept set; for the others if no two threads share pages (see lru.h). */
+static double replaced_share(const struct node_rates *rates,
+                             const struct node_load *load, double demand,
+                             double lack)
+{
+    double pages = lack;
+
+    if (lack <= 0) {
+        return 0;
+    }
+    if (rates->replacement == REPLACEMENT_LRU) {
+        return 1;
+    }
+    if (rates->replacement == REPLACEMENT_REVERSED && load->n_threads > 0) {
+        pages += demand / load->n_threads / 2; // the last one does not fit
+    }
+    return pages < demand ? pages / demand : 1;
+}
+
 static struct replacements replace(const struct node_rates *rates,
                                    const struct node_load *load, double demand,
                                    double lack)
 {
-    const double share = demand > 0 ? lack / demand : 0;
+    const double share = replaced_share(rates, load, demand, lack);
 
     if (rates->kind == COST_LIU06) {
         return (struct replacements){lack, lack, 0};
     }
     if (rates->kind == COST_CLIFF) {
-        const double all = lack > 0 ? (double)load->thread_pages : 0;
+        const double all = lack > 0 ? load->thread_pages : 0;
 
         return (struct replacements){all, all, 0};
     }
     return (struct replacements){
-        .in = share * (double)(load->written_pages + load->own_pages),
-        .out = share * (double)load->written_pages,
-        .fetched = share * (double)load->foreign_pages,
+        .in = share * (load->written_pages + load->own_pages),
+        .out = share * load->written_pages,
+        .fetched = share * load->foreign_pages,
     };
 }
 
@@ -117,8 +138,7 @@ static double together(const struct node_rates *rates, double comp_s,
 
 static double demand_of(const struct node_load *load)
 {
-    return (double)(load->written_pages + load->own_pages +
-                    load->foreign_pages);
+    return load->written_pages + load->own_pages + load->foreign_pages;
 }
 
 double terms_time(const struct node_rates *rates, const struct node_load *load)

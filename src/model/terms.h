@@ -14,11 +14,11 @@ struct node_load {
     uint32_t n_threads;
     double comp_s; ///< of its slowest worker, at power 1.0
     // The union of its threads' pages, in three parts. To replace a page ...
-    uint64_t written_pages; ///< ... written here: swap out, swap in
-    uint64_t own_pages;     ///< ... only read, here alone: swap in
-    uint64_t foreign_pages; ///< ... only read, others have it: fetch
-    uint64_t thread_pages;  ///< sum of the threads' pages, for COST_CLIFF
-    double packets;         ///< sent to all other nodes
+    double written_pages; ///< ... written here: swap out, swap in
+    double own_pages;     ///< ... only read, here alone: swap in
+    double foreign_pages; ///< ... only read, others have it: fetch
+    double thread_pages;  ///< sum of the threads' pages, for COST_CLIFF
+    double packets;       ///< sent to all other nodes
 };
 
 /** Replacements found by going through the order of use. */
@@ -31,6 +31,7 @@ struct replacements {
 /** A node's costs, all corrections and scalings applied. */
 struct node_rates {
     enum cost_kind kind;
+    enum replacement replacement;
     enum overlap overlap;
     double comp;         ///< seconds per second at power 1.0
     double memory_pages; ///< M
@@ -48,15 +49,16 @@ void rates_compute(const struct cluster_view *view,
 /**
  * The terms of a node.
  *
- * @param replaced  NULL: by the law of the kept set, M_lack replacements, of
- *                  the three kinds of pages in proportion
+ * @param replaced  NULL: by a law, of the three kinds of pages in proportion:
+ *                  M_lack for a kept set; for LRU everything as soon as
+ *                  something lacks; reversed, M_lack and a thread's pages more
  * @param[out] terms  all of it
  */
 void terms_compute(const struct node_rates *rates, const struct node_load *load,
                    const struct replacements *replaced,
                    struct node_prediction *terms);
 
-/** Only time_s of terms_compute(), by the law of the kept set; quick. */
+/** Only time_s of terms_compute(), by the law of replacement; quick. */
 double terms_time(const struct node_rates *rates, const struct node_load *load);
 
 /** Seconds that replacing one page costs at least. */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_COUNTS_H
+#define PLACE_COUNTS_H
+
+#include "model/terms.h"
+
+/*
+ * First subphase of [Liu06] 4.2: how many threads each node should have, as if
+ * all were alike. What n threads make of node x is its law T_x(n).
+ */
+
+/** Which terms count; the policies `cpu` and `mem` look at one only. */
+enum count_terms {
+    COUNT_COMP = 1,
+    COUNT_MEM = 2,
+    COUNT_COMM = 4,
+    COUNT_ALL = 7,
+};
+
+/** What n threads that are placed well use; the same on all nodes. */
+struct law_point {
+    double written_pages; ///< parts of the union, as in struct node_load
+    double own_pages;
+    double foreign_pages;
+    double sent; ///< bytes; packets if the model sends page by page
+};
+
+/** T_x(n) of all nodes. */
+struct count_law {
+    uint32_t n_nodes;
+    uint32_t n_threads;
+    unsigned terms;           ///< of enum count_terms
+    int are_alike;            ///< computation times vary by less than a tenth
+    double thread_s;          ///< their mean, at power 1.0
+    double thread_pages;      ///< mean pages of a thread
+    struct node_rates *rates; ///< [n_nodes]
+    uint32_t *n_processors;   ///< [n_nodes]
+    uint32_t *packet_bytes;   ///< [n_nodes]
+    int by_page;              ///< `sent` is packets of node 0's size
+    uint32_t *floors;         ///< [n_nodes]: pinned threads, the fewest a
+                              ///< node can have
+    struct law_point *points; ///< [n_threads + 1]
+};
+
+/**
+ * Make the law. Of pages that q threads use, a node whose n threads are chosen
+ * well holds the q-th part of n threads' worth, at least one thread's worth:
+ * the union counts what is shared once. What its threads send goes through the
+ * two ends of such a run of threads. docs/placement.md has the formulas.
+ * With threads that share nothing, or pages that all read, it is exact.
+ *
+ * @param current  [n_threads]: where pinned threads are
+ * @param terms    of enum count_terms
+ * @param[out] law  law_release() frees it
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread; allocates. O(uses + threads).
+ */
+TM_CHECKED tm_status law_init(struct count_law *law,
+                              const struct cluster_view *view,
+                              const struct cost_model *model,
+                              const uint32_t *current, unsigned terms);
+void law_release(struct count_law *law);
+
+/** T_x(n) in seconds. n at most n_threads. 0 threads take no time. */
+double law_time(const struct count_law *law, uint32_t node, uint32_t n);
+
+/** The largest T_x(n_x). @param counts  [n_nodes] */
+double law_iteration(const struct count_law *law, const uint32_t *counts);
+
+/** How far a search by the papers' steps goes. */
+enum count_steps {
+    STEPS_LIANG03,    ///< one destination; ends when the longest time of all
+                      ///< is not shortened
+    STEPS_LIU06,      ///< steps (1) to (5)
+    STEPS_LIU06_WALK, ///< and threads leave a node as long as the destination
+                      ///< stays below it: over plateaus of several processors
+};
+
+/**
+ * Change counts by the papers' steps. STEPS_LIU06 finds the optimum if each
+ * T_x is strictly increasing, STEPS_LIU06_WALK if none decreases.
+ *
+ * @param[in,out] counts  [n_nodes]: where the search starts, sum n_threads, no
+ *                        count below its floor; where it ends. Threads are not
+ *                        moved for nothing: what did not shorten the longest
+ *                        time in the end is not kept
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread; allocates n_nodes words; O(n_nodes) a step.
+ * Source: [Liu06] 4.2; [Liang03] 3.2.
+ */
+TM_CHECKED tm_status counts_search(const struct count_law *law,
+                                   enum count_steps steps, uint32_t *counts);
+
+/**
+ * The optimum by its threshold: the smallest tau at which all nodes together
+ * have room for all threads. A node that is within its room keeps its threads;
+ * what others have too many goes where it ends earliest. Exact if no T_x
+ * decreases; moves no more threads than needed.
+ *
+ * @param[in,out] counts  [n_nodes], as in counts_search()
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread; allocates; O(n_nodes log^2 n_threads).
+ */
+TM_CHECKED tm_status counts_threshold(const struct count_law *law,
+                                      uint32_t *counts);
+
+/** Count the threads on each node. @param[out] counts  [n_nodes] */
+void counts_of(const struct cluster_view *view, const uint32_t *node_of,
+               uint32_t *counts);
+
+/** Share n_threads out in proportion to weights by largest remainder; equal
+ * weights give the first nodes one more.
+ * @param weights  [n_nodes], >= 0, not all 0 */
+TM_CHECKED tm_status counts_in_proportion(uint32_t n_threads,
+                                          const double *weights,
+                                          uint32_t n_nodes, uint32_t *counts);
+
+#endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The law of [Liu06]'s first subphase: what n threads that are placed well use
+// of pages, as a table over n.
+//
+// Groups are taken together by the number q of their users. A thread uses on
+// average d_q pages of such groups. If the threads of a node are those that
+// share most, n of them hold
+//
+//     f_q(n) = d_q max(1, n / q)
+//
+// pages: private ones (q = 1) add up, what all read (q = K) counts once, and a
+// chain of neighbours (q = 2) comes out right but for its two ends. A page is
+// written on the node if one of its m = min(n, q) users there writes it, which
+// has the probability 1 - (1 - w/q)^m when w of its users write. Other pages
+// are foreign, unless q = 1.
+//
+// A node sends what lies at the two ends of its run of threads, at most
+// min(f_q(n), 2 (1 - 1/q) d_q) pages, to the nodes over which the other users
+// are spread. All parts grow with n, so T_x(n) never decreases as long as
+// fetching a page costs no more than swapping it. (That a node with all threads
+// sends nothing is left out for this reason; policies look at it by itself.)
+//
+// Small numbers of users, and K, have a class each; the others are taken
+// together, two classes for each doubling of q.
+#include <math.h>
+#include <stdlib.h>
+
+#include "place/counts.h"
+
+#define N_EXACT 8u   ///< numbers of users with a class of their own
+#define N_CLASSES 80 ///< enough for 2^32 users
+
+/** What is known of a group from its users. */
+struct group_sum {
+    uint32_t n_users;
+    uint32_t n_writers;
+    uint32_t n_senders;
+    uint64_t diff_bytes; ///< sum of one page
+};
+
+/** Groups with about the same number of users. */
+struct class_sum {
+    double pages;      ///< sum over groups
+    double user_pages; ///< sum over groups and their users
+    double writers;    ///< first such sums, in the end parts of user_pages
+    double senders;
+    double diff; ///< in the end: mean diff of one who sends
+    double q;    ///< users
+};
+
+// ---- classes ----
+
+static unsigned class_of(const struct cluster_view *view, uint32_t n_users)
+{
+    if (n_users <= N_EXACT) {
+        return n_users;
+    }
+    if (n_users == view->n_threads) {
+        return N_CLASSES - 1;
+    }
+    return N_EXACT + 1 + (unsigned)(2 * log2(n_users / (double)N_EXACT));
+}
+
+static void sum_groups(const struct cluster_view *view, struct group_sum *sums)
+{
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        const struct use *use = &view->uses[u];
+        struct group_sum *sum = &sums[use->group];
+
+        sum->n_users++;
+        sum->n_writers += (use->flags & USE_WRITE) != 0;
+        sum->n_senders += use->diff_bytes > 0;
+        sum->diff_bytes += use->diff_bytes;
+    }
+}
+
+/** @param classes  [N_CLASSES] zeros */
+static void sum_classes(const struct cluster_view *view,
+                        const struct group_sum *sums, struct class_sum *classes)
+{
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        const struct group_sum *sum = &sums[g];
+        struct class_sum *class = &classes[class_of(view, sum->n_users)];
+        const double pages = view->group_pages[g];
+
+        if (sum->n_users > 0) {
+            class->pages += pages;
+            class->user_pages += pages * sum->n_users;
+            class->writers += pages * sum->n_writers;
+            class->senders += pages * sum->n_senders;
+            class->diff += pages * (double)sum->diff_bytes;
+        }
+    }
+    for (unsigned c = 0; c < N_CLASSES; c++) {
+        struct class_sum *class = &classes[c];
+
+        if (class->pages > 0) {
+            class->q = class->user_pages / class->pages;
+            class->diff /= class->senders > 0 ? class->senders : 1;
+            class->writers /= class->user_pages;
+            class->senders /= class->user_pages;
+        }
+    }
+}
+
+// ---- the table ----
+
+/** Of the pages that m of q users hold together, the part that one of these m
+ * writes, if `part` of all users do. */
+static double part_written(double part, double m, double q)
+{
+    if (part <= 0 || m <= 1) {
+        return part;
+    }
+    if (part >= 1 || m >= q) { // all users are here: one writes, or none
+        return fmin(1, part * q);
+    }
+    return 1 - exp(m * log1p(-part));
+}
+
+static double sent_by(const struct count_law *law,
+                      const struct class_sum *class, uint32_t n, double held)
+{
+    const double per_thread = class->user_pages / law->n_threads;
+    const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
+    const double local = fmax(1, fmin(n, class->q / 2));
+    const double written = part_written(class->senders, local, class->q);
+    const double others = (class->q - 1) * law->n_nodes / law->n_threads;
+    const double peers = fmax(1, fmin(others, law->n_nodes - 1.0));
+    const double bytes =
+        fmin(class->diff * fmax(1, local * class->senders), TM_PAGE_SIZE);
+
+    if (law->by_page) {
+        return cut * written * peers * ceil(bytes / law->packet_bytes[0]);
+    }
+    return cut * written * peers * bytes;
+}
+
+static void add_class(struct count_law *law, const struct class_sum *class)
+{
+    const double per_thread = class->user_pages / law->n_threads;
+
+    for (uint32_t n = 1; n <= law->n_threads; n++) {
+        struct law_point *point = &law->points[n];
+        const double held = per_thread * (n > class->q ? n / class->q : 1);
+        const double written =
+            held * part_written(class->writers, fmin(n, class->q), class->q);
+
+        point->written_pages += written;
+        if (class->q <= 1) {
+            point->own_pages += held - written;
+            continue;
+        }
+        point->foreign_pages += held - written;
+        if (class->diff > 0 && law->n_nodes > 1) {
+            point->sent += sent_by(law, class, n, held);
+        }
+    }
+    law->thread_pages += per_thread;
+}
+
+static tm_status fill_points(struct count_law *law,
+                             const struct cluster_view *view)
+{
+    struct class_sum classes[N_CLASSES] = {0};
+    struct group_sum *sums = calloc(view->n_groups + 1ull, sizeof *sums);
+
+    if (sums == NULL) {
+        return TM_ENOMEM;
+    }
+    sum_groups(view, sums);
+    sum_classes(view, sums, classes);
+    free(sums);
+    for (unsigned c = 0; c < N_CLASSES; c++) {
+        if (classes[c].pages > 0) {
+            add_class(law, &classes[c]);
+        }
+    }
+    return TM_OK;
+}
+
+// ---- the law ----
+
+static void look_at_threads(struct count_law *law,
+                            const struct cluster_view *view,
+                            const uint32_t *current)
+{
+    double sum = 0;
+    double squares = 0;
+
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const struct thread_view *it = &view->threads[i];
+
+        sum += it->computation_s;
+        squares += it->computation_s * it->computation_s;
+        law->floors[current[i]] += it->is_pinned != 0;
+    }
+    law->thread_s = sum / view->n_threads;
+    law->are_alike =
+        squares / view->n_threads <= 1.01 * law->thread_s * law->thread_s;
+}
+
+tm_status law_init(struct count_law *law, const struct cluster_view *view,
+                   const struct cost_model *model, const uint32_t *current,
+                   unsigned terms)
+{
+    const size_t n = view->n_nodes;
+    tm_status status;
+
+    *law = (struct count_law){.n_nodes = view->n_nodes,
+                              .n_threads = view->n_threads,
+                              .terms = terms,
+                              .by_page = model->kind != COST_MEASURED};
+    law->rates = calloc(n, sizeof *law->rates);
+    law->n_processors = calloc(n, sizeof *law->n_processors);
+    law->packet_bytes = calloc(n, sizeof *law->packet_bytes);
+    law->floors = calloc(n, sizeof *law->floors);
+    law->points = calloc(view->n_threads + 1ull, sizeof *law->points);
+    if (law->rates == NULL || law->n_processors == NULL ||
+        law->packet_bytes == NULL || law->floors == NULL ||
+        law->points == NULL) {
+        law_release(law);
+        return TM_ENOMEM;
+    }
+    for (uint32_t x = 0; x < n; x++) {
+        rates_compute(view, model, x, &law->rates[x]);
+        law->n_processors[x] = view->nodes[x].n_processors;
+        law->packet_bytes[x] = view->nodes[x].packet_bytes;
+    }
+    look_at_threads(law, view, current);
+    status = fill_points(law, view);
+    if (status != TM_OK) {
+        law_release(law);
+    }
+    return status;
+}
+
+void law_release(struct count_law *law)
+{
+    free(law->rates);
+    free(law->n_processors);
+    free(law->packet_bytes);
+    free(law->floors);
+    free(law->points);
+    *law = (struct count_law){0};
+}
+
+static double rounds(const struct count_law *law, uint32_t node, uint32_t n)
+{
+    const uint32_t p = law->n_processors[node];
+
+    if (law->are_alike) {
+        return (n + (p - 1)) / p;
+    }
+    return n > p ? (double)n / p : 1;
+}
+
+double law_time(const struct count_law *law, uint32_t node, uint32_t n)
+{
+    const struct law_point *point = &law->points[n];
+    struct node_load load = {.n_threads = n};
+
+    if (n == 0) {
+        return 0;
+    }
+    if (law->terms & COUNT_COMP) {
+        load.comp_s = law->thread_s * rounds(law, node, n);
+    }
+    if (law->terms & COUNT_MEM) {
+        load.written_pages = point->written_pages;
+        load.own_pages = point->own_pages;
+        load.foreign_pages = point->foreign_pages;
+        load.thread_pages = law->thread_pages * n;
+    }
+    if (law->terms & COUNT_COMM) {
+        load.packets = law->by_page
+                           ? point->sent
+                           : ceil(point->sent / law->packet_bytes[node]);
+    }
+    return terms_time(&law->rates[node], &load);
+}
+
+double law_iteration(const struct count_law *law, const uint32_t *counts)
+{
+    double longest_s = 0;
+
+    for (uint32_t x = 0; x < law->n_nodes; x++) {
+        const double time_s = law_time(law, x, counts[x]);
+
+        longest_s = time_s > longest_s ? time_s : longest_s;
+    }
+    return longest_s;
+}
