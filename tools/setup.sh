@@ -24,6 +24,8 @@ build libc6-dev             the C library
 build binutils              links; addr2line names places in messages
 build libucx-dev            headers of the transport
 build libucx0               the transport, loaded when several nodes run
+build libmetis-dev          headers of the graph partitioner
+build libmetis5             the partitioner, loaded for many threads
 build libboost-context-dev  switches between threads
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "place/affinity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLIQUE_MAX 64u ///< users of a group that are joined each with each
+
+/** Where pages are neither sent nor short, threads that share are still better
+ * off together: seconds for a page. */
+#define LEAST_S 1e-9
+
+struct builder {
+    const struct cluster_view *view;
+    struct users users;
+    enum affinity_kind kind;
+    double *group_weights; ///< [n_groups]: of an edge, AFFINITY_COST
+    double *row;           ///< [n_threads]: the row in the making
+    uint32_t *in_row;      ///< [n_threads]: threads with an entry in it
+    uint32_t n_in_row;
+    uint32_t *cursor; ///< [n_groups]: the row's thread in users.threads
+    struct affinity *it;
+    uint64_t n_edges;
+    uint64_t room;
+};
+
+// ---- users of groups ----
+
+tm_status users_init(struct users *users, const struct cluster_view *view)
+{
+    uint32_t *first = calloc(view->n_groups + 1ull, sizeof *first);
+
+    users->first = first;
+    users->threads = malloc((view->n_uses + 1ull) * sizeof *users->threads);
+    users->uses = malloc((view->n_uses + 1ull) * sizeof *users->uses);
+    if (first == NULL || users->threads == NULL || users->uses == NULL) {
+        users_release(users);
+        return TM_ENOMEM;
+    }
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        first[view->uses[u].group + 1]++;
+    }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        first[g + 1] += first[g];
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const struct thread_view *it = &view->threads[i];
+
+        for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+            const uint32_t at = first[view->uses[u].group]++;
+
+            users->threads[at] = i;
+            users->uses[at] = u;
+        }
+    }
+    memmove(first + 1, first, view->n_groups * sizeof *first);
+    first[0] = 0;
+    return TM_OK;
+}
+
+void users_release(struct users *users)
+{
+    free(users->first);
+    free(users->threads);
+    free(users->uses);
+    *users = (struct users){0};
+}
+
+// ---- weights ----
+
+static uint32_t n_users(const struct builder *builder, uint32_t group)
+{
+    return builder->users.first[group + 1] - builder->users.first[group];
+}
+
+/** Mean seconds for a byte sent. */
+static double byte_cost(const struct cluster_view *view)
+{
+    double sum = 0;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        sum += view->nodes[x].packet_s / view->nodes[x].packet_bytes;
+    }
+    return sum / view->n_nodes;
+}
+
+/** What one holder less of each group would save, on each of its edges. */
+static void weigh_groups(struct builder *builder, double page_s)
+{
+    const struct cluster_view *view = builder->view;
+    const double byte_s = byte_cost(view);
+
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        const uint32_t q = n_users(builder, g);
+        double bytes = 0;
+        double weight;
+
+        for (uint32_t k = builder->users.first[g];
+             k < builder->users.first[g + 1]; k++) {
+            bytes += view->uses[builder->users.uses[k]].diff_bytes;
+        }
+        bytes = bytes < TM_PAGE_SIZE ? bytes : TM_PAGE_SIZE;
+        weight = view->group_pages[g] * (bytes * byte_s + page_s + LEAST_S);
+        builder->group_weights[g] =
+            q <= CLIQUE_MAX ? weight / (q > 1 ? q - 1 : 1) : weight / 2;
+    }
+}
+
+static double weigh_pair(const struct builder *builder, uint32_t group,
+                         uint32_t a, uint32_t b)
+{
+    const struct use *uses = builder->view->uses;
+    const double pages = builder->view->group_pages[group];
+
+    switch (builder->kind) {
+    case AFFINITY_CORRELATION:
+        return pages;
+    case AFFINITY_COHESION:
+        return pages * (((uses[a].flags & USE_WRITE) != 0) +
+                        ((uses[b].flags & USE_WRITE) != 0));
+    case AFFINITY_COST:
+    default:
+        return builder->group_weights[group];
+    }
+}
+
+// ---- rows ----
+
+static void add_peer(struct builder *builder, uint32_t group, uint32_t own,
+                     uint32_t other)
+{
+    const uint32_t peer = builder->users.threads[other];
+    const double weight = weigh_pair(builder, group, builder->users.uses[own],
+                                     builder->users.uses[other]);
+
+    if (weight <= 0) {
+        return;
+    }
+    if (builder->row[peer] == 0) {
+        builder->in_row[builder->n_in_row++] = peer;
+    }
+    builder->row[peer] += weight;
+}
+
+/** Add what a thread's use of a group joins it with. */
+static void add_group(struct builder *builder, uint32_t group)
+{
+    const uint32_t first = builder->users.first[group];
+    const uint32_t end = builder->users.first[group + 1];
+    const uint32_t own = builder->cursor[group]++;
+    const uint32_t q = end - first;
+
+    if (q <= CLIQUE_MAX) {
+        for (uint32_t k = first; k < end; k++) {
+            if (k != own) {
+                add_peer(builder, group, own, k);
+            }
+        }
+    } else if (q <= builder->view->n_threads / 2) {
+        add_peer(builder, group, own, own > first ? own - 1 : end - 1);
+        add_peer(builder, group, own, own + 1 < end ? own + 1 : first);
+    }
+}
+
+static tm_status make_room(struct builder *builder)
+{
+    const uint64_t needed = builder->n_edges + builder->n_in_row;
+    uint32_t *peers;
+    double *weights;
+
+    if (needed <= builder->room) {
+        return TM_OK;
+    }
+    if (needed >= UINT32_MAX) {
+        return TM_ELIMIT;
+    }
+    builder->room = needed * 2;
+    peers = realloc(builder->it->peers, builder->room * sizeof *peers);
+    if (peers != NULL) {
+        builder->it->peers = peers;
+    }
+    weights = realloc(builder->it->weights, builder->room * sizeof *weights);
+    if (weights != NULL) {
+        builder->it->weights = weights;
+    }
+    return peers != NULL && weights != NULL ? TM_OK : TM_ENOMEM;
+}
+
+static tm_status add_row(struct builder *builder, uint32_t thread)
+{
+    const struct thread_view *it = &builder->view->threads[thread];
+    tm_status status;
+
+    builder->n_in_row = 0;
+    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+        add_group(builder, builder->view->uses[u].group);
+    }
+    status = make_room(builder);
+    for (uint32_t k = 0; k < builder->n_in_row; k++) {
+        const uint32_t peer = builder->in_row[k];
+
+        if (status == TM_OK) {
+            builder->it->peers[builder->n_edges] = peer;
+            builder->it->weights[builder->n_edges++] = builder->row[peer];
+            builder->it->total += builder->row[peer] / 2;
+        }
+        builder->row[peer] = 0;
+    }
+    builder->it->first[thread + 1] = (uint32_t)builder->n_edges;
+    return status;
+}
+
+// ---- all of it ----
+
+static void builder_release(struct builder *builder)
+{
+    users_release(&builder->users);
+    free(builder->group_weights);
+    free(builder->row);
+    free(builder->in_row);
+    free(builder->cursor);
+}
+
+static tm_status builder_init(struct builder *builder)
+{
+    const size_t n_threads = builder->view->n_threads;
+    const size_t n_groups = builder->view->n_groups;
+
+    builder->room = 4 * n_threads;
+    builder->group_weights = calloc(n_groups + 1, sizeof(double));
+    builder->row = calloc(n_threads, sizeof(double));
+    builder->in_row = malloc(n_threads * sizeof(uint32_t));
+    builder->cursor = malloc((n_groups + 1) * sizeof(uint32_t));
+    builder->it->first = calloc(n_threads + 1, sizeof(uint32_t));
+    builder->it->peers = malloc(builder->room * sizeof(uint32_t));
+    builder->it->weights = malloc(builder->room * sizeof(double));
+    if (!builder->group_weights || !builder->row || !builder->in_row ||
+        !builder->cursor || !builder->it->first || !builder->it->peers ||
+        !builder->it->weights) {
+        return TM_ENOMEM;
+    }
+    return users_init(&builder->users, builder->view);
+}
+
+tm_status affinity_init(struct affinity *affinity,
+                        const struct cluster_view *view,
+                        enum affinity_kind kind, double page_s)
+{
+    struct builder builder = {.view = view, .kind = kind, .it = affinity};
+    tm_status status;
+
+    *affinity = (struct affinity){.n_threads = view->n_threads};
+    status = builder_init(&builder);
+    if (status == TM_OK) {
+        weigh_groups(&builder, page_s);
+        memcpy(builder.cursor, builder.users.first,
+               view->n_groups * sizeof *builder.cursor);
+    }
+    for (uint32_t i = 0; status == TM_OK && i < view->n_threads; i++) {
+        status = add_row(&builder, i);
+    }
+    builder_release(&builder);
+    if (status != TM_OK) {
+        affinity_release(affinity);
+    }
+    return status;
+}
+
+void affinity_release(struct affinity *affinity)
+{
+    free(affinity->first);
+    free(affinity->peers);
+    free(affinity->weights);
+    *affinity = (struct affinity){0};
+}
+
+double affinity_cut(const struct affinity *affinity, const uint32_t *node_of)
+{
+    double cut = 0;
+
+    for (uint32_t i = 0; i < affinity->n_threads; i++) {
+        for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
+            if (node_of[affinity->peers[e]] != node_of[i]) {
+                cut += affinity->weights[e];
+            }
+        }
+    }
+    return cut / 2;
+}

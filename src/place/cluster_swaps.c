@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Swaps of pairs of threads, and of whole clusters.
+//
+// I1  to_node[i][x] is the affinity of thread i to the threads on node x.
+// I2  A swap keeps the size of each cluster.
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/clusters.h"
+
+#define TABLE_MAX (4u << 20) ///< entries of the table of I1
+#define N_PASSES 8
+
+struct swaps {
+    const struct cluster_problem *problem;
+    uint32_t *node_of;
+    uint32_t n_nodes;
+    double *to_node;   ///< [n_threads][n_nodes], I1
+    uint32_t *first;   ///< [n_nodes + 1]: in `members`
+    uint32_t *members; ///< [n_threads], by node
+    uint32_t *place;   ///< [n_threads]: in `members`
+    double least;      ///< gain that counts as one
+};
+
+// ---- pairs ----
+
+static double *row_of(const struct swaps *swaps, uint32_t thread)
+{
+    return swaps->to_node + (size_t)thread * swaps->n_nodes;
+}
+
+static int may_move(const struct swaps *swaps, uint32_t thread)
+{
+    return !swaps->problem->view->threads[thread].is_pinned ||
+           swaps->node_of[thread] != swaps->problem->current[thread];
+}
+
+static double edge_between(const struct affinity *affinity, uint32_t a,
+                           uint32_t b)
+{
+    for (uint32_t e = affinity->first[a]; e < affinity->first[a + 1]; e++) {
+        if (affinity->peers[e] == b) {
+            return affinity->weights[e];
+        }
+    }
+    return 0;
+}
+
+/** Tell a thread's peers that it goes from one node to another. */
+static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
+                       uint32_t to)
+{
+    const struct affinity *affinity = swaps->problem->affinity;
+
+    for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
+         e++) {
+        double *row = row_of(swaps, affinity->peers[e]);
+
+        row[from] -= affinity->weights[e];
+        row[to] += affinity->weights[e];
+    }
+}
+
+static void swap_pair(struct swaps *swaps, uint32_t a, uint32_t b)
+{
+    const uint32_t x = swaps->node_of[a];
+    const uint32_t y = swaps->node_of[b];
+    const uint32_t place = swaps->place[a];
+
+    tell_peers(swaps, a, x, y);
+    tell_peers(swaps, b, y, x);
+    swaps->node_of[a] = y;
+    swaps->node_of[b] = x;
+    swaps->members[place] = b;
+    swaps->members[swaps->place[b]] = a;
+    swaps->place[a] = swaps->place[b];
+    swaps->place[b] = place;
+}
+
+/** The best partner on node y for a thread that would win `gain` there. */
+static int swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
+                          double gain)
+{
+    const uint32_t x = swaps->node_of[thread];
+    double best_gain = swaps->least;
+    uint32_t best = thread;
+
+    for (uint32_t k = swaps->first[y]; k < swaps->first[y + 1]; k++) {
+        const uint32_t other = swaps->members[k];
+        const double *row = row_of(swaps, other);
+        double both = gain + row[x] - row[y];
+
+        if (both <= best_gain || !may_move(swaps, other)) {
+            continue;
+        }
+        both -= 2 * edge_between(swaps->problem->affinity, thread, other);
+        if (both > best_gain) {
+            best_gain = both;
+            best = other;
+        }
+    }
+    if (best == thread) {
+        return 0;
+    }
+    swap_pair(swaps, thread, best);
+    return 1;
+}
+
+static unsigned pass(struct swaps *swaps)
+{
+    unsigned n_swapped = 0;
+
+    for (uint32_t i = 0; i < swaps->problem->view->n_threads; i++) {
+        const double *row = row_of(swaps, i);
+
+        for (uint32_t y = 0; y < swaps->n_nodes && may_move(swaps, i); y++) {
+            const uint32_t x = swaps->node_of[i];
+
+            if (y != x && row[y] > 0) {
+                n_swapped += swap_with_best(swaps, i, y, row[y] - row[x]);
+            }
+        }
+    }
+    return n_swapped;
+}
+
+static void fill_in(struct swaps *swaps)
+{
+    const struct affinity *affinity = swaps->problem->affinity;
+    const uint32_t n = affinity->n_threads;
+
+    for (uint32_t i = 0; i < n; i++) {
+        double *row = row_of(swaps, i);
+
+        swaps->first[swaps->node_of[i] + 1]++;
+        for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
+            row[swaps->node_of[affinity->peers[e]]] += affinity->weights[e];
+        }
+    }
+    for (uint32_t x = 0; x < swaps->n_nodes; x++) {
+        swaps->first[x + 1] += swaps->first[x];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        swaps->place[i] = swaps->first[swaps->node_of[i]]++;
+        swaps->members[swaps->place[i]] = i;
+    }
+    memmove(swaps->first + 1, swaps->first,
+            swaps->n_nodes * sizeof *swaps->first);
+    swaps->first[0] = 0;
+}
+
+tm_status clusters_swap(const struct cluster_problem *problem,
+                        uint32_t *node_of)
+{
+    const size_t n_nodes = problem->view->n_nodes;
+    const size_t n_threads = problem->view->n_threads;
+    struct swaps swaps = {.problem = problem,
+                          .node_of = node_of,
+                          .n_nodes = problem->view->n_nodes,
+                          .least = 1e-9 * problem->affinity->total};
+    tm_status status = TM_ENOMEM;
+
+    if (n_nodes * n_threads > TABLE_MAX || problem->affinity->total <= 0) {
+        return TM_OK;
+    }
+    swaps.to_node = calloc(n_nodes * n_threads, sizeof *swaps.to_node);
+    swaps.first = calloc(n_nodes + 1, sizeof *swaps.first);
+    swaps.members = malloc(n_threads * sizeof *swaps.members);
+    swaps.place = malloc(n_threads * sizeof *swaps.place);
+    if (swaps.to_node && swaps.first && swaps.members && swaps.place) {
+        fill_in(&swaps);
+        for (int k = 0; k < N_PASSES && pass(&swaps) > 0; k++) {
+        }
+        status = TM_OK;
+    }
+    free(swaps.to_node);
+    free(swaps.first);
+    free(swaps.members);
+    free(swaps.place);
+    return status;
+}
+
+// ---- clusters ----
+
+/** How many threads of a cluster are on a node now. */
+struct common {
+    uint32_t cluster;
+    uint32_t node;
+    uint32_t n;
+};
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct common *a = left;
+    const struct common *b = right;
+
+    if (a->cluster != b->cluster) {
+        return a->cluster < b->cluster ? -1 : 1;
+    }
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+static int compare_overlaps(const void *left, const void *right)
+{
+    const struct common *a = left;
+    const struct common *b = right;
+
+    if (a->n != b->n) {
+        return a->n > b->n ? -1 : 1;
+    }
+    return compare_pairs(left, right);
+}
+
+/** @return how many pairs of cluster and node there are */
+static uint32_t find_overlaps(const struct cluster_problem *problem,
+                              const uint32_t *node_of, struct common *overlaps)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        overlaps[i] = (struct common){node_of[i], problem->current[i], 1};
+    }
+    qsort(overlaps, problem->view->n_threads, sizeof *overlaps, compare_pairs);
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        if (n > 0 && compare_pairs(&overlaps[n - 1], &overlaps[i]) == 0) {
+            overlaps[n - 1].n++;
+        } else {
+            overlaps[n++] = overlaps[i];
+        }
+    }
+    qsort(overlaps, n, sizeof *overlaps, compare_overlaps);
+    return n;
+}
+
+#define NOWHERE UINT32_MAX
+
+struct count_of_node {
+    uint32_t count;
+    uint32_t node;
+};
+
+static int compare_counts(const void *left, const void *right)
+{
+    const struct count_of_node *a = left;
+    const struct count_of_node *b = right;
+
+    if (a->count != b->count) {
+        return a->count < b->count ? -1 : 1;
+    }
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+/** Give clusters that have no node yet the nodes of their size that are left:
+ * among nodes sorted by count, the k-th free one to the k-th without. */
+static void assign_rest(const struct cluster_problem *problem,
+                        struct count_of_node *sorted, uint32_t *node_for,
+                        const unsigned char *is_taken)
+{
+    const uint32_t n = problem->view->n_nodes;
+    uint32_t free_at = 0;
+
+    for (uint32_t x = 0; x < n; x++) {
+        sorted[x] = (struct count_of_node){problem->counts[x], x};
+    }
+    qsort(sorted, n, sizeof *sorted, compare_counts);
+    for (uint32_t k = 0; k < n; k++) {
+        if (node_for[sorted[k].node] != NOWHERE) {
+            continue;
+        }
+        while (is_taken[sorted[free_at].node]) {
+            free_at++;
+        }
+        node_for[sorted[k].node] = sorted[free_at++].node;
+    }
+}
+
+tm_status clusters_relabel(const struct cluster_problem *problem,
+                           uint32_t *node_of)
+{
+    const uint32_t n = problem->view->n_nodes;
+    const uint32_t n_threads = problem->view->n_threads;
+    struct common *overlaps = malloc(n_threads * sizeof *overlaps);
+    struct count_of_node *sorted = malloc(n * sizeof *sorted);
+    uint32_t *node_for = malloc(n * sizeof *node_for);
+    unsigned char *is_taken = calloc(n, 1);
+    tm_status status = TM_ENOMEM;
+
+    if (overlaps && sorted && node_for && is_taken) {
+        const uint32_t n_pairs = find_overlaps(problem, node_of, overlaps);
+
+        memset(node_for, 0xff, n * sizeof *node_for);
+        for (uint32_t k = 0; k < n_pairs; k++) {
+            const struct common *it = &overlaps[k];
+
+            if (node_for[it->cluster] == NOWHERE && !is_taken[it->node] &&
+                problem->counts[it->cluster] == problem->counts[it->node]) {
+                node_for[it->cluster] = it->node;
+                is_taken[it->node] = 1;
+            }
+        }
+        assign_rest(problem, sorted, node_for, is_taken);
+        for (uint32_t i = 0; i < n_threads; i++) {
+            node_of[i] = node_for[node_of[i]];
+        }
+        status = TM_OK;
+    }
+    free(overlaps);
+    free(sorted);
+    free(node_for);
+    free(is_taken);
+    return status;
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which threads share a node. The sizes are given; the best clustering is hard
+// to find, so several cheap ways are tried and the best result is taken:
+//
+// - the threads as they are now, those that lose least moved to where threads
+//   are missing: few moves;
+// - blocks of thread numbers: best for most programs, whose threads are
+//   numbered as their data lie;
+// - clusters grown by affinity, as CVM does it: finds blocks that are numbered
+//   otherwise;
+// - METIS, for many threads: multilevel partitioning.
+//
+// Each is then improved by swaps, which keep the sizes, and relabelled.
+#include "place/clusters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/metis.h"
+
+#define GROW_MAX 2048u     ///< threads that clusters are grown of
+#define METIS_MIN 64u      ///< threads that METIS is asked about
+#define PEEL_MAX 8192u     ///< threads among which each move is chosen anew
+#define ALMOST_EQUAL 1.001 ///< cuts
+
+// ---- blocks ----
+
+struct seat {
+    double mean; ///< number of the threads that the node has now
+    uint32_t node;
+};
+
+static int compare_seats(const void *left, const void *right)
+{
+    const struct seat *a = left;
+    const struct seat *b = right;
+
+    if (a->mean != b->mean) {
+        return a->mean < b->mean ? -1 : 1;
+    }
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+static void order_seats(const struct cluster_problem *problem,
+                        struct seat *seats, uint32_t *n_now)
+{
+    const uint32_t n_nodes = problem->view->n_nodes;
+    const uint32_t n_threads = problem->view->n_threads;
+
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        seats[x] = (struct seat){0, x};
+    }
+    for (uint32_t i = 0; i < n_threads; i++) {
+        seats[problem->current[i]].mean += i;
+        n_now[problem->current[i]]++;
+    }
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        seats[x].mean = n_now[x] > 0 ? seats[x].mean / n_now[x] : n_threads;
+    }
+    qsort(seats, n_nodes, sizeof *seats, compare_seats);
+}
+
+tm_status clusters_blocks(const struct cluster_problem *problem,
+                          uint32_t *node_of)
+{
+    const uint32_t n_nodes = problem->view->n_nodes;
+    struct seat *seats = malloc(n_nodes * sizeof *seats);
+    uint32_t *n_now = calloc(n_nodes, sizeof *n_now);
+    uint32_t thread = 0;
+
+    if (seats == NULL || n_now == NULL) {
+        free(seats);
+        free(n_now);
+        return TM_ENOMEM;
+    }
+    order_seats(problem, seats, n_now);
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        for (uint32_t n = problem->counts[seats[k].node]; n > 0; n--) {
+            node_of[thread++] = seats[k].node;
+        }
+    }
+    free(seats);
+    free(n_now);
+    return TM_OK;
+}
+
+// ---- growing ----
+
+#define NOWHERE UINT32_MAX
+
+/** The thread without a node that has the least, or the most, of something. */
+static uint32_t pick(const double *value, const uint32_t *node_of, uint32_t n,
+                     int most)
+{
+    uint32_t best = NOWHERE;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (node_of[i] == NOWHERE &&
+            (best == NOWHERE ||
+             (most ? value[i] > value[best] : value[i] < value[best]))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/** Move a thread's affinity from the rest to the cluster. */
+static void join_cluster(const struct affinity *affinity, uint32_t thread,
+                         double *to_rest, double *to_cluster)
+{
+    for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
+         e++) {
+        to_rest[affinity->peers[e]] -= affinity->weights[e];
+        to_cluster[affinity->peers[e]] += affinity->weights[e];
+    }
+}
+
+tm_status clusters_grow(const struct cluster_problem *problem,
+                        uint32_t *node_of)
+{
+    const struct affinity *affinity = problem->affinity;
+    const uint32_t n = affinity->n_threads;
+    double *to_rest = calloc(n, sizeof *to_rest);
+    double *to_cluster = calloc(n, sizeof *to_cluster);
+
+    if (to_rest == NULL || to_cluster == NULL) {
+        free(to_rest);
+        free(to_cluster);
+        return TM_ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        node_of[i] = NOWHERE;
+        for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
+            to_rest[i] += affinity->weights[e];
+        }
+    }
+    for (uint32_t x = 0; x < problem->view->n_nodes; x++) {
+        memset(to_cluster, 0, n * sizeof *to_cluster);
+        for (uint32_t k = 0; k < problem->counts[x]; k++) {
+            const uint32_t next = k == 0 ? pick(to_rest, node_of, n, 0)
+                                         : pick(to_cluster, node_of, n, 1);
+
+            node_of[next] = x;
+            join_cluster(affinity, next, to_rest, to_cluster);
+        }
+    }
+    free(to_rest);
+    free(to_cluster);
+    return TM_OK;
+}
+
+// ---- repairing ----
+
+struct repair {
+    const struct cluster_problem *problem;
+    uint32_t *node_of;
+    uint32_t *n_on;  ///< [n_nodes]
+    double *to_node; ///< [n_nodes]: affinity of one thread
+    uint32_t *list;  ///< [n_threads]: of one node
+};
+
+/** Where a thread would go, and what is won (or lost) by it. */
+struct offer {
+    uint32_t node; ///< NOWHERE: it must stay
+    double gain;
+};
+
+static struct offer best_offer(struct repair *repair, uint32_t thread)
+{
+    const struct affinity *affinity = repair->problem->affinity;
+    const uint32_t *counts = repair->problem->counts;
+    const uint32_t own = repair->node_of[thread];
+    struct offer best = {NOWHERE, 0};
+
+    if (repair->problem->view->threads[thread].is_pinned &&
+        own == repair->problem->current[thread]) {
+        return best;
+    }
+    for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
+         e++) {
+        repair->to_node[repair->node_of[affinity->peers[e]]] +=
+            affinity->weights[e];
+    }
+    for (uint32_t x = 0; x < repair->problem->view->n_nodes; x++) {
+        const double gain = repair->to_node[x] - repair->to_node[own];
+
+        if (repair->n_on[x] < counts[x] &&
+            (best.node == NOWHERE || gain > best.gain)) {
+            best = (struct offer){x, gain};
+        }
+    }
+    for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
+         e++) {
+        repair->to_node[repair->node_of[affinity->peers[e]]] = 0;
+    }
+    return best;
+}
+
+static void send(struct repair *repair, uint32_t thread, uint32_t node)
+{
+    repair->n_on[repair->node_of[thread]]--;
+    repair->n_on[node]++;
+    repair->node_of[thread] = node;
+}
+
+/** Take the thread that loses least, again and again. */
+static void peel(struct repair *repair, uint32_t node, uint32_t n_listed)
+{
+    while (repair->n_on[node] > repair->problem->counts[node]) {
+        struct offer best = {NOWHERE, 0};
+        uint32_t at = 0;
+
+        for (uint32_t k = 0; k < n_listed; k++) {
+            const struct offer offer = best_offer(repair, repair->list[k]);
+
+            if (offer.node != NOWHERE &&
+                (best.node == NOWHERE || offer.gain > best.gain)) {
+                best = offer;
+                at = k;
+            }
+        }
+        if (best.node == NOWHERE) {
+            return; // all that are left are pinned
+        }
+        send(repair, repair->list[at], best.node);
+        repair->list[at] = repair->list[--n_listed];
+    }
+}
+
+/** The same for many threads: from the highest number down, each to the first
+ * node with room. */
+static void peel_quickly(struct repair *repair, uint32_t node,
+                         uint32_t n_listed, uint32_t *next)
+{
+    const uint32_t *counts = repair->problem->counts;
+
+    while (repair->n_on[node] > counts[node] && n_listed > 0) {
+        const uint32_t thread = repair->list[--n_listed];
+
+        if (repair->problem->view->threads[thread].is_pinned) {
+            continue;
+        }
+        while (*next < repair->problem->view->n_nodes &&
+               repair->n_on[*next] >= counts[*next]) {
+            ++*next;
+        }
+        if (*next == repair->problem->view->n_nodes) {
+            return;
+        }
+        send(repair, thread, *next);
+    }
+}
+
+static void repair_nodes(struct repair *repair, uint32_t *first)
+{
+    const struct cluster_view *view = repair->problem->view;
+    uint32_t next = 0;
+
+    // All threads, by node; first[x] is where those of x begin.
+    for (uint32_t x = 0, sum = 0; x < view->n_nodes; x++) {
+        first[x] = sum;
+        sum += repair->n_on[x];
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        repair->list[first[repair->node_of[i]]++] = i;
+    }
+    uint32_t *const lists = repair->list;
+
+    for (uint32_t x = 0, begin = 0; x < view->n_nodes; x++) {
+        const uint32_t end = first[x];
+
+        repair->list = lists + begin;
+        if (view->n_threads <= PEEL_MAX) {
+            peel(repair, x, end - begin);
+        } else {
+            peel_quickly(repair, x, end - begin, &next);
+        }
+        begin = end;
+    }
+    repair->list = lists;
+}
+
+tm_status clusters_repair(const struct cluster_problem *problem,
+                          uint32_t *node_of)
+{
+    const size_t n = problem->view->n_nodes;
+    uint32_t *first = malloc(n * sizeof *first);
+    struct repair repair = {
+        .problem = problem,
+        .node_of = node_of,
+        .n_on = calloc(n, sizeof(uint32_t)),
+        .to_node = calloc(n, sizeof(double)),
+        .list = malloc(problem->view->n_threads * sizeof(uint32_t)),
+    };
+    tm_status status = TM_ENOMEM;
+
+    if (first && repair.n_on && repair.to_node && repair.list) {
+        for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+            repair.n_on[node_of[i]]++;
+        }
+        repair_nodes(&repair, first);
+        status = TM_OK;
+    }
+    free(first);
+    free(repair.n_on);
+    free(repair.to_node);
+    free(repair.list);
+    return status;
+}
+
+// ---- choosing ----
+
+struct choice {
+    const struct cluster_problem *problem;
+    uint32_t *best;      ///< [n_threads], the caller's
+    uint32_t *candidate; ///< [n_threads]
+    double cut;
+    uint32_t n_moves;
+    int has_one;
+};
+
+static uint32_t count_moves(const struct cluster_problem *problem,
+                            const uint32_t *node_of)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        n += node_of[i] != problem->current[i];
+    }
+    return n;
+}
+
+/** Improve the candidate and keep it if it is the best so far. */
+static tm_status consider(struct choice *choice)
+{
+    const struct cluster_problem *problem = choice->problem;
+    tm_status status = clusters_swap(problem, choice->candidate);
+    double cut;
+    uint32_t n_moves;
+
+    if (status == TM_OK) {
+        status = clusters_relabel(problem, choice->candidate);
+    }
+    if (status != TM_OK) {
+        return status;
+    }
+    cut = affinity_cut(problem->affinity, choice->candidate);
+    n_moves = count_moves(problem, choice->candidate);
+    if (!choice->has_one || cut * ALMOST_EQUAL < choice->cut ||
+        (cut <= choice->cut * ALMOST_EQUAL && n_moves < choice->n_moves)) {
+        memcpy(choice->best, choice->candidate,
+               problem->view->n_threads * sizeof *choice->best);
+        choice->cut = cut;
+        choice->n_moves = n_moves;
+        choice->has_one = 1;
+    }
+    return TM_OK;
+}
+
+static tm_status try_metis(struct choice *choice, uint64_t seed)
+{
+    tm_status status =
+        metis_partition(choice->problem, seed, choice->candidate);
+
+    if (status == TM_EUNKNOWN) {
+        return TM_OK; // there are the others
+    }
+    if (status == TM_OK) {
+        status = clusters_repair(choice->problem, choice->candidate);
+    }
+    return status == TM_OK ? consider(choice) : status;
+}
+
+static tm_status try_all(struct choice *choice, int use_metis, uint64_t seed)
+{
+    const struct cluster_problem *problem = choice->problem;
+    const uint32_t n = problem->view->n_threads;
+    tm_status status;
+
+    memcpy(choice->candidate, problem->current, n * sizeof *problem->current);
+    status = clusters_repair(problem, choice->candidate);
+    if (status == TM_OK) {
+        status = consider(choice);
+    }
+    if (status != TM_OK || choice->cut <= 0) {
+        return status; // nothing to be won
+    }
+    status = clusters_blocks(problem, choice->candidate);
+    if (status == TM_OK) {
+        status = consider(choice);
+    }
+    if (status == TM_OK && n <= GROW_MAX && n < METIS_MIN) {
+        status = clusters_grow(problem, choice->candidate);
+        status = status == TM_OK ? consider(choice) : status;
+    }
+    if (status == TM_OK && use_metis && n >= METIS_MIN) {
+        status = try_metis(choice, seed);
+    }
+    return status;
+}
+
+tm_status clusters_find(const struct cluster_problem *problem, int use_metis,
+                        uint64_t seed, uint32_t *node_of)
+{
+    struct choice choice = {.problem = problem, .best = node_of};
+    tm_status status;
+
+    choice.candidate =
+        malloc(problem->view->n_threads * sizeof *choice.candidate);
+    if (choice.candidate == NULL) {
+        return TM_ENOMEM;
+    }
+    status = try_all(&choice, use_metis, seed);
+    free(choice.candidate);
+    return status;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_CLUSTERS_H
+#define PLACE_CLUSTERS_H
+
+#include "place/affinity.h"
+
+/*
+ * Second subphase of [Liu06] 4.2: which threads, once it is known how many each
+ * node has. Clusters of threads, one for each node, of just these sizes, that
+ * cut as little affinity as possible.
+ */
+
+/** What the functions below share. */
+struct cluster_problem {
+    const struct cluster_view *view;
+    const struct affinity *affinity;
+    const uint32_t *counts;  ///< [n_nodes], sum n_threads
+    const uint32_t *current; ///< [n_threads]: where threads are now
+};
+
+/**
+ * Find a good clustering. Tries the current mapping changed as little as
+ * possible, blocks of thread numbers, clusters grown by affinity (up to 2048
+ * threads), and METIS (from 64 threads on, if it is there and `use_metis`);
+ * improves each by pair swaps; takes the one with the smallest cut, and of
+ * those within a thousandth of it the one that moves fewest threads. Pinned
+ * threads are not moved by the first of these; the others may.
+ *
+ * @param[out] node_of  [n_threads]
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread; allocates. Deterministic.
+ */
+TM_CHECKED tm_status clusters_find(const struct cluster_problem *problem,
+                                   int use_metis, uint64_t seed,
+                                   uint32_t *node_of);
+
+/** Blocks of thread numbers; nodes in the order of the threads they have now. */
+TM_CHECKED tm_status clusters_blocks(const struct cluster_problem *problem,
+                                     uint32_t *node_of);
+
+/** Grow clusters one by one, each from the thread least related to those that
+ * are left, by the thread most related to the cluster. O(n_threads^2). */
+TM_CHECKED tm_status clusters_grow(const struct cluster_problem *problem,
+                                   uint32_t *node_of);
+
+/** Move threads from nodes with too many to nodes with too few, those first
+ * that lose least affinity. @param[in,out] node_of  [n_threads] */
+TM_CHECKED tm_status clusters_repair(const struct cluster_problem *problem,
+                                     uint32_t *node_of);
+
+/** Swap pairs of threads as long as that cuts less. Does nothing if threads
+ * times nodes are more than 4 million. @param[in,out] node_of  [n_threads] */
+TM_CHECKED tm_status clusters_swap(const struct cluster_problem *problem,
+                                   uint32_t *node_of);
+
+/** Give clusters of the same size to each other's nodes so that most threads
+ * stay where they are. @param[in,out] node_of  [n_threads] */
+TM_CHECKED tm_status clusters_relabel(const struct cluster_problem *problem,
+                                      uint32_t *node_of);
+
+#endif

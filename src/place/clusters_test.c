@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <signal.h>
+
+#include "model/view_test.h"
+#include "place/clusters.h"
+#include "place/metis.h"
+
+#define MAX_NODES 8
+#define MAX_THREADS 256
+
+struct fixture {
+    struct cluster_view view;
+    struct affinity affinity;
+    uint32_t counts[MAX_NODES];
+    uint32_t current[MAX_THREADS];
+    struct cluster_problem problem;
+};
+
+static void fixture_finish(struct fixture *f)
+{
+    assert_int_equal(affinity_init(&f->affinity, &f->view, AFFINITY_COST, 0),
+                     TM_OK);
+    f->problem =
+        (struct cluster_problem){&f->view, &f->affinity, f->counts, f->current};
+}
+
+static void fixture_release(struct fixture *f)
+{
+    affinity_release(&f->affinity);
+    cluster_view_release(&f->view);
+}
+
+/** A chain of threads; thread number_of[k] is the k-th. */
+static void make_chain(struct fixture *f, uint32_t n_nodes, uint32_t n_threads,
+                       const uint32_t *number_of)
+{
+    struct page_lists lists;
+
+    view_make(&f->view, n_nodes, n_threads);
+    lists_init(&lists, n_threads);
+    for (uint32_t k = 0; k < n_threads; k++) {
+        lists_add(&lists, number_of[k], 10 * k, 1, USE_WRITE, 1000);
+        lists_add(&lists, number_of[(k + 1) % n_threads], 10 * k, 1, USE_READ,
+                  0);
+    }
+    lists_build(&lists, &f->view);
+    lists_release(&lists);
+    f->view.nodes[0].packet_s = 0.1;
+}
+
+static void draw_counts(struct fixture *f)
+{
+    const uint32_t n = f->view.n_threads;
+
+    memset(f->counts, 0, sizeof f->counts);
+    for (uint32_t i = 0; i < n; i++) {
+        f->counts[random_below(f->view.n_nodes)]++;
+    }
+}
+
+static void assert_sizes(const struct fixture *f, const uint32_t *node_of)
+{
+    uint32_t n_on[MAX_NODES] = {0};
+
+    for (uint32_t i = 0; i < f->view.n_threads; i++) {
+        assert_true(node_of[i] < f->view.n_nodes);
+        n_on[node_of[i]]++;
+    }
+    assert_memory_equal(n_on, f->counts, f->view.n_nodes * sizeof *n_on);
+}
+
+static void affinity_is_symmetric_and_adds_up(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        const struct view_plan plan = {
+            3, 2 + random_below(60), 0, 1, (enum sharing)(round % N_SHARINGS),
+            1};
+        struct cluster_view view;
+        struct affinity a;
+        uint32_t node_of[64];
+        double sum = 0;
+
+        view_draw(&view, &plan);
+        assert_int_equal(
+            affinity_init(&a, &view, (enum affinity_kind)(round % 3), 0.1),
+            TM_OK);
+        for (uint32_t i = 0; i < a.n_threads; i++) {
+            for (uint32_t e = a.first[i]; e < a.first[i + 1]; e++) {
+                const uint32_t j = a.peers[e];
+                double back = 0;
+
+                assert_true(j != i && a.weights[e] > 0);
+                for (uint32_t k = a.first[j]; k < a.first[j + 1]; k++) {
+                    back += a.peers[k] == i ? a.weights[k] : 0;
+                }
+                assert_true(fabs(back - a.weights[e]) <= 1e-9 * back);
+                sum += a.weights[e] / 2;
+            }
+            node_of[i] = i;
+        }
+        assert_true(fabs(sum - a.total) <= 1e-9 * sum);
+        assert_true(fabs(affinity_cut(&a, node_of) - sum) <= 1e-9 * sum);
+        memset(node_of, 0, sizeof node_of);
+        assert_true(affinity_cut(&a, node_of) == 0);
+        affinity_release(&a);
+        cluster_view_release(&view);
+    }
+}
+
+static void weights_are_those_of_the_kinds(void **state)
+{
+    struct cluster_view view;
+    struct page_lists lists;
+    struct affinity a;
+
+    (void)state;
+    // Three threads share 5 pages, one writes; two of them 7, both write.
+    view_make(&view, 1, 3);
+    view.nodes[0].packet_s = 1;
+    view.nodes[0].packet_bytes = 1000;
+    lists_init(&lists, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        lists_add(&lists, i, 0, 5, i == 0 ? 3 : 1, i == 0 ? 100 : 0);
+    }
+    lists_add(&lists, 1, 50, 7, 3, 0);
+    lists_add(&lists, 2, 50, 7, 3, 0);
+    lists_build(&lists, &view);
+    lists_release(&lists);
+    assert_int_equal(affinity_init(&a, &view, AFFINITY_CORRELATION, 0), TM_OK);
+    assert_true(a.weights[a.first[0]] == 5 && a.total == 5 + 5 + 12);
+    affinity_release(&a);
+    assert_int_equal(affinity_init(&a, &view, AFFINITY_COHESION, 0), TM_OK);
+    assert_true(a.total == 5 + 5 + 0 + 14);
+    affinity_release(&a);
+    assert_int_equal(affinity_init(&a, &view, AFFINITY_COST, 2), TM_OK);
+    // 5 pages of (0.1 s + 2 s), half to each pair; 7 pages of 2 s
+    assert_true(fabs(a.total - (3 * 5 * 2.1 / 2 + 14)) < 1e-6);
+    affinity_release(&a);
+    cluster_view_release(&view);
+}
+
+static void clusters_have_the_sizes_asked_for(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 150; round++) {
+        const struct view_plan plan = {1 + random_below(MAX_NODES),
+                                       1 + random_below(120),
+                                       0,
+                                       1,
+                                       (enum sharing)(round % N_SHARINGS),
+                                       1};
+        struct fixture f;
+        uint32_t node_of[MAX_THREADS];
+        double cut;
+
+        view_draw(&f.view, &plan);
+        draw_counts(&f);
+        mapping_draw(&f.view, f.current);
+        fixture_finish(&f);
+        assert_int_equal(clusters_blocks(&f.problem, node_of), TM_OK);
+        assert_sizes(&f, node_of);
+        assert_int_equal(clusters_grow(&f.problem, node_of), TM_OK);
+        assert_sizes(&f, node_of);
+        memcpy(node_of, f.current, sizeof node_of);
+        assert_int_equal(clusters_repair(&f.problem, node_of), TM_OK);
+        assert_sizes(&f, node_of);
+        cut = affinity_cut(&f.affinity, node_of);
+        assert_int_equal(clusters_swap(&f.problem, node_of), TM_OK);
+        assert_sizes(&f, node_of);
+        assert_true(affinity_cut(&f.affinity, node_of) <= cut * (1 + 1e-9));
+        assert_int_equal(clusters_find(&f.problem, 1, 7, node_of), TM_OK);
+        assert_sizes(&f, node_of);
+        fixture_release(&f);
+    }
+}
+
+static void a_chain_is_cut_into_runs_however_it_is_numbered(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 40; round++) {
+        const uint32_t n = round % 2 ? 24 : 96;
+        uint32_t number_of[MAX_THREADS];
+        uint32_t node_of[MAX_THREADS];
+        struct fixture f;
+        uint32_t n_nodes = 0;
+        double edge;
+
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t at = round < 20 ? k : random_below(k + 1);
+
+            number_of[k] = number_of[at];
+            number_of[at] = k;
+        }
+        make_chain(&f, 4, n, number_of);
+        draw_counts(&f);
+        mapping_draw(&f.view, f.current);
+        fixture_finish(&f);
+        edge = f.affinity.total / n;
+        for (uint32_t x = 0; x < 4; x++) {
+            n_nodes += f.counts[x] > 0;
+        }
+        assert_int_equal(clusters_find(&f.problem, 1, round, node_of), TM_OK);
+        // As many cuts as runs; a few more where numbers say nothing.
+        assert_true(affinity_cut(&f.affinity, node_of) <=
+                    (n_nodes + (round < 20 ? 0 : 4)) * edge * 1.001);
+        fixture_release(&f);
+    }
+}
+
+static void nothing_moves_where_nothing_is_to_be_won(void **state)
+{
+    struct fixture f;
+    uint32_t number_of[64];
+    uint32_t node_of[64];
+
+    (void)state;
+    for (uint32_t k = 0; k < 64; k++) {
+        number_of[k] = k;
+    }
+    make_chain(&f, 4, 64, number_of);
+    mapping_in_blocks(&f.view, f.current);
+    for (uint32_t x = 0; x < 4; x++) {
+        f.counts[x] = 16;
+    }
+    fixture_finish(&f);
+    assert_int_equal(clusters_find(&f.problem, 1, 1, node_of), TM_OK);
+    assert_memory_equal(node_of, f.current, sizeof node_of);
+    fixture_release(&f);
+}
+
+static void clusters_of_one_size_take_the_nodes_that_have_most_of_them(
+    void **state)
+{
+    struct fixture f;
+    uint32_t number_of[40];
+    uint32_t node_of[40];
+
+    (void)state;
+    for (uint32_t k = 0; k < 40; k++) {
+        number_of[k] = k;
+    }
+    make_chain(&f, 4, 40, number_of);
+    mapping_in_blocks(&f.view, f.current);
+    for (uint32_t i = 0; i < 40; i++) {
+        node_of[i] = (f.current[i] + 1) % 4;
+        f.counts[i / 10] = 10;
+    }
+    fixture_finish(&f);
+    assert_int_equal(clusters_relabel(&f.problem, node_of), TM_OK);
+    assert_memory_equal(node_of, f.current, sizeof node_of);
+    // But only if they are of one size.
+    f.counts[0] = 9;
+    f.counts[1] = 11;
+    node_of[0] = 1;
+    assert_int_equal(clusters_relabel(&f.problem, node_of), TM_OK);
+    assert_sizes(&f, node_of);
+    fixture_release(&f);
+}
+
+// ---- METIS ----
+
+static void on_term(int signal)
+{
+    (void)signal;
+}
+
+static void metis_leaves_the_process_as_it_was(void **state)
+{
+    struct fixture f;
+    uint32_t number_of[MAX_THREADS];
+    uint32_t node_of[MAX_THREADS];
+    struct sigaction mine = {.sa_handler = on_term, .sa_flags = SA_RESTART};
+    struct sigaction after;
+    long expected[3];
+
+    (void)state;
+    if (!metis_is_there()) {
+        skip();
+    }
+    for (uint32_t k = 0; k < MAX_THREADS; k++) {
+        number_of[k] = k;
+    }
+    make_chain(&f, 4, MAX_THREADS, number_of);
+    mapping_draw(&f.view, f.current);
+    draw_counts(&f);
+    fixture_finish(&f);
+    sigemptyset(&mine.sa_mask);
+    sigaddset(&mine.sa_mask, SIGUSR1);
+    assert_int_equal(sigaction(SIGTERM, &mine, NULL), 0);
+    srand(42);
+    for (int k = 0; k < 3; k++) {
+        expected[k] = k == 2 ? random() : rand();
+    }
+    srand(42);
+    assert_int_equal(rand(), expected[0]);
+    assert_int_equal(metis_partition(&f.problem, 3, node_of), TM_OK);
+    assert_int_equal(rand(), expected[1]);
+    assert_int_equal(metis_partition(&f.problem, 3, node_of), TM_OK);
+    assert_int_equal(random(), expected[2]);
+    assert_int_equal(sigaction(SIGTERM, NULL, &after), 0);
+    assert_ptr_equal(after.sa_handler, on_term);
+    assert_int_equal(after.sa_flags & SA_RESTART, SA_RESTART);
+    assert_int_equal(after.sa_flags & (int)SA_RESETHAND, 0);
+    assert_true(sigismember(&after.sa_mask, SIGUSR1));
+    signal(SIGTERM, SIG_DFL);
+    fixture_release(&f);
+}
+
+static void metis_answers_the_same_to_the_same(void **state)
+{
+    struct fixture f;
+    uint32_t number_of[MAX_THREADS];
+    uint32_t node_of[2][MAX_THREADS];
+
+    (void)state;
+    if (!metis_is_there()) {
+        skip();
+    }
+    for (uint32_t k = 0; k < MAX_THREADS; k++) {
+        number_of[k] = (k * 37) % MAX_THREADS;
+    }
+    make_chain(&f, 5, MAX_THREADS, number_of);
+    mapping_draw(&f.view, f.current);
+    draw_counts(&f);
+    f.counts[0] += f.counts[4]; // a part of no size
+    f.counts[4] = 0;
+    fixture_finish(&f);
+    for (int k = 0; k < 2; k++) {
+        (void)rand();
+        assert_int_equal(metis_partition(&f.problem, 11, node_of[k]), TM_OK);
+        assert_int_equal(clusters_repair(&f.problem, node_of[k]), TM_OK);
+        assert_sizes(&f, node_of[k]);
+    }
+    assert_memory_equal(node_of[0], node_of[1], sizeof node_of[0]);
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(affinity_is_symmetric_and_adds_up),
+        cmocka_unit_test(weights_are_those_of_the_kinds),
+        cmocka_unit_test(clusters_have_the_sizes_asked_for),
+        cmocka_unit_test(a_chain_is_cut_into_runs_however_it_is_numbered),
+        cmocka_unit_test(nothing_moves_where_nothing_is_to_be_won),
+        cmocka_unit_test(
+            clusters_of_one_size_take_the_nodes_that_have_most_of_them),
+        cmocka_unit_test(metis_leaves_the_process_as_it_was),
+        cmocka_unit_test(metis_answers_the_same_to_the_same),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Local search on the vector of all T_x, sorted downwards: a mapping is better
+// if its longest time is shorter, or, that being equal, its second longest, and
+// so on. A move or swap changes the times of a few nodes; to compare the
+// vectors it is enough to compare these few, before and after, because what is
+// equal in both vectors does not decide.
+//
+// Where there are few moves and swaps all are tried. Where there are many, they
+// are first ranked by an estimate, of computation exactly and of memory as if
+// threads shared no pages, and only the best of the ranking are tried.
+//
+// I1  A trial leaves the tally as it was, to the bit.
+// I2  Each accepted change makes the vector smaller by more than rounding, so
+//     the search ends.
+#include "place/refine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_MAX 1500u ///< candidates of a node that are all tried
+#define N_RANKED 24u  ///< that are tried where there are more
+#define EPSILON 1e-9  ///< relative: less is rounding
+#define N_COMPARED 8u ///< changed times that are compared
+#define NOBODY UINT32_MAX
+
+/** A move (partner NOBODY: to `node`) or a swap with a thread on `node`. */
+struct change {
+    uint32_t thread;
+    uint32_t partner;
+    uint32_t node;
+    double score; ///< the lower the better
+};
+
+struct refiner {
+    struct tally *tally;
+    const uint32_t *current;
+    struct refine_limits *limits;
+    double *pages;   ///< [n_threads]: share in the union, as if cut up evenly
+    double *page_s;  ///< [n_nodes]: seconds for a page more
+    double *slack;   ///< [n_nodes]: pages that still fit, < 0: lack
+    uint32_t *order; ///< [n_nodes], slowest first
+    struct change ranked[N_RANKED];
+    unsigned n_ranked;
+};
+
+// ---- comparing vectors ----
+
+/** The largest few times of the changed nodes. */
+struct tops {
+    double times[N_COMPARED];
+    unsigned n;
+};
+
+static void add_top(struct tops *tops, double time_s)
+{
+    unsigned at = tops->n;
+
+    if (at == N_COMPARED && time_s <= tops->times[at - 1]) {
+        return;
+    }
+    at -= at == N_COMPARED;
+    while (at > 0 && tops->times[at - 1] < time_s) {
+        tops->times[at] = tops->times[at - 1];
+        at--;
+    }
+    tops->times[at] = time_s;
+    tops->n += tops->n < N_COMPARED;
+}
+
+static int is_shorter(const struct tops *after, const struct tops *before)
+{
+    for (unsigned k = 0; k < after->n; k++) {
+        const double least = EPSILON * before->times[0];
+
+        if (after->times[k] < before->times[k] - least) {
+            return 1;
+        }
+        if (after->times[k] > before->times[k] + least) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+// ---- trying ----
+
+static void apply(struct tally *tally, const struct change *change)
+{
+    const uint32_t from = tally->node_of[change->thread];
+
+    tally_move(tally, change->thread, change->node);
+    if (change->partner != NOBODY) {
+        tally_move(tally, change->partner, from);
+    }
+}
+
+static void take_back(struct tally *tally, const struct change *change,
+                      uint32_t from)
+{
+    tally_move(tally, change->thread, from);
+    if (change->partner != NOBODY) {
+        tally_move(tally, change->partner, change->node);
+    }
+}
+
+/** Try a change. @return whether it is for the better; its score is the longest
+ * time of the changed nodes then, and a little of their sum */
+static int try_change(struct refiner *refiner, struct change *change)
+{
+    struct tally *tally = refiner->tally;
+    const uint32_t from = tally->node_of[change->thread];
+    const double from_s = tally->loads[from].comp_s;
+    const double to_s = tally->loads[change->node].comp_s;
+    struct tops before = {.n = 0};
+    struct tops after = {.n = 0};
+    double sum = 0;
+
+    refiner->limits->n_trials--;
+    apply(tally, change);
+    for (unsigned k = 0; k < tally->n_changed; k++) {
+        const double time_s = tally_time(tally, tally->changed[k]);
+
+        add_top(&before, tally->times[tally->changed[k]]);
+        add_top(&after, time_s);
+        sum += time_s;
+    }
+    take_back(tally, change, from);
+    tally->loads[from].comp_s = from_s; // I1
+    tally->loads[change->node].comp_s = to_s;
+    change->score = after.times[0] + 1e-6 * sum;
+    const int is_better = is_shorter(&after, &before);
+
+    tally_forget(tally);
+    return is_better;
+}
+
+static int may_move(const struct refiner *refiner, uint32_t thread)
+{
+    return !refiner->tally->view->threads[thread].is_pinned ||
+           refiner->tally->node_of[thread] != refiner->current[thread];
+}
+
+// ---- estimates ----
+
+/** Pages of groups, divided among their users. */
+static tm_status share_pages(struct refiner *refiner)
+{
+    const struct cluster_view *view = refiner->tally->view;
+    uint32_t *n_users = calloc(view->n_groups + 1ull, sizeof *n_users);
+
+    if (n_users == NULL) {
+        return TM_ENOMEM;
+    }
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        n_users[view->uses[u].group]++;
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const struct thread_view *it = &view->threads[i];
+
+        for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+            const uint32_t g = view->uses[u].group;
+
+            refiner->pages[i] += (double)view->group_pages[g] / n_users[g];
+        }
+    }
+    free(n_users);
+    return TM_OK;
+}
+
+static void look_at_nodes(struct refiner *refiner)
+{
+    const struct tally *tally = refiner->tally;
+
+    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
+        const struct node_load *load = &tally->loads[x];
+
+        refiner->slack[x] =
+            tally->rates[x].memory_pages -
+            (load->written_pages + load->own_pages + load->foreign_pages);
+        refiner->page_s[x] = tally->rates[x].in_s + tally->rates[x].out_s;
+    }
+}
+
+/** T_x with more computation and pages, about. */
+static double estimate(const struct refiner *refiner, uint32_t x,
+                       double more_comp_s, double more_pages)
+{
+    const double before = refiner->slack[x] < 0 ? -refiner->slack[x] : 0;
+    const double left = refiner->slack[x] - more_pages;
+    const double after = left < 0 ? -left : 0;
+
+    return refiner->tally->times[x] +
+           more_comp_s * refiner->tally->rates[x].comp /
+               refiner->tally->view->nodes[x].n_processors +
+           (after - before) * refiner->page_s[x];
+}
+
+static double estimate_change(const struct refiner *refiner,
+                              const struct change *change)
+{
+    const struct thread_view *threads = refiner->tally->view->threads;
+    const uint32_t from = refiner->tally->node_of[change->thread];
+    double comp_s = threads[change->thread].computation_s;
+    double pages = refiner->pages[change->thread];
+
+    if (change->partner != NOBODY) {
+        comp_s -= threads[change->partner].computation_s;
+        pages -= refiner->pages[change->partner];
+    }
+    const double here = estimate(refiner, from, -comp_s, -pages);
+    const double there = estimate(refiner, change->node, comp_s, pages);
+
+    return here > there ? here : there;
+}
+
+// ---- candidates of a node ----
+
+/** What is done with each change of a node's threads. */
+typedef void visit_fn(struct refiner *refiner, struct change *change,
+                      struct change *best);
+
+static void visit_try(struct refiner *refiner, struct change *change,
+                      struct change *best)
+{
+    if (refiner->limits->n_trials > 0 && try_change(refiner, change) &&
+        change->score < best->score) {
+        *best = *change;
+    }
+}
+
+static void visit_rank(struct refiner *refiner, struct change *change,
+                       struct change *best)
+{
+    unsigned at = refiner->n_ranked;
+
+    (void)best;
+    change->score = estimate_change(refiner, change);
+    if (at == N_RANKED && change->score >= refiner->ranked[at - 1].score) {
+        return;
+    }
+    at -= at == N_RANKED;
+    while (at > 0 && refiner->ranked[at - 1].score > change->score) {
+        refiner->ranked[at] = refiner->ranked[at - 1];
+        at--;
+    }
+    refiner->ranked[at] = *change;
+    refiner->n_ranked += refiner->n_ranked < N_RANKED;
+}
+
+static void visit_moves(struct refiner *refiner, uint32_t thread,
+                        visit_fn *visit, struct change *best)
+{
+    const uint32_t from = refiner->tally->node_of[thread];
+
+    for (uint32_t y = 0; y < refiner->tally->view->n_nodes; y++) {
+        struct change change = {thread, NOBODY, y, 0};
+
+        if (y != from) {
+            visit(refiner, &change, best);
+        }
+    }
+}
+
+static void visit_swaps(struct refiner *refiner, uint32_t thread,
+                        visit_fn *visit, struct change *best)
+{
+    const struct tally *tally = refiner->tally;
+    const uint32_t from = tally->node_of[thread];
+
+    for (uint32_t j = 0; j < tally->view->n_threads; j++) {
+        struct change change = {thread, j, tally->node_of[j], 0};
+
+        if (tally->node_of[j] != from && may_move(refiner, j)) {
+            visit(refiner, &change, best);
+        }
+    }
+}
+
+static void visit_all(struct refiner *refiner, uint32_t node, visit_fn *visit,
+                      struct change *best)
+{
+    uint32_t *threads = refiner->order + refiner->tally->view->n_nodes;
+    uint32_t n = 0;
+
+    // Trials relink the list.
+    for (uint32_t i = refiner->tally->head[node]; i != UNPLACED;
+         i = refiner->tally->next[i]) {
+        if (may_move(refiner, i)) {
+            threads[n++] = i;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        visit_moves(refiner, threads[k], visit, best);
+        visit_swaps(refiner, threads[k], visit, best);
+    }
+}
+
+/** Find the best change of a node's threads; its thread is NOBODY if there is
+ * none for the better. */
+static struct change best_change(struct refiner *refiner, uint32_t node)
+{
+    const struct tally *tally = refiner->tally;
+    const uint64_t n_own = tally->loads[node].n_threads;
+    const uint64_t n_changes =
+        n_own * (tally->view->n_nodes - 1 + tally->view->n_threads - n_own);
+    struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
+
+    if (n_changes <= ALL_MAX) {
+        visit_all(refiner, node, visit_try, &best);
+        return best;
+    }
+    refiner->n_ranked = 0;
+    look_at_nodes(refiner);
+    visit_all(refiner, node, visit_rank, &best);
+    for (unsigned k = 0; k < refiner->n_ranked; k++) {
+        visit_try(refiner, &refiner->ranked[k], &best);
+    }
+    return best;
+}
+
+// ---- the search ----
+
+static void order_nodes(struct refiner *refiner)
+{
+    const double *times = refiner->tally->times;
+
+    for (uint32_t x = 0; x < refiner->tally->view->n_nodes; x++) {
+        uint32_t at = x;
+
+        while (at > 0 && times[refiner->order[at - 1]] < times[x]) {
+            refiner->order[at] = refiner->order[at - 1];
+            at--;
+        }
+        refiner->order[at] = x;
+    }
+}
+
+/** @return whether something was changed */
+static int step(struct refiner *refiner)
+{
+    order_nodes(refiner);
+    for (uint32_t k = 0; k < refiner->tally->view->n_nodes; k++) {
+        struct change best;
+
+        if (refiner->limits->n_trials == 0) {
+            return 0;
+        }
+        best = best_change(refiner, refiner->order[k]);
+        if (best.thread != NOBODY) {
+            apply(refiner->tally, &best);
+            tally_settle(refiner->tally);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void refiner_release(struct refiner *refiner)
+{
+    free(refiner->pages);
+    free(refiner->page_s);
+    free(refiner->slack);
+    free(refiner->order);
+}
+
+static tm_status refiner_init(struct refiner *refiner)
+{
+    const size_t n_nodes = refiner->tally->view->n_nodes;
+    const size_t n_threads = refiner->tally->view->n_threads;
+
+    refiner->pages = calloc(n_threads, sizeof(double));
+    refiner->page_s = calloc(n_nodes, sizeof(double));
+    refiner->slack = calloc(n_nodes, sizeof(double));
+    refiner->order = malloc((n_nodes + n_threads) * sizeof(uint32_t));
+    if (!refiner->pages || !refiner->page_s || !refiner->slack ||
+        !refiner->order) {
+        return TM_ENOMEM;
+    }
+    return share_pages(refiner);
+}
+
+tm_status refine(struct tally *tally, const uint32_t *current,
+                 struct refine_limits *limits)
+{
+    struct refiner refiner = {
+        .tally = tally, .current = current, .limits = limits};
+    tm_status status = refiner_init(&refiner);
+
+    while (status == TM_OK && limits->n_trials > 0 &&
+           tally_longest(tally, NULL) > limits->good_enough_s &&
+           step(&refiner)) {
+    }
+    refiner_release(&refiner);
+    return status;
+}
+
+// ---- fewer moves ----
+
+/** Is the longest time at most limit_s with the changes made? */
+static int stays_below(struct tally *tally, double limit_s)
+{
+    for (unsigned k = 0; k < tally->n_changed; k++) {
+        if (tally_time(tally, tally->changed[k]) > limit_s) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int try_back(struct tally *tally, const struct change *change,
+                    double limit_s)
+{
+    const uint32_t from = tally->node_of[change->thread];
+    const double from_s = tally->loads[from].comp_s;
+    const double to_s = tally->loads[change->node].comp_s;
+
+    apply(tally, change);
+    if (stays_below(tally, limit_s)) {
+        tally_settle(tally);
+        return 1;
+    }
+    take_back(tally, change, from);
+    tally->loads[from].comp_s = from_s;
+    tally->loads[change->node].comp_s = to_s;
+    tally_forget(tally);
+    return 0;
+}
+
+/** A thread that has come to where `thread` was, from where it is now. */
+static uint32_t counterpart(const struct tally *tally, const uint32_t *current,
+                            uint32_t thread)
+{
+    for (uint32_t j = tally->head[current[thread]]; j != UNPLACED;
+         j = tally->next[j]) {
+        if (current[j] == tally->node_of[thread]) {
+            return j;
+        }
+    }
+    return NOBODY;
+}
+
+void refine_fewer_moves(struct tally *tally, const uint32_t *current,
+                        uint64_t *n_trials)
+{
+    const double limit_s = tally_longest(tally, NULL) * (1 + EPSILON);
+
+    for (uint32_t i = 0; i < tally->view->n_threads; i++) {
+        struct change change = {i, NOBODY, current[i], 0};
+
+        if (tally->node_of[i] == current[i] || *n_trials == 0) {
+            continue;
+        }
+        --*n_trials;
+        if (!try_back(tally, &change, limit_s)) {
+            change.partner = counterpart(tally, current, i);
+            if (change.partner != NOBODY) {
+                try_back(tally, &change, limit_s);
+            }
+        }
+    }
+}
+
+// ---- a start from nothing ----
+
+struct job {
+    double time_s;
+    uint32_t thread;
+};
+
+static int compare_jobs(const void *left, const void *right)
+{
+    const struct job *a = left;
+    const struct job *b = right;
+
+    if (a->time_s != b->time_s) {
+        return a->time_s < b->time_s ? 1 : -1;
+    }
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/** Where the longest of the changed times is shortest. */
+static uint32_t best_node(struct tally *tally, uint32_t thread)
+{
+    uint32_t best = 0;
+    double best_s = INFINITY;
+
+    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
+        const double comp_s = tally->loads[x].comp_s;
+        double longest_s = 0;
+
+        tally_put(tally, thread, x);
+        for (unsigned k = 0; k < tally->n_changed; k++) {
+            longest_s = fmax(longest_s, tally_time(tally, tally->changed[k]));
+        }
+        tally_take(tally, thread);
+        tally->loads[x].comp_s = comp_s;
+        tally_forget(tally);
+        if (longest_s < best_s) {
+            best_s = longest_s;
+            best = x;
+        }
+    }
+    return best;
+}
+
+tm_status refine_greedy(struct tally *tally, const uint32_t *current)
+{
+    const uint32_t n = tally->view->n_threads;
+    struct job *jobs = malloc(n * sizeof *jobs);
+
+    if (jobs == NULL) {
+        return TM_ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct thread_view *it = &tally->view->threads[i];
+
+        jobs[i] = (struct job){it->is_pinned ? INFINITY : it->computation_s, i};
+        if (tally->node_of[i] != UNPLACED) {
+            tally_take(tally, i);
+        }
+    }
+    tally_settle(tally);
+    qsort(jobs, n, sizeof *jobs, compare_jobs);
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t i = jobs[k].thread;
+
+        tally_put(tally, i,
+                  tally->view->threads[i].is_pinned ? current[i]
+                                                    : best_node(tally, i));
+        tally_settle(tally);
+    }
+    free(jobs);
+    return TM_OK;
+}

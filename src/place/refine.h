@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_REFINE_H
+#define PLACE_REFINE_H
+
+#include "place/tally.h"
+
+struct refine_limits {
+    uint64_t n_trials;    ///< mappings tried at most
+    double good_enough_s; ///< end when no node takes longer than this
+};
+
+/**
+ * Third subphase, for threads that differ: from the mapping in the tally, take
+ * the single move or the swap of a pair, with a thread of the slowest node,
+ * that shortens most, until none shortens. Mappings are compared by their
+ * nodes' times, longest first: if nothing can be done about the slowest node,
+ * the next one is looked at. Pinned threads stay.
+ *
+ * @param tally    all threads placed, settled; holds the result
+ * @param current  [n_threads]: where pinned threads are
+ * @param[in,out] limits  n_trials becomes what is left
+ * @return TM_OK, TM_ENOMEM
+ *
+ * Context: any thread; allocates. Deterministic.
+ */
+TM_CHECKED tm_status refine(struct tally *tally, const uint32_t *current,
+                            struct refine_limits *limits);
+
+/**
+ * Take moves back that are not needed: threads that are not where `current` has
+ * them go back, one by one or two in exchange, if the longest time stays what
+ * it is.
+ *
+ * @param[in,out] n_trials  as in struct refine_limits
+ */
+void refine_fewer_moves(struct tally *tally, const uint32_t *current,
+                        uint64_t *n_trials);
+
+/**
+ * Place all threads from nothing: the longest first, each where the longest
+ * time of the nodes then is shortest. A second start for refine() where threads
+ * differ much. Pinned threads go first.
+ *
+ * @param tally  holds the result, settled
+ */
+TM_CHECKED tm_status refine_greedy(struct tally *tally,
+                                   const uint32_t *current);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_TALLY_H
+#define PLACE_TALLY_H
+
+#include "model/terms.h"
+
+/*
+ * The loads of all nodes under a mapping, kept up to date while threads come
+ * and go: what predict() adds up from nothing, for searches that try thousands
+ * of mappings. Times are by the law of replacement (terms_time()).
+ */
+
+#define UNPLACED UINT32_MAX
+
+/** What a node's threads together do with a group. */
+struct held {
+    uint32_t n_users;
+    uint32_t n_writers;
+    uint32_t diff_bytes; ///< sum; the union is at most a page
+};
+
+struct tally {
+    const struct cluster_view *view;
+    int by_page;               ///< packets are counted page by page
+    struct node_rates *rates;  ///< [n_nodes]
+    uint32_t *node_of;         ///< [n_threads]; UNPLACED: on none
+    uint32_t *next;            ///< [n_threads]: lists of the nodes' threads,
+    uint32_t *previous;        ///< [n_threads]: UNPLACED at their ends
+    uint32_t *head;            ///< [n_nodes]
+    struct held *held;         ///< [n_groups][n_nodes]
+    uint32_t *n_holders;       ///< [n_groups]: nodes with users
+    struct node_load *loads;   ///< [n_nodes]; comp_s is the sum over threads,
+                               ///< packets are not kept here
+    int64_t *bytes;            ///< [n_nodes][n_nodes]: sent from, to
+    int64_t *packets;          ///< [n_nodes]
+    double *times;             ///< [n_nodes]: T_x when last asked for
+    double *scratch;           ///< [n_threads]
+    uint32_t *changed;         ///< [n_nodes]: nodes whose load has changed
+    unsigned char *is_changed; ///< [n_nodes]
+    uint32_t n_changed;
+};
+
+/** Is a view small enough? A tally takes 12 bytes a group and node. */
+int tally_fits(const struct cluster_view *view);
+
+/**
+ * Begin with all threads on no node.
+ * @param[out] tally  tally_release() frees it
+ * @return TM_OK, TM_ENOMEM
+ */
+TM_CHECKED tm_status tally_init(struct tally *tally,
+                                const struct cluster_view *view,
+                                const struct cost_model *model);
+void tally_release(struct tally *tally);
+
+/** Put a thread that is on no node onto one. */
+void tally_put(struct tally *tally, uint32_t thread, uint32_t node);
+
+/** Take a thread from its node. */
+void tally_take(struct tally *tally, uint32_t thread);
+
+/** Take and put. */
+void tally_move(struct tally *tally, uint32_t thread, uint32_t node);
+
+/** Put all threads as a mapping says. @param node_of  [n_threads] */
+void tally_put_all(struct tally *tally, const uint32_t *node_of);
+
+/** T_x as the loads are now. */
+double tally_time(struct tally *tally, uint32_t node);
+
+/** Bring `times` of all changed nodes up to date; none are changed then. */
+void tally_settle(struct tally *tally);
+
+/** Forget which nodes have changed: all changes have been taken back. */
+void tally_forget(struct tally *tally);
+
+/** The largest of `times`. @param[out] node  whose it is; may be NULL */
+double tally_longest(const struct tally *tally, uint32_t *node);
+
+#endif
