@@ -148,7 +148,7 @@ static tm_status take_line(const struct place *place, char *line,
         return refuse(place, "the name is longer than %zu bytes",
                       sizeof host->name - 1);
     }
-    strcpy(host->name, word);
+    memcpy(host->name, word, strlen(word) + 1);
     while (status == TM_OK && (word = strtok_r(NULL, BLANKS, &rest)) != NULL) {
         status = take_word(place, word, host);
     }

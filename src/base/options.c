@@ -207,9 +207,10 @@ static int parse_workers(struct reading *reading, struct options *options)
 static int parse_hostfile(struct reading *reading, struct options *options)
 {
     size_t size = sizeof options->hostfile;
+    size_t length = strlen(reading->text);
 
-    if (strlen(reading->text) < size) {
-        strcpy(options->hostfile, reading->text);
+    if (length < size) {
+        memcpy(options->hostfile, reading->text, length + 1);
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed,

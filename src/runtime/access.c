@@ -25,20 +25,18 @@
 static int fault(struct thread *thread, page_no page, int is_write,
                  int may_switch)
 {
+    const uint64_t came_ns = clock_now_ns();
     enum fault_result result;
     struct wait wait;
-    uint64_t came_ns;
     uint64_t began_ns;
 
-    node_pay();
-    came_ns = clock_now_ns();
     wait_init(&wait);
     node_enter();
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
     node_leave();
     began_ns = clock_now_ns();
-    thread->handling_ns += began_ns - came_ns;
+    thread->handling_ns += node_slowed_ns(began_ns - came_ns);
     if (result != FAULT_WAIT) {
         return result == FAULT_ALLOWED;
     }
@@ -105,6 +103,7 @@ int access_trap(void *owner, const struct trap *trap)
         return deny(trap, page);
     }
     watch_repeats(thread, page);
+    node_pay();
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc))) {
         return deny(trap, page);
     }

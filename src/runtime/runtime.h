@@ -156,6 +156,14 @@ static inline void node_pay(void)
     }
 }
 
+/** What work of so many nanoseconds counts as here: more, on such a node. */
+static inline uint64_t node_slowed_ns(uint64_t ns)
+{
+    return __builtin_expect(runtime.options.share < 1, 0)
+               ? (uint64_t)((double)ns / runtime.options.share)
+               : ns;
+}
+
 /** The calling thread's record, NULL outside threads. */
 struct thread *thread_self(void);
 
