@@ -4,6 +4,7 @@
 //
 // I1  to_node[i][x] is the affinity of thread i to the threads on node x.
 // I2  A swap keeps the size of each cluster.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,14 @@ static int may_move(const struct swaps *swaps, uint32_t thread)
 {
     return !swaps->problem->view->threads[thread].is_pinned ||
            swaps->node_of[thread] != swaps->problem->current[thread];
+}
+
+static int are_alike(const struct swaps *swaps, uint32_t a, uint32_t b)
+{
+    const struct thread_view *threads = swaps->problem->view->threads;
+
+    return fabs(threads[a].computation_s - threads[b].computation_s) <=
+           swaps->problem->swap_within_s;
 }
 
 static double edge_between(const struct affinity *affinity, uint32_t a,
@@ -91,7 +100,8 @@ static int swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
         const double *row = row_of(swaps, other);
         double both = gain + row[x] - row[y];
 
-        if (both <= best_gain || !may_move(swaps, other)) {
+        if (both <= best_gain || !may_move(swaps, other) ||
+            !are_alike(swaps, thread, other)) {
             continue;
         }
         both -= 2 * edge_between(swaps->problem->affinity, thread, other);

@@ -9,7 +9,7 @@
 //   numbered as their data lie;
 // - clusters grown by affinity, as CVM does it: finds blocks that are numbered
 //   otherwise;
-// - METIS, for many threads: multilevel partitioning.
+// - METIS instead, for many threads: multilevel partitioning.
 //
 // Each is then improved by swaps, which keep the sizes, and relabelled.
 #include "place/clusters.h"
@@ -19,7 +19,6 @@
 
 #include "place/metis.h"
 
-#define GROW_MAX 2048u     ///< threads that clusters are grown of
 #define METIS_MIN 64u      ///< threads that METIS is asked about
 #define PEEL_MAX 8192u     ///< threads among which each move is chosen anew
 #define ALMOST_EQUAL 1.001 ///< cuts
@@ -372,7 +371,8 @@ static tm_status try_metis(struct choice *choice, uint64_t seed)
     return status == TM_OK ? consider(choice) : status;
 }
 
-static tm_status try_all(struct choice *choice, int use_metis, uint64_t seed)
+static tm_status try_all(struct choice *choice, double worth, int use_metis,
+                         uint64_t seed)
 {
     const struct cluster_problem *problem = choice->problem;
     const uint32_t n = problem->view->n_threads;
@@ -383,25 +383,25 @@ static tm_status try_all(struct choice *choice, int use_metis, uint64_t seed)
     if (status == TM_OK) {
         status = consider(choice);
     }
-    if (status != TM_OK || choice->cut <= 0) {
-        return status; // nothing to be won
+    if (status != TM_OK || choice->cut <= worth) {
+        return status; // little to be won
     }
     status = clusters_blocks(problem, choice->candidate);
     if (status == TM_OK) {
         status = consider(choice);
     }
-    if (status == TM_OK && n <= GROW_MAX && n < METIS_MIN) {
-        status = clusters_grow(problem, choice->candidate);
-        status = status == TM_OK ? consider(choice) : status;
+    if (status != TM_OK || choice->cut <= worth) {
+        return status;
     }
-    if (status == TM_OK && use_metis && n >= METIS_MIN) {
-        status = try_metis(choice, seed);
+    if (n >= METIS_MIN) {
+        return use_metis ? try_metis(choice, seed) : TM_OK;
     }
-    return status;
+    status = clusters_grow(problem, choice->candidate);
+    return status == TM_OK ? consider(choice) : status;
 }
 
-tm_status clusters_find(const struct cluster_problem *problem, int use_metis,
-                        uint64_t seed, uint32_t *node_of)
+tm_status clusters_find(const struct cluster_problem *problem, double worth,
+                        int use_metis, uint64_t seed, uint32_t *node_of)
 {
     struct choice choice = {.problem = problem, .best = node_of};
     tm_status status;
@@ -411,7 +411,7 @@ tm_status clusters_find(const struct cluster_problem *problem, int use_metis,
     if (choice.candidate == NULL) {
         return TM_ENOMEM;
     }
-    status = try_all(&choice, use_metis, seed);
+    status = try_all(&choice, worth, use_metis, seed);
     free(choice.candidate);
     return status;
 }

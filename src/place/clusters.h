@@ -16,23 +16,29 @@ struct cluster_problem {
     const struct affinity *affinity;
     const uint32_t *counts;  ///< [n_nodes], sum n_threads
     const uint32_t *current; ///< [n_threads]: where threads are now
+    double swap_within_s;    ///< threads are swapped only if they compute
+                             ///< equally long but for this; INFINITY: any
 };
 
 /**
- * Find a good clustering. Tries the current mapping changed as little as
- * possible, blocks of thread numbers, clusters grown by affinity (up to 2048
- * threads), and METIS (from 64 threads on, if it is there and `use_metis`);
- * improves each by pair swaps; takes the one with the smallest cut, and of
- * those within a thousandth of it the one that moves fewest threads. Pinned
- * threads are not moved by the first of these; the others may.
+ * Find a good clustering. The current mapping is changed as little as possible;
+ * if that cuts more than is worth the trouble, blocks of thread numbers are
+ * tried, then clusters grown by affinity (below 64 threads) or METIS (from 64
+ * on, if it is there). Each is improved by pair swaps; the one with the
+ * smallest cut is taken, and of those within a thousandth of it the one that
+ * moves fewest threads. Pinned threads are not moved by the first way; the
+ * others may.
  *
+ * @param worth   a cut up to this one is good enough
+ * @param use_metis  0: not even for many threads
+ * @param seed    of METIS's random numbers
  * @param[out] node_of  [n_threads]
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
 TM_CHECKED tm_status clusters_find(const struct cluster_problem *problem,
-                                   int use_metis, uint64_t seed,
+                                   double worth, int use_metis, uint64_t seed,
                                    uint32_t *node_of);
 
 /** Blocks of thread numbers; nodes in the order of the threads they have now. */

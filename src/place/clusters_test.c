@@ -28,8 +28,8 @@ static void fixture_finish(struct fixture *f)
 {
     assert_int_equal(affinity_init(&f->affinity, &f->view, AFFINITY_COST, 0),
                      TM_OK);
-    f->problem =
-        (struct cluster_problem){&f->view, &f->affinity, f->counts, f->current};
+    f->problem = (struct cluster_problem){&f->view, &f->affinity, f->counts,
+                                          f->current, INFINITY};
 }
 
 static void fixture_release(struct fixture *f)
@@ -177,7 +177,7 @@ static void clusters_have_the_sizes_asked_for(void **state)
         assert_int_equal(clusters_swap(&f.problem, node_of), TM_OK);
         assert_sizes(&f, node_of);
         assert_true(affinity_cut(&f.affinity, node_of) <= cut * (1 + 1e-9));
-        assert_int_equal(clusters_find(&f.problem, 1, 7, node_of), TM_OK);
+        assert_int_equal(clusters_find(&f.problem, 0, 1, 7, node_of), TM_OK);
         assert_sizes(&f, node_of);
         fixture_release(&f);
     }
@@ -208,7 +208,8 @@ static void a_chain_is_cut_into_runs_however_it_is_numbered(void **state)
         for (uint32_t x = 0; x < 4; x++) {
             n_nodes += f.counts[x] > 0;
         }
-        assert_int_equal(clusters_find(&f.problem, 1, round, node_of), TM_OK);
+        assert_int_equal(clusters_find(&f.problem, 0, 1, round, node_of),
+                         TM_OK);
         // As many cuts as runs; a few more where numbers say nothing.
         assert_true(affinity_cut(&f.affinity, node_of) <=
                     (n_nodes + (round < 20 ? 0 : 4)) * edge * 1.001);
@@ -232,7 +233,7 @@ static void nothing_moves_where_nothing_is_to_be_won(void **state)
         f.counts[x] = 16;
     }
     fixture_finish(&f);
-    assert_int_equal(clusters_find(&f.problem, 1, 1, node_of), TM_OK);
+    assert_int_equal(clusters_find(&f.problem, 0, 1, 1, node_of), TM_OK);
     assert_memory_equal(node_of, f.current, sizeof node_of);
     fixture_release(&f);
 }

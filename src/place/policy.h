@@ -39,10 +39,10 @@ struct policy {
     int wants_uses;      ///< whether it looks at who uses which pages; if not,
                          ///< no tracking is needed for it
 
-    // Choose a mapping for a valid request. Fills in node_of, and owners_move
-    // and is_proven if they are not 0; policy_place() does the rest. May
-    // allocate, must free it. Returns TM_OK or TM_ENOMEM; node_of is undefined
-    // unless TM_OK. Any thread; must not block.
+    // Choose a mapping for a valid request. before_s is there; fills in node_of,
+    // and owners_move and is_proven if they are not 0; policy_place() does the
+    // rest. May allocate, must free it. Returns TM_OK or TM_ENOMEM; node_of is
+    // undefined unless TM_OK. Any thread; must not block.
     tm_status (*place)(const struct place_request *request,
                        struct placement *placement);
 };

@@ -8,7 +8,9 @@
 //
 // Where there are few moves and swaps all are tried. Where there are many, they
 // are first ranked by an estimate, of computation exactly and of memory as if
-// threads shared no pages, and only the best of the ranking are tried.
+// threads shared no pages; only the best of the ranking are tried, only with the
+// nodes that end first unless nothing is found there, and only nodes that are
+// about the slowest are looked at.
 //
 // I1  A trial leaves the tally as it was, to the bit.
 // I2  Each accepted change makes the vector smaller by more than rounding, so
@@ -20,7 +22,9 @@
 #include <string.h>
 
 #define ALL_MAX 1500u ///< candidates of a node that are all tried
-#define N_RANKED 24u  ///< that are tried where there are more
+#define N_RANKED 10u  ///< that are tried where there are more
+#define N_TARGETS 4u  ///< nodes that they go to at first
+#define SLOW 0.99     ///< of the longest time: still among the slowest
 #define EPSILON 1e-9  ///< relative: less is rounding
 #define N_COMPARED 8u ///< changed times that are compared
 #define NOBODY UINT32_MAX
@@ -37,10 +41,12 @@ struct refiner {
     struct tally *tally;
     const uint32_t *current;
     struct refine_limits *limits;
-    double *pages;   ///< [n_threads]: share in the union, as if cut up evenly
-    double *page_s;  ///< [n_nodes]: seconds for a page more
-    double *slack;   ///< [n_nodes]: pages that still fit, < 0: lack
-    uint32_t *order; ///< [n_nodes], slowest first
+    double *pages;     ///< [n_threads]: share in the union, as if cut up evenly
+    double *page_s;    ///< [n_nodes]: seconds for a page more
+    double *slack;     ///< [n_nodes]: pages that still fit, < 0: lack
+    uint32_t *order;   ///< [n_nodes], slowest first
+    uint32_t *threads; ///< [n_threads]: of a node, that may move
+    uint32_t n_targets; ///< the last ones of `order` are looked at
     struct change ranked[N_RANKED];
     unsigned n_ranked;
 };
@@ -233,10 +239,14 @@ static void visit_try(struct refiner *refiner, struct change *change,
 static void visit_rank(struct refiner *refiner, struct change *change,
                        struct change *best)
 {
+    const uint32_t from = refiner->tally->node_of[change->thread];
     unsigned at = refiner->n_ranked;
 
     (void)best;
     change->score = estimate_change(refiner, change);
+    if (change->score >= refiner->tally->times[from] * (1 - EPSILON)) {
+        return;
+    }
     if (at == N_RANKED && change->score >= refiner->ranked[at - 1].score) {
         return;
     }
@@ -249,30 +259,19 @@ static void visit_rank(struct refiner *refiner, struct change *change,
     refiner->n_ranked += refiner->n_ranked < N_RANKED;
 }
 
-static void visit_moves(struct refiner *refiner, uint32_t thread,
-                        visit_fn *visit, struct change *best)
+/** The moves of a thread to a node and its swaps with threads there. */
+static void visit_target(struct refiner *refiner, uint32_t thread,
+                         uint32_t target, visit_fn *visit, struct change *best)
 {
-    const uint32_t from = refiner->tally->node_of[thread];
+    struct tally *tally = refiner->tally;
+    struct change change = {thread, NOBODY, target, 0};
+    uint32_t next;
 
-    for (uint32_t y = 0; y < refiner->tally->view->n_nodes; y++) {
-        struct change change = {thread, NOBODY, y, 0};
-
-        if (y != from) {
-            visit(refiner, &change, best);
-        }
-    }
-}
-
-static void visit_swaps(struct refiner *refiner, uint32_t thread,
-                        visit_fn *visit, struct change *best)
-{
-    const struct tally *tally = refiner->tally;
-    const uint32_t from = tally->node_of[thread];
-
-    for (uint32_t j = 0; j < tally->view->n_threads; j++) {
-        struct change change = {thread, j, tally->node_of[j], 0};
-
-        if (tally->node_of[j] != from && may_move(refiner, j)) {
+    visit(refiner, &change, best);
+    for (uint32_t j = tally->head[target]; j != UNPLACED; j = next) {
+        next = tally->next[j]; // a trial puts j in front
+        change = (struct change){thread, j, target, 0};
+        if (may_move(refiner, j)) {
             visit(refiner, &change, best);
         }
     }
@@ -281,41 +280,63 @@ static void visit_swaps(struct refiner *refiner, uint32_t thread,
 static void visit_all(struct refiner *refiner, uint32_t node, visit_fn *visit,
                       struct change *best)
 {
-    uint32_t *threads = refiner->order + refiner->tally->view->n_nodes;
+    const uint32_t n_nodes = refiner->tally->view->n_nodes;
     uint32_t n = 0;
 
     // Trials relink the list.
     for (uint32_t i = refiner->tally->head[node]; i != UNPLACED;
          i = refiner->tally->next[i]) {
         if (may_move(refiner, i)) {
-            threads[n++] = i;
+            refiner->threads[n++] = i;
         }
     }
     for (uint32_t k = 0; k < n; k++) {
-        visit_moves(refiner, threads[k], visit, best);
-        visit_swaps(refiner, threads[k], visit, best);
+        for (uint32_t y = n_nodes - refiner->n_targets; y < n_nodes; y++) {
+            if (refiner->order[y] != node) {
+                visit_target(refiner, refiner->threads[k], refiner->order[y],
+                             visit, best);
+            }
+        }
     }
+}
+
+/** The same for many: only what an estimate ranks first. */
+static void visit_ranked(struct refiner *refiner, uint32_t node,
+                         uint32_t n_targets, struct change *best)
+{
+    refiner->n_targets = n_targets;
+    refiner->n_ranked = 0;
+    visit_all(refiner, node, visit_rank, best);
+    for (unsigned k = 0; k < refiner->n_ranked; k++) {
+        visit_try(refiner, &refiner->ranked[k], best);
+    }
+}
+
+static uint64_t n_changes(const struct tally *tally, uint32_t node)
+{
+    const uint64_t n_own = tally->loads[node].n_threads;
+
+    return n_own * (tally->view->n_nodes - 1 + tally->view->n_threads - n_own);
 }
 
 /** Find the best change of a node's threads; its thread is NOBODY if there is
  * none for the better. */
 static struct change best_change(struct refiner *refiner, uint32_t node)
 {
-    const struct tally *tally = refiner->tally;
-    const uint64_t n_own = tally->loads[node].n_threads;
-    const uint64_t n_changes =
-        n_own * (tally->view->n_nodes - 1 + tally->view->n_threads - n_own);
+    const uint32_t n_nodes = refiner->tally->view->n_nodes;
     struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
 
-    if (n_changes <= ALL_MAX) {
+    if (n_changes(refiner->tally, node) <= ALL_MAX) {
+        refiner->n_targets = n_nodes;
         visit_all(refiner, node, visit_try, &best);
         return best;
     }
-    refiner->n_ranked = 0;
     look_at_nodes(refiner);
-    visit_all(refiner, node, visit_rank, &best);
-    for (unsigned k = 0; k < refiner->n_ranked; k++) {
-        visit_try(refiner, &refiner->ranked[k], &best);
+    if (n_nodes > N_TARGETS) {
+        visit_ranked(refiner, node, N_TARGETS, &best);
+    }
+    if (best.thread == NOBODY) {
+        visit_ranked(refiner, node, n_nodes, &best);
     }
     return best;
 }
@@ -340,14 +361,19 @@ static void order_nodes(struct refiner *refiner)
 /** @return whether something was changed */
 static int step(struct refiner *refiner)
 {
+    const double *times = refiner->tally->times;
+
     order_nodes(refiner);
     for (uint32_t k = 0; k < refiner->tally->view->n_nodes; k++) {
+        const uint32_t node = refiner->order[k];
         struct change best;
 
-        if (refiner->limits->n_trials == 0) {
+        if (refiner->limits->n_trials == 0 ||
+            (times[node] < SLOW * times[refiner->order[0]] &&
+             n_changes(refiner->tally, node) > ALL_MAX)) {
             return 0;
         }
-        best = best_change(refiner, refiner->order[k]);
+        best = best_change(refiner, node);
         if (best.thread != NOBODY) {
             apply(refiner->tally, &best);
             tally_settle(refiner->tally);
@@ -363,6 +389,7 @@ static void refiner_release(struct refiner *refiner)
     free(refiner->page_s);
     free(refiner->slack);
     free(refiner->order);
+    free(refiner->threads);
 }
 
 static tm_status refiner_init(struct refiner *refiner)
@@ -373,9 +400,10 @@ static tm_status refiner_init(struct refiner *refiner)
     refiner->pages = calloc(n_threads, sizeof(double));
     refiner->page_s = calloc(n_nodes, sizeof(double));
     refiner->slack = calloc(n_nodes, sizeof(double));
-    refiner->order = malloc((n_nodes + n_threads) * sizeof(uint32_t));
+    refiner->order = malloc(n_nodes * sizeof(uint32_t));
+    refiner->threads = malloc(n_threads * sizeof(uint32_t));
     if (!refiner->pages || !refiner->page_s || !refiner->slack ||
-        !refiner->order) {
+        !refiner->order || !refiner->threads) {
         return TM_ENOMEM;
     }
     return share_pages(refiner);

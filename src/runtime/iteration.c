@@ -41,6 +41,9 @@ void iteration_start(void)
 {
     runtime.iteration.mode = ITERATION_SEARCH;
     runtime.iteration.began_ns = clock_now_ns();
+    runtime.iteration.wall_ns =
+        calloc(runtime.n_workers, sizeof *runtime.iteration.wall_ns);
+    ensure(runtime.iteration.wall_ns != NULL);
 }
 
 // Where in the program, and at which barrier: the same on all nodes.
@@ -131,12 +134,29 @@ static uint64_t longest_ns(const struct iteration *iteration)
     return longest;
 }
 
+// What the busiest worker has spent in threads since the last report, by the wall
+// clock: if another job takes the processor, the node is slower.
+static uint64_t computed_wall_ns(struct iteration *iteration)
+{
+    uint64_t longest = 0;
+
+    for (unsigned i = 0; i < runtime.n_workers; i++) {
+        uint64_t now_ns = ult_worker_wall_ns(runtime.ult, i);
+        uint64_t ns = now_ns - iteration->wall_ns[i];
+
+        longest = ns > longest ? ns : longest;
+        iteration->wall_ns[i] = now_ns;
+    }
+    return longest;
+}
+
 static void send_batch(struct message *message, const struct arrival *arrivals,
                        uint32_t n)
 {
-    uint8_t body[BATCH * ARRIVAL_BYTES];
-    struct wire_writer writer = {body, body + sizeof body, 0};
+    uint8_t *body = malloc(n * ARRIVAL_BYTES);
+    struct wire_writer writer = {body, body + n * ARRIVAL_BYTES, 0};
 
+    ensure(body != NULL);
     for (uint32_t i = 0; i < n; i++) {
         wire_put_u64(&writer, arrivals[i].thread);
         wire_put_u64(&writer, arrivals[i].comp_ns);
@@ -146,6 +166,7 @@ static void send_batch(struct message *message, const struct arrival *arrivals,
     message->body = body;
     message->body_size = (uint32_t)(writer.at - body);
     port_send(&runtime.port, 0, message);
+    free(body);
 }
 
 static void send_report(struct iteration *iteration)
@@ -153,7 +174,7 @@ static void send_report(struct iteration *iteration)
     struct message message = {
         .type = MESSAGE_iteration,
         .u.iteration = {.busy_ns = iteration->busy_ns,
-                        .comp_ns = longest_ns(iteration),
+                        .comp_ns = computed_wall_ns(iteration),
                         .release_ns = iteration->release_ns,
                         .marked = iteration->is_marked != 0},
     };

@@ -61,6 +61,7 @@ struct iteration {
     int was_marked;    ///< those reported last did
     uint64_t began_ns; ///< the last barrier was passed, or sent
     uint64_t busy_ns;  ///< without the waits at barriers, since the report
+    uint64_t *wall_ns; ///< [n_workers] in threads, when they last reported
     uint64_t arrived_ns;
     uint64_t release_ns; ///< of it, releases at barriers
 };

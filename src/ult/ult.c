@@ -203,6 +203,12 @@ uint64_t ult_time_ns(const struct ult *thread)
     return atomic_load_explicit(&thread->time_ns, memory_order_relaxed);
 }
 
+uint64_t ult_worker_wall_ns(const struct ult_system *system, unsigned worker)
+{
+    return atomic_load_explicit(&system->workers[worker].wall_ns,
+                                memory_order_relaxed);
+}
+
 void ult_add_time(struct ult *thread, uint64_t ns)
 {
     atomic_fetch_add_explicit(&thread->time_ns, ns, memory_order_relaxed);

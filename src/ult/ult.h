@@ -161,6 +161,10 @@ uint64_t ult_charge_self(void);
 /** Processor time of all workers in threads, ns, also those that have gone. */
 uint64_t ult_total_time_ns(const struct ult_system *system);
 
+/** Time that a worker has spent in threads, ns, by the wall clock: also while the
+ * kernel ran somebody else instead. Up to its last switch or ult_charge_self(). */
+uint64_t ult_worker_wall_ns(const struct ult_system *system, unsigned worker);
+
 /** Has somebody made a thread of this worker runnable? For config.idle, which
  * should then return 1. */
 int ult_is_wanted(const struct ult_system *system, unsigned worker);

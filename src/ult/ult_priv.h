@@ -73,6 +73,7 @@ struct worker {
     _Atomic uint32_t has_left;              // 1: its kernel thread ends
     _Atomic unsigned n_threads;             // without the adopted one
     _Atomic uint64_t total_ns;
+    _Atomic uint64_t wall_ns; // in threads, by the wall clock
 
     struct queue fresh; // never started; REQUIRES(system->mutex)
     _Atomic unsigned n_fresh;

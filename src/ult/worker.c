@@ -75,6 +75,15 @@ void worker_restart_clock(struct worker *worker)
     calibrate(worker);
 }
 
+static void add_wall_time(struct worker *worker, uint64_t ns)
+{
+    uint64_t sum_ns =
+        atomic_load_explicit(&worker->wall_ns, memory_order_relaxed) + ns;
+
+    // Others only read it.
+    atomic_store_explicit(&worker->wall_ns, sum_ns, memory_order_relaxed);
+}
+
 // @return what has been used since the last call, ns
 static uint64_t read_clock(struct worker *worker)
 {
@@ -84,6 +93,7 @@ static uint64_t read_clock(struct worker *worker)
     uint64_t used_ns;
 
     worker->charged_tsc = tsc;
+    add_wall_time(worker, (uint64_t)run_ns);
     if (worker->ns_per_tsc > 0 && run_ns < SHORT_NS) {
         worker->charged_ns += (uint64_t)run_ns;
         return (uint64_t)run_ns;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PLACE_ANSWER_H
+#define PLACE_ANSWER_H
+
+#include "place/policy.h"
+
+/* What policies write their answers with. */
+
+/** K/N threads a node, blocks of thread numbers; the first nodes have one more.
+ * @param[out] node_of  [n_threads] */
+void answer_initial(const struct cluster_view *view, uint32_t *node_of);
+
+/** Blocks of thread numbers of the sizes given, in the order of the nodes.
+ * @param counts  [n_nodes], sum n_threads */
+void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
+                   uint32_t *node_of);
+
+/** Bring pinned threads back to where they are now; of the threads that take
+ * their nodes, the one that computes most nearly as long goes in exchange. */
+void answer_pins(const struct cluster_view *view, const uint32_t *current,
+                 uint32_t *node_of);
+
+/** @return threads that leave their node */
+uint32_t answer_moves(const struct cluster_view *view, const uint32_t *current,
+                      const uint32_t *node_of);
+
+/** The predicted iteration time of a mapping.
+ * @return TM_OK, TM_EINVAL (as predict()), TM_ENOMEM */
+TM_CHECKED tm_status answer_time(const struct place_request *request,
+                                 const uint32_t *node_of, double *time_s);
+
+/** Take a mapping as the answer if it is predicted to be shorter than *best_s,
+ * by this part of it; *best_s is then its time. Pinned threads are brought back
+ * first.
+ * @param[in,out] candidate  [n_threads] */
+TM_CHECKED tm_status answer_if_better(const struct place_request *request,
+                                      uint32_t *candidate, double part,
+                                      struct placement *placement,
+                                      double *best_s);
+
+#endif

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Three bounds; the largest counts.
+//
+// **Fluid.** Work and pages can be cut up at will and meet in any proportion.
+// In time tau a node computes for c of it and pages for the rest: c C p of the
+// work, and M + (tau - c) / cost of the pages. All work must be done, and each
+// page must be somewhere. Who pays best for the pages that fit nowhere is who
+// loses least computation for one: the smallest C p cost.
+//
+// **The longest thread** runs somewhere.
+//
+// **Threshold.** Any n threads compute at least as long as the n shortest, and
+// their union is at least the sum of the n smallest shares, where each page
+// is divided among its users: |union of S| = sum of pages with a user in S >=
+// sum of pages * users in S / users. Pages that all threads use come on top
+// undivided. With the law of the kept set, T_mem grows with each of its parts,
+// so least parts make a least time. The smallest tau at which all threads find
+// room is a bound, by the same bisection as in threshold.c; it is exact if
+// threads are alike and share nothing, or with all.
+//
+// I1  Entry n of a table is a sum over the n smallest.
+#include "place/bound.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/terms.h"
+
+struct tables {
+    double *comp_s;  ///< [n_threads + 1], I1: computation
+    double *written; ///< [n_threads + 1]: shares of pages that all users write
+    double *others;  ///< [n_threads + 1]: shares of other pages
+    double *pages;   ///< [n_threads + 1]: pages of a thread
+    double common_written; ///< pages that all threads use
+    double common_others;
+    double all_pages; ///< union of all
+    double all_s;     ///< computation of all
+    int has_foreign;  ///< pages of `others` may be fetched instead of swapped
+    int all_written;  ///< there are no others
+};
+
+struct group_facts {
+    uint32_t n_users;
+    uint32_t n_writers;
+};
+
+// ---- tables ----
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/** From values of threads at 1..n to sums over the smallest at 0..n. */
+static void sum_smallest(double *table, uint32_t n)
+{
+    table[0] = 0;
+    qsort(table + 1, n, sizeof *table, compare);
+    for (uint32_t i = 1; i <= n; i++) {
+        table[i] += table[i - 1];
+    }
+}
+
+static void look_at_groups(const struct cluster_view *view,
+                           struct group_facts *facts, struct tables *tables)
+{
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        struct group_facts *it = &facts[view->uses[u].group];
+
+        it->n_users++;
+        it->n_writers += (view->uses[u].flags & USE_WRITE) != 0;
+    }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        const struct group_facts *it = &facts[g];
+        const double pages = view->group_pages[g];
+        const int is_written = it->n_users == it->n_writers;
+
+        if (it->n_users == 0) {
+            continue;
+        }
+        tables->all_pages += pages;
+        if (!is_written) {
+            tables->all_written = 0;
+            tables->has_foreign |= it->n_users > 1;
+        }
+        if (it->n_users == view->n_threads && is_written) {
+            tables->common_written += pages;
+        } else if (it->n_users == view->n_threads) {
+            tables->common_others += pages;
+        }
+    }
+}
+
+static void look_at_threads(const struct cluster_view *view,
+                            const struct group_facts *facts,
+                            struct tables *tables)
+{
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const struct thread_view *it = &view->threads[i];
+
+        tables->comp_s[i + 1] = it->computation_s;
+        tables->all_s += it->computation_s;
+        for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+            const uint32_t g = view->uses[u].group;
+            const double pages = view->group_pages[g];
+            const uint32_t n = facts[g].n_users;
+
+            tables->pages[i + 1] += pages;
+            if (n < view->n_threads && facts[g].n_writers == n) {
+                tables->written[i + 1] += pages / n;
+            } else if (n < view->n_threads) {
+                tables->others[i + 1] += pages / n;
+            }
+        }
+    }
+}
+
+static void tables_release(struct tables *tables)
+{
+    free(tables->comp_s);
+    free(tables->written);
+    free(tables->others);
+    free(tables->pages);
+}
+
+static tm_status tables_init(struct tables *tables,
+                             const struct cluster_view *view)
+{
+    const size_t n = view->n_threads + 1ull;
+    struct group_facts *facts = calloc(view->n_groups + 1ull, sizeof *facts);
+
+    *tables = (struct tables){.all_written = 1};
+    tables->comp_s = calloc(n, sizeof(double));
+    tables->written = calloc(n, sizeof(double));
+    tables->others = calloc(n, sizeof(double));
+    tables->pages = calloc(n, sizeof(double));
+    if (!facts || !tables->comp_s || !tables->written || !tables->others ||
+        !tables->pages) {
+        free(facts);
+        tables_release(tables);
+        return TM_ENOMEM;
+    }
+    look_at_groups(view, facts, tables);
+    look_at_threads(view, facts, tables);
+    free(facts);
+    sum_smallest(tables->comp_s, view->n_threads);
+    sum_smallest(tables->written, view->n_threads);
+    sum_smallest(tables->others, view->n_threads);
+    sum_smallest(tables->pages, view->n_threads);
+    return TM_OK;
+}
+
+// ---- the threshold ----
+
+static double least_time(const struct tables *tables,
+                         const struct node_rates *rates, uint32_t n_processors,
+                         uint32_t n)
+{
+    struct node_load load = {.n_threads = n};
+    double others;
+
+    if (n == 0) {
+        return 0;
+    }
+    // Some worker has at least n / p threads, rounded up.
+    load.comp_s = fmax(tables->comp_s[n] / n_processors,
+                       tables->comp_s[(n + n_processors - 1) / n_processors]);
+    load.written_pages = tables->common_written + tables->written[n];
+    others = tables->common_others + tables->others[n];
+    if (tables->has_foreign && rates->fetch_s < rates->in_s) {
+        load.foreign_pages = others;
+    } else {
+        load.own_pages = others;
+    }
+    load.thread_pages = tables->pages[n];
+    return terms_time(rates, &load);
+}
+
+static uint32_t cap_at(const struct tables *tables,
+                       const struct node_rates *rates, uint32_t n_processors,
+                       double tau_s, uint32_t high)
+{
+    uint32_t low = 0;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low + 1) / 2;
+
+        if (least_time(tables, rates, n_processors, middle) <= tau_s) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+static int has_room(const struct cluster_view *view,
+                    const struct tables *tables, const struct node_rates *rates,
+                    double tau_s)
+{
+    uint64_t room = 0;
+
+    for (uint32_t x = 0; x < view->n_nodes && room < view->n_threads; x++) {
+        room += cap_at(tables, &rates[x], view->nodes[x].n_processors, tau_s,
+                       view->n_threads);
+    }
+    return room >= view->n_threads;
+}
+
+static double threshold_bound(const struct cluster_view *view,
+                              const struct tables *tables,
+                              const struct node_rates *rates)
+{
+    double low_s = 0;
+    double high_s = INFINITY;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        high_s = fmin(high_s,
+                      least_time(tables, &rates[x], view->nodes[x].n_processors,
+                                 view->n_threads));
+    }
+    // To a millionth; the lower end is what is certain.
+    while (high_s - low_s > 1e-7 * high_s) {
+        const double middle_s = low_s + (high_s - low_s) / 2;
+
+        if (has_room(view, tables, rates, middle_s)) {
+            high_s = middle_s;
+        } else {
+            low_s = middle_s;
+        }
+    }
+    return low_s;
+}
+
+// ---- fluid ----
+
+struct payer {
+    double speed;  ///< computation a second
+    double page_s; ///< seconds for one page more than memory has
+};
+
+/** Smallest loss of computation for a page first. */
+static int compare_payers(const void *left, const void *right)
+{
+    const struct payer *a = left;
+    const struct payer *b = right;
+
+    return compare(&(double){a->speed * a->page_s},
+                   &(double){b->speed * b->page_s});
+}
+
+/** The work that can be done in tau, all pages being somewhere. */
+static double work_within(const struct payer *payers, uint32_t n, double tau_s,
+                          double pages)
+{
+    double work = 0;
+
+    for (uint32_t k = 0; k < n; k++) {
+        const double needed_s = pages > 0 ? pages * payers[k].page_s : 0;
+        const double paging_s = needed_s < tau_s ? needed_s : tau_s;
+
+        work += (tau_s - paging_s) * payers[k].speed;
+        pages -= payers[k].page_s > 0 ? paging_s / payers[k].page_s : pages;
+    }
+    return pages > 1e-9 ? -1 : work;
+}
+
+static double page_cost(const struct tables *tables,
+                        const struct node_rates *rates)
+{
+    if (rates->kind != COST_MEASURED || tables->all_written) {
+        return rates->in_s + rates->out_s;
+    }
+    return tables->has_foreign ? rates_cheapest_page(rates) : rates->in_s;
+}
+
+static double fluid_bound(const struct cluster_view *view,
+                          const struct tables *tables,
+                          const struct node_rates *rates, struct payer *payers)
+{
+    double pages = tables->all_pages;
+    double speed = 0;
+    double low_s;
+    double high_s;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        payers[x] = (struct payer){view->nodes[x].n_processors / rates[x].comp,
+                                   page_cost(tables, &rates[x])};
+        speed += payers[x].speed;
+        pages -= rates[x].memory_pages;
+    }
+    low_s = tables->all_s / speed;
+    if (pages <= 0) {
+        return low_s;
+    }
+    qsort(payers, view->n_nodes, sizeof *payers, compare_payers);
+    high_s = low_s + pages * payers[0].page_s;
+    while (high_s - low_s > 1e-7 * high_s) {
+        const double middle_s = low_s + (high_s - low_s) / 2;
+
+        if (work_within(payers, view->n_nodes, middle_s, pages) >=
+            tables->all_s) {
+            high_s = middle_s;
+        } else {
+            low_s = middle_s;
+        }
+    }
+    return low_s;
+}
+
+// ---- all ----
+
+static double longest_thread(const struct cluster_view *view,
+                             const struct node_rates *rates)
+{
+    double longest_s = 0;
+    double least = INFINITY;
+
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        longest_s = fmax(longest_s, view->threads[i].computation_s);
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        least = fmin(least, rates[x].comp);
+    }
+    return longest_s * least;
+}
+
+tm_status bound_iteration(const struct cluster_view *view,
+                          const struct cost_model *model, double *bound_s)
+{
+    struct node_rates *rates = malloc(view->n_nodes * sizeof *rates);
+    struct payer *payers = malloc(view->n_nodes * sizeof *payers);
+    struct tables tables = {0};
+    tm_status status = TM_ENOMEM;
+
+    if (rates != NULL && payers != NULL) {
+        status = tables_init(&tables, view);
+    }
+    if (status == TM_OK) {
+        for (uint32_t x = 0; x < view->n_nodes; x++) {
+            rates_compute(view, model, x, &rates[x]);
+            rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
+        }
+        *bound_s = longest_thread(view, rates);
+        *bound_s = fmax(*bound_s, threshold_bound(view, &tables, rates));
+        if (model->kind != COST_CLIFF) {
+            *bound_s =
+                fmax(*bound_s, fluid_bound(view, &tables, rates, payers));
+        }
+        tables_release(&tables);
+    }
+    free(rates);
+    free(payers);
+    return status;
+}

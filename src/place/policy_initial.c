@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// As threads are spread when a program starts: the same number everywhere.
+#include "place/answer.h"
+#include "place/policies.h"
+
+static tm_status place(const struct place_request *request,
+                       struct placement *placement)
+{
+    answer_initial(request->view, placement->node_of);
+    return TM_OK;
+}
+
+const struct policy policy_initial = {
+    .name = "initial",
+    .summary = "as many threads on each node, in the order of their numbers",
+    .place = place,
+};

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// [Liang03] 3.2, the forerunner of [Liu06]'s search: one destination, and an
+// end as soon as the longest time of all is not shortened. T = Tcomp + Tmem;
+// threads are taken as if they shared nothing. Here to be compared with.
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/clusters.h"
+#include "place/counts.h"
+#include "place/policies.h"
+
+static tm_status place(const struct place_request *request,
+                       struct placement *placement)
+{
+    const struct cluster_view *view = request->view;
+    struct affinity none = {.n_threads = view->n_threads};
+    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
+    struct count_law law = {0};
+    tm_status status = TM_ENOMEM;
+
+    none.first = calloc(view->n_threads + 1ull, sizeof *none.first);
+    if (counts != NULL && none.first != NULL) {
+        status = law_init(&law, view, request->model, request->current,
+                          COUNT_COMP | COUNT_MEM);
+    }
+    if (status == TM_OK) {
+        const struct cluster_problem problem = {
+            .view = view,
+            .affinity = &none,
+            .counts = counts,
+            .current = request->current,
+        };
+
+        counts_of(view, request->current, counts);
+        status = counts_search(&law, STEPS_LIANG03, counts);
+        memcpy(placement->node_of, request->current,
+               view->n_threads * sizeof *placement->node_of);
+        if (status == TM_OK) {
+            status = clusters_repair(&problem, placement->node_of);
+        }
+    }
+    law_release(&law);
+    free(none.first);
+    free(counts);
+    return status;
+}
+
+const struct policy policy_liang03 = {
+    .name = "liang03",
+    .summary = "the search of [Liang03]: computation and memory, one pair of "
+               "nodes after the other",
+    .uses_memory = 1,
+    .wants_uses = 1,
+    .place = place,
+};

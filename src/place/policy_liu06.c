@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The policies of [Liu06] section 5: `cpu`, `mem` and `cpu-mem`, the default.
+//
+// First subphase: counts by steps (1) to (5), with the plateau walk, for
+// T = Tcomp, T = Tmem, or T = Tcomp + Tmem + Tcomm. In large clusters, where
+// the steps would take seconds, the threshold gives counts that are as good.
+// Second subphase: which threads, so that least is shared between nodes.
+//
+// `cpu-mem` adds what the papers leave open:
+//
+// - a third subphase, refine.c, for threads that differ, from this mapping and
+//   from a greedy one;
+// - all threads on one node, which sends nothing, as a candidate of its own;
+// - the mapping in force and the initial one as candidates: the answer is never
+//   worse than either under the model;
+// - moves that shorten nothing are taken back.
+//
+// I1  best_s is the predicted time of placement->node_of, and at most that of
+//     the current and the initial mapping.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/answer.h"
+#include "place/bound.h"
+#include "place/clusters.h"
+#include "place/counts.h"
+#include "place/policies.h"
+#include "place/refine.h"
+
+#define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
+#define METIS_MAX 250000u ///< threads; above, METIS takes a second
+#define WORTH 0.005       ///< part of an iteration that a cut is worth
+#define LAW 1.005         ///< times the law's optimum: as good
+#define GREEDY_MAX 128u   ///< threads that are also placed from nothing
+#define GAIN 0.002        ///< that moving yet more threads must bring
+#define GOOD_ENOUGH 1.002 ///< of the lower bound
+#define TRIALS 40000u     ///< of refine, by default
+#define FEWER_MOVES_MAX 16384u ///< threads
+
+struct liu06 {
+    const struct place_request *request;
+    struct count_law law;
+    uint32_t *counts; ///< [n_nodes]
+    struct affinity affinity;
+};
+
+// ---- the two subphases ----
+
+static tm_status find_counts(struct liu06 *liu06)
+{
+    const struct cluster_view *view = liu06->request->view;
+
+    counts_of(view, liu06->request->current, liu06->counts);
+    if ((uint64_t)view->n_nodes * view->n_threads <= STEPS_MAX) {
+        return counts_search(&liu06->law, STEPS_LIU06_WALK, liu06->counts);
+    }
+    return counts_threshold(&liu06->law, liu06->counts);
+}
+
+/** Seconds that a page costs which two nodes hold instead of one: what paging
+ * costs, in the mean over nodes of which some are short. */
+static double page_cost(const struct liu06 *liu06)
+{
+    const struct count_law *law = &liu06->law;
+    double sum = 0;
+
+    for (uint32_t x = 0; x < law->n_nodes; x++) {
+        const struct law_point *point = &law->points[liu06->counts[x]];
+        const double demand =
+            point->written_pages + point->own_pages + point->foreign_pages;
+
+        if (demand > law->rates[x].memory_pages) {
+            sum += law->rates[x].in_s + law->rates[x].out_s;
+        }
+    }
+    return sum / law->n_nodes;
+}
+
+static tm_status find_clusters(struct liu06 *liu06, uint32_t *node_of)
+{
+    const struct place_request *request = liu06->request;
+    const struct cluster_view *view = request->view;
+    const struct cluster_problem problem = {
+        view, &liu06->affinity, liu06->counts, request->current, INFINITY};
+    const double worth =
+        WORTH * view->n_nodes * law_iteration(&liu06->law, liu06->counts);
+    tm_status status =
+        affinity_init(&liu06->affinity, view, AFFINITY_COST, page_cost(liu06));
+
+    if (status == TM_OK) {
+        status = clusters_find(&problem, worth, view->n_threads <= METIS_MAX,
+                               request->seed, node_of);
+    }
+    return status;
+}
+
+static void liu06_release(struct liu06 *liu06)
+{
+    law_release(&liu06->law);
+    affinity_release(&liu06->affinity);
+    free(liu06->counts);
+}
+
+/** Both subphases. @param[out] liu06  liu06_release() frees it, in any case */
+static tm_status run(struct liu06 *liu06, const struct place_request *request,
+                     unsigned terms, uint32_t *node_of)
+{
+    tm_status status;
+
+    *liu06 = (struct liu06){.request = request};
+    liu06->counts = malloc(request->view->n_nodes * sizeof *liu06->counts);
+    if (liu06->counts == NULL) {
+        return TM_ENOMEM;
+    }
+    status = law_init(&liu06->law, request->view, request->model,
+                      request->current, terms);
+    if (status == TM_OK) {
+        status = find_counts(liu06);
+    }
+    return status == TM_OK ? find_clusters(liu06, node_of) : status;
+}
+
+static tm_status place_terms(const struct place_request *request,
+                             struct placement *placement, unsigned terms)
+{
+    struct liu06 liu06;
+    tm_status status = run(&liu06, request, terms, placement->node_of);
+
+    liu06_release(&liu06);
+    return status;
+}
+
+static tm_status place_cpu(const struct place_request *request,
+                           struct placement *placement)
+{
+    return place_terms(request, placement, COUNT_COMP);
+}
+
+static tm_status place_mem(const struct place_request *request,
+                           struct placement *placement)
+{
+    return place_terms(request, placement, COUNT_MEM);
+}
+
+// ---- refining ----
+
+struct candidates {
+    const struct place_request *request;
+    struct placement *placement;
+    uint32_t *candidate; ///< [n_threads]
+    double best_s;       ///< I1
+    double margin;       ///< part by which a candidate must be better
+    double bound_s;
+};
+
+static tm_status offer(struct candidates *candidates)
+{
+    return answer_if_better(candidates->request, candidates->candidate,
+                            candidates->margin, candidates->placement,
+                            &candidates->best_s);
+}
+
+static int is_good_enough(const struct candidates *candidates)
+{
+    return candidates->best_s <= GOOD_ENOUGH * candidates->bound_s;
+}
+
+static tm_status offer_tally(struct candidates *candidates,
+                             const struct tally *tally)
+{
+    memcpy(candidates->candidate, tally->node_of,
+           candidates->request->view->n_threads * sizeof(uint32_t));
+    return offer(candidates);
+}
+
+static tm_status offer_refined(struct candidates *candidates,
+                               struct tally *tally, uint64_t n_trials)
+{
+    struct refine_limits limits = {n_trials, GOOD_ENOUGH * candidates->bound_s};
+    fprintf(stderr, "from %g ", tally_longest(tally, NULL));
+    tm_status status = refine(tally, candidates->request->current, &limits);
+    fprintf(stderr, "to %g %lu trials left of %lu\n",
+            tally_longest(tally, NULL), limits.n_trials, n_trials);
+
+    return status == TM_OK ? offer_tally(candidates, tally) : status;
+}
+
+/** The same time with fewer moves, if that can be had. */
+static tm_status offer_fewer_moves(struct candidates *candidates,
+                                   struct tally *tally, uint64_t n_trials)
+{
+    const struct place_request *request = candidates->request;
+    uint32_t *const best = candidates->placement->node_of;
+    double time_s;
+    tm_status status;
+
+    tally_put_all(tally, best);
+    refine_fewer_moves(tally, request->current, &n_trials);
+    status = answer_time(request, tally->node_of, &time_s);
+    if (status == TM_OK && time_s <= candidates->best_s * (1 + 1e-9)) {
+        memcpy(best, tally->node_of, request->view->n_threads * sizeof *best);
+    }
+    return status;
+}
+
+static tm_status offer_by_search(struct candidates *candidates)
+{
+    const struct place_request *request = candidates->request;
+    const uint64_t n_trials =
+        request->effort > 0 ? request->effort * 1000ull : TRIALS;
+    struct tally tally;
+    tm_status status = tally_init(&tally, request->view, request->model);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    fprintf(stderr, "start %g bound %g\n", candidates->best_s,
+            candidates->bound_s);
+    if (!is_good_enough(candidates)) {
+        tally_put_all(&tally, candidates->placement->node_of);
+        status = offer_refined(candidates, &tally, n_trials / 2);
+    }
+    fprintf(stderr, "refined %g\n", candidates->best_s);
+    if (status == TM_OK && !is_good_enough(candidates) &&
+        request->view->n_threads <= GREEDY_MAX) {
+        candidates->margin = GAIN;
+        status = refine_greedy(&tally, request->current);
+        if (status == TM_OK) {
+            status = offer_refined(candidates, &tally, n_trials / 2);
+        }
+    }
+    if (status == TM_OK && request->view->n_threads <= FEWER_MOVES_MAX) {
+        status = offer_fewer_moves(candidates, &tally, n_trials);
+    }
+    tally_release(&tally);
+    return status;
+}
+
+// ---- all on one node ----
+
+/** What all threads would take on one node, if they write all pages. */
+static double time_alone(const struct cluster_view *view,
+                         const struct cost_model *model, uint32_t node,
+                         const struct node_load *all)
+{
+    struct node_rates rates;
+    struct node_load load = *all;
+
+    rates_compute(view, model, node, &rates);
+    load.comp_s /= view->nodes[node].n_processors;
+    return terms_time(&rates, &load);
+}
+
+static void add_up(const struct cluster_view *view, struct node_load *all)
+{
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        all->comp_s += view->threads[i].computation_s;
+    }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        all->written_pages += view->group_pages[g];
+    }
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        all->thread_pages += view->group_pages[view->uses[u].group];
+    }
+}
+
+static tm_status offer_one_node(struct candidates *candidates)
+{
+    const struct place_request *request = candidates->request;
+    const struct cluster_view *view = request->view;
+    struct node_load all = {.n_threads = view->n_threads};
+    double best_s = INFINITY;
+    uint32_t best = 0;
+
+    add_up(view, &all);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const double time_s = time_alone(view, request->model, x, &all);
+
+        if (time_s < best_s) {
+            best_s = time_s;
+            best = x;
+        }
+    }
+    if (best_s >= candidates->best_s) {
+        return TM_OK;
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        candidates->candidate[i] = best;
+    }
+    return offer(candidates);
+}
+
+// ---- cpu-mem ----
+
+/** With threads that are alike the law's optimum is the optimum; if the mapping
+ * is about as good, there is nothing to search for. */
+static int is_as_the_law(const struct candidates *candidates,
+                         const struct liu06 *liu06)
+{
+    fprintf(stderr,"law %g best %g\n", law_iteration(&liu06->law, liu06->counts),candidates->best_s);
+    return liu06->law.are_alike &&
+           candidates->best_s <=
+               LAW * law_iteration(&liu06->law, liu06->counts);
+}
+
+static tm_status offer_all(struct candidates *candidates)
+{
+    const struct place_request *request = candidates->request;
+    const struct cluster_view *view = request->view;
+    struct liu06 liu06;
+    int does_as_the_law = 0;
+    (void)does_as_the_law;
+    tm_status status = TM_OK;
+
+    memcpy(candidates->placement->node_of, request->current,
+           view->n_threads * sizeof *request->current);
+    candidates->best_s = candidates->placement->before_s;
+    answer_initial(view, candidates->candidate);
+    if (answer_moves(view, request->current, candidates->candidate) > 0) {
+        status = offer(candidates);
+    }
+    if (status == TM_OK) {
+        status = run(&liu06, request, COUNT_ALL, candidates->candidate);
+        if (status == TM_OK) {
+            status = offer(candidates);
+            does_as_the_law = is_as_the_law(candidates, &liu06);
+        }
+        liu06_release(&liu06);
+    }
+    if (status == TM_OK) {
+        status = offer_one_node(candidates);
+    }
+    if (status == TM_OK && tally_fits(view)) {
+        status = bound_iteration(view, request->model, &candidates->bound_s);
+        status = status == TM_OK ? offer_by_search(candidates) : status;
+    }
+    return status;
+}
+
+static tm_status place_cpu_mem(const struct place_request *request,
+                               struct placement *placement)
+{
+    struct candidates candidates = {.request = request, .placement = placement};
+    tm_status status;
+
+    candidates.candidate =
+        malloc(request->view->n_threads * sizeof *candidates.candidate);
+    if (candidates.candidate == NULL) {
+        return TM_ENOMEM;
+    }
+    status = offer_all(&candidates);
+    free(candidates.candidate);
+    return status;
+}
+
+const struct policy policy_cpu = {
+    .name = "cpu",
+    .summary = "[Liu06] with computation alone",
+    .wants_uses = 1,
+    .place = place_cpu,
+};
+
+const struct policy policy_mem = {
+    .name = "mem",
+    .summary = "[Liu06] with memory alone",
+    .uses_memory = 1,
+    .wants_uses = 1,
+    .place = place_mem,
+};
+
+const struct policy policy_cpu_mem = {
+    .name = "cpu-mem",
+    .summary = "[Liu06] with computation, memory and communication",
+    .uses_memory = 1,
+    .wants_uses = 1,
+    .place = place_cpu_mem,
+};

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The best mapping there is under the model, to judge the others by: branch
+// and bound, from the answer of `cpu-mem`. Threads are placed one after the
+// other, the longest first, each on every node in turn; a branch is left when
+// some node takes longer already than the best mapping known. What a node
+// takes cannot become less by more threads anywhere:
+//
+// - its computation is at least that of its threads over its processors, and
+//   that of its longest;
+// - its union and what it sends only grow; to replace a page may become cheaper
+//   when others come to hold it, so pages are counted at the cheapest.
+//
+// Nodes that are equal and still empty are tried once. If the search comes to
+// its end within `effort`, the answer is proven; it is also if the time
+// reaches the lower bound of bound.c. Otherwise it is the best that was found.
+//
+// I1  best_s is the time of placement->node_of, by predict().
+// I2  The first `depth` threads of the order are placed, and pinned ones.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/answer.h"
+#include "place/bound.h"
+#include "place/policies.h"
+#include "place/tally.h"
+
+#define STEPS 1500000u ///< by default
+#define CLOSE 1e-9     ///< relative: times that are as good as equal
+
+struct branching {
+    const struct place_request *request;
+    struct placement *placement;
+    struct tally tally;
+    uint32_t *order; ///< [n_threads]: not pinned, longest first
+    uint32_t n_order;
+    double *page_s;   ///< [n_nodes]: the cheapest replacement
+    double *longest;  ///< [n_nodes]: computation of the longest thread there
+    double best_s;    ///< I1
+    uint64_t n_steps; ///< left
+    tm_status status;
+};
+
+// ---- bounds ----
+
+/** What a node will take at least, whatever threads still come. */
+static double at_least(const struct branching *branching, uint32_t node)
+{
+    const struct tally *tally = &branching->tally;
+    const struct node_load *load = &tally->loads[node];
+    const struct node_rates *rates = &tally->rates[node];
+    const double lack = load->written_pages + load->own_pages +
+                        load->foreign_pages - rates->memory_pages;
+    const uint32_t p = tally->view->nodes[node].n_processors;
+    const double comp_s =
+        fmax(load->comp_s / p, branching->longest[node]) * rates->comp;
+    const double mem_s = lack > 0 ? lack * branching->page_s[node] : 0;
+    const double comm_s = (double)tally->packets[node] * rates->packet_s;
+
+    if (rates->overlap == OVERLAP_NONE) {
+        return comp_s + mem_s + comm_s;
+    }
+    return fmax(comp_s, comm_s) + mem_s;
+}
+
+static int is_hopeless(const struct branching *branching)
+{
+    const struct tally *tally = &branching->tally;
+    const double limit_s = branching->best_s * (1 - CLOSE);
+
+    for (unsigned k = 0; k < tally->n_changed; k++) {
+        if (at_least(branching, tally->changed[k]) >= limit_s) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+// ---- the tree ----
+
+static void take_leaf(struct branching *branching)
+{
+    struct tally *tally = &branching->tally;
+    double longest_s = 0;
+
+    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
+        longest_s = fmax(longest_s, tally_time(tally, x));
+    }
+    // The law may differ from what predict() finds in the order of use.
+    if (branching->request->model->replacement != REPLACEMENT_KEPT_SET) {
+        branching->status =
+            answer_time(branching->request, tally->node_of, &longest_s);
+    }
+    if (branching->status == TM_OK &&
+        longest_s < branching->best_s * (1 - CLOSE)) {
+        branching->best_s = longest_s;
+        memcpy(branching->placement->node_of, tally->node_of,
+               tally->view->n_threads * sizeof(uint32_t));
+    }
+}
+
+static int are_equal_nodes(const struct branching *branching, uint32_t a,
+                           uint32_t b)
+{
+    const struct node_view *nodes = branching->tally.view->nodes;
+    const struct node_rates *first = &branching->tally.rates[a];
+    const struct node_rates *second = &branching->tally.rates[b];
+
+    return first->comp == second->comp &&
+           first->memory_pages == second->memory_pages &&
+           first->in_s == second->in_s && first->out_s == second->out_s &&
+           first->fetch_s == second->fetch_s &&
+           first->packet_s == second->packet_s &&
+           nodes[a].n_processors == nodes[b].n_processors &&
+           nodes[a].packet_bytes == nodes[b].packet_bytes;
+}
+
+/** Is there an empty node before this one that is just like it? */
+static int is_repetition(const struct branching *branching, uint32_t node)
+{
+    const struct tally *tally = &branching->tally;
+
+    for (uint32_t x = 0; x < node && tally->head[node] == UNPLACED; x++) {
+        if (tally->head[x] == UNPLACED && are_equal_nodes(branching, x, node)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void branch(struct branching *branching, uint32_t depth);
+
+static void try_node(struct branching *branching, uint32_t depth, uint32_t node)
+{
+    struct tally *tally = &branching->tally;
+    const uint32_t thread = branching->order[depth];
+    const double comp_s = tally->loads[node].comp_s;
+    const double longest = branching->longest[node];
+    int is_cut;
+
+    tally_put(tally, thread, node);
+    branching->longest[node] =
+        fmax(longest, tally->view->threads[thread].computation_s);
+    is_cut = is_hopeless(branching);
+    tally_forget(tally);
+    if (!is_cut) {
+        branch(branching, depth + 1);
+    }
+    tally_take(tally, thread);
+    tally_forget(tally);
+    tally->loads[node].comp_s = comp_s;
+    branching->longest[node] = longest;
+}
+
+static void branch(struct branching *branching, uint32_t depth)
+{
+    if (branching->n_steps == 0 || branching->status != TM_OK) {
+        return;
+    }
+    branching->n_steps--;
+    if (depth == branching->n_order) {
+        take_leaf(branching);
+        return;
+    }
+    for (uint32_t x = 0; x < branching->tally.view->n_nodes; x++) {
+        if (!is_repetition(branching, x)) {
+            try_node(branching, depth, x);
+        }
+    }
+}
+
+// ---- beginning ----
+
+static int compare_times(const void *left, const void *right, void *view)
+{
+    const struct thread_view *threads =
+        ((const struct cluster_view *)view)->threads;
+    const uint32_t a = *(const uint32_t *)left;
+    const uint32_t b = *(const uint32_t *)right;
+
+    if (threads[a].computation_s != threads[b].computation_s) {
+        return threads[a].computation_s < threads[b].computation_s ? 1 : -1;
+    }
+    return (a > b) - (a < b);
+}
+
+static void prepare(struct branching *branching)
+{
+    struct tally *tally = &branching->tally;
+    const struct cluster_view *view = tally->view;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        branching->page_s[x] = rates_cheapest_page(&tally->rates[x]);
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const uint32_t node = branching->request->current[i];
+
+        if (view->threads[i].is_pinned) {
+            tally_put(tally, i, node);
+            branching->longest[node] =
+                fmax(branching->longest[node], view->threads[i].computation_s);
+        } else {
+            branching->order[branching->n_order++] = i;
+        }
+    }
+    tally_forget(tally);
+    qsort_r(branching->order, branching->n_order, sizeof *branching->order,
+            compare_times, (void *)view);
+}
+
+static tm_status search(struct branching *branching)
+{
+    const struct place_request *request = branching->request;
+    const size_t n_nodes = request->view->n_nodes;
+    tm_status status =
+        tally_init(&branching->tally, request->view, request->model);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    branching->order = malloc(request->view->n_threads * sizeof(uint32_t));
+    branching->page_s = calloc(n_nodes, sizeof(double));
+    branching->longest = calloc(n_nodes, sizeof(double));
+    if (branching->order && branching->page_s && branching->longest) {
+        prepare(branching);
+        branch(branching, 0);
+        status = branching->status;
+    } else {
+        status = TM_ENOMEM;
+    }
+    free(branching->order);
+    free(branching->page_s);
+    free(branching->longest);
+    tally_release(&branching->tally);
+    return status;
+}
+
+static tm_status place(const struct place_request *request,
+                       struct placement *placement)
+{
+    struct branching branching = {
+        .request = request,
+        .placement = placement,
+        .n_steps = request->effort > 0 ? request->effort * 1000ull : STEPS,
+    };
+    double bound_s;
+    tm_status status = policy_cpu_mem.place(request, placement);
+
+    if (status == TM_OK) {
+        answer_pins(request->view, request->current, placement->node_of);
+        status = answer_time(request, placement->node_of, &branching.best_s);
+    }
+    if (status == TM_OK) {
+        status = bound_iteration(request->view, request->model, &bound_s);
+    }
+    if (status != TM_OK) {
+        return status;
+    }
+    placement->is_proven = branching.best_s <= bound_s * (1 + 1e-6);
+    if (placement->is_proven || !tally_fits(request->view)) {
+        return TM_OK;
+    }
+    status = search(&branching);
+    placement->is_proven = branching.n_steps > 0;
+    return status;
+}
+
+const struct policy policy_optimal = {
+    .name = "optimal",
+    .summary = "the best mapping under the model, proven if the search ends "
+               "in time",
+    .uses_memory = 1,
+    .wants_uses = 1,
+    .place = place,
+};
