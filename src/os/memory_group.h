@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_MEMORY_GROUP_H
+#define OS_MEMORY_GROUP_H
+
+#include <stdint.h>
+
+/*
+ * Control groups that limit memory, of both versions.
+ */
+
+/** What says that there is no limit. */
+#define MEMORY_UNLIMITED UINT64_MAX
+
+/** A group: a folder of files. */
+struct memory_group {
+    int version;      ///< 1 or 2
+    char folder[512]; ///< "/sys/fs/cgroup/memory/a/b"
+};
+
+/** What a group says now; bytes. */
+struct memory_group_state {
+    uint64_t limit;         ///< of memory, or MEMORY_UNLIMITED
+    const char *limit_file; ///< the name of the file that says so
+    uint64_t used;          ///< what cannot be taken back; 0 if unlimited
+    uint64_t swap_limit;    ///< of swap alone, or MEMORY_UNLIMITED
+    uint64_t swap_used;     ///< 0 if unlimited
+};
+
+/**
+ * Find the groups with a limit of memory that this process is in: its own, then
+ * those above it, as far up as they can be seen from here. In a control group
+ * namespace that ends with the container's own group.
+ *
+ * @param root         "", or a folder that has its own /proc and /sys, for tests
+ * @param[out] groups  [n_max]
+ * @return how many there are; of more than n_max, those nearest to the process
+ *
+ * Context: any kernel thread; reads files, allocates.
+ */
+unsigned memory_groups_find(const char *root, struct memory_group *groups,
+                            unsigned n_max);
+
+/** Read what a group says now. A file that is not there, or a group that is gone,
+ * limits nothing. Context: any kernel thread; reads up to six small files. */
+void memory_group_read(const struct memory_group *group,
+                       struct memory_group_state *state);
+
+#endif
