@@ -20,8 +20,8 @@
 #include "base/options.h"
 #include "cluster/bootstrap.h"
 #include "command.h"
-#include "memory.h"
 #include "os/fault.h"
+#include "os/memory.h"
 
 void info_print_help(void)
 {
@@ -120,25 +120,33 @@ static void print_speed(const struct options *options)
     }
 }
 
+static void print_bound(const char *name, const struct memory_bound *bound)
+{
+    char by[800];
+
+    memory_bound_describe(bound, by, sizeof by);
+    print_row(name, "%" PRIu64 " MiB, by %s", bound->bytes >> 20, by);
+}
+
 static void print_memory(const struct options *options)
 {
-    struct memory_limit limit;
+    struct memory_watch watch;
+    struct memory_state state;
 
-    memory_limit_read(&limit);
+    if (memory_open(&watch, "") != TM_OK) {
+        print_row("memory", "unknown");
+        return;
+    }
+    memory_read(&watch, &state);
     if (options->memory != 0) {
         print_row("memory", "%" PRIu64 " MiB, by --memory",
                   options->memory >> 20);
     } else {
-        print_row("memory", "%" PRIu64 " MiB, by %s", limit.bytes >> 20,
-                  limit.source);
+        print_bound("memory", &state.total);
     }
-    print_row("  MemAvailable", "%" PRIu64 " MiB", limit.available >> 20);
-    if (limit.cgroup == UINT64_MAX) {
-        print_row("  cgroup", "no limit");
-    } else {
-        print_row("  cgroup", "%" PRIu64 " MiB (%s)", limit.cgroup >> 20,
-                  limit.cgroup_path);
-    }
+    print_bound("  available", &state.available);
+    print_row("  swap", "%" PRIu64 " MiB, %" PRIu64 " MiB of it free",
+              state.swap_total >> 20, state.swap_free >> 20);
 }
 
 /** Ask for real-time priority, and give it back. */
