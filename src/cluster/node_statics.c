@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cluster/node_statics.h"
+
+#include <string.h>
+
+/** Fractions travel as millionths. */
+#define PARTS 1e6
+
+static void put_fraction(struct wire_writer *writer, double value)
+{
+    wire_put_u64(writer, (uint64_t)(value * PARTS + 0.5));
+}
+
+static double get_fraction(struct wire_reader *reader)
+{
+    return (double)wire_get_u64(reader) / PARTS;
+}
+
+void node_statics_put(struct wire_writer *writer,
+                      const struct node_statics *statics)
+{
+    wire_put_string(writer, statics->host);
+    wire_put_u64(writer, statics->machine);
+    put_fraction(writer, statics->mflops);
+    put_fraction(writer, statics->spread);
+    put_fraction(writer, statics->declared_speed);
+    wire_put_u32(writer, statics->n_processors);
+    wire_put_u32(writer, statics->n_workers);
+    wire_put_u64(writer, statics->memory_total);
+    wire_put_u64(writer, statics->memory_free);
+    wire_put_u64(writer, statics->memory_declared);
+    wire_put_u64(writer, statics->memory_pool);
+    wire_put_u8(writer, (uint8_t)statics->total_by);
+    wire_put_u8(writer, (uint8_t)statics->free_by);
+}
+
+static void get_host(struct wire_reader *reader, struct node_statics *statics)
+{
+    const char *host = wire_get_string(reader);
+
+    if (host == NULL || strlen(host) >= sizeof statics->host) {
+        reader->failed = 1;
+        return;
+    }
+    strcpy(statics->host, host);
+}
+
+static enum memory_by get_by(struct wire_reader *reader)
+{
+    uint8_t by = wire_get_u8(reader);
+
+    if (by > MEMORY_BY_OPTION) {
+        reader->failed = 1;
+        return MEMORY_BY_MACHINE;
+    }
+    return (enum memory_by)by;
+}
+
+void node_statics_get(struct wire_reader *reader, struct node_statics *statics)
+{
+    get_host(reader, statics);
+    statics->machine = wire_get_u64(reader);
+    statics->mflops = get_fraction(reader);
+    statics->spread = get_fraction(reader);
+    statics->declared_speed = get_fraction(reader);
+    statics->n_processors = wire_get_u32(reader);
+    statics->n_workers = wire_get_u32(reader);
+    statics->memory_total = wire_get_u64(reader);
+    statics->memory_free = wire_get_u64(reader);
+    statics->memory_declared = wire_get_u64(reader);
+    statics->memory_pool = wire_get_u64(reader);
+    statics->total_by = get_by(reader);
+    statics->free_by = get_by(reader);
+}
+
+static int all_declare(const struct node_statics *statics, unsigned n_nodes)
+{
+    for (unsigned i = 0; i < n_nodes; i++) {
+        if (statics[i].declared_speed <= 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void statics_powers(const struct node_statics *statics, unsigned n_nodes,
+                    double *power)
+{
+    int is_declared = all_declare(statics, n_nodes);
+    double first = is_declared ? statics[0].declared_speed : statics[0].mflops;
+
+    for (unsigned i = 0; i < n_nodes; i++) {
+        double own =
+            is_declared ? statics[i].declared_speed : statics[i].mflops;
+
+        power[i] = own > 0 && first > 0 ? own / first : 1;
+    }
+}
+
+uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
+                        unsigned node)
+{
+    const struct node_statics *own = &statics[node];
+    uint64_t rest = own->memory_free;
+    unsigned n_sharing = 0;
+
+    if (own->memory_declared > 0) {
+        return own->memory_declared;
+    }
+    for (unsigned i = 0; i < n_nodes; i++) {
+        const struct node_statics *other = &statics[i];
+
+        if (other->memory_pool != own->memory_pool) {
+            continue;
+        }
+        if (other->memory_declared == 0) {
+            n_sharing++;
+        } else {
+            rest -=
+                other->memory_declared < rest ? other->memory_declared : rest;
+        }
+    }
+    return rest / n_sharing;
+}
+
+const char *memory_by_name(enum memory_by by)
+{
+    static const char *const names[] = {
+        [MEMORY_BY_MACHINE] = "machine",
+        [MEMORY_BY_CGROUP1] = "cgroup v1",
+        [MEMORY_BY_CGROUP2] = "cgroup v2",
+        [MEMORY_BY_OPTION] = "--memory",
+    };
+
+    return names[by];
+}

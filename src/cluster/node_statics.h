@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLUSTER_NODE_STATICS_H
+#define CLUSTER_NODE_STATICS_H
+
+#include "base/status.h"
+#include "net/message.h"
+
+/*
+ * What a node has to offer: measured or declared once, at the start. The first
+ * half travels in the node's card, so that every node knows it of all nodes; the
+ * costs take longer to measure and are sent to the root when they are known.
+ */
+
+/** What says how much memory there is. */
+enum memory_by {
+    MEMORY_BY_MACHINE, ///< MemTotal, MemAvailable
+    MEMORY_BY_CGROUP1,
+    MEMORY_BY_CGROUP2,
+    MEMORY_BY_OPTION, ///< memory= of the hostfile, --memory
+};
+
+struct node_statics {
+    char host[64];         ///< name of its machine
+    uint64_t machine;      ///< equal on nodes of one machine
+    double mflops;         ///< measured, of what a worker gets of a processor;
+                           ///< 0: not measured
+    double spread;         ///< median run beside the best: 0.02 is 2 % slower
+    double declared_speed; ///< speed=, in any unit; 0: none
+    uint32_t n_processors; ///< that the node may use
+    uint32_t n_workers;    ///< kernel threads that run threads
+    uint64_t memory_total; ///< bytes; what the node could get at most
+    uint64_t memory_free;  ///< bytes; what it could get at the start
+    uint64_t memory_declared; ///< bytes; memory=; 0: none
+    uint64_t memory_pool;     ///< equal on nodes that draw on the same memory
+    enum memory_by total_by;
+    enum memory_by free_by;
+};
+
+/** How swapping was measured. */
+enum swap_kind {
+    SWAP_UNKNOWN, ///< not measured, or not yet
+    SWAP_DIRECT,  ///< to the device and back
+    SWAP_CACHED,  ///< direct transfers are refused: through the kernel's cache
+    SWAP_IN_MEMORY, ///< the folder is no place for a swap file: it is in memory
+};
+
+/** Nanoseconds; 0 is unknown. Medians, without the fault itself. */
+struct node_costs {
+    enum swap_kind swap_kind;
+    uint64_t swap_in_ns;   ///< t_spi: read one page
+    uint64_t swap_out_ns;  ///< t_spo: write one page
+    uint64_t latency_ns;   ///< half of a round trip of an empty message
+    uint64_t fetch_ns;     ///< ask for a page and get it
+    uint64_t packet_ns;    ///< t_packet: one more packet in a long message
+    uint32_t packet_bytes; ///< Size_packet
+};
+
+/** The most bytes that either of these takes encoded. */
+enum { NODE_STATICS_MAX = 192 };
+
+/** Append to a message, and read from one; reading accepts any bytes and notes in
+ * the reader if they make no sense. Context: any thread; pure. */
+void node_statics_put(struct wire_writer *writer,
+                      const struct node_statics *statics);
+void node_statics_get(struct wire_reader *reader, struct node_statics *statics);
+
+/**
+ * Tell the power of a processor of each node beside node 0's. Declared speeds count
+ * if every node has one; else measured ones, and a node without a measurement
+ * counts as node 0.
+ *
+ * @param statics     [n_nodes], at least one
+ * @param[out] power  [n_nodes]  C of [Liu06] by C of node 0; power[0] is 1
+ *
+ * Context: any thread; pure.
+ */
+void statics_powers(const struct node_statics *statics, unsigned n_nodes,
+                    double *power);
+
+/**
+ * Tell how much memory a node may use for the program: what is declared, or else its
+ * part of what was free at the start, if other nodes draw on the same memory.
+ *
+ * @param statics  [n_nodes]
+ * @param node     < n_nodes
+ * @return bytes; M of [Liu06]
+ *
+ * Context: any thread; pure.
+ */
+uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
+                        unsigned node);
+
+/** "MemTotal" and the like, for tables. */
+const char *memory_by_name(enum memory_by by);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cluster/node_statics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define NEAR 1e-6
+
+static struct node_statics full_statics(void)
+{
+    return (struct node_statics){
+        .host = "n1.example",
+        .machine = 0x1122334455667788,
+        .mflops = 12345.678901,
+        .spread = 0.031,
+        .declared_speed = 0.001,
+        .n_processors = 4,
+        .n_workers = 3,
+        .memory_total = (uint64_t)1 << 40,
+        .memory_free = 123456789,
+        .memory_declared = 45 << 20,
+        .memory_pool = 99,
+        .total_by = MEMORY_BY_OPTION,
+        .free_by = MEMORY_BY_CGROUP2,
+    };
+}
+
+static void statics_survive_their_encoding(void **state)
+{
+    uint8_t bytes[NODE_STATICS_MAX];
+    struct wire_writer writer = {bytes, bytes + sizeof bytes, 0};
+    struct wire_reader reader = {bytes, bytes + sizeof bytes, 0};
+    struct node_statics statics = full_statics();
+    struct node_statics copy;
+
+    (void)state;
+    node_statics_put(&writer, &statics);
+    assert_false(writer.failed);
+    node_statics_get(&reader, &copy);
+    assert_false(reader.failed);
+    assert_ptr_equal(reader.at, writer.at);
+    assert_string_equal(copy.host, statics.host);
+    assert_int_equal(copy.machine, statics.machine);
+    assert_float_equal(copy.mflops, statics.mflops, NEAR);
+    assert_float_equal(copy.spread, statics.spread, NEAR);
+    assert_float_equal(copy.declared_speed, statics.declared_speed, NEAR);
+    assert_int_equal(copy.n_processors, 4);
+    assert_int_equal(copy.n_workers, 3);
+    assert_int_equal(copy.memory_total, statics.memory_total);
+    assert_int_equal(copy.memory_free, statics.memory_free);
+    assert_int_equal(copy.memory_declared, statics.memory_declared);
+    assert_int_equal(copy.memory_pool, 99);
+    assert_int_equal(copy.total_by, MEMORY_BY_OPTION);
+    assert_int_equal(copy.free_by, MEMORY_BY_CGROUP2);
+}
+
+static void the_longest_name_fits_the_room_promised(void **state)
+{
+    uint8_t bytes[NODE_STATICS_MAX];
+    struct wire_writer writer = {bytes, bytes + sizeof bytes, 0};
+    struct node_statics statics = full_statics();
+
+    (void)state;
+    memset(statics.host, 'h', sizeof statics.host - 1);
+    node_statics_put(&writer, &statics);
+    assert_false(writer.failed);
+}
+
+static void random_bytes_do_no_harm(void **state)
+{
+    unsigned seed = (unsigned)time(NULL);
+    uint8_t bytes[NODE_STATICS_MAX];
+
+    (void)state;
+    print_message("seed %u\n", seed);
+    for (int round = 0; round < 5000; round++) {
+        size_t size = (size_t)rand_r(&seed) % sizeof bytes;
+        struct wire_reader reader = {bytes, bytes + size, 0};
+        struct node_statics copy;
+        double power[1];
+
+        for (size_t i = 0; i < size; i++) {
+            bytes[i] = (uint8_t)(rand_r(&seed) % 7 == 0 ? 0 : rand_r(&seed));
+        }
+        node_statics_get(&reader, &copy);
+        if (!reader.failed) {
+            assert_true(strlen(copy.host) < sizeof copy.host);
+            assert_non_null(memory_by_name(copy.total_by));
+            statics_powers(&copy, 1, power);
+            assert_true(power[0] == 1);
+        }
+    }
+}
+
+static void powers_are_measured_unless_all_declare_theirs(void **state)
+{
+    struct node_statics statics[3] = {
+        {.mflops = 2000, .declared_speed = 500},
+        {.mflops = 1000, .declared_speed = 400},
+        {.mflops = 3000},
+    };
+    double power[3];
+
+    (void)state;
+    statics_powers(statics, 3, power);
+    assert_float_equal(power[0], 1, NEAR);
+    assert_float_equal(power[1], 0.5, NEAR);
+    assert_float_equal(power[2], 1.5, NEAR);
+    statics_powers(statics, 2, power);
+    assert_float_equal(power[0], 1, NEAR);
+    assert_float_equal(power[1], 0.8, NEAR);
+}
+
+static void a_node_that_was_not_measured_counts_as_the_root(void **state)
+{
+    struct node_statics statics[2] = {{.mflops = 2000}, {.mflops = 0}};
+    double power[2];
+
+    (void)state;
+    statics_powers(statics, 2, power);
+    assert_float_equal(power[1], 1, NEAR);
+    statics[0].mflops = 0;
+    statics[1].mflops = 7;
+    statics_powers(statics, 2, power);
+    assert_float_equal(power[0], 1, NEAR);
+    assert_float_equal(power[1], 1, NEAR);
+}
+
+static void nodes_of_one_machine_divide_its_memory(void **state)
+{
+    struct node_statics statics[5] = {
+        {.memory_free = 1000, .memory_pool = 1},
+        {.memory_free = 900, .memory_pool = 1},
+        {.memory_free = 1000, .memory_pool = 1, .memory_declared = 300},
+        {.memory_free = 800, .memory_pool = 2},
+        {.memory_free = 5, .memory_pool = 3, .memory_declared = 50},
+    };
+
+    (void)state;
+    assert_int_equal(statics_memory(statics, 5, 0), 350); // (1000 - 300) / 2
+    assert_int_equal(statics_memory(statics, 5, 1), 300);
+    assert_int_equal(statics_memory(statics, 5, 2), 300);
+    assert_int_equal(statics_memory(statics, 5, 3), 800);
+    assert_int_equal(statics_memory(statics, 5, 4), 50);
+    statics[2].memory_declared = 5000;
+    assert_int_equal(statics_memory(statics, 5, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statics_survive_their_encoding),
+        cmocka_unit_test(the_longest_name_fits_the_room_promised),
+        cmocka_unit_test(random_bytes_do_no_harm),
+        cmocka_unit_test(powers_are_measured_unless_all_declare_theirs),
+        cmocka_unit_test(a_node_that_was_not_measured_counts_as_the_root),
+        cmocka_unit_test(nodes_of_one_machine_divide_its_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
