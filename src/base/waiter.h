@@ -16,6 +16,7 @@ struct waiter {
     void (*wake)(struct waiter *waiter);
     struct waiter *next; ///< of the machine while it holds the waiter
     uint64_t thread;     ///< who waits, for reports
+    int is_late;         ///< of the machine: to be woken before others
     tm_status status;
     uint64_t result;
     uint64_t result2;

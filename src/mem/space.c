@@ -108,7 +108,9 @@ void space_set_access(struct space *space, page_no page, page_no n,
                       enum page_access access)
 {
     for (page_no i = page; i < page + n; i++) {
-        space->pages[i].access = (uint8_t)access;
+        // Threads that go on look without the lock.
+        __atomic_store_n(&space->pages[i].access, (uint8_t)access,
+                         __ATOMIC_RELAXED);
     }
     if (space->watch == NULL) {
         return;

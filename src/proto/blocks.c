@@ -275,7 +275,7 @@ static void receive_gone(struct engine *engine,
         return;
     }
     unlist(&engine->dirty, extent);
-    unlist(&engine->held, extent);
+    hold_forget(engine, extent);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (page_of(engine, at)->hint != 0 ||
             page_of(engine, at)->state != PAGE_ABSENT) {

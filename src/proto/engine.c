@@ -7,6 +7,7 @@
 //   flight.c         diffs that are out until they are acknowledged
 //   eager_release.c  multiple writers
 //   sequential.c     one writer or many readers
+//   hold.c           pages that stay, and messages that wait, for a thread
 //   atomic.c         operations at the owner
 //   blocks.c         which pages are whose block
 // docs/protocols.md says what all of them do together.
@@ -173,16 +174,28 @@ void engine_finish_batch(struct engine *engine)
     }
 }
 
+// Those that came first, first; but before all others those that have missed the
+// page: else a thread that runs on with it until it goes, and asks for it again at
+// once, would always be before them.
 void engine_wake(struct page *page)
 {
-    struct waiter *waiter = page->waiters;
+    struct waiter *lists[2] = {NULL, NULL}; // late, not late
 
-    page->waiters = NULL;
-    while (waiter != NULL) {
-        struct waiter *next = waiter->next;
+    while (page->waiters != NULL) {
+        struct waiter *last = page->waiters;
+        struct waiter **list = &lists[!last->is_late];
 
-        waiter_wake(waiter, TM_OK, 0);
-        waiter = next;
+        page->waiters = last->next;
+        last->next = *list;
+        *list = last;
+    }
+    for (int i = 0; i < 2; i++) {
+        while (lists[i] != NULL) {
+            struct waiter *first = lists[i];
+
+            lists[i] = first->next;
+            waiter_wake(first, TM_OK, 0);
+        }
     }
 }
 
@@ -202,6 +215,7 @@ void engine_settle(struct engine *engine, page_no page_number)
         blocks_check_closing(engine, extent);
     }
     engine_wake(page);
+    page_run_deferred(engine, page_number);
 }
 
 enum fault_result engine_fault(struct engine *engine, page_no page_number,
@@ -231,23 +245,11 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         fetch_start(engine, page_number, is_write, history);
     }
     page->want_write |= (uint8_t)(is_write != 0);
+    waiter->is_late = history != NULL && history->missed == page_number + 1;
     waiter->next = page->waiters;
     page->waiters = waiter;
     engine->stats.remote_faults++;
     return FAULT_WAIT;
-}
-
-int engine_holds(const struct engine *engine, page_no page)
-{
-    return __atomic_load_n(&page_of(engine, page)->held, __ATOMIC_RELAXED);
-}
-
-void engine_resumed(struct engine *engine, page_no page)
-{
-    if (page_of(engine, page)->held) {
-        sequential_unhold(engine, page);
-        engine_discard_now(engine);
-    }
 }
 
 static tm_status dispatch(struct engine *engine, node_id from,
@@ -364,27 +366,10 @@ tm_status engine_receive(struct engine *engine, node_id from,
     return status;
 }
 
-static uint64_t now_ns(const struct engine *engine)
-{
-    return engine->port->now_ns(engine->port->owner);
-}
-
 int engine_tick(struct engine *engine)
 {
     fetch_send_news(engine);
-    if (engine->held.n > 0 &&
-        now_ns(engine) - engine->held_since_ns > 2 * 1000 * 1000) {
-        size_t n = engine->held.n;
-
-        for (size_t i = 0; i < n; i++) {
-            sequential_unhold(engine, engine->held.at[i]);
-        }
-        memmove(engine->held.at, engine->held.at + n,
-                (engine->held.n - n) * sizeof *engine->held.at);
-        engine->held.n -= n;
-        engine->held_since_ns = now_ns(engine);
-        engine_discard_now(engine);
-    }
+    engine_let_go(engine);
     return engine->held.n > 0;
 }
 
@@ -425,7 +410,11 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     if (page->is_owner && page->hint != engine->port->self + 1) {
         return 0;
     }
-    return page->waiters == NULL || page->pending;
+    if (page->waiters != NULL && !page->pending) {
+        return 0;
+    }
+    return page->deferred == NULL || page_keeps_messages(page) || // D1
+           !protocol_by_id(engine_protocol(engine, page_number))->holds_pages;
 }
 
 int engine_is_valid(const struct engine *engine)
@@ -457,6 +446,7 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->space = space;
     engine->default_protocol = default_protocol;
     tokens_init(&engine->tokens);
+    hold_open(engine);
     engine->outboxes = calloc(port->n_nodes, sizeof *engine->outboxes);
     engine->news = calloc(port->n_nodes, sizeof *engine->news);
     if (engine->outboxes == NULL || engine->news == NULL ||
@@ -514,7 +504,7 @@ void engine_free(struct engine *engine)
     free(engine->outboxes);
     free(engine->news);
     free(engine->dirty.at);
-    free(engine->held.at);
+    hold_close(engine);
     tokens_release(&engine->tokens);
     free(engine);
 }

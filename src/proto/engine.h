@@ -16,11 +16,13 @@
  */
 struct engine;
 
-/** Where a thread's faults have been running through memory in order; kept with
- * the thread, all zero at first. */
+/** Where a thread's faults have been running through memory in order, and what
+ * it has missed; kept with the thread, all zero at first. */
 #define N_STREAMS 8u
 
 struct fault_history {
+    page_no missed; ///< a page, + 1, that had gone again when the thread went
+                    ///< on after waiting for it; 0: none
     struct {
         page_no next;   ///< the page that would go on
         uint16_t group; ///< pages of its last group
@@ -71,9 +73,25 @@ enum fault_result engine_fault(struct engine *engine, page_no page,
 /** Is the page held for a thread? May be asked without the node lock. */
 int engine_holds(const struct engine *engine, page_no page);
 
-/** A thread that waited for a page goes on now: the page need not be held for it
- * any longer. */
-void engine_resumed(struct engine *engine, page_no page);
+/** A thread that waited for a page goes on: note in its history whether the page
+ * has gone again. It then comes first of its node's next time. May be called
+ * without the node lock. */
+void engine_note_missed(const struct engine *engine, page_no page, int is_write,
+                        struct fault_history *history);
+
+/** A thread that waited for a page goes on now, and will use it as soon as the
+ * node lock is given back.
+ * @return 1 others wait for the page: it stays a moment, and engine_let_go() is
+ *         to be called at engine_due_ns(); 0 nobody waits */
+int engine_resumed(struct engine *engine, page_no page);
+
+/** Let others have the pages that have been held for their time. To be called
+ * often; costs nothing while no page is held. */
+void engine_let_go(struct engine *engine);
+
+/** When the next page's time is over, on the port's clock; UINT64_MAX: no page is
+ * held. */
+uint64_t engine_due_ns(const struct engine *engine);
 
 /** Push what this node has written; wakes the waiter when every copy has it (at
  * once if there is nothing to do). */

@@ -54,6 +54,19 @@ struct page_list {
     size_t room;
 };
 
+/** A page that is held, and until when. */
+struct held {
+    page_no page;
+    uint64_t until_ns;
+};
+
+struct held_list {
+    struct held *at;
+    size_t n;
+    size_t room;
+    uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
+};
+
 struct flight; ///< updates that are out and not acknowledged: flight.c
 
 /** Collects the diffs for one node. */
@@ -88,8 +101,7 @@ struct engine {
     size_t n_flying;         ///< slots in use
     struct outbox *outboxes; ///< [n_nodes]
 
-    struct page_list held; ///< sequential pages held for a thread
-    uint64_t held_since_ns;
+    struct held_list held; ///< sequential pages held for a thread
 
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the
@@ -102,6 +114,12 @@ struct engine {
 static inline struct page *page_of(const struct engine *engine, page_no page)
 {
     return &engine->space->pages[page];
+}
+
+/** May there be messages that wait for the sequential page? */
+static inline int page_keeps_messages(const struct page *page)
+{
+    return page->held || page->busy;
 }
 
 static inline node_id directory_of(const struct engine *engine, page_no page)
@@ -149,11 +167,24 @@ void fetch_send_away(struct engine *engine, page_no page, node_id to,
 /** This node has become the owner. `from` gave it and knows. */
 void fetch_announce(struct engine *engine, page_no page, node_id from);
 void fetch_send_news(struct engine *engine);
+/** A request has arrived, or is looked at again. */
+void fetch_receive_request(struct engine *engine, node_id from,
+                           const struct message *message);
+
+// ---- hold.c
+void hold_open(struct engine *engine);
+void hold_close(struct engine *engine);
+/** A page has come: hold it, if a thread waits for it. */
+void hold_page(struct engine *engine, page_no page);
+/** Pages of the extent are held no longer; what waits for them is forgotten
+ * elsewhere. */
+void hold_forget(struct engine *engine, const struct extent *extent);
 void page_defer(struct engine *engine, page_no page, node_id from,
                 const struct message *message);
 /** Forget what waited for the page. */
 void page_drop_deferred(struct engine *engine, page_no page);
-/** Handle the messages that waited for the page. */
+/** Handle the messages that waited for a sequential page, if they may be by
+ * now. */
 void page_run_deferred(struct engine *engine, page_no page);
 
 // ---- flight.c: updates that are out
@@ -213,7 +244,6 @@ int eager_may_hand(const struct engine *engine, page_no page, node_id to);
 // ---- sequential.c
 void sequential_receive(struct engine *engine, node_id from,
                         const struct message *message);
-void sequential_unhold(struct engine *engine, page_no page);
 
 // ---- atomic.c
 tm_status atomic_receive(struct engine *engine, node_id from,

@@ -355,8 +355,8 @@ static int has_been_granted(const struct page *page)
     return page->is_owner && page->state == PAGE_EXCLUSIVE;
 }
 
-static void receive_fetch(struct engine *engine, node_id from,
-                          const struct message *message)
+void fetch_receive_request(struct engine *engine, node_id from,
+                           const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     const struct page *page = page_of(engine, fetch->page);
@@ -558,7 +558,7 @@ void fetch_receive(struct engine *engine, node_id from,
 {
     switch (message->type) {
     case MESSAGE_fetch:
-        receive_fetch(engine, from, message);
+        fetch_receive_request(engine, from, message);
         break;
     case MESSAGE_page:
         install(engine, from, message);
@@ -572,54 +572,5 @@ void fetch_receive(struct engine *engine, node_id from,
     default:
         receive_news(engine, message);
         break;
-    }
-}
-
-// ---- messages that wait for a page
-
-void page_defer(struct engine *engine, page_no page, node_id from,
-                const struct message *message)
-{
-    struct deferred *deferred = calloc(1, sizeof *deferred);
-    struct deferred **end = &page_of(engine, page)->deferred;
-
-    ensure(deferred != NULL);
-    deferred->from = from;
-    deferred->message = *message;
-    deferred->message.body = NULL;
-    deferred->message.body_size = 0;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = deferred;
-}
-
-void page_drop_deferred(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    while (page->deferred != NULL) {
-        struct deferred *next = page->deferred->next;
-
-        free(page->deferred);
-        page->deferred = next;
-    }
-}
-
-void page_run_deferred(struct engine *engine, page_no page)
-{
-    struct deferred *first = page_of(engine, page)->deferred;
-
-    page_of(engine, page)->deferred = NULL;
-    while (first != NULL) {
-        struct deferred *next = first->next;
-
-        if (first->message.type == MESSAGE_fetch) {
-            receive_fetch(engine, first->from, &first->message);
-        } else {
-            sequential_receive(engine, first->from, &first->message);
-        }
-        free(first);
-        first = next;
     }
 }

@@ -13,8 +13,8 @@
 // acknowledgements to come, and the request that caused it is the first of the
 // page's deferred messages; others queue behind it.
 //
-// A page that came for a thread is held until the thread has run (engine_resumed)
-// or 2 ms (engine_tick): messages that would take it away are deferred.
+// A page that came for a thread is held, and messages that would take it away are
+// deferred: hold.c.
 //
 // Q1 busy implies is_owner and pushing > 0.
 // Q2 pushing > 0 implies busy.
@@ -44,37 +44,11 @@ static int local_fault(struct engine *engine, page_no page_number, int is_write)
     return 1;
 }
 
-static void hold(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    if (page->waiters == NULL || page->held) {
-        return;
-    }
-    page->held = 1;
-    if (engine->held.n == 0) {
-        engine->held_since_ns = engine->port->now_ns(engine->port->owner);
-    }
-    page_list_add(&engine->held, page_number);
-}
-
-void sequential_unhold(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    if (page->held) {
-        page->held = 0;
-        if (!page->busy) {
-            page_run_deferred(engine, page_number);
-        }
-    }
-}
-
 static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
     (void)want_write;
     engine_map(engine, page_number);
-    hold(engine, page_number);
+    hold_page(engine, page_number);
 }
 
 // Nobody but the requester and this node has a copy.
@@ -211,9 +185,7 @@ static void receive_ack(struct engine *engine, node_id from,
     page->deferred = first->next;
     transfer(engine, page_number, first->message.u.fetch.requester);
     free(first);
-    if (!page->held) {
-        page_run_deferred(engine, page_number);
-    }
+    page_run_deferred(engine, page_number);
 }
 
 void sequential_receive(struct engine *engine, node_id from,

@@ -18,8 +18,18 @@
 #include <signal.h>
 #include <string.h>
 
-// So many faults at one page that change nothing are a bug, not bad luck.
+// So many faults at one page that should not have been are a bug, not bad luck.
 #define REPEATS_MAX 1000000u
+
+static void watch_repeats(struct thread *thread, page_no page)
+{
+    thread->repeats = page == thread->last_page ? thread->repeats + 1 : 0;
+    thread->last_page = page;
+    if (thread->repeats > REPEATS_MAX) {
+        log_fatal(EXIT_INTERNAL, "internal error: page %llu faults for ever",
+                  (unsigned long long)page);
+    }
+}
 
 // @return 1 try again, 0 an error of the program
 static int fault(struct thread *thread, page_no page, int is_write,
@@ -38,27 +48,25 @@ static int fault(struct thread *thread, page_no page, int is_write,
     began_ns = clock_now_ns();
     thread->handling_ns += node_slowed_ns(began_ns - came_ns);
     if (result != FAULT_WAIT) {
+        watch_repeats(thread, page);
         return result == FAULT_ALLOWED;
     }
+    thread->repeats = 0;
     wait_for(&wait, may_switch);
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);
+    engine_note_missed(runtime.engine, page, is_write, &thread->history);
     if (engine_holds(runtime.engine, page)) {
+        int is_wanted;
+
         node_enter();
-        engine_resumed(runtime.engine, page);
+        is_wanted = engine_resumed(runtime.engine, page);
         node_leave();
+        if (is_wanted) {
+            service_wake(); // to let it go when it is due
+        }
     }
     return 1;
-}
-
-static void watch_repeats(struct thread *thread, page_no page)
-{
-    thread->repeats = page == thread->last_page ? thread->repeats + 1 : 0;
-    thread->last_page = page;
-    if (thread->repeats > REPEATS_MAX) {
-        log_fatal(EXIT_INTERNAL, "internal error: page %llu faults for ever",
-                  (unsigned long long)page);
-    }
 }
 
 // An error of the program in watched memory. It is to end as in any program, by
@@ -102,7 +110,6 @@ int access_trap(void *owner, const struct trap *trap)
     if (runtime.step != RUNTIME_RUNNING || thread == NULL) {
         return deny(trap, page);
     }
-    watch_repeats(thread, page);
     node_pay();
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc))) {
         return deny(trap, page);

@@ -29,6 +29,7 @@ void node_enter(void)
 
 void node_leave(void)
 {
+    engine_let_go(runtime.engine);
     while (runtime.n_to_self > 0) {
         runtime.transport->progress(runtime.net);
     }

@@ -314,15 +314,25 @@ static void choose_racefree(struct thread *thread)
 
 static void choose_racy(struct thread *thread)
 {
-    // A few cells are hot.
-    unsigned cell = pick(thread, 3) == 0 ? (unsigned)pick(thread, 4) * 512
-                                         : (unsigned)pick(thread, N_CELLS);
+    unsigned cell;
 
     if (thread->ops_left == 0) {
         pass_barrier(thread);
         return;
     }
     thread->ops_left--;
+    switch (pick(thread, 4)) {
+    case 0: // a few are hot
+        cell = (unsigned)pick(thread, 4) * 512;
+        break;
+    case 1:
+        cell = (unsigned)pick(thread, N_CELLS);
+        break;
+    default: // page after page, to be read ahead
+        thread->sweep += TM_PAGE_SIZE / CELL;
+        cell = (unsigned)(thread->sweep % N_CELLS);
+        break;
+    }
     access_cell(thread, cell, 1);
 }
 
@@ -345,6 +355,43 @@ static void advise(struct thread *thread)
     }
 }
 
+static void let_go(void *owner, uint64_t argument);
+
+// The service thread sleeps until a page's time is over, and a little longer.
+static void let_go_when_due(struct world *world, node_id node)
+{
+    uint64_t due_ns = engine_due_ns(world->nodes[node].engine);
+    uint64_t now_ns = sim_now_ns(world->sim);
+
+    if (due_ns != UINT64_MAX) {
+        sim_after(world->sim,
+                  (due_ns > now_ns ? due_ns - now_ns : 0) +
+                      sim_random(world->sim, 50000),
+                  let_go, world, node);
+    }
+}
+
+static void let_go(void *owner, uint64_t argument)
+{
+    struct world *world = owner;
+
+    engine_let_go(world->nodes[argument].engine);
+    let_go_when_due(world, (node_id)argument);
+}
+
+// As in the runtime, a thread that goes on says so, and tries again a moment
+// later; messages may come between.
+static void go_on(struct thread *thread)
+{
+    thread->is_waiting_page = 0;
+    engine_note_missed(engine_of(thread), thread->page, thread->is_write,
+                       &thread->history);
+    if (engine_resumed(engine_of(thread), thread->page)) {
+        let_go_when_due(thread->world, thread->node);
+    }
+    sim_after(thread->world->sim, pick(thread, 2000), step, thread, 0);
+}
+
 void step(void *owner, uint64_t argument)
 {
     struct thread *thread = owner;
@@ -352,8 +399,8 @@ void step(void *owner, uint64_t argument)
 
     (void)argument;
     if (thread->is_waiting_page) {
-        thread->is_waiting_page = 0;
-        engine_resumed(engine_of(thread), thread->page);
+        go_on(thread);
+        return;
     }
     thread->then = NULL;
     switch (thread->step) {

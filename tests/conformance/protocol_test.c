@@ -334,6 +334,7 @@ static void say_who_waits(struct world *world)
 // come, freed while the network still delivers what they left behind.
 static void live(struct world *world)
 {
+    world->n_ended = 0;
     allocate_block(world);
     if (sim_random(world->sim, 2)) {
         initialise(world);
