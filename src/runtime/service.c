@@ -137,6 +137,23 @@ static int patrols(uint64_t now_ns)
                                                        memory_order_relaxed);
 }
 
+// How long to sleep when nothing arrives. Node lock.
+static uint64_t sleep_ns(int is_busy)
+{
+    uint64_t most_ns = (is_busy ? TICK_MS : LAZY_TICK_MS) * 1000000u;
+    uint64_t due_ns = engine_due_ns(runtime.engine);
+    uint64_t now_ns;
+
+    if (due_ns == UINT64_MAX) {
+        return most_ns;
+    }
+    now_ns = clock_now_ns();
+    if (due_ns <= now_ns) {
+        return 0;
+    }
+    return due_ns - now_ns < most_ns ? due_ns - now_ns : most_ns;
+}
+
 static void *serve(void *argument)
 {
     uint64_t last_tick_ns = 0;
@@ -147,6 +164,7 @@ static void *serve(void *argument)
     while (!atomic_load_explicit(&runtime.is_stopping, memory_order_acquire)) {
         unsigned n_handled;
         int may_sleep = 0;
+        uint64_t most_ns;
         uint64_t now_ns = clock_now_ns();
 
         if (patrols(now_ns) && now_ns - last_tick_ns < TICK_MS * 1000000u) {
@@ -164,14 +182,14 @@ static void *serve(void *argument)
         } else if (!patrols(now_ns) && !keeps_looking(last_ns)) {
             may_sleep = runtime.transport->arm(runtime.net);
         }
+        most_ns = sleep_ns(is_busy);
         node_leave();
         __builtin_ia32_pause();
         if (runtime.is_finishing) {
             finish_now();
         }
         if (may_sleep) {
-            sleep_for((is_busy ? TICK_MS : LAZY_TICK_MS) * 1000000u,
-                      runtime.transport->wait_fd(runtime.net));
+            sleep_for(most_ns, runtime.transport->wait_fd(runtime.net));
         }
     }
     return NULL;
