@@ -35,6 +35,7 @@ struct page {
     uint8_t hot;        ///< the last release found it written
     uint8_t busy;       ///< sequential: waits for invalidations
     uint8_t held;       ///< sequential: has come for a thread that has not run
+    uint8_t queues;     ///< sequential: that fetch will make it the owner
     uint8_t unread;     ///< pushes since it was unmapped
     uint8_t probe_in;   ///< pushes until it is unmapped again
     uint8_t probe_every;

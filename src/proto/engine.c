@@ -208,6 +208,7 @@ void engine_settle(struct engine *engine, page_no page_number)
         return;
     }
     page->pending = 0;
+    page->queues = 0;
     page->want_write = 0;
     engine->n_pending--;
     if (extent != NULL) {
@@ -410,7 +411,7 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     if (page->is_owner && page->hint != engine->port->self + 1) {
         return 0;
     }
-    if (page->waiters != NULL && !page->pending) {
+    if (page->pending ? 0 : page->waiters != NULL || page->queues) {
         return 0;
     }
     return page->deferred == NULL || page_keeps_messages(page) || // D1

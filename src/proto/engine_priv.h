@@ -119,7 +119,7 @@ static inline struct page *page_of(const struct engine *engine, page_no page)
 /** May there be messages that wait for the sequential page? */
 static inline int page_keeps_messages(const struct page *page)
 {
-    return page->held || page->busy;
+    return page->held || page->busy || (page->queues && !page->is_owner);
 }
 
 static inline node_id directory_of(const struct engine *engine, page_no page)

@@ -110,6 +110,11 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
     struct message message = {.type = MESSAGE_fetch};
     struct extent *extent = extent_find(engine, page);
 
+    // Of a group only the page that is needed: a request for another must not
+    // wait for this one, which may itself wait for that request's node.
+    page_of(engine, page)->queues =
+        is_write && protocol_by_id(extent->protocol)->holds_pages &&
+        !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
         page_of(engine, at)->pending = 1;
@@ -367,6 +372,8 @@ void fetch_receive_request(struct engine *engine, node_id from,
         serve_group(engine, from, message);
     } else if (fetch_is_untouched(engine, fetch->page)) {
         grant_group(engine, message);
+    } else if (page->queues && fetch->requester != engine->port->self) {
+        page_defer(engine, fetch->page, from, message);
     } else {
         forward_fetch(engine, message);
     }
@@ -503,10 +510,14 @@ static void accept_grant(struct engine *engine,
         space_set_access(engine->space, run, first + count - run, ACCESS_WRITE);
     }
     for (page_no at = first; at < first + count; at++) {
-        if (page_of(engine, at)->fetch == grant->id) {
+        struct page *page = page_of(engine, at);
+
+        if (page->fetch == grant->id) {
             engine_settle(engine, at);
         } else {
-            engine_wake(page_of(engine, at)); // I1: the fetch is still out
+            page->queues = 0;
+            engine_wake(page); // I1: the fetch is still out
+            page_run_deferred(engine, at);
         }
     }
 }

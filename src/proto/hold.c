@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pages that stay until a thread has used them, and the messages that wait
-// meanwhile (protocols.md section 4, held pages).
+// meanwhile (protocols.md section 4, held pages and queues).
 //
 //   not held -> held       hold_page: it has come, and a thread waits for it
 //   held     -> held       engine_resumed: the thread goes on, and others want
@@ -21,9 +21,13 @@
 //   - about a held page: requests at its owner, invalidations at a copy
 //   - about a busy page (sequential.c): requests at its owner; the first is the
 //     one that it is busy for
-// and are handled (page_run_deferred) when neither keeps them any more.
+//   - requests of others at a node that will be the owner: `queues`
+// and are looked at again (page_run_deferred) when the page ceases to be one of
+// these; those that another one keeps come back. (An owner's own request, say,
+// that waited while the page was busy is to follow the page that has gone, and
+// those of others behind it are to stay.)
 //
-// D1 A page that is neither held nor busy has no deferred messages.
+// D1 A page that is neither held nor busy nor queueing has no deferred messages.
 // D2 A page is held exactly if it is in the list, once.
 #include "base/ensure.h"
 #include "proto/engine_priv.h"

@@ -14,7 +14,7 @@
 // page's deferred messages; others queue behind it.
 //
 // A page that came for a thread is held, and messages that would take it away are
-// deferred: hold.c.
+// deferred; a node that will own a page defers requests of others: hold.c.
 //
 // Q1 busy implies is_owner and pushing > 0.
 // Q2 pushing > 0 implies busy.
