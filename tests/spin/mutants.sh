@@ -17,6 +17,7 @@ circulates='epoch\[me\]>'        # a request follows an older hint: H2
 dropped='violated is_owner\[me'  # told of a drop, but not the owner any more
 absent='state\[me\]==1'          # a page without contents where no copy is
 unasked='pending\[me\]'          # an answer without a question
+waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -39,7 +40,7 @@ CONTENTS_AS_ASKED|sequential|$absent|who needs contents is seen in the copyset
 HINT_WITHOUT_EPOCH|sequential|$circulates|hints are replaced by newer ones only
 GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a time
 NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
-NO_HOLD|sequential -DSTART=0 -DLIVE -DCHASE|$for_ever|the same, for the weaker claim
+QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers nothing ends queueing
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
 END
 )

@@ -22,10 +22,7 @@
 // Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any
 // owner and any copyset. PLACED: an untouched page goes to any node instead of
 // to the one that asks for it. HURRY: a page may also be let go before the
-// thread that it came for has run (the 2 ms are over). CHASE: requests are
-// always forwarded, as the engine does now, instead of queued at a node that
-// will be the owner; with LIVE the claim is then only that faults go on being
-// answered.
+// thread that it came for has run (the 2 ms are over).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 
 #ifndef FAULTS
@@ -93,7 +90,6 @@ byte copies_sent; // on their way
 #ifdef LIVE
 byte served_last[NODES];
 #endif
-bit tick; // with LIVE and CHASE: changes at each access that follows a fault
 
 hidden mtype kind;
 hidden byte a, b, c, v, w, n, rest;
@@ -135,10 +131,15 @@ hidden byte a, b, c, v, w, n, rest;
 #define NEEDS_CONTENTS(x, requester, has_copy)                                 \
     (!(copyset[x] & BIT(requester)))
 #endif
-#if defined(CHASE) || defined(M_CHASE)
+#ifdef M_CHASE
 #define QUEUES(x) false
 #else
 #define QUEUES(x) (queues[x])
+#endif
+#ifdef M_QUEUE_FIRST_TOUCH
+#define WILL_OWN(x) (wants[x] == WRITE)
+#else
+#define WILL_OWN(x) (wants[x] == WRITE && !IS_UNTOUCHED(x))
 #endif
 #ifdef M_GRANT_ENDS_FETCH
 #define ENDS_FETCH(answers) true
@@ -334,7 +335,9 @@ inline on_grant(x, answers)
 {
     assert(state[x] == ABSENT);
     take_ownership(x, DIRECTORY, FIRST_EPOCH);
+#ifndef M_QUEUE_AFTER_GRANT
     queues[x] = 0; // the page may go before that fetch is answered
+#endif
     if
     :: ENDS_FETCH(answers) -> settle(x);
     :: else
@@ -462,7 +465,7 @@ inline try_access(x)
         n_faults++;
         let_go(x);
         pending[x] = 1;
-        queues[x] = (wants[x] == WRITE && !IS_UNTOUCHED(x));
+        queues[x] = WILL_OWN(x);
         v = ROUTE(x);
         w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
         send(x, v, FETCH, x, w, epoch[x]);
@@ -471,11 +474,6 @@ inline try_access(x)
     check();
 }
 
-#if defined(LIVE) && defined(CHASE)
-#define NOTE_ACCESS(x) tick = (wants[x] == NOTHING -> 1 - tick : tick)
-#else
-#define NOTE_ACCESS(x) skip
-#endif
 #ifdef LIVE
 #define MAY_START(x) (wants[x] == NOTHING)
 #define MAY_TRY(x)                                                             \
@@ -527,7 +525,7 @@ end:
        }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = READ }
     :: d_step { MAY_START(me) && pending[me] -> wants[me] = WRITE }
-    :: d_step { MAY_TRY(me) -> try_access(me); NOTE_ACCESS(me) }
+    :: d_step { MAY_TRY(me) -> try_access(me) }
     od
 }
 
@@ -595,9 +593,7 @@ init {
     }
 }
 
-#if defined(LIVE) && defined(CHASE)
-ltl faults_are_answered { [] <> (tick == 0) && [] <> (tick == 1) }
-#elif defined(LIVE)
+#ifdef LIVE
 #define WAITS_0 (wants[0] != NOTHING)
 #define WAITS_1 (wants[1] != NOTHING)
 ltl served { [] ((WAITS_0 -> <> !WAITS_0) && (WAITS_1 -> <> !WAITS_1)) }
