@@ -17,6 +17,7 @@ struct waiter {
     struct waiter *next; ///< of the machine while it holds the waiter
     uint64_t thread;     ///< who waits, for reports
     int is_late;         ///< of the machine: to be woken before others
+    uint64_t place;      ///< where the program called, for reports; 0: unknown
     tm_status status;
     uint64_t result;
     uint64_t result2;

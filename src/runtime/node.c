@@ -52,6 +52,7 @@ void wait_init(struct wait *wait)
 {
     *wait = (struct wait){.ult = ult_self(), .waiter = {.wake = wake}};
     wait->waiter.thread = thread_self()->number;
+    wait->waiter.place = thread_self()->place;
 }
 
 void wait_for(struct wait *wait, int may_switch)

@@ -231,25 +231,32 @@ void report_overrun(const struct heap_block *block, uint64_t at,
               (unsigned long long)at);
 }
 
-void report_complete_line(const char *line, char *text, size_t size)
+// The line with the name of its thread, if that is here. @return the thread
+static const struct thread *add_name(const char *line, char *text, size_t size)
 {
     const struct thread *thread = NULL;
     unsigned long long number;
     int length = 0;
     char name[64];
-    size_t used;
 
     if (sscanf(line, "thread %llu%n", &number, &length) == 1) {
         thread = thread_find(number);
     }
     if (thread == NULL) {
         snprintf(text, size, "%s", line);
-        return;
+        return NULL;
     }
     describe_thread(thread, name, sizeof name);
     snprintf(text, size, "%s%s", name, line + length);
-    used = strlen(text);
-    if (thread->place != 0 && used + sizeof ", in " < size) {
+    return thread;
+}
+
+void report_complete_line(const char *line, char *text, size_t size)
+{
+    const struct thread *thread = add_name(line, text, size);
+    size_t used = strlen(text);
+
+    if (thread != NULL && thread->place != 0 && used + sizeof ", in " < size) {
         used += (size_t)snprintf(text + used, size - used, ", in ");
         image_describe(thread->place - 1, text + used, size - used);
     }
@@ -257,8 +264,8 @@ void report_complete_line(const char *line, char *text, size_t size)
 
 void report_program_error(const char *text)
 {
-    char line[512];
+    char line[768];
 
-    report_complete_line(text, line, sizeof line);
+    add_name(text, line, sizeof line);
     log_fatal(EXIT_INTERNAL, "error of the program: %s", line);
 }

@@ -130,6 +130,12 @@ static unsigned n_threads_here(void *owner)
     return ult_count(runtime.ult);
 }
 
+static void describe_place(void *owner, uint64_t place, char *text, size_t size)
+{
+    (void)owner;
+    image_describe((uintptr_t)place - 1, text, size);
+}
+
 static void program_error(void *owner, const char *text)
 {
     (void)owner;
@@ -145,6 +151,7 @@ static void open_machines(void)
         .n_active = n_active,
         .n_threads = n_threads_here,
         .at_barrier = iteration_at_barrier,
+        .describe_place = describe_place,
         .program_error = program_error,
     };
     struct ult_config config = {

@@ -128,6 +128,7 @@ static void released(struct waiter *release)
     message.u.barrier_arrive.op =
         (uint8_t)(barrier->sending.first->result2 >> 8);
     message.u.barrier_arrive.thread = barrier->sending.first->thread;
+    message.u.barrier_arrive.place = barrier->sending.first->place;
     if (kind_reduces(kind)) {
         write_values(barrier, &message);
     }

@@ -22,11 +22,13 @@ struct barrier {
     uint64_t since_ns;             ///< when the first began to gather
 
     // the manager's part
-    uint32_t count;     ///< 0: never initialised
-    uint32_t n_arrived; ///< < count, between two messages
-    uint64_t episode;   ///< that have been passed
-    uint64_t first;     ///< a thread of those that arrived first
-    uint8_t kind;       ///< of this episode, if n_arrived > 0
+    uint32_t count;       ///< 0: never initialised
+    uint64_t count_place; ///< where the program gave it
+    uint32_t n_arrived;   ///< < count, between two messages
+    uint64_t episode;     ///< that have been passed
+    uint64_t first;       ///< a thread of those that arrived first
+    uint64_t first_place; ///< and where it waits
+    uint8_t kind;         ///< of this episode, if n_arrived > 0
     uint8_t op;
     uint32_t *n_of_node;         ///< [n_nodes] arrived; NULL before the first
     struct contribution *values; ///< [n_values], room for n_room

@@ -82,7 +82,7 @@ tm_status cond_receive_wait(struct sync *sync, node_id from,
 void cond_noted(struct sync *sync, struct call *call)
 {
     call->state = CALL_NOTED;
-    lock_give_back(sync, call->mutex);
+    lock_give_back(sync, call->mutex, call->caller);
 }
 
 void sync_cond_signal(struct sync *sync, uint64_t key, int all,

@@ -67,6 +67,7 @@ static void hand_to(struct lock *lock, struct waiter *waiter)
 {
     lock->is_held = true;
     lock->holder = waiter->thread;
+    lock->holder_place = waiter->place;
     waiter_wake(waiter, TM_OK, 0);
 }
 
@@ -86,6 +87,8 @@ static void token_may_leave(struct waiter *release)
     lock->is_asked = lock->waiters.n > 0;
     message.u.lock_back.key = lock->key;
     message.u.lock_back.again = lock->is_asked;
+    message.u.lock_back.thread = lock->last;
+    message.u.lock_back.place = lock->last_place;
     send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
     if (lock->is_asked) {
         fail_trying(lock);
@@ -101,9 +104,12 @@ static void let_go(struct lock *lock)
     lock->sync->ops.release(lock->sync->ops.owner, &lock->release);
 }
 
-static void give_back(struct lock *lock)
+static void give_back(struct lock *lock, uint64_t place)
 {
     lock->is_held = false;
+    lock->was_held = true;
+    lock->last = lock->holder;
+    lock->last_place = place;
     if (lock->is_recalled) {
         let_go(lock);
     } else if (lock->waiters.n > 0) {
@@ -201,18 +207,33 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
 
 /* ---- unlocking what is not held here ---- */
 
-static void report_wrong_unlock(struct lock *lock, uint64_t thread)
+static void report_wrong_unlock(struct lock *lock, uint64_t thread,
+                                uint64_t place)
 {
+    struct sync *sync = lock->sync;
+    char here[PLACE_SIZE];
+    char there[PLACE_SIZE];
+
+    place_text(sync, ", in ", place, here);
     if (lock->is_held) {
-        report_error(lock->sync,
+        report_error(sync,
                      "thread %llu unlocks the mutex at 0x%llx which thread "
-                     "%llu holds",
-                     (number)thread, (number)lock->key, (number)lock->holder);
-    } else {
-        report_error(lock->sync,
+                     "%llu holds%s; thread %llu locked it%s",
+                     (number)thread, (number)lock->key, (number)lock->holder,
+                     here, (number)lock->holder,
+                     place_text(sync, " in ", lock->holder_place, there));
+    } else if (lock->was_held) {
+        report_error(sync,
                      "thread %llu unlocks the mutex at 0x%llx which nobody "
-                     "holds",
-                     (number)thread, (number)lock->key);
+                     "holds%s; thread %llu unlocked it last%s",
+                     (number)thread, (number)lock->key, here,
+                     (number)lock->last,
+                     place_text(sync, ", in ", lock->last_place, there));
+    } else {
+        report_error(sync,
+                     "thread %llu unlocks the mutex at 0x%llx which nobody "
+                     "holds%s; nobody has locked it yet",
+                     (number)thread, (number)lock->key, here);
     }
 }
 
@@ -229,6 +250,7 @@ static void unlock_away(struct lock *lock, uint64_t thread,
     call->message.u.unlock_away.token = call->token;
     call->message.u.unlock_away.thread = thread;
     call->message.u.unlock_away.node = sync->port->self;
+    call->message.u.unlock_away.place = waiter->place;
     call_send(call, 0);
 }
 
@@ -267,9 +289,9 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
         send_to(sync, sync->port->self, message); // its grant is on the way
     } else {
         if (lock->is_held && lock->holder == thread) {
-            give_back(lock);
+            give_back(lock, message->u.unlock_away.place);
         } else {
-            report_wrong_unlock(lock, thread);
+            report_wrong_unlock(lock, thread, message->u.unlock_away.place);
             status = TM_EPERM;
         }
         answer(sync, node, message->u.unlock_away.token, status, 0);
@@ -291,9 +313,10 @@ bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread)
     return lock != NULL && lock->is_held && lock->holder == thread;
 }
 
-void lock_give_back(struct sync *sync, uint64_t key)
+void lock_give_back(struct sync *sync, uint64_t key,
+                    const struct waiter *waiter)
 {
-    give_back(lock_of(sync, key));
+    give_back(lock_of(sync, key), waiter->place);
 }
 
 void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
@@ -318,7 +341,7 @@ void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
 
     waiter->thread = thread;
     if (lock->is_held && lock->holder == thread) {
-        give_back(lock);
+        give_back(lock, waiter->place);
         waiter_wake(waiter, TM_OK, 0);
     } else {
         unlock_away(lock, thread, waiter);

@@ -141,6 +141,9 @@ tm_status lock_receive_back(struct sync *sync, node_id from,
     }
     lock->owner = NODE_NONE;
     lock->owner_is_recalled = false;
+    lock->was_held = true;
+    lock->last = message->u.lock_back.thread;
+    lock->last_place = message->u.lock_back.place;
     if (message->u.lock_back.again) {
         request_push(sync, &lock->requests, (struct request){.node = from});
     }

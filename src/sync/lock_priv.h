@@ -18,6 +18,10 @@ struct lock {
     bool is_asked;
     bool is_recalled;
     uint64_t holder;
+    uint64_t holder_place; ///< where it locked
+    bool was_held;         ///< where the token is: last_* are known
+    uint64_t last;         ///< who gave it back last
+    uint64_t last_place;
     struct waiter_queue waiters;
     struct waiter_queue trying; ///< trylocks that the manager has to decide
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "sync/barrier_priv.h"
 
 #define CHECK_NS 100000000u
@@ -57,7 +58,24 @@ void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
     call->message.u.barrier_init.key = key;
     call->message.u.barrier_init.token = call->token;
     call->message.u.barrier_init.count = count;
+    call->message.u.barrier_init.thread = waiter->thread;
+    call->message.u.barrier_init.place = waiter->place;
     call_send(call, 0);
+}
+
+/* The caller gets a status as well; the places help to find both calls. */
+static void log_other_count(const struct barrier *barrier,
+                            const struct message_barrier_init *init)
+{
+    char here[PLACE_SIZE];
+    char there[PLACE_SIZE];
+
+    log_error(
+        "thread %llu gives the barrier at 0x%llx the count %u%s, while "
+        "threads wait there under the count %u%s",
+        (number)init->thread, (number)init->key, init->count,
+        place_text(barrier->sync, ", in ", init->place, here), barrier->count,
+        place_text(barrier->sync, ", given in ", barrier->count_place, there));
 }
 
 tm_status barrier_receive_init(struct sync *sync, node_id from,
@@ -75,9 +93,11 @@ tm_status barrier_receive_init(struct sync *sync, node_id from,
     if (count == 0) {
         status = TM_EINVAL;
     } else if (barrier->n_arrived > 0 && barrier->count != count) {
+        log_other_count(barrier, &message->u.barrier_init);
         status = TM_ECOUNT;
     } else {
         barrier->count = count;
+        barrier->count_place = message->u.barrier_init.place;
     }
     answer(sync, from, message->u.barrier_init.token, status, 0);
     return TM_OK;
@@ -135,44 +155,54 @@ static void keep_values(struct barrier *barrier, struct wire_reader *body,
     }
 }
 
-/* Can this arrival join the episode? Says so if not. */
-static bool fits(struct barrier *barrier, uint8_t kind, uint8_t op,
-                 uint64_t thread)
+static void report_difference(struct barrier *barrier,
+                              const struct message_barrier_arrive *arrive)
 {
+    bool is_kind = arrive->kind != barrier->kind;
+    char first[PLACE_SIZE];
+    char second[PLACE_SIZE];
+
+    report_error(
+        barrier->sync,
+        "threads %llu and %llu meet at the barrier at 0x%llx %s, %s "
+        "and %s%s%s",
+        (number)barrier->first, (number)arrive->thread, (number)barrier->key,
+        is_kind ? "by different calls" : "with different operations",
+        is_kind ? kind_names[barrier->kind] : op_names[barrier->op],
+        is_kind ? kind_names[arrive->kind] : op_names[arrive->op],
+        place_text(barrier->sync, ", in ", barrier->first_place, first),
+        place_text(barrier->sync, " and in ", arrive->place, second));
+}
+
+/* Can this arrival join the episode? Says so if not. */
+static bool fits(struct barrier *barrier,
+                 const struct message_barrier_arrive *arrive)
+{
+    char place[PLACE_SIZE];
+
     if (barrier->count == 0) {
         report_error(barrier->sync,
                      "thread %llu waits at the barrier at 0x%llx which was "
-                     "never initialised",
-                     (number)thread, (number)barrier->key);
+                     "never initialised%s",
+                     (number)arrive->thread, (number)barrier->key,
+                     place_text(barrier->sync, ", in ", arrive->place, place));
         return false;
     }
     if (barrier->n_arrived == 0 ||
-        (kind == barrier->kind && op == barrier->op)) {
+        (arrive->kind == barrier->kind && arrive->op == barrier->op)) {
         return true;
     }
-    if (kind != barrier->kind) {
-        report_error(barrier->sync,
-                     "threads %llu and %llu meet at the barrier at 0x%llx by "
-                     "different calls, %s() and %s()",
-                     (number)barrier->first, (number)thread,
-                     (number)barrier->key, kind_names[barrier->kind],
-                     kind_names[kind]);
-    } else {
-        report_error(barrier->sync,
-                     "threads %llu and %llu meet at the barrier at 0x%llx "
-                     "with different operations, %s and %s",
-                     (number)barrier->first, (number)thread,
-                     (number)barrier->key, op_names[barrier->op], op_names[op]);
-    }
+    report_difference(barrier, arrive);
     return false;
 }
 
-static void begin_episode(struct barrier *barrier, uint8_t kind, uint8_t op,
-                          uint64_t thread)
+static void begin_episode(struct barrier *barrier,
+                          const struct message_barrier_arrive *arrive)
 {
-    barrier->kind = kind;
-    barrier->op = op;
-    barrier->first = thread;
+    barrier->kind = arrive->kind;
+    barrier->op = arrive->op;
+    barrier->first = arrive->thread;
+    barrier->first_place = arrive->place;
     barrier->check_ns = now_of(barrier->sync) + CHECK_NS;
     barrier_watch(barrier);
 }
@@ -182,7 +212,6 @@ static void count_arrivals(struct barrier *barrier, node_id from,
 {
     uint32_t n_left = message->u.barrier_arrive.n_threads;
     uint8_t kind = message->u.barrier_arrive.kind;
-    uint8_t op = message->u.barrier_arrive.op;
     struct wire_reader body = {0};
 
     if (message->body_size > 0) {
@@ -194,7 +223,7 @@ static void count_arrivals(struct barrier *barrier, node_id from,
 
         n = n_left < n ? n_left : n;
         if (barrier->n_arrived == 0) {
-            begin_episode(barrier, kind, op, message->u.barrier_arrive.thread);
+            begin_episode(barrier, &message->u.barrier_arrive);
         }
         if (kind_reduces(kind)) {
             keep_values(barrier, &body, n);
@@ -222,7 +251,7 @@ tm_status barrier_receive_arrive(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     barrier = barrier_of(sync, message->u.barrier_arrive.key);
-    if (!fits(barrier, kind, op, message->u.barrier_arrive.thread)) {
+    if (!fits(barrier, &message->u.barrier_arrive)) {
         return TM_OK;
     }
     if (barrier->n_of_node == NULL) {
@@ -248,21 +277,33 @@ void meeting_poll(struct barrier *barrier, uint64_t now_ns)
     send_to(barrier->sync, ROOT, &message);
 }
 
+static void report_starved(struct barrier *barrier)
+{
+    char count[PLACE_SIZE];
+    char first[PLACE_SIZE];
+
+    report_error(barrier->sync,
+                 "the barrier at 0x%llx counts %u threads, but only %u have "
+                 "arrived and no thread is left that could%s%s",
+                 (number)barrier->key, barrier->count, barrier->n_arrived,
+                 place_text(barrier->sync, "; the count is given in ",
+                            barrier->count_place, count),
+                 place_text(barrier->sync, ", the first waits in ",
+                            barrier->first_place, first));
+}
+
 tm_status barrier_receive_starved(struct sync *sync, node_id from,
                                   const struct message *message)
 {
     uint64_t key = message->u.barrier_starved.key;
-    const struct barrier *barrier = table_find(&sync->barriers, key);
+    struct barrier *barrier = table_find(&sync->barriers, key);
 
     if (from != ROOT || barrier == NULL || !is_manager(sync, key)) {
         return TM_EWIRE;
     }
     if (barrier->episode == message->u.barrier_starved.episode &&
         barrier->n_arrived == message->u.barrier_starved.n_arrived) {
-        report_error(sync,
-                     "the barrier at 0x%llx counts %u threads, but only %u "
-                     "have arrived and no thread is left that could",
-                     (number)key, barrier->count, barrier->n_arrived);
+        report_starved(barrier);
     }
     return TM_OK;
 }

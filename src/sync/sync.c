@@ -103,13 +103,27 @@ void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
 
 void report_error(struct sync *sync, const char *format, ...)
 {
-    char text[256];
+    char text[640];
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     sync->ops.program_error(sync->ops.owner, text);
+}
+
+const char *place_text(const struct sync *sync, const char *before,
+                       uint64_t place, char text[PLACE_SIZE])
+{
+    int used;
+
+    text[0] = '\0';
+    if (place != 0) {
+        used = snprintf(text, PLACE_SIZE, "%s", before);
+        sync->ops.describe_place(sync->ops.owner, place, text + used,
+                                 PLACE_SIZE - (size_t)used);
+    }
+    return text;
 }
 
 uint8_t *scratch_get(struct sync *sync, size_t size)

@@ -54,6 +54,11 @@ struct sync_ops {
     /** Some threads of this node are at a stage of a barrier. */
     void (*at_barrier)(void *owner, uint64_t key, enum sync_stage stage);
 
+    /** Where in the program a call was made: "main (a.c:12)".
+     * @param place  of a waiter, of any node; not 0 */
+    void (*describe_place)(void *owner, uint64_t place, char *text,
+                           size_t size);
+
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */
     void (*program_error)(void *owner, const char *text);

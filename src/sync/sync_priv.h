@@ -145,6 +145,13 @@ __attribute__((format(printf, 2, 3))) void report_error(struct sync *sync,
                                                         const char *format,
                                                         ...);
 
+/** Room for what place_text() writes. */
+enum { PLACE_SIZE = 160 };
+
+/** "<before>main (a.c:12)", "" if the place is 0. @return text */
+const char *place_text(const struct sync *sync, const char *before,
+                       uint64_t place, char text[PLACE_SIZE]);
+
 /** At least this many bytes to write a body into; valid until the next call. */
 uint8_t *scratch_get(struct sync *sync, size_t size);
 
@@ -197,8 +204,9 @@ wait_line_fn call_wait_line;
 
 /** lock.c: does this thread hold this mutex, on this node? */
 bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread);
-/** lock.c: give back a mutex that is held on this node. */
-void lock_give_back(struct sync *sync, uint64_t key);
+/** lock.c: give back a mutex that the waiter's thread holds on this node. */
+void lock_give_back(struct sync *sync, uint64_t key,
+                    const struct waiter *waiter);
 /** cond.c: the manager has noted a call of sync_cond_wait(). */
 void cond_noted(struct sync *sync, struct call *call);
 /** threads.c: the root has made a thread that waits for its launch. */

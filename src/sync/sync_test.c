@@ -95,34 +95,59 @@ static void trylock_fails_only_while_somebody_holds_the_mutex(void **state)
     world_run_program(world_config_of(3), main_of_trylock);
 }
 
+static uint64_t wrong_place; // where the last wrong unlock was
+
 static void unlock_wrongly(struct actor *self, uint64_t arg)
 {
     check(do_unlock(self, (unsigned)arg) == TM_EPERM);
+    wrong_place = self->waiter.place;
+}
+
+/* % stands for the place of the last wrong unlock. */
+static void expect_text(const struct actor *self, const char *text)
+{
+    const char *percent = strchr(text, '%');
+    char expected[320];
+
+    snprintf(expected, sizeof expected, "%.*s%llu%s", (int)(percent - text),
+             text, (unsigned long long)wrong_place, percent + 1);
+    check(strstr(self->world->error, expected) != NULL);
 }
 
 static void main_of_wrong_unlock(struct actor *self, uint64_t arg)
 {
-    char text[128];
+    char text[256];
+    uint64_t place;
 
     (void)arg;
     for (unsigned lock = 0; lock < 6; lock++) {
-        for (int on_node = 1; on_node <= 3; on_node++) {
-            unsigned long long key = KEY(lock);
+        unsigned long long key = KEY(lock);
 
+        must_run_on(self, unlock_wrongly, lock, 1 + (int)lock % 3);
+        expect_text(self,
+                    "which nobody holds, in place %; nobody has locked it "
+                    "yet");
+        for (int on_node = 1; on_node <= 3; on_node++) {
             do_lock(self, lock);
+            place = self->waiter.place;
             must_run_on(self, unlock_wrongly, lock, on_node);
             snprintf(text, sizeof text,
-                     "unlocks the mutex at 0x%llx which thread 0 holds", key);
-            check(strstr(self->world->error, text) != NULL);
+                     "unlocks the mutex at 0x%llx which thread 0 holds, in "
+                     "place %%; thread 0 locked it in place %d",
+                     key, (int)place);
+            expect_text(self, text);
             do_unlock(self, lock);
+            place = self->waiter.place;
             must_run_on(self, unlock_wrongly, lock, on_node);
             snprintf(text, sizeof text,
-                     "unlocks the mutex at 0x%llx which nobody holds", key);
-            check(strstr(self->world->error, text) != NULL);
+                     "unlocks the mutex at 0x%llx which nobody holds, in place "
+                     "%%; thread 0 unlocked it last, in place %d",
+                     key, (int)place);
+            expect_text(self, text);
             check(strncmp(self->world->error, "thread ", 7) == 0);
         }
     }
-    check(self->world->n_errors == 36);
+    check(self->world->n_errors == 42);
 }
 
 static void a_wrong_unlock_names_thread_mutex_and_holder(void **state)
@@ -319,7 +344,7 @@ static void a_barrier_that_was_never_initialised_is_reported(void **state)
     (void)state;
     expect_error(2, arrive, ARRIVE_WAIT,
                  "thread 0 waits at the barrier at 0x7e8000000040 which was "
-                 "never initialised");
+                 "never initialised, in place 1");
 }
 
 static void too_few_arrive(struct actor *self, uint64_t arg)
@@ -343,7 +368,8 @@ static void a_barrier_that_nobody_can_complete_is_reported(void **state)
     (void)state;
     expect_error(3, too_few_arrive, 0,
                  "the barrier at 0x7e8000000040 counts 5 threads, but only 4 "
-                 "have arrived and no thread is left that could");
+                 "have arrived and no thread is left that could; the count is "
+                 "given in place 1, the first waits in place ");
     expect_error(3, too_few_arrive, 1, "no thread is left that could");
 }
 

@@ -88,6 +88,12 @@ static void ignore_stage(void *owner, uint64_t key, enum sync_stage stage)
     (void)stage;
 }
 
+static void describe_place(void *owner, uint64_t place, char *text, size_t size)
+{
+    (void)owner;
+    snprintf(text, size, "place %llu", (unsigned long long)place);
+}
+
 static void ignore_error(void *owner, const char *text)
 {
     (void)owner;
@@ -111,6 +117,7 @@ static void open_node(node_id self, uint64_t seed)
                            .n_active = two,
                            .n_threads = two,
                            .at_barrier = ignore_stage,
+                           .describe_place = describe_place,
                            .program_error = ignore_error};
 
     memset(&node, 0, sizeof node);

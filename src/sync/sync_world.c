@@ -221,6 +221,13 @@ static void op_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
     (void)stage;
 }
 
+static void op_describe_place(void *owner, uint64_t place, char *text,
+                              size_t size)
+{
+    (void)owner;
+    snprintf(text, size, "place %llu", (unsigned long long)place);
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -355,7 +362,9 @@ static void actor_wakes(struct waiter *waiter)
 struct sync *actor_begin(struct actor *self)
 {
     self->is_woken = false;
-    self->waiter = (struct waiter){.wake = actor_wakes, .thread = self->thread};
+    self->waiter = (struct waiter){.wake = actor_wakes,
+                                   .thread = self->thread,
+                                   .place = ++self->world->n_calls};
     return self->world->nodes[self->node].sync;
 }
 
@@ -407,6 +416,7 @@ struct world *world_new(const struct world_config *config)
                                .n_active = op_n_active,
                                .n_threads = op_n_threads,
                                .at_barrier = op_at_barrier,
+                               .describe_place = op_describe_place,
                                .program_error = op_program_error};
 
         node->world = world;

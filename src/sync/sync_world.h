@@ -102,7 +102,8 @@ struct world {
     struct writes ended[4096]; ///< by world_ended_of()
 
     unsigned n_errors;
-    char error[256]; ///< the last program error
+    uint64_t n_calls; ///< each is a place of its own
+    char error[640];  ///< the last program error
     unsigned n_starts[WORLD_NODES];
     uint64_t start_order[WORLD_ACTORS];
     unsigned n_started;

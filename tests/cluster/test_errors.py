@@ -270,33 +270,69 @@ class Mistakes(ErrorsTest):
     def test_handler_of_the_program_survives(self):
         self.expect_mistake("own_handler", 5, "^the program's own handler$")
 
-    # Name and place are known to the node of the thread: with two nodes another
-    # one may be the first to notice, which depends on the mutex's address.
-    UNLOCK = (r"error of the program: (thread \d+ \(\w+\) unlocks the mutex at "
-              r"0x\w+ which nobody holds, in WHERE \(mistakes\.c:\d+\)|thread 1 "
-              r"unlocks the mutex at 0x\w+ which nobody holds)$")
+    # The name is known to the node of the thread: with two nodes another one may
+    # be the first to notice, which depends on the mutex's address.
+    UNLOCK = (r"error of the program: thread \d+( \(\w+\))? unlocks the mutex at "
+              r"0x\w+ which ")
 
     def test_mutex_that_is_not_held(self):
         self.expect_mistake(
-            "wrong_unlock", 70,
-            self.UNLOCK.replace("WHERE", "wrong_unlock"))
+            "wrong_unlock", 70, self.UNLOCK + r"nobody holds, in wrong_unlock "
+            r"\(mistakes\.c:\d+\); nobody has locked it yet$")
 
     def test_mutex_unlocked_twice(self):
         self.expect_mistake(
-            "double_unlock", 70,
-            self.UNLOCK.replace("WHERE", "double_unlock"))
+            "double_unlock", 70, self.UNLOCK + r"nobody holds, in "
+            r"double_unlock \(mistakes\.c:(\d+)\); thread \d+ unlocked it "
+            r"last, in double_unlock \(mistakes\.c:(?!\2\b)\d+\)$")
+
+    def expect_mistake_of_two(self, name, code, *patterns):
+        for source in self.sources():
+            result = self.run_words("-n", 2, program("mistakes"), name)
+            self.expect(result, code, *patterns)
+
+    def test_mutex_that_another_thread_holds(self):
+        self.expect_mistake_of_two(
+            "others_mutex", 70, self.UNLOCK + r"thread 0 holds, in others_mutex "
+            r"\(mistakes\.c:\d+\); thread 0 locked it in main_locks "
+            r"\(mistakes\.c:\d+\)$")
 
     def test_barrier_that_was_not_initialised(self):
         self.expect_mistake(
             "no_barrier", 70,
             r"error of the program: thread \d+.* waits at the barrier at "
-            r"0x\w+ which was never initialised")
+            r"0x\w+ which was never initialised, in no_barrier "
+            r"\(mistakes\.c:\d+\)$")
 
     def test_barrier_with_too_few_threads(self):
         self.expect_mistake(
             "too_few", 70,
             r"error of the program: the barrier at 0x\w+ counts 3 threads, "
-            r"but only 1 have arrived and no thread is left that could$")
+            r"but only 1 have arrived and no thread is left that could; the "
+            r"count is given in too_few \(mistakes\.c:(\d+)\), the first waits "
+            r"in too_few \(mistakes\.c:(?!\1\b)\d+\)$")
+
+    def test_barrier_with_different_calls(self):
+        self.expect_mistake_of_two(
+            "mixed_calls", 70,
+            r"threads [01] and [01] meet at the barrier at 0x\w+ by different "
+            r"calls, (tm_barrier_wait and tm_iteration_end, in main_waits "
+            r"\(mistakes\.c:\d+\) and in mixed_calls|tm_iteration_end and "
+            r"tm_barrier_wait, in mixed_calls \(mistakes\.c:\d+\) and in "
+            r"main_waits) \(mistakes\.c:\d+\)$")
+
+    def test_barrier_with_another_count(self):
+        for source in self.sources():
+            result = self.run_words("-n", 2, program("mistakes"),
+                                    "other_count")
+            self.expect(
+                result, 0,
+                r"thread 0 gives the barrier at 0x\w+ the count [23], in "
+                r"main_counts \(mistakes\.c:(\d+)\), while threads wait there "
+                r"under the count [23], given in main_\w+ "
+                r"\(mistakes\.c:(?!\1\b)\d+\)$")
+            self.assertEqual(result[1], "tm_barrier_init() says: the barrier "
+                             "has another count\n")
 
     def expect_status(self, name, out, *patterns):
         for source in self.sources():

@@ -92,6 +92,17 @@ static void double_unlock(void)
     (void)tm_mutex_unlock(&shared.mutex);
 }
 
+// main() holds it.
+static void others_mutex(void)
+{
+    (void)tm_mutex_unlock(&shared.mutex);
+}
+
+static void main_locks(void)
+{
+    (void)tm_mutex_lock(&shared.mutex);
+}
+
 static void no_barrier(void)
 {
     (void)tm_barrier_wait(&shared.barrier);
@@ -101,6 +112,42 @@ static void too_few(void)
 {
     (void)tm_barrier_init(&shared.barrier, 3);
     (void)tm_barrier_wait(&shared.barrier);
+}
+
+// main() waits at it by another call, or gives it another count.
+static void mixed_calls(void)
+{
+    (void)tm_iteration_end(&shared.barrier);
+}
+
+static void main_prepares(void)
+{
+    (void)tm_barrier_init(&shared.barrier, 2);
+}
+
+static void main_waits(void)
+{
+    (void)tm_barrier_wait(&shared.barrier);
+}
+
+static void other_count(void)
+{
+    (void)tm_barrier_wait(&shared.barrier);
+}
+
+static void main_counts(void)
+{
+    tm_status status;
+
+    do {
+        status = tm_barrier_init(&shared.barrier, 2);
+        tm_thread_yield();
+        if (status == TM_OK) {
+            status = tm_barrier_init(&shared.barrier, 3);
+        }
+    } while (status == TM_OK);
+    printf("tm_barrier_init() says: %s\n", tm_strerror(status));
+    exit(0);
 }
 
 static void double_free(void)
@@ -151,25 +198,30 @@ static void own_handler(void)
 static const struct {
     const char *name;
     void (*make)(void);
+    void (*before)(void); // by main(), where the mistake takes two
+    void (*after)(void);
 } mistakes[] = {
-    {"null_pointer", null_pointer},
-    {"wild_pointer", wild_pointer},
-    {"unreal_pointer", unreal_pointer},
-    {"past_the_end", past_the_end},
-    {"use_after_free", use_after_free},
-    {"in_the_library", in_the_library},
-    {"stack_overflow", stack_overflow},
-    {"giving_up", giving_up},
-    {"division", division},
-    {"illegal_instruction", illegal_instruction},
-    {"wrong_unlock", wrong_unlock},
-    {"double_unlock", double_unlock},
-    {"no_barrier", no_barrier},
-    {"too_few", too_few},
-    {"double_free", double_free},
-    {"wrong_free", wrong_free},
-    {"overrun", overrun},
-    {"own_handler", own_handler},
+    {"null_pointer", null_pointer, NULL, NULL},
+    {"wild_pointer", wild_pointer, NULL, NULL},
+    {"unreal_pointer", unreal_pointer, NULL, NULL},
+    {"past_the_end", past_the_end, NULL, NULL},
+    {"use_after_free", use_after_free, NULL, NULL},
+    {"in_the_library", in_the_library, NULL, NULL},
+    {"stack_overflow", stack_overflow, NULL, NULL},
+    {"giving_up", giving_up, NULL, NULL},
+    {"division", division, NULL, NULL},
+    {"illegal_instruction", illegal_instruction, NULL, NULL},
+    {"wrong_unlock", wrong_unlock, NULL, NULL},
+    {"double_unlock", double_unlock, NULL, NULL},
+    {"no_barrier", no_barrier, NULL, NULL},
+    {"too_few", too_few, NULL, NULL},
+    {"double_free", double_free, NULL, NULL},
+    {"wrong_free", wrong_free, NULL, NULL},
+    {"overrun", overrun, NULL, NULL},
+    {"own_handler", own_handler, NULL, NULL},
+    {"others_mutex", others_mutex, main_locks, NULL},
+    {"mixed_calls", mixed_calls, main_prepares, main_waits},
+    {"other_count", other_count, main_prepares, main_counts},
 };
 
 static void *make(void *row)
@@ -204,9 +256,15 @@ int main(int argc, char **argv)
         mistakes[row].make();
         return 0;
     }
+    if (mistakes[row].before != NULL) {
+        mistakes[row].before();
+    }
     attr.on_node = (int)tm_node_count();
     if (tm_thread_create(&thread, &attr, make, (void *)row) != TM_OK) {
         return 98;
+    }
+    if (mistakes[row].after != NULL) {
+        mistakes[row].after();
     }
     (void)tm_thread_join(thread, NULL);
     return 0;
