@@ -104,14 +104,10 @@ char *space_address(const struct space *space, page_no page)
     return SPACE_HEAP_BASE + (page - space->heap_page) * TM_PAGE_SIZE;
 }
 
-void space_set_access(struct space *space, page_no page, page_no n,
-                      enum page_access access)
+// Let the kernel allow this.
+static void apply(struct space *space, page_no page, page_no n,
+                  enum page_access access)
 {
-    for (page_no i = page; i < page + n; i++) {
-        // Threads that go on look without the lock.
-        __atomic_store_n(&space->pages[i].access, (uint8_t)access,
-                         __ATOMIC_RELAXED);
-    }
     if (space->watch == NULL) {
         return;
     }
@@ -124,6 +120,101 @@ void space_set_access(struct space *space, page_no page, page_no n,
     } else {
         space->source->allow_write(space->watch, space_address(space, page),
                                    n * TM_PAGE_SIZE);
+    }
+}
+
+// Tracked pages whose access is below what is mapped.
+static void lower(struct space *space, page_no page, page_no n,
+                  enum page_access access)
+{
+    page_no end = page + n;
+
+    while (page < end) {
+        uint8_t mapped = space->pages[page].mapped;
+        page_no run = 1;
+
+        while (page + run < end && space->pages[page + run].mapped == mapped) {
+            run++;
+        }
+        if (mapped > access) {
+            space_map(space, page, run, access);
+        }
+        for (page_no i = page;
+             mapped == ACCESS_WRITE && access < mapped && i < page + run; i++) {
+            space->tracker->writes_ended(space->tracker, i);
+        }
+        page += run;
+    }
+}
+
+void space_set_access(struct space *space, page_no page, page_no n,
+                      enum page_access access)
+{
+    for (page_no i = page; i < page + n; i++) {
+        // Threads that go on look without the lock.
+        __atomic_store_n(&space->pages[i].access, (uint8_t)access,
+                         __ATOMIC_RELAXED);
+    }
+    if (__builtin_expect(space->tracker != NULL, 0)) {
+        lower(space, page, n, access);
+    } else {
+        apply(space, page, n, access);
+    }
+}
+
+void space_map(struct space *space, page_no page, page_no n,
+               enum page_access access)
+{
+    for (page_no i = page; i < page + n; i++) {
+        space->pages[i].mapped = (uint8_t)access;
+    }
+    apply(space, page, n, access);
+}
+
+void space_restore(struct space *space, page_no page)
+{
+    if (space->tracker == NULL) {
+        apply(space, page, 1, space->pages[page].access);
+    }
+}
+
+void space_track(struct space *space, struct space_tracker *tracker)
+{
+    ensure(space->tracker == NULL);
+    space->tracker = tracker;
+}
+
+void space_hide(struct space *space, page_no page, page_no n)
+{
+    apply(space, page, n, ACCESS_NONE);
+}
+
+void space_track_end(struct space *space)
+{
+    ensure(space->tracker != NULL);
+    space->tracker = NULL;
+}
+
+// Records of pages that were never used are only read: writing them would take
+// memory.
+void space_show(struct space *space, page_no page, page_no n)
+{
+    page_no end = page + n;
+
+    while (page < end) {
+        uint8_t access = space->pages[page].access;
+        page_no run = 0;
+
+        while (page + run < end && space->pages[page + run].access == access) {
+            if (space->pages[page + run].mapped != ACCESS_NONE) {
+                space->pages[page + run].mapped = ACCESS_NONE;
+            }
+            run++;
+        }
+        if (access != ACCESS_NONE) {
+            apply(space, page, run, access);
+        }
+        page += run;
     }
 }
 

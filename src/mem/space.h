@@ -22,6 +22,22 @@
 /** Pages of a directory block, and the grain of the space. */
 #define SPACE_BLOCK 256u
 
+/**
+ * Who finds out which pages the program uses. While a space has a tracker the
+ * program's view allows less than the pages' access says: a page is mapped by
+ * space_map() only, and as soon as its access falls below that it is lowered to
+ * it. So the protocols neither notice nor care. Called under the node lock.
+ */
+struct space_tracker {
+    /** A page that was mapped for writing is not any more, and nobody writes it
+     * now. */
+    void (*writes_ended)(struct space_tracker *tracker, page_no page);
+
+    /** Bytes of a page have been set, but not by this node's program. */
+    void (*changed)(struct space_tracker *tracker, page_no page,
+                    const void *diff, size_t size);
+};
+
 struct space {
     struct memfd memfd;
     const struct fault_source *source;
@@ -33,6 +49,7 @@ struct space {
     int heap_is_mapped; ///< in the application's view
     struct page *pages; ///< [n_pages]
     struct twin_pool twins;
+    struct space_tracker *tracker; ///< NULL: uses are not tracked
 };
 
 /**
@@ -71,6 +88,35 @@ static inline char *space_bytes(const struct space *space, page_no page)
  * possible. Pages must exist for ACCESS_READ and ACCESS_WRITE. */
 void space_set_access(struct space *space, page_no page, page_no n,
                       enum page_access access);
+
+/** While there is a tracker: map n pages for this access, neither more nor less;
+ * none of them has less access than that. */
+void space_map(struct space *space, page_no page, page_no n,
+               enum page_access access);
+
+/** Map a page again as its access says: the kernel may have unmapped it. While
+ * there is a tracker that is for it to do. */
+void space_restore(struct space *space, page_no page);
+
+/** Begin to track: space_map() is the only way to map from now on. What is
+ * mapped must be unmapped by space_hide(), what is new never is. */
+void space_track(struct space *space, struct space_tracker *tracker);
+/** Nothing of these pages is mapped any more, their access is as before. */
+void space_hide(struct space *space, page_no page, page_no n);
+/** Track no longer. Each page that has access is mapped by space_show(). */
+void space_track_end(struct space *space);
+/** Map these pages as their access says. */
+void space_show(struct space *space, page_no page, page_no n);
+
+/** Whoever sets bytes through the runtime's view, other than those of a page
+ * that has just come, says so. @param diff  [size] as diff_encode() makes it */
+static inline void space_changed(struct space *space, page_no page,
+                                 const void *diff, size_t size)
+{
+    if (__builtin_expect(space->tracker != NULL, 0)) {
+        space->tracker->changed(space->tracker, page, diff, size);
+    }
+}
 
 /** Write a whole page, making it exist. */
 void space_fill(struct space *space, page_no page, const void *bytes);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -18,8 +19,8 @@ static char globals[2 * TM_PAGE_SIZE] __attribute__((aligned(4096))) =
     "as it was before";
 
 static struct space space;
-static unsigned n_traps;
-static enum page_access to_allow;
+static volatile unsigned n_traps;
+static volatile enum page_access to_allow;
 
 static int allow(void *owner, const struct trap *trap)
 {
@@ -30,11 +31,17 @@ static int allow(void *owner, const struct trap *trap)
     if (!space_find(&space, (void *)trap->address, &page)) {
         return 0;
     }
-    space_set_access(&space, page, 1, to_allow);
+    if (space.tracker != NULL) {
+        space_map(&space, page, 1, to_allow);
+    } else if (to_allow == space.pages[page].access) {
+        space_restore(&space, page);
+    } else {
+        space_set_access(&space, page, 1, to_allow);
+    }
     return 1;
 }
 
-static void open_with(const struct fault_source *source)
+static void open_some(const struct fault_source *source, size_t globals_size)
 {
     char reason[160];
 
@@ -45,7 +52,12 @@ static void open_with(const struct fault_source *source)
     assert_int_equal(trap_install(source->signal, allow, NULL), TM_OK);
     assert_int_equal(trap_thread_open(), TM_OK);
     assert_int_equal(
-        space_open(&space, source, globals, sizeof globals, HEAP_SIZE), TM_OK);
+        space_open(&space, source, globals, globals_size, HEAP_SIZE), TM_OK);
+}
+
+static void open_with(const struct fault_source *source)
+{
+    open_some(source, sizeof globals);
 }
 
 static void check_views(const struct fault_source *source)
@@ -84,6 +96,140 @@ static void both_views_show_the_same_bytes_mprotect(void **state)
 {
     (void)state;
     check_views(&fault_mprotect);
+}
+
+// ---- what is mapped while uses are tracked
+
+static page_no ended[16];
+static unsigned n_ended;
+
+static void writes_ended(struct space_tracker *tracker, page_no page)
+{
+    (void)tracker;
+    ended[n_ended++] = page;
+}
+
+static void changed(struct space_tracker *tracker, page_no page,
+                    const void *diff, size_t size)
+{
+    (void)tracker;
+    (void)page;
+    (void)diff;
+    (void)size;
+}
+
+static struct space_tracker tracker = {
+    .writes_ended = writes_ended,
+    .changed = changed,
+};
+
+// A touch of a page of the heap. @return how many traps it took
+static unsigned touch(unsigned i, int is_write, enum page_access allowed)
+{
+    volatile char *at = space_address(&space, space.heap_page + i);
+    unsigned before = n_traps;
+
+    to_allow = allowed;
+    if (is_write) {
+        at[1] = (char)i;
+    } else {
+        (void)at[1];
+    }
+    return n_traps - before;
+}
+
+// Pages 0 to 3 may be written, 4 to 7 read; all others are absent.
+static void make_pages(void)
+{
+    space_populate(&space, space.heap_page, 8);
+    space_set_access(&space, space.heap_page, 4, ACCESS_WRITE);
+    space_set_access(&space, space.heap_page + 4, 4, ACCESS_READ);
+}
+
+static void check_mapping_only_what_is_touched(void)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(touch(i, 0, ACCESS_READ), 1);
+        assert_int_equal(touch(i, 0, ACCESS_READ), 0);
+        assert_int_equal(space.pages[space.heap_page + i].access,
+                         i < 4 ? ACCESS_WRITE : ACCESS_READ);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(touch(i, 1, ACCESS_WRITE), 1);
+        assert_int_equal(touch(i, 1, ACCESS_WRITE), 0);
+    }
+}
+
+// What the protocol takes away is gone, what it gives is not there yet.
+static void check_changes_of_access(void)
+{
+    page_no first = space.heap_page;
+
+    n_ended = 0;
+    space_set_access(&space, first + 1, 2, ACCESS_READ);
+    assert_int_equal(n_ended, 2);
+    assert_int_equal(ended[0], first + 1);
+    assert_int_equal(touch(1, 0, ACCESS_READ), 0);
+    assert_int_equal(touch(1, 1, ACCESS_WRITE), 1);
+    space_set_access(&space, first + 2, 1, ACCESS_NONE);
+    assert_int_equal(n_ended, 2);
+    assert_int_equal(touch(2, 0, ACCESS_READ), 1);
+    space_set_access(&space, first + 2, 1, ACCESS_READ);
+    space_set_access(&space, first + 4, 1, ACCESS_WRITE);
+    assert_int_equal(touch(4, 0, ACCESS_READ), 0);
+    assert_int_equal(touch(4, 1, ACCESS_WRITE), 1);
+}
+
+static void check_tracking(const struct fault_source *source)
+{
+    static const unsigned is_writable[] = {1, 0, 0, 1, 1, 0, 0, 0};
+    page_no first;
+
+    open_some(source, 0);
+    first = space.heap_page;
+    make_pages();
+    space_track(&space, &tracker);
+    space_hide(&space, first, SPACE_BLOCK);
+    check_mapping_only_what_is_touched();
+    space_hide(&space, first, SPACE_BLOCK);
+    check_mapping_only_what_is_touched();
+    check_changes_of_access();
+    space_set_access(&space, first + 1, 1, ACCESS_READ);
+    space_track_end(&space);
+    space_show(&space, first, SPACE_BLOCK);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(touch(i, (int)is_writable[i], ACCESS_WRITE), 0);
+        assert_int_equal(space.pages[first + i].mapped, ACCESS_NONE);
+    }
+    assert_int_equal(touch(5, 1, ACCESS_WRITE), 1);
+    space_close(&space);
+}
+
+static void tracked_pages_are_mapped_when_touched_userfaultfd(void **state)
+{
+    (void)state;
+    check_tracking(&fault_userfaultfd);
+}
+
+static void tracked_pages_are_mapped_when_touched_mprotect(void **state)
+{
+    (void)state;
+    check_tracking(&fault_mprotect);
+}
+
+// As when the kernel has swapped it out.
+static void a_page_unmapped_behind_our_back_is_restored(void **state)
+{
+    (void)state;
+    open_some(&fault_userfaultfd, 0);
+    make_pages();
+    assert_int_equal(madvise(space_address(&space, space.heap_page),
+                             (size_t)8 * TM_PAGE_SIZE, MADV_DONTNEED),
+                     0);
+    assert_int_equal(touch(0, 1, ACCESS_WRITE), 1);
+    assert_int_equal(touch(5, 0, ACCESS_READ), 1);
+    assert_int_equal(touch(5, 1, ACCESS_WRITE), 1);
+    space_close(&space);
 }
 
 static void addresses_and_numbers_of_pages_correspond(void **state)
@@ -142,6 +288,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_views_show_the_same_bytes_userfaultfd),
         cmocka_unit_test(both_views_show_the_same_bytes_mprotect),
+        cmocka_unit_test(tracked_pages_are_mapped_when_touched_userfaultfd),
+        cmocka_unit_test(tracked_pages_are_mapped_when_touched_mprotect),
+        cmocka_unit_test(a_page_unmapped_behind_our_back_is_restored),
         cmocka_unit_test(addresses_and_numbers_of_pages_correspond),
         cmocka_unit_test(discarded_pages_read_as_zero),
         cmocka_unit_test(addresses_in_use_are_refused),
