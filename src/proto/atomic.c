@@ -75,6 +75,7 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
     }
     page->version++;
     size = diff_of_range(word, atomic->offset, sizeof after, diff);
+    space_changed(engine->space, atomic->page, diff, size);
     flight = flight_new(engine, FLIGHT_ATOMIC);
     flight->origin = engine->port->self;
     flight->reply_to = atomic->requester;

@@ -119,7 +119,9 @@ static void apply(struct engine *engine, page_no page_number, const void *diff,
                    page->twin) != TM_OK) {
         log_error("a malformed diff of page %llu is ignored",
                   (unsigned long long)page_number);
+        return;
     }
+    space_changed(engine->space, page_number, diff, size);
 }
 
 static void apply_kept(struct engine *engine, page_no page_number)

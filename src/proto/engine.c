@@ -230,7 +230,8 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         return FAULT_OUTSIDE;
     }
     if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
-        return FAULT_ALLOWED;
+        space_restore(engine->space, page_number);
+        return FAULT_ALLOWED; // another thread was first, or the kernel
     }
     if (is_write) {
         engine->stats.write_faults++;
@@ -403,6 +404,9 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     }
     if (page->state == PAGE_CLEAN && page->access == ACCESS_WRITE) {
         return 0;
+    }
+    if (page->mapped > page->access) {
+        return 0; // while uses are tracked; else it is 0
     }
     if (page->copyset != NULL &&
         (!page->is_owner || node_set_has(page->copyset, engine->port->self))) {
