@@ -2,6 +2,7 @@
 #include "os/kthread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -37,6 +38,11 @@ void kthread_sleep_until(uint64_t wall_ns)
 void kthread_wake(const _Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void kthread_wake_all(const _Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void kthread_stack(char **low, size_t *size)

@@ -17,6 +17,9 @@ void kthread_sleep_until(uint64_t wall_ns);
 /** Wake one kernel thread that sleeps on the word. Context: any. */
 void kthread_wake(const _Atomic uint32_t *word);
 
+/** Wake all of them. */
+void kthread_wake_all(const _Atomic uint32_t *word);
+
 /** The stack of the calling kernel thread. Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);
 

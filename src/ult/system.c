@@ -50,6 +50,7 @@ tm_status ult_open(struct ult_system **system, const struct ult_config *config)
         goto free_all;
     }
     mutex_init(&made->mutex, RANK_SCHED);
+    gate_init(&made->gate);
     *system = made;
     return TM_OK;
 
@@ -187,6 +188,7 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
     uint64_t deadline_ns = clock_now_ns() + timeout_ms * 1000000ull;
 
     atomic_store(&system->is_stopping, 1);
+    gate_open(&system->gate);
     for (unsigned i = 0; i < system->config.n_workers; i++) {
         queue_wake(&system->workers[i]);
     }
@@ -229,6 +231,7 @@ void ult_close(struct ult_system *system)
     }
     slots_close(system);
     mutex_release(&system->mutex);
+    gate_release(&system->gate);
     free(system->workers);
     free(system);
 }

@@ -145,6 +145,30 @@ void ult_pay(void)
     }
 }
 
+void ult_close_gate(struct ult_system *system)
+{
+    gate_close(&system->gate);
+}
+
+void ult_open_gate(struct ult_system *system)
+{
+    gate_open(&system->gate);
+}
+
+void ult_enter_gate(void)
+{
+    struct worker *worker = worker_self();
+
+    if (gate_is_closed(&worker->system->gate)) {
+        worker_enter_gate(worker, worker->current);
+    }
+}
+
+int ult_gate_is_stuck(struct ult_system *system, uint64_t ns)
+{
+    return gate_is_stuck(&system->gate, ns);
+}
+
 static enum ult_state state_after_unpark(enum ult_state state, int is_action)
 {
     switch (state) {
@@ -188,7 +212,10 @@ void ult_unpark(struct ult *thread)
 
 void ult_yield(void)
 {
-    if (!queue_is_empty(worker_self())) {
+    const struct worker *worker = worker_self();
+
+    // With the gate closed it is the other workers' threads too that wait.
+    if (!queue_is_empty(worker) || gate_is_closed(&worker->system->gate)) {
         worker_leave(REASON_YIELD, NULL, NULL);
     }
 }

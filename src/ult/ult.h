@@ -31,6 +31,11 @@ struct ult_config {
      * progress). @return 1 if it did something: look again; 0: sleep. Called on
      * the worker's own stack, no lock held. May be NULL. */
     int (*idle)(void *owner, unsigned worker);
+
+    /** While the gate is closed: this thread is about to run, alone. On the
+     * worker's own stack or, in ult_enter_gate(), on the thread's; no lock held.
+     * May be NULL. */
+    void (*turn)(void *owner, struct ult *thread);
     void *owner;
 };
 
@@ -113,6 +118,23 @@ void ult_pay(void);
 
 /** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
+
+/** From now on only one thread of the node runs at a time, and config.turn is
+ * called for each that does; those that run now go on until they switch, or call
+ * ult_enter_gate(). Threads that wait in place keep their turn.
+ * Context: any; does not block. */
+void ult_close_gate(struct ult_system *system);
+/** As before. ult_stop() does it too. */
+void ult_open_gate(struct ult_system *system);
+
+/** Wait in place until it is the calling thread's turn, if the gate is closed and
+ * the thread has run since before. Context: a thread; also in trap_fn. Ends when
+ * others have switched, or the gate opens. */
+void ult_enter_gate(void);
+
+/** Has a worker waited at the gate while one thread ran for so long? It may be
+ * that this thread waits for another of the node, without switching. */
+int ult_gate_is_stuck(struct ult_system *system, uint64_t ns);
 
 /** Switch away, then call action(owner, thread) on the worker's stack, where the
  * thread's context is complete: the action may pack it, or unpark it. An unpark

@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "os/context.h"
 #include "ult/duty.h"
+#include "ult/gate.h"
 #include "ult/sanitize.h"
 #include "ult/ult.h"
 
@@ -64,6 +65,7 @@ struct worker {
     double ns_per_tsc;    // 0: not known yet
     int was_idle;         // what it used meanwhile is nobody's
     struct duty duty;
+    uint32_t ticket; // of the gate; 0: none
     char *own_stack; // of the loop, after ult_adopt()
     struct sanitize_fiber fiber;
 
@@ -94,6 +96,7 @@ struct ult_system {
     _Atomic int is_stopping;
     uint64_t opened_ns; // two clocks at one time, to calibrate by
     uint64_t opened_tsc;
+    struct gate gate;
 
     struct slot *slots;         // [config.n_slots], zero pages until used
     _Atomic unsigned high_slot; // slots from here on were never used
@@ -175,6 +178,9 @@ void worker_loop_begins(struct context_transfer transfer);
 
 /** What the worker has used until now is nobody's. */
 void worker_restart_clock(struct worker *worker);
+
+/** Enter the gate with the thread that is about to run, or runs. */
+void worker_enter_gate(struct worker *worker, struct ult *thread);
 
 /** Run threads until ult_stop(). */
 void worker_loop(struct worker *worker);

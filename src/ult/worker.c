@@ -211,12 +211,27 @@ static void left(struct worker *worker, void *context)
     thread->context = context;
     worker->current = NULL;
     settle(worker, thread);
+    gate_leave(&worker->system->gate, &worker->ticket);
+}
+
+void worker_enter_gate(struct worker *worker, struct ult *thread)
+{
+    const struct ult_config *config = &worker->system->config;
+
+    if (gate_enter(&worker->system->gate, &worker->ticket) &&
+        config->turn != NULL) {
+        config->turn(config->owner, thread);
+    }
 }
 
 static void run(struct worker *worker, struct ult *thread)
 {
     struct context_transfer transfer;
 
+    if (gate_is_closed(&worker->system->gate)) {
+        worker_enter_gate(worker, thread);
+        worker->was_idle = 1; // what that took is nobody's
+    }
     if (worker->was_idle) {
         worker_restart_clock(worker);
     }
