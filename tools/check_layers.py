@@ -31,7 +31,7 @@ BELOW = {
     "cluster": "base net",
     "proto": "base net mem cluster",
     "sync": "base net ult cluster proto",
-    "observe": "base os net mem ult cluster place",
+    "observe": "base os model place net mem ult cluster",
     "reconfig": "base os model place net mem ult cluster proto sync observe",
     "runtime": "base os model place net mem ult cluster proto sync observe "
                "reconfig",

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/access_set.h"
+
+#include <stdlib.h>
+
+#include "base/ensure.h"
+
+struct access_set *access_set_new(uint64_t thread)
+{
+    struct access_set *set = calloc(1, sizeof *set);
+
+    ensure(set != NULL);
+    set->thread = thread;
+    return set;
+}
+
+void access_set_free(struct access_set *set)
+{
+    if (set != NULL) {
+        number_map_release(&set->map);
+        free(set->entries);
+        free(set);
+    }
+}
+
+struct access_entry *access_set_find(const struct access_set *set, page_no page)
+{
+    uint32_t index = number_map_find(&set->map, page);
+
+    return index == NUMBER_MAP_NONE ? NULL : &set->entries[index];
+}
+
+struct access_entry *access_set_get(struct access_set *set, page_no page)
+{
+    struct access_entry *entry = access_set_find(set, page);
+
+    if (entry != NULL) {
+        return entry;
+    }
+    if (set->n == set->room) {
+        set->room = set->room == 0 ? 64 : set->room * 2;
+        set->entries = realloc(set->entries, set->room * sizeof *set->entries);
+        ensure(set->entries != NULL);
+    }
+    number_map_add(&set->map, page, set->n);
+    entry = &set->entries[set->n++];
+    *entry = (struct access_entry){.page = page};
+    return entry;
+}
+
+void access_entry_add_diff(struct access_entry *entry, size_t n_bytes)
+{
+    size_t sum = entry->diff_bytes + n_bytes;
+
+    entry->diff_bytes = (uint16_t)(sum > TM_PAGE_SIZE ? TM_PAGE_SIZE : sum);
+}
+
+int access_set_next_run(const struct access_set *set, uint32_t *at,
+                        struct access_run *run)
+{
+    const struct access_entry *entry = &set->entries[*at];
+
+    if (*at >= set->n) {
+        return 0;
+    }
+    *run = (struct access_run){
+        .page = entry->page,
+        .flags = entry->flags,
+        .diff_bytes = entry->diff_bytes,
+    };
+    do {
+        run->n_pages++;
+        entry++;
+        *at += 1;
+    } while (*at < set->n && entry->page == run->page + run->n_pages &&
+             entry->flags == run->flags &&
+             entry->diff_bytes == run->diff_bytes);
+    return 1;
+}
+
+void access_run_put(struct wire_writer *writer, const struct access_run *run)
+{
+    wire_put_u64(writer, run->page);
+    wire_put_u32(writer, run->n_pages);
+    wire_put_u16(writer, run->flags);
+    wire_put_u16(writer, run->diff_bytes);
+}
+
+static int makes_sense(const struct access_run *run, page_no n_pages)
+{
+    return run->n_pages > 0 && run->page < n_pages &&
+           run->n_pages <= n_pages - run->page && run->flags != 0 &&
+           (run->flags & ~(USE_READ | USE_WRITE)) == 0 &&
+           run->diff_bytes <= TM_PAGE_SIZE &&
+           (run->diff_bytes == 0 || (run->flags & USE_WRITE) != 0);
+}
+
+tm_status access_run_get(struct wire_reader *reader, page_no n_pages,
+                         struct access_run *run)
+{
+    struct access_run read = {.page = wire_get_u64(reader)};
+
+    read.n_pages = wire_get_u32(reader);
+    read.flags = wire_get_u16(reader);
+    read.diff_bytes = wire_get_u16(reader);
+    if (reader->failed || !makes_sense(&read, n_pages)) {
+        return TM_EWIRE;
+    }
+    *run = read;
+    return TM_OK;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OBSERVE_ACCESS_SET_H
+#define OBSERVE_ACCESS_SET_H
+
+#include "mem/page.h"
+#include "model/groups.h"
+#include "net/message.h"
+#include "observe/number_map.h"
+
+/*
+ * The pages that a thread uses, in order of first use: as they are found out, and
+ * as runs, which travel.
+ */
+
+/** A page that a thread uses. */
+struct access_entry {
+    page_no page;
+    uint16_t flags;      ///< of enum use_flags
+    uint16_t diff_bytes; ///< changed so far, at most TM_PAGE_SIZE
+    uint8_t is_queued;   ///< track.c: on its list of twins
+    char *twin;          ///< track.c: while the thread may write it; or NULL
+};
+
+struct access_set {
+    uint64_t thread;
+    struct access_entry *entries; ///< [n], in order of first use
+    uint32_t n;
+    uint32_t room;
+    struct number_map map; ///< from pages to entries
+};
+
+struct access_set *access_set_new(uint64_t thread);
+/** Twins are not its own. NULL is accepted. */
+void access_set_free(struct access_set *set);
+
+/** @return the page's entry, valid until one is added; NULL if it has none */
+struct access_entry *access_set_find(const struct access_set *set,
+                                     page_no page);
+/** The same, added if it has none. */
+struct access_entry *access_set_get(struct access_set *set, page_no page);
+
+/** Add to what a thread has changed in a page. */
+void access_entry_add_diff(struct access_entry *entry, size_t n_bytes);
+
+/** Pages next to each other that were first used one after the other, in the same
+ * way. */
+struct access_run {
+    page_no page;
+    uint32_t n_pages;
+    uint16_t flags;
+    uint16_t diff_bytes; ///< of each page
+};
+
+/** Bytes of a run in a message. */
+#define ACCESS_RUN_SIZE 16u
+
+/** The next run of a set. @param[in,out] at  the entry to begin with, first 0
+ * @return 1, or 0 at the end */
+int access_set_next_run(const struct access_set *set, uint32_t *at,
+                        struct access_run *run);
+
+void access_run_put(struct wire_writer *writer, const struct access_run *run);
+
+/** Read one back. @param n_pages  of the space
+ * @return TM_OK
+ * @return TM_EWIRE  the body ends, or it makes no sense; *run is untouched */
+TM_CHECKED tm_status access_run_get(struct wire_reader *reader, page_no n_pages,
+                                    struct access_run *run);
+
+#endif

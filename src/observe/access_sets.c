@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sets stay as runs, which take no more memory than the messages that brought
+// them; they become lists of pages when somebody asks.
+#include "observe/access_sets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+
+struct collected {
+    uint64_t thread;
+    node_id node;
+    struct access_run *runs; // [n_runs]
+    size_t n_runs;
+    size_t room;
+};
+
+struct access_sets {
+    uint32_t round;
+    unsigned n_nodes;
+    unsigned n_done;
+    page_no n_pages;
+    struct node_tracking *nodes; // [n_nodes]
+    struct collected *threads;   // [n_threads]
+    uint32_t n_threads;
+    uint32_t room;
+    struct number_map map; // from threads to places, until it is complete
+};
+
+struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
+                                    page_no n_pages)
+{
+    struct access_sets *sets = calloc(1, sizeof *sets);
+
+    if (sets == NULL) {
+        return NULL;
+    }
+    sets->round = round;
+    sets->n_nodes = n_nodes;
+    sets->n_pages = n_pages;
+    sets->nodes = calloc(n_nodes, sizeof *sets->nodes);
+    if (sets->nodes == NULL) {
+        access_sets_free(sets);
+        return NULL;
+    }
+    return sets;
+}
+
+void access_sets_free(struct access_sets *sets)
+{
+    if (sets == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < sets->n_threads; i++) {
+        free(sets->threads[i].runs);
+    }
+    number_map_release(&sets->map);
+    free(sets->threads);
+    free(sets->nodes);
+    free(sets);
+}
+
+uint32_t access_sets_round(const struct access_sets *sets)
+{
+    return sets->round;
+}
+
+static struct collected *get(struct access_sets *sets, uint64_t thread)
+{
+    uint32_t index = number_map_find(&sets->map, thread);
+
+    if (index != NUMBER_MAP_NONE) {
+        return &sets->threads[index];
+    }
+    if (sets->n_threads == sets->room) {
+        sets->room = sets->room == 0 ? 64 : sets->room * 2;
+        sets->threads =
+            realloc(sets->threads, sets->room * sizeof *sets->threads);
+        ensure(sets->threads != NULL);
+    }
+    number_map_add(&sets->map, thread, sets->n_threads);
+    sets->threads[sets->n_threads] = (struct collected){.thread = thread};
+    return &sets->threads[sets->n_threads++];
+}
+
+static int is_good(const struct access_sets *sets, const void *body,
+                   uint32_t size)
+{
+    struct wire_reader reader = {body, (const uint8_t *)body + size, 0};
+    struct access_run run;
+
+    while (reader.at < reader.end) {
+        if (access_run_get(&reader, sets->n_pages, &run) != TM_OK) {
+            return 0;
+        }
+    }
+    return size > 0;
+}
+
+tm_status access_sets_add(struct access_sets *sets, node_id node,
+                          uint64_t thread, const void *body, uint32_t size)
+{
+    struct wire_reader reader = {body, (const uint8_t *)body + size, 0};
+    struct collected *to;
+    size_t n = size / ACCESS_RUN_SIZE;
+
+    if (node >= sets->n_nodes || sets->nodes[node].is_done ||
+        !is_good(sets, body, size)) {
+        return TM_EWIRE;
+    }
+    to = get(sets, thread);
+    to->node = node;
+    if (to->n_runs + n > to->room) {
+        to->room =
+            2 * to->room > to->n_runs + n ? 2 * to->room : to->n_runs + n;
+        to->runs = realloc(to->runs, to->room * sizeof *to->runs);
+        ensure(to->runs != NULL);
+    }
+    while (reader.at < reader.end) {
+        ensure(access_run_get(&reader, sets->n_pages,
+                              &to->runs[to->n_runs++]) == TM_OK);
+    }
+    return TM_OK;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    uint64_t x = ((const struct collected *)a)->thread;
+    uint64_t y = ((const struct collected *)b)->thread;
+
+    return (x > y) - (x < y);
+}
+
+tm_status access_sets_done(struct access_sets *sets, node_id node,
+                           const struct node_tracking *said)
+{
+    if (node >= sets->n_nodes || sets->nodes[node].is_done) {
+        return TM_EWIRE;
+    }
+    sets->nodes[node] = *said;
+    sets->nodes[node].is_done = 1;
+    sets->n_done++;
+    if (access_sets_is_complete(sets) && sets->n_threads > 0) {
+        qsort(sets->threads, sets->n_threads, sizeof *sets->threads,
+              compare_threads);
+        number_map_release(&sets->map);
+    }
+    return TM_OK;
+}
+
+int access_sets_is_complete(const struct access_sets *sets)
+{
+    return sets->n_done == sets->n_nodes;
+}
+
+int access_sets_is_whole(const struct access_sets *sets)
+{
+    for (unsigned i = 0; i < sets->n_nodes; i++) {
+        if (!sets->nodes[i].is_done || sets->nodes[i].is_cancelled) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+const struct node_tracking *access_sets_node(const struct access_sets *sets,
+                                             node_id node)
+{
+    return &sets->nodes[node];
+}
+
+uint32_t access_sets_n_threads(const struct access_sets *sets)
+{
+    return sets->n_threads;
+}
+
+uint64_t access_sets_thread(const struct access_sets *sets, uint32_t index)
+{
+    return sets->threads[index].thread;
+}
+
+node_id access_sets_node_of(const struct access_sets *sets, uint32_t index)
+{
+    return sets->threads[index].node;
+}
+
+const struct access_run *access_sets_runs(const struct access_sets *sets,
+                                          uint32_t index, size_t *n_runs)
+{
+    *n_runs = sets->threads[index].n_runs;
+    return sets->threads[index].runs;
+}
+
+static void expand(const struct collected *from, struct page_use *uses)
+{
+    for (size_t i = 0; i < from->n_runs; i++) {
+        const struct access_run *run = &from->runs[i];
+
+        for (uint32_t at = 0; at < run->n_pages; at++) {
+            *uses++ = (struct page_use){
+                .page = run->page + at,
+                .flags = run->flags,
+                .diff_bytes = run->diff_bytes,
+            };
+        }
+    }
+}
+
+tm_status access_sets_uses(const struct access_sets *sets, uint32_t index,
+                           struct page_use **uses, size_t *n_uses)
+{
+    const struct collected *from = &sets->threads[index];
+    struct page_use *made = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < from->n_runs; i++) {
+        n += from->runs[i].n_pages;
+    }
+    if (n > 0) {
+        made = calloc(n, sizeof *made); // NULL too if that is out of range
+        if (made == NULL) {
+            return TM_ENOMEM;
+        }
+        expand(from, made);
+    }
+    *uses = made;
+    *n_uses = n;
+    return TM_OK;
+}

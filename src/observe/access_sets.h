@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OBSERVE_ACCESS_SETS_H
+#define OBSERVE_ACCESS_SETS_H
+
+#include "observe/access_set.h"
+
+/*
+ * The root's part of tracking: collects the access sets of all threads for one
+ * round. Not thread-safe: node lock.
+ */
+struct access_sets;
+
+/** What a node says at the end of a round. */
+struct node_tracking {
+    int is_done;        ///< it has said so
+    int is_cancelled;   ///< it has given up: there are no sets of it
+    uint64_t took_ns;   ///< the tracked iteration, 0: it took no part
+    uint64_t before_ns; ///< the iteration before it, 0: not known
+    uint64_t n_touches; ///< accesses that were caught
+};
+
+/** @param round    what names it in messages
+ *  @param n_pages  of the space: sets with others are refused
+ *  @return NULL if memory is short */
+struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
+                                    page_no n_pages);
+void access_sets_free(struct access_sets *sets);
+
+uint32_t access_sets_round(const struct access_sets *sets);
+
+/**
+ * A node sends a part of a thread's set; parts come in order.
+ *
+ * @param body  [size] runs
+ * @return TM_OK
+ * @return TM_EWIRE  the body makes no sense, or that node is done: nothing is
+ *                   changed
+ */
+TM_CHECKED tm_status access_sets_add(struct access_sets *sets, node_id node,
+                                     uint64_t thread, const void *body,
+                                     uint32_t size);
+
+/** A node has sent all. @return TM_OK, TM_EWIRE (it is done already) */
+TM_CHECKED tm_status access_sets_done(struct access_sets *sets, node_id node,
+                                      const struct node_tracking *said);
+
+/** @return 1 if all nodes are done */
+int access_sets_is_complete(const struct access_sets *sets);
+/** @return 1 if all nodes are done and none has given up */
+int access_sets_is_whole(const struct access_sets *sets);
+
+const struct node_tracking *access_sets_node(const struct access_sets *sets,
+                                             node_id node);
+
+/** Threads that have a set, by their numbers once it is complete. */
+uint32_t access_sets_n_threads(const struct access_sets *sets);
+uint64_t access_sets_thread(const struct access_sets *sets, uint32_t index);
+/** The node where it was; the last one if it sent parts from two. */
+node_id access_sets_node_of(const struct access_sets *sets, uint32_t index);
+
+/** The runs of a thread. @param[out] n_runs @return [n_runs], the sets' own */
+const struct access_run *access_sets_runs(const struct access_sets *sets,
+                                          uint32_t index, size_t *n_runs);
+
+/**
+ * The same as pages, in order of first use.
+ *
+ * @param[out] uses     [n_uses] for free(), NULL if n_uses is 0
+ * @param[out] n_uses
+ * @return TM_OK, TM_ENOMEM
+ */
+TM_CHECKED tm_status access_sets_uses(const struct access_sets *sets,
+                                      uint32_t index, struct page_use **uses,
+                                      size_t *n_uses);
+
+#endif
