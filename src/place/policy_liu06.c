@@ -19,7 +19,6 @@
 // I1  best_s is the predicted time of placement->node_of, and at most that of
 //     the current and the initial mapping.
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,10 +179,7 @@ static tm_status offer_refined(struct candidates *candidates,
                                struct tally *tally, uint64_t n_trials)
 {
     struct refine_limits limits = {n_trials, GOOD_ENOUGH * candidates->bound_s};
-    fprintf(stderr, "from %g ", tally_longest(tally, NULL));
     tm_status status = refine(tally, candidates->request->current, &limits);
-    fprintf(stderr, "to %g %lu trials left of %lu\n",
-            tally_longest(tally, NULL), limits.n_trials, n_trials);
 
     return status == TM_OK ? offer_tally(candidates, tally) : status;
 }
@@ -217,13 +213,10 @@ static tm_status offer_by_search(struct candidates *candidates)
     if (status != TM_OK) {
         return status;
     }
-    fprintf(stderr, "start %g bound %g\n", candidates->best_s,
-            candidates->bound_s);
     if (!is_good_enough(candidates)) {
         tally_put_all(&tally, candidates->placement->node_of);
         status = offer_refined(candidates, &tally, n_trials / 2);
     }
-    fprintf(stderr, "refined %g\n", candidates->best_s);
     if (status == TM_OK && !is_good_enough(candidates) &&
         request->view->n_threads <= GREEDY_MAX) {
         candidates->margin = GAIN;
@@ -300,7 +293,6 @@ static tm_status offer_one_node(struct candidates *candidates)
 static int is_as_the_law(const struct candidates *candidates,
                          const struct liu06 *liu06)
 {
-    fprintf(stderr,"law %g best %g\n", law_iteration(&liu06->law, liu06->counts),candidates->best_s);
     return liu06->law.are_alike &&
            candidates->best_s <=
                LAW * law_iteration(&liu06->law, liu06->counts);
@@ -312,7 +304,6 @@ static tm_status offer_all(struct candidates *candidates)
     const struct cluster_view *view = request->view;
     struct liu06 liu06;
     int does_as_the_law = 0;
-    (void)does_as_the_law;
     tm_status status = TM_OK;
 
     memcpy(candidates->placement->node_of, request->current,
@@ -333,7 +324,7 @@ static tm_status offer_all(struct candidates *candidates)
     if (status == TM_OK) {
         status = offer_one_node(candidates);
     }
-    if (status == TM_OK && tally_fits(view)) {
+    if (status == TM_OK && !does_as_the_law && tally_fits(view)) {
         status = bound_iteration(view, request->model, &candidates->bound_s);
         status = status == TM_OK ? offer_by_search(candidates) : status;
     }

@@ -37,16 +37,23 @@ struct change {
     double score; ///< the lower the better
 };
 
+/** What estimates need of a node. */
+struct outlook {
+    double time_s;
+    double comp;   ///< seconds for a second of computation more
+    double page_s; ///< seconds for a page more that does not fit
+    double slack;  ///< pages that still fit; < 0: lack
+};
+
 struct refiner {
     struct tally *tally;
     const uint32_t *current;
     struct refine_limits *limits;
-    double *pages;     ///< [n_threads]: share in the union, as if cut up evenly
-    double *page_s;    ///< [n_nodes]: seconds for a page more
-    double *slack;     ///< [n_nodes]: pages that still fit, < 0: lack
-    uint32_t *order;   ///< [n_nodes], slowest first
-    uint32_t *threads; ///< [n_threads]: of a node, that may move
-    uint32_t n_targets; ///< the last ones of `order` are looked at
+    double *pages; ///< [n_threads]: share in the union, as if cut up evenly
+    struct outlook *nodes; ///< [n_nodes]
+    uint32_t *order;       ///< [n_nodes], slowest first
+    uint32_t *threads;     ///< [n_threads]: of a node, that may move
+    uint32_t n_targets;    ///< the last ones of `order` are looked at
     struct change ranked[N_RANKED];
     unsigned n_ranked;
 };
@@ -181,33 +188,35 @@ static void look_at_nodes(struct refiner *refiner)
 
     for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
         const struct node_load *load = &tally->loads[x];
+        const struct node_rates *rates = &tally->rates[x];
 
-        refiner->slack[x] =
-            tally->rates[x].memory_pages -
-            (load->written_pages + load->own_pages + load->foreign_pages);
-        refiner->page_s[x] = tally->rates[x].in_s + tally->rates[x].out_s;
+        refiner->nodes[x] = (struct outlook){
+            .time_s = tally->times[x],
+            .comp = rates->comp / tally->view->nodes[x].n_processors,
+            .slack =
+                rates->memory_pages -
+                (load->written_pages + load->own_pages + load->foreign_pages),
+            .page_s = rates->in_s + rates->out_s,
+        };
     }
 }
 
 /** T_x with more computation and pages, about. */
-static double estimate(const struct refiner *refiner, uint32_t x,
-                       double more_comp_s, double more_pages)
+static double estimate(const struct outlook *node, double more_comp_s,
+                       double more_pages)
 {
-    const double before = refiner->slack[x] < 0 ? -refiner->slack[x] : 0;
-    const double left = refiner->slack[x] - more_pages;
+    const double before = node->slack < 0 ? -node->slack : 0;
+    const double left = node->slack - more_pages;
     const double after = left < 0 ? -left : 0;
 
-    return refiner->tally->times[x] +
-           more_comp_s * refiner->tally->rates[x].comp /
-               refiner->tally->view->nodes[x].n_processors +
-           (after - before) * refiner->page_s[x];
+    return node->time_s + more_comp_s * node->comp +
+           (after - before) * node->page_s;
 }
 
 static double estimate_change(const struct refiner *refiner,
-                              const struct change *change)
+                              const struct change *change, uint32_t from)
 {
     const struct thread_view *threads = refiner->tally->view->threads;
-    const uint32_t from = refiner->tally->node_of[change->thread];
     double comp_s = threads[change->thread].computation_s;
     double pages = refiner->pages[change->thread];
 
@@ -215,8 +224,8 @@ static double estimate_change(const struct refiner *refiner,
         comp_s -= threads[change->partner].computation_s;
         pages -= refiner->pages[change->partner];
     }
-    const double here = estimate(refiner, from, -comp_s, -pages);
-    const double there = estimate(refiner, change->node, comp_s, pages);
+    const double here = estimate(&refiner->nodes[from], -comp_s, -pages);
+    const double there = estimate(&refiner->nodes[change->node], comp_s, pages);
 
     return here > there ? here : there;
 }
@@ -243,7 +252,7 @@ static void visit_rank(struct refiner *refiner, struct change *change,
     unsigned at = refiner->n_ranked;
 
     (void)best;
-    change->score = estimate_change(refiner, change);
+    change->score = estimate_change(refiner, change, from);
     if (change->score >= refiner->tally->times[from] * (1 - EPSILON)) {
         return;
     }
@@ -386,8 +395,7 @@ static int step(struct refiner *refiner)
 static void refiner_release(struct refiner *refiner)
 {
     free(refiner->pages);
-    free(refiner->page_s);
-    free(refiner->slack);
+    free(refiner->nodes);
     free(refiner->order);
     free(refiner->threads);
 }
@@ -398,12 +406,11 @@ static tm_status refiner_init(struct refiner *refiner)
     const size_t n_threads = refiner->tally->view->n_threads;
 
     refiner->pages = calloc(n_threads, sizeof(double));
-    refiner->page_s = calloc(n_nodes, sizeof(double));
-    refiner->slack = calloc(n_nodes, sizeof(double));
+    refiner->nodes = calloc(n_nodes, sizeof *refiner->nodes);
     refiner->order = malloc(n_nodes * sizeof(uint32_t));
     refiner->threads = malloc(n_threads * sizeof(uint32_t));
-    if (!refiner->pages || !refiner->page_s || !refiner->slack ||
-        !refiner->order || !refiner->threads) {
+    if (!refiner->pages || !refiner->nodes || !refiner->order ||
+        !refiner->threads) {
         return TM_ENOMEM;
     }
     return share_pages(refiner);
