@@ -368,6 +368,18 @@ static int parse_counts(struct reading *reading, struct options *options)
     return 1;
 }
 
+static int parse_move_at(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {"iterations", "barriers"};
+    unsigned index;
+
+    if (!one_of(reading, names, 2, &index)) {
+        return 0;
+    }
+    options->move_at = index == 1 ? MOVE_AT_BARRIERS : MOVE_AT_ITERATIONS;
+    return 1;
+}
+
 static int parse_explain(struct reading *reading, struct options *options)
 {
     return switch_in(reading, &options->explain);

@@ -42,6 +42,7 @@ struct options {
         unsigned n; ///< 0: none were given
         uint32_t of_node[TM_MAX_NODES];
     } counts;
+    enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     int explain;
     int stats;
     int verbose;

@@ -13,8 +13,8 @@
 // compared: they differ as the work does.
 //
 // Which barriers end an iteration: those of tm_iteration_end(), once the program
-// has called it. Else the root looks for a period in the sequence of all
-// barriers and tells it (reconfig/period.h). A thread's n_barriers moves with it,
+// has called it. With --move-at=barriers the root looks for a period in the sequence
+// of all barriers before, and tells it (reconfig/period.h). A thread's n_barriers moves with it,
 // so all nodes mean the same barrier.
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -39,7 +39,9 @@ struct arrival {
 
 void iteration_start(void)
 {
-    runtime.iteration.mode = ITERATION_SEARCH;
+    runtime.iteration.mode = runtime.options.move_at == MOVE_AT_BARRIERS
+                                 ? ITERATION_SEARCH
+                                 : ITERATION_MARKED;
     runtime.iteration.began_ns = clock_now_ns();
     runtime.iteration.wall_ns =
         calloc(runtime.n_workers, sizeof *runtime.iteration.wall_ns);

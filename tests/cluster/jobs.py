@@ -74,6 +74,7 @@ class Job:
         name, value = self.marker.split("=")
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("TEAMSTER_")}
+        environment["TEAMSTER_POLICY"] = "none"  # threads stay where a test says
         environment.update(self.variables)
         environment[name] = value
         self.process = subprocess.Popen(
