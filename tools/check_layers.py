@@ -38,7 +38,7 @@ BELOW = {
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
-    "cli": {"base", "os", "net", "cluster"},
+    "cli": {"base", "os", "net", "cluster", "observe"},
     "sim": {"base", "model", "place"},
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)

@@ -304,6 +304,20 @@ static int parse_space(struct reading *reading, struct options *options)
     return size_in(reading, 16 * MIB, TIB, &options->space);
 }
 
+static int parse_swap_dir(struct reading *reading, struct options *options)
+{
+    size_t size = sizeof options->swap_dir;
+
+    if (strlen(reading->text) < size &&
+        (reading->text[0] == '/' || strcmp(reading->text, "auto") == 0)) {
+        strcpy(options->swap_dir, reading->text);
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "auto, or a path from / on of at most %zu bytes", size - 1);
+    return 0;
+}
+
 static int parse_tag_output(struct reading *reading, struct options *options)
 {
     return switch_in(reading, &options->tag_output);

@@ -33,6 +33,7 @@ struct options {
     size_t stack_size;    ///< bytes
     unsigned max_threads;
     char fault_source[16]; ///< "auto", "userfaultfd", "mprotect"
+    char swap_dir[512];    ///< "auto", or a path that begins with /
     size_t space;          ///< bytes
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;

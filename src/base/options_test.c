@@ -68,6 +68,7 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.max_threads, 32000);
     assert_string_equal(options.fault_source, "auto");
     assert_int_equal(options.space, (size_t)64 << 30);
+    assert_string_equal(options.swap_dir, "auto");
     assert_int_equal(options.tag_output, 0);
     assert_int_equal(options.deadlock, DEADLOCK_ABORT);
     assert_int_equal(options.deadlock_after, 10);
@@ -96,6 +97,8 @@ static void each_variable_sets_its_field(void **state)
         read_with("TEAMSTER_FAULT_SOURCE", "userfaultfd").fault_source,
         "userfaultfd");
     assert_int_equal(read_with("TEAMSTER_SPACE", "1T").space, (size_t)1 << 40);
+    assert_string_equal(read_with("TEAMSTER_SWAP_DIR", "/scratch").swap_dir,
+                        "/scratch");
     assert_int_equal(read_with("TEAMSTER_TAG_OUTPUT", "1").tag_output, 1);
     assert_int_equal(read_with("TEAMSTER_DEADLOCK", "off").deadlock,
                      DEADLOCK_OFF);
@@ -155,6 +158,9 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
     expect_refusal("TEAMSTER_FAULT_SOURCE", "Mprotect",
                    "TEAMSTER_FAULT_SOURCE (--fault-source) is 'Mprotect'; "
                    "allowed: auto, userfaultfd or mprotect");
+    expect_refusal("TEAMSTER_SWAP_DIR", "tmp",
+                   "TEAMSTER_SWAP_DIR (--swap-dir) is 'tmp'; allowed: auto, "
+                   "or a path from / on of at most 511 bytes");
     expect_refusal("TEAMSTER_DEADLOCK", "1",
                    "TEAMSTER_DEADLOCK (--deadlock) is '1'; allowed: abort, "
                    "warn or off");

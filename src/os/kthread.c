@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/ensure.h"
+#include "base/log.h"
 
 void kthread_wait(const _Atomic uint32_t *word, uint32_t expected,
                   uint64_t timeout_ns)
@@ -43,6 +45,26 @@ void kthread_wake(const _Atomic uint32_t *word)
 void kthread_wake_all(const _Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+tm_status kthread_start(pthread_t *thread, const char *name,
+                        void *(*run)(void *argument))
+{
+    sigset_t all;
+    sigset_t before;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        errno = error;
+        log_error("cannot start the kernel thread %s: %m", name);
+        return TM_ESYSTEM;
+    }
+    pthread_setname_np(*thread, name);
+    return TM_OK;
 }
 
 void kthread_stack(char **low, size_t *size)

@@ -2,9 +2,12 @@
 #ifndef OS_KTHREAD_H
 #define OS_KTHREAD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/status.h"
 
 /** Sleep while *word is expected; may return early. Ends with kthread_wake(), or
  * after timeout_ns; 0 for none. */
@@ -19,6 +22,13 @@ void kthread_wake(const _Atomic uint32_t *word);
 
 /** Wake all of them. */
 void kthread_wake_all(const _Atomic uint32_t *word);
+
+/** Start a kernel thread that no signal is delivered to.
+ * @param name  at most 15 characters, for ps and debuggers
+ * @param run   gets NULL
+ * @return TM_OK, TM_ESYSTEM (logged) */
+TM_CHECKED tm_status kthread_start(pthread_t *thread, const char *name,
+                                   void *(*run)(void *argument));
 
 /** The stack of the calling kernel thread. Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);

@@ -316,16 +316,18 @@ static uint64_t at_least_0(uint64_t a, uint64_t b)
 static void read_swap(const struct memory_group *group,
                       struct memory_group_state *state, uint64_t memory_used)
 {
-    int version = group->version;
-    uint64_t limit = read_limit(group, versions[version].swap_limit);
+    int is_sum = group->version == 1; // of memory and swap
+    uint64_t limit = MEMORY_UNLIMITED;
 
-    if (limit == MEMORY_UNLIMITED ||
-        (version == 1 && state->limit == MEMORY_UNLIMITED)) {
+    if (!is_sum || state->limit != MEMORY_UNLIMITED) {
+        limit = read_limit(group, versions[group->version].swap_limit);
+    }
+    if (limit == MEMORY_UNLIMITED) {
         return;
     }
     state->swap_limit = limit;
-    state->swap_used = read_used(group, versions[version].swap_used);
-    if (version == 1) {
+    state->swap_used = read_used(group, versions[group->version].swap_used);
+    if (is_sum) {
         state->swap_limit = at_least_0(limit, state->limit);
         state->swap_used = at_least_0(state->swap_used, memory_used);
     }

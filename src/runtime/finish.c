@@ -35,6 +35,7 @@ static void leave(void)
 {
     runtime.step = RUNTIME_ENDED;
     send_finish();
+    observer_stop();
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
     service_join();
     runtime.transport->close(runtime.net);
@@ -85,6 +86,7 @@ void finish_fatal(int exit_code)
 
 static _Noreturn void end_process(void)
 {
+    observer_stop();
     fflush(NULL);
     bootstrap_done(&runtime.bootstrap, 0);
     _exit(0);

@@ -138,6 +138,9 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_pages_soon:
     case MESSAGE_pages_unused:
         return pages_receive(runtime.pages, message);
+    case MESSAGE_probe:
+    case MESSAGE_costs:
+        return statics_receive(from, message);
     case MESSAGE_finish:
         finish_receive(message);
         return TM_OK;

@@ -16,6 +16,7 @@
 #include "reconfig/migrate.h"
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
+#include "runtime/observer.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
 
@@ -96,6 +97,7 @@ struct runtime {
     struct iteration iteration;
     struct pages *pages;
     struct scheme *scheme;   ///< on the root; NULL: threads stay
+    struct statics statics;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;
@@ -105,6 +107,7 @@ struct runtime {
     uint64_t shuffle_state;
 
     struct ult_system *ult;
+    struct observer observer;
     pthread_t service;
     int wake_fd; ///< eventfd: wakes the service thread
     _Atomic int is_stopping;
@@ -186,6 +189,47 @@ void service_wake(void);
 void service_join(void);
 /** What a worker does when it has nothing to run. */
 int service_idle(void *owner, unsigned worker);
+
+// ---- observer.c
+
+/** Start the observer if it does not run. Under the node lock.
+ * @return TM_OK, TM_ESTATE (it has ended), TM_ESYSTEM (logged) */
+tm_status observer_start(void);
+/** Have a function run on the observer thread, without any lock, after those asked
+ * for before. Under the node lock; does not block. If it takes long it looks at
+ * observer_is_stopping() ten times a second.
+ * @return TM_OK
+ * @return TM_ELIMIT  OBSERVER_MAX_JOBS wait already
+ * @return TM_ESTATE, TM_ESYSTEM  as observer_start() */
+tm_status observer_run(observer_job *job, void *owner);
+/** In a job: 1 if it should end now. */
+int observer_is_stopping(void);
+/** In a job: sleep. @return 0 if it should end now */
+int observer_sleep(uint64_t duration_ns);
+/** End it. When this returns no job runs, and none will. Not under the node lock.
+ * Waits for the job at hand, at most 2 s. */
+void observer_stop(void);
+/** The latest of this node's memory; see observe/sample.h. Any kernel thread. */
+const struct node_sample *observer_sample(void);
+
+// ---- statics.c: what nodes have to offer
+
+/** Measure this node's, for its card. Computes for some milliseconds. */
+void statics_measure_own(struct node_statics *statics);
+/** Take what the cards of all nodes say. @param cards  [n_nodes] */
+void statics_take(const struct node_card *cards);
+/** Begin to measure what pages and messages cost here; the root will be told. Under
+ * the node lock, once. @return as observer_run() */
+tm_status statics_begin_costs(void);
+/** A message of types probe and costs. Under the node lock. */
+tm_status statics_receive(node_id from, const struct message *message);
+/** What a node, < n_nodes, has to offer. In a cluster of one the first call measures
+ * it. Lives as long as the process. Under the node lock. */
+const struct node_statics *cluster_statics(unsigned node);
+/** What pages and messages cost at a node, as far as it is known: zeros until then,
+ * and on nodes other than the root. Some 20 ms after the start all of it is there;
+ * in a cluster of one only after statics_begin_costs(). Under the node lock. */
+const struct node_costs *cluster_costs(unsigned node);
 
 // ---- access.c
 

@@ -20,10 +20,8 @@
 #include "os/kthread.h"
 #include "runtime/runtime.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -199,29 +197,23 @@ static void *serve(void *argument)
 // it answers in a tenth of a millisecond instead of four.
 tm_status service_start(void)
 {
-    sigset_t all;
-    sigset_t before;
-    int error;
+    tm_status status;
 
     runtime.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (runtime.wake_fd < 0) {
         log_error("cannot make an eventfd: %m");
         return TM_ESYSTEM;
     }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&runtime.service, NULL, serve, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0) {
-        errno = error;
-        log_error("cannot start the service thread: %m");
+    status = kthread_start(&runtime.service, "tm-service", serve);
+    if (status != TM_OK) {
         close(runtime.wake_fd);
-        return TM_ESYSTEM;
+        return status;
     }
     if (runtime.n_nodes > 1) {
         struct sched_param parameters = {.sched_priority = 1};
+        int error =
+            pthread_setschedparam(runtime.service, SCHED_RR, &parameters);
 
-        error = pthread_setschedparam(runtime.service, SCHED_RR, &parameters);
         log_debug("service thread: %s",
                   error == 0 ? "real-time priority" : "ordinary priority");
     }

@@ -7,7 +7,7 @@
 //   transport, engine, sync, ult    everything that can receive messages
 //   cards exchanged and compared    by the launcher; the canary becomes the root's
 //   connected, all ready            from here on messages arrive
-//   service thread, workers         the node lives
+//   service thread, workers, observer  the node lives
 //
 // The root's main() goes on as thread 0; every other node becomes worker 0 and
 // stays in finish_serving().
@@ -261,10 +261,12 @@ static uint64_t join_cluster(void)
         log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
                                "start the program with `teamster run`");
     }
+    statics_measure_own(&own->statics);
     add_address(own);
     must_meet(bootstrap_exchange(&runtime.bootstrap, own, cards));
     connect_to_all(cards);
     must_meet(bootstrap_ready(&runtime.bootstrap));
+    statics_take(cards);
     canary = cards[0].canary;
     free(cards);
     return canary;
@@ -279,6 +281,11 @@ static void go(void)
     distribution_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
+    if (runtime.n_nodes > 1) {
+        node_enter();
+        must(statics_begin_costs(), "the observer");
+        node_leave();
+    }
 }
 
 // Never returns, so that no frame made under the old canary is left.

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The observer: a kernel thread that looks at the node's memory ten times a second,
+// and runs what takes long and must not be done by the service thread, whose time is
+// the whole cluster's.
+//
+//   none   -> runs    observer_start(), by go() in a cluster of several nodes; in a
+//                     cluster of one, the first observer_run()
+//   runs   -> ended   observer_stop(), when the node leaves
+//
+// It sleeps on a word, `alarms`, until the next sample is due or somebody has raised
+// the word. All signals are blocked on it. A child of fork() has no observer and asks
+// for none: its calls of the API are refused.
+//
+// O1 Jobs run one after another, in the order in which they were asked for, without
+//    any lock. One that takes longer than 100 ms looks at observer_is_stopping().
+// O2 When observer_stop() has returned no job runs and none will. (One that does not
+//    end within STOP_TIMEOUT_NS, for a disk that does not answer, is left behind with
+//    a warning.)
+#include "base/clock.h"
+#include "base/log.h"
+#include "os/kthread.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SAMPLE_NS (100 * 1000 * 1000u)
+#define STOP_TIMEOUT_S 2
+
+static void raise_alarm(void)
+{
+    // Pairs with the load in observe(): whoever sees it sees the job.
+    atomic_fetch_add_explicit(&runtime.observer.alarms, 1,
+                              memory_order_release);
+    kthread_wake(&runtime.observer.alarms);
+}
+
+// @return 0 if there was none
+static int run_next_job(void)
+{
+    struct observer *observer = &runtime.observer;
+    observer_job *run = NULL;
+    void *owner = NULL;
+
+    mutex_lock(&runtime.lock);
+    if (observer->n_jobs > 0) {
+        run = observer->jobs[0].run;
+        owner = observer->jobs[0].owner;
+        observer->n_jobs--;
+        memmove(&observer->jobs[0], &observer->jobs[1],
+                observer->n_jobs * sizeof observer->jobs[0]);
+    }
+    mutex_unlock(&runtime.lock);
+    if (run != NULL) {
+        run(owner);
+    }
+    return run != NULL;
+}
+
+// @return nanoseconds until the next sample is due, at least 1
+static uint64_t look(uint64_t *due_ns)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    if (now_ns >= *due_ns) {
+        if (runtime.observer.has_watch) {
+            sample_take(&runtime.observer.sample, &runtime.observer.watch);
+        }
+        *due_ns = now_ns + SAMPLE_NS;
+    }
+    return *due_ns - now_ns;
+}
+
+static void *observe(void *argument)
+{
+    uint64_t due_ns = 0;
+
+    (void)argument;
+    while (!observer_is_stopping()) {
+        uint32_t alarms = atomic_load_explicit(&runtime.observer.alarms,
+                                               memory_order_acquire);
+        uint64_t left_ns = look(&due_ns);
+
+        if (!run_next_job() && !observer_is_stopping()) {
+            kthread_wait(&runtime.observer.alarms, alarms, left_ns);
+        }
+    }
+    return NULL;
+}
+
+tm_status observer_start(void)
+{
+    struct observer *observer = &runtime.observer;
+    tm_status status;
+
+    if (observer->state != OBSERVER_NONE) {
+        return observer->state == OBSERVER_RUNS ? TM_OK : TM_ESTATE;
+    }
+    if (!observer->has_watch) {
+        observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
+    }
+    status = kthread_start(&observer->thread, "tm-observer", observe);
+    if (status == TM_OK) {
+        observer->state = OBSERVER_RUNS;
+    }
+    return status;
+}
+
+tm_status observer_run(observer_job *job, void *owner)
+{
+    struct observer *observer = &runtime.observer;
+    tm_status status = observer_start();
+
+    if (status != TM_OK) {
+        return status;
+    }
+    if (observer->n_jobs == OBSERVER_MAX_JOBS) {
+        return TM_ELIMIT;
+    }
+    observer->jobs[observer->n_jobs].run = job;
+    observer->jobs[observer->n_jobs].owner = owner;
+    observer->n_jobs++;
+    raise_alarm();
+    return TM_OK;
+}
+
+int observer_is_stopping(void)
+{
+    return atomic_load_explicit(&runtime.observer.is_stopping,
+                                memory_order_relaxed);
+}
+
+int observer_sleep(uint64_t duration_ns)
+{
+    uint64_t until_ns = clock_now_ns() + duration_ns;
+    uint64_t now_ns;
+
+    while (!observer_is_stopping() && (now_ns = clock_now_ns()) < until_ns) {
+        uint32_t alarms = atomic_load_explicit(&runtime.observer.alarms,
+                                               memory_order_acquire);
+
+        if (!observer_is_stopping()) {
+            kthread_wait(&runtime.observer.alarms, alarms, until_ns - now_ns);
+        }
+    }
+    return !observer_is_stopping();
+}
+
+// Others may not wait for ever for a job that does not end.
+static void join(void)
+{
+    struct timespec deadline;
+
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += STOP_TIMEOUT_S;
+    if (pthread_clockjoin_np(runtime.observer.thread, NULL, CLOCK_MONOTONIC,
+                             &deadline) != 0) {
+        log_warning("the observer's work does not end; it is left behind");
+        pthread_detach(runtime.observer.thread);
+    }
+}
+
+void observer_stop(void)
+{
+    int was_running;
+
+    mutex_lock(&runtime.lock);
+    was_running = runtime.observer.state == OBSERVER_RUNS;
+    runtime.observer.state = OBSERVER_ENDED;
+    runtime.observer.n_jobs = 0;
+    mutex_unlock(&runtime.lock);
+    if (was_running) {
+        atomic_store_explicit(&runtime.observer.is_stopping, 1,
+                              memory_order_relaxed);
+        raise_alarm();
+        join();
+    }
+}
+
+const struct node_sample *observer_sample(void)
+{
+    return &runtime.observer.sample;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What nodes have to offer, the static part of what [Liu06] collects.
+//
+// Power and memory are measured before the node gives its card, so that all nodes
+// know them of all when the run begins; that delays the start by two milliseconds.
+// Costs take longer. The observer measures them when the run has begun, and tells
+// the root as soon as both parts are there:
+//
+//   pages     written and read where a swap file would be; the observer waits for
+//             the device
+//   messages  a probe of the next node (observe/probe.c), which goes on by itself as
+//             answers come
+//
+// A probe at the start says what a message costs before the program has fetched
+// anything, on all nodes alike, and not mixed with the waiting that comes from how
+// threads are placed, as times of real fetches are. Nodes of one machine begin one
+// after another, so that they measure the machine and not each other.
+#include "observe/statics.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "observe/swap_cost.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+#define N_PARTS 2u // pages, messages
+
+/** Between the beginnings of nodes of one machine. */
+#define TURN_NS (10 * 1000 * 1000u)
+
+void statics_measure_own(struct node_statics *statics)
+{
+    struct observer *observer = &runtime.observer;
+    const struct declared declared = {
+        .n_workers = runtime.n_workers,
+        .speed = runtime.options.speed,
+        .share = runtime.options.share,
+        .memory = runtime.options.memory,
+    };
+
+    observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
+    statics_measure(statics, &declared, &observer->watch);
+}
+
+static void make_room(void)
+{
+    struct statics *statics = &runtime.statics;
+
+    statics->nodes = calloc(runtime.n_nodes, sizeof *statics->nodes);
+    statics->costs = calloc(runtime.n_nodes, sizeof *statics->costs);
+    ensure(statics->nodes != NULL && statics->costs != NULL);
+}
+
+void statics_take(const struct node_card *cards)
+{
+    make_room();
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        runtime.statics.nodes[i] = cards[i].statics;
+    }
+}
+
+const struct node_statics *cluster_statics(unsigned node)
+{
+    if (runtime.statics.nodes == NULL) { // a cluster of one
+        make_room();
+        statics_measure_own(&runtime.statics.nodes[0]);
+    }
+    return &runtime.statics.nodes[node];
+}
+
+const struct node_costs *cluster_costs(unsigned node)
+{
+    return &runtime.statics.costs[node];
+}
+
+static void tell_root(const struct node_costs *costs)
+{
+    struct message message = {
+        .type = MESSAGE_costs,
+        .u.costs = {.swap_kind = (uint8_t)costs->swap_kind,
+                    .swap_in_ns = costs->swap_in_ns,
+                    .swap_out_ns = costs->swap_out_ns,
+                    .latency_ns = costs->latency_ns,
+                    .fetch_ns = costs->fetch_ns,
+                    .packet_ns = costs->packet_ns,
+                    .packet_bytes = costs->packet_bytes},
+    };
+
+    port_send(&runtime.port, 0, &message);
+}
+
+static void part_is_measured(void)
+{
+    runtime.statics.n_measured++;
+    if (runtime.statics.n_measured == N_PARTS) {
+        tell_root(&runtime.statics.own);
+    }
+}
+
+static void measure_swap(void)
+{
+    const char *folder = swap_folder(runtime.options.swap_dir);
+    struct swap_cost cost = {0};
+    char reason[256];
+
+    if (swap_cost_measure(folder, &runtime.observer.is_stopping, &cost, reason,
+                          sizeof reason) != TM_OK) {
+        log_debug("what swapping costs is not known: %s", reason);
+    }
+    node_enter();
+    runtime.statics.own.swap_kind = cost.kind;
+    runtime.statics.own.swap_in_ns = cost.in_ns.median;
+    runtime.statics.own.swap_out_ns = cost.out_ns.median;
+    part_is_measured();
+    node_leave();
+}
+
+static unsigned n_before_on_machine(void)
+{
+    const struct node_statics *nodes = runtime.statics.nodes;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < runtime.self; i++) {
+        n += nodes[i].machine == nodes[runtime.self].machine;
+    }
+    return n;
+}
+
+// A job of the observer.
+static void measure_costs(void *owner)
+{
+    node_id next = (node_id)((runtime.self + 1) % runtime.n_nodes);
+
+    (void)owner;
+    if (!observer_sleep((uint64_t)n_before_on_machine() * TURN_NS)) {
+        return;
+    }
+    node_enter();
+    if (runtime.n_nodes > 1) {
+        probe_start(&runtime.statics.probe, &runtime.port, next);
+    } else {
+        part_is_measured(); // there is nobody to ask
+    }
+    node_leave();
+    measure_swap();
+}
+
+tm_status statics_begin_costs(void)
+{
+    return observer_run(measure_costs, NULL);
+}
+
+static tm_status receive_probe(node_id from, const struct message *message)
+{
+    struct statics *statics = &runtime.statics;
+    int is_over;
+    tm_status status =
+        probe_receive(&statics->probe, &runtime.port, from, message, &is_over);
+
+    if (status == TM_OK && is_over) {
+        probe_result(&statics->probe, &statics->own);
+        part_is_measured();
+    }
+    return status;
+}
+
+static double us(uint64_t ns)
+{
+    return (double)ns * 1e-3;
+}
+
+static void log_node(unsigned node)
+{
+    const struct node_statics *statics = cluster_statics(node);
+    const struct node_costs *costs = cluster_costs(node);
+
+    log_debug("node %u on %s: %.0f Mflop/s, speed %g declared, %u processors, "
+              "%u workers, %llu of %llu MiB free; page out %.1f, in %.1f, "
+              "fetched %.1f, packet %.2f us",
+              node, statics->host, statics->mflops, statics->declared_speed,
+              statics->n_processors, statics->n_workers,
+              (unsigned long long)statics->memory_free >> 20,
+              (unsigned long long)statics->memory_total >> 20,
+              us(costs->swap_out_ns), us(costs->swap_in_ns),
+              us(costs->fetch_ns), us(costs->packet_ns));
+}
+
+static tm_status receive_costs(node_id from, const struct message *message)
+{
+    const struct message_costs *said = &message->u.costs;
+
+    if (runtime.self != 0 || said->swap_kind > SWAP_IN_MEMORY) {
+        return TM_EWIRE;
+    }
+    runtime.statics.costs[from] = (struct node_costs){
+        .swap_kind = (enum swap_kind)said->swap_kind,
+        .swap_in_ns = said->swap_in_ns,
+        .swap_out_ns = said->swap_out_ns,
+        .latency_ns = said->latency_ns,
+        .fetch_ns = said->fetch_ns,
+        .packet_ns = said->packet_ns,
+        .packet_bytes = said->packet_bytes,
+    };
+    log_node(from);
+    return TM_OK;
+}
+
+tm_status statics_receive(node_id from, const struct message *message)
+{
+    return message->type == MESSAGE_probe ? receive_probe(from, message)
+                                          : receive_costs(from, message);
+}

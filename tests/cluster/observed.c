@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Looks at the observer of its own node while the run lives, in a child of fork(),
+// and after tm_end(). Prints what it finds; exits with 1 at the first thing that is
+// not as it should be. Argument: milliseconds to live before that.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <teamster.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
+            exit(1);                                                           \
+        }                                                                      \
+    } while (0)
+
+/** A line of a file of a kernel thread that begins with `key`. */
+static int find_line(const char *thread, const char *name, const char *key,
+                     char *line, int size)
+{
+    char path[512];
+    FILE *file;
+    int found = 0;
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
+    file = fopen(path, "r");
+    while (file != NULL && !found && fgets(line, size, file) != NULL) {
+        found = strncmp(line, key, strlen(key)) == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+/** Count the kernel threads of this process of a name.
+ * @param[out] number  of the last one */
+static int count(const char *name, char *number)
+{
+    DIR *list = opendir("/proc/self/task");
+    struct dirent *entry;
+    char line[64];
+    int n = 0;
+
+    CHECK(list != NULL);
+    while ((entry = readdir(list)) != NULL) {
+        if (find_line(entry->d_name, "comm", name, line, sizeof line)) {
+            snprintf(number, 64, "%.63s", entry->d_name);
+            n++;
+        }
+    }
+    closedir(list);
+    return n;
+}
+
+static void check_signals(const char *thread)
+{
+    char line[128];
+    unsigned long long blocked;
+
+    CHECK(find_line(thread, "status", "SigBlk:", line, sizeof line));
+    blocked = strtoull(line + 7, NULL, 16);
+    // 1 to 31 but for SIGKILL, 9, and SIGSTOP, 19.
+    CHECK((blocked & 0x7fffffff) == (0x7fffffff & ~(1u << 8 | 1u << 18)));
+}
+
+static void check_child(void)
+{
+    char number[64];
+    int status;
+    pid_t child = fork();
+
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(count("tm-observer", number) == 0);
+        exit(42); // with all exit functions
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+}
+
+int main(int argc, char **argv)
+{
+    char number[64];
+    int n_expected;
+
+    CHECK(tm_init(&argc, &argv) == TM_OK);
+    n_expected = tm_node_count() > 1;
+    usleep((useconds_t)(argc > 1 ? atoi(argv[1]) : 0) * 1000);
+    CHECK(count("tm-observer", number) == n_expected);
+    if (n_expected > 0) {
+        check_signals(number);
+    }
+    check_child();
+    CHECK(count("tm-observer", number) == n_expected);
+    CHECK(tm_end() == TM_OK);
+    CHECK(count("tm-observer", number) == 0);
+    CHECK(count("tm-service", number) == 0);
+    puts("all well");
+    return 0;
+}

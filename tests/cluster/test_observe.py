@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What nodes have to offer, measured at the start of a run and by
+`teamster info --node`, and the observer thread.
+
+    test_observe.py TEST --build DIR
+
+No time is asserted, only that there is one.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import jobs
+
+LIVES_MS = (300, 3000, 20000)  # the next is tried if costs come too late
+NODE_LINE = re.compile(
+    r"node (\d+) on (\S+): (\d+) Mflop/s, speed (\S+) declared, "
+    r"(\d+) processors, (\d+) workers, (\d+) of (\d+) MiB free; "
+    r"page out ([\d.]+), in ([\d.]+), fetched ([\d.]+), packet ([\d.]+) us")
+GROUPS = (("/sys/fs/cgroup", "memory.max", "cgroup v2"),
+          ("/sys/fs/cgroup/unified", "memory.max", "cgroup v2"),
+          ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "cgroup v1"))
+
+
+class Tests:
+    def __init__(self, build, folder):
+        self.build = os.path.abspath(build)
+        self.folder = folder
+        self.teamster = self.program("cli", "teamster")
+        self.observed = self.program("tests/cluster", "observed")
+
+    def program(self, folder, name):
+        path = os.path.join(self.build, folder, name)
+        if not os.access(path, os.X_OK):
+            raise jobs.Failure(f"{path} is not built")
+        return path
+
+    def run(self, n_nodes, lives_ms, *options, variables=None):
+        """A run of `observed`. @return its output"""
+        job = jobs.Job(self.teamster,
+                       [*options, "-n", n_nodes, self.observed, lives_ms],
+                       variables)
+        output = job.expect_success()
+        if "all well" not in output:
+            job.fail("the program does not say that all is well", output)
+        return output
+
+    # ---- runs
+
+    def observer_comes_and_goes(self):
+        """It is there while the run lives, in no child, and not at the end; no
+        file of it is left. Ends at different moments of the measuring."""
+        variables = {"TEAMSTER_SWAP_DIR": self.folder}
+        for n_nodes in 1, 2, 3:
+            for lives_ms in 0, 1, 2, 4, 8, 16, 32, 250:
+                self.run(n_nodes, lives_ms, variables=variables)
+                if os.listdir(self.folder):
+                    raise jobs.Failure(f"left: {os.listdir(self.folder)}")
+
+    def node_lines(self, n_nodes, *options, variables=None):
+        """What the root says of each node, as soon as it has all costs."""
+        for lives_ms in LIVES_MS:
+            output = self.run(n_nodes, lives_ms, "--verbose", *options,
+                              variables=variables)
+            found = NODE_LINE.findall(output)
+            if len(found) == n_nodes:
+                return sorted(found), output
+        raise jobs.Failure(f"not all nodes tell their costs:\n{output}")
+
+    def costs_reach_the_root(self):
+        lines, _ = self.node_lines(3, "--workers=2")
+        expected = str(len(os.sched_getaffinity(0)))
+        for number, line in enumerate(lines):
+            (node, host, mflops, speed, processors, workers, free, total,
+             *costs) = line
+            assert int(node) == number, lines
+            assert host == os.uname().nodename, lines
+            assert int(mflops) > 0 and speed == "0", lines
+            assert (processors, workers) == (expected, "2"), lines
+            assert 0 < int(free) <= int(total), lines
+            assert all(float(cost) > 0 for cost in costs), lines
+        lines, _ = self.node_lines(2, "--speed=500")
+        assert [line[3] for line in lines] == ["500", "500"], lines
+
+    def a_node_without_swap_files_says_so(self):
+        lines, output = self.node_lines(
+            2, variables={"TEAMSTER_SWAP_DIR": "/not/there"})
+        assert "cannot make a file in /not/there" in output, output
+        for line in lines:
+            assert line[8:10] == ("0.0", "0.0"), lines
+            assert float(line[10]) > 0, lines
+
+    # ---- teamster info --node
+
+    def info(self, variables=None, prefix=()):
+        """Its rows as a dictionary."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("TEAMSTER_")}
+        environment.update(variables or {})
+        done = subprocess.run([*prefix, self.teamster, "info", "--node"],
+                              env=environment, capture_output=True, text=True,
+                              timeout=jobs.DEADLINE_S, check=False)
+        if (done.returncode, done.stderr) != (0, ""):
+            raise jobs.Failure(f"exit code {done.returncode}\n{done.stderr}")
+        print(done.stdout)
+        return {line[:22].strip(): line[22:]
+                for line in done.stdout.splitlines()}
+
+    def expect_rows(self, rows, expected):
+        for name, pattern in expected.items():
+            if not re.search(pattern, rows.get(name, "(no such row)")):
+                raise jobs.Failure(f"{name}: {rows.get(name)}, not {pattern}")
+
+    def info_shows_a_node(self):
+        cost = r"^\d+\.\d+ us"
+        self.expect_rows(self.info(), {
+            "node": f"^{re.escape(os.uname().nodename)}$",
+            "power": r"^\d+ Mflop/s a processor, measured: best of \d+ runs, "
+                     r"the median is \d+\.\d % slower$",
+            "processors": rf"^{len(os.sched_getaffinity(0))} of \d+ may ",
+            "workers": r"^\d+ divided by",
+            "memory": r"^\d+ MiB, by (MemTotal|cgroup v[12] \(/.*\))$",
+            "available": r"^\d+ MiB, by (MemAvailable|cgroup v[12] \(/.*\))$",
+            "swap": r"^\d+ MiB, \d+ MiB of it free$",
+            "swap files": "^in /",
+            "page out": cost, "page in": cost, "page fetched": cost,
+            "packet": r"^\d+\.\d+ us for 4096 bytes",
+            "service thread": "^(real-time|ordinary) priority",
+            "fault source": "^(userfaultfd|mprotect)$",
+        })
+        rows = self.info({"TEAMSTER_SPEED": "500", "TEAMSTER_WORKERS": "3",
+                          "TEAMSTER_SWAP_DIR": self.folder,
+                          "TEAMSTER_FAULT_SOURCE": "mprotect"})
+        self.expect_rows(rows, {
+            "declared": "^speed 500", "workers": "^3, by --workers$",
+            "swap files": f"^in {re.escape(self.folder)}, ",
+            "fault source": "^mprotect$"})
+        self.expect_rows(self.info({"TEAMSTER_SWAP_DIR": "/not/there"}),
+                         {"swap files": "^none: cannot make a file in /not/"})
+        assert not os.listdir(self.folder)
+
+    def info_shows_the_limit_of_a_group(self):
+        """A control group with 300 MiB, where one can be made."""
+        for above, limit, name in GROUPS:
+            group = os.path.join(above, f"test_observe.{os.getpid()}")
+            try:
+                os.mkdir(group)
+            except OSError:
+                continue
+            try:
+                with open(os.path.join(group, limit), "r+b",
+                          buffering=0) as file:
+                    file.write(str(300 << 20).encode())
+                rows = self.info(prefix=[
+                    "sh", "-c",
+                    f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"])
+            except FileNotFoundError:
+                continue  # the controller is not there
+            finally:
+                os.rmdir(group)
+            by = f"by {name} \\({group}/{limit}\\)$"
+            self.expect_rows(rows, {"memory": "^300 MiB, " + by,
+                                    "available": "^2?[0-9]?[0-9] MiB, " + by})
+            return
+        raise jobs.Skip("no control group of memory can be made here")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("test")
+    parser.add_argument("--build", required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            getattr(Tests(arguments.build, folder), arguments.test)()
+        except jobs.Skip as reason:
+            print(f"skipped: {reason}")
+            return 77
+        except jobs.Failure as failure:
+            print(f"{arguments.test}: {failure}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
