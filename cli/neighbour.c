@@ -89,6 +89,8 @@ static tm_status connect_end(struct end *end)
     const void *address;
     size_t size;
     node_id self = end->port.self;
+    tm_status status;
+    char why[256];
 
     transport_ucx.address(end->net, &address, &size);
     if (size > ADDRESS_MAX) {
@@ -103,7 +105,11 @@ static tm_status connect_end(struct end *end)
     sizes[self] = own.size;
     addresses[1 - self] = other.bytes;
     sizes[1 - self] = other.size;
-    return transport_ucx.connect(end->net, addresses, sizes);
+    status = transport_ucx.connect(end->net, addresses, sizes, why, sizeof why);
+    if (status != TM_OK) {
+        log_error("%s", why);
+    }
+    return status;
 }
 
 static tm_status open_end(struct end *end, node_id self, int socket)

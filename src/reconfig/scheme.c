@@ -119,8 +119,8 @@ struct scheme *scheme_new(const struct scheme_config *config,
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
-        scheme->nodes[i] = config->nodes[i];
-        power[i] = config->nodes[i].power;
+        ops->describe(ops->owner, i, &scheme->nodes[i]);
+        power[i] = scheme->nodes[i].power;
         correction_init(&scheme->corrections[i]);
     }
     scheme->book = book_new(config->n_nodes, power);
@@ -303,13 +303,23 @@ static void say_verdict(const struct scheme *scheme, const char *verdict)
         scheme->plan.after.iteration_s * 1e3);
 }
 
+// Costs are measured while the program runs; power is known from the start.
+static void look_at_nodes(struct scheme *scheme)
+{
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        scheme->ops.describe(scheme->ops.owner, i, &scheme->nodes[i]);
+    }
+}
+
 static void think(struct scheme *scheme)
 {
     struct plan plan = {0};
-    tm_status status =
+    tm_status status;
+
+    look_at_nodes(scheme);
+    status =
         plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
                    scheme->config.n_nodes, scheme->corrections);
-
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger, 0);
         return;

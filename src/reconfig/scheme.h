@@ -34,6 +34,9 @@ struct scheme_ops {
      * no longer need may be dropped. */
     void (*moved)(void *owner, const struct plan *plan);
 
+    /** What a node has to offer, as far as it is known by now. */
+    void (*describe)(void *owner, unsigned node, struct node_view *view);
+
     /** The pages of a thread, as plan_uses_fn; of the latest tracking. */
     plan_uses_fn *uses;
 
@@ -44,8 +47,7 @@ struct scheme_ops {
 struct scheme_config {
     const struct policy *policy;
     unsigned n_nodes;
-    const struct node_view *nodes; ///< [n_nodes], copied
-    int explains;                  ///< ops.explain is wanted
+    int explains; ///< ops.explain is wanted
     const uint32_t
         *counts; ///< [n_nodes] threads of each node, by hand; copied.
                  ///< NULL: the policy decides

@@ -63,6 +63,20 @@ static void op_moved(void *owner, const struct plan *plan)
     assert_true(plan->n_moves > 0);
 }
 
+static void op_describe(void *owner, unsigned node, struct node_view *view)
+{
+    *view = (struct node_view){
+        .power = ((const struct world *)owner)->power[node],
+        .n_processors = 1,
+        .memory_pages = 1u << 20,
+        .free_pages = 1u << 20,
+        .total_pages = 1u << 20,
+        .packet_s = 1e-5,
+        .packet_bytes = 8192,
+    };
+    snprintf(view->name, sizeof view->name, "n%u", node);
+}
+
 static const struct page_use *op_uses(void *owner, uint64_t thread, size_t *n)
 {
     static struct page_use pages[N_THREADS][2];
@@ -86,7 +100,6 @@ static void op_explain(void *owner, const char *text)
 static struct world *world_new(const char *policy, const double *power)
 {
     struct world *world = calloc(1, sizeof *world);
-    struct node_view nodes[N_NODES];
     const struct scheme_ops ops = {
         .owner = world,
         .track = op_track,
@@ -94,28 +107,18 @@ static struct world *world_new(const char *policy, const double *power)
         .move = op_move,
         .set_period = op_set_period,
         .moved = op_moved,
+        .describe = op_describe,
         .uses = op_uses,
         .explain = op_explain,
     };
     const struct scheme_config config = {
         .policy = policy_find(policy),
         .n_nodes = N_NODES,
-        .nodes = nodes,
         .explains = 1,
     };
 
     assert_non_null(config.policy);
     for (unsigned i = 0; i < N_NODES; i++) {
-        nodes[i] = (struct node_view){
-            .power = power[i],
-            .n_processors = 1,
-            .memory_pages = 1u << 20,
-            .free_pages = 1u << 20,
-            .total_pages = 1u << 20,
-            .packet_s = 1e-5,
-            .packet_bytes = 8192,
-        };
-        snprintf(nodes[i].name, sizeof nodes[i].name, "n%u", i);
         world->power[i] = power[i];
         world->slowdown[i] = 1;
     }

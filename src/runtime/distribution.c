@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "runtime/runtime.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,23 +16,22 @@ static void track(void *owner)
     scheme_tracked(runtime.scheme, 0);
 }
 
-static void *think_in_thread(void *argument)
+// A job of the observer.
+static void think_aside(void *owner)
 {
-    (void)argument;
+    (void)owner;
     scheme_think(runtime.scheme);
     node_enter();
     scheme_thought(runtime.scheme);
     node_leave();
-    return NULL;
 }
 
 static void think(void *owner)
 {
-    pthread_t thread;
-
     (void)owner;
-    ensure(pthread_create(&thread, NULL, think_in_thread, NULL) == 0);
-    pthread_detach(thread);
+    if (observer_run(think_aside, NULL) != TM_OK) {
+        log_debug("the run ends before a new mapping was found");
+    }
 }
 
 static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
@@ -92,23 +90,35 @@ static void explain(void *owner, const char *text)
     }
 }
 
-static void describe_nodes(struct node_view *nodes)
+// Seconds, what is usual while it is not known.
+static double seconds(uint64_t ns, double usual_s)
 {
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        nodes[i] = (struct node_view){
-            .power = 1.0,
-            .n_processors = runtime.n_workers,
-            .memory_pages = 1u << 20,
-            .free_pages = 1u << 20,
-            .total_pages = 1u << 20,
-            .swap_in_s = 100e-6,
-            .swap_out_s = 100e-6,
-            .fetch_s = 20e-6,
-            .packet_s = 10e-6,
-            .packet_bytes = 8192,
-        };
-        snprintf(nodes[i].name, sizeof nodes[i].name, "n%u", i);
-    }
+    return ns == 0 ? usual_s : (double)ns * 1e-9;
+}
+
+static void describe_node(void *owner, unsigned i, struct node_view *node)
+{
+    const struct node_statics *statics = cluster_statics(i);
+    const struct node_costs *costs = cluster_costs(i);
+    double power[TM_MAX_NODES];
+
+    (void)owner;
+    statics_powers(runtime.statics.nodes, runtime.n_nodes, power);
+    *node = (struct node_view){
+        .power = power[i],
+        .n_processors = statics->n_workers,
+        .memory_pages =
+            statics_memory(runtime.statics.nodes, runtime.n_nodes, i) /
+            TM_PAGE_SIZE,
+        .free_pages = statics->memory_free / TM_PAGE_SIZE,
+        .total_pages = statics->memory_total / TM_PAGE_SIZE,
+        .swap_in_s = seconds(costs->swap_in_ns, 100e-6),
+        .swap_out_s = seconds(costs->swap_out_ns, 100e-6),
+        .fetch_s = seconds(costs->fetch_ns, 20e-6),
+        .packet_s = seconds(costs->packet_ns, 5e-6),
+        .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
+    };
+    snprintf(node->name, sizeof node->name, "n%u", i);
 }
 
 static int is_policy_wanted(void)
@@ -131,6 +141,7 @@ void distribution_start(void)
         .move = move,
         .set_period = set_period,
         .moved = moved,
+        .describe = describe_node,
         .uses = uses,
         .explain = explain,
     };
@@ -139,7 +150,6 @@ void distribution_start(void)
         .n_nodes = runtime.n_nodes,
         .explains = runtime.options.explain,
     };
-    struct node_view nodes[TM_MAX_NODES];
 
     if (!is_wanted()) {
         return;
@@ -157,8 +167,6 @@ void distribution_start(void)
         config.policy = policy_find(NULL);
     }
     ensure(config.policy != NULL);
-    describe_nodes(nodes);
-    config.nodes = nodes;
     runtime.scheme = scheme_new(&config, &ops);
     if (runtime.scheme == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");

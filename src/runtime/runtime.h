@@ -96,7 +96,7 @@ struct runtime {
     struct migration *migration;
     struct iteration iteration;
     struct pages *pages;
-    struct scheme *scheme;   ///< on the root; NULL: threads stay
+    struct scheme *scheme; ///< on the root; NULL: threads stay
     struct statics statics;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
