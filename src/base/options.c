@@ -414,6 +414,33 @@ static int parse_shuffle(struct reading *reading, struct options *options)
     return number_in(reading, 0, UINT64_MAX, &options->shuffle);
 }
 
+/** "5", "5:FILE", "/3" or "/3:FILE". */
+static int parse_track(struct reading *reading, struct options *options)
+{
+    const char *text = reading->text;
+    const char *file = strchr(text, ':');
+    char number[16];
+    struct reading rest = {.text = number};
+    size_t length = file != NULL ? (size_t)(file - text) : strlen(text);
+
+    options->track.repeats = text[0] == '/';
+    length -= options->track.repeats;
+    snprintf(number, sizeof number, "%.*s", (int)length,
+             text + options->track.repeats);
+    file = file == NULL ? "" : file + 1;
+    snprintf(options->track.file, sizeof options->track.file, "%s", file);
+    if (length < sizeof number &&
+        unsigned_in(&rest, 0, 1000000000, &options->track.iteration) &&
+        (options->track.iteration >= 3 || strcmp(text, "0") == 0) &&
+        strlen(file) < sizeof options->track.file) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "0, K or /N, from 3 on, :FILE (at most %zu bytes) behind",
+             sizeof options->track.file - 1);
+    return 0;
+}
+
 /** Copy a value for a message of one line. */
 static void copy_printable(char *text, size_t size, const char *value)
 {

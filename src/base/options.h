@@ -48,6 +48,11 @@ struct options {
     int stats;
     int verbose;
     uint64_t shuffle;
+    struct {
+        unsigned iteration; ///< 0: none
+        int repeats;        ///< each time that many have passed
+        char file[192];     ///< "": none
+    } track;
 };
 
 /**

@@ -171,6 +171,32 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "allowed: 0 to 18446744073709551615");
 }
 
+static void to_track_is_an_iteration_and_a_file(void **state)
+{
+    static const char *const bad[] = {
+        "2", "/2", "/0", "x",  "5x",
+        "/", ":a", "5/", "-5", "12345678901234567890"};
+    struct options options;
+    char allowed[200];
+
+    (void)state;
+    options = read_with("TEAMSTER_TRACK", "5");
+    assert_int_equal(options.track.iteration, 5);
+    assert_int_equal(options.track.repeats, 0);
+    assert_string_equal(options.track.file, "");
+    options = read_with("TEAMSTER_TRACK", "/3:a:b.txt");
+    assert_int_equal(options.track.iteration, 3);
+    assert_int_equal(options.track.repeats, 1);
+    assert_string_equal(options.track.file, "a:b.txt");
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(allowed, sizeof allowed,
+                 "TEAMSTER_TRACK (--track) is '%s'; allowed: 0, K or /N, from "
+                 "3 on, :FILE (at most 191 bytes) behind",
+                 bad[i]);
+        expect_refusal("TEAMSTER_TRACK", bad[i], allowed);
+    }
+}
+
 static void a_refusal_is_one_line_whatever_the_value(void **state)
 {
     char value[5000];
@@ -283,6 +309,7 @@ int main(void)
         cmocka_unit_test(an_empty_variable_is_as_good_as_none),
         cmocka_unit_test(sizes_are_rounded_up_to_whole_pages),
         cmocka_unit_test(a_refusal_names_variable_value_and_what_is_allowed),
+        cmocka_unit_test(to_track_is_an_iteration_and_a_file),
         cmocka_unit_test(a_refusal_is_one_line_whatever_the_value),
         cmocka_unit_test(stacks_that_do_not_fit_their_addresses_are_refused),
         cmocka_unit_test(each_variable_is_its_option_in_capitals),

@@ -15,6 +15,8 @@ struct collected {
     struct access_run *runs; // [n_runs]
     size_t n_runs;
     size_t room;
+    struct page_use *uses; // [n_uses], or NULL
+    size_t n_uses;
 };
 
 struct access_sets {
@@ -55,6 +57,7 @@ void access_sets_free(struct access_sets *sets)
     }
     for (uint32_t i = 0; i < sets->n_threads; i++) {
         free(sets->threads[i].runs);
+        free(sets->threads[i].uses);
     }
     number_map_release(&sets->map);
     free(sets->threads);
@@ -193,13 +196,15 @@ const struct access_run *access_sets_runs(const struct access_sets *sets,
     return sets->threads[index].runs;
 }
 
-static void expand(const struct collected *from, struct page_use *uses)
+static void list_pages(struct collected *thread)
 {
-    for (size_t i = 0; i < from->n_runs; i++) {
-        const struct access_run *run = &from->runs[i];
+    struct page_use *use = thread->uses;
+
+    for (size_t i = 0; i < thread->n_runs; i++) {
+        const struct access_run *run = &thread->runs[i];
 
         for (uint32_t at = 0; at < run->n_pages; at++) {
-            *uses++ = (struct page_use){
+            *use++ = (struct page_use){
                 .page = run->page + at,
                 .flags = run->flags,
                 .diff_bytes = run->diff_bytes,
@@ -208,24 +213,39 @@ static void expand(const struct collected *from, struct page_use *uses)
     }
 }
 
-tm_status access_sets_uses(const struct access_sets *sets, uint32_t index,
-                           struct page_use **uses, size_t *n_uses)
+static tm_status expand(struct collected *thread)
 {
-    const struct collected *from = &sets->threads[index];
-    struct page_use *made = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < from->n_runs; i++) {
-        n += from->runs[i].n_pages;
+    for (size_t i = 0; i < thread->n_runs; i++) {
+        thread->n_uses += thread->runs[i].n_pages;
     }
-    if (n > 0) {
-        made = calloc(n, sizeof *made); // NULL too if that is out of range
-        if (made == NULL) {
+    thread->uses = calloc(thread->n_uses, sizeof *thread->uses);
+    if (thread->uses == NULL) {
+        thread->n_uses = 0;
+        return TM_ENOMEM;
+    }
+    list_pages(thread);
+    return TM_OK;
+}
+
+tm_status access_sets_expand(struct access_sets *sets)
+{
+    for (uint32_t i = 0; i < sets->n_threads; i++) {
+        if (expand(&sets->threads[i]) != TM_OK) {
             return TM_ENOMEM;
         }
-        expand(from, made);
     }
-    *uses = made;
-    *n_uses = n;
     return TM_OK;
+}
+
+const struct page_use *access_sets_find(const struct access_sets *sets,
+                                        uint64_t thread, size_t *n_uses)
+{
+    const struct collected key = {.thread = thread};
+    const struct collected *found =
+        sets->n_threads == 0 ? NULL
+                             : bsearch(&key, sets->threads, sets->n_threads,
+                                       sizeof *sets->threads, compare_threads);
+
+    *n_uses = found == NULL ? 0 : found->n_uses;
+    return found == NULL ? NULL : found->uses;
 }

@@ -26,6 +26,7 @@ struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
                                     page_no n_pages);
 void access_sets_free(struct access_sets *sets);
 
+/** As given to access_sets_new(). */
 uint32_t access_sets_round(const struct access_sets *sets);
 
 /**
@@ -49,6 +50,7 @@ int access_sets_is_complete(const struct access_sets *sets);
 /** @return 1 if all nodes are done and none has given up */
 int access_sets_is_whole(const struct access_sets *sets);
 
+/** What a node has said; all zero until then. */
 const struct node_tracking *access_sets_node(const struct access_sets *sets,
                                              node_id node);
 
@@ -62,15 +64,14 @@ node_id access_sets_node_of(const struct access_sets *sets, uint32_t index);
 const struct access_run *access_sets_runs(const struct access_sets *sets,
                                           uint32_t index, size_t *n_runs);
 
-/**
- * The same as pages, in order of first use.
- *
- * @param[out] uses     [n_uses] for free(), NULL if n_uses is 0
- * @param[out] n_uses
- * @return TM_OK, TM_ENOMEM
- */
-TM_CHECKED tm_status access_sets_uses(const struct access_sets *sets,
-                                      uint32_t index, struct page_use **uses,
-                                      size_t *n_uses);
+/** Make a list of pages for each thread, in order of first use, for
+ * access_sets_find(). Once, when it is complete. @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status access_sets_expand(struct access_sets *sets);
+
+/** The pages that a thread uses. @param[out] n_uses
+ *  @return [n_uses], the sets' own; NULL if there is no set of this thread
+ *  Context: any thread, as long as the sets are not changed. */
+const struct page_use *access_sets_find(const struct access_sets *sets,
+                                        uint64_t thread, size_t *n_uses);
 
 #endif

@@ -36,14 +36,14 @@ static uint32_t write_runs(unsigned first, unsigned n)
     return (uint32_t)(writer.at - body);
 }
 
-static void check_uses(const struct access_sets *sets, uint32_t index,
+static void check_uses(const struct access_sets *sets, uint64_t thread,
                        unsigned first, unsigned n_runs)
 {
-    struct page_use *uses;
     size_t n;
+    const struct page_use *uses = access_sets_find(sets, thread, &n);
     size_t at = 0;
 
-    assert_int_equal(access_sets_uses(sets, index, &uses, &n), TM_OK);
+    assert_non_null(uses);
     for (unsigned i = first; i < first + n_runs; i++) {
         struct access_run run = run_at(i);
 
@@ -54,7 +54,6 @@ static void check_uses(const struct access_sets *sets, uint32_t index,
         }
     }
     assert_int_equal(at, n);
-    free(uses);
 }
 
 static void sets_come_out_as_they_were_sent(void **state)
@@ -84,8 +83,11 @@ static void sets_come_out_as_they_were_sent(void **state)
     assert_int_equal(access_sets_node_of(sets, 1), 2);
     access_sets_runs(sets, 1, &n_runs);
     assert_int_equal(n_runs, 50);
-    check_uses(sets, 0, 5, 3);
-    check_uses(sets, 1, 0, 50);
+    assert_int_equal(access_sets_expand(sets), TM_OK);
+    check_uses(sets, 17, 5, 3);
+    check_uses(sets, 42, 0, 50);
+    assert_null(access_sets_find(sets, 18, &n_runs));
+    assert_int_equal(n_runs, 0);
     access_sets_free(sets);
 }
 

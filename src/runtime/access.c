@@ -44,6 +44,9 @@ static int fault(struct thread *thread, page_no page, int is_write,
     node_enter();
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
+    if (result == FAULT_ALLOWED) {
+        tracking_touch(thread, page, is_write);
+    }
     node_leave();
     began_ns = clock_now_ns();
     thread->handling_ns += node_slowed_ns(began_ns - came_ns);
@@ -52,14 +55,16 @@ static int fault(struct thread *thread, page_no page, int is_write,
         return result == FAULT_ALLOWED;
     }
     thread->repeats = 0;
-    wait_for(&wait, may_switch);
+    // What this thread has mapped is not for others.
+    wait_for(&wait, may_switch && !tracking_is_on());
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);
     engine_note_missed(runtime.engine, page, is_write, &thread->history);
-    if (engine_holds(runtime.engine, page)) {
+    if (engine_holds(runtime.engine, page) || tracking_is_on()) {
         int is_wanted;
 
         node_enter();
+        tracking_touch(thread, page, is_write); // while it is held
         is_wanted = engine_resumed(runtime.engine, page);
         node_leave();
         if (is_wanted) {
@@ -111,6 +116,7 @@ int access_trap(void *owner, const struct trap *trap)
         return deny(trap, page);
     }
     node_pay();
+    tracking_enter();
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc))) {
         return deny(trap, page);
     }

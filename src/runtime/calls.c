@@ -136,10 +136,14 @@ static inline __attribute__((always_inline)) tm_status arrive(
 
     BEGIN_CALL(function);
     may_move = iteration_note(thread_self(), key_of(barrier), kind);
+    if (may_move) {
+        tracking_note_end(thread_self(), key_of(barrier));
+    }
     sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
                         wait.waiter.thread, value, &wait.waiter);
     status = leave_call(&wait);
     *result = wait.waiter.result;
+    tracking_enter();
     if (may_move && status == TM_OK) {
         threads_move_if_wanted();
     }

@@ -33,6 +33,7 @@ static void send_finish(void)
 // Leave the cluster; after this only the process is left.
 static void leave(void)
 {
+    tracking_finish();
     runtime.step = RUNTIME_ENDED;
     send_finish();
     observer_stop();

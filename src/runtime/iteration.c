@@ -292,7 +292,7 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
     struct iteration *iteration = &runtime.iteration;
 
     (void)owner;
-    (void)key;
+    tracking_at_barrier(key, stage);
     if (iteration->mode == ITERATION_OFF) {
         return;
     }

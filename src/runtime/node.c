@@ -42,7 +42,9 @@ static void wake(struct waiter *waiter)
     struct wait *wait =
         (struct wait *)((char *)waiter - offsetof(struct wait, waiter));
     struct ult *ult = wait->ult; // the wait may be gone after the store
+    struct thread *thread = ult_user(ult);
 
+    thread->end_key = 0;
     // Pairs with the load in wait_for().
     atomic_store_explicit(&wait->is_done, 1, memory_order_release);
     ult_unpark(ult);
@@ -141,6 +143,11 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_probe:
     case MESSAGE_costs:
         return statics_receive(from, message);
+    case MESSAGE_track:
+        return tracking_receive(from, message);
+    case MESSAGE_track_set:
+    case MESSAGE_track_done:
+        return tracking_collect(from, message);
     case MESSAGE_finish:
         finish_receive(message);
         return TM_OK;

@@ -11,6 +11,8 @@
 #include "cluster/bootstrap.h"
 #include "mem/space.h"
 #include "net/transport.h"
+#include "observe/access_sets.h"
+#include "observe/track.h"
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
@@ -39,6 +41,9 @@ struct thread {
     uintptr_t place;     ///< return address of its latest call of ours
     const char *wrapped; ///< the C library's function that wrap.c does for it
     int is_walked;       ///< its frames are being walked: place.c
+    uint64_t end_key;  ///< barrier that it waits at, if that ends an iteration
+    uint64_t ended_ns; ///< when it was at such a one before, 0: not here
+    int is_tracked;    ///< it is in the iteration that is tracked
 };
 
 /** Which barriers end an iteration. */
@@ -65,6 +70,33 @@ struct iteration {
     uint64_t *wall_ns; ///< [n_workers] in threads, when they last reported
     uint64_t arrived_ns;
     uint64_t release_ns; ///< of it, releases at barriers
+};
+
+/** What the message `track` asks for. */
+enum track_what { TRACK_BEGIN, TRACK_SOMEBODY_DONE, TRACK_GIVE_UP };
+
+/** Called under the node lock when a round is over, with what has been found,
+ * which belongs to it then: see access_sets_is_whole(). */
+typedef void tracking_done_fn(void *owner, struct access_sets *sets);
+
+/** Tracking on this node: tracking.c. Guarded by the node lock. */
+struct tracking {
+    _Atomic int is_on; ///< changed under the lock, and read without
+    int is_armed;      ///< the next iteration is to be tracked
+    int began_early;   ///< before the barrier opened here
+    uint32_t round;    ///< that this is about
+    struct track *track;
+    uint64_t began_ns;
+    uint64_t period_ns; ///< the latest iteration of a thread here, 0: not known
+    uint64_t before_ns; ///< the one before the tracked one
+
+    struct access_sets *sets; ///< the root, while a round is under way
+    uint32_t last_round;
+    uint64_t give_up_ns; ///< 0: nobody is done
+    tracking_done_fn *done;
+    void *done_owner;
+    uint64_t n_iterations; ///< that have ended, for --track
+    unsigned n_written;    ///< rounds, for --track
 };
 
 enum runtime_step {
@@ -98,6 +130,7 @@ struct runtime {
     struct pages *pages;
     struct scheme *scheme; ///< on the root; NULL: threads stay
     struct statics statics;
+    struct tracking tracking;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;
@@ -306,6 +339,68 @@ void distribution_start(void);
 tm_status distribution_receive(node_id from, const struct message *message);
 /** With --explain, say how it went. */
 void distribution_print(void);
+
+// ---- tracking.c: which pages threads use, on one node
+
+void tracking_open(void);
+/** A thread is about to arrive at a barrier that ends an iteration. */
+void tracking_note_end(struct thread *thread, uint64_t key);
+/** Some threads are at a stage of a barrier. */
+void tracking_at_barrier(uint64_t key, enum sync_stage stage);
+/** Has a thread here arrived at this barrier, which ends an iteration? */
+int tracking_is_end(uint64_t key);
+/** A thread has come in the middle of things; has ended, or is about to leave. */
+void tracking_thread_arrived(struct thread *thread);
+void tracking_thread_left(const struct thread *thread);
+/** The ult_config.turn. */
+void tracking_turn(void *owner, struct ult *ult);
+/** What tracking_touch() does while tracking. */
+void tracking_touch_now(const struct thread *thread, page_no page,
+                        int is_write);
+/** track has arrived, from the root. */
+tm_status tracking_receive(node_id from, const struct message *message);
+/** What is due by time. */
+void tracking_tick(void);
+
+static inline int tracking_is_on(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&runtime.tracking.is_on, memory_order_acquire), 0);
+}
+
+/** The calling thread's node can serve this access now. Under the node lock. */
+static inline void tracking_touch(const struct thread *thread, page_no page,
+                                  int is_write)
+{
+    if (tracking_is_on()) {
+        tracking_touch_now(thread, page, is_write);
+    }
+}
+
+/** The calling thread may have run since before tracking began: then it waits for
+ * its turn. Not under the node lock. */
+static inline void tracking_enter(void)
+{
+    if (tracking_is_on()) {
+        ult_enter_gate();
+    }
+}
+
+// ---- tracking_round.c: the root's part
+
+/** Track the next iteration, on all nodes. Root, under the node lock; returns at
+ * once. @return 0 if a round is under way already, else 1 and `done` will be
+ *         called */
+int tracking_start(tracking_done_fn *done, void *owner);
+/** Root: is a round under way? */
+int tracking_is_active(void);
+/** track_set or track_done has arrived. */
+tm_status tracking_collect(node_id from, const struct message *message);
+/** On the root a barrier opens: for --track. */
+void tracking_passes(uint64_t key);
+void tracking_round_tick(void);
+/** Say so if --track has come to nothing. */
+void tracking_finish(void);
 
 // ---- stats.c
 

@@ -54,6 +54,7 @@ static int tick(void)
 
     sync_poll(runtime.sync, all_workers_idle());
     deadlock_tick();
+    tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
 }
 

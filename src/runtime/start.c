@@ -161,6 +161,7 @@ static void open_machines(void)
         .resumable_signal = runtime.fault_source->signal,
         .share = runtime.options.share,
         .idle = service_idle,
+        .turn = tracking_turn,
     };
 
     mutex_init(&runtime.lock, RANK_NODE);
@@ -180,6 +181,7 @@ static void open_machines(void)
     }
     engine_add_globals(runtime.engine);
     must(ult_open(&runtime.ult, &config), "threads");
+    tracking_open();
 }
 
 // Before the transport is opened: what it loads lies where it likes, no thread

@@ -42,6 +42,7 @@ static void end(void *owner, struct ult *ult)
     (void)owner;
     node_enter();
     runtime.threads[thread_slot_of(thread->number)] = NULL;
+    tracking_thread_left(thread);
     ult_forget(ult);
     sync_thread_exit(runtime.sync, thread->number, thread->result);
     node_leave();
@@ -128,6 +129,7 @@ static void leave(void *owner, struct ult *ult)
     ult_pack(ult, &moved.packed);
     migration_send(runtime.migration, thread->target, &moved);
     runtime.threads[thread_slot_of(thread->number)] = NULL;
+    tracking_thread_left(thread);
     ult_forget(ult);
     runtime.n_moved_out++;
     node_leave();
@@ -151,6 +153,7 @@ void threads_arrived(void *owner, const struct moved_thread *moved)
     }
     ult_add_time(thread->ult, moved->compute_ns);
     runtime.n_moved_in++;
+    tracking_thread_arrived(thread);
     pages_thread_arrived(runtime.pages, moved->number);
     sync_thread_arrived(runtime.sync, moved->number, moved->moves);
 }

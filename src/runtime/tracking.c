@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Tracking of one iteration on one node: when observe/track.h begins and ends,
+// and how what it has found gets to the root.
+//
+//   off --track, what 0--> armed --an iteration begins--> on --it ends--> off
+//
+// An iteration begins where a barrier opens that ends one (STAGE_PASSING), before
+// its threads are woken; it ends when all threads that were there have arrived
+// at such a barrier again (STAGE_ARRIVED; threads of a node may arrive in several
+// groups). It may contain other barriers. A thread that comes from another node
+// begins its iteration with that, and is not waited for once it has gone.
+//
+// While tracking is on, the gate (ult_close_gate) lets one thread of the node run
+// at a time, and a fault waits in place. So each touch is known to be of the
+// thread whose turn it is. Two kinds of threads are outside when the gate closes,
+// and come in by tracking_enter(): who has opened the barrier itself, without
+// waiting, when it returns from it; and who was in no barrier, at its first fault.
+// Of the latter, touches of pages that others have mapped just then are missed.
+//
+// Nothing waits for ever: when the program's threads wait for each other in a way
+// that the gate forbids (spinning, pipes), or when an iteration takes very much
+// longer than the one before, the node gives up and says so.
+//
+// N1 is_on is set exactly while track_is_on().
+// N2 While tracking is on a thread with is_tracked has not yet arrived, or waits.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+#define LONG_FACTOR 100u
+#define LEAST_LONG_NS (10 * 1000000000ull)
+#define STUCK_FACTOR 20u
+#define LEAST_STUCK_NS (2 * 1000000000ull)
+
+void tracking_open(void)
+{
+    runtime.tracking.track =
+        track_new(&runtime.space, runtime.options.max_threads + 1);
+    if (runtime.tracking.track == NULL) {
+        log_fatal(EXIT_MEMORY, "no memory to track %u threads",
+                  runtime.options.max_threads);
+    }
+}
+
+// ---- the threads of this node
+
+typedef int thread_fn(const struct thread *thread, uint64_t key);
+
+static int is_at(const struct thread *thread, uint64_t key)
+{
+    return thread->end_key == key;
+}
+
+static int is_expected(const struct thread *thread, uint64_t key)
+{
+    (void)key;
+    return thread->is_tracked && thread->end_key == 0;
+}
+
+static int is_under_way(const struct thread *thread, uint64_t key)
+{
+    (void)key;
+    return thread->ended_ns != 0 && thread->end_key == 0;
+}
+
+static int takes_part(const struct thread *thread, uint64_t key)
+{
+    (void)key;
+    return thread->ended_ns != 0;
+}
+
+// Is there a thread here of which this is so?
+static int any_thread(thread_fn *is_so, uint64_t key)
+{
+    unsigned n_left = ult_count(runtime.ult);
+
+    for (unsigned i = 0; n_left > 0 && i <= runtime.options.max_threads; i++) {
+        const struct thread *thread = runtime.threads[i];
+
+        if (thread != NULL) {
+            n_left--;
+            if (is_so(thread, key)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+int tracking_is_end(uint64_t key)
+{
+    return any_thread(is_at, key);
+}
+
+// Those at this barrier are expected at the next. 0: nobody is any more.
+static void expect(uint64_t key)
+{
+    for (unsigned i = 0; i <= runtime.options.max_threads; i++) {
+        struct thread *thread = runtime.threads[i];
+
+        if (thread != NULL) {
+            thread->is_tracked = key != 0 && thread->end_key == key;
+        }
+    }
+}
+
+// ---- the pages in use
+
+static int follows(const struct page_run *run, const struct extent *extent)
+{
+    return extent->page + extent->n_pages == run->page;
+}
+
+// All extents, last one first, neighbours together. @return [n] for free()
+static struct page_run *list_pages(size_t *n)
+{
+    struct page_run *runs = NULL;
+    size_t room = 0;
+    page_no below = runtime.space.n_pages;
+
+    *n = 0;
+    while (below > 0) {
+        const struct extent *extent =
+            engine_extent_below(runtime.engine, below - 1);
+
+        if (extent == NULL) {
+            break;
+        }
+        below = extent->page;
+        if (*n > 0 && follows(&runs[*n - 1], extent)) {
+            runs[*n - 1].page -= extent->n_pages;
+            runs[*n - 1].n_pages += extent->n_pages;
+            continue;
+        }
+        if (*n == room) {
+            room = room * 2 + 16;
+            runs = realloc(runs, room * sizeof *runs);
+            ensure(runs != NULL);
+        }
+        runs[(*n)++] = (struct page_run){extent->page, extent->n_pages};
+    }
+    return runs;
+}
+
+// ---- begin and end
+
+static void begin(struct tracking *tracking)
+{
+    size_t n;
+    struct page_run *runs = list_pages(&n);
+
+    tracking->is_armed = 0;
+    tracking->began_early = 0;
+    tracking->before_ns = tracking->period_ns;
+    tracking->began_ns = clock_now_ns();
+    track_begin(tracking->track, runs, n);
+    atomic_store_explicit(&tracking->is_on, 1, memory_order_release);
+    ult_close_gate(runtime.ult);
+    free(runs);
+}
+
+static void stop(struct tracking *tracking)
+{
+    size_t n;
+    struct page_run *runs = list_pages(&n);
+
+    atomic_store_explicit(&tracking->is_on, 0, memory_order_release);
+    track_end(tracking->track, runs, n);
+    ult_open_gate(runtime.ult);
+    expect(0);
+    free(runs);
+}
+
+// ---- to the root
+
+static void send_set(const struct tracking *tracking,
+                     const struct access_set *set)
+{
+    const size_t whole = set->n * (size_t)ACCESS_RUN_SIZE;
+    const size_t room = whole < MESSAGE_BODY_MAX ? whole : MESSAGE_BODY_MAX;
+    uint8_t *body = malloc(room);
+    struct wire_writer writer = {body, body + room, 0};
+    struct message message = {
+        .type = MESSAGE_track_set,
+        .u.track_set = {.round = tracking->round, .thread = set->thread},
+        .body = body,
+    };
+    struct access_run run;
+    uint32_t at = 0;
+
+    ensure(body != NULL);
+    while (access_set_next_run(set, &at, &run)) {
+        access_run_put(&writer, &run);
+        message.body_size = (uint32_t)(writer.at - body);
+        if (message.body_size + ACCESS_RUN_SIZE > room || at == set->n) {
+            port_send(&runtime.port, 0, &message);
+            writer.at = body;
+        }
+    }
+    free(body);
+}
+
+static void send_done(const struct tracking *tracking, int is_cancelled,
+                      uint64_t took_ns)
+{
+    const struct message message = {
+        .type = MESSAGE_track_done,
+        .u.track_done = {.round = tracking->round,
+                         .cancelled = is_cancelled != 0,
+                         .took_ns = took_ns,
+                         .before_ns = took_ns > 0 ? tracking->before_ns : 0,
+                         .n_touches = took_ns > 0
+                                          ? track_n_touches(tracking->track)
+                                          : 0},
+    };
+
+    port_send(&runtime.port, 0, &message);
+}
+
+static void end(struct tracking *tracking)
+{
+    const struct access_set *set;
+    uint64_t took_ns = clock_now_ns() - tracking->began_ns;
+    unsigned slot = 0;
+
+    if (tracking->period_ns > took_ns) {
+        took_ns = tracking->period_ns; // with the wait at the barrier
+    }
+    stop(tracking);
+    while ((set = track_next(tracking->track, &slot)) != NULL) {
+        send_set(tracking, set);
+    }
+    send_done(tracking, 0, took_ns);
+    track_clear(tracking->track);
+}
+
+static void give_up(struct tracking *tracking)
+{
+    stop(tracking);
+    track_clear(tracking->track);
+    send_done(tracking, 1, 0);
+}
+
+// ---- what happens to threads
+
+void tracking_note_end(struct thread *thread, uint64_t key)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    if (thread->ended_ns != 0) {
+        runtime.tracking.period_ns = now_ns - thread->ended_ns;
+    }
+    thread->ended_ns = now_ns;
+    thread->end_key = key;
+}
+
+static void pass(struct tracking *tracking, uint64_t key)
+{
+    if (!tracking_is_end(key)) {
+        return;
+    }
+    if (tracking_is_on() && !tracking->began_early) {
+        end(tracking); // late: a thread was expected that has not arrived
+    } else if (tracking->is_armed) {
+        begin(tracking);
+    }
+    if (tracking_is_on()) {
+        tracking->began_early = 0;
+        expect(key);
+    }
+}
+
+void tracking_at_barrier(uint64_t key, enum sync_stage stage)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    if (stage == STAGE_PASSING && runtime.self == 0) {
+        tracking_passes(key);
+    }
+    if (!tracking->is_armed && !tracking_is_on()) {
+        return;
+    }
+    if (stage == STAGE_PASSING) {
+        pass(tracking, key);
+    } else if (stage == STAGE_ARRIVED && tracking_is_on() &&
+               !any_thread(is_expected, key)) {
+        end(tracking);
+    }
+}
+
+// It comes from the end of an iteration. If all threads here are at that too, or
+// there is none, then its iteration is the first that begins here.
+void tracking_thread_arrived(struct thread *thread)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    if (tracking->is_armed && !any_thread(is_under_way, 0)) {
+        begin(tracking);
+        tracking->began_early = 1;
+    }
+    thread->ended_ns = clock_now_ns();
+    thread->is_tracked = tracking_is_on();
+}
+
+void tracking_thread_left(const struct thread *thread)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    if (!tracking_is_on()) {
+        return;
+    }
+    track_forget(tracking->track, thread_slot_of(thread->number));
+    if (thread->is_tracked && !tracking->began_early &&
+        !any_thread(is_expected, 0)) {
+        end(tracking); // it was the last one
+    }
+}
+
+void tracking_turn(void *owner, struct ult *ult)
+{
+    const struct thread *thread = ult_user(ult);
+
+    (void)owner;
+    node_enter();
+    if (tracking_is_on() && thread != NULL) {
+        track_turn(runtime.tracking.track, thread_slot_of(thread->number),
+                   thread->number);
+    }
+    node_leave();
+}
+
+void tracking_touch_now(const struct thread *thread, page_no page, int is_write)
+{
+    track_touch(runtime.tracking.track, thread_slot_of(thread->number),
+                thread->number, page, is_write);
+}
+
+// ---- from the root, and by time
+
+static void arm(struct tracking *tracking, uint32_t round)
+{
+    if (tracking_is_on()) {
+        stop(tracking); // an earlier round, which the root has given up
+        track_clear(tracking->track);
+    }
+    tracking->round = round;
+    tracking->is_armed = 1;
+}
+
+tm_status tracking_receive(node_id from, const struct message *message)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    if (from != 0 || message->u.track.what > TRACK_GIVE_UP) {
+        return TM_EWIRE;
+    }
+    if (message->u.track.what == TRACK_BEGIN) {
+        arm(tracking, message->u.track.round);
+        return TM_OK;
+    }
+    if (message->u.track.round != tracking->round) {
+        return TM_OK;
+    }
+    if (message->u.track.what == TRACK_GIVE_UP) {
+        tracking->is_armed = 0;
+        if (tracking_is_on()) {
+            give_up(tracking);
+        }
+    } else if (tracking->is_armed && !any_thread(takes_part, 0)) {
+        tracking->is_armed = 0;
+        send_done(tracking, 0, 0);
+    }
+    return TM_OK;
+}
+
+static uint64_t at_least(uint64_t ns, uint64_t least_ns)
+{
+    return ns > least_ns ? ns : least_ns;
+}
+
+void tracking_tick(void)
+{
+    struct tracking *tracking = &runtime.tracking;
+    uint64_t before_ns = tracking->before_ns;
+
+    if (tracking_is_active()) {
+        tracking_round_tick();
+    }
+    if (tracking_is_on() &&
+        (clock_now_ns() - tracking->began_ns >
+             at_least(LONG_FACTOR * before_ns, LEAST_LONG_NS) ||
+         ult_gate_is_stuck(runtime.ult, at_least(STUCK_FACTOR * before_ns,
+                                                 LEAST_STUCK_NS)))) {
+        log_debug("tracking is given up: it takes too long");
+        give_up(tracking);
+    }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A round of tracking, the root's part.
+//
+//   idle --tracking_start: track to all--> active --all nodes are done, or have
+//   had long enough--> idle, and whoever asked gets the sets
+//
+// When the first node is done with a tracked iteration, the others are told, since
+// a node without threads in iterations will never begin one. Nodes that have not
+// answered when GRACE times that iteration has passed again are given up.
+//
+// --track asks for rounds by itself, and writes what comes as text.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { GRACE = 10 };
+
+#define LEAST_GRACE_NS (2 * 1000000000ull)
+
+static void tell_all(uint32_t round, enum track_what what)
+{
+    const struct message message = {
+        .type = MESSAGE_track,
+        .u.track = {.round = round, .what = (uint8_t)what},
+    };
+
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        port_send(&runtime.port, (node_id)i, &message);
+    }
+}
+
+int tracking_start(tracking_done_fn *done, void *owner)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    ensure(runtime.self == 0);
+    if (tracking->sets != NULL) {
+        return 0;
+    }
+    tracking->last_round++;
+    tracking->sets = access_sets_new(tracking->last_round, runtime.n_nodes,
+                                     runtime.space.n_pages);
+    ensure(tracking->sets != NULL);
+    tracking->give_up_ns = 0;
+    tracking->done = done;
+    tracking->done_owner = owner;
+    tell_all(tracking->last_round, TRACK_BEGIN);
+    return 1;
+}
+
+int tracking_is_active(void)
+{
+    return runtime.tracking.sets != NULL;
+}
+
+static void complete(struct tracking *tracking)
+{
+    struct access_sets *sets = tracking->sets;
+
+    tracking->sets = NULL;
+    tracking->done(tracking->done_owner, sets);
+}
+
+static tm_status note_done(struct tracking *tracking, node_id from,
+                           const struct message_track_done *done)
+{
+    const struct node_tracking said = {
+        .is_cancelled = done->cancelled,
+        .took_ns = done->took_ns,
+        .before_ns = done->before_ns,
+        .n_touches = done->n_touches,
+    };
+    tm_status status = access_sets_done(tracking->sets, from, &said);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    if (access_sets_is_complete(tracking->sets)) {
+        complete(tracking);
+    } else if (tracking->give_up_ns == 0 &&
+               (said.took_ns > 0 || said.is_cancelled)) {
+        uint64_t grace_ns = GRACE * said.took_ns;
+
+        tracking->give_up_ns =
+            clock_now_ns() +
+            (grace_ns > LEAST_GRACE_NS ? grace_ns : LEAST_GRACE_NS);
+        tell_all(tracking->last_round, TRACK_SOMEBODY_DONE);
+    }
+    return TM_OK;
+}
+
+tm_status tracking_collect(node_id from, const struct message *message)
+{
+    struct tracking *tracking = &runtime.tracking;
+    uint32_t round = message->type == MESSAGE_track_set
+                         ? message->u.track_set.round
+                         : message->u.track_done.round;
+
+    if (runtime.self != 0 || round == 0 || round > tracking->last_round) {
+        return TM_EWIRE;
+    }
+    if (tracking->sets == NULL || round != access_sets_round(tracking->sets)) {
+        return TM_OK; // of a round that was given up
+    }
+    if (message->type == MESSAGE_track_set) {
+        return access_sets_add(tracking->sets, from,
+                               message->u.track_set.thread, message->body,
+                               message->body_size);
+    }
+    return note_done(tracking, from, &message->u.track_done);
+}
+
+void tracking_round_tick(void)
+{
+    static const struct node_tracking missing = {.is_cancelled = 1};
+    struct tracking *tracking = &runtime.tracking;
+
+    if (tracking->give_up_ns == 0 || clock_now_ns() < tracking->give_up_ns) {
+        return;
+    }
+    tell_all(tracking->last_round, TRACK_GIVE_UP);
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (!access_sets_node(tracking->sets, (node_id)i)->is_done) {
+            ensure(access_sets_done(tracking->sets, (node_id)i, &missing) ==
+                   TM_OK);
+        }
+    }
+    complete(tracking);
+}
+
+// ---- --track
+
+static void write_run(FILE *file, const struct access_run *run)
+{
+    const struct extent *extent = engine_extent(runtime.engine, run->page);
+
+    fprintf(file, "  %p %u %s%s %u %s+%llu\n",
+            (void *)space_address(&runtime.space, run->page), run->n_pages,
+            run->flags & USE_READ ? "r" : "", run->flags & USE_WRITE ? "w" : "",
+            run->diff_bytes,
+            extent == NULL || extent->name[0] == '\0' ? "?" : extent->name,
+            extent == NULL ? 0ull
+                           : (unsigned long long)(run->page - extent->page));
+}
+
+static void write_thread(FILE *file, const struct access_sets *sets,
+                         uint32_t index)
+{
+    size_t n;
+    const struct access_run *runs = access_sets_runs(sets, index, &n);
+
+    fprintf(file, "thread %llu on node %u\n",
+            (unsigned long long)access_sets_thread(sets, index),
+            access_sets_node_of(sets, index));
+    for (size_t i = 0; i < n; i++) {
+        write_run(file, &runs[i]);
+    }
+}
+
+static void write_node(FILE *file, node_id node,
+                       const struct node_tracking *said)
+{
+    if (said->is_cancelled) {
+        fprintf(file, "node %u has given up\n", node);
+        return;
+    }
+    fprintf(file,
+            "node %u: %.3f ms, the iteration before %.3f ms, %llu accesses "
+            "caught\n",
+            node, (double)said->took_ns * 1e-6, (double)said->before_ns * 1e-6,
+            (unsigned long long)said->n_touches);
+}
+
+static void write_sets(FILE *file, const struct access_sets *sets)
+{
+    fprintf(file, "round %u, ended in iteration %llu\n",
+            access_sets_round(sets),
+            (unsigned long long)runtime.tracking.n_iterations + 1);
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        write_node(file, (node_id)i, access_sets_node(sets, (node_id)i));
+    }
+    for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
+        write_thread(file, sets, i);
+    }
+}
+
+// Under the node lock, which is long for writing a file; but then the user has
+// asked for it.
+static void write_round(void *owner, struct access_sets *sets)
+{
+    const char *name = runtime.options.track.file;
+    FILE *file;
+
+    (void)owner;
+    if (name[0] != '\0') {
+        file = fopen(name, runtime.tracking.n_written == 0 ? "w" : "a");
+        if (file == NULL) {
+            log_error("cannot write %s, which --track names: %m", name);
+        } else {
+            write_sets(file, sets);
+            fclose(file);
+        }
+    }
+    runtime.tracking.n_written++;
+    access_sets_free(sets);
+}
+
+// It takes an iteration until all nodes know, and begins with the next.
+static int is_wanted(uint64_t n_ended)
+{
+    unsigned at = runtime.options.track.iteration;
+
+    return runtime.options.track.repeats ? (n_ended + 2) % at == 0
+                                         : n_ended + 2 == at;
+}
+
+void tracking_passes(uint64_t key)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    if (runtime.options.track.iteration == 0 || !tracking_is_end(key)) {
+        return;
+    }
+    tracking->n_iterations++;
+    if (is_wanted(tracking->n_iterations)) {
+        tracking_start(write_round, NULL);
+    }
+}
+
+void tracking_finish(void)
+{
+    if (runtime.options.track.iteration > 0 &&
+        runtime.tracking.n_written == 0) {
+        log_error("--track: no iteration was tracked, %llu have ended on the "
+                  "root; they end with tm_iteration_end()",
+                  (unsigned long long)runtime.tracking.n_iterations);
+    }
+}
