@@ -12,7 +12,8 @@
  */
 struct scheme;
 
-/** What the scheme asks of those around it. None may call it back at once. */
+/** What the scheme asks of those around it. None but track may call it back at
+ * once. */
 struct scheme_ops {
     void *owner;
 

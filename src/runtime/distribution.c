@@ -10,10 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A round of tracking is over.
+static void tracked(void *owner, struct access_sets *sets)
+{
+    int is_whole =
+        access_sets_is_whole(sets) && access_sets_expand(sets) == TM_OK;
+
+    (void)owner;
+    if (is_whole) {
+        access_sets_free(runtime.access_sets);
+        runtime.access_sets = sets;
+    } else {
+        access_sets_free(sets);
+    }
+    scheme_tracked(runtime.scheme, is_whole);
+}
+
 static void track(void *owner)
 {
     (void)owner;
-    scheme_tracked(runtime.scheme, 0);
+    if (!tracking_start(tracked, NULL)) {
+        scheme_tracked(runtime.scheme, 0); // one is under way, for --track
+    }
 }
 
 // A job of the observer.
@@ -37,9 +55,10 @@ static void think(void *owner)
 static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
 {
     (void)owner;
-    (void)thread;
-    *n = 0;
-    return NULL;
+    if (runtime.access_sets == NULL) {
+        return NULL;
+    }
+    return access_sets_find(runtime.access_sets, thread, n);
 }
 
 static void noted(struct waiter *waiter)

@@ -128,7 +128,8 @@ struct runtime {
     struct migration *migration;
     struct iteration iteration;
     struct pages *pages;
-    struct scheme *scheme; ///< on the root; NULL: threads stay
+    struct scheme *scheme;           ///< on the root; NULL: threads stay
+    struct access_sets *access_sets; ///< the root: of the latest round
     struct statics statics;
     struct tracking tracking;
     struct tokens calls;     ///< of runtime messages
