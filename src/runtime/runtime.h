@@ -145,6 +145,7 @@ struct runtime {
     pthread_t service;
     int wake_fd; ///< eventfd: wakes the service thread
     _Atomic int is_stopping;
+    _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
     _Atomic uint64_t fault_ns;
     _Atomic uint64_t sync_ns;

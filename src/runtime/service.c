@@ -29,6 +29,8 @@
 #define TICK_MS 1
 #define LAZY_TICK_MS 20
 #define SPIN_NS (100 * 1000u)
+#define CROWDED_NS (50 * 1000u)
+#define CROWDED_FOR_NS (500 * 1000 * 1000u)
 
 void service_wake(void)
 {
@@ -237,6 +239,30 @@ static void look(void)
     }
 }
 
+// Give way to others on this processor. Who asks for it keeps it for
+// milliseconds, and to be woken is faster than that: then no more of it for a while.
+// @return the time afterwards
+static uint64_t give_way(uint64_t now_ns)
+{
+    uint64_t then_ns;
+
+    sched_yield();
+    then_ns = clock_now_ns();
+    if (then_ns - now_ns > CROWDED_NS) {
+        atomic_store_explicit(&runtime.crowded_until_ns,
+                              then_ns + CROWDED_FOR_NS, memory_order_relaxed);
+    }
+    return then_ns;
+}
+
+// May a worker that has nothing to run keep its processor busy?
+static int may_look(uint64_t now_ns)
+{
+    return runtime.n_nodes > 1 &&
+           (spins() || now_ns > atomic_load_explicit(&runtime.crowded_until_ns,
+                                                     memory_order_relaxed));
+}
+
 int service_idle(void *owner, unsigned worker)
 {
     uint64_t now_ns = clock_now_ns();
@@ -248,16 +274,17 @@ int service_idle(void *owner, unsigned worker)
         sync_poll(runtime.sync, 1);
         node_leave();
     }
-    while (runtime.n_nodes > 1 && now_ns < until_ns &&
+    look();
+    while (now_ns < until_ns && may_look(now_ns) &&
            !ult_is_wanted(runtime.ult, worker)) {
         atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
         look();
         if (spins()) {
             __builtin_ia32_pause();
+            now_ns = clock_now_ns();
         } else {
-            sched_yield();
+            now_ns = give_way(now_ns);
         }
-        now_ns = clock_now_ns();
     }
     return ult_is_wanted(runtime.ult, worker);
 }
