@@ -59,6 +59,10 @@ struct transport {
      * @return 1 ready, 0 something has arrived meanwhile: call progress() */
     int (*arm)(struct net *net);
 
+    /** Messages that wait until a receiver has room. Nothing tells when it has:
+     * while there are some, progress() must be called again soon. */
+    unsigned (*n_unsent)(const struct net *net);
+
     /** A file descriptor for poll(); -1 if the transport has none. */
     int (*wait_fd)(struct net *net);
 

@@ -62,6 +62,7 @@ struct net {
     size_t address_size;
     struct frame_pool pool;
     struct inbox inbox;
+    unsigned n_unsent; ///< frames that UCX keeps until there is room for them
     int is_in_progress;
     int is_closing;      ///< what comes is dropped
     struct peer peers[]; ///< [n_nodes]; that of self is not used
@@ -169,6 +170,7 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
 
     (void)status; // an error is told to endpoint_has_failed(), too
     net->ucx.ucp_request_free(request);
+    net->n_unsent--;
     frame_put(frame);
 }
 
@@ -202,6 +204,7 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
                                              frame->bytes, frame->size, &param);
 
     if (UCS_PTR_IS_PTR(request)) {
+        net->n_unsent++;
         return;
     }
     if (UCS_PTR_IS_ERR(request)) {
@@ -418,6 +421,11 @@ static int ucx_arm(struct net *net)
            net->ucx.ucp_worker_arm(net->worker) == UCS_OK;
 }
 
+static unsigned ucx_n_unsent(const struct net *net)
+{
+    return net->n_unsent;
+}
+
 static int ucx_wait_fd(struct net *net)
 {
     int fd = -1;
@@ -473,6 +481,7 @@ const struct transport transport_ucx = {
     .send = ucx_send,
     .progress = ucx_progress,
     .arm = ucx_arm,
+    .n_unsent = ucx_n_unsent,
     .wait_fd = ucx_wait_fd,
     .close = ucx_close,
     .counters = ucx_counters,

@@ -14,6 +14,11 @@
 // (patrols): patrol_ns() is the longest that a request can lie unseen. Where the workers
 // sleep and there are processors for all, the service thread itself looks on for a
 // while after something has come (keeps_looking).
+//
+// A transport may say that something is there, and nothing can be taken: its sender
+// has lost its processor in the middle of it. Looking on at real-time priority
+// could keep the sender from its processor for a second. So the service thread
+// sleeps a little after a few such looks.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -31,6 +36,9 @@
 #define SPIN_NS (100 * 1000u)
 #define CROWDED_NS (50 * 1000u)
 #define CROWDED_FOR_NS (500 * 1000 * 1000u)
+#define STUCK_LOOKS 4u
+#define STUCK_NS (50 * 1000u)
+#define UNSENT_NS (50 * 1000u)
 
 void service_wake(void)
 {
@@ -145,6 +153,9 @@ static uint64_t sleep_ns(int is_busy)
     uint64_t due_ns = engine_due_ns(runtime.engine);
     uint64_t now_ns;
 
+    if (runtime.transport->n_unsent(runtime.net) > 0) {
+        most_ns = UNSENT_NS;
+    }
     if (due_ns == UINT64_MAX) {
         return most_ns;
     }
@@ -159,6 +170,7 @@ static void *serve(void *argument)
 {
     uint64_t last_tick_ns = 0;
     uint64_t last_ns = 0; // something came
+    unsigned n_stuck = 0;
     int is_busy = 0;
 
     (void)argument;
@@ -180,8 +192,10 @@ static void *serve(void *argument)
         }
         if (n_handled > 0) {
             last_ns = clock_now_ns();
+            n_stuck = 0;
         } else if (!patrols(now_ns) && !keeps_looking(last_ns)) {
             may_sleep = runtime.transport->arm(runtime.net);
+            n_stuck = may_sleep ? 0 : n_stuck + 1;
         }
         most_ns = sleep_ns(is_busy);
         node_leave();
@@ -191,6 +205,8 @@ static void *serve(void *argument)
         }
         if (may_sleep) {
             sleep_for(most_ns, runtime.transport->wait_fd(runtime.net));
+        } else if (n_stuck >= STUCK_LOOKS) {
+            sleep_for(STUCK_NS, -1);
         }
     }
     return NULL;
