@@ -118,9 +118,10 @@ class Job:
         return self.process.returncode, output
 
     def ask_status(self):
-        """Let every node say what its threads wait for."""
-        self.process.send_signal(signal.SIGUSR1)
-        time.sleep(2)
+        """Let every node say how far it is: twice, as it may be slow only."""
+        for _ in range(2):
+            self.process.send_signal(signal.SIGUSR1)
+            time.sleep(3)
 
     def kill_all(self):
         self.process.send_signal(signal.SIGTERM)
@@ -152,9 +153,9 @@ class Job:
         if not wait_until(lambda: not self.segments(), LEFTOVER_S):
             self.fail(f"in /dev/shm: {self.segments()}", output)
 
-    def expect_success(self):
+    def expect_success(self, deadline_s=DEADLINE_S):
         """Finish with exit code 0. @return the output"""
-        code, output = self.finish()
+        code, output = self.finish(deadline_s)
         if (code == CONFIGURATION and
                 "TEAMSTER_FAULT_SOURCE" in self.variables):
             raise Skip(last_lines(output))

@@ -25,12 +25,15 @@ PROTOCOLS = ("eager-release", "sequential")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
+TEST_S = 120 * jobs.SLOWDOWN  # until ctest ends a test
+LAST_S = 20 * jobs.SLOWDOWN  # of these, to say which run has not ended
 
 
 class Tests:
     def __init__(self, options):
         self.options = options
         self.build = os.path.abspath(options.build)
+        self.end_s = time.monotonic() + TEST_S - LAST_S
         self.teamster = self.path("cli", "teamster")
 
     def path(self, folder, name):
@@ -47,14 +50,21 @@ class Tests:
 
     # ---- programs that check themselves
 
+    def succeed(self, n_nodes, *command, variables):
+        """One run; if the test's time is over, it is this one that fails."""
+        left_s = self.end_s - time.monotonic()
+        deadline_s = min(jobs.DEADLINE_S, max(left_s, 1))
+        job = self.start(n_nodes, *command, variables=variables)
+        return job.expect_success(deadline_s)
+
     def litmus_once(self, seed, mode, n_nodes, n_runs, variables):
         if mode == "relaxed":
             # Two threads on two processors of one node see the processor's
             # own memory model.
             variables = dict(variables, TEAMSTER_WORKERS="1")
-        self.start(n_nodes, self.program("litmus"), "-m", mode, "-s", seed,
-                   "-p", 1 + seed // 2 % 2, "-r", n_runs,
-                   variables=variables).expect_success()
+        self.succeed(n_nodes, self.program("litmus"), "-m", mode, "-s", seed,
+                     "-p", 1 + seed // 2 % 2, "-r", n_runs,
+                     variables=variables)
 
     def litmus(self, seed):
         mode = self.options.mode
@@ -64,8 +74,8 @@ class Tests:
                                  self.variables(seed + n_nodes + i))
 
     def random_once(self, seed, n_nodes, variables):
-        output = self.start(n_nodes, self.program("random_program"), "-s",
-                            seed, variables=variables).expect_success()
+        output = self.succeed(n_nodes, self.program("random_program"), "-s",
+                              seed, variables=variables)
         return re.search("checksum: ([0-9a-f]+)", output).group(1)
 
     def random(self, seed):
@@ -81,11 +91,11 @@ class Tests:
     def migrate(self, seed):
         for n_nodes in (1, 2, 3, 4):
             variables = self.variables(seed + n_nodes)
-            self.start(n_nodes, self.program("migrate"), "-s", seed,
-                       variables=variables).expect_success()
+            self.succeed(n_nodes, self.program("migrate"), "-s", seed,
+                         variables=variables)
             variables["TEAMSTER_SHUFFLE"] = str(seed)
-            self.start(n_nodes, self.program("migrate"), "-n", "-s", seed,
-                       variables=variables).expect_success()
+            self.succeed(n_nodes, self.program("migrate"), "-n", "-s", seed,
+                         variables=variables)
 
     def variables(self, number):
         """Protocol and source as asked for, or as the number says."""
@@ -207,15 +217,25 @@ class Tests:
             test = dice.choice(("litmus", "random", "random", "random",
                                 "migrate", "migrate", "kill_node",
                                 "kill_starting", "kill_launcher", "signals"))
+            self.end_s = time.monotonic() + TEST_S
             try:
                 n_runs += 1
                 getattr(self, test)(seed)
             except jobs.Failure as failure:
                 n_failures += 1
                 print(f"{test}, seed {seed}: {failure}", flush=True)
+                keep_failure(self.build, f"{test}, seed {seed}: {failure}")
         print(f"{n_runs} tests, {n_failures} failures")
         if n_failures > 0:
             raise jobs.Failure(f"{n_failures} of {n_runs} tests")
+
+
+def keep_failure(build, text):
+    """In a file of its own: the next run of ctest overwrites the last log."""
+    with open(os.path.join(build, "failures.log"), "a",
+              encoding="utf-8") as file:
+        file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} "
+                   f"{' '.join(sys.argv[1:])}\n{text}\n\n")
 
 
 def main():
@@ -238,6 +258,7 @@ def main():
         return 77
     except jobs.Failure as failure:
         print(f"{options.test}: {failure}")
+        keep_failure(options.build, failure)
         return 1
     return 0
 
