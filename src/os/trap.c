@@ -36,6 +36,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/range.h"
+#include "os/trap_priv.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)
@@ -44,21 +45,9 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-#define KERNEL_SA_RESTORER 0x04000000ul
-
 enum {
     STACK_SIZE = 64 * 1024, // the fault path sends messages
     PAGE_FAULT_WRITE = 2,   // bit of the processor's error code
-};
-
-struct kernel_sigaction {
-    union {
-        void (*with_info)(int, siginfo_t *, void *);
-        void (*plain)(int);
-    } handler;
-    unsigned long flags;
-    void (*restorer)(void);
-    uint64_t mask;
 };
 
 static const int signals[] = {SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL};
@@ -69,7 +58,6 @@ static struct {
     trap_fn *fn;
     void *owner;
     int resumable_signal;
-    struct kernel_sigaction previous[N_SIGNALS];
 } installed;
 
 static __thread struct {
@@ -97,17 +85,6 @@ static int set_action(int signal, const struct kernel_sigaction *action,
                         sizeof action->mask);
 }
 
-static unsigned index_of(int signal)
-{
-    for (unsigned i = 0; i < N_SIGNALS; i++) {
-        if (signals[i] == signal) {
-            return i;
-        }
-    }
-    ensure(!"a signal that was installed");
-    return 0;
-}
-
 // The instruction runs again after the handler's return and meets the default
 // action, with the program in the state in which it failed. A signal that
 // somebody sent does not come again by itself.
@@ -121,21 +98,6 @@ static void take_default_action(int signal, const siginfo_t *info)
     set_action(signal, &action, NULL);
     if (info->si_code <= 0) {
         syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), signal);
-    }
-}
-
-static void pass_on(int signal, siginfo_t *info, void *context)
-{
-    const struct kernel_sigaction *previous =
-        &installed.previous[index_of(signal)];
-
-    if (previous->handler.plain == SIG_DFL ||
-        previous->handler.plain == SIG_IGN) {
-        take_default_action(signal, info);
-    } else if (previous->flags & SA_SIGINFO) {
-        previous->handler.with_info(signal, info, context);
-    } else {
-        previous->handler.plain(signal);
     }
 }
 
@@ -157,10 +119,23 @@ static void handle(int signal, siginfo_t *info, void *context)
         .ucontext = context,
     };
 
-    if (!installed.fn(installed.owner, &trap)) {
-        pass_on(signal, info, context);
+    if (!installed.fn(installed.owner, &trap) &&
+        !program_action_take(signal, info, context)) {
+        take_default_action(signal, info);
     }
     errno = saved_errno;
+}
+
+// A program may have blocked all signals before.
+static tm_status unblock(void)
+{
+    uint64_t mask = signal_bit(installed.resumable_signal);
+
+    if (syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask)) {
+        log_error("cannot unblock the signal of faults: %m");
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
 }
 
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
@@ -169,6 +144,7 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
     installed.fn = fn;
     installed.owner = owner;
     installed.resumable_signal = resumable_signal;
+    program_actions_open(resumable_signal);
     for (unsigned i = 0; i < N_SIGNALS; i++) {
         struct kernel_sigaction action = {
             .handler.with_info = handle,
@@ -185,10 +161,10 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
             return TM_ESYSTEM;
         }
         if (previous.handler.with_info != handle) {
-            installed.previous[i] = previous;
+            program_action_start(signals[i], &previous);
         }
     }
-    return TM_OK;
+    return unblock();
 }
 
 tm_status trap_thread_open(void)
@@ -225,6 +201,13 @@ void trap_thread_close(void)
     }
     range_free(own_stack.low, trap_stack_size());
     own_stack.low = NULL;
+}
+
+int trap_is_on_own_stack(uintptr_t sp)
+{
+    uintptr_t low = (uintptr_t)own_stack.low;
+
+    return low != 0 && sp >= low && sp < low + trap_stack_size();
 }
 
 void trap_use_stack(char *low, size_t size)

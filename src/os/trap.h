@@ -2,6 +2,7 @@
 #ifndef OS_TRAP_H
 #define OS_TRAP_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,7 @@ struct trap {
 
 /** @return 1 to run the instruction again, 0 if the access is none of ours: the
  * signal's default action follows (the process ends, with a core file if the
- * limits allow one), or the program's own handler if it had installed one. */
+ * limits allow one), or the program's own handler if it has one. */
 typedef int trap_fn(void *owner, const struct trap *trap);
 
 /** Install the handlers of SIGBUS and SIGSEGV (and SIGABRT, SIGFPE, SIGILL,
@@ -42,10 +43,33 @@ typedef int trap_fn(void *owner, const struct trap *trap);
  * interpose. */
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
 
+/** sigaction() of the program, for the signals above: what it asks for is kept,
+ * not given to the kernel, and done when a trap is none of ours.
+ * @param action, before  as of sigaction(); either may be NULL
+ * @return 1 done, 0 the signal is none of those, or trap_install() has not been
+ *         called: for the C library */
+int trap_program_action(int signal, const struct sigaction *action,
+                        struct sigaction *before);
+
+/** Has the program a handler for this trap, were it raised by a signal, or is that
+ * to be ignored? Async-signal-safe. */
+int trap_is_handled(const struct trap *trap, int signal);
+
+/** Call the program's handler of a signal that it has one for, as if the access
+ * had raised that. For the trap_fn. */
+void trap_present(const struct trap *trap, int signal);
+
+/** Take the signal of faults out of what the program is about to block. */
+void trap_unblock(sigset_t *set_to_block);
+
 /** Prepare the calling kernel thread: an alternate stack of its own. Does nothing
  * if it has one. Workers do it for themselves. */
 tm_status trap_thread_open(void);
 void trap_thread_close(void);
+
+/** Is this a place on the calling kernel thread's own alternate stack? Then its
+ * threads must not switch: the next signal would overwrite what is there. */
+int trap_is_on_own_stack(uintptr_t sp);
 
 /** The alternate stack for the thread about to run; does nothing unless the
  * resumable signal is SIGSEGV. Called at every thread switch. */

@@ -74,8 +74,9 @@ static int fault(struct thread *thread, page_no page, int is_write,
     return 1;
 }
 
-// An error of the program in watched memory. It is to end as in any program, by
-// SIGSEGV; the instruction runs again and raises it.
+// An error of the program in watched memory. It is to be as in any program,
+// SIGSEGV: for the program's own handler, or else the instruction runs again and
+// raises it.
 static int deny(const struct trap *trap, page_no page)
 {
     char *address = space_address(&runtime.space, page);
@@ -83,6 +84,10 @@ static int deny(const struct trap *trap, page_no page)
     report_trap(trap);
     if (trap->signal == SIGSEGV || trap->code <= 0) {
         return 0;
+    }
+    if (trap_is_handled(trap, SIGSEGV)) {
+        trap_present(trap, SIGSEGV);
+        return 1;
     }
     atomic_store_explicit(&runtime.denied, (uintptr_t)address,
                           memory_order_relaxed);
@@ -107,7 +112,8 @@ int access_trap(void *owner, const struct trap *trap)
     (void)owner;
     if (trap->signal != runtime.fault_source->signal ||
         !space_find(&runtime.space, (void *)trap->address, &page)) {
-        if (!is_denied(trap)) {
+        // What the program handles itself is its own affair.
+        if (!is_denied(trap) && !trap_is_handled(trap, trap->signal)) {
             report_trap(trap);
         }
         return 0;

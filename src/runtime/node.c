@@ -59,6 +59,9 @@ void wait_init(struct wait *wait)
 
 void wait_for(struct wait *wait, int may_switch)
 {
+    // A handler of the program's own, on a stack that the next signal would use.
+    may_switch = may_switch &&
+                 !trap_is_on_own_stack((uintptr_t)__builtin_frame_address(0));
     // Pairs with the store in wake(). Ends when the answer comes, or the run.
     while (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
         ult_park(may_switch);

@@ -34,7 +34,8 @@
     X(fputs) X(puts) X(fgets) X(vfprintf) X(vdprintf)                          \
     X(__read_chk) X(__pread_chk) X(__pread64_chk) X(__recv_chk)                \
     X(__recvfrom_chk) X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)    \
-    X(__vfprintf_chk) X(__vdprintf_chk)
+    X(__vfprintf_chk) X(__vdprintf_chk)                                        \
+    X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)
 // clang-format on
 
 // Those that the C library's headers do not declare to us.

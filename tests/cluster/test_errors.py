@@ -459,6 +459,55 @@ class Deadlocks(ErrorsTest):
         self.assertNotIn("deadlock", err)
 
 
+class Handlers(ErrorsTest):
+    """The program's own handlers of SIGSEGV and SIGBUS, and blocked signals."""
+
+    def expect_handler(self, name, code=0, out="as it should be\n", err=None):
+        for source in self.sources():
+            for n_nodes in (1, 2):
+                with self.subTest(nodes=n_nodes):
+                    result = self.run_words("-n", n_nodes, program("handlers"),
+                                            name)
+                    self.expect(result, code, *([err] if err else []))
+                    self.assertEqual(result[1], out, result)
+                    if err is None:
+                        self.assertEqual(result[2], "")
+
+    def test_a_handler_gets_real_errors_and_faults_go_on(self):
+        self.expect_handler("recover")
+
+    def test_signal_does_the_same(self):
+        self.expect_handler("plain")
+        self.expect_handler("once")
+
+    def test_a_handler_gets_errors_in_shared_memory(self):
+        self.expect_handler(
+            "beyond", err=r"segmentation fault: write to 0x\w+, 2296 bytes past "
+            r"the end of block 'grid'")
+
+    def test_a_handler_may_use_shared_memory(self):
+        self.expect_handler("touch")
+
+    def test_a_handler_from_before_the_start_is_kept(self):
+        self.expect_handler("before")
+
+    def test_actions_are_told(self):
+        self.expect_handler("tell")
+
+    def test_signals_that_are_sent_can_be_ignored(self):
+        self.expect_handler("ignore")
+
+    def test_the_default_action_can_be_restored(self):
+        self.expect_handler(
+            "restore", 139, "", r"segmentation fault: write to 0x0 \(a null "
+            r"pointer\), in make_mistake \(handlers\.c:\d+\)$")
+
+    def test_a_blocked_signal_does_not_stop_faults(self):
+        self.expect_handler("block")
+        self.expect_handler("block_before")
+        self.expect_handler("mask_of_handler")
+
+
 class Children(ErrorsTest):
     """Processes and signals of a thread's own."""
 
