@@ -218,6 +218,26 @@ void space_show(struct space *space, page_no page, page_no n)
     }
 }
 
+void space_keep_in_core(struct space *space, page_no page, page_no n,
+                        unsigned *n_runs)
+{
+    page_no end = page + n;
+
+    while (*n_runs > 0 && page < end) {
+        page_no start = page;
+
+        while (page < end && space->pages[page].access != ACCESS_NONE) {
+            page++;
+        }
+        if (page > start) {
+            memfd_keep_in_core(space_address(space, start),
+                               (page - start) * TM_PAGE_SIZE);
+            --*n_runs;
+        }
+        page++;
+    }
+}
+
 void space_fill(struct space *space, page_no page, const void *bytes)
 {
     memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, TM_PAGE_SIZE);

@@ -118,6 +118,13 @@ static inline void space_changed(struct space *space, page_no page,
     }
 }
 
+/** Have a core file hold those of n pages that the application's view shows.
+ * @param[in,out] n_runs  runs of pages that may still be added: each costs the
+ *                        kernel two mappings
+ * Context: also in a handler of a signal that ends the process. */
+void space_keep_in_core(struct space *space, page_no page, page_no n,
+                        unsigned *n_runs);
+
 /** Write a whole page, making it exist. */
 void space_fill(struct space *space, page_no page, const void *bytes);
 

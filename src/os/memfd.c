@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The views are kept out of children made by fork(): a child would otherwise
-// share this node's pages without being watched (FAILURES.md, row 20).
+// share this node's pages without being watched (FAILURES.md, row 20). They are
+// kept out of core files, too: the kernel would make each page of them, gigabytes
+// that nobody has used, to write it. memfd_keep_in_core() names what is worth it.
 #include "os/memfd.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ static tm_status map_runtime_view(struct memfd *memfd)
         return errno == ENOMEM ? TM_ENOMEM : TM_ESYSTEM;
     }
     madvise(view, memfd->size, MADV_DONTFORK);
+    madvise(view, memfd->size, MADV_DONTDUMP);
     memfd->runtime = view;
     return TM_OK;
 }
@@ -100,7 +103,13 @@ tm_status memfd_map(const struct memfd *memfd, size_t offset, char *address,
         return TM_ESYSTEM;
     }
     madvise(got, size, MADV_DONTFORK);
+    madvise(got, size, MADV_DONTDUMP);
     return TM_OK;
+}
+
+void memfd_keep_in_core(char *address, size_t size)
+{
+    madvise(address, size, MADV_DODUMP); // less to look at is no reason to fail
 }
 
 void memfd_discard(const struct memfd *memfd, size_t offset, size_t size)

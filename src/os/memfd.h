@@ -25,6 +25,11 @@ TM_CHECKED tm_status memfd_open(struct memfd *memfd, size_t size);
 TM_CHECKED tm_status memfd_map(const struct memfd *memfd, size_t offset,
                                char *address, size_t size, int replace);
 
+/** Write this part of a view into a core file, if there is one: pages that are not
+ * mapped in it are left out. Views are not written otherwise.
+ * Context: also in a handler of a signal that ends the process. */
+void memfd_keep_in_core(char *address, size_t size);
+
 /** Give the memory of a range back: it reads as zero in every view. */
 void memfd_discard(const struct memfd *memfd, size_t offset, size_t size);
 

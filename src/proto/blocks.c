@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CORE_RUNS 1000u
+
 /** Root: an allocation or a free that waits for all nodes. */
 struct allocation {
     struct allocation *next;
@@ -81,6 +83,16 @@ const struct extent *engine_extent_below(const struct engine *engine,
     size_t index = upper_bound(engine, page);
 
     return index == 0 ? NULL : &engine->extents[index - 1];
+}
+
+void engine_keep_in_core(struct engine *engine)
+{
+    unsigned n_runs = CORE_RUNS;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        space_keep_in_core(engine->space, engine->extents[i].page,
+                           engine->extents[i].n_pages, &n_runs);
+    }
 }
 
 tm_protocol engine_protocol(const struct engine *engine, page_no page)

@@ -154,6 +154,10 @@ const struct extent *engine_extent(const struct engine *engine, page_no page);
 const struct extent *engine_extent_below(const struct engine *engine,
                                          page_no page);
 
+/** Have a core file hold the blocks' pages that the program's view shows here. The
+ * node lock is held, or nobody else runs. */
+void engine_keep_in_core(struct engine *engine);
+
 /** The protocol of an extent. */
 tm_protocol engine_protocol(const struct engine *engine, page_no page);
 

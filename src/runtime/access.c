@@ -17,9 +17,13 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 // So many faults at one page that should not have been are a bug, not bad luck.
 #define REPEATS_MAX 1000000u
+
+// Milliseconds, for a core file's sake.
+#define LOCK_TRIES 100u
 
 static void watch_repeats(struct thread *thread, page_no page)
 {
@@ -74,6 +78,22 @@ static int fault(struct thread *thread, page_no page, int is_write,
     return 1;
 }
 
+// The process ends now. The core file shows what shared memory is here, unless
+// somebody keeps the lock; that may be this very kernel thread, if the error is one
+// of the runtime's, so the order of locks does not count.
+static void prepare_end(void)
+{
+    for (unsigned i = 0; i < LOCK_TRIES && runtime.step == RUNTIME_RUNNING;
+         i++) {
+        if (pthread_mutex_trylock(&runtime.lock.pthread) == 0) {
+            engine_keep_in_core(runtime.engine);
+            pthread_mutex_unlock(&runtime.lock.pthread);
+            return;
+        }
+        usleep(1000);
+    }
+}
+
 // An error of the program in watched memory. It is to be as in any program,
 // SIGSEGV: for the program's own handler, or else the instruction runs again and
 // raises it.
@@ -81,11 +101,16 @@ static int deny(const struct trap *trap, page_no page)
 {
     char *address = space_address(&runtime.space, page);
 
+    int is_handled = trap_is_handled(trap, SIGSEGV);
+
     report_trap(trap);
+    if (!is_handled) {
+        prepare_end();
+    }
     if (trap->signal == SIGSEGV || trap->code <= 0) {
         return 0;
     }
-    if (trap_is_handled(trap, SIGSEGV)) {
+    if (is_handled) {
         trap_present(trap, SIGSEGV);
         return 1;
     }
@@ -115,6 +140,7 @@ int access_trap(void *owner, const struct trap *trap)
         // What the program handles itself is its own affair.
         if (!is_denied(trap) && !trap_is_handled(trap, trap->signal)) {
             report_trap(trap);
+            prepare_end();
         }
         return 0;
     }

@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ SANITIZERS = {
     name: ":".join(filter(None, [
         os.environ.get(name), "handle_segv=0", "handle_sigbus=0",
         "handle_abort=0", "handle_sigfpe=0", "handle_sigill=0",
-        "detect_leaks=0"]))
+        "detect_leaks=0", "disable_coredump=0"]))
     for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 }
 
@@ -62,6 +63,25 @@ def processes_with(marker):
     return found
 
 
+def shared_in_core(path):
+    """Bytes of shared blocks in a core file: segments from SPACE_HEAP_BASE on."""
+    found = b""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        assert header[:5] == b"\x7fELF\x02" and header[16] == 4, header
+        table, = struct.unpack_from("<Q", header, 32)
+        n_segments, = struct.unpack_from("<H", header, 56)
+        file.seek(table)
+        segments = file.read(56 * n_segments)
+        for i in range(n_segments):
+            kind, _, offset, address, _, size = struct.unpack_from(
+                "<IIQQQQ", segments, 56 * i)
+            if kind == 1 and 0x7e8000000000 <= address < 0x7f0000000000:
+                file.seek(offset)
+                found += file.read(size)
+    return found
+
+
 class ErrorsTest(unittest.TestCase):
     fault_sources = None
 
@@ -89,14 +109,17 @@ class ErrorsTest(unittest.TestCase):
             self.fail(f"processes are left: {numbers}")
         self.assertEqual(os.listdir(self.folder), [])
 
-    def start(self, *words, stdin=subprocess.DEVNULL, **variables):
-        """teamster run with these words; no core files."""
+    def start(self, *words, stdin=subprocess.DEVNULL, cores=False,
+              **variables):
+        """teamster run with these words; no core files unless asked for."""
+        core_size = resource.getrlimit(resource.RLIMIT_CORE)[1] if cores else 0
         return subprocess.Popen(
             [TEAMSTER, "run", *map(str, words)], stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             cwd=self.folder, env=dict(self.environment, **variables),
             preexec_fn=lambda: resource.setrlimit(
-                resource.RLIMIT_CORE, (0, 0)))
+                resource.RLIMIT_CORE,
+                (core_size, resource.getrlimit(resource.RLIMIT_CORE)[1])))
 
     def finish(self, process, given=None):
         try:
@@ -459,6 +482,37 @@ class Deadlocks(ErrorsTest):
         self.assertNotIn("deadlock", err)
 
 
+class Cores(ErrorsTest):
+    """Core files, if the kernel puts them where the program runs."""
+
+    def setUp(self):
+        super().setUp()
+        with open("/proc/sys/kernel/core_pattern") as file:
+            pattern = file.read().strip()
+        if pattern.startswith("|"):
+            self.skipTest(f"core files are piped: {pattern}")
+        if "/" in pattern:
+            self.skipTest(f"core files go elsewhere: {pattern}")
+        if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+            self.skipTest("core files are forbidden: ulimit -H -c is 0")
+
+    def test_an_error_leaves_a_core_file_with_what_is_shared(self):
+        for source in self.sources():
+            for n_nodes in 1, 2:
+                result = self.run_words("-n", n_nodes, program("mistakes"),
+                                        "null_pointer", cores=True)
+                self.expect(result, 139, r"died: killed by SIGSEGV \(core file "
+                            r"written\)")
+                name, = os.listdir(self.folder)
+                path = os.path.join(self.folder, name)
+                shared = shared_in_core(path)
+                # A sparse file: what is not used takes no room.
+                self.assertLess(512 * os.stat(path).st_blocks, 100 << 20)
+                os.remove(path)
+                if n_nodes == 1:  # the pages of the other node are not here
+                    self.assertIn(b"as in the core file", shared)
+
+
 class Handlers(ErrorsTest):
     """The program's own handlers of SIGSEGV and SIGBUS, and blocked signals."""
 
@@ -561,4 +615,8 @@ class Children(ErrorsTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False)
+    if main.result.skipped and len(main.result.skipped) == main.result.testsRun:
+        print("\n".join(reason for _, reason in main.result.skipped))
+        sys.exit(77)
+    sys.exit(not main.result.wasSuccessful())

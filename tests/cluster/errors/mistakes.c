@@ -235,6 +235,7 @@ static void prepare(void)
     shared.block = tm_alloc(10000, &(tm_alloc_attr){.name = "grid"});
     shared.freed = tm_alloc(20000, &(tm_alloc_attr){.name = "old"});
     shared.small = tm_alloc(100, &(tm_alloc_attr){.name = "tiny"});
+    strcpy(shared.block, "as in the core file");
     shared.freed[5000] = 1;
     if (tm_free(shared.freed) != TM_OK) {
         exit(99);
