@@ -27,6 +27,9 @@ bench: setup-bench programs ## build, then measure
 debug asan tsan: setup-check ## configure, build and test with this preset
 	cmake --workflow --preset $@
 
+valgrind: setup-check ## the same, only the tests that can be run under it
+	cmake --workflow --preset valgrind
+
 release: setup-build ## configure, build and test with optimisation
 	cmake --workflow --preset release
 
@@ -52,5 +55,5 @@ setup-build setup-check setup-bench: setup-%:
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo bench debug asan tsan release programs format lint \
-        install setup-build setup-check setup-bench clean
+.PHONY: help check demo bench debug asan tsan valgrind release programs format \
+        lint install setup-build setup-check setup-bench clean

@@ -114,6 +114,32 @@ set(TM_SANITIZER_ENVIRONMENT
     UBSAN_OPTIONS=path_list_prepend:print_stacktrace=1
     TSAN_OPTIONS=path_list_prepend:second_deadlock_stack=1)
 
+# Tests of these folders have the label `valgrind`, but for those that map shared
+# pages or start nodes. With TM_VALGRIND, those with the label run under it.
+set(TM_MEMCHECK_FOLDERS
+    base model place net mem cluster proto sync observe reconfig cli sim)
+set(TM_NO_MEMCHECK net/transport_ucx_test net/ucx_test mem/space_test)
+
+function(tm_memcheck test target)
+    cmake_path(GET test PARENT_PATH folder)
+    set(prefix)
+    set(labels unit)
+    if(folder IN_LIST TM_MEMCHECK_FOLDERS AND NOT test IN_LIST TM_NO_MEMCHECK)
+        list(APPEND labels valgrind)
+        set(prefix ${TM_MEMCHECK})
+    endif()
+    add_test(NAME ${test} COMMAND ${prefix} $<TARGET_FILE:${target}> ${ARGN})
+    tm_test_defaults(${test})
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}")
+endfunction()
+
+set(TM_MEMCHECK)
+if(TM_VALGRIND)
+    set(TM_MEMCHECK ${TM_VALGRIND_PROGRAM} --quiet --leak-check=full
+        --show-leak-kinds=definite,possible
+        --errors-for-leak-kinds=definite,possible --error-exitcode=9)
+endif()
+
 function(tm_unit_test source)
     if(NOT TM_BUILD_TESTS)
         return()
@@ -125,7 +151,5 @@ function(tm_unit_test source)
     target_include_directories(${name} SYSTEM PRIVATE ${TM_CMOCKA_INCLUDE})
     target_link_libraries(${name} PRIVATE
         teamster_internal ${TM_CMOCKA} ${ARGN})
-    add_test(NAME ${folder}/${stem} COMMAND ${name})
-    tm_test_defaults(${folder}/${stem})
-    set_tests_properties(${folder}/${stem} PROPERTIES LABELS unit)
+    tm_memcheck(${folder}/${stem} ${name})
 endfunction()
