@@ -42,7 +42,8 @@ enum state {
 };
 
 enum {
-    SETTLE_ITERATIONS = 2,
+    SETTLE_TRACKED = 3,    // iterations that are slow after tracking
+    SETTLE_MOVED = 6,      // and after a move
     MOVE_PATIENCE = 4,     // iterations in which all should have moved
     RAGGED_MAX = 8,        // of 16 iterations
     TRACKED_FOR = 64,      // iterations that tracked pages are good for
@@ -53,6 +54,9 @@ enum {
 
 /** A part of the gain that must be predicted for a change to be worth it. */
 #define LEAST_GAIN 0.02
+
+/** What a change may cost until one has been made. */
+#define FIRST_COST_S 0.05
 
 /** Moved bytes are taken to travel at this rate until it is measured. */
 #define BYTES_PER_S 200e6
@@ -76,6 +80,9 @@ struct scheme {
     int is_tracked;      ///< there are tracked pages
     int is_undoing;
     int has_changed; ///< the mapping in force is plan's, not judged yet
+    double usual_s;  ///< iteration time while nothing is done
+    double extra_s;  ///< beyond it, since something is
+    double cost_s;   ///< of a change: of the latest, or a guess
     double before_s; ///< iteration time before the latest change
     struct plan plan;
     int has_plan; ///< `plan` was made, for the threads there are
@@ -130,6 +137,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
     free(power);
     trigger_config_init(&settings);
     trigger_init(&scheme->trigger, &settings);
+    scheme->cost_s = FIRST_COST_S;
     return scheme;
 
 fail:
@@ -180,6 +188,9 @@ static void explain_plan(const struct scheme *scheme)
     if (text == NULL) {
         return;
     }
+    explain_prediction(&plan->view, &plan->before, &plan->measured, text,
+                       TEXT_BYTES);
+    scheme->ops.explain(scheme->ops.owner, text);
     n = explain_change(&plan->view, &plan->before, &plan->after, text,
                        TEXT_BYTES);
     if (n < TEXT_BYTES) {
@@ -227,15 +238,33 @@ static void sample(const struct scheme *scheme, struct trigger_sample *sample)
     if (sample->attainable_s > sample->max_s) {
         sample->attainable_s = sample->max_s;
     }
-    sample->cost_s = 2 * sample->max_s; // tracking, and a slow iteration
+    sample->cost_s = scheme->cost_s;
 }
 
 // ---- steps
 
-static void settle(struct scheme *scheme)
+static void settle(struct scheme *scheme, unsigned n_iterations)
 {
     scheme->state = SETTLING;
-    scheme->countdown = SETTLE_ITERATIONS;
+    scheme->countdown = n_iterations;
+}
+
+// What tracking and moving have cost: the time of these iterations beyond the
+// usual. The next change will cost about as much.
+static void count_cost(struct scheme *scheme)
+{
+    double extra_s = book_latest_s(scheme->book) - scheme->usual_s;
+
+    if (scheme->state == WATCHING) {
+        scheme->usual_s = book_iteration_s(scheme->book);
+        if (scheme->extra_s > 0) {
+            scheme->cost_s = scheme->extra_s;
+            scheme->stats.overhead_s += scheme->extra_s;
+        }
+        scheme->extra_s = 0;
+    } else if (extra_s > 0 && scheme->usual_s > 0) {
+        scheme->extra_s += extra_s;
+    }
 }
 
 static int needs_tracking(const struct scheme *scheme)
@@ -266,7 +295,7 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
     scheme->tracked_at = book_n_closed(scheme->book);
     scheme->stats.n_tracked++;
     trigger_collected(&scheme->trigger);
-    settle(scheme);
+    settle(scheme, SETTLE_TRACKED);
 }
 
 // How the mapping in force was predicted, against how it is.
@@ -482,7 +511,7 @@ static void arrive(struct scheme *scheme)
         scheme->has_changed = 1;
         scheme->ops.moved(scheme->ops.owner, &scheme->plan);
     }
-    settle(scheme);
+    settle(scheme, SETTLE_MOVED);
 }
 
 static void watch(struct scheme *scheme)
@@ -517,6 +546,7 @@ static void watch(struct scheme *scheme)
 static void step(struct scheme *scheme)
 {
     scheme->stats.n_iterations++;
+    count_cost(scheme);
     if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
         scheme->state != THINKING) {
         say(scheme,

@@ -65,6 +65,7 @@ struct scheme_stats {
     uint64_t n_judged; ///< iterations held against a prediction
     double error_sum;  ///< of their |predicted / measured - 1|
     double thinking_s;
+    double overhead_s; ///< of tracking and moving, by slow iterations
 };
 
 /** @return NULL if memory is short */
