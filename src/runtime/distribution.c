@@ -218,7 +218,7 @@ void distribution_print(void)
         "over %llu iterations",
         (unsigned long long)stats.n_iterations, stats.n_tracked, stats.n_plans,
         stats.thinking_s * 1e3, stats.n_remaps, stats.n_undone,
-        (unsigned long long)stats.n_moves,
+        (unsigned long long)stats.n_moves, stats.overhead_s,
         stats.n_judged == 0 ? 0
                             : 100 * stats.error_sum / (double)stats.n_judged,
         (unsigned long long)stats.n_judged);
