@@ -42,6 +42,23 @@ static void set_lack(const struct node_view *node,
     }
 }
 
+/** What was measured as lacking says what M is, if it was measured.
+ * @return whether the lack was wrong by more than a twentieth, and is now set */
+static int learn_lack(const struct node_view *node,
+                      const struct node_prediction *predicted,
+                      const struct node_measurement *measured,
+                      struct correction *correction)
+{
+    const double lack = (double)measured->lack_pages;
+    const double error = fabs((double)predicted->lack_pages - lack);
+
+    if (lack <= 0 || error <= 0.05 * lack) {
+        return 0;
+    }
+    set_lack(node, predicted, lack, correction);
+    return 1;
+}
+
 /** Paging came where none was predicted: the program gets less than M. */
 static void shrink_memory(const struct node_view *node,
                           const struct node_prediction *predicted,
@@ -79,6 +96,9 @@ static void learn_memory(const struct node_view *node,
 {
     const int pages = measured->mem_s >= tiny_s && measured->mem_s > 0;
 
+    if (pages && learn_lack(node, predicted, measured, correction)) {
+        return; // what it costs is seen next time
+    }
     if (predicted->mem_s <= 0) {
         if (pages) {
             shrink_memory(node, predicted, measured->mem_s, correction);

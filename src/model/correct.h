@@ -12,10 +12,11 @@ void correction_init(struct correction *correction);
  * prediction for the mapping in force comes nearer to what was measured. Each
  * factor goes `gain` of the way (in logarithms) to measured / predicted, and
  * stays within [1/8, 8]. A term that is below 1 % of the iteration on both
- * sides is left alone. Where paging was measured and none predicted, or the
- * other way round, or where the factor of Tmem is at its bound, the lack must be
- * wrong: then the factor of M is set so that the time comes out, within
- * [1/4, 2].
+ * sides is left alone. Where a node paged and its lack was measured, the factor
+ * of M is set so that the lack comes out, within [1/4, 2]; Tmem is learned when
+ * it does. Where no lack was measured (0), but paging was and none predicted, or
+ * the other way round, or where the factor of Tmem is at its bound, the lack
+ * must be wrong: then M is set so that the time comes out.
  *
  * Repeated for one mapping with the same measurement it converges: the
  * prediction's terms come to what was measured, as far as the bounds allow.

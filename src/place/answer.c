@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void answer_initial(const struct cluster_view *view, uint32_t *node_of)
 {
@@ -94,22 +93,5 @@ tm_status answer_time(const struct place_request *request,
         *time_s = prediction.iteration_s;
     }
     free(prediction.nodes);
-    return status;
-}
-
-tm_status answer_if_better(const struct place_request *request,
-                           uint32_t *candidate, double part,
-                           struct placement *placement, double *best_s)
-{
-    double time_s;
-    tm_status status;
-
-    answer_pins(request->view, request->current, candidate);
-    status = answer_time(request, candidate, &time_s);
-    if (status == TM_OK && time_s < *best_s * (1 - part)) {
-        *best_s = time_s;
-        memcpy(placement->node_of, candidate,
-               request->view->n_threads * sizeof *candidate);
-    }
     return status;
 }

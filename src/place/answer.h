@@ -29,13 +29,4 @@ uint32_t answer_moves(const struct cluster_view *view, const uint32_t *current,
 TM_CHECKED tm_status answer_time(const struct place_request *request,
                                  const uint32_t *node_of, double *time_s);
 
-/** Take a mapping as the answer if it is predicted to be shorter than *best_s,
- * by this part of it; *best_s is then its time. Pinned threads are brought back
- * first.
- * @param[in,out] candidate  [n_threads] */
-TM_CHECKED tm_status answer_if_better(const struct place_request *request,
-                                      uint32_t *candidate, double part,
-                                      struct placement *placement,
-                                      double *best_s);
-
 #endif

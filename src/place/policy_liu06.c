@@ -9,35 +9,25 @@
 //
 // `cpu-mem` adds what the papers leave open:
 //
-// - a third subphase, refine.c, for threads that differ, from this mapping and
-//   from a greedy one;
+// - a third subphase for threads that differ, search.c;
 // - all threads on one node, which sends nothing, as a candidate of its own;
 // - the mapping in force and the initial one as candidates: the answer is never
 //   worse than either under the model;
 // - moves that shorten nothing are taken back.
-//
-// I1  best_s is the predicted time of placement->node_of, and at most that of
-//     the current and the initial mapping.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "place/answer.h"
-#include "place/bound.h"
 #include "place/clusters.h"
 #include "place/counts.h"
 #include "place/policies.h"
-#include "place/refine.h"
+#include "place/search.h"
 
 #define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
 #define METIS_MAX 250000u ///< threads; above, METIS takes a second
 #define WORTH 0.005       ///< part of an iteration that a cut is worth
 #define LAW 1.005         ///< times the law's optimum: as good
-#define GREEDY_MAX 128u   ///< threads that are also placed from nothing
-#define GAIN 0.002        ///< that moving yet more threads must bring
-#define GOOD_ENOUGH 1.002 ///< of the lower bound
-#define TRIALS 40000u     ///< of refine, by default
-#define FEWER_MOVES_MAX 16384u ///< threads
 
 struct liu06 {
     const struct place_request *request;
@@ -144,94 +134,6 @@ static tm_status place_mem(const struct place_request *request,
     return place_terms(request, placement, COUNT_MEM);
 }
 
-// ---- refining ----
-
-struct candidates {
-    const struct place_request *request;
-    struct placement *placement;
-    uint32_t *candidate; ///< [n_threads]
-    double best_s;       ///< I1
-    double margin;       ///< part by which a candidate must be better
-    double bound_s;
-};
-
-static tm_status offer(struct candidates *candidates)
-{
-    return answer_if_better(candidates->request, candidates->candidate,
-                            candidates->margin, candidates->placement,
-                            &candidates->best_s);
-}
-
-static int is_good_enough(const struct candidates *candidates)
-{
-    return candidates->best_s <= GOOD_ENOUGH * candidates->bound_s;
-}
-
-static tm_status offer_tally(struct candidates *candidates,
-                             const struct tally *tally)
-{
-    memcpy(candidates->candidate, tally->node_of,
-           candidates->request->view->n_threads * sizeof(uint32_t));
-    return offer(candidates);
-}
-
-static tm_status offer_refined(struct candidates *candidates,
-                               struct tally *tally, uint64_t n_trials)
-{
-    struct refine_limits limits = {n_trials, GOOD_ENOUGH * candidates->bound_s};
-    tm_status status = refine(tally, candidates->request->current, &limits);
-
-    return status == TM_OK ? offer_tally(candidates, tally) : status;
-}
-
-/** The same time with fewer moves, if that can be had. */
-static tm_status offer_fewer_moves(struct candidates *candidates,
-                                   struct tally *tally, uint64_t n_trials)
-{
-    const struct place_request *request = candidates->request;
-    uint32_t *const best = candidates->placement->node_of;
-    double time_s;
-    tm_status status;
-
-    tally_put_all(tally, best);
-    refine_fewer_moves(tally, request->current, &n_trials);
-    status = answer_time(request, tally->node_of, &time_s);
-    if (status == TM_OK && time_s <= candidates->best_s * (1 + 1e-9)) {
-        memcpy(best, tally->node_of, request->view->n_threads * sizeof *best);
-    }
-    return status;
-}
-
-static tm_status offer_by_search(struct candidates *candidates)
-{
-    const struct place_request *request = candidates->request;
-    const uint64_t n_trials =
-        request->effort > 0 ? request->effort * 1000ull : TRIALS;
-    struct tally tally;
-    tm_status status = tally_init(&tally, request->view, request->model);
-
-    if (status != TM_OK) {
-        return status;
-    }
-    if (!is_good_enough(candidates)) {
-        tally_put_all(&tally, candidates->placement->node_of);
-        status = offer_refined(candidates, &tally, n_trials / 2);
-    }
-    if (status == TM_OK && !is_good_enough(candidates) &&
-        request->view->n_threads <= GREEDY_MAX) {
-        candidates->margin = GAIN;
-        status = refine_greedy(&tally, request->current);
-        if (status == TM_OK) {
-            status = offer_refined(candidates, &tally, n_trials / 2);
-        }
-    }
-    if (status == TM_OK && request->view->n_threads <= FEWER_MOVES_MAX) {
-        status = offer_fewer_moves(candidates, &tally, n_trials);
-    }
-    tally_release(&tally);
-    return status;
-}
-
 // ---- all on one node ----
 
 /** What all threads would take on one node, if they write all pages. */
@@ -260,9 +162,9 @@ static void add_up(const struct cluster_view *view, struct node_load *all)
     }
 }
 
-static tm_status offer_one_node(struct candidates *candidates)
+static tm_status offer_one_node(struct search *search)
 {
-    const struct place_request *request = candidates->request;
+    const struct place_request *request = search->request;
     const struct cluster_view *view = request->view;
     struct node_load all = {.n_threads = view->n_threads};
     double best_s = INFINITY;
@@ -277,73 +179,67 @@ static tm_status offer_one_node(struct candidates *candidates)
             best = x;
         }
     }
-    if (best_s >= candidates->best_s) {
+    if (best_s >= search->best_s) {
         return TM_OK;
     }
     for (uint32_t i = 0; i < view->n_threads; i++) {
-        candidates->candidate[i] = best;
+        search->candidate[i] = best;
     }
-    return offer(candidates);
+    return search_offer(search);
 }
 
 // ---- cpu-mem ----
 
 /** With threads that are alike the law's optimum is the optimum; if the mapping
  * is about as good, there is nothing to search for. */
-static int is_as_the_law(const struct candidates *candidates,
-                         const struct liu06 *liu06)
+static int is_as_the_law(const struct search *search, const struct liu06 *liu06)
 {
     return liu06->law.are_alike &&
-           candidates->best_s <=
-               LAW * law_iteration(&liu06->law, liu06->counts);
+           search->best_s <= LAW * law_iteration(&liu06->law, liu06->counts);
 }
 
-static tm_status offer_all(struct candidates *candidates)
+static tm_status offer_all(struct search *search)
 {
-    const struct place_request *request = candidates->request;
-    const struct cluster_view *view = request->view;
+    const struct place_request *request = search->request;
     struct liu06 liu06;
     int does_as_the_law = 0;
     tm_status status = TM_OK;
 
-    memcpy(candidates->placement->node_of, request->current,
-           view->n_threads * sizeof *request->current);
-    candidates->best_s = candidates->placement->before_s;
-    answer_initial(view, candidates->candidate);
-    if (answer_moves(view, request->current, candidates->candidate) > 0) {
-        status = offer(candidates);
+    answer_initial(request->view, search->candidate);
+    if (answer_moves(request->view, request->current, search->candidate) > 0) {
+        status = search_offer(search);
     }
     if (status == TM_OK) {
-        status = run(&liu06, request, COUNT_ALL, candidates->candidate);
+        status = run(&liu06, request, COUNT_ALL, search->candidate);
         if (status == TM_OK) {
-            status = offer(candidates);
-            does_as_the_law = is_as_the_law(candidates, &liu06);
+            status = search_offer(search);
+            does_as_the_law = is_as_the_law(search, &liu06);
         }
         liu06_release(&liu06);
     }
     if (status == TM_OK) {
-        status = offer_one_node(candidates);
+        status = offer_one_node(search);
     }
-    if (status == TM_OK && !does_as_the_law && tally_fits(view)) {
-        status = bound_iteration(view, request->model, &candidates->bound_s);
-        status = status == TM_OK ? offer_by_search(candidates) : status;
-    }
-    return status;
+    return status == TM_OK && !does_as_the_law ? search_refine(search) : status;
 }
 
 static tm_status place_cpu_mem(const struct place_request *request,
                                struct placement *placement)
 {
-    struct candidates candidates = {.request = request, .placement = placement};
+    const struct cluster_view *view = request->view;
+    struct search search = {.request = request,
+                            .best = placement->node_of,
+                            .best_s = placement->before_s};
     tm_status status;
 
-    candidates.candidate =
-        malloc(request->view->n_threads * sizeof *candidates.candidate);
-    if (candidates.candidate == NULL) {
+    search.candidate = malloc(view->n_threads * sizeof *search.candidate);
+    if (search.candidate == NULL) {
         return TM_ENOMEM;
     }
-    status = offer_all(&candidates);
-    free(candidates.candidate);
+    memcpy(placement->node_of, request->current,
+           view->n_threads * sizeof *request->current);
+    status = offer_all(&search);
+    free(search.candidate);
     return status;
 }
 

@@ -10,7 +10,8 @@
 // are first ranked by an estimate, of computation exactly and of memory as if
 // threads shared no pages; only the best of the ranking are tried, only with the
 // nodes that end first unless nothing is found there, and only nodes that are
-// about the slowest are looked at.
+// about the slowest are looked at. Where there are very many, only the slowest
+// is, and the first of the ranking that is for the better is taken.
 //
 // I1  A trial leaves the tally as it was, to the bit.
 // I2  Each accepted change makes the vector smaller by more than rounding, so
@@ -21,9 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_MAX 1500u ///< candidates of a node that are all tried
-#define N_RANKED 10u  ///< that are tried where there are more
-#define N_TARGETS 4u  ///< nodes that they go to at first
+#define ALL_MAX 60u   ///< candidates of a node that are all tried
+#define N_RANKED 16u  ///< that are tried where there are more
+#define N_TARGETS 8u  ///< nodes that they go to at first
+#define MANY 2000u    ///< candidates of a node that are very many
+#define N_NEAREST 2u  ///< nodes that they go to at first then
 #define SLOW 0.99     ///< of the longest time: still among the slowest
 #define EPSILON 1e-9  ///< relative: less is rounding
 #define N_COMPARED 8u ///< changed times that are compared
@@ -311,13 +314,17 @@ static void visit_all(struct refiner *refiner, uint32_t node, visit_fn *visit,
 
 /** The same for many: only what an estimate ranks first. */
 static void visit_ranked(struct refiner *refiner, uint32_t node,
-                         uint32_t n_targets, struct change *best)
+                         uint32_t n_targets, int take_first,
+                         struct change *best)
 {
     refiner->n_targets = n_targets;
     refiner->n_ranked = 0;
     visit_all(refiner, node, visit_rank, best);
     for (unsigned k = 0; k < refiner->n_ranked; k++) {
         visit_try(refiner, &refiner->ranked[k], best);
+        if (take_first && best->thread != NOBODY) {
+            return;
+        }
     }
 }
 
@@ -333,19 +340,21 @@ static uint64_t n_changes(const struct tally *tally, uint32_t node)
 static struct change best_change(struct refiner *refiner, uint32_t node)
 {
     const uint32_t n_nodes = refiner->tally->view->n_nodes;
+    const uint64_t n = n_changes(refiner->tally, node);
+    const uint32_t n_first = n > MANY ? N_NEAREST : N_TARGETS;
     struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
 
-    if (n_changes(refiner->tally, node) <= ALL_MAX) {
+    if (n <= ALL_MAX) {
         refiner->n_targets = n_nodes;
         visit_all(refiner, node, visit_try, &best);
         return best;
     }
     look_at_nodes(refiner);
-    if (n_nodes > N_TARGETS) {
-        visit_ranked(refiner, node, N_TARGETS, &best);
+    if (n_nodes > n_first) {
+        visit_ranked(refiner, node, n_first, n > MANY, &best);
     }
     if (best.thread == NOBODY) {
-        visit_ranked(refiner, node, n_nodes, &best);
+        visit_ranked(refiner, node, n_nodes, n > MANY, &best);
     }
     return best;
 }
@@ -367,10 +376,20 @@ static void order_nodes(struct refiner *refiner)
     }
 }
 
+/** Is it of use to look at a node when slower ones cannot be helped? */
+static int is_worth_a_look(const struct tally *tally, uint32_t node,
+                           double longest_s)
+{
+    const uint64_t n = n_changes(tally, node);
+    const double limit = n > MANY ? 1 - EPSILON : n > ALL_MAX ? SLOW : 0;
+
+    return tally->times[node] >= limit * longest_s;
+}
+
 /** @return whether something was changed */
 static int step(struct refiner *refiner)
 {
-    const double *times = refiner->tally->times;
+    const double longest_s = tally_longest(refiner->tally, NULL);
 
     order_nodes(refiner);
     for (uint32_t k = 0; k < refiner->tally->view->n_nodes; k++) {
@@ -378,8 +397,7 @@ static int step(struct refiner *refiner)
         struct change best;
 
         if (refiner->limits->n_trials == 0 ||
-            (times[node] < SLOW * times[refiner->order[0]] &&
-             n_changes(refiner->tally, node) > ALL_MAX)) {
+            !is_worth_a_look(refiner->tally, node, longest_s)) {
             return 0;
         }
         best = best_change(refiner, node);

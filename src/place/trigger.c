@@ -1,59 +1,243 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TEMPORARY until branch model has it.
+//
+// The trigger manager.
+//
+//     resting --area > cost--> collecting --collected()--> deciding
+//        ^                                                  |    |
+//        |<--------------- refused(): back off -------------+    | changed()
+//        |                                                       v
+//        +<----- kept, or undone() after a change for worse -- watching
+//
+// *Resting.* Utilisation is mean / max of the nodes' times. While it is below
+// 0.9 in 4 iterations in a row, threads wait at the barrier for nothing; but
+// tracking and moving cost something too. [MetaLB]'s rule weighs the two: the
+// area between the longest time and the attainable one, summed up since the
+// last change, is what has been lost so far; when that exceeds what a change
+// costs, it is time. So a large imbalance is answered soon, a small one later,
+// and one that lasts only for a moment never: each iteration in balance halves
+// the area.
+//
+// *Watching.* After a change the first iteration does not count: pages come to
+// their new nodes. The mean of the next ones decides: longer than before, and
+// the change is undone.
+//
+// *Back-off.* If nothing can be won, or a change was undone, asking again soon
+// would only cost. The rest doubles with each refusal, from 8 iterations. What
+// the iteration takes then is the floor: only what is lost above it counts.
+//
+// *Conditions.* If the longest or the mean time is off by a tenth from what it
+// was at the last decision, in 4 iterations in a row, all of that is forgotten,
+// and counting begins anew.
+//
+// I1  area_s >= 0; floor_s, level_max_s, level_mean_s are 0 or set together
+//     with a decision.
+// I2  rest_left <= backoff <= max_backoff.
 #include "place/trigger.h"
-#include <string.h>
-void trigger_config_init(struct trigger_config *c)
+
+#include <math.h>
+
+#define FIRST_BACKOFF 8u
+#define SAMPLES_MAX 64u ///< older ones count half
+
+void trigger_config_init(struct trigger_config *config)
 {
-    *c = (struct trigger_config){4, 0.9, 0.1, 0.02, 1024};
+    *config = (struct trigger_config){
+        .min_samples = 4,
+        .max_utilisation = 0.9,
+        .change = 0.1,
+        .worse = 0.02,
+        .max_backoff = 1024,
+    };
 }
-static void restart(struct trigger *t)
+
+void trigger_init(struct trigger *trigger, const struct trigger_config *config)
 {
-    t->n_samples = 0; t->area_s = 0; t->max_sum_s = 0; t->mean_sum_s = 0; t->n_drifting = 0;
+    *trigger = (struct trigger){.config = *config, .state = TRIGGER_RESTING};
 }
-void trigger_init(struct trigger *t, const struct trigger_config *c)
+
+// ---- windows ----
+
+static void clear_window(struct trigger *trigger)
 {
-    memset(t, 0, sizeof *t); t->config = *c; t->backoff = 8;
+    trigger->n_samples = 0;
+    trigger->n_unbalanced = 0;
+    trigger->area_s = 0;
+    trigger->max_sum_s = 0;
+    trigger->mean_sum_s = 0;
+    trigger->n_drifting = 0;
 }
-static int drifts(struct trigger *t, const struct trigger_sample *s)
+
+static void add_sample(struct trigger *trigger,
+                       const struct trigger_sample *sample)
 {
-    double off = t->level_s > 0 ? s->max_s / t->level_s - 1 : 0;
-    if (t->level_s > 0 && (off > t->config.change || off < -t->config.change)) t->n_drifting++;
-    else t->n_drifting = 0;
-    return t->n_drifting >= t->config.min_samples;
+    double attainable_s =
+        sample->attainable_s > 0 ? sample->attainable_s : sample->mean_s;
+
+    attainable_s = fmax(attainable_s, trigger->floor_s);
+    trigger->area_s = fmax(0, trigger->area_s + sample->max_s - attainable_s);
+    if (sample->mean_s < trigger->config.max_utilisation * sample->max_s) {
+        trigger->n_unbalanced++;
+    } else {
+        trigger->n_unbalanced = 0;
+        trigger->area_s /= 2;
+    }
+    if (trigger->n_samples == SAMPLES_MAX) {
+        trigger->n_samples /= 2;
+        trigger->max_sum_s /= 2;
+        trigger->mean_sum_s /= 2;
+    }
+    trigger->n_samples++;
+    trigger->max_sum_s += sample->max_s;
+    trigger->mean_sum_s += sample->mean_s;
 }
-enum trigger_advice trigger_feed(struct trigger *t, const struct trigger_sample *s)
+
+/** Remember what the times are now that it is decided. */
+static void set_level(struct trigger *trigger)
 {
-    double attainable = s->attainable_s > 0 ? s->attainable_s : s->mean_s;
-    if (t->state == TRIGGER_COLLECTING) return TRIGGER_REST;
-    if (t->state == TRIGGER_DECIDING) return TRIGGER_REMAP;
-    t->n_samples++; t->max_sum_s += s->max_s; t->mean_sum_s += s->mean_s;
-    if (t->state == TRIGGER_WATCHING) {
-        if (t->n_samples < t->config.min_samples) return TRIGGER_REST;
-        double now = t->max_sum_s / t->n_samples;
-        t->state = TRIGGER_RESTING; t->level_s = now; restart(t);
-        if (now > t->before_s * (1 + t->config.worse)) return TRIGGER_UNDO;
+    if (trigger->n_samples > 0) {
+        trigger->level_max_s = trigger->max_sum_s / trigger->n_samples;
+        trigger->level_mean_s = trigger->mean_sum_s / trigger->n_samples;
+    }
+}
+
+static int is_off(const struct trigger *trigger, double time_s, double level_s)
+{
+    return level_s > 0 &&
+           fabs(time_s - level_s) > trigger->config.change * level_s;
+}
+
+/** @return whether conditions are others than at the last decision */
+static int have_changed(struct trigger *trigger,
+                        const struct trigger_sample *sample)
+{
+    if (is_off(trigger, sample->max_s, trigger->level_max_s) ||
+        is_off(trigger, sample->mean_s, trigger->level_mean_s)) {
+        trigger->n_drifting++;
+    } else {
+        trigger->n_drifting = 0;
+    }
+    return trigger->n_drifting >= trigger->config.min_samples;
+}
+
+// ---- states ----
+
+static void rest(struct trigger *trigger)
+{
+    trigger->state = TRIGGER_RESTING;
+    set_level(trigger);
+    clear_window(trigger);
+}
+
+static void back_off(struct trigger *trigger)
+{
+    const uint32_t max = trigger->config.max_backoff;
+
+    trigger->backoff =
+        trigger->backoff > 0 ? 2 * trigger->backoff : FIRST_BACKOFF;
+    if (trigger->backoff > max) {
+        trigger->backoff = max;
+    }
+    trigger->rest_left = trigger->backoff;
+}
+
+static enum trigger_advice feed_resting(struct trigger *trigger,
+                                        const struct trigger_sample *sample)
+{
+    const struct trigger_config *config = &trigger->config;
+
+    if (have_changed(trigger, sample)) {
+        clear_window(trigger);
+        trigger->level_max_s = 0;
+        trigger->level_mean_s = 0;
+        trigger->floor_s = 0;
+        trigger->backoff = 0;
+        trigger->rest_left = 0;
+    }
+    if (trigger->rest_left > 0) {
+        trigger->rest_left--;
         return TRIGGER_REST;
     }
-    if (drifts(t, s)) { t->rest_left = 0; t->backoff = 8; t->floor_s = 0; t->level_s = 0; }
-    if (t->rest_left > 0) { t->rest_left--; return TRIGGER_REST; }
-    if (t->floor_s > attainable) attainable = t->floor_s;
-    if (s->max_s > attainable) t->area_s += s->max_s - attainable;
-    if (t->n_samples >= t->config.min_samples && t->mean_sum_s < t->config.max_utilisation * t->max_sum_s && t->area_s > s->cost_s) {
-        t->state = TRIGGER_COLLECTING; return TRIGGER_COLLECT;
+    add_sample(trigger, sample);
+    if (trigger->n_unbalanced < config->min_samples ||
+        trigger->area_s <= sample->cost_s) {
+        return TRIGGER_REST;
     }
+    trigger->state = TRIGGER_COLLECTING;
+    return TRIGGER_COLLECT;
+}
+
+static enum trigger_advice feed_watching(struct trigger *trigger,
+                                         const struct trigger_sample *sample)
+{
+    const struct trigger_config *config = &trigger->config;
+
+    if (trigger->rest_left > 0) { // pages are still coming
+        trigger->rest_left--;
+        return TRIGGER_REST;
+    }
+    add_sample(trigger, sample);
+    if (trigger->n_samples < config->min_samples) {
+        return TRIGGER_REST;
+    }
+    if (trigger->max_sum_s / trigger->n_samples >
+        trigger->before_s * (1 + config->worse)) {
+        return TRIGGER_UNDO;
+    }
+    trigger->backoff = 0;
+    rest(trigger);
     return TRIGGER_REST;
 }
-void trigger_collected(struct trigger *t) { t->state = TRIGGER_DECIDING; }
-void trigger_changed(struct trigger *t, double before_s) { t->state = TRIGGER_WATCHING; t->before_s = before_s; restart(t); }
-void trigger_refused(struct trigger *t, double a)
+
+enum trigger_advice trigger_feed(struct trigger *trigger,
+                                 const struct trigger_sample *sample)
 {
-    t->level_s = t->n_samples ? t->max_sum_s / t->n_samples : 0;
-    t->state = TRIGGER_RESTING; t->floor_s = a; t->rest_left = t->backoff;
-    if (t->backoff < t->config.max_backoff) t->backoff *= 2;
-    restart(t);
+    switch (trigger->state) {
+    case TRIGGER_RESTING:
+        return feed_resting(trigger, sample);
+    case TRIGGER_DECIDING:
+        return TRIGGER_REMAP;
+    case TRIGGER_WATCHING:
+        return feed_watching(trigger, sample);
+    case TRIGGER_COLLECTING:
+    default:
+        return TRIGGER_REST;
+    }
 }
-void trigger_undone(struct trigger *t) { trigger_refused(t, 0); }
-int trigger_accepts(double now_s, double predicted_s, uint64_t left, double bytes, double rate, double warm)
+
+void trigger_collected(struct trigger *trigger)
 {
-    return (now_s - predicted_s) * (double)left > bytes / rate + warm;
+    trigger->state = TRIGGER_DECIDING;
+}
+
+void trigger_changed(struct trigger *trigger, double before_s)
+{
+    trigger->state = TRIGGER_WATCHING;
+    clear_window(trigger);
+    trigger->floor_s = 0;
+    trigger->before_s = before_s;
+    trigger->rest_left = 1;
+}
+
+void trigger_refused(struct trigger *trigger)
+{
+    rest(trigger);
+    trigger->floor_s = trigger->level_max_s;
+    back_off(trigger);
+}
+
+void trigger_undone(struct trigger *trigger)
+{
+    clear_window(trigger); // of the mapping that was undone
+    trigger->state = TRIGGER_RESTING;
+    trigger->level_max_s = 0;
+    trigger->level_mean_s = 0;
+    trigger->floor_s = trigger->before_s;
+    back_off(trigger);
+}
+
+int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
+                    double moved_bytes, double bytes_per_s, double warm_up_s)
+{
+    return (now_s - predicted_s) * (double)iterations_left >
+           moved_bytes / bytes_per_s + warm_up_s;
 }

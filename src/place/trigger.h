@@ -7,13 +7,7 @@
 /*
  * When to look closer, when to re-map, when to take a re-map back: the trigger
  * manager of [Liu06] 4.1 as arithmetic. The caller feeds it each iteration; it
- * answers what to do. docs/model.md has the rule.
- *
- *     resting --area > cost--> collecting --tracked--> deciding
- *        ^                                               |   |
- *        |<------------- refused: back off --------------+   | accepted
- *        |                                                   v
- *        +<----- keep, or undo after a change for worse -- watching
+ * answers what to do. The rule is that of [MetaLB]: see trigger.c.
  */
 
 enum trigger_advice {
@@ -53,16 +47,18 @@ enum trigger_state {
 struct trigger {
     struct trigger_config config;
     enum trigger_state state;
-    uint32_t n_samples;  ///< since the last change of state or conditions
-    double area_s;       ///< collected loss: sum of max - attainable
-    double max_sum_s;    ///< of the samples
-    double mean_sum_s;   ///< likewise
-    double level_s;      ///< iteration time that the last decision was made at
+    uint32_t n_samples;    ///< in the sums below
+    uint32_t n_unbalanced; ///< samples in a row with too low a utilisation
+    double area_s;         ///< lost so far: sum of max - attainable
+    double max_sum_s;
+    double mean_sum_s;
+    double level_max_s;  ///< what max and mean were when it was last decided;
+    double level_mean_s; ///< 0: never
+    uint32_t n_drifting; ///< samples in a row that are off these
+    double floor_s;      ///< nothing below it can be had, as a refusal found
     double before_s;     ///< iteration time before the last change
-    double floor_s;      ///< nothing below it can be had, says the last refusal
-    uint32_t backoff;    ///< iterations to rest after a refusal; doubles
+    uint32_t backoff;    ///< iterations of rest after the last refusal
     uint32_t rest_left;  ///< of them, still to come
-    uint32_t n_drifting; ///< samples in a row that are off level_s
 };
 
 /** The usual settings, in parentheses above. */
@@ -79,15 +75,16 @@ void trigger_init(struct trigger *trigger, const struct trigger_config *config);
 enum trigger_advice trigger_feed(struct trigger *trigger,
                                  const struct trigger_sample *sample);
 
-/** Tracking is done; the next trigger_feed() says TRIGGER_REMAP. */
+/** Tracking is done; from now on trigger_feed() says TRIGGER_REMAP, until one of
+ * the next two. */
 void trigger_collected(struct trigger *trigger);
 
 /** A new mapping was carried out. @param before_s  iteration time before it */
 void trigger_changed(struct trigger *trigger, double before_s);
 
-/** Nothing was won by placing: rest, twice as long as the last time, unless
- * conditions change. @param attainable_s  predicted time of the best mapping */
-void trigger_refused(struct trigger *trigger, double attainable_s);
+/** Nothing can be won by placing, or not enough: rest, twice as long as the last
+ * time, unless conditions change. */
+void trigger_refused(struct trigger *trigger);
 
 /** A change was taken back; like a refusal. */
 void trigger_undone(struct trigger *trigger);
@@ -95,7 +92,8 @@ void trigger_undone(struct trigger *trigger);
 /**
  * Is a change worth its cost?  (now - predicted) * iterations left > cost
  *
- * @param iterations_left  as far as known; UINT64_MAX if nobody knows
+ * @param iterations_left  where nobody knows, as many as there have been is a
+ *                         fair guess
  * @param moved_bytes      of stacks and pages that go to other nodes
  * @param bytes_per_s      that the network carries; > 0
  * @param warm_up_s        everything else: first touches on the new node

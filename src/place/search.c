@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Local search finds a mapping that no single move or swap makes better. With
+// few threads that is sometimes far from the best there is: a node cannot give
+// a thread away before another has made room. So it begins again from other
+// mappings: from a greedy one, and, *kicked*, from the best one with a few
+// threads moved at random. With many threads there is always one of a fitting
+// size, and the first result is near the optimum.
+//
+// A mapping with more moves must be better by GAIN, for moving costs.
+//
+// I1  best_s is the predicted time of best, and never grows.
+#include "place/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/answer.h"
+#include "place/bound.h"
+#include "place/refine.h"
+
+#define FEW_MAX 128u           ///< threads with which the search begins again
+#define N_KICKS 16u            ///< in a row that win nothing
+#define GAIN 0.002             ///< that moving yet more threads must bring
+#define GOOD_ENOUGH 1.002      ///< of the lower bound
+#define TRIALS 10000u          ///< of refine, by default
+#define FEWER_MOVES_MAX 16384u ///< threads
+
+struct state {
+    struct search *search;
+    struct tally tally;
+    double bound_s;
+    uint64_t n_trials; ///< left
+    uint64_t random;
+};
+
+// ---- offers ----
+
+tm_status search_offer(struct search *search)
+{
+    const struct place_request *request = search->request;
+    double time_s;
+    tm_status status;
+
+    answer_pins(request->view, request->current, search->candidate);
+    status = answer_time(request, search->candidate, &time_s);
+    if (status == TM_OK && time_s < search->best_s * (1 - search->margin)) {
+        search->best_s = time_s;
+        memcpy(search->best, search->candidate,
+               request->view->n_threads * sizeof *search->best);
+    }
+    return status;
+}
+
+static int is_good_enough(const struct state *state)
+{
+    return state->n_trials == 0 ||
+           state->search->best_s <= GOOD_ENOUGH * state->bound_s;
+}
+
+/** Refine what is in the tally and offer it. */
+static tm_status offer_refined(struct state *state)
+{
+    const struct place_request *request = state->search->request;
+    struct refine_limits limits = {state->n_trials,
+                                   GOOD_ENOUGH * state->bound_s};
+    tm_status status = refine(&state->tally, request->current, &limits);
+
+    state->n_trials = limits.n_trials;
+    if (status != TM_OK) {
+        return status;
+    }
+    memcpy(state->search->candidate, state->tally.node_of,
+           request->view->n_threads * sizeof(uint32_t));
+    return search_offer(state->search);
+}
+
+// ---- kicks ----
+
+static uint32_t draw(struct state *state, uint32_t limit)
+{
+    state->random ^= state->random << 13;
+    state->random ^= state->random >> 7;
+    state->random ^= state->random << 17;
+    return (uint32_t)((state->random * 0x2545f4914f6cdd1du >> 32) * limit >>
+                      32);
+}
+
+static void move_at_random(struct state *state)
+{
+    const struct cluster_view *view = state->search->request->view;
+    const uint32_t thread = draw(state, view->n_threads);
+
+    if (!view->threads[thread].is_pinned) {
+        tally_move(&state->tally, thread, draw(state, view->n_nodes));
+    }
+}
+
+static tm_status kick(struct state *state)
+{
+    tally_put_all(&state->tally, state->search->best);
+    for (uint32_t n = 2 + draw(state, 4); n > 0; n--) {
+        move_at_random(state);
+    }
+    tally_settle(&state->tally);
+    return offer_refined(state);
+}
+
+static tm_status begin_again(struct state *state)
+{
+    tm_status status =
+        refine_greedy(&state->tally, state->search->request->current);
+
+    state->search->margin = GAIN;
+    if (status == TM_OK) {
+        status = offer_refined(state);
+    }
+    for (unsigned k = 0; k < N_KICKS && status == TM_OK; k++) {
+        const double before_s = state->search->best_s;
+
+        if (is_good_enough(state)) {
+            break;
+        }
+        status = kick(state);
+        if (state->search->best_s < before_s) {
+            k = 0;
+        }
+    }
+    return status;
+}
+
+// ---- all ----
+
+/** The same time with fewer moves, if that can be had. */
+static tm_status offer_fewer_moves(struct state *state)
+{
+    struct search *search = state->search;
+    const struct place_request *request = search->request;
+    uint64_t n_trials = request->view->n_threads;
+    double time_s;
+    tm_status status;
+
+    tally_put_all(&state->tally, search->best);
+    refine_fewer_moves(&state->tally, request->current, &n_trials);
+    status = answer_time(request, state->tally.node_of, &time_s);
+    if (status == TM_OK && time_s <= search->best_s * (1 + 1e-9)) {
+        memcpy(search->best, state->tally.node_of,
+               request->view->n_threads * sizeof *search->best);
+    }
+    return status;
+}
+
+static tm_status run(struct state *state)
+{
+    const struct cluster_view *view = state->search->request->view;
+    tm_status status = TM_OK;
+
+    if (!is_good_enough(state)) {
+        tally_put_all(&state->tally, state->search->best);
+        status = offer_refined(state);
+    }
+    if (status == TM_OK && !is_good_enough(state) &&
+        view->n_threads <= FEW_MAX) {
+        status = begin_again(state);
+    }
+    if (status == TM_OK && view->n_threads <= FEWER_MOVES_MAX) {
+        status = offer_fewer_moves(state);
+    }
+    return status;
+}
+
+tm_status search_refine(struct search *search)
+{
+    const struct place_request *request = search->request;
+    struct state state = {
+        .search = search,
+        .n_trials = request->effort > 0 ? request->effort * 1000ull : TRIALS,
+        .random = request->seed * 2 + 0x9e3779b97f4a7c15u,
+    };
+    tm_status status;
+
+    if (!tally_fits(request->view)) {
+        return TM_OK;
+    }
+    status = bound_iteration(request->view, request->model, &state.bound_s);
+    if (status == TM_OK) {
+        status = tally_init(&state.tally, request->view, request->model);
+    }
+    if (status == TM_OK) {
+        status = run(&state);
+        tally_release(&state.tally);
+    }
+    return status;
+}

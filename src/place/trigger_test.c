@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/view_test.h"
+#include "place/trigger.h"
+
+static void begin(struct trigger *trigger)
+{
+    struct trigger_config config;
+
+    trigger_config_init(&config);
+    trigger_init(trigger, &config);
+}
+
+static enum trigger_advice feed(struct trigger *trigger, double max_s,
+                                double mean_s, double cost_s)
+{
+    const struct trigger_sample sample = {
+        .max_s = max_s, .mean_s = mean_s, .cost_s = cost_s};
+
+    return trigger_feed(trigger, &sample);
+}
+
+/** Feed the same until it advises something. @return iterations, limit if it
+ * never does */
+static unsigned feed_until(struct trigger *trigger, double max_s, double mean_s,
+                           double cost_s, enum trigger_advice expected,
+                           unsigned limit)
+{
+    for (unsigned k = 1; k < limit; k++) {
+        const enum trigger_advice advice = feed(trigger, max_s, mean_s, cost_s);
+
+        if (advice != TRIGGER_REST) {
+            assert_int_equal(advice, expected);
+            return k;
+        }
+    }
+    return limit;
+}
+
+static void a_balanced_program_is_left_alone(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    for (unsigned k = 0; k < 20000; k++) {
+        const double max_s = 1 + random_between(0, 0.06);
+
+        assert_int_equal(feed(&trigger, max_s, max_s - 0.05, 0.01),
+                         TRIGGER_REST);
+    }
+}
+
+static void an_imbalance_is_answered_when_it_has_cost_as_much(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    // 0.4 s are lost in each iteration.
+    begin(&trigger);
+    assert_int_equal(feed_until(&trigger, 1, 0.6, 0, TRIGGER_COLLECT, 100), 4);
+    begin(&trigger);
+    assert_int_equal(feed_until(&trigger, 1, 0.6, 10.1, TRIGGER_COLLECT, 100),
+                     26);
+    // 0.15 s
+    begin(&trigger);
+    assert_int_equal(feed_until(&trigger, 1, 0.85, 10.1, TRIGGER_COLLECT, 100),
+                     68);
+}
+
+static void what_is_attainable_counts_not_the_mean(void **state)
+{
+    struct trigger trigger;
+    struct trigger_sample sample = {
+        .max_s = 1, .mean_s = 0.5, .attainable_s = 0.99, .cost_s = 1};
+    unsigned n = 1;
+
+    (void)state;
+    begin(&trigger);
+    while (trigger_feed(&trigger, &sample) == TRIGGER_REST) {
+        n++;
+    }
+    assert_in_range(n, 100, 102);
+}
+
+static void one_slow_iteration_is_forgotten(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    for (unsigned k = 0; k < 1000; k++) {
+        const double max_s = k % 40 == 20 ? 3 : 1;
+
+        assert_int_equal(feed(&trigger, max_s, 0.97, 1), TRIGGER_REST);
+    }
+}
+
+static void a_change_for_the_better_is_kept(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    feed_until(&trigger, 1, 0.6, 1, TRIGGER_COLLECT, 100);
+    assert_int_equal(feed(&trigger, 1.5, 1, 1), TRIGGER_REST); // tracked
+    trigger_collected(&trigger);
+    assert_int_equal(feed(&trigger, 1, 0.6, 1), TRIGGER_REMAP);
+    trigger_changed(&trigger, 1);
+    assert_int_equal(feed(&trigger, 4, 2, 1), TRIGGER_REST); // pages come
+    for (unsigned k = 0; k < 1000; k++) {
+        assert_int_equal(feed(&trigger, 0.7, 0.65, 1), TRIGGER_REST);
+    }
+    assert_int_equal(trigger.state, TRIGGER_RESTING);
+}
+
+static void a_change_for_the_worse_is_undone(void **state)
+{
+    struct trigger trigger;
+    unsigned n[2];
+
+    (void)state;
+    begin(&trigger);
+    for (unsigned round = 0; round < 2; round++) {
+        n[round] = feed_until(&trigger, 1, 0.6, 1, TRIGGER_COLLECT, 10000);
+        trigger_collected(&trigger);
+        assert_int_equal(feed(&trigger, 1, 0.6, 1), TRIGGER_REMAP);
+        trigger_changed(&trigger, 1);
+        assert_int_equal(feed_until(&trigger, 1.1, 0.6, 1, TRIGGER_UNDO, 100),
+                         5);
+        assert_int_equal(feed(&trigger, 1.1, 0.6, 1), TRIGGER_UNDO);
+        trigger_undone(&trigger);
+    }
+    assert_int_equal(n[0], 4);
+    assert_int_equal(n[1], 10000); // back where it was, and nothing to be had
+}
+
+static void refusals_come_ever_more_rarely(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    feed_until(&trigger, 1, 0.6, 0.5, TRIGGER_COLLECT, 100);
+    for (uint32_t expected = 8; expected < 5000; expected *= 2) {
+        trigger_collected(&trigger);
+        assert_int_equal(feed(&trigger, 1, 0.6, 0.5), TRIGGER_REMAP);
+        trigger_refused(&trigger);
+        assert_int_equal(trigger.backoff, expected < 1024 ? expected : 1024);
+        trigger.floor_s = 0; // as if there were something to be had
+        assert_in_range(
+            feed_until(&trigger, 1, 0.6, 0.5, TRIGGER_COLLECT, 10000),
+            trigger.backoff + 4, trigger.backoff + 6);
+    }
+    trigger_refused(&trigger);
+    assert_int_equal(feed_until(&trigger, 1, 0.6, 0.5, TRIGGER_COLLECT, 10000),
+                     10000);
+}
+
+static void other_conditions_end_a_rest(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    feed_until(&trigger, 1, 0.6, 0.5, TRIGGER_COLLECT, 100);
+    for (unsigned k = 0; k < 8; k++) {
+        trigger_refused(&trigger);
+    }
+    assert_int_equal(trigger.rest_left, 1024);
+    // Another job takes half a processor of the slowest node.
+    assert_in_range(feed_until(&trigger, 2, 0.8, 0.5, TRIGGER_COLLECT, 100), 4,
+                    10);
+    trigger_collected(&trigger);
+    trigger_changed(&trigger, 2);
+    feed_until(&trigger, 1.3, 1.25, 0.5, TRIGGER_COLLECT, 20);
+    assert_int_equal(trigger.state, TRIGGER_RESTING);
+    // It ends: that node is now the first to be done.
+    assert_in_range(feed_until(&trigger, 1.3, 1.05, 0.5, TRIGGER_COLLECT, 100),
+                    4, 10);
+}
+
+static void a_change_must_pay(void **state)
+{
+    (void)state;
+    assert_true(trigger_accepts(1, 0.9, 100, 1e9, 1e9, 1));
+    assert_false(trigger_accepts(1, 0.9, 19, 1e9, 1e9, 1));
+    assert_false(trigger_accepts(1, 1, 1000000, 0, 1e9, 0));
+    assert_false(trigger_accepts(1, 1.1, 1000000, 0, 1e9, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_balanced_program_is_left_alone),
+        cmocka_unit_test(an_imbalance_is_answered_when_it_has_cost_as_much),
+        cmocka_unit_test(what_is_attainable_counts_not_the_mean),
+        cmocka_unit_test(one_slow_iteration_is_forgotten),
+        cmocka_unit_test(a_change_for_the_better_is_kept),
+        cmocka_unit_test(a_change_for_the_worse_is_undone),
+        cmocka_unit_test(refusals_come_ever_more_rarely),
+        cmocka_unit_test(other_conditions_end_a_rest),
+        cmocka_unit_test(a_change_must_pay),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
