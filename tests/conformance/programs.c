@@ -41,6 +41,38 @@ static void perform(struct thread *thread)
     }
 }
 
+// Tracking must change nothing at all.
+static void touch(struct thread *thread, page_no page)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+
+    if (track_is_on(node->track)) {
+        track_turn(node->track, thread->number, thread->number);
+        if (node->space.pages[page].mapped <
+            (thread->is_write ? ACCESS_WRITE : ACCESS_READ)) {
+            track_touch(node->track, thread->number, thread->number, page,
+                        thread->is_write);
+        }
+        CHECK(track_is_valid(node->track));
+    }
+}
+
+// Begin or end it now and then.
+static void track_or_not(struct thread *thread)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+    const struct page_run all = {0, node->space.n_pages};
+
+    if (pick(thread, 48) != 0) {
+        return;
+    }
+    if (track_is_on(node->track)) {
+        track_end(node->track, &all, 1);
+    } else {
+        track_begin(node->track, &all, 1);
+    }
+}
+
 static void try_access(struct thread *thread)
 {
     page_no page = thread->world->first + thread->offset / TM_PAGE_SIZE;
@@ -62,6 +94,7 @@ static void try_access(struct thread *thread)
         }
     }
     CHECK(record->access >= need);
+    touch(thread, page);
     perform(thread);
     thread->step = CHOOSE;
     resume(thread);
@@ -416,6 +449,7 @@ void step(void *owner, uint64_t argument)
         __attribute__((fallthrough));
     case CHOOSE:
         advise(thread);
+        track_or_not(thread);
         if (thread->world->protocol == TM_SEQUENTIAL) {
             choose_racy(thread);
         } else {

@@ -70,6 +70,7 @@ static void check_world(struct world *world)
     }
     for (unsigned i = 0; i < world->n_nodes; i++) {
         CHECK(engine_is_valid(world->nodes[i].engine));
+        CHECK(track_is_valid(world->nodes[i].track));
     }
 }
 
@@ -148,6 +149,8 @@ static void open_nodes(struct world *world)
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
+        node->track = track_new(&node->space, MAX_THREADS);
+        CHECK(node->track != NULL);
         node->end = (struct end){world, (node_id)i};
         sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
@@ -302,6 +305,7 @@ static void check_end(struct world *world)
 static void close_world(struct world *world)
 {
     for (unsigned i = 0; i < world->n_nodes; i++) {
+        track_free(world->nodes[i].track);
         engine_free(world->nodes[i].engine);
         space_close(&world->nodes[i].space);
     }

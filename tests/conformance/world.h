@@ -3,6 +3,7 @@
 #define WORLD_H
 
 #include "net/sim.h"
+#include "observe/track.h"
 #include "proto/engine.h"
 
 /*
@@ -69,6 +70,7 @@ struct end {
 struct node {
     struct engine *engine;
     struct space space;
+    struct track *track;
     struct end end;
 };
 
