@@ -195,6 +195,43 @@ void space_track_end(struct space *space)
     space->tracker = NULL;
 }
 
+// Map those that are in memory of n pages, which have this access.
+static void map_resident(struct space *space, page_no page, page_no n,
+                         enum page_access access)
+{
+    enum { STEP = 1024 };
+    unsigned char is_resident[STEP];
+
+    for (page_no first = page; first < page + n; first += STEP) {
+        page_no end = first + STEP < page + n ? first + STEP : page + n;
+        page_no at = first;
+
+        memfd_residency(&space->memfd, first * TM_PAGE_SIZE,
+                        (end - first) * TM_PAGE_SIZE, is_resident);
+        while (at < end) {
+            page_no run = at;
+
+            while (run < end && is_resident[run - first]) {
+                run++;
+            }
+            if (run > at) {
+                apply(space, at, run - at, access);
+            }
+            at = run + 1;
+        }
+    }
+}
+
+static void show_run(struct space *space, page_no page, page_no n,
+                     enum page_access access)
+{
+    if (space->source->brings_in) {
+        map_resident(space, page, n, access);
+    } else {
+        apply(space, page, n, access);
+    }
+}
+
 // Records of pages that were never used are only read: writing them would take
 // memory.
 void space_show(struct space *space, page_no page, page_no n)
@@ -211,8 +248,8 @@ void space_show(struct space *space, page_no page, page_no n)
             }
             run++;
         }
-        if (access != ACCESS_NONE) {
-            apply(space, page, run, access);
+        if (access != ACCESS_NONE && space->watch != NULL) {
+            show_run(space, page, run, access);
         }
         page += run;
     }

@@ -105,7 +105,8 @@ void space_track(struct space *space, struct space_tracker *tracker);
 void space_hide(struct space *space, page_no page, page_no n);
 /** Track no longer. Each page that has access is mapped by space_show(). */
 void space_track_end(struct space *space);
-/** Map these pages as their access says. */
+/** Map these pages as their access says, but for those that are swapped out, if
+ * that would bring them in: space_restore() does it when they are needed. */
 void space_show(struct space *space, page_no page, page_no n);
 
 /** Whoever sets bytes through the runtime's view, other than those of a page

@@ -23,6 +23,8 @@ struct fault_source {
 
     int signal; ///< SIGBUS or SIGSEGV: what an access that is not allowed raises
 
+    int brings_in; ///< 1: to allow an access brings pages in that are swapped out
+
     /** Can it be used here? Cheap enough for `teamster info`.
      * @param[out] reason  [size]  why not, one line
      * @return 1 or 0 */

@@ -86,6 +86,7 @@ static void close_watch(struct fault_watch *watch)
 const struct fault_source fault_mprotect = {
     .name = "mprotect",
     .signal = SIGSEGV,
+    .brings_in = 0,
     .is_available = is_available,
     .open = open_watch,
     .add = add,

@@ -359,6 +359,7 @@ static void close_watch(struct fault_watch *watch)
 const struct fault_source fault_userfaultfd = {
     .name = "userfaultfd",
     .signal = SIGBUS,
+    .brings_in = 1,
     .is_available = is_available,
     .open = open_watch,
     .add = add,

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -132,6 +133,20 @@ void memfd_populate(const struct memfd *memfd, size_t offset, size_t size)
                       "%m",
                       size);
         }
+    }
+}
+
+void memfd_residency(const struct memfd *memfd, size_t offset, size_t size,
+                     unsigned char *is_resident)
+{
+    size_t n_pages = size / TM_PAGE_SIZE;
+
+    if (mincore(memfd->runtime + offset, size, is_resident) != 0) {
+        memset(is_resident, 1, n_pages);
+        return;
+    }
+    for (size_t i = 0; i < n_pages; i++) {
+        is_resident[i] &= 1; // the other bits are reserved
     }
 }
 

@@ -37,6 +37,13 @@ void memfd_discard(const struct memfd *memfd, size_t offset, size_t size);
  * (exit code 71) if there is no memory for them. */
 void memfd_populate(const struct memfd *memfd, size_t offset, size_t size);
 
+/** Which pages of a range are in memory? Those that are not have been swapped
+ * out, were never touched since memfd_populate(), or do not exist.
+ * @param[out] is_resident  [size / 4096] 1 or 0; all 1 if the kernel does not
+ *                          tell */
+void memfd_residency(const struct memfd *memfd, size_t offset, size_t size,
+                     unsigned char *is_resident);
+
 /** Write bytes; the pages exist then. Cheaper than through the runtime's view
  * for pages that did not exist. Ends the process (71) without memory. */
 void memfd_write(const struct memfd *memfd, size_t offset, const void *bytes,

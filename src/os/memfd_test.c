@@ -79,6 +79,25 @@ static void big_memory_costs_nothing_until_used(void **state)
     memfd_close(&memfd);
 }
 
+static void pages_that_were_touched_are_in_memory(void **state)
+{
+    unsigned char is_resident[SIZE / PAGE];
+    struct memfd memfd;
+
+    (void)state;
+    assert_int_equal(memfd_open(&memfd, SIZE), TM_OK);
+    memfd_write(&memfd, PAGE, "7", 1);
+    memfd_populate(&memfd, 3 * PAGE, PAGE);
+    memfd_residency(&memfd, 0, SIZE, is_resident);
+    for (unsigned i = 0; i < SIZE / PAGE; i++) {
+        assert_int_equal(is_resident[i], i == 1);
+    }
+    memfd_discard(&memfd, PAGE, PAGE);
+    memfd_residency(&memfd, PAGE, PAGE, is_resident);
+    assert_int_equal(is_resident[0], 0);
+    memfd_close(&memfd);
+}
+
 static void a_limit_of_file_sizes_is_refused_not_fatal(void **state)
 {
     pid_t child = fork();
@@ -116,6 +135,7 @@ int main(void)
         cmocka_unit_test(discarded_pages_are_zero_in_all_views),
         cmocka_unit_test(taken_addresses_are_refused_or_replaced),
         cmocka_unit_test(big_memory_costs_nothing_until_used),
+        cmocka_unit_test(pages_that_were_touched_are_in_memory),
         cmocka_unit_test(a_limit_of_file_sizes_is_refused_not_fatal),
         cmocka_unit_test(a_reserved_range_is_used_piece_by_piece),
     };
