@@ -34,6 +34,7 @@ static void send_finish(void)
 static void leave(void)
 {
     tracking_finish();
+    tracking_close();
     runtime.step = RUNTIME_ENDED;
     send_finish();
     observer_stop();

@@ -345,6 +345,8 @@ void distribution_print(void);
 // ---- tracking.c: which pages threads use, on one node
 
 void tracking_open(void);
+/** The program ends: its memory must be there until it is over. */
+void tracking_close(void);
 /** A thread is about to arrive at a barrier that ends an iteration. */
 void tracking_note_end(struct thread *thread, uint64_t key);
 /** Some threads are at a stage of a barrier. */

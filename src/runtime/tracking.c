@@ -226,6 +226,7 @@ static void end(struct tracking *tracking)
     const struct access_set *set;
     uint64_t took_ns = clock_now_ns() - tracking->began_ns;
     unsigned slot = 0;
+    unsigned n_sets = 0;
 
     if (tracking->period_ns > took_ns) {
         took_ns = tracking->period_ns; // with the wait at the barrier
@@ -233,9 +234,22 @@ static void end(struct tracking *tracking)
     stop(tracking);
     while ((set = track_next(tracking->track, &slot)) != NULL) {
         send_set(tracking, set);
+        n_sets++;
     }
-    send_done(tracking, 0, took_ns);
+    send_done(tracking, 0, n_sets > 0 ? took_ns : 0);
     track_clear(tracking->track);
+}
+
+void tracking_close(void)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    node_enter();
+    tracking->is_armed = 0;
+    if (tracking_is_on()) {
+        stop(tracking);
+    }
+    node_leave();
 }
 
 static void give_up(struct tracking *tracking)
