@@ -8,7 +8,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 export DESTDIR PREFIX
-sources := include src cli apps bench tests
+sources := include src sim cli apps bench tests
 
 help: ## print this
 	@echo "make TARGET, where TARGET is one of"

@@ -24,6 +24,13 @@ find_library(TM_BOOST_CONTEXT boost_context)
 need("libboost_context" TM_BOOST_CONTEXT libboost-context-dev)
 mark_as_advanced(TM_BOOST_CONTEXT)
 
+# For `teamster plan` alone; libteamster writes its JSON by hand.
+find_path(TM_JANSSON_INCLUDE jansson.h)
+find_library(TM_JANSSON jansson)
+need("jansson.h" TM_JANSSON_INCLUDE libjansson-dev)
+need("libjansson" TM_JANSSON libjansson-dev)
+mark_as_advanced(TM_JANSSON_INCLUDE TM_JANSSON)
+
 set(TM_BUILD_TESTS OFF)
 if(TM_VALGRIND)
     find_program(TM_VALGRIND_PROGRAM valgrind)

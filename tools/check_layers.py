@@ -13,7 +13,8 @@ Rules:
  4  Files of apps/ and bench/ include teamster.h, headers of apps/ and bench/,
     system headers and mpi.h. bench/micro_*.c, which measure single layers, may
     include all of src/.
- 5  Includes name the layer: "mem/diff.h", also within mem/.
+ 5  Includes name the layer: "mem/diff.h", also within mem/, "sim/plan.h", also
+    within sim/.
  6  Every #include "..." names a file that exists.
 """
 import pathlib
@@ -38,8 +39,8 @@ BELOW = {
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
-    "cli": {"base", "os", "net", "cluster", "observe"},
-    "sim": {"base", "model", "place"},
+    "cli": {"base", "os", "net", "cluster", "observe", "sim"},
+    "sim": {"base", "model", "place", "sim"},
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
@@ -54,12 +55,13 @@ def includes(path):
 def check_internal(root, path, allowed, quote, name):
     """What is wrong with an include of the library or the command line."""
     folder, _, rest = name.partition("/")
-    if rest and folder in BELOW:
+    if rest and (folder in BELOW or folder == "sim"):
         if folder not in allowed:
             return f"may not include the layer {folder}"
         if name.endswith("_priv.h") and path.parent.name != folder:
             return "is private to its folder"
-        return None if (root / "src" / name).exists() else "does not exist"
+        home = root if folder == "sim" else root / "src"
+        return None if (home / name).exists() else "does not exist"
     if name == "teamster.h":
         if path == root / "src/base/status.h":
             return None

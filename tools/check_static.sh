@@ -26,7 +26,7 @@ echo "cppcheck, ${#files[@]} files"
 cppcheck --quiet --error-exitcode=1 -j "$jobs" --std=c17 --language=c \
     --enable=warning,performance --inline-suppr \
     --library=tools/cppcheck.cfg --suppress=missingIncludeSystem -D_GNU_SOURCE -DTM_DEBUG \
-    -I src -I include "${files[@]}" || status=1
+    -I . -I src -I include "${files[@]}" || status=1
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '_test[.]c$')
 echo "clang-tidy, ${#files[@]} files"
 printf '%s\0' "${files[@]}" |

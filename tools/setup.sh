@@ -27,6 +27,7 @@ build libucx0               the transport, loaded when several nodes run
 build libmetis-dev          headers of the graph partitioner
 build libmetis5             the partitioner, loaded for many threads
 build libboost-context-dev  switches between threads
+build libjansson-dev        reads profiles for teamster plan
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests

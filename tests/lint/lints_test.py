@@ -97,6 +97,21 @@ class LayersTest(LintTest):
         self.expect("check_layers.py", "does not name its layer")
 
 
+    def test_the_planner_knows_no_more_than_the_model(self):
+        self.tree.write("sim/plan.h", "")
+        self.tree.write("sim/plan.c", '#include "sim/plan.h"\n')
+        self.tree.write("cli/plan.c", '#include "sim/plan.h"\n')
+        self.expect_clean("check_layers.py")
+        self.tree.write("sim/plan.c", '#include "net/port.h"\n')
+        self.expect("check_layers.py",
+                    "sim/plan.c:2: net/port.h may not include the layer net")
+
+    def test_the_library_does_not_know_the_planner(self):
+        self.tree.write("sim/plan.h", "")
+        self.tree.write("src/net/port.c", '#include "sim/plan.h"\n')
+        self.expect("check_layers.py", "may not include the layer sim")
+
+
 class CommentsTest(LintTest):
     def test_a_clean_tree_passes(self):
         self.expect_clean("check_comments.py")

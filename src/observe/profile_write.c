@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Profiles as JSON, written by hand: the library that programs link needs no
+// other library for it. The reader is sim/profile_read.c, on top of jansson.
+//
+// The file has a line for each node and thread, so that two profiles can be
+// compared with diff. Numbers with a fraction have 17 digits, which bring back
+// every double; -0 is written as -0.0, for "-0" is an integer in JSON and loses
+// its sign.
+//
+// I1  Nothing is written of a profile that the reader would refuse: all of it is
+//     checked first (profile_check.c).
+#include "observe/profile_write.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+
+#include "base/log.h"
+#include "observe/profile_priv.h"
+
+// ---- texts ----
+
+/** The length of the UTF-8 character at a text's begin, 0 if it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t n = text[0] < 0x80             ? 1
+                     : (text[0] & 0xe0) == 0xc0 ? 2
+                     : (text[0] & 0xf0) == 0xe0 ? 3
+                     : (text[0] & 0xf8) == 0xf0 ? 4
+                                                : 0;
+    uint32_t code = n > 1 ? text[0] & (0x7fu >> n) : text[0];
+
+    for (size_t i = 1; i < n; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0; // also at the end, a 0
+        }
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    if (n == 0 || code < least[n] || code > 0x10ffff ||
+        (code >= 0xd800 && code < 0xe000)) {
+        return 0;
+    }
+    return n;
+}
+
+static void put_text(FILE *file, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    putc('"', file);
+    while (*at != '\0') {
+        const size_t length = utf8_length(at);
+
+        if (length == 0) {
+            putc('?', file);
+        } else if (*at == '"' || *at == '\\') {
+            fprintf(file, "\\%c", *at);
+        } else if (*at < 0x20) {
+            fprintf(file, "\\u%04x", *at);
+        } else {
+            fwrite(at, 1, length, file);
+        }
+        at += length > 0 ? length : 1;
+    }
+    putc('"', file);
+}
+
+static void put_text_field(FILE *file, const char *key, const char *text)
+{
+    fprintf(file, "\"%s\": ", key);
+    put_text(file, text);
+}
+
+// ---- numbers ----
+
+static void put_double(FILE *file, double value)
+{
+    if (value == 0 && signbit(value)) {
+        fputs("-0.0", file);
+    } else {
+        fprintf(file, "%.17g", value);
+    }
+}
+
+static void put_double_field(FILE *file, const char *key, double value)
+{
+    fprintf(file, "\"%s\": ", key);
+    put_double(file, value);
+}
+
+static const char *name_of_bool(int value)
+{
+    return value ? "true" : "false";
+}
+
+/** {"name": value, ...} */
+static void put_record(FILE *file, const struct fields *fields,
+                       const void *record)
+{
+    for (size_t f = 0; f < fields->n; f++) {
+        const struct field *field = &fields->all[f];
+
+        fprintf(file, "%s\"%s\": ", f == 0 ? "" : ", ", field->name);
+        if (field->kind == PAGES || field->kind == COUNT) {
+            fprintf(file, "%" PRIu64, field_whole(record, field));
+        } else {
+            put_double(file, field_double(record, field));
+        }
+    }
+}
+
+static void put_counts(FILE *file, const char *key, const uint32_t *values,
+                       uint32_t n)
+{
+    fprintf(file, "\"%s\": [", key);
+    for (uint32_t i = 0; i < n; i++) {
+        fprintf(file, "%s%" PRIu32, i == 0 ? "" : ",", values[i]);
+    }
+    putc(']', file);
+}
+
+static void put_doubles(FILE *file, const char *key, const double *values,
+                        uint32_t n)
+{
+    fprintf(file, "\"%s\": ", key);
+    if (values == NULL) {
+        fputs("null", file);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        fputs(i == 0 ? "[" : ", ", file);
+        put_double(file, values[i]);
+    }
+    putc(']', file);
+}
+
+// ---- the view ----
+
+static void put_nodes(FILE *file, const struct cluster_view *view)
+{
+    fputs("\"nodes\": [\n", file);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        fputs(x == 0 ? "{" : ",\n{", file);
+        put_text_field(file, "name", view->nodes[x].name);
+        fputs(", ", file);
+        put_record(file, &node_fields, &view->nodes[x]);
+        putc('}', file);
+    }
+    fputs("\n],\n", file);
+}
+
+static void put_thread(FILE *file, const struct cluster_view *view,
+                       const struct thread_view *thread)
+{
+    putc('{', file);
+    put_double_field(file, "computation_s", thread->computation_s);
+    if (thread->is_pinned) {
+        fputs(", \"is_pinned\": true", file);
+    }
+    fputs(", \"uses\": [", file);
+    for (uint32_t u = 0; u < thread->n_uses; u++) {
+        const struct use *use = &view->uses[thread->first_use + u];
+
+        fprintf(file, "%s[%" PRIu32 ",%u,%u]", u == 0 ? "" : ",", use->group,
+                use->flags, use->diff_bytes);
+    }
+    fputs("]}", file);
+}
+
+static void put_threads(FILE *file, const struct cluster_view *view)
+{
+    fputs("\"threads\": [\n", file);
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        fputs(i == 0 ? "" : ",\n", file);
+        put_thread(file, view, &view->threads[i]);
+    }
+    fputs("\n],\n", file);
+}
+
+// ---- the model ----
+
+static void put_corrections(FILE *file, const struct profile *profile)
+{
+    const struct correction *corrections = profile->model.corrections;
+
+    fputs(",\n  \"corrections\": ", file);
+    if (corrections == NULL) {
+        fputs("null", file);
+        return;
+    }
+    putc('[', file);
+    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
+        fputs(x == 0 ? "\n  {" : ",\n  {", file);
+        put_record(file, &correction_fields, &corrections[x]);
+        putc('}', file);
+    }
+    putc(']', file);
+}
+
+static void put_model(FILE *file, const struct profile *profile)
+{
+    static const char *const kinds[] = {
+#define COST_WORD(value, word) [value] = (word),
+#include "place/profile.def"
+    };
+    static const char *const replacements[] = {
+#define REPLACEMENT_WORD(value, word) [value] = (word),
+#include "place/profile.def"
+    };
+    static const char *const overlaps[] = {
+#define OVERLAP_WORD(value, word) [value] = (word),
+#include "place/profile.def"
+    };
+    const struct cost_model *model = &profile->model;
+
+    fprintf(file,
+            "\"model\": {\"kind\": \"%s\", \"replacement\": \"%s\", "
+            "\"overlap\": \"%s\",\n  \"reference\": {",
+            kinds[model->kind], replacements[model->replacement],
+            overlaps[model->overlap]);
+    put_record(file, &reference_fields, &model->reference);
+    putc('}', file);
+    put_corrections(file, profile);
+    fputs("\n},\n", file);
+}
+
+// ---- what was measured, and the decision ----
+
+static void put_measured(FILE *file, const struct profile *profile)
+{
+    fputs("\"measured\": ", file);
+    if (profile->measured.nodes == NULL) {
+        fputs("null,\n", file);
+        return;
+    }
+    putc('{', file);
+    put_double_field(file, "iteration_s", profile->measured.iteration_s);
+    fputs(", \"nodes\": [", file);
+    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
+        fputs(x == 0 ? "\n  {" : ",\n  {", file);
+        put_record(file, &measured_fields, &profile->measured.nodes[x]);
+        putc('}', file);
+    }
+    fputs("\n]},\n", file);
+}
+
+static void put_acceptance(FILE *file, const struct profile_decision *decision)
+{
+    const struct profile_acceptance *it = &decision->acceptance;
+
+    fputs(",\n  \"acceptance\": ", file);
+    if (!decision->was_weighed) {
+        fputs("null", file);
+        return;
+    }
+    putc('{', file);
+    put_double_field(file, "now_s", it->now_s);
+    fputs(", ", file);
+    put_double_field(file, "predicted_s", it->predicted_s);
+    if (it->iterations_left == UINT64_MAX) {
+        fputs(", \"iterations_left\": null, ", file);
+    } else {
+        fprintf(file, ", \"iterations_left\": %" PRIu64 ", ",
+                it->iterations_left);
+    }
+    put_double_field(file, "moved_bytes", it->moved_bytes);
+    fputs(", ", file);
+    put_double_field(file, "bytes_per_s", it->bytes_per_s);
+    fputs(", ", file);
+    put_double_field(file, "warm_up_s", it->warm_up_s);
+    putc('}', file);
+}
+
+static void put_decision(FILE *file, const struct profile *profile)
+{
+    const struct profile_decision *decision = &profile->decision;
+
+    fputs("\"decision\": ", file);
+    if (decision->policy[0] == '\0') {
+        fputs("null\n", file);
+        return;
+    }
+    putc('{', file);
+    put_text_field(file, "policy", decision->policy);
+    // A seed may be any 64-bit number; many readers would round it.
+    fprintf(file, ", \"seed\": \"%" PRIu64 "\", \"effort\": %" PRIu32 ",\n  ",
+            decision->seed, decision->effort);
+    put_counts(file, "node_of", decision->node_of, profile->view.n_threads);
+    fprintf(file, ",\n  \"n_moves\": %" PRIu32 ", ", decision->n_moves);
+    put_double_field(file, "before_s", decision->before_s);
+    fputs(", ", file);
+    put_double_field(file, "after_s", decision->after_s);
+    fprintf(file, ", \"owners_move\": %s, \"is_proven\": %s,\n  ",
+            name_of_bool(decision->owners_move),
+            name_of_bool(decision->is_proven));
+    put_doubles(file, "node_before_s", decision->node_before_s,
+                profile->view.n_nodes);
+    fputs(",\n  ", file);
+    put_doubles(file, "node_after_s", decision->node_after_s,
+                profile->view.n_nodes);
+    fprintf(file, ",\n  \"is_carried_out\": %s",
+            name_of_bool(decision->is_carried_out));
+    put_acceptance(file, decision);
+    fputs("\n}\n", file);
+}
+
+// ---- all of it ----
+
+static void put_profile(FILE *file, const struct profile *profile)
+{
+    const struct cluster_view *view = &profile->view;
+
+    fprintf(file, "{\n\"teamster_profile\": %d,\n", PROFILE_VERSION);
+    put_text_field(file, "teamster", profile->teamster);
+    fputs(",\n", file);
+    put_text_field(file, "program", profile->program);
+    fprintf(file, ",\n\"iteration\": %" PRIu64 ",\n\"page_bytes\": %u,\n",
+            profile->iteration, TM_PAGE_SIZE);
+    put_double_field(file, "unit_speed", profile->unit_speed);
+    fputs(",\n", file);
+    put_nodes(file, view);
+    put_counts(file, "group_pages", view->group_pages, view->n_groups);
+    fputs(",\n", file);
+    put_threads(file, view);
+    put_counts(file, "node_of", profile->node_of, view->n_threads);
+    fputs(",\n", file);
+    put_model(file, profile);
+    put_measured(file, profile);
+    put_decision(file, profile);
+    fputs("}\n", file);
+}
+
+tm_status profile_write(FILE *file, const struct profile *profile)
+{
+    // Of the C library's own, without an allocation; printf() of a program with
+    // another locale would write "0,5".
+    locale_t plain;
+    locale_t before;
+
+    if (!cluster_view_is_valid(&profile->view) ||
+        !profile_is_in_range(profile)) {
+        return TM_EINVAL;
+    }
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0) {
+        return TM_ENOMEM;
+    }
+    before = uselocale(plain);
+    put_profile(file, profile);
+    uselocale(before);
+    freelocale(plain);
+    if (fflush(file) != 0 || ferror(file)) {
+        log_error("the profile cannot be written: %m");
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
