@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include "place/policy.h"
+#include "sim/scenario.h"
+
+/** What a policy says to a scenario. */
+struct answer {
+    const struct policy *policy;
+    struct placement placement; ///< node_of is the answer's
+    uint32_t n_moves; ///< of the placement, and threads whose node is gone
+    struct prediction after; ///< nodes is the answer's
+};
+
+/** What is known of a scenario once policies have been asked. */
+struct plan {
+    const struct scenario *scenario;
+    struct prediction in_force; ///< nodes is the plan's
+    uint32_t n_homeless;        ///< threads whose node is gone: they have been
+                                ///< put somewhere
+    double bound_s;             ///< no mapping is faster
+    struct answer *answers;     ///< [n_answers]: best first; among equals the
+                                ///< one that moves less
+    unsigned n_answers;
+};
+
+/**
+ * Ask policies.
+ *
+ * @param scenario  settled; the plan refers to it
+ * @param asked     [n_asked]
+ * @param[out] plan to be released with plan_release(); set on success only
+ * @return TM_OK, TM_ENOMEM
+ */
+TM_CHECKED tm_status plan_make(struct plan *plan,
+                               const struct scenario *scenario,
+                               const struct policy *const *asked,
+                               unsigned n_asked);
+void plan_release(struct plan *plan);
+
+/** By how much a time is above the lower bound: 0.05 is 5 %. */
+double plan_above_bound(const struct plan *plan, double time_s);
+
+/** @return the answer of a policy, NULL if it was not asked */
+const struct answer *plan_answer_of(const struct plan *plan,
+                                    const struct policy *policy);
+
+#endif
