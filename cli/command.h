@@ -7,9 +7,11 @@
  * code.
  */
 int command_run(int argc, char **argv);
+int command_plan(int argc, char **argv);
 int command_info(int argc, char **argv);
 
 void run_print_help(void);
+void plan_print_help(void);
 void info_print_help(void);
 
 #endif

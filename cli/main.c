@@ -15,6 +15,7 @@ static const struct {
     void (*print_help)(void);
 } commands[] = {
     {"run", command_run, run_print_help},
+    {"plan", command_plan, plan_print_help},
     {"info", command_info, info_print_help},
 };
 
@@ -30,9 +31,11 @@ static void print_help(void)
          "\n"
          "Commands:\n"
          "  run   run a program on several nodes\n"
+         "  plan  repeat a decision of a run, or ask what if\n"
          "  info  show what Teamster finds on this machine, and its limits\n"
          "\n"
          "  teamster run -n 4 ./jacobi 2048\n"
+         "  teamster plan profile.json --what-if n4.memory=+32M\n"
          "  teamster info\n"
          "\n"
          "\"teamster COMMAND --help\" says more about each.\n"
@@ -48,7 +51,8 @@ static void print_help(void)
          "   73   output could not be written\n"
          "   75   a node was lost\n"
          "   76   nodes differ: version, program, options or address layout\n"
-         "   78   configuration: a TEAMSTER_* variable or the system\n"
+         "   78   configuration: a TEAMSTER_* variable, a file or the "
+         "system\n"
          "  124   all threads wait for each other\n"
          "  126   the program cannot be run\n"
          "  127   the program is not found\n"
@@ -97,7 +101,7 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run and info, see \"teamster "
+        fprintf(stderr, "; the commands are run, plan and info, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

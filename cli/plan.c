@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line of `teamster plan`. What it asks is answered in sim/.
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "command.h"
+#include "hostfile.h"
+#include "sim/hosts.h"
+#include "sim/plan.h"
+#include "sim/profile_read.h"
+#include "sim/repeat.h"
+#include "sim/replicate.h"
+#include "sim/report.h"
+#include "sim/what_if.h"
+
+#define DIFFERENCES_MAX 4096
+
+enum { SCALE_MAX = 1000000 };
+
+/** What the command line asks for. */
+struct question {
+    const char *profile;
+    const char *cluster; ///< a hostfile; NULL: the profile's own
+    const char *policy;  ///< NULL: the one that decided in the run
+    uint32_t scale;
+    char **what_ifs; ///< [n_what_ifs], in order
+    unsigned n_what_ifs;
+    int is_json;
+    int is_verbose;
+    int wants_help;
+};
+
+// ---- help ----
+
+static void print_policies(void)
+{
+    puts("Policies:");
+    for (unsigned i = 0; i < n_policies; i++) {
+        printf("  %-10s  %s%s\n", policies[i]->name, policies[i]->summary,
+               policies[i] == policy_find(NULL) ? " (default)" : "");
+    }
+}
+
+void plan_print_help(void)
+{
+    puts("Usage: teamster plan PROFILE [OPTION]...\n"
+         "\n"
+         "Repeat a decision of a run, or ask what another cluster, another "
+         "policy or\n"
+         "another number of threads would lead to. PROFILE is a file that a "
+         "run saved;\n"
+         "\"-\" is standard input.\n"
+         "\n"
+         "  teamster run --hostfile F --save-profile=p.json ./jacobi\n"
+         "  teamster plan p.json                     what did the run decide, "
+         "and why?\n"
+         "  teamster plan p.json --policy=all        how do all policies "
+         "compare?\n"
+         "  teamster plan p.json --what-if n4.memory=+32M\n"
+         "                                           is memory worth buying?\n"
+         "  teamster plan p.json --what-if add:n5,speed=400,memory=64M\n"
+         "  teamster plan p.json --what-if remove:n2 --what-if "
+         "n1.speed=2x\n"
+         "  teamster plan p.json --scale=1024        a thousand times as "
+         "large\n"
+         "\n"
+         "  -p, --policy=NAME     the policy to ask, or \"all\", best first\n"
+         "                        [the one that decided in the run]\n"
+         "  -c, --cluster=FILE    another cluster: a hostfile, one node a "
+         "line:\n"
+         "                        NAME [slots=N] [workers=W] [speed=S] "
+         "[memory=SIZE]\n"
+         "  -s, --scale=N         N copies of cluster and program; copies "
+         "share no\n"
+         "                        pages but those that all threads only read\n"
+         "  -w, --what-if=CHANGE  may be given several times:\n"
+         "                          NODE.memory=64M, =+32M, =-32M or =2x\n"
+         "                          NODE.speed=500, =+100, =-100 or =2x\n"
+         "                          NODE.power=1.2   NODE.workers=2\n"
+         "                          add:NAME,speed=400,memory=64M[,workers=2]\n"
+         "                          add:NAME,like=NODE[,memory=2x]\n"
+         "                          remove:NODE      threads=64\n"
+         "                        NODE is a name, @3 for the fourth, or all\n"
+         "  -j, --json            for programs; all digits\n"
+         "  -v, --verbose         all terms, all moves, the threads of each "
+         "node\n"
+         "  -h, --help            print this\n"
+         "\n"
+         "The cluster is read first, then scaled, then changed in the order "
+         "given.\n"
+         "Times are predictions of the model that the profile names; the lower "
+         "bound\n"
+         "is a time that no mapping can beat under it. docs/plan.md explains "
+         "the\n"
+         "output, docs/profile.md the file.\n");
+    print_policies();
+    puts("\n"
+         "Exit codes: 64 a wrong option or change, 71 no memory, 73 no output, "
+         "78 a\n"
+         "wrong file.");
+}
+
+// ---- the command line ----
+
+static int refuse_use(const char *what, const char *value, const char *hint)
+{
+    fprintf(stderr, "teamster plan: %s '%s'%s\n", what, value, hint);
+    return EXIT_USAGE;
+}
+
+static int take_scale(const char *text, uint32_t *scale)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        number < 1 || number > SCALE_MAX) {
+        return refuse_use("--scale is", text, "; allowed: 1 to 1000000");
+    }
+    *scale = (uint32_t)number;
+    return 0;
+}
+
+/** One option. @return 0 or an exit code */
+static int take_option(int letter, struct question *question)
+{
+    switch (letter) {
+    case 'p':
+        question->policy = optarg;
+        return 0;
+    case 'c':
+        question->cluster = optarg;
+        return 0;
+    case 's':
+        return take_scale(optarg, &question->scale);
+    case 'w':
+        question->what_ifs[question->n_what_ifs++] = optarg;
+        return 0;
+    case 'j':
+        question->is_json = 1;
+        return 0;
+    case 'v':
+        question->is_verbose = 1;
+        return 0;
+    case 'h':
+        question->wants_help = 1;
+        return 0;
+    default:
+        fprintf(stderr, "Try \"teamster plan --help\".\n");
+        return EXIT_USAGE;
+    }
+}
+
+/** @param[out] question  what_ifs [argc] is the caller's */
+static int parse(int argc, char **argv, struct question *question)
+{
+    static char name[] = "teamster plan"; // getopt_long() begins errors so
+    static const struct option names[] = {
+        {"policy", required_argument, NULL, 'p'},
+        {"cluster", required_argument, NULL, 'c'},
+        {"scale", required_argument, NULL, 's'},
+        {"what-if", required_argument, NULL, 'w'},
+        {"json", no_argument, NULL, 'j'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    int exit_code = 0;
+    int letter;
+
+    argv[0] = name;
+    optind = 1;
+    while (exit_code == 0 && (letter = getopt_long(argc, argv, "p:c:s:w:jvh",
+                                                   names, NULL)) != -1) {
+        exit_code = take_option(letter, question);
+    }
+    if (exit_code != 0 || question->wants_help) {
+        return exit_code;
+    }
+    if (optind == argc) {
+        fprintf(stderr, "teamster plan: which profile? \"teamster run "
+                        "--save-profile=FILE\" writes one; see \"teamster "
+                        "plan --help\".\n");
+        return EXIT_USAGE;
+    }
+    if (optind + 1 < argc) {
+        return refuse_use("one profile at a time, not also", argv[optind + 1],
+                          "");
+    }
+    question->profile = argv[optind];
+    return 0;
+}
+
+// ---- policies ----
+
+/** The policies that are asked. @param[out] asked  [n_policies]
+ * @return 0 or an exit code */
+static int choose_policies(const struct question *question,
+                           const struct profile *profile,
+                           const struct policy **asked, unsigned *n_asked)
+{
+    const char *decided =
+        profile->decision.policy[0] != '\0' ? profile->decision.policy : NULL;
+    const char *name = question->policy != NULL ? question->policy : decided;
+
+    if (question->policy != NULL && strcmp(question->policy, "all") == 0) {
+        memcpy(asked, policies, n_policies * sizeof(struct policy *));
+        *n_asked = n_policies;
+        return 0;
+    }
+    asked[0] = policy_find(name);
+    *n_asked = 1;
+    if (asked[0] != NULL) {
+        return 0;
+    }
+    if (question->policy == NULL) {
+        fprintf(stderr,
+                "teamster plan: %s: decision.policy: there is no '%s' here; "
+                "choose one with --policy\n",
+                question->profile, decided);
+        return EXIT_CONFIG;
+    }
+    fprintf(stderr, "teamster plan: there is no policy '%s'; there are",
+            question->policy);
+    for (unsigned i = 0; i < n_policies; i++) {
+        fprintf(stderr, " %s,", policies[i]->name);
+    }
+    fprintf(stderr, " and all\n");
+    return EXIT_USAGE;
+}
+
+// ---- the scenario ----
+
+static int out_of_memory(void)
+{
+    fprintf(stderr, "teamster plan: out of memory\n");
+    return EXIT_MEMORY;
+}
+
+/** Tell why a step was refused. @param what  before the reason, or "" */
+static int tell(tm_status status, int exit_code, const char *what,
+                const char *reason)
+{
+    fprintf(stderr, "teamster plan: %s%s\n", what, reason);
+    return status == TM_ENOMEM ? EXIT_MEMORY : exit_code;
+}
+
+static int use_hosts(const char *path, const struct hosts *hosts,
+                     struct scenario *scenario)
+{
+    struct plan_host *plan_hosts = calloc(hosts->n, sizeof *plan_hosts);
+    char where[512];
+    char error[512];
+    tm_status status;
+
+    if (plan_hosts == NULL) {
+        return out_of_memory();
+    }
+    for (unsigned i = 0; i < hosts->n; i++) {
+        plan_hosts[i] = (struct plan_host){
+            .speed = hosts->all[i].speed,
+            .memory_bytes = hosts->all[i].memory,
+            .n_processors = hosts->all[i].workers,
+        };
+        // Longer names are cut, as in profiles.
+        snprintf(plan_hosts[i].name, sizeof plan_hosts[i].name, "%.*s",
+                 VIEW_NAME_MAX - 1, hosts->all[i].name);
+    }
+    status =
+        scenario_use_hosts(scenario, plan_hosts, hosts->n, error, sizeof error);
+    free(plan_hosts);
+    if (status == TM_OK) {
+        return 0;
+    }
+    snprintf(where, sizeof where, "%s: ", path);
+    return tell(status, EXIT_CONFIG, where, error);
+}
+
+static int use_cluster(const char *path, struct scenario *scenario)
+{
+    struct hosts hosts;
+    char error[512];
+    tm_status status = hosts_read(path, &hosts, error, sizeof error);
+    int exit_code;
+
+    if (status != TM_OK) {
+        return tell(status, EXIT_CONFIG, "", error);
+    }
+    exit_code = use_hosts(path, &hosts, scenario);
+    hosts_release(&hosts);
+    return exit_code;
+}
+
+/** Make all changes. @return 0 or an exit code */
+static int change(const struct question *question, struct scenario *scenario)
+{
+    char error[512];
+    tm_status status;
+
+    if (question->cluster != NULL) {
+        const int exit_code = use_cluster(question->cluster, scenario);
+
+        if (exit_code != 0) {
+            return exit_code;
+        }
+    }
+    if (question->scale > 1) {
+        status = replicate_all(scenario, question->scale, error, sizeof error);
+        if (status != TM_OK) {
+            return tell(status, EXIT_USAGE, "--scale: ", error);
+        }
+    }
+    for (unsigned i = 0; i < question->n_what_ifs; i++) {
+        status = scenario_change(scenario, question->what_ifs[i], error,
+                                 sizeof error);
+        if (status != TM_OK) {
+            return tell(status, EXIT_USAGE, "--what-if ", error);
+        }
+    }
+    return scenario_settle(scenario) == TM_OK ? 0 : out_of_memory();
+}
+
+// ---- asking and answering ----
+
+static int print_report(const struct question *question,
+                        const struct profile *profile, const struct plan *now,
+                        const struct plan *then)
+{
+    char differences[DIFFERENCES_MAX] = "";
+    struct report report = {
+        .name = question->profile,
+        .profile = profile,
+        .now = now,
+        .then = then,
+        .differences = differences,
+        .is_verbose = question->is_verbose,
+    };
+    tm_status status;
+
+    if (profile->decision.policy[0] != '\0' && then == NULL) {
+        report.repeated =
+            plan_answer_of(now, policy_find(profile->decision.policy));
+    }
+    if (report.repeated != NULL) {
+        repeat_compare(profile, now, report.repeated, differences,
+                       sizeof differences);
+    }
+    status = question->is_json ? report_print_json(&report, stdout)
+                               : report_print(&report, stdout);
+    return status == TM_OK ? 0 : out_of_memory();
+}
+
+/** Ask about the profile, and about the changed scenario if there is one. */
+static int ask(const struct question *question, const struct profile *profile,
+               const struct scenario *now, const struct scenario *then)
+{
+    const struct policy *asked[n_policies];
+    unsigned n_asked;
+    struct plan plan_now = {0};
+    struct plan plan_then = {0};
+    int exit_code = choose_policies(question, profile, asked, &n_asked);
+
+    if (exit_code != 0) {
+        return exit_code;
+    }
+    if (plan_make(&plan_now, now, asked, n_asked) != TM_OK) {
+        return out_of_memory();
+    }
+    if (then->is_changed &&
+        plan_make(&plan_then, then, asked, n_asked) != TM_OK) {
+        exit_code = out_of_memory();
+    } else {
+        exit_code = print_report(question, profile, &plan_now,
+                                 then->is_changed ? &plan_then : NULL);
+    }
+    plan_release(&plan_now);
+    plan_release(&plan_then);
+    return exit_code;
+}
+
+static int answer(const struct question *question,
+                  const struct profile *profile)
+{
+    struct scenario now = {0};
+    struct scenario then = {0};
+    int exit_code = 0;
+
+    if (scenario_init(&now, profile) != TM_OK ||
+        scenario_init(&then, profile) != TM_OK) {
+        exit_code = out_of_memory();
+    } else {
+        exit_code = change(question, &then);
+    }
+    if (exit_code == 0) {
+        exit_code = ask(question, profile, &now, &then);
+    }
+    scenario_release(&now);
+    scenario_release(&then);
+    return exit_code;
+}
+
+int command_plan(int argc, char **argv)
+{
+    struct question question = {.scale = 1};
+    struct profile profile;
+    char error[512];
+    tm_status status;
+    int exit_code;
+
+    question.what_ifs = calloc((size_t)argc + 1, sizeof *question.what_ifs);
+    if (question.what_ifs == NULL) {
+        return out_of_memory();
+    }
+    exit_code = parse(argc, argv, &question);
+    if (exit_code != 0 || question.wants_help) {
+        if (exit_code == 0) {
+            plan_print_help();
+        }
+        free(question.what_ifs);
+        return exit_code;
+    }
+    status = profile_read(question.profile, &profile, error, sizeof error);
+    if (status != TM_OK) {
+        free(question.what_ifs);
+        return tell(status, EXIT_CONFIG, "", error);
+    }
+    exit_code = answer(&question, &profile);
+    profile_release(&profile);
+    free(question.what_ifs);
+    return exit_code;
+}

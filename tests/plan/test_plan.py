@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`teamster plan`: what it repeats, what it answers, what it refuses.
+
+usage: test_plan.py TEAMSTER WRITE_PROFILE [TEST]...
+"""
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TEAMSTER, WRITE_PROFILE = sys.argv[1:3]
+HERE = pathlib.Path(__file__).parent
+BY_HAND = HERE / "two_nodes.json"
+POLICIES = ("initial cpu mem cpu-mem liang03 cvm jiajia cohesion gate "
+            "optimal").split()
+SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+USAGE, CONFIGURATION, OUTPUT = 64, 78, 73
+
+
+def plan(*arguments, text=None):
+    """Run `teamster plan`; its exit code, output and errors."""
+    done = subprocess.run(
+        [TEAMSTER, "plan", *map(str, arguments)], input=text, text=True,
+        capture_output=True, check=False, timeout=100 * SLOWDOWN)
+    return done.returncode, done.stdout, done.stderr
+
+
+def written(*arguments):
+    """A profile as a run would write it."""
+    return subprocess.run([WRITE_PROFILE, *map(str, arguments)], check=True,
+                          capture_output=True, text=True).stdout
+
+
+class PlanTest(unittest.TestCase):
+    maxDiff = None
+
+    def answer(self, *arguments, text=None):
+        """What --json says."""
+        code, output, errors = plan(*arguments, "--json", text=text)
+        self.assertEqual((code, errors), (0, ""), arguments)
+        return json.loads(output)
+
+    def printed(self, *arguments, text=None):
+        code, output, errors = plan(*arguments, text=text)
+        self.assertEqual((code, errors), (0, ""), arguments)
+        return output
+
+
+class RepeatTest(PlanTest):
+    def test_every_policys_decision_is_repeated_bit_by_bit(self):
+        for policy in POLICIES:
+            for seed in (0, 1, 2):
+                profile = written(policy, 4, 20, seed)
+                answer = self.answer("-", text=profile)
+                self.assertIs(answer["is_as_decided"], True, answer)
+                self.assertEqual(answer["differences"], [])
+                decision = json.loads(profile)["decision"]
+                said = answer["now"]["policies"]
+                self.assertEqual([it["policy"] for it in said], [policy])
+                self.assertEqual(said[0]["node_of"], decision["node_of"])
+                self.assertEqual(said[0]["iteration_s"], decision["after_s"])
+                self.assertEqual(said[0]["n_moves"], decision["n_moves"])
+                self.assertEqual([it["time_s"] for it in said[0]["nodes"]],
+                                 decision["node_after_s"])
+
+    def test_it_says_that_it_is_as_the_run_decided(self):
+        self.assertIn("\nas the run decided: the same mapping and times; it "
+                      "was carried out\n",
+                      self.printed("-", text=written("cpu-mem")))
+        self.assertIn("the run had not decided anything yet",
+                      self.printed("-", text=written("-")))
+
+    def test_it_says_where_it_is_not(self):
+        profile = json.loads(written("cpu-mem"))
+        old = profile["decision"]["node_of"][5]
+        profile["decision"]["node_of"][5] = (old + 1) % 4
+        profile["decision"]["after_s"] *= 2
+        profile["teamster"] = "0.0.7"
+        output = self.printed("-", text=json.dumps(profile))
+        self.assertIn(f"\nnot as the run decided:\n"
+                      f"  (the run was of Teamster 0.0.7, this is 0.1.0)\n"
+                      f"  thread 5: on n{old + 1} here, on "
+                      f"n{(old + 1) % 4 + 1} in the run\n"
+                      f"  after: ", output)
+        answer = self.answer("-", text=json.dumps(profile))
+        self.assertIs(answer["is_as_decided"], False)
+        self.assertEqual(len(answer["differences"]), 2)
+
+    def test_only_the_runs_own_question_repeats_it(self):
+        profile = written("cpu-mem")
+        for arguments in (["-p", "cpu"], ["-w", "n1.memory=2x"],
+                          ["--scale=2"], ["-w", "threads=32"]):
+            answer = self.answer("-", *arguments, text=profile)
+            self.assertIsNone(answer["is_as_decided"], arguments)
+        answer = self.answer("-", "-p", "all", text=profile)
+        self.assertIs(answer["is_as_decided"], True)
+
+
+class HandTest(PlanTest):
+    """tests/plan/two_nodes.json says how its numbers come about."""
+
+    def near(self, a, b):
+        self.assertLess(abs(a - b), 1e-6 * (abs(a) + abs(b)) + 1e-30)
+
+    def test_the_numbers_are_those_by_hand(self):
+        now = self.answer(BY_HAND)["now"]
+        best = now["policies"][0]
+        self.near(now["in_force"]["iteration_s"], 6)
+        self.near(now["in_force"]["nodes"][0]["time_s"], 3.25)
+        self.near(best["iteration_s"], 4.75)
+        self.near(best["nodes"][0]["comp_s"], 4)
+        self.near(best["nodes"][0]["mem_in_s"], 0.3)
+        self.near(best["nodes"][0]["mem_out_s"], 0.45)
+        self.near(best["nodes"][1]["time_s"], 4)
+        self.assertEqual(best["n_moves"], 1)
+        self.assertLessEqual(now["lower_bound_s"], 4.75 * (1 + 1e-9))
+        self.assertGreaterEqual(now["lower_bound_s"], 4)
+
+    def test_the_print_is_this(self):
+        self.assertEqual(self.printed(BY_HAND.name), f"""\
+{BY_HAND.name}: by-hand, iteration 3, 2 nodes, 6 threads, 6 groups of pages
+model measured, kept-set
+before: the mapping in force; after: that of cpu-mem
+
+                                              before  |                                           after
+node threads   comp ms    mem ms   comm ms   time ms  | threads   comp ms    mem ms   comm ms   time ms
+n1         3  3000.000   250.000     0.000  3250.000  |       4  4000.000   750.000     0.000  4750.000
+n2         3  6000.000     0.000     0.000  6000.000  |       2  4000.000     0.000     0.000  4000.000
+iteration: 6000.000 ms -> 4750.000 ms predicted
+moves: 1 of 6 threads
+lower bound: 4750.000 ms; cpu-mem is 0.0 % above it
+the run had not decided anything yet
+""")
+
+    def test_what_memory_is_worth(self):
+        then = self.answer(BY_HAND, "-w", "n1.memory=+60K")["then"]
+        self.assertEqual(then["cluster"][0]["memory_pages"], 40)
+        self.near(then["policies"][0]["iteration_s"], 4)
+        self.near(then["lower_bound_s"], 4)
+        self.assertEqual(then["changes"], ["n1: memory 0.1 MiB -> 0.2 MiB"])
+
+    def test_what_speed_is_worth(self):
+        # n2 with power 1: three threads each, 3.25 and 3 s, is best.
+        then = self.answer(BY_HAND, "-w", "n2.speed=+250")["then"]
+        self.near(then["policies"][0]["iteration_s"], 3.25)
+        then = self.answer(BY_HAND, "-w", "n2.workers=2")["then"]
+        self.near(then["policies"][0]["iteration_s"], 4)
+
+    def test_what_another_node_is_worth(self):
+        then = self.answer(BY_HAND, "-w", "add:n3,speed=500,memory=1M")["then"]
+        best = then["policies"][0]
+        self.assertEqual([it["name"] for it in best["nodes"]],
+                         ["n1", "n2", "n3"])
+        self.near(best["iteration_s"], 3)
+        then = self.answer(BY_HAND, "-w", "remove:n2")["then"]
+        self.near(then["policies"][0]["iteration_s"], 6 + 35 * 0.05)
+        self.assertEqual(then["policies"][0]["n_moves"], 3)
+
+    def test_changes_add_up_in_order(self):
+        then = self.answer(BY_HAND, "-w", "remove:n2", "-w",
+                           "add:n3,like=n1,memory=+60K", "-w", "n1.memory=2x",
+                           "-w", "threads=12")["then"]
+        self.assertEqual([it["name"] for it in then["cluster"]], ["n1", "n3"])
+        self.assertEqual([it["memory_pages"] for it in then["cluster"]],
+                         [50, 40])
+        self.assertEqual(then["n_threads"], 12)
+        # 6 and 6: 6 + 10 * 0.05 and 6 + 20 * 0.05 s.
+        self.near(then["policies"][0]["iteration_s"], 7)
+
+    def test_another_cluster(self):
+        then = self.answer(BY_HAND, "--cluster", HERE / "hosts")["then"]
+        self.assertEqual([it["name"] for it in then["cluster"]], ["n2", "n7"])
+        self.assertEqual([it["power"] for it in then["cluster"]], [1, 2])
+        self.assertEqual(then["cluster"][1]["n_processors"], 2)
+        # 2 on n2 and 4 on the two workers of n7, or 1 and 5: 2 and 1, 1 and
+        # 1.5 s; none is short.
+        self.near(then["policies"][0]["iteration_s"], 1.5)
+
+    def test_a_thousand_times_as_large(self):
+        then = self.answer(BY_HAND, "--scale=1000")["then"]
+        self.assertEqual(len(then["cluster"]), 2000)
+        self.assertEqual(then["n_threads"], 6000)
+        self.near(then["policies"][0]["iteration_s"], 4.75)
+        self.assertEqual(then["cluster"][1999]["name"], "n2-1000")
+
+
+class ConsistencyTest(PlanTest):
+    def test_a_what_if_is_what_a_profile_of_that_cluster_would_say(self):
+        profile = json.loads(written("initial", 4, 24, 5))
+        profile["measured"] = None  # or it would be predicted anew
+        changed = json.loads(json.dumps(profile))
+        node = changed["nodes"][2]
+        for key in ("memory_pages", "free_pages", "total_pages"):
+            node[key] += 512
+        changed["nodes"][0]["power"] *= 2
+        asked = ["-p", "all"]
+        then = self.answer("-", "-w", "n3.memory=+2M", "-w", "n1.speed=2x",
+                           *asked, text=json.dumps(profile))["then"]
+        now = self.answer("-", *asked, text=json.dumps(changed))["now"]
+        self.assertEqual(then["lower_bound_s"], now["lower_bound_s"])
+        self.assertEqual(then["in_force"], now["in_force"])
+        self.assertEqual(then["policies"], now["policies"])
+
+    def test_all_policies_come_best_first(self):
+        now = self.answer("-", "-p", "all", text=written("cpu", 4, 20, 3))[
+            "now"]
+        said = now["policies"]
+        self.assertEqual(sorted(it["policy"] for it in said),
+                         sorted(POLICIES))
+        times = [it["iteration_s"] for it in said]
+        self.assertEqual(times, sorted(times))
+        self.assertGreaterEqual(times[0], now["lower_bound_s"] * (1 - 1e-6))
+        for it in said:
+            counts = [0] * 4
+            for node in it["node_of"]:
+                counts[node] += 1
+            self.assertEqual(counts, [n["n_threads"] for n in it["nodes"]])
+
+    def test_what_is_printed_is_what_json_says(self):
+        profile = written("cpu-mem", 4, 20, 3)
+        best = self.answer("-", text=profile)["now"]["policies"][0]
+        output = self.printed("-", "-v", text=profile)
+        mapping = output[output.index("\nmapping\n") + 9:].splitlines()
+        node_of = {}
+        for node, line in enumerate(mapping):
+            name, _, threads = line.partition(": threads ")
+            self.assertEqual(name, f"n{node + 1}")
+            for part in threads.split():
+                first, _, last = part.partition("-")
+                for thread in range(int(first), int(last or first) + 1):
+                    node_of[thread] = node
+        self.assertEqual([node_of[i] for i in range(20)], best["node_of"])
+        self.assertIn(f"-> {best['iteration_s'] * 1e3:.3f} ms", output)
+
+    def test_several_policies_are_printed_in_a_table(self):
+        profile = written("cpu-mem", 4, 20, 3)
+        output = self.printed("-", "-p", "all", "-w", "n1.memory=2x",
+                              text=profile)
+        lines = output[output.index("\npolicy") + 1:].splitlines()
+        self.assertEqual(lines[0].split()[:3], ["policy", "now", "ms"])
+        self.assertEqual(sorted(line.split()[0] for line in lines[1:11]),
+                         sorted(POLICIES))
+        self.assertTrue(lines[11].startswith("(in force)"))
+
+    def test_of_many_nodes_the_slowest_are_shown(self):
+        output = self.printed(BY_HAND, "--scale=100")
+        self.assertIn("these are the slowest of 200 nodes; -v shows all",
+                      output)
+        self.assertLess(len(output.splitlines()), 40)
+        self.assertEqual(
+            self.printed(BY_HAND, "--scale=100", "-v").count("\nn2-100"), 5)
+
+
+class RefusalTest(PlanTest):
+    def refused(self, code, message, *arguments, text=None):
+        self.assertEqual(plan(*arguments, text=text),
+                         (code, "", f"teamster plan: {message}\n"))
+
+    def test_the_command_line(self):
+        self.refused(USAGE, "which profile? \"teamster run --save-profile="
+                     "FILE\" writes one; see \"teamster plan --help\".")
+        self.refused(USAGE, "one profile at a time, not also 'b'", "a", "b")
+        self.refused(USAGE, "there is no policy 'best'; there are initial, "
+                     "cpu, mem, cpu-mem, liang03, cvm, jiajia, cohesion, "
+                     "gate, optimal, and all", BY_HAND, "--policy=best")
+        for scale in ("0", "-1", "2x", "", "1000001", "99999999999999999999"):
+            self.refused(USAGE, f"--scale is '{scale}'; allowed: 1 to 1000000",
+                         BY_HAND, f"--scale={scale}")
+        self.refused(USAGE, "--what-if 'n9.memory=2x': there is no node n9; "
+                     "there are n1, n2", BY_HAND, "-w", "n9.memory=2x")
+        code, _, errors = plan(BY_HAND, "--polcy=all")
+        self.assertEqual(code, USAGE)
+        self.assertIn("Try \"teamster plan --help\".", errors)
+
+    def test_files(self):
+        self.refused(CONFIGURATION, "/nowhere: No such file or directory",
+                     "/nowhere")
+        self.refused(CONFIGURATION, "standard input: is no profile: it must "
+                     "be an object", "-", text="[]")
+        profile = json.loads(BY_HAND.read_text())
+        profile["nodes"][1]["power"] = "fast"
+        self.refused(CONFIGURATION, "standard input: nodes[1].power: is a "
+                     "text; must be a number", "-", text=json.dumps(profile))
+        self.refused(CONFIGURATION, "/nowhere: No such file or directory",
+                     BY_HAND, "--cluster=/nowhere")
+        with tempfile.NamedTemporaryFile("w") as hosts:
+            hosts.write("n1\nn8\n")
+            hosts.flush()
+            self.refused(CONFIGURATION, f"{hosts.name}: n8 needs speed= and "
+                         "memory=: the profile has no node of that name to "
+                         "take them from", BY_HAND, "-c", hosts.name)
+            hosts.write("n9 memory=lots\n")
+            hosts.flush()
+            code, output, errors = plan(BY_HAND, "-c", hosts.name)
+            self.assertEqual((code, output), (CONFIGURATION, ""))
+            self.assertIn(f"{hosts.name}:3: memory= is 'lots'", errors)
+
+    def test_a_policy_that_is_not_here(self):
+        profile = json.loads(written("cpu-mem"))
+        profile["decision"]["policy"] = "newest"
+        text = json.dumps(profile)
+        self.refused(CONFIGURATION, "-: decision.policy: there is no 'newest' "
+                     "here; choose one with --policy", "-", text=text)
+        self.assertIsNone(
+            self.answer("-", "-p", "cpu", text=text)["is_as_decided"])
+
+    def test_no_output(self):
+        for more in ([], ["--json"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([TEAMSTER, "plan", BY_HAND, *more],
+                                      stdout=full, stderr=subprocess.PIPE,
+                                      check=False)
+            self.assertEqual(done.returncode, OUTPUT, done.stderr)
+
+    def test_the_help_names_all_policies_and_options(self):
+        code, output, errors = plan("--help")
+        self.assertEqual((code, errors), (0, ""))
+        for policy in POLICIES:
+            self.assertIn(f"\n  {policy} ", output)
+        for option in ("policy", "cluster", "scale", "what-if", "json",
+                       "verbose", "help"):
+            self.assertIn(f"--{option}", output)
+        done = subprocess.run([TEAMSTER, "help", "plan"], check=True,
+                              capture_output=True, text=True)
+        self.assertEqual(done.stdout, output)
+
+
+class SpeedTest(PlanTest):
+    """Of everything but the policies, which have their own tests."""
+
+    def seconds(self, profile, scale):
+        """Processor time of a plan."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        code, _, errors = plan("-", f"--scale={scale}", "--policy=initial",
+                               text=profile)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertEqual((code, errors), (0, ""))
+        return after.ru_utime - before.ru_utime
+
+    def test_time_grows_less_than_with_the_square(self):
+        profile = written("-", 16, 640, 1)
+        small = min(self.seconds(profile, 64) for _ in range(3))
+        large = min(self.seconds(profile, 512) for _ in range(2))
+        print(f"8192 nodes and 327,680 threads take {large / small:.1f} times "
+              "as long as an eighth of it", flush=True)
+        self.assertLess(large, 8 * 8 * small)
+
+
+if __name__ == "__main__":
+    os.chdir(HERE)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
