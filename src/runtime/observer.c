@@ -22,12 +22,10 @@
 #include "os/kthread.h"
 #include "runtime/runtime.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SAMPLE_NS (100 * 1000 * 1000u)
-#define STOP_TIMEOUT_S 2
+#define STOP_TIMEOUT_NS (2 * 1000 * 1000 * 1000ull)
 
 static void raise_alarm(void)
 {
@@ -87,6 +85,9 @@ static void *observe(void *argument)
             kthread_wait(&runtime.observer.alarms, alarms, left_ns);
         }
     }
+    // Pairs with the load in join().
+    atomic_store_explicit(&runtime.observer.has_left, 1, memory_order_release);
+    kthread_wake(&runtime.observer.has_left);
     return NULL;
 }
 
@@ -148,15 +149,21 @@ int observer_sleep(uint64_t duration_ns)
     return !observer_is_stopping();
 }
 
-// Others may not wait for ever for a job that does not end.
+// Nobody waits for ever for a job that does not end.
 static void join(void)
 {
-    struct timespec deadline;
+    _Atomic uint32_t *has_left = &runtime.observer.has_left;
+    const uint64_t until_ns = clock_now_ns() + STOP_TIMEOUT_NS;
+    uint64_t now_ns = clock_now_ns();
 
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += STOP_TIMEOUT_S;
-    if (pthread_clockjoin_np(runtime.observer.thread, NULL, CLOCK_MONOTONIC,
-                             &deadline) != 0) {
+    while (atomic_load_explicit(has_left, memory_order_acquire) == 0 &&
+           now_ns < until_ns) {
+        kthread_wait(has_left, 0, until_ns - now_ns);
+        now_ns = clock_now_ns();
+    }
+    if (atomic_load_explicit(has_left, memory_order_acquire) != 0) {
+        pthread_join(runtime.observer.thread, NULL);
+    } else {
         log_warning("the observer's work does not end; it is left behind");
         pthread_detach(runtime.observer.thread);
     }

@@ -20,6 +20,7 @@ struct observer {
     pthread_t thread;
     _Atomic int is_stopping;
     _Atomic uint32_t alarms;   ///< it sleeps on this word
+    _Atomic uint32_t has_left; ///< who stops it sleeps on this one
     struct node_sample sample; ///< single numbers may be read at any time
     struct memory_watch watch; ///< of the observer, once that runs
     int has_watch;
