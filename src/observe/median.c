@@ -15,6 +15,7 @@ struct quartiles quartiles_of(uint64_t *values, unsigned n)
 {
     qsort(values, n, sizeof *values, compare);
     return (struct quartiles){
+        .least = values[0],
         .low = values[n / 4],
         .median = values[n / 2],
         .high = values[n - 1 - n / 4],

@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 
-/** Of measurements: what a quarter of them stay below, a half, three quarters. */
+/** Of measurements: the least, and what a quarter of them stay below, a half, three
+ * quarters. */
 struct quartiles {
+    uint64_t least;
     uint64_t low;
     uint64_t median;
     uint64_t high;

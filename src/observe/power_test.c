@@ -23,6 +23,7 @@ static void quartiles_are_of_the_sorted_values(void **state)
     assert_int_equal(quartiles.median, 7);
     assert_int_equal(quartiles.high, 7);
     quartiles = quartiles_of(five, 5);
+    assert_int_equal(quartiles.least, 10);
     assert_int_equal(quartiles.low, 20);
     assert_int_equal(quartiles.median, 30);
     assert_int_equal(quartiles.high, 40);

@@ -10,9 +10,9 @@
  */
 
 enum {
-    PROBE_WARM_UP = 2, ///< round trips that do not count
-    PROBE_ROUNDS = 9,  ///< round trips of each kind
-    PROBE_PACKETS = 8, ///< that the longest answer fills
+    PROBE_WARM_UP = 2,  ///< round trips that do not count
+    PROBE_ROUNDS = 9,   ///< round trips of each kind
+    PROBE_PACKETS = 32, ///< that the longest answer fills
     PROBE_PACKET_BYTES = TM_PAGE_SIZE,
 };
 

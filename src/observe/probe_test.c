@@ -79,7 +79,8 @@ static void every_node_measures_its_neighbour(void **state)
         probe_result(&nodes[i].probe, &costs);
         assert_int_equal(costs.latency_ns, DELAY_NS);
         assert_int_equal(costs.fetch_ns, 2 * DELAY_NS);
-        assert_int_equal(costs.packet_ns, 1); // bytes take no time there
+        // Bytes take no time there: how much of it is latency is not known.
+        assert_int_equal(costs.packet_ns, 2 * DELAY_NS / PROBE_PACKETS);
         assert_int_equal(costs.packet_bytes, TM_PAGE_SIZE);
         assert_int_equal(costs.swap_in_ns, 5);
     }
