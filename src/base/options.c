@@ -310,7 +310,7 @@ static int parse_swap_dir(struct reading *reading, struct options *options)
 
     if (strlen(reading->text) < size &&
         (reading->text[0] == '/' || strcmp(reading->text, "auto") == 0)) {
-        strcpy(options->swap_dir, reading->text);
+        memcpy(options->swap_dir, reading->text, strlen(reading->text) + 1);
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed,

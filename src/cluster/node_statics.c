@@ -42,7 +42,7 @@ static void get_host(struct wire_reader *reader, struct node_statics *statics)
         reader->failed = 1;
         return;
     }
-    strcpy(statics->host, host);
+    memcpy(statics->host, host, strlen(host) + 1);
 }
 
 static enum memory_by get_by(struct wire_reader *reader)
@@ -102,7 +102,7 @@ uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
 {
     const struct node_statics *own = &statics[node];
     uint64_t rest = own->memory_free;
-    unsigned n_sharing = 0;
+    unsigned n_sharing = 1; // the node itself
 
     if (own->memory_declared > 0) {
         return own->memory_declared;
@@ -110,7 +110,7 @@ uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
     for (unsigned i = 0; i < n_nodes; i++) {
         const struct node_statics *other = &statics[i];
 
-        if (other->memory_pool != own->memory_pool) {
+        if (i == node || other->memory_pool != own->memory_pool) {
             continue;
         }
         if (other->memory_declared == 0) {
