@@ -350,7 +350,7 @@ static void think(struct scheme *scheme)
         plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
                    scheme->config.n_nodes, scheme->corrections);
     if (status != TM_OK) {
-        trigger_refused(&scheme->trigger, 0);
+        trigger_refused(&scheme->trigger);
         return;
     }
     if (scheme->is_tracked) {
@@ -415,8 +415,7 @@ void scheme_thought(struct scheme *scheme)
     if (!scheme->has_plan || !is_worth(scheme)) {
         say(scheme, "iteration %llu: nothing better is known",
             (unsigned long long)book_n_closed(scheme->book));
-        trigger_refused(&scheme->trigger,
-                        scheme->has_plan ? scheme->plan.after.iteration_s : 0);
+        trigger_refused(&scheme->trigger);
         return;
     }
     say(scheme, "iteration %llu: %u threads move, policy %s",
