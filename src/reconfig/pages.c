@@ -196,7 +196,7 @@ static void numbers_subtract(struct numbers *numbers,
 
 // Pages of the threads that have left a node, and of those that are there now.
 // @return 0 if not all is known
-static int sort_pages(const struct plan *plan, uint32_t node,
+static int sort_pages(const struct remap *plan, uint32_t node,
                       struct numbers *left, struct numbers *here)
 {
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
@@ -227,7 +227,7 @@ size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
     return end;
 }
 
-static void withdraw_from(struct pages *pages, const struct plan *plan,
+static void withdraw_from(struct pages *pages, const struct remap *plan,
                           uint32_t node, struct batch *batch)
 {
     struct numbers left = {0};
@@ -255,7 +255,7 @@ static void withdraw_from(struct pages *pages, const struct plan *plan,
     free(here.at);
 }
 
-void pages_withdraw(struct pages *pages, const struct plan *plan)
+void pages_withdraw(struct pages *pages, const struct remap *plan)
 {
     struct batch *batch = malloc(sizeof *batch);
 

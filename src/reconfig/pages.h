@@ -3,7 +3,7 @@
 #define RECONFIG_PAGES_H
 
 #include "proto/engine.h"
-#include "reconfig/plan.h"
+#include "reconfig/remap.h"
 
 /*
  * Pages after a change of the mapping: what a thread that moves will use first
@@ -29,7 +29,7 @@ void pages_announce(struct pages *pages, node_id to, uint64_t thread,
 /** On the root: the plan has been carried out. Tells each node that threads have
  * left which pages its remaining and new threads do not use. Nothing is sent of
  * threads that were not tracked, nor to nodes that have such threads. */
-void pages_withdraw(struct pages *pages, const struct plan *plan);
+void pages_withdraw(struct pages *pages, const struct remap *plan);
 
 /** A thread has come to this node: fetch what was announced. */
 void pages_thread_arrived(struct pages *pages, uint64_t thread);

@@ -98,7 +98,7 @@ static void what_only_those_used_that_left_is_withdrawn(void **state)
     static uint32_t before[] = {0, 0, 1, 1};
     static uint32_t after[] = {0, 1, 1, 1};
     uint64_t untracked = 2;
-    struct plan plan = {
+    struct remap plan = {
         .view = {.n_nodes = 2, .n_threads = 4},
         .numbers = numbers,
         .current = before,

@@ -58,6 +58,9 @@ enum {
 /** What a change may cost until one has been made. */
 #define FIRST_COST_S 0.05
 
+/** How far one measurement, a mean of several iterations, is believed. */
+#define GAIN 0.9
+
 /** Moved bytes are taken to travel at this rate until it is measured. */
 #define BYTES_PER_S 200e6
 #define STACK_BYTES 16384.0
@@ -84,7 +87,7 @@ struct scheme {
     double extra_s;  ///< beyond it, since something is
     double cost_s;   ///< of a change: of the latest, or a guess
     double before_s; ///< iteration time before the latest change
-    struct plan plan;
+    struct remap plan;
     int has_plan; ///< `plan` was made, for the threads there are
     int is_worth; ///< and is to be carried out
     tm_status plan_status;
@@ -149,7 +152,7 @@ fail:
 void scheme_free(struct scheme *scheme)
 {
     if (scheme != NULL) {
-        plan_release(&scheme->plan);
+        remap_release(&scheme->plan);
         book_free(scheme->book);
         free(scheme->nodes);
         free(scheme->corrections);
@@ -177,7 +180,7 @@ __attribute__((format(printf, 2, 3))) static void say(
 
 static void explain_plan(const struct scheme *scheme)
 {
-    const struct plan *plan = &scheme->plan;
+    const struct remap *plan = &scheme->plan;
     char *text;
     size_t n;
 
@@ -342,21 +345,21 @@ static void look_at_nodes(struct scheme *scheme)
 
 static void think(struct scheme *scheme)
 {
-    struct plan plan = {0};
+    struct remap plan = {0};
     tm_status status;
 
     look_at_nodes(scheme);
     status =
-        plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
+        remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
                    scheme->config.n_nodes, scheme->corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
     }
     if (scheme->is_tracked) {
-        plan_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
+        remap_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
     }
-    plan_release(&scheme->plan);
+    remap_release(&scheme->plan);
     scheme->plan = plan;
     scheme->has_plan = 0;
     scheme->has_changed = 0;
@@ -368,7 +371,7 @@ static void think(struct scheme *scheme)
 // Iterations so far are a guess of how many are left.
 static int is_worth(const struct scheme *scheme)
 {
-    const struct plan *plan = &scheme->plan;
+    const struct remap *plan = &scheme->plan;
     const double now_s = plan->before.iteration_s;
     const double then_s = plan->after.iteration_s;
 
@@ -382,19 +385,19 @@ void scheme_think(struct scheme *scheme)
     uint64_t began_ns = clock_now_ns();
 
     ensure(scheme->state == THINKING); // S1
-    scheme->plan_status = plan_make(&scheme->plan);
+    scheme->plan_status = remap_make(&scheme->plan);
     if (scheme->plan_status == TM_OK) {
         // Learn first from how the mapping in force is, then ask again.
         correct(&scheme->plan.view, &scheme->plan.before,
-                &scheme->plan.measured, 0.5, scheme->corrections);
-        scheme->plan_status = plan_make(&scheme->plan);
+                &scheme->plan.measured, GAIN, scheme->corrections);
+        scheme->plan_status = remap_make(&scheme->plan);
     }
     scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
 }
 
 static void move_all(struct scheme *scheme, const uint32_t *node_of)
 {
-    const struct plan *plan = &scheme->plan;
+    const struct remap *plan = &scheme->plan;
 
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
         if (plan->current[i] != plan->wanted[i]) {
@@ -437,7 +440,7 @@ static void undo(struct scheme *scheme)
     move_all(scheme, scheme->plan.current);
 }
 
-static uint32_t plan_index(const struct plan *plan, uint64_t number)
+static uint32_t plan_index(const struct remap *plan, uint64_t number)
 {
     uint32_t low = 0;
     uint32_t high = plan->view.n_threads;
@@ -458,7 +461,7 @@ static uint32_t plan_index(const struct plan *plan, uint64_t number)
 
 static int have_all_moved(const struct scheme *scheme)
 {
-    const struct plan *plan = &scheme->plan;
+    const struct remap *plan = &scheme->plan;
     const uint32_t *node_of = scheme->is_undoing ? plan->current : plan->wanted;
     uint32_t n;
     const struct book_thread *threads = book_threads(scheme->book, &n);
@@ -477,11 +480,11 @@ static int have_all_moved(const struct scheme *scheme)
 // numbers, as far as the counts go; the rest is the last node's.
 static void impose(struct scheme *scheme)
 {
-    struct plan plan = {0};
+    struct remap plan = {0};
     uint32_t node = 0;
     uint32_t n_left = scheme->counts[0];
 
-    if (plan_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
+    if (remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
                    scheme->config.n_nodes, scheme->corrections) != TM_OK) {
         return;
     }
@@ -492,7 +495,7 @@ static void impose(struct scheme *scheme)
         n_left -= n_left > 0;
         plan.wanted[i] = node;
     }
-    plan_release(&scheme->plan);
+    remap_release(&scheme->plan);
     scheme->plan = plan;
     move_all(scheme, scheme->plan.wanted);
 }
@@ -691,7 +694,7 @@ void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)
     *stats = scheme->stats;
 }
 
-const struct plan *scheme_latest(const struct scheme *scheme)
+const struct remap *scheme_latest(const struct scheme *scheme)
 {
     return scheme->has_plan ? &scheme->plan : NULL;
 }

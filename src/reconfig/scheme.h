@@ -3,7 +3,7 @@
 #define RECONFIG_SCHEME_H
 
 #include "place/trigger.h"
-#include "reconfig/plan.h"
+#include "reconfig/remap.h"
 
 /*
  * The workload distribution scheme of [Liu06] section 4, on the root: reports in;
@@ -33,13 +33,13 @@ struct scheme_ops {
 
     /** A change has been carried out: `plan` says who used what where. What nodes
      * no longer need may be dropped. */
-    void (*moved)(void *owner, const struct plan *plan);
+    void (*moved)(void *owner, const struct remap *plan);
 
     /** What a node has to offer, as far as it is known by now. */
     void (*describe)(void *owner, unsigned node, struct node_view *view);
 
-    /** The pages of a thread, as plan_uses_fn; of the latest tracking. */
-    plan_uses_fn *uses;
+    /** The pages of a thread, as remap_uses_fn; of the latest tracking. */
+    remap_uses_fn *uses;
 
     /** A text of one or more lines for who wants to know why. */
     void (*explain)(void *owner, const char *text);
@@ -90,6 +90,6 @@ void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
 
 /** The latest plan that was made, NULL if there is none. Until the next call of
  * the scheme. */
-const struct plan *scheme_latest(const struct scheme *scheme);
+const struct remap *scheme_latest(const struct scheme *scheme);
 
 #endif

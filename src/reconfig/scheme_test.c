@@ -57,7 +57,7 @@ static void op_set_period(void *owner, uint64_t period, uint64_t phase)
     world->is_searching = 0;
 }
 
-static void op_moved(void *owner, const struct plan *plan)
+static void op_moved(void *owner, const struct remap *plan)
 {
     (void)owner;
     assert_true(plan->n_moves > 0);
@@ -297,7 +297,7 @@ static void another_job_is_answered_and_so_is_its_end(void **state)
     assert_in_range(n[2], 4, 5);
     assert_true(iteration_s(world) < 0.101); // 9, 9, 5, 9
     world->slowdown[2] = 1;
-    iterate(world, 300);
+    iterate(world, 600);
     count(world, n);
     assert_in_range(n[2], 7, 9);
     scheme_stats(world->scheme, &stats);

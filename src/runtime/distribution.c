@@ -91,7 +91,7 @@ static void set_period(void *owner, uint64_t period, uint64_t phase)
     }
 }
 
-static void moved(void *owner, const struct plan *plan)
+static void moved(void *owner, const struct remap *plan)
 {
     (void)owner;
     pages_withdraw(runtime.pages, plan);

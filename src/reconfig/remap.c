@@ -3,13 +3,13 @@
 // From the book, the nodes' static information and the tracked pages to a
 // cluster_view, and from that to a mapping.
 //
-//   zeros --plan_begin--> begun --plan_make--> made --plan_release--> zeros
-#include "reconfig/plan.h"
+//   zeros --remap_begin--> begun --remap_make--> made --remap_release--> zeros
+#include "reconfig/remap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static tm_status allocate(struct plan *plan, uint32_t n_threads,
+static tm_status allocate(struct remap *plan, uint32_t n_threads,
                           unsigned n_nodes)
 {
     plan->numbers = calloc(n_threads, sizeof *plan->numbers);
@@ -36,7 +36,7 @@ static int compare_threads(const void *left, const void *right)
 
 // In the order of their numbers: policies that make blocks of neighbours, and
 // who reads an explanation, expect it.
-static tm_status copy_threads(struct plan *plan,
+static tm_status copy_threads(struct remap *plan,
                               const struct book_thread *threads, uint32_t n)
 {
     struct book_thread *sorted = malloc(n * sizeof *sorted);
@@ -56,7 +56,7 @@ static tm_status copy_threads(struct plan *plan,
     return TM_OK;
 }
 
-static void copy_measurement(struct plan *plan, const struct book *book)
+static void copy_measurement(struct remap *plan, const struct book *book)
 {
     double busiest_s = 0;
 
@@ -76,7 +76,7 @@ static void copy_measurement(struct plan *plan, const struct book *book)
     plan->measured.iteration_s = busiest_s;
 }
 
-tm_status plan_begin(struct plan *plan, const struct policy *policy,
+tm_status remap_begin(struct remap *plan, const struct policy *policy,
                      const struct book *book, const struct node_view *nodes,
                      unsigned n_nodes, const struct correction *corrections)
 {
@@ -93,7 +93,7 @@ tm_status plan_begin(struct plan *plan, const struct policy *policy,
         status = copy_threads(plan, threads, n_threads);
     }
     if (status != TM_OK) {
-        plan_release(plan);
+        remap_release(plan);
         return status;
     }
     copy_measurement(plan, book);
@@ -102,13 +102,13 @@ tm_status plan_begin(struct plan *plan, const struct policy *policy,
     return TM_OK;
 }
 
-void plan_set_uses(struct plan *plan, plan_uses_fn *uses, void *owner)
+void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner)
 {
     plan->uses = uses;
     plan->uses_owner = owner;
 }
 
-static tm_status add_uses(struct plan *plan)
+static tm_status add_uses(struct remap *plan)
 {
     uint32_t n = plan->view.n_threads;
     const struct page_use **pages = calloc(n, sizeof *pages);
@@ -129,7 +129,7 @@ static tm_status add_uses(struct plan *plan)
     return status;
 }
 
-tm_status plan_make(struct plan *plan)
+tm_status remap_make(struct remap *plan)
 {
     const struct place_request request = {
         .view = &plan->view,
@@ -158,7 +158,7 @@ tm_status plan_make(struct plan *plan)
     return status;
 }
 
-void plan_release(struct plan *plan)
+void remap_release(struct remap *plan)
 {
     cluster_view_release(&plan->view);
     free(plan->numbers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RECONFIG_PLAN_H
-#define RECONFIG_PLAN_H
+#ifndef RECONFIG_REMAP_H
+#define RECONFIG_REMAP_H
 
 #include "model/correct.h"
 #include "model/groups.h"
@@ -16,10 +16,10 @@
 /** Where a plan finds the pages that tracking has found.
  * @param[out] n  how many
  * @return the thread's uses in order; NULL if it was not tracked */
-typedef const struct page_use *plan_uses_fn(void *owner, uint64_t thread,
+typedef const struct page_use *remap_uses_fn(void *owner, uint64_t thread,
                                             size_t *n);
 
-struct plan {
+struct remap {
     const struct policy *policy;
     struct cluster_view view;
     uint64_t *numbers; ///< [n_threads] of the view's threads
@@ -31,7 +31,7 @@ struct plan {
     struct prediction after;  ///< of `wanted`
     uint32_t n_moves;
     int has_uses; ///< all threads have been tracked
-    plan_uses_fn *uses;
+    remap_uses_fn *uses;
     void *uses_owner;
 };
 
@@ -46,14 +46,14 @@ struct plan {
  *
  * Context: under the node lock; allocates. The plan must be zeros, or released.
  */
-TM_CHECKED tm_status plan_begin(struct plan *plan, const struct policy *policy,
+TM_CHECKED tm_status remap_begin(struct remap *plan, const struct policy *policy,
                                 const struct book *book,
                                 const struct node_view *nodes, unsigned n_nodes,
                                 const struct correction *corrections);
 
-/** Where the uses are to be found; they must not change before plan_make() has
+/** Where the uses are to be found; they must not change before remap_make() has
  * returned. Without this call the plan knows of none. */
-void plan_set_uses(struct plan *plan, plan_uses_fn *uses, void *owner);
+void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner);
 
 /**
  * Ask the policy.
@@ -62,9 +62,9 @@ void plan_set_uses(struct plan *plan, plan_uses_fn *uses, void *owner);
  *
  * Context: any thread, without the node lock; allocates.
  */
-TM_CHECKED tm_status plan_make(struct plan *plan);
+TM_CHECKED tm_status remap_make(struct remap *plan);
 
 /** Free it. Zeros are fine. */
-void plan_release(struct plan *plan);
+void remap_release(struct remap *plan);
 
 #endif
