@@ -218,6 +218,20 @@ static int parse_hostfile(struct reading *reading, struct options *options)
     return 0;
 }
 
+static int parse_save_profile(struct reading *reading, struct options *options)
+{
+    size_t size = sizeof options->save_profile;
+    size_t length = strlen(reading->text);
+
+    if (length < size) {
+        memcpy(options->save_profile, reading->text, length + 1);
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, or a path of at most %zu bytes", size - 1);
+    return 0;
+}
+
 static int parse_emulate(struct reading *reading, struct options *options)
 {
     return switch_in(reading, &options->emulate);

@@ -44,6 +44,7 @@ struct options {
         uint32_t of_node[TM_MAX_NODES];
     } counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
+    char save_profile[1024]; ///< "": none
     int explain;
     int stats;
     int verbose;

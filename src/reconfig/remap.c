@@ -77,8 +77,8 @@ static void copy_measurement(struct remap *plan, const struct book *book)
 }
 
 tm_status remap_begin(struct remap *plan, const struct policy *policy,
-                     const struct book *book, const struct node_view *nodes,
-                     unsigned n_nodes, const struct correction *corrections)
+                      const struct book *book, const struct node_view *nodes,
+                      unsigned n_nodes, const struct correction *corrections)
 {
     uint32_t n_threads;
     const struct book_thread *threads = book_threads(book, &n_threads);
@@ -98,6 +98,7 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
     }
     copy_measurement(plan, book);
     plan->policy = policy;
+    plan->iteration = book_n_closed(book);
     plan->model.corrections = corrections;
     return TM_OK;
 }
@@ -149,6 +150,8 @@ tm_status remap_make(struct remap *plan)
     }
     if (status == TM_OK) {
         plan->n_moves = placement.n_moves;
+        plan->owners_move = placement.owners_move;
+        plan->is_proven = placement.is_proven;
         status =
             predict(&plan->view, &plan->model, plan->current, &plan->before);
     }

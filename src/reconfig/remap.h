@@ -17,7 +17,7 @@
  * @param[out] n  how many
  * @return the thread's uses in order; NULL if it was not tracked */
 typedef const struct page_use *remap_uses_fn(void *owner, uint64_t thread,
-                                            size_t *n);
+                                             size_t *n);
 
 struct remap {
     const struct policy *policy;
@@ -30,7 +30,11 @@ struct remap {
     struct prediction before; ///< of `current`
     struct prediction after;  ///< of `wanted`
     uint32_t n_moves;
-    int has_uses; ///< all threads have been tracked
+    int owners_move;    ///< as in struct placement
+    int is_proven;      ///< likewise
+    int is_carried_out; ///< set by who does so
+    uint64_t iteration; ///< that was the last when it was begun
+    int has_uses;       ///< all threads have been tracked
     remap_uses_fn *uses;
     void *uses_owner;
 };
@@ -46,10 +50,12 @@ struct remap {
  *
  * Context: under the node lock; allocates. The plan must be zeros, or released.
  */
-TM_CHECKED tm_status remap_begin(struct remap *plan, const struct policy *policy,
-                                const struct book *book,
-                                const struct node_view *nodes, unsigned n_nodes,
-                                const struct correction *corrections);
+TM_CHECKED tm_status remap_begin(struct remap *plan,
+                                 const struct policy *policy,
+                                 const struct book *book,
+                                 const struct node_view *nodes,
+                                 unsigned n_nodes,
+                                 const struct correction *corrections);
 
 /** Where the uses are to be found; they must not change before remap_make() has
  * returned. Without this call the plan knows of none. */

@@ -351,7 +351,7 @@ static void think(struct scheme *scheme)
     look_at_nodes(scheme);
     status =
         remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
-                   scheme->config.n_nodes, scheme->corrections);
+                    scheme->config.n_nodes, scheme->corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
@@ -428,6 +428,7 @@ void scheme_thought(struct scheme *scheme)
     scheme->before_s = book_iteration_s(scheme->book);
     scheme->is_undoing = 0;
     scheme->stats.n_remaps++;
+    scheme->plan.is_carried_out = 1;
     move_all(scheme, scheme->plan.wanted);
 }
 
@@ -485,7 +486,7 @@ static void impose(struct scheme *scheme)
     uint32_t n_left = scheme->counts[0];
 
     if (remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
-                   scheme->config.n_nodes, scheme->corrections) != TM_OK) {
+                    scheme->config.n_nodes, scheme->corrections) != TM_OK) {
         return;
     }
     for (uint32_t i = 0; i < plan.view.n_threads; i++) {

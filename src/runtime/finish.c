@@ -54,6 +54,7 @@ tm_status tm_end(void)
         stats_print_table();
     }
     distribution_print();
+    profile_save();
     leave();
     space_close(&runtime.space);
     return TM_OK;
@@ -75,6 +76,7 @@ void finish_at_exit(int status, void *argument)
             stats_print_table();
         }
         distribution_print();
+        profile_save();
         leave();
     }
     fflush(NULL);

@@ -342,6 +342,11 @@ tm_status distribution_receive(node_id from, const struct message *message);
 /** With --explain, say how it went. */
 void distribution_print(void);
 
+// ---- profile.c
+
+/** With --save-profile, write the latest decision's. */
+void profile_save(void);
+
 // ---- tracking.c: which pages threads use, on one node
 
 void tracking_open(void);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// --save-profile: at the end of a run the root writes what its latest decision was
+// made from (place/profile.h). To a file beside, which then takes the name: there is
+// never half a profile under it.
+#include "base/log.h"
+#include "observe/profile_write.h"
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// speed= of a node of power 1.0, 0 if it was not given to all.
+static double unit_speed(void)
+{
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (cluster_statics(i)->declared_speed <= 0) {
+            return 0;
+        }
+    }
+    return cluster_statics(0)->declared_speed;
+}
+
+// @param times  [2 * n_nodes] for the nodes' times
+static void fill(struct profile *profile, const struct remap *plan,
+                 double *times_s)
+{
+    const uint32_t n_nodes = plan->view.n_nodes;
+
+    *profile = (struct profile){
+        .iteration = plan->iteration,
+        .unit_speed = unit_speed(),
+        .view = plan->view,
+        .node_of = plan->current,
+        .model = plan->model,
+        .measured = plan->measured,
+        .decision = {.node_of = plan->wanted,
+                     .n_moves = plan->n_moves,
+                     .before_s = plan->before.iteration_s,
+                     .after_s = plan->after.iteration_s,
+                     .owners_move = plan->owners_move,
+                     .is_proven = plan->is_proven,
+                     .node_before_s = times_s,
+                     .node_after_s = times_s + n_nodes,
+                     .is_carried_out = plan->is_carried_out},
+    };
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        times_s[x] = plan->before.nodes[x].time_s;
+        times_s[n_nodes + x] = plan->after.nodes[x].time_s;
+    }
+    snprintf(profile->teamster, sizeof profile->teamster, "%d.%d.%d",
+             TM_VERSION_MAJOR, TM_VERSION_MINOR, TM_VERSION_PATCH);
+    snprintf(profile->program, sizeof profile->program, "%s",
+             program_invocation_short_name);
+    snprintf(profile->decision.policy, sizeof profile->decision.policy, "%s",
+             plan->policy->name);
+}
+
+static int write_beside(const char *beside, const struct profile *profile)
+{
+    FILE *file = fopen(beside, "w");
+    tm_status status;
+
+    if (file == NULL) {
+        log_error("cannot write the profile %s: %m", beside);
+        return 0;
+    }
+    status = profile_write(file, profile);
+    if (fclose(file) != 0 && status == TM_OK) {
+        log_error("cannot write the profile %s: %m", beside);
+        status = TM_ESYSTEM;
+    }
+    if (status == TM_EINVAL || status == TM_ENOMEM) {
+        log_error("the profile is not written: %s", tm_strerror(status));
+    }
+    return status == TM_OK;
+}
+
+void profile_save(void)
+{
+    const char *path = runtime.options.save_profile;
+    const struct remap *plan =
+        runtime.scheme == NULL ? NULL : scheme_latest(runtime.scheme);
+    char beside[sizeof runtime.options.save_profile + 16];
+    struct profile profile;
+    double *times_s;
+
+    if (path[0] == '\0' || strcmp(path, "none") == 0 || runtime.self != 0) {
+        return;
+    }
+    if (plan == NULL) {
+        log_error("%s is not written: nothing was decided in this run%s", path,
+                  runtime.scheme == NULL
+                      ? ", it has one node or --policy=none"
+                      : "; its nodes were in balance, or it was short");
+        return;
+    }
+    times_s = calloc(2 * (size_t)plan->view.n_nodes, sizeof *times_s);
+    if (times_s == NULL) {
+        log_error("no memory to write the profile %s", path);
+        return;
+    }
+    fill(&profile, plan, times_s);
+    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
+    if (!write_beside(beside, &profile)) {
+        unlink(beside);
+    } else if (rename(beside, path) != 0) {
+        log_error("cannot write the profile %s: %m", path);
+        unlink(beside);
+    }
+    free(times_s);
+}
