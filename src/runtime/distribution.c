@@ -55,6 +55,7 @@ static void think(void *owner)
 static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
 {
     (void)owner;
+    *n = 0;
     if (runtime.access_sets == NULL) {
         return NULL;
     }

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The distribution of threads over unequal nodes, in real runs.
+
+    test_distribution.py TEST --build DIR
+
+Nodes are emulated (docs/emulation.md). Times are compared with times of the same
+test only. A machine that is busy with something else cannot give each node its
+share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; a
+scheme that is wrong is wrong each time.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import jobs
+
+SPEEDS = (500, 400, 400, 300)
+N_THREADS = 32
+BY_HAND = ("10,8,8,6", "11,8,8,5", "9,8,8,7", "10,9,8,5", "10,8,7,7")
+TOLERANCE = 1.10  # 5 % and noise
+N_ATTEMPTS = 6
+APPS = {  # enough work that nodes differ by more than what messages take
+    "jacobi": ("--size", "1536"),
+    "sor": ("--size", "1024"),
+    "matmul": ("--size", "256"),
+}
+POLICIES = ("cpu", "mem", "cpu-mem", "liang03", "cvm", "jiajia", "cohesion",
+            "gate", "optimal")
+
+
+class Tests:
+    def __init__(self, build, folder):
+        self.build = os.path.abspath(build)
+        self.folder = folder
+        self.teamster = os.path.join(self.build, "cli", "teamster")
+
+    def app(self, name):
+        return os.path.join(self.build, "apps", name)
+
+    def hosts(self, speeds):
+        path = os.path.join(self.folder, "hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            for i, speed in enumerate(speeds):
+                file.write(f"n{i} speed={speed} workers=1\n")
+        return path
+
+    def run(self, *command, variables=None):
+        job = jobs.Job(self.teamster, command,
+                       {"TEAMSTER_POLICY": "cpu-mem", **(variables or {})})
+        return job.expect_success()
+
+    def emulate(self, *command, speeds=SPEEDS, variables=None):
+        return self.run("--hostfile", self.hosts(speeds), "--emulate",
+                        *command, variables=variables)
+
+    # ---- times
+
+    def median_ms(self, name, *options, iterations=120):
+        output = self.emulate(*options, self.app(name), *APPS[name],
+                              "--threads", N_THREADS, "--iterations",
+                              iterations, "--time")
+        found = re.search(r"median_ms=([\d.]+)", output)
+        if found is None:
+            raise jobs.Failure(f"no time:\n{output}")
+        return float(found.group(1)), output
+
+    def reaches_the_best(self, name):
+        """cpu-mem comes within 5 % and noise of the best mapping by hand."""
+        for attempt in range(N_ATTEMPTS):
+            time.sleep(2 * attempt)
+            best_ms = min(self.median_ms(name, "--counts", counts,
+                                         iterations=40)[0]
+                          for counts in BY_HAND)
+            initial_ms, _ = self.median_ms(name, "--policy", "initial",
+                                           iterations=40)
+            found_ms, output = self.median_ms(name, "--explain")
+            print(f"{name}: initial {initial_ms:.2f} ms, cpu-mem "
+                  f"{found_ms:.2f} ms, best by hand {best_ms:.2f} ms")
+            if (found_ms <= TOLERANCE * best_ms and found_ms < initial_ms and
+                    ", policy cpu-mem" in output):
+                return
+        raise jobs.Failure(f"{name}: never within {TOLERANCE} of the best "
+                           f"mapping by hand; the last:\n{output}")
+
+    def jacobi_reaches_the_best_mapping(self):
+        self.reaches_the_best("jacobi")
+
+    def sor_reaches_the_best_mapping(self):
+        self.reaches_the_best("sor")
+
+    def matmul_reaches_the_best_mapping(self):
+        self.reaches_the_best("matmul")
+
+    # ---- results
+
+    def results_stay_identical(self):
+        """Whatever a policy does with the threads, the bits are the same."""
+        for i, policy in enumerate(POLICIES):
+            for name in ("jacobi", "sor", "matmul", "gauss"):
+                output = self.emulate(
+                    "--policy", policy, "--explain", self.app(name), "--size",
+                    "160", "--iterations", "40", "--threads", "12",
+                    "--verify", variables={
+                        "TEAMSTER_PROTOCOL":
+                        ("eager-release", "sequential")[i % 2]})
+                if "result: identical" not in output:
+                    raise jobs.Failure(f"{policy}, {name}:\n{output}")
+
+    def a_mapping_by_hand_is_carried_out(self):
+        output = self.run("-n", 3, "-w", 1, "--counts", "1,5,2",
+                          self.app("jacobi"), "--size", "200", "--threads", "8",
+                          "--iterations", "20", "--stats")
+        rows = re.findall(r"^\[0\] +(\d) +(\d+) +\d+ +[\d.]+ ", output, re.M)
+        if [int(n) for _, n in rows] != [1, 5, 2]:
+            raise jobs.Failure(f"threads are {rows}:\n{output}")
+
+    def wrong_counts_are_refused(self):
+        for counts, message in (("1,2", "names 2 nodes, there are 3"),
+                                ("1,x,2", "numbers of threads")):
+            job = jobs.Job(self.teamster, ["-n", 3, "--counts", counts,
+                                           self.app("hello")])
+            code, output = job.finish()
+            if code != 78 and code != 64 or message not in output:
+                job.fail(f"exit code {code}", output)
+
+    # ---- programs that do not say where iterations end
+
+    def a_period_of_barriers_is_found_if_asked_for(self):
+        program = os.path.join(self.build, "tests", "cluster", "rounds")
+        output = self.emulate("--explain", "--move-at", "barriers", program,
+                              12, 60, speeds=(400, 100))
+        if ("an iteration is found to be 2 barriers" not in output or
+                "wrong: 0" not in output or ", policy cpu-mem" not in output):
+            raise jobs.Failure(f"not found, or not used:\n{output}")
+        output = self.emulate("--explain", program, 12, 20,
+                              speeds=(400, 100))
+        if ", policy cpu-mem" in output or "wrong: 0" not in output:
+            raise jobs.Failure(f"threads moved unasked:\n{output}")
+
+    # ---- profiles
+
+    def plan_repeats_what_the_run_decided(self):
+        path = os.path.join(self.folder, "profile.json")
+        self.emulate("--save-profile", path, self.app("jacobi"), "--size",
+                     "512", "--threads", N_THREADS, "--iterations", 80)
+        with open(path, encoding="utf-8") as file:
+            json.load(file)
+        plan = subprocess.run([self.teamster, "plan", path], text=True,
+                              capture_output=True, check=False)
+        if "as the run decided: the same mapping and times" not in plan.stdout:
+            raise jobs.Failure(plan.stdout + plan.stderr)
+
+
+TESTS = [name for name in vars(Tests)
+         if name.endswith(("_mapping", "_identical", "_out", "_refused",
+                           "_for", "_decided"))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test", choices=TESTS)
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tm-test-") as folder:
+        try:
+            getattr(Tests(options.build, folder), options.test)()
+        except jobs.Failure as failure:
+            print(f"FAILED: {failure}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
