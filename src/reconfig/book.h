@@ -12,7 +12,7 @@
  * BOOK_WINDOW iterations.
  */
 
-#define BOOK_WINDOW 4u
+#define BOOK_WINDOW 8u
 
 /** A part of a report: a thread that has arrived at the iteration's end. */
 struct book_arrival {

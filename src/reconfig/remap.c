@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** Standard deviation by mean of works below which threads of a node are alike. */
+#define ALIKE 0.15
+
+/** Nodes whose threads' works differ more than so have unlike threads. */
+#define ALIKE_NODES 1.8
+
 static tm_status allocate(struct remap *plan, uint32_t n_threads,
                           unsigned n_nodes)
 {
@@ -34,6 +40,77 @@ static int compare_threads(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
+struct spread {
+    double sum_s;
+    double squares;
+    uint32_t n;
+};
+
+static double mean_of(const struct spread *spread)
+{
+    return spread->n == 0 ? 0 : spread->sum_s / spread->n;
+}
+
+static int is_narrow(const struct spread *spread)
+{
+    double mean_s = mean_of(spread);
+    double variance = spread->squares / spread->n - mean_s * mean_s;
+
+    return variance < ALIKE * ALIKE * mean_s * mean_s;
+}
+
+// Are the threads of each node alike, and nodes not too far apart?
+static int are_alike(const struct remap *plan, struct spread *of_node)
+{
+    double least_s = 0;
+    double most_s = 0;
+
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        double work_s = plan->view.threads[i].computation_s;
+        struct spread *spread = &of_node[plan->current[i]];
+
+        spread->sum_s += work_s;
+        spread->squares += work_s * work_s;
+        spread->n++;
+    }
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        double mean_s = mean_of(&of_node[x]);
+
+        if (of_node[x].n == 0) {
+            continue;
+        }
+        if (!is_narrow(&of_node[x])) {
+            return 0;
+        }
+        least_s = least_s == 0 || mean_s < least_s ? mean_s : least_s;
+        most_s = mean_s > most_s ? mean_s : most_s;
+    }
+    return most_s <= ALIKE_NODES * least_s;
+}
+
+// Threads that take equally long on the same node are taken to be alike; if those of
+// another node take longer or shorter it is the node, for which correct() has a
+// factor. Else policies would move threads about for differences that stay behind.
+static tm_status level_works(struct remap *plan)
+{
+    struct spread *of_node = calloc(plan->view.n_nodes, sizeof *of_node);
+    double sum_s = 0;
+
+    if (of_node == NULL) {
+        return TM_ENOMEM;
+    }
+    if (are_alike(plan, of_node)) {
+        for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+            sum_s += plan->view.threads[i].computation_s;
+        }
+        for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+            plan->view.threads[i].computation_s = sum_s / plan->view.n_threads;
+        }
+    }
+    free(of_node);
+    return TM_OK;
+}
+
 // In the order of their numbers: policies that make blocks of neighbours, and
 // who reads an explanation, expect it.
 static tm_status copy_threads(struct remap *plan,
@@ -53,7 +130,7 @@ static tm_status copy_threads(struct remap *plan,
         plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
     }
     free(sorted);
-    return TM_OK;
+    return level_works(plan);
 }
 
 static void copy_measurement(struct remap *plan, const struct book *book)

@@ -86,6 +86,7 @@ void scheme_tracked(struct scheme *scheme, int is_ok);
 void scheme_think(struct scheme *scheme);
 void scheme_thought(struct scheme *scheme);
 
+/** The sums so far. Under the node lock. */
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
 
 /** The latest plan that was made, NULL if there is none. Until the next call of

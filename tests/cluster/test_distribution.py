@@ -26,9 +26,9 @@ BY_HAND = ("10,8,8,6", "11,8,8,5", "9,8,8,7", "10,9,8,5", "10,8,7,7")
 TOLERANCE = 1.10  # 5 % and noise
 N_ATTEMPTS = 6
 APPS = {  # enough work that nodes differ by more than what messages take
-    "jacobi": ("--size", "1536"),
-    "sor": ("--size", "1024"),
-    "matmul": ("--size", "256"),
+    "jacobi": ("--size", "3072"),
+    "sor": ("--size", "2048"),
+    "matmul": ("--size", "384"),
 }
 POLICIES = ("cpu", "mem", "cpu-mem", "liang03", "cvm", "jiajia", "cohesion",
             "gate", "optimal")
@@ -61,7 +61,7 @@ class Tests:
 
     # ---- times
 
-    def median_ms(self, name, *options, iterations=120):
+    def median_ms(self, name, *options, iterations=160):
         output = self.emulate(*options, self.app(name), *APPS[name],
                               "--threads", N_THREADS, "--iterations",
                               iterations, "--time")
