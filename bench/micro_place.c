@@ -98,7 +98,7 @@ static void shuffle(uint32_t *order, uint32_t n, enum kind kind)
 static void fill_chain(struct cluster_view *view, enum kind kind)
 {
     const uint32_t n = view->n_threads;
-    uint32_t *number_of = must(malloc(n * sizeof *number_of));
+    uint32_t *number_of = must(calloc(n, sizeof *number_of));
 
     shuffle(number_of, n, kind);
     view->n_groups = 2 * n;

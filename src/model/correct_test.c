@@ -19,7 +19,7 @@ static void run_iteration(const struct cluster_view *truth,
                           const struct cost_model *model,
                           const uint32_t *node_of, struct measurement *measured)
 {
-    struct node_prediction nodes[N];
+    struct node_prediction nodes[N] = {{0}};
     struct prediction result = {.nodes = nodes};
 
     assert_int_equal(predict(truth, model, node_of, &result), TM_OK);

@@ -48,7 +48,7 @@ uint32_t reference_choose(const struct cluster_view *view,
         .swap_in_s = view->nodes[x].swap_in_s,
         .swap_out_s = view->nodes[x].swap_out_s,
     };
-    if (swap_s > 0) {
+    if (measured != NULL && swap_s > 0) {
         reference->lack_pages = measured->nodes[x].lack_pages;
         reference->swap_in_s = measured->nodes[x].swap_in_s;
         reference->swap_out_s = measured->nodes[x].swap_out_s;

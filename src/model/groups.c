@@ -150,7 +150,7 @@ static tm_status number_pages(struct builder *builder)
     const uint64_t n = builder->n_total + 1;
     uint64_t at = 0;
 
-    builder->entries = malloc(n * sizeof *builder->entries);
+    builder->entries = calloc(n, sizeof *builder->entries);
     builder->first_entry =
         malloc((builder->n_threads + 1ull) * sizeof *builder->first_entry);
     builder->seen = malloc(n * sizeof *builder->seen);

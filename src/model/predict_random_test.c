@@ -143,7 +143,7 @@ static void assert_near(double a, double b)
 static void compare(const struct cluster_view *view)
 {
     uint32_t node_of[64];
-    struct node_prediction nodes[8];
+    struct node_prediction nodes[8] = {{0}};
     struct prediction result = {.nodes = nodes};
     const struct cost_model measured = {.kind = COST_MEASURED};
     const struct cost_model liu06 = {.kind = COST_LIU06,

@@ -20,6 +20,7 @@
 
 static uint64_t random_state = 1;
 
+/** xorshift64*. */
 static inline uint64_t next_random(void)
 {
     random_state ^= random_state << 13;
@@ -28,17 +29,20 @@ static inline uint64_t next_random(void)
     return random_state * 2685821657736338717u;
 }
 
+/** @return 0 to limit - 1 */
 static inline uint32_t random_below(uint32_t limit)
 {
     return (uint32_t)(((next_random() >> 32) * limit) >> 32);
 }
 
+/** @return in [low, high) */
 static inline double random_between(double low, double high)
 {
     return low +
            (high - low) * (double)(next_random() >> 11) / 9007199254740992.0;
 }
 
+/** From TM_TEST_SEED, else from the time; prints it. */
 static inline void seed_random(void)
 {
     const char *text = getenv("TM_TEST_SEED");
@@ -58,6 +62,7 @@ struct page_lists {
     size_t *n_pages;         ///< [n_threads]
 };
 
+/** @return memory; stops the test if there is none */
 static inline void *must(void *memory)
 {
     if (memory == NULL) {
@@ -66,6 +71,7 @@ static inline void *must(void *memory)
     return memory;
 }
 
+/** Empty lists of all threads; lists_release() frees them. */
 static inline void lists_init(struct page_lists *lists, uint32_t n_threads)
 {
     lists->n_threads = n_threads;
@@ -99,6 +105,7 @@ static inline void lists_add(struct page_lists *lists, uint32_t thread,
     lists->n_pages[thread] = old + n;
 }
 
+/** Make a view's groups out of the lists. */
 static inline void lists_build(const struct page_lists *lists,
                                struct cluster_view *view)
 {
@@ -153,6 +160,7 @@ struct view_plan {
                             ///< all is drawn around 1 / this
 };
 
+/** About `mean` pages for each thread, and what they share. */
 static inline void draw_pages(struct page_lists *lists,
                               const struct view_plan *plan, uint32_t mean)
 {
@@ -253,6 +261,7 @@ static inline void mapping_in_blocks(const struct cluster_view *view,
     }
 }
 
+/** Each thread on some node. */
 static inline void mapping_draw(const struct cluster_view *view,
                                 uint32_t *node_of)
 {

@@ -241,16 +241,16 @@ static double threshold_bound(const struct cluster_view *view,
 struct payer {
     double speed;  ///< computation a second
     double page_s; ///< seconds for one page more than memory has
+    double loss;   ///< speed * page_s: computation lost for such a page
 };
 
 /** Smallest loss of computation for a page first. */
 static int compare_payers(const void *left, const void *right)
 {
-    const struct payer *a = left;
-    const struct payer *b = right;
+    const double a = ((const struct payer *)left)->loss;
+    const double b = ((const struct payer *)right)->loss;
 
-    return compare(&(double){a->speed * a->page_s},
-                   &(double){b->speed * b->page_s});
+    return (a > b) - (a < b);
 }
 
 /** The work that can be done in tau, all pages being somewhere. */
@@ -288,8 +288,9 @@ static double fluid_bound(const struct cluster_view *view,
     double high_s;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        payers[x] = (struct payer){view->nodes[x].n_processors / rates[x].comp,
-                                   page_cost(tables, &rates[x])};
+        payers[x].speed = view->nodes[x].n_processors / rates[x].comp;
+        payers[x].page_s = page_cost(tables, &rates[x]);
+        payers[x].loss = payers[x].speed * payers[x].page_s;
         speed += payers[x].speed;
         pages -= rates[x].memory_pages;
     }

@@ -176,8 +176,8 @@ tm_status clusters_swap(const struct cluster_problem *problem,
     }
     swaps.to_node = calloc(n_nodes * n_threads, sizeof *swaps.to_node);
     swaps.first = calloc(n_nodes + 1, sizeof *swaps.first);
-    swaps.members = malloc(n_threads * sizeof *swaps.members);
-    swaps.place = malloc(n_threads * sizeof *swaps.place);
+    swaps.members = calloc(n_threads, sizeof *swaps.members);
+    swaps.place = calloc(n_threads, sizeof *swaps.place);
     if (swaps.to_node && swaps.first && swaps.members && swaps.place) {
         fill_in(&swaps);
         for (int k = 0; k < N_PASSES && pass(&swaps) > 0; k++) {
@@ -290,9 +290,9 @@ tm_status clusters_relabel(const struct cluster_problem *problem,
 {
     const uint32_t n = problem->view->n_nodes;
     const uint32_t n_threads = problem->view->n_threads;
-    struct common *overlaps = malloc(n_threads * sizeof *overlaps);
-    struct count_of_node *sorted = malloc(n * sizeof *sorted);
-    uint32_t *node_for = malloc(n * sizeof *node_for);
+    struct common *overlaps = calloc(n_threads, sizeof *overlaps);
+    struct count_of_node *sorted = calloc(n, sizeof *sorted);
+    uint32_t *node_for = calloc(n, sizeof *node_for);
     unsigned char *is_taken = calloc(n, 1);
     tm_status status = TM_ENOMEM;
 

@@ -64,7 +64,7 @@ tm_status clusters_blocks(const struct cluster_problem *problem,
                           uint32_t *node_of)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
-    struct seat *seats = malloc(n_nodes * sizeof *seats);
+    struct seat *seats = calloc(n_nodes, sizeof *seats);
     uint32_t *n_now = calloc(n_nodes, sizeof *n_now);
     uint32_t thread = 0;
 
@@ -284,13 +284,13 @@ tm_status clusters_repair(const struct cluster_problem *problem,
                           uint32_t *node_of)
 {
     const size_t n = problem->view->n_nodes;
-    uint32_t *first = malloc(n * sizeof *first);
+    uint32_t *first = calloc(n, sizeof *first);
     struct repair repair = {
         .problem = problem,
         .node_of = node_of,
         .n_on = calloc(n, sizeof(uint32_t)),
         .to_node = calloc(n, sizeof(double)),
-        .list = malloc(problem->view->n_threads * sizeof(uint32_t)),
+        .list = calloc(problem->view->n_threads, sizeof(uint32_t)),
     };
     tm_status status = TM_ENOMEM;
 

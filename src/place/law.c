@@ -251,7 +251,7 @@ static double rounds(const struct count_law *law, uint32_t node, uint32_t n)
     const uint32_t p = law->n_processors[node];
 
     if (law->are_alike) {
-        return (n + (p - 1)) / p;
+        return ceil((double)n / p);
     }
     return n > p ? (double)n / p : 1;
 }

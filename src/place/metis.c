@@ -105,7 +105,7 @@ static tm_status graph_init(struct graph *graph,
     graph->weights = malloc((n_edges + 1) * sizeof(idx_t));
     graph->part_of = calloc(n, sizeof(idx_t));
     graph->sizes = malloc(problem->view->n_nodes * sizeof(real_t));
-    graph->node = malloc(problem->view->n_nodes * sizeof(uint32_t));
+    graph->node = calloc(problem->view->n_nodes, sizeof(uint32_t));
     if (!graph->first || !graph->peers || !graph->weights || !graph->part_of ||
         !graph->sizes || !graph->node) {
         graph_release(graph);

@@ -59,7 +59,7 @@ struct count_trial {
 
 static void fill_times(struct count_trial *trial)
 {
-    struct node_prediction nodes[MAX_NODES];
+    struct node_prediction nodes[MAX_NODES] = {{0}};
     struct prediction result = {.nodes = nodes};
     const struct cluster_view *view = trial->view;
 
@@ -135,7 +135,7 @@ static double try_all(const struct cluster_view *view, uint32_t *node_of,
     double best_s = INFINITY;
 
     if (thread == view->n_threads) {
-        struct node_prediction nodes[MAX_NODES];
+        struct node_prediction nodes[MAX_NODES] = {{0}};
         struct prediction result = {.nodes = nodes};
 
         assert_int_equal(predict(view, &measured, node_of, &result), TM_OK);

@@ -16,7 +16,7 @@
 // I1  A trial leaves the tally as it was, to the bit.
 // I2  Each accepted change makes the vector smaller by more than rounding, so
 //     the search ends.
-#include "place/refine.h"
+#include "place/refine_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,17 +28,7 @@
 #define MANY 2000u    ///< candidates of a node that are very many
 #define N_NEAREST 2u  ///< nodes that they go to at first then
 #define SLOW 0.99     ///< of the longest time: still among the slowest
-#define EPSILON 1e-9  ///< relative: less is rounding
 #define N_COMPARED 8u ///< changed times that are compared
-#define NOBODY UINT32_MAX
-
-/** A move (partner NOBODY: to `node`) or a swap with a thread on `node`. */
-struct change {
-    uint32_t thread;
-    uint32_t partner;
-    uint32_t node;
-    double score; ///< the lower the better
-};
 
 /** What estimates need of a node. */
 struct outlook {
@@ -102,25 +92,6 @@ static int is_shorter(const struct tops *after, const struct tops *before)
 
 // ---- trying ----
 
-static void apply(struct tally *tally, const struct change *change)
-{
-    const uint32_t from = tally->node_of[change->thread];
-
-    tally_move(tally, change->thread, change->node);
-    if (change->partner != NOBODY) {
-        tally_move(tally, change->partner, from);
-    }
-}
-
-static void take_back(struct tally *tally, const struct change *change,
-                      uint32_t from)
-{
-    tally_move(tally, change->thread, from);
-    if (change->partner != NOBODY) {
-        tally_move(tally, change->partner, change->node);
-    }
-}
-
 /** Try a change. @return whether it is for the better; its score is the longest
  * time of the changed nodes then, and a little of their sum */
 static int try_change(struct refiner *refiner, struct change *change)
@@ -134,7 +105,7 @@ static int try_change(struct refiner *refiner, struct change *change)
     double sum = 0;
 
     refiner->limits->n_trials--;
-    apply(tally, change);
+    change_apply(tally, change);
     for (unsigned k = 0; k < tally->n_changed; k++) {
         const double time_s = tally_time(tally, tally->changed[k]);
 
@@ -142,7 +113,7 @@ static int try_change(struct refiner *refiner, struct change *change)
         add_top(&after, time_s);
         sum += time_s;
     }
-    take_back(tally, change, from);
+    change_take_back(tally, change, from);
     tally->loads[from].comp_s = from_s; // I1
     tally->loads[change->node].comp_s = to_s;
     change->score = after.times[0] + 1e-6 * sum;
@@ -402,7 +373,7 @@ static int step(struct refiner *refiner)
         }
         best = best_change(refiner, node);
         if (best.thread != NOBODY) {
-            apply(refiner->tally, &best);
+            change_apply(refiner->tally, &best);
             tally_settle(refiner->tally);
             return 1;
         }
@@ -447,143 +418,4 @@ tm_status refine(struct tally *tally, const uint32_t *current,
     }
     refiner_release(&refiner);
     return status;
-}
-
-// ---- fewer moves ----
-
-/** Is the longest time at most limit_s with the changes made? */
-static int stays_below(struct tally *tally, double limit_s)
-{
-    for (unsigned k = 0; k < tally->n_changed; k++) {
-        if (tally_time(tally, tally->changed[k]) > limit_s) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static int try_back(struct tally *tally, const struct change *change,
-                    double limit_s)
-{
-    const uint32_t from = tally->node_of[change->thread];
-    const double from_s = tally->loads[from].comp_s;
-    const double to_s = tally->loads[change->node].comp_s;
-
-    apply(tally, change);
-    if (stays_below(tally, limit_s)) {
-        tally_settle(tally);
-        return 1;
-    }
-    take_back(tally, change, from);
-    tally->loads[from].comp_s = from_s;
-    tally->loads[change->node].comp_s = to_s;
-    tally_forget(tally);
-    return 0;
-}
-
-/** A thread that has come to where `thread` was, from where it is now. */
-static uint32_t counterpart(const struct tally *tally, const uint32_t *current,
-                            uint32_t thread)
-{
-    for (uint32_t j = tally->head[current[thread]]; j != UNPLACED;
-         j = tally->next[j]) {
-        if (current[j] == tally->node_of[thread]) {
-            return j;
-        }
-    }
-    return NOBODY;
-}
-
-void refine_fewer_moves(struct tally *tally, const uint32_t *current,
-                        uint64_t *n_trials)
-{
-    const double limit_s = tally_longest(tally, NULL) * (1 + EPSILON);
-
-    for (uint32_t i = 0; i < tally->view->n_threads; i++) {
-        struct change change = {i, NOBODY, current[i], 0};
-
-        if (tally->node_of[i] == current[i] || *n_trials == 0) {
-            continue;
-        }
-        --*n_trials;
-        if (!try_back(tally, &change, limit_s)) {
-            change.partner = counterpart(tally, current, i);
-            if (change.partner != NOBODY) {
-                try_back(tally, &change, limit_s);
-            }
-        }
-    }
-}
-
-// ---- a start from nothing ----
-
-struct job {
-    double time_s;
-    uint32_t thread;
-};
-
-static int compare_jobs(const void *left, const void *right)
-{
-    const struct job *a = left;
-    const struct job *b = right;
-
-    if (a->time_s != b->time_s) {
-        return a->time_s < b->time_s ? 1 : -1;
-    }
-    return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
-/** Where the longest of the changed times is shortest. */
-static uint32_t best_node(struct tally *tally, uint32_t thread)
-{
-    uint32_t best = 0;
-    double best_s = INFINITY;
-
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        const double comp_s = tally->loads[x].comp_s;
-        double longest_s = 0;
-
-        tally_put(tally, thread, x);
-        for (unsigned k = 0; k < tally->n_changed; k++) {
-            longest_s = fmax(longest_s, tally_time(tally, tally->changed[k]));
-        }
-        tally_take(tally, thread);
-        tally->loads[x].comp_s = comp_s;
-        tally_forget(tally);
-        if (longest_s < best_s) {
-            best_s = longest_s;
-            best = x;
-        }
-    }
-    return best;
-}
-
-tm_status refine_greedy(struct tally *tally, const uint32_t *current)
-{
-    const uint32_t n = tally->view->n_threads;
-    struct job *jobs = malloc(n * sizeof *jobs);
-
-    if (jobs == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct thread_view *it = &tally->view->threads[i];
-
-        jobs[i] = (struct job){it->is_pinned ? INFINITY : it->computation_s, i};
-        if (tally->node_of[i] != UNPLACED) {
-            tally_take(tally, i);
-        }
-    }
-    tally_settle(tally);
-    qsort(jobs, n, sizeof *jobs, compare_jobs);
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t i = jobs[k].thread;
-
-        tally_put(tally, i,
-                  tally->view->threads[i].is_pinned ? current[i]
-                                                    : best_node(tally, i));
-        tally_settle(tally);
-    }
-    free(jobs);
-    return TM_OK;
 }

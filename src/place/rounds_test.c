@@ -62,7 +62,7 @@ static void draw_world(struct world *world, unsigned round,
 static double run_iteration(const struct world *world, const uint32_t *node_of,
                             struct node_measurement *at)
 {
-    struct node_prediction nodes[N];
+    struct node_prediction nodes[N] = {{0}};
     struct prediction result = {.nodes = nodes};
 
     assert_int_equal(predict(&world->truth, &world->real, node_of, &result),
@@ -97,7 +97,7 @@ static void play_round(struct world *world, unsigned round,
                                         .replacement = law};
     struct node_measurement at[N];
     struct measurement measured = {.nodes = at};
-    struct node_prediction nodes[N];
+    struct node_prediction nodes[N] = {{0}};
     struct prediction result = {.nodes = nodes};
     uint32_t next[K];
 

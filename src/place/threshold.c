@@ -157,7 +157,7 @@ tm_status counts_threshold(const struct count_law *law, uint32_t *counts)
     const size_t n = law->n_nodes;
     uint32_t *words = malloc(3 * n * sizeof *words);
     struct offer *heap = malloc(n * sizeof *heap);
-    struct caps caps = {words, words + n, words + 2 * n};
+    struct caps caps;
     uint32_t left = law->n_threads;
 
     if (words == NULL || heap == NULL) {
@@ -165,6 +165,7 @@ tm_status counts_threshold(const struct count_law *law, uint32_t *counts)
         free(heap);
         return TM_ENOMEM;
     }
+    caps = (struct caps){words, words + n, words + 2 * n};
     find_caps(law, law_iteration(law, counts), &caps);
     for (uint32_t x = 0; x < n; x++) {
         if (counts[x] > caps.high[x]) {
