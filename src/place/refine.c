@@ -47,6 +47,7 @@ struct refiner {
     uint32_t *order;       ///< [n_nodes], slowest first
     uint32_t *threads;     ///< [n_threads]: of a node, that may move
     uint32_t n_targets;    ///< the last ones of `order` are looked at
+    int with_swaps;        ///< not only moves
     struct change ranked[N_RANKED];
     unsigned n_ranked;
 };
@@ -251,6 +252,9 @@ static void visit_target(struct refiner *refiner, uint32_t thread,
     uint32_t next;
 
     visit(refiner, &change, best);
+    if (!refiner->with_swaps) {
+        return;
+    }
     for (uint32_t j = tally->head[target]; j != UNPLACED; j = next) {
         next = tally->next[j]; // a trial puts j in front
         change = (struct change){thread, j, target, 0};
@@ -283,20 +287,20 @@ static void visit_all(struct refiner *refiner, uint32_t node, visit_fn *visit,
     }
 }
 
-/** The same for many: only what an estimate ranks first. */
-static void visit_ranked(struct refiner *refiner, uint32_t node,
-                         uint32_t n_targets, int take_first,
-                         struct change *best)
+/** The same for many: only what an estimate ranks first, and with take_first
+ * only until something is found. @return whether something was */
+static int visit_ranked(struct refiner *refiner, uint32_t node, int take_first,
+                        struct change *best)
 {
-    refiner->n_targets = n_targets;
     refiner->n_ranked = 0;
     visit_all(refiner, node, visit_rank, best);
     for (unsigned k = 0; k < refiner->n_ranked; k++) {
         visit_try(refiner, &refiner->ranked[k], best);
         if (take_first && best->thread != NOBODY) {
-            return;
+            return 1;
         }
     }
+    return best->thread != NOBODY;
 }
 
 static uint64_t n_changes(const struct tally *tally, uint32_t node)
@@ -306,26 +310,50 @@ static uint64_t n_changes(const struct tally *tally, uint32_t node)
     return n_own * (tally->view->n_nodes - 1 + tally->view->n_threads - n_own);
 }
 
+/** Where there are very many: a move, a swap with one of the nodes that end
+ * first, or any swap. */
+static void first_of_many(struct refiner *refiner, uint32_t node,
+                          struct change *best)
+{
+    const uint32_t n_nodes = refiner->tally->view->n_nodes;
+
+    refiner->n_targets = n_nodes;
+    refiner->with_swaps = 0;
+    if (visit_ranked(refiner, node, 1, best)) {
+        return;
+    }
+    refiner->with_swaps = 1;
+    refiner->n_targets = N_NEAREST < n_nodes ? N_NEAREST : n_nodes;
+    if (!visit_ranked(refiner, node, 1, best)) {
+        refiner->n_targets = n_nodes;
+        visit_ranked(refiner, node, 1, best);
+    }
+}
+
 /** Find the best change of a node's threads; its thread is NOBODY if there is
  * none for the better. */
 static struct change best_change(struct refiner *refiner, uint32_t node)
 {
     const uint32_t n_nodes = refiner->tally->view->n_nodes;
     const uint64_t n = n_changes(refiner->tally, node);
-    const uint32_t n_first = n > MANY ? N_NEAREST : N_TARGETS;
     struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
 
+    refiner->with_swaps = 1;
+    refiner->n_targets = n_nodes;
     if (n <= ALL_MAX) {
-        refiner->n_targets = n_nodes;
         visit_all(refiner, node, visit_try, &best);
         return best;
     }
     look_at_nodes(refiner);
-    if (n_nodes > n_first) {
-        visit_ranked(refiner, node, n_first, n > MANY, &best);
+    if (n > MANY) {
+        first_of_many(refiner, node, &best);
+        return best;
     }
-    if (best.thread == NOBODY) {
-        visit_ranked(refiner, node, n_nodes, n > MANY, &best);
+    refiner->n_targets = N_TARGETS < n_nodes ? N_TARGETS : n_nodes;
+    if (!visit_ranked(refiner, node, 0, &best) &&
+        refiner->n_targets < n_nodes) {
+        refiner->n_targets = n_nodes;
+        visit_ranked(refiner, node, 0, &best);
     }
     return best;
 }
