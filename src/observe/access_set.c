@@ -58,11 +58,12 @@ void access_entry_add_diff(struct access_entry *entry, size_t n_bytes)
 int access_set_next_run(const struct access_set *set, uint32_t *at,
                         struct access_run *run)
 {
-    const struct access_entry *entry = &set->entries[*at];
+    const struct access_entry *entry;
 
     if (*at >= set->n) {
         return 0;
     }
+    entry = &set->entries[*at];
     *run = (struct access_run){
         .page = entry->page,
         .flags = entry->flags,

@@ -95,7 +95,9 @@ static void map_list(struct track *track, page_no *pages, size_t n,
 {
     size_t i = 0;
 
-    qsort(pages, n, sizeof *pages, compare_pages);
+    if (n > 0) {
+        qsort(pages, n, sizeof *pages, compare_pages);
+    }
     while (i < n) {
         page_no first = pages[i];
         page_no end = first;
@@ -151,8 +153,10 @@ static void drop_twins(struct track *track, size_t n)
         count_diff(track, entry);
         entry->is_queued = 0;
     }
-    memmove(twins->at, twins->at + n, (twins->n - n) * sizeof *twins->at);
     twins->n -= n;
+    if (twins->n > 0) {
+        memmove(twins->at, twins->at + n, twins->n * sizeof *twins->at);
+    }
 }
 
 static void make_room_for_twin(struct track *track)
