@@ -25,8 +25,10 @@ PROTOCOLS = ("eager-release", "sequential")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
-TEST_S = 120 * jobs.SLOWDOWN  # until ctest ends a test
-LAST_S = 20 * jobs.SLOWDOWN  # of these, to say which run has not ended
+# So long only where many others compute on the same processors.
+TEST_S = 600 * jobs.SLOWDOWN  # until ctest ends a test
+RUN_S = 240 * jobs.SLOWDOWN
+LAST_S = 20 * jobs.SLOWDOWN  # of TEST_S, to say which run has not ended
 
 
 class Tests:
@@ -53,7 +55,7 @@ class Tests:
     def succeed(self, n_nodes, *command, variables):
         """One run; if the test's time is over, it is this one that fails."""
         left_s = self.end_s - time.monotonic()
-        deadline_s = min(jobs.DEADLINE_S, max(left_s, 1))
+        deadline_s = min(RUN_S, max(left_s, 1))
         job = self.start(n_nodes, *command, variables=variables)
         return job.expect_success(deadline_s)
 
