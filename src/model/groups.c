@@ -114,6 +114,7 @@ static tm_status count_uses(struct builder *builder)
 
 static void merge(struct entry *entry, const struct page_use *use)
 {
+    // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): `before` is set
     entry->flags |= use->flags;
     if (use->diff_bytes > entry->diff_bytes) {
         entry->diff_bytes = use->diff_bytes;

@@ -120,8 +120,9 @@ static int spins(void)
     if (answer < 0) {
         long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-        answer = runtime.n_nodes > 1 &&
-                 (long)(runtime.n_nodes * runtime.n_workers) <= n_processors;
+        answer =
+            runtime.n_nodes > 1 &&
+            (long)runtime.n_nodes * (long)runtime.n_workers <= n_processors;
     }
     return answer;
 }

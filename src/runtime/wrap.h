@@ -61,7 +61,7 @@ int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };
 
 /** The C library's function, with its type. */
-#define CALL(name) ((__typeof__(&name))wrap_real(REAL_##name))
+#define CALL(name) ((__typeof__(&(name)))wrap_real(REAL_##name))
 
 void *wrap_real(enum function function);
 

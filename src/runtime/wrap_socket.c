@@ -37,22 +37,24 @@ static ssize_t serve_buffer(const struct request *request, const void *buffer,
 
 // ---- with the name of the other end
 
-static ssize_t send_to(struct request *request, const void *from, size_t size,
-                       const struct sockaddr *name, socklen_t name_size)
+static ssize_t send_to(const struct request *asked, const void *from,
+                       size_t size, const struct sockaddr *name,
+                       socklen_t name_size)
 {
+    struct request request = *asked;
     struct sockaddr_storage own;
 
-    request->name = (struct sockaddr *)(uintptr_t)name;
-    request->name_size = &name_size;
+    request.name = (struct sockaddr *)(uintptr_t)name;
+    request.name_size = &name_size;
     if (WRAP_IS_SHARED(name)) {
         // One that is too long is for the kernel to refuse.
         if (name_size <= sizeof own &&
-            !wrap_copy_in(request, &own, name, name_size)) {
+            !wrap_copy_in(&request, &own, name, name_size)) {
             return -1;
         }
-        request->name = (struct sockaddr *)&own;
+        request.name = (struct sockaddr *)&own;
     }
-    return serve_buffer(request, from, size);
+    return serve_buffer(&request, from, size);
 }
 
 EXPORTED ssize_t sendto(int fd, const void *from, size_t size, int flags,
@@ -71,18 +73,19 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static ssize_t receive_from(struct request *request, void *to, size_t size,
+static ssize_t receive_from(const struct request *asked, void *to, size_t size,
                             struct sockaddr *name, socklen_t *name_size)
 {
+    struct request request = *asked;
     struct sockaddr_storage own;
     socklen_t own_size = sizeof own;
     socklen_t room = 0;
     ssize_t got;
 
     if (name == NULL) {
-        return serve_buffer(request, to, size);
+        return serve_buffer(&request, to, size);
     }
-    if (!wrap_copy_in(request, &room, name_size, sizeof room)) {
+    if (!wrap_copy_in(&request, &room, name_size, sizeof room)) {
         return -1;
     }
     if ((int)room < 0) {
@@ -90,12 +93,12 @@ static ssize_t receive_from(struct request *request, void *to, size_t size,
         return -1;
     }
     own_size = (socklen_t)smaller(room, sizeof own);
-    request->name = (struct sockaddr *)&own;
-    request->name_size = &own_size;
-    got = serve_buffer(request, to, size);
+    request.name = (struct sockaddr *)&own;
+    request.name_size = &own_size;
+    got = serve_buffer(&request, to, size);
     if (got >= 0 &&
-        (!wrap_copy_out(request, name, &own, smaller(own_size, room)) ||
-         !wrap_copy_out(request, name_size, &own_size, sizeof own_size))) {
+        (!wrap_copy_out(&request, name, &own, smaller(own_size, room)) ||
+         !wrap_copy_out(&request, name_size, &own_size, sizeof own_size))) {
         return -1;
     }
     return got;
@@ -197,24 +200,26 @@ static int message_copy_back(const struct request *request,
     return wrap_copy_out(request, message, &result, sizeof result);
 }
 
-static ssize_t serve_message(struct request *request, struct msghdr *message)
+static ssize_t serve_message(const struct request *asked,
+                             struct msghdr *message)
 {
+    struct request request = *asked;
     struct private_message own;
     ssize_t got;
 
-    if (!message_open(request, &own, message)) {
+    if (!message_open(&request, &own, message)) {
         return -1;
     }
-    request->message = &own.header;
+    request.message = &own.header;
     if (own.header.msg_iovlen <= IOV_MAX) {
-        got = wrap_vector_serve(request, own.given.msg_iov,
+        got = wrap_vector_serve(&request, own.given.msg_iov,
                                 (int)own.given.msg_iovlen);
     } else {
         errno = EMSGSIZE;
         got = -1;
     }
-    if (got >= 0 && request->function == REAL_recvmsg &&
-        !message_copy_back(request, &own, message)) {
+    if (got >= 0 && request.function == REAL_recvmsg &&
+        !message_copy_back(&request, &own, message)) {
         got = -1;
     }
     bounce_close(&own.control);

@@ -202,7 +202,7 @@ static uint64_t some_number(void)
 
 static tm_status send_nonsense(void)
 {
-    uint8_t frame[200];
+    uint8_t frame[200] = {0};
     struct wire_writer writer = {.at = frame, .end = frame + sizeof frame};
     struct message message;
     uint32_t size;
