@@ -56,7 +56,7 @@ enum {
 #define LEAST_GAIN 0.02
 
 /** What a change may cost until one has been made. */
-#define FIRST_COST_S 0.05
+#define FIRST_COST_S 0.2
 
 /** How far one measurement, a mean of several iterations, is believed. */
 #define GAIN 0.9
