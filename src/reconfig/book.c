@@ -3,8 +3,8 @@
 // Reports come in any order within an iteration, and a node may send several (its
 // threads may arrive in groups). They are added up until the iteration closes:
 //
-//   open --all threads have reported, or one reports again--> closed: values go
-//   into the rings, who has not reported is dropped --> open
+//   open --all threads have reported, or one reports a later one--> closed: values
+//   go into the rings, who has not reported is dropped --> open
 //
 // B1 `n_reported` threads have has_reported set.
 // B2 place[slot of number] is where a thread is in `threads`, plus one; 0 if it is
@@ -33,6 +33,8 @@ struct book {
     uint32_t *place;
     uint32_t n_places;
     uint32_t n_reported;
+    uint64_t current; ///< the iteration that is open, if n_reported > 0
+    uint64_t closed;  ///< the latest that was closed, if n_closed > 0
     uint64_t n_closed;
     uint32_t n_since;  ///< closed since the restart
     uint32_t ragged;   ///< a bit for each of the latest iterations
@@ -158,22 +160,21 @@ static void close_iteration(struct book *book, uint64_t now_ns)
     book->times_s[slot] =
         book->ended_ns == 0 ? 0 : (double)(now_ns - book->ended_ns) * 1e-9;
     settle_threads(book);
+    book->closed = book->current;
     book->ended_ns = now_ns;
     book->n_closed++;
     book->n_since++;
 }
 
-static int reports_again(struct book *book, const struct book_report *report)
+// The iteration has been closed without them.
+static void expect_next_time(struct book *book,
+                             const struct book_report *report)
 {
     for (uint32_t i = 0; i < report->n_arrivals; i++) {
-        const struct book_thread *thread =
-            find(book, report->arrivals[i].thread);
-
-        if (thread != NULL && thread->has_reported) {
-            return 1;
+        if (find(book, report->arrivals[i].thread) == NULL) {
+            add(book, report->arrivals[i].thread)->node = report->node;
         }
     }
-    return 0;
 }
 
 static void add_arrival(struct book *book, node_id node,
@@ -196,10 +197,16 @@ unsigned book_take(struct book *book, const struct book_report *report,
     struct book_node *open = &book->nodes[report->node].open;
     unsigned n_closed = 0;
 
-    if (reports_again(book, report)) {
+    if ((book->n_closed > 0 && report->iteration <= book->closed) ||
+        (book->n_reported > 0 && report->iteration < book->current)) {
+        expect_next_time(book, report);
+        return 0;
+    }
+    if (book->n_reported > 0 && report->iteration > book->current) {
         close_iteration(book, now_ns);
         n_closed++;
     }
+    book->current = report->iteration;
     open->busy_s += report->busy_s;
     open->comp_s += report->comp_s;
     open->mem_s += report->mem_s;
@@ -272,6 +279,9 @@ double book_iteration_s(const struct book *book)
     unsigned n = n_window(book);
     double sum_s = 0;
 
+    if (n == book->n_closed && n > 0) {
+        n--; // nobody knows when the first one began
+    }
     for (unsigned i = 0; i < n; i++) {
         sum_s += book->times_s[slot_back(book, i)];
     }

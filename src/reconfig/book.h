@@ -23,6 +23,7 @@ struct book_arrival {
 /** A node's report. All times in seconds. */
 struct book_report {
     node_id node;
+    uint64_t iteration; ///< as its threads count: all alike, and rising
     double busy_s; ///< from the barrier before to the arrival, waits at other
                    ///< barriers left out
     double comp_s; ///< of its busiest worker
@@ -60,9 +61,11 @@ void book_free(struct book *book);
 /**
  * Take a report.
  *
- * An iteration is closed when all its threads have reported, or when one reports
- * again: those missing then no longer take part (the first iteration of all is
- * always closed so, since nobody knows how many they will be).
+ * An iteration is closed when all threads that take part have reported it, or when
+ * one reports a later one: those missing then no longer take part (the first
+ * iteration of all is always closed so, since nobody knows how many they will be).
+ * What is reported of an iteration that is closed already counts for nothing, but
+ * its threads take part from the next one on.
  *
  * @param now_ns  the root's clock
  * @return how many iterations this has closed: 0, 1 or 2

@@ -14,12 +14,15 @@
 
 static const double power[] = {1.0, 0.5};
 
+static uint64_t iteration; // what is reported next
+
 static unsigned report(struct book *book, node_id node, double busy_s,
                        uint32_t n, const struct book_arrival *arrivals,
                        uint64_t now_ns)
 {
     const struct book_report report = {
         .node = node,
+        .iteration = iteration,
         .busy_s = busy_s,
         .comp_s = busy_s / 2,
         .n_arrivals = n,
@@ -36,6 +39,7 @@ static const struct book_arrival third[] = {{3, 0.4}};
 static void iterate(struct book *book, unsigned n, uint64_t *now_ns)
 {
     for (unsigned i = 0; i < n; i++) {
+        iteration++;
         *now_ns += 4 * MS;
         report(book, 0, 0.3, 2, first_two, *now_ns);
         *now_ns += 6 * MS;
@@ -54,6 +58,7 @@ static void an_iteration_closes_when_all_have_reported(void **state)
     // Who takes part is not known before somebody reports again.
     assert_int_equal(report(book, 0, 0.3, 2, first_two, 1 * MS), 0);
     assert_int_equal(report(book, 1, 0.4, 1, third, 2 * MS), 0);
+    iteration++;
     assert_int_equal(report(book, 0, 0.3, 2, first_two, 3 * MS), 1);
     assert_int_equal(report(book, 1, 0.4, 1, third, 13 * MS), 1);
     now_ns = 13 * MS;
@@ -100,12 +105,15 @@ static void a_thread_that_is_missing_no_longer_takes_part(void **state)
 
     (void)state;
     iterate(book, 3, &now_ns);
+    iteration++;
     assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 0);
+    iteration++;
     // Thread 3 has ended: the next iteration of the others tells.
     assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 2);
     book_threads(book, &n);
     assert_int_equal(n, 2);
     assert_int_equal(book_n_ragged(book), 1);
+    iteration++;
     assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 1);
     book_free(book);
 }
@@ -120,6 +128,7 @@ static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
 
     (void)state;
     iterate(book, 4, &now_ns);
+    iteration++;
     report(book, 0, 0.3, 1, first_two, now_ns += MS);
     assert_int_equal(report(book, 1, 0.8, 2, all, now_ns += MS), 1);
     threads = book_threads(book, &n);
@@ -130,12 +139,38 @@ static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
     book_free(book);
 }
 
+// Nodes learn at different times which barriers end an iteration.
+static void threads_that_come_late_join_the_next_iteration(void **state)
+{
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        iteration++;
+        report(book, 0, 0.3, 2, first_two, now_ns += MS);
+    }
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 0);
+    iteration++;
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 0);
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 1);
+    iteration++;
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 0);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 1);
+    book_threads(book, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(book_n_ragged(book), 0);
+    book_free(book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),
         cmocka_unit_test(work_is_time_at_power_one),
         cmocka_unit_test(a_thread_that_is_missing_no_longer_takes_part),
+        cmocka_unit_test(threads_that_come_late_join_the_next_iteration),
         cmocka_unit_test(a_thread_that_has_moved_is_where_it_reports_from),
     };
 

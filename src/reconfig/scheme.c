@@ -377,7 +377,8 @@ static int is_worth(const struct scheme *scheme)
 
     return plan->n_moves > 0 && then_s < now_s * (1 - LEAST_GAIN) &&
            trigger_accepts(now_s, then_s, book_n_closed(scheme->book),
-                           plan->n_moves * STACK_BYTES, BYTES_PER_S, now_s);
+                           plan->n_moves * STACK_BYTES, BYTES_PER_S,
+                           scheme->cost_s);
 }
 
 void scheme_think(struct scheme *scheme)
@@ -644,8 +645,11 @@ static void make_room(struct scheme *scheme, uint32_t n)
     }
 }
 
-static void read_arrivals(struct scheme *scheme, const struct message *message)
+// @return the iteration that the threads have ended, as they count
+static uint64_t read_arrivals(struct scheme *scheme,
+                              const struct message *message)
 {
+    uint64_t iteration = 0;
     uint32_t n = message->body_size / ARRIVAL_BYTES;
     struct wire_reader reader = {
         message->body, (const uint8_t *)message->body + message->body_size, 0};
@@ -654,9 +658,10 @@ static void read_arrivals(struct scheme *scheme, const struct message *message)
     for (uint32_t i = 0; i < n; i++) {
         scheme->arrivals[i].thread = wire_get_u64(&reader);
         scheme->arrivals[i].comp_s = (double)wire_get_u64(&reader) * 1e-9;
-        wire_get_u64(&reader);
+        iteration = wire_get_u64(&reader);
         wire_get_u32(&reader);
     }
+    return iteration;
 }
 
 tm_status scheme_receive(struct scheme *scheme, node_id from,
@@ -682,7 +687,7 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
     if (scheme->state == SEARCHING) {
         scheme->state = WATCHING;
     }
-    read_arrivals(scheme, message);
+    report.iteration = read_arrivals(scheme, message);
     report.arrivals = scheme->arrivals;
     for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
         step(scheme);

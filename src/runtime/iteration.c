@@ -100,7 +100,9 @@ int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
     struct iteration *iteration = &runtime.iteration;
     int is_end;
 
-    thread->n_barriers++;
+    if (iteration->mode != ITERATION_MARKED || kind == ARRIVE_ITERATION) {
+        thread->n_barriers++; // the threads of an iteration count alike
+    }
     if (iteration->mode == ITERATION_OFF) {
         return kind == ARRIVE_ITERATION;
     }

@@ -31,10 +31,10 @@ struct thread {
     uint64_t start; ///< the program's function and its argument
     uint64_t arg;
     uint64_t result;
-    node_id target;       ///< where it is to move; NODE_NONE: nowhere
-    uint32_t moves;       ///< how often it has moved
-    uint64_t n_barriers;  ///< that it has arrived at
-    uint64_t noted_ns;    ///< its processor time at the last of them
+    node_id target;      ///< where it is to move; NODE_NONE: nowhere
+    uint32_t moves;      ///< how often it has moved
+    uint64_t n_barriers; ///< that it has arrived at, or iterations it has ended
+    uint64_t noted_ns;   ///< its processor time at the last of them
     uint64_t handling_ns; ///< of which in handling faults, since then
     uint64_t repeats;     ///< faults in a row at one place that changed nothing
     page_no last_page;

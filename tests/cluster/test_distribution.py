@@ -134,7 +134,7 @@ class Tests:
     def a_period_of_barriers_is_found_if_asked_for(self):
         program = os.path.join(self.build, "tests", "cluster", "rounds")
         output = self.emulate("--explain", "--move-at", "barriers", program,
-                              12, 60, speeds=(400, 100))
+                              12, 400, speeds=(400, 100))
         if ("an iteration is found to be 2 barriers" not in output or
                 "wrong: 0" not in output or ", policy cpu-mem" not in output):
             raise jobs.Failure(f"not found, or not used:\n{output}")
