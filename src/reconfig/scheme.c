@@ -42,8 +42,9 @@ enum state {
 };
 
 enum {
-    SETTLE_TRACKED = 3,    // iterations that are slow after tracking
-    SETTLE_MOVED = 6,      // and after a move
+    SETTLE_TRACKED = 3, // iterations that are slow after tracking
+    SETTLE_MOVED = 6,   // and after a move
+    POSTPONE_MAX = 256,
     MOVE_PATIENCE = 4,     // iterations in which all should have moved
     RAGGED_MAX = 8,        // of 16 iterations
     TRACKED_FOR = 64,      // iterations that tracked pages are good for
@@ -56,7 +57,7 @@ enum {
 #define LEAST_GAIN 0.02
 
 /** What a change may cost until one has been made. */
-#define FIRST_COST_S 0.2
+#define FIRST_COST_S 0.05
 
 /** How far one measurement, a mean of several iterations, is believed. */
 #define GAIN 0.9
@@ -368,15 +369,21 @@ static void think(struct scheme *scheme)
     scheme->ops.think(scheme->ops.owner);
 }
 
+static int is_better(const struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+
+    return plan->n_moves > 0 && plan->after.iteration_s <
+                                    plan->before.iteration_s * (1 - LEAST_GAIN);
+}
+
 // Iterations so far are a guess of how many are left.
 static int is_worth(const struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
-    const double now_s = plan->before.iteration_s;
-    const double then_s = plan->after.iteration_s;
 
-    return plan->n_moves > 0 && then_s < now_s * (1 - LEAST_GAIN) &&
-           trigger_accepts(now_s, then_s, book_n_closed(scheme->book),
+    return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
+                           book_n_closed(scheme->book),
                            plan->n_moves * STACK_BYTES, BYTES_PER_S,
                            scheme->cost_s);
 }
@@ -411,15 +418,33 @@ static void move_all(struct scheme *scheme, const uint32_t *node_of)
     scheme->countdown = MOVE_PATIENCE;
 }
 
+// The program has not run for long, so it may end soon. The trigger will ask for a
+// plan again when it has run for twice as long.
+static void postpone(struct scheme *scheme)
+{
+    uint64_t n = book_n_closed(scheme->book);
+
+    say(scheme,
+        "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
+        "costs %.3f s: later",
+        (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
+        scheme->plan.before.iteration_s * 1e3, scheme->cost_s);
+    settle(scheme, n < POSTPONE_MAX ? (unsigned)n : POSTPONE_MAX);
+}
+
 void scheme_thought(struct scheme *scheme)
 {
     ensure(scheme->state == THINKING);
     scheme->state = WATCHING;
     scheme->has_plan = scheme->plan_status == TM_OK;
-    if (!scheme->has_plan || !is_worth(scheme)) {
+    if (!scheme->has_plan || !is_better(scheme)) {
         say(scheme, "iteration %llu: nothing better is known",
             (unsigned long long)book_n_closed(scheme->book));
         trigger_refused(&scheme->trigger);
+        return;
+    }
+    if (!is_worth(scheme)) {
+        postpone(scheme);
         return;
     }
     say(scheme, "iteration %llu: %u threads move, policy %s",

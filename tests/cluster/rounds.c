@@ -12,7 +12,7 @@
 
 #include "teamster.h"
 
-enum { N_WORDS = 2048, N_PASSES = 60 };
+enum { N_WORDS = 2048, N_PASSES = 300 };
 
 static TM_SHARED struct {
     tm_barrier barrier;
