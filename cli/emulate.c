@@ -4,7 +4,7 @@
 #include "base/options.h"
 
 /** What the nodes may use of the machine; the rest is for service threads. */
-#define USABLE 0.8
+#define USABLE 0.4
 
 static void set_workers(struct hosts *hosts, unsigned n_processors)
 {

@@ -223,8 +223,8 @@ static void together_they_use_four_fifths_of_the_machine(void **state)
     hosts_release(&hosts);
     hosts = parsed("n1 speed=2 workers=2\nn2 speed=1 slots=6");
     assert_int_equal(emulate_speeds(&hosts, 4, error, sizeof error), TM_OK);
-    expect_share(hosts.all[0].share, 0.8 * 4 / 5);
-    expect_share(hosts.all[1].share, 0.8 * 4 / 10);
+    expect_share(hosts.all[0].share, 0.4 * 4 / 5);
+    expect_share(hosts.all[1].share, 0.4 * 4 / 10);
     hosts_release(&hosts);
 }
 

@@ -40,5 +40,33 @@ show 'Heat in a plate, 2048 x 2048 points, by Jacobi: 16 threads on 4 nodes' \
     jacobi --size 2048 --threads 16 --iterations 100 --verify --stats
 show 'The same plate by red/black over-relaxation' \
     sor --size 2048 --threads 16 --iterations 100 --verify --stats
+hosts=$(mktemp)
+trap 'rm -f "$hosts"' EXIT
+cat > "$hosts" << END
+n1 speed=500 workers=1
+n2 speed=400 workers=1
+n3 speed=400 workers=1
+n4 speed=300 workers=1
+END
+
+# policy NAME: matrices on unequal nodes, threads distributed by that policy
+policy() {
+    printf '%-8s ' "$1"
+    "$teamster" run --hostfile "$hosts" --emulate --policy "$1" --explain \
+        "$build/apps/matmul" --size 512 --threads 32 --iterations 160 --time \
+        --stats 2>&1 | awk '
+        /^ +[0-9] +[0-9]+ +[0-9]+ +[0-9.]+ / { threads = threads " " $2 }
+        /^iteration_ms=/ { split($1, mean, "="); split($2, median, "=") }
+        / plans in / { moved = $(NF - 2) }
+        END { printf "%-14s %8.2f ms %8.2f ms   %d\n", threads, median[2], mean[2], moved }'
+}
+
+printf '\n%sMatrix multiplication on unequal nodes: speeds 500, 400, 400, 300, emulated; 32 threads%s\n' \
+    "$strong" "$plain"
+printf 'policy   threads at end  median it.   mean it.   moves (of the last 80 of 160)\n'
+for name in initial cpu mem cpu-mem; do
+    policy "$name"
+done
+
 printf '\n%sAll results have the same bits as those of one process.%s\n' \
     "$strong" "$plain"
