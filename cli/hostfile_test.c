@@ -215,10 +215,10 @@ static void together_they_use_four_fifths_of_the_machine(void **state)
 
     (void)state;
     assert_int_equal(emulate_speeds(&hosts, 2, error, sizeof error), TM_OK);
-    expect_share(hosts.all[0].share, 0.5);
-    expect_share(hosts.all[1].share, 0.4);
-    expect_share(hosts.all[2].share, 0.4);
-    expect_share(hosts.all[3].share, 0.3);
+    expect_share(hosts.all[0].share, 0.25);
+    expect_share(hosts.all[1].share, 0.2);
+    expect_share(hosts.all[2].share, 0.2);
+    expect_share(hosts.all[3].share, 0.15);
     assert_int_equal(hosts.all[3].workers, 1);
     hosts_release(&hosts);
     hosts = parsed("n1 speed=2 workers=2\nn2 speed=1 slots=6");
@@ -246,11 +246,12 @@ static void with_processors_to_spare_the_fastest_is_not_slowed(void **state)
 
 static void what_cannot_be_emulated_is_refused(void **state)
 {
-    struct hosts hosts = parsed("n1 speed=100000\nn2 speed=1");
+    struct hosts hosts =
+        parsed("n1 speed=100000 workers=1\nn2 speed=1 workers=1");
     char error[256];
 
     (void)state;
-    assert_int_equal(emulate_speeds(&hosts, 2, error, sizeof error),
+    assert_int_equal(emulate_speeds(&hosts, 4, error, sizeof error),
                      TM_ECONFIG);
     assert_string_equal(error, "line 2: 'n2' with speed 1 would get 1e-05 of a "
                                "processor; at least 0.0001 can be emulated");
