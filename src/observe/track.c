@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Active correlation tracking ([Liu06] section 4.1, after Thitikamol and Keleher).
+// Active correlation tracking ([ActiveTracking], [Liu06] section 4.1).
 // For the time of one iteration one thread of the node runs at a time, and only
 // what it has touched is mapped. So every page faults once for each thread that
 // uses it, and again when a thread that has read it writes it.
