@@ -13,8 +13,13 @@
 #   tm_layer_bench(micro_diff micro_diff.c [LIB...])
 #                                          a program that measures internals
 #   tm_command(main.c run.c)               the program `teamster`
-#   tm_test_defaults(NAME... [TIMEOUT s])  for tests added with add_test():
-#                                          exit 77 skips, deadline, sanitizers
+#   tm_test_defaults(NAME... [TIMEOUT s] [SHARED_PAGES])
+#                                          for tests added with add_test(): exit
+#                                          77 skips, deadline, sanitizers. At its
+#                                          end a process with SHARED_PAGES is not
+#                                          searched for leaks: that reads all
+#                                          its memory, also pages that are not
+#                                          here
 
 # Everything that is compiled here.
 add_library(tm_flags INTERFACE)
@@ -96,21 +101,26 @@ function(tm_command)
 endfunction()
 
 function(tm_test_defaults)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TIMEOUT" "")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED_PAGES" "TIMEOUT" "")
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
     math(EXPR timeout "${arg_TIMEOUT} * ${TM_TEST_SLOWDOWN}")
+    set(find_leaks 1)
+    if(arg_SHARED_PAGES)
+        set(find_leaks 0)
+    endif()
     # Ours come first, so that what the user has set wins.
     set_tests_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES
         SKIP_RETURN_CODE 77
         TIMEOUT ${timeout}
         ENVIRONMENT "TM_TEST_SLOWDOWN=${TM_TEST_SLOWDOWN}"
-        ENVIRONMENT_MODIFICATION "${TM_SANITIZER_ENVIRONMENT}")
+        ENVIRONMENT_MODIFICATION
+        "ASAN_OPTIONS=path_list_prepend:detect_leaks=${find_leaks};\
+${TM_SANITIZER_ENVIRONMENT}")
 endfunction()
 
 set(TM_SANITIZER_ENVIRONMENT
-    ASAN_OPTIONS=path_list_prepend:detect_leaks=1
     UBSAN_OPTIONS=path_list_prepend:print_stacktrace=1
     TSAN_OPTIONS=path_list_prepend:second_deadlock_stack=1)
 
@@ -124,12 +134,16 @@ function(tm_memcheck test target)
     cmake_path(GET test PARENT_PATH folder)
     set(prefix)
     set(labels unit)
+    set(kind)
+    if(test STREQUAL mem/space_test)
+        set(kind SHARED_PAGES)
+    endif()
     if(folder IN_LIST TM_MEMCHECK_FOLDERS AND NOT test IN_LIST TM_NO_MEMCHECK)
         list(APPEND labels valgrind)
         set(prefix ${TM_MEMCHECK})
     endif()
     add_test(NAME ${test} COMMAND ${prefix} $<TARGET_FILE:${target}> ${ARGN})
-    tm_test_defaults(${test})
+    tm_test_defaults(${test} ${kind})
     set_tests_properties(${test} PROPERTIES LABELS "${labels}")
 endfunction()
 

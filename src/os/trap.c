@@ -38,6 +38,10 @@
 #include "os/range.h"
 #include "os/trap_priv.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)
 #endif
@@ -101,6 +105,26 @@ static void take_default_action(int signal, const siginfo_t *info)
     }
 }
 
+#ifdef __SANITIZE_ADDRESS__
+// A handler of the program's that has been left by siglongjmp() leaves marks on the
+// alternate stack, which is new to this one.
+__attribute__((no_sanitize("address"))) static void forget_marks(
+    const stack_t *stack)
+{
+    char *low = stack->ss_sp;
+    char *here = __builtin_frame_address(0);
+
+    if (low != NULL && here > low && here < low + stack->ss_size) {
+        __asan_unpoison_memory_region(low, (size_t)(here - low));
+    }
+}
+#else
+static void forget_marks(const stack_t *stack)
+{
+    (void)stack;
+}
+#endif
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
@@ -119,6 +143,7 @@ static void handle(int signal, siginfo_t *info, void *context)
         .ucontext = context,
     };
 
+    forget_marks(&state->uc_stack);
     if (!installed.fn(installed.owner, &trap) &&
         !program_action_take(signal, info, context)) {
         take_default_action(signal, info);
