@@ -29,8 +29,7 @@ struct use_order {
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates; time O(sum of n).
- * Source: R. L. Mattson and others, Evaluation techniques for storage
- * hierarchies, 1970.
+ * Source: [Mattson70].
  */
 TM_CHECKED tm_status lru_missed(const struct use_order *orders,
                                 unsigned n_orders, const uint32_t *group_pages,

@@ -16,7 +16,7 @@
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
- * Source: R. L. Graham, Bounds on multiprocessing timing anomalies, 1969.
+ * Source: [Graham69].
  */
 TM_CHECKED tm_status workers_makespan(const double *time_s, uint32_t n_threads,
                                       uint32_t n_workers, uint32_t *worker_of,

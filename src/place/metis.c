@@ -12,7 +12,7 @@
 //   signal(), which loses flags and masks. They are set back whole here.
 //
 // What cannot be put right: a SIGTERM from outside during the call. See
-// docs/decisions/0007-metis.md.
+// docs/decisions/0010-metis.md.
 #include "place/metis.h"
 
 #include <dlfcn.h>

@@ -15,7 +15,7 @@
  * @return TM_ENOMEM    also if METIS gives up
  *
  * Context: any thread, one at a time in a process (METIS uses rand() and
- * catches signals; see docs/decisions/0007-metis.md). Allocates.
+ * catches signals; see docs/decisions/0010-metis.md). Allocates.
  */
 TM_CHECKED tm_status metis_partition(const struct cluster_problem *problem,
                                      uint64_t seed, uint32_t *node_of);

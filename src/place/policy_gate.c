@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory as a gate, as job schedulers use it ([Xiao02] in [Liu06]): threads in
+// Memory as a gate, as job schedulers use it ([Xiao02]): threads in
 // proportion to power, but no node gets more than fit its memory; what is over
 // goes where memory is idle, again by power. Only when all nodes are full do
 // threads go where they do not fit.

@@ -38,15 +38,36 @@ struct liu06 {
 
 // ---- the two subphases ----
 
+// Where a node's time does not rise with each thread the steps may end too early.
+static tm_status try_threshold(struct liu06 *liu06)
+{
+    const struct cluster_view *view = liu06->request->view;
+    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
+    tm_status status = TM_ENOMEM;
+
+    if (counts != NULL) {
+        memcpy(counts, liu06->counts, view->n_nodes * sizeof *counts);
+        status = counts_threshold(&liu06->law, counts);
+    }
+    if (status == TM_OK && law_iteration(&liu06->law, counts) <
+                               law_iteration(&liu06->law, liu06->counts)) {
+        memcpy(liu06->counts, counts, view->n_nodes * sizeof *counts);
+    }
+    free(counts);
+    return status;
+}
+
 static tm_status find_counts(struct liu06 *liu06)
 {
     const struct cluster_view *view = liu06->request->view;
+    tm_status status;
 
     counts_of(view, liu06->request->current, liu06->counts);
-    if ((uint64_t)view->n_nodes * view->n_threads <= STEPS_MAX) {
-        return counts_search(&liu06->law, STEPS_LIU06_WALK, liu06->counts);
+    if ((uint64_t)view->n_nodes * view->n_threads > STEPS_MAX) {
+        return counts_threshold(&liu06->law, liu06->counts);
     }
-    return counts_threshold(&liu06->law, liu06->counts);
+    status = counts_search(&liu06->law, STEPS_LIU06_WALK, liu06->counts);
+    return status == TM_OK ? try_threshold(liu06) : status;
 }
 
 /** Seconds that a page costs which two nodes hold instead of one: what paging
@@ -136,7 +157,7 @@ static tm_status place_mem(const struct place_request *request,
 
 // ---- all on one node ----
 
-/** What all threads would take on one node, if they write all pages. */
+/** What all threads would take on one node, at least. */
 static double time_alone(const struct cluster_view *view,
                          const struct cost_model *model, uint32_t node,
                          const struct node_load *all)
@@ -149,17 +170,30 @@ static double time_alone(const struct cluster_view *view,
     return terms_time(&rates, &load);
 }
 
-static void add_up(const struct cluster_view *view, struct node_load *all)
+/** The load of all threads together. */
+static tm_status add_up(const struct cluster_view *view, struct node_load *all)
 {
+    unsigned char *flags = calloc(view->n_groups + 1ull, 1);
+
+    if (flags == NULL) {
+        return TM_ENOMEM;
+    }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         all->comp_s += view->threads[i].computation_s;
     }
-    for (uint32_t g = 0; g < view->n_groups; g++) {
-        all->written_pages += view->group_pages[g];
-    }
     for (uint32_t u = 0; u < view->n_uses; u++) {
+        flags[view->uses[u].group] |= view->uses[u].flags;
         all->thread_pages += view->group_pages[view->uses[u].group];
     }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        if (flags[g] & USE_WRITE) {
+            all->written_pages += view->group_pages[g];
+        } else if (flags[g] != 0) {
+            all->own_pages += view->group_pages[g];
+        }
+    }
+    free(flags);
+    return TM_OK;
 }
 
 static tm_status offer_one_node(struct search *search)
@@ -169,9 +203,9 @@ static tm_status offer_one_node(struct search *search)
     struct node_load all = {.n_threads = view->n_threads};
     double best_s = INFINITY;
     uint32_t best = 0;
+    tm_status status = add_up(view, &all);
 
-    add_up(view, &all);
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
+    for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
         const double time_s = time_alone(view, request->model, x, &all);
 
         if (time_s < best_s) {
@@ -180,7 +214,7 @@ static tm_status offer_one_node(struct search *search)
         }
     }
     if (best_s >= search->best_s) {
-        return TM_OK;
+        return status;
     }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         search->candidate[i] = best;
