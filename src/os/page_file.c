@@ -3,60 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
-
-/** For file systems without O_TMPFILE: the name is gone at once. */
-static int open_and_unlink(const char *folder)
-{
-    char path[4096];
-    int fd;
-
-    snprintf(path, sizeof path, "%s/teamster-swap.XXXXXX", folder);
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) {
-        unlink(path);
-    }
-    return fd;
-}
-
-static int open_unnamed(const char *folder)
-{
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        return open_and_unlink(folder);
-    }
-    return fd;
-}
-
-/** Some file systems accept the flag and refuse the first transfer. */
-static void go_direct(struct page_file *file, const void *bytes)
-{
-    int flags = fcntl(file->fd, F_GETFL);
-
-    if (flags < 0 || fcntl(file->fd, F_SETFL, flags | O_DIRECT) != 0) {
-        return;
-    }
-    file->is_direct = pwrite(file->fd, bytes, TM_PAGE_SIZE, 0) == TM_PAGE_SIZE;
-    if (!file->is_direct) {
-        fcntl(file->fd, F_SETFL, flags);
-    }
-}
-
-static int is_in_memory(int fd)
-{
-    struct statfs system;
-
-    return fstatfs(fd, &system) == 0 &&
-           (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
-}
+#include "os/unnamed_file.h"
 
 static int fill(const struct page_file *file, const char *bytes)
 {
@@ -82,14 +34,15 @@ tm_status page_file_open(struct page_file *file, const char *folder,
                          const void *bytes, unsigned n_pages, char *reason,
                          size_t size)
 {
-    *file = (struct page_file){.fd = open_unnamed(folder), .n_pages = n_pages};
+    *file =
+        (struct page_file){.fd = unnamed_file_open(folder), .n_pages = n_pages};
     if (file->fd < 0) {
         snprintf(reason, size, "cannot make a file in %s: %s", folder,
                  strerror(errno));
         return TM_ESYSTEM;
     }
-    file->is_in_memory = is_in_memory(file->fd);
-    go_direct(file, bytes);
+    file->is_in_memory = unnamed_file_is_in_memory(file->fd);
+    file->is_direct = unnamed_file_go_direct(file->fd, bytes);
     if (!fill(file, bytes)) {
         snprintf(reason, size, "cannot write a file in %s: %s", folder,
                  strerror(errno));
