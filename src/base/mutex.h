@@ -11,6 +11,7 @@
 enum mutex_rank {
     RANK_NODE = 1, ///< the node lock: protocol, synchronisation, transport
     RANK_SCHED,    ///< a worker's queue of runnable threads
+    RANK_SWAP,     ///< the jobs of a swap file's kernel thread
     RANK_LOG,      ///< what is locked to report something
     RANK_END       ///< not a rank
 };

@@ -185,7 +185,7 @@ static void debug_builds_stop_on_a_breach_of_the_order(void **state)
     assert_non_null(strstr(text, "rank 2 locked while one of rank 2"));
     assert_int_equal(exit_code_of(try_upwards, text, sizeof text),
                      EXIT_INTERNAL);
-    assert_non_null(strstr(text, "rank 1 locked while one of rank 3"));
+    assert_non_null(strstr(text, "rank 1 locked while one of rank 4"));
 }
 
 static void debug_builds_stop_on_unlocking_what_is_not_held(void **state)
