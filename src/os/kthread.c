@@ -47,8 +47,8 @@ void kthread_wake_all(const _Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-tm_status kthread_start(pthread_t *thread, const char *name,
-                        void *(*run)(void *argument))
+tm_status kthread_start_with(pthread_t *thread, const char *name,
+                             void *(*run)(void *argument), void *argument)
 {
     sigset_t all;
     sigset_t before;
@@ -56,7 +56,7 @@ tm_status kthread_start(pthread_t *thread, const char *name,
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(thread, NULL, run, NULL);
+    error = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         errno = error;
@@ -65,6 +65,12 @@ tm_status kthread_start(pthread_t *thread, const char *name,
     }
     pthread_setname_np(*thread, name);
     return TM_OK;
+}
+
+tm_status kthread_start(pthread_t *thread, const char *name,
+                        void *(*run)(void *argument))
+{
+    return kthread_start_with(thread, name, run, NULL);
 }
 
 void kthread_stack(char **low, size_t *size)

@@ -30,6 +30,11 @@ void kthread_wake_all(const _Atomic uint32_t *word);
 TM_CHECKED tm_status kthread_start(pthread_t *thread, const char *name,
                                    void *(*run)(void *argument));
 
+/** The same; run gets the argument. */
+TM_CHECKED tm_status kthread_start_with(pthread_t *thread, const char *name,
+                                        void *(*run)(void *argument),
+                                        void *argument);
+
 /** The stack of the calling kernel thread. Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);
 
