@@ -24,6 +24,13 @@ find_library(TM_BOOST_CONTEXT boost_context)
 need("libboost_context" TM_BOOST_CONTEXT libboost-context-dev)
 mark_as_advanced(TM_BOOST_CONTEXT)
 
+# Transfers to swap files; asked at run time whether the kernel has io_uring.
+find_path(TM_URING_INCLUDE liburing.h)
+find_library(TM_URING uring)
+need("liburing.h" TM_URING_INCLUDE liburing-dev)
+need("liburing" TM_URING liburing-dev)
+mark_as_advanced(TM_URING_INCLUDE TM_URING)
+
 # For `teamster plan` alone; libteamster writes its JSON by hand.
 find_path(TM_JANSSON_INCLUDE jansson.h)
 find_library(TM_JANSSON jansson)

@@ -14,7 +14,7 @@ list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>"
 list(TRANSFORM interposers REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>"
      OUTPUT_VARIABLE interposer_objects)
 
-set(system_libraries boost_context Threads::Threads ${CMAKE_DL_LIBS} m)
+set(system_libraries boost_context uring Threads::Threads ${CMAKE_DL_LIBS} m)
 
 # The version script. A name that nobody defines does no harm there.
 set(exports_list ${PROJECT_SOURCE_DIR}/tools/exports.list)

@@ -28,6 +28,7 @@ build libmetis-dev          headers of the graph partitioner
 build libmetis5             the partitioner, loaded for many threads
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
+build liburing-dev          transfers to swap files
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests

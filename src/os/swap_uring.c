@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A swap file's calls through io_uring: one submission for a job, handed to the
+ * kernel at once. The kernel rings the eventfd when it has put an answer into the
+ * ring.
+ *
+ * Where the kernel cannot do a call without waiting it lets threads of its own do
+ * it. It may also give a call back unfinished (EINTR, EAGAIN, or ECANCELED when the
+ * kernel thread that submitted it has ended): then it is submitted again.
+ */
+#include "os/swap_engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/ensure.h"
+
+struct swap_engine_state {
+    struct io_uring ring;
+    int fd;
+};
+
+/** fallocate() came last of what is used: Linux 5.6. */
+static int probe(struct io_uring *ring)
+{
+    struct io_uring_probe *answer = io_uring_get_probe_ring(ring);
+    int is_good = answer != NULL &&
+                  io_uring_opcode_supported(answer, IORING_OP_READV) &&
+                  io_uring_opcode_supported(answer, IORING_OP_WRITEV) &&
+                  io_uring_opcode_supported(answer, IORING_OP_FALLOCATE);
+
+    io_uring_free_probe(answer);
+    return is_good ? 0 : ENOSYS;
+}
+
+static int uring_open(struct swap_engine_state **state, int fd, int wake)
+{
+    struct swap_engine_state *made = calloc(1, sizeof *made);
+    int error;
+
+    if (made == NULL) {
+        return ENOMEM;
+    }
+    made->fd = fd;
+    error = -io_uring_queue_init(SWAP_MAX_JOBS, &made->ring, 0);
+    if (error != 0) {
+        goto free_state;
+    }
+    error = probe(&made->ring);
+    if (error == 0) {
+        error = -io_uring_register_eventfd(&made->ring, wake);
+    }
+    if (error == 0) {
+        error = -io_uring_ring_dontfork(&made->ring);
+    }
+    if (error != 0) {
+        goto exit_ring;
+    }
+    *state = made;
+    return 0;
+
+exit_ring:
+    io_uring_queue_exit(&made->ring);
+free_state:
+    free(made);
+    return error;
+}
+
+static void prepare(struct io_uring_sqe *entry, int fd,
+                    const struct swap_job *job)
+{
+    switch (job->kind) {
+    case SWAP_READ:
+        io_uring_prep_readv(entry, fd, job->parts, job->n_parts, job->offset);
+        break;
+    case SWAP_WRITE:
+        io_uring_prep_writev(entry, fd, job->parts, job->n_parts, job->offset);
+        break;
+    case SWAP_PUNCH:
+        io_uring_prep_fallocate(entry, fd,
+                                FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                (off_t)job->offset, (off_t)job->n_bytes);
+        break;
+    }
+}
+
+static void uring_submit(struct swap_engine_state *state, struct swap_job *job)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&state->ring);
+
+    ensure(entry != NULL); // every entry is taken over at once
+    prepare(entry, state->fd, job);
+    io_uring_sqe_set_data(entry, job);
+    for (;;) {
+        int n = io_uring_submit(&state->ring);
+
+        if (n == 1) {
+            return;
+        }
+        // The kernel is short of memory for a moment, or a signal came.
+        ensure(n == 0 || n == -EAGAIN || n == -EBUSY || n == -EINTR ||
+               n == -ENOMEM);
+    }
+}
+
+static int is_unfinished(int result)
+{
+    return result == -EINTR || result == -EAGAIN || result == -ECANCELED;
+}
+
+static struct swap_job *uring_reap(struct swap_engine_state *state)
+{
+    struct io_uring_cqe *answer;
+
+    while (io_uring_peek_cqe(&state->ring, &answer) == 0) {
+        struct swap_job *job = io_uring_cqe_get_data(answer);
+
+        job->result = answer->res;
+        io_uring_cqe_seen(&state->ring, answer);
+        if (!is_unfinished(job->result)) {
+            return job;
+        }
+        uring_submit(state, job);
+    }
+    return NULL;
+}
+
+static void uring_close(struct swap_engine_state *state)
+{
+    io_uring_queue_exit(&state->ring);
+    free(state);
+}
+
+const struct swap_engine swap_engine_io_uring = {
+    .name = "io_uring",
+    .open = uring_open,
+    .submit = uring_submit,
+    .reap = uring_reap,
+    .close = uring_close,
+};
