@@ -28,6 +28,7 @@ uint32_t checksum(const void *bytes, size_t size, uint64_t seed)
         lanes[i] = seed + i * ODD_2;
     }
     for (size_t at = 0; at < size / 8; at += N_LANES) {
+#pragma GCC unroll 8 // keeps the lanes in registers
         for (unsigned i = 0; i < N_LANES; i++) {
             lanes[i] = stir(lanes[i], words[at + i], ODD_1);
         }
