@@ -28,7 +28,8 @@ struct replace;
 struct replace_options {
     /** Pages of its order that a thread may come back to, because the order is
      * that of first uses (a stencil reads rows i-1, i, i+1); never more than a
-     * quarter of what the thread uses. 0: 128. */
+     * quarter of what the thread uses, nor, for all workers together, than an
+     * eighth of what is resident. 0: 128. */
     uint32_t lookback;
     uint64_t seed; ///< of the random choice among pages of which nobody knows
 };
