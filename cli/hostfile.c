@@ -92,7 +92,7 @@ static tm_status take_memory(const struct place *place, const char *value,
     if (parse_size(value, &host->memory) != TM_OK ||
         host->memory < MEMORY_MIN || host->memory > MEMORY_MAX) {
         return refuse(place,
-                      "memory= is '%s'; allowed: 1M to 1024T; bytes, or with "
+                      "memory= is '%s'; allowed: 64K to 1024T; bytes, or with "
                       "K, M, G or T",
                       value);
     }

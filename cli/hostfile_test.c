@@ -99,10 +99,10 @@ static void a_refusal_names_file_line_and_what_is_allowed(void **state)
     expect_refusal("n1 speed=1.2.3\n",
                    "hosts:1: speed= is '1.2.3'; allowed: 0.001 to 1000000000");
     expect_refusal("n1 memory=many\n",
-                   "hosts:1: memory= is 'many'; allowed: 1M to 1024T; bytes, "
+                   "hosts:1: memory= is 'many'; allowed: 64K to 1024T; bytes, "
                    "or with K, M, G or T");
     expect_refusal("n1 memory=100\n",
-                   "hosts:1: memory= is '100'; allowed: 1M to 1024T; bytes, "
+                   "hosts:1: memory= is '100'; allowed: 64K to 1024T; bytes, "
                    "or with K, M, G or T");
     expect_refusal("n1 speed=1 speed=1\n", "hosts:1: speed= is there twice");
     expect_refusal("n1 slots=1 slots=2\n", "hosts:1: slots= is there twice");

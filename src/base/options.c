@@ -273,7 +273,7 @@ static int parse_memory(struct reading *reading, struct options *options)
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed,
-             "auto, or 1M to 1024T; bytes, or with K, M, G or T");
+             "auto, or 64K to 1024T; bytes, or with K, M, G or T");
     return 0;
 }
 
@@ -330,6 +330,46 @@ static int parse_swap_dir(struct reading *reading, struct options *options)
     snprintf(reading->allowed, sizeof reading->allowed,
              "auto, or a path from / on of at most %zu bytes", size - 1);
     return 0;
+}
+
+// Sizes that may be "none", which is 0.
+static int size_or_none(struct reading *reading, uint64_t least, uint64_t most,
+                        const char *range, uint64_t *value)
+{
+    if (strcmp(reading->text, "none") == 0) {
+        *value = 0;
+        return 1;
+    }
+    if (parse_size(reading->text, value) == TM_OK && *value >= least &&
+        *value <= most) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, or %s; bytes, or with K, M, G or T", range);
+    return 0;
+}
+
+static int parse_swap_rate(struct reading *reading, struct options *options)
+{
+    return size_or_none(reading, 4096, TIB, "4K to 1T", &options->swap_rate);
+}
+
+static int parse_swap_max(struct reading *reading, struct options *options)
+{
+    return size_or_none(reading, MEMORY_MIN, MEMORY_MAX, "64K to 1024T",
+                        &options->swap_max);
+}
+
+static int parse_memory_by(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {"runtime", "kernel"};
+    unsigned index;
+
+    if (!one_of(reading, names, 2, &index)) {
+        return 0;
+    }
+    options->memory_by = index == 1 ? MEMORY_BY_KERNEL : MEMORY_BY_RUNTIME;
+    return 1;
 }
 
 static int parse_tag_output(struct reading *reading, struct options *options)

@@ -34,6 +34,9 @@ struct options {
     unsigned max_threads;
     char fault_source[16]; ///< "auto", "userfaultfd", "mprotect"
     char swap_dir[512];    ///< "auto", or a path that begins with /
+    uint64_t swap_rate;    ///< bytes a second; 0: as fast as the disk
+    uint64_t swap_max;     ///< bytes; 0: as much as the disk takes
+    enum { MEMORY_BY_RUNTIME, MEMORY_BY_KERNEL } memory_by;
     size_t space;          ///< bytes
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
@@ -75,7 +78,7 @@ TM_CHECKED tm_status parse_decimal(const char *text, double *value);
 /** What speed= and memory= may be, of options and in hostfiles. */
 #define SPEED_MIN 0.001
 #define SPEED_MAX 1e9
-#define MEMORY_MIN ((uint64_t)1 << 20)
+#define MEMORY_MIN ((uint64_t)64 << 10)
 #define MEMORY_MAX ((uint64_t)1 << 50)
 enum { WORKERS_MAX = 256 };
 

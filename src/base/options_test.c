@@ -145,7 +145,7 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "TEAMSTER_SHARE (--share) is '1e-3'; allowed: 0.0001 to 1");
     expect_refusal("TEAMSTER_MEMORY", "1023K",
                    "TEAMSTER_MEMORY (--memory) is '1023K'; allowed: auto, or "
-                   "1M to 1024T; bytes, or with K, M, G or T");
+                   "64K to 1024T; bytes, or with K, M, G or T");
     expect_refusal("TEAMSTER_PROTOCOL", "lazy",
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "
                    "eager-release or sequential");

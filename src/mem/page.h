@@ -40,6 +40,13 @@ struct page {
     uint8_t probe_in;   ///< pushes until it is unmapped again
     uint8_t probe_every;
     uint8_t in_flight; ///< its diff is on the way to the owner
+    uint8_t untold;    ///< given up without telling its owner (paging.c)
+    uint8_t exists;    ///< pager: its bytes are in memory, and count
+    uint8_t io;        ///< pager: enum page_io
+    uint8_t stays;     ///< pager: wanted while on its way out
+    uint8_t ahead;     ///< pager: has come before it was asked for
+    uint8_t awaited;   ///< pager: has come for a thread that has not gone on
+    uint8_t rewritten; ///< pager: was written after it last came in
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)
@@ -47,6 +54,7 @@ struct page {
     uint32_t version;  ///< owner: updates ordered so far
     uint32_t base;     ///< version of the contents when they came
     uint32_t fetch;    ///< number of the fetch that is under way
+    uint32_t slot;     ///< pager: of the swap file, + 1; 0: none
     char *twin;        ///< or NULL
     struct node_set *copyset;  ///< owner: nodes with copies; NULL: none
     struct waiter *waiters;    ///< threads that wait for it to come

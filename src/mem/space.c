@@ -9,6 +9,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "mem/pager.h"
 
 static size_t round_up(size_t value, size_t unit)
 {
@@ -105,7 +106,7 @@ char *space_address(const struct space *space, page_no page)
 }
 
 // Let the kernel allow this.
-static void apply(struct space *space, page_no page, page_no n,
+static void allow(struct space *space, page_no page, page_no n,
                   enum page_access access)
 {
     if (space->watch == NULL) {
@@ -120,6 +121,32 @@ static void apply(struct space *space, page_no page, page_no n,
     } else {
         space->source->allow_write(space->watch, space_address(space, page),
                                    n * TM_PAGE_SIZE);
+    }
+}
+
+// The same, as far as the pager lets it: pages that are out stay unmapped, and to
+// those whose bytes are in the swap file too nobody writes unnoticed.
+static void apply(struct space *space, page_no page, page_no n,
+                  enum page_access access)
+{
+    page_no end = page + n;
+
+    if (space->pager == NULL || access == ACCESS_NONE) {
+        allow(space, page, n, access);
+        return;
+    }
+    while (page < end) {
+        enum page_access most = pager_allows(space->pager, page, access);
+        page_no run = 1;
+
+        while (page + run < end &&
+               pager_allows(space->pager, page + run, access) == most) {
+            run++;
+        }
+        if (most != ACCESS_NONE) {
+            allow(space, page, run, most);
+        }
+        page += run;
     }
 }
 
@@ -166,16 +193,38 @@ void space_map(struct space *space, page_no page, page_no n,
                enum page_access access)
 {
     for (page_no i = page; i < page + n; i++) {
-        space->pages[i].mapped = (uint8_t)access;
+        int is_here = space->pager == NULL || pager_is_here(space->pager, i);
+
+        space->pages[i].mapped = (uint8_t)(is_here ? access : ACCESS_NONE);
     }
     apply(space, page, n, access);
 }
 
-void space_restore(struct space *space, page_no page)
+void space_restore(struct space *space, page_no page, page_no n)
 {
     if (space->tracker == NULL) {
-        apply(space, page, 1, space->pages[page].access);
+        apply(space, page, n, space->pages[page].access);
     }
+}
+
+void space_unmap(struct space *space, page_no page, page_no n)
+{
+    if (space->tracker != NULL) {
+        lower(space, page, n, ACCESS_NONE);
+    } else {
+        allow(space, page, n, ACCESS_NONE);
+    }
+}
+
+char *space_bring_in(const struct space *space, page_no page, int is_to_change)
+{
+    pager_need(space->pager, page, is_to_change);
+    return space_place(space, page);
+}
+
+uint64_t space_room(const struct space *space)
+{
+    return space->pager == NULL ? UINT64_MAX : pager_room(space->pager);
 }
 
 void space_track(struct space *space, struct space_tracker *tracker)
@@ -249,6 +298,7 @@ void space_show(struct space *space, page_no page, page_no n)
             run++;
         }
         if (access != ACCESS_NONE && space->watch != NULL) {
+            // apply() leaves out what is out
             show_run(space, page, run, access);
         }
         page += run;
@@ -277,16 +327,44 @@ void space_keep_in_core(struct space *space, page_no page, page_no n,
 
 void space_fill(struct space *space, page_no page, const void *bytes)
 {
+    if (space->pager != NULL) {
+        pager_note_made(space->pager, page, 1);
+    }
     memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, TM_PAGE_SIZE);
+}
+
+static void populate(struct space *space, page_no page, page_no n)
+{
+    if (space->pager != NULL) {
+        pager_note_made(space->pager, page, n);
+    }
+    memfd_populate(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
 }
 
 void space_populate(struct space *space, page_no page, page_no n)
 {
-    memfd_populate(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+    page_no end = page + n;
+
+    while (page < end) {
+        page_no run = 0;
+
+        while (page + run < end &&
+               (space->pager == NULL ||
+                !pager_is_out(space->pager, page + run))) {
+            run++;
+        }
+        if (run > 0) {
+            populate(space, page, run);
+        }
+        page += run + 1; // one that is out exists
+    }
 }
 
 void space_discard(struct space *space, page_no page, page_no n)
 {
+    if (space->pager != NULL) {
+        pager_note_gone(space->pager, page, n);
+    }
     memfd_discard(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
 }
 

@@ -38,6 +38,8 @@ struct space_tracker {
                     const void *diff, size_t size);
 };
 
+struct pager; ///< keeps the pages within a budget: mem/pager.h
+
 struct space {
     struct memfd memfd;
     const struct fault_source *source;
@@ -50,6 +52,7 @@ struct space {
     struct page *pages; ///< [n_pages]
     struct twin_pool twins;
     struct space_tracker *tracker; ///< NULL: uses are not tracked
+    struct pager *pager;           ///< NULL: pages stay in memory
 };
 
 /**
@@ -78,10 +81,34 @@ int space_find(const struct space *space, const void *address, page_no *page);
 /** Address of a page in the application's view. */
 char *space_address(const struct space *space, page_no page);
 
-/** Its bytes in the runtime's view: never fault, whatever the access. */
-static inline char *space_bytes(const struct space *space, page_no page)
+/** Where its bytes are in the runtime's view, if they are in memory. */
+static inline char *space_place(const struct space *space, page_no page)
 {
     return space->memfd.runtime + page * TM_PAGE_SIZE;
+}
+
+/** What space_bytes() does if there is a pager: a page that is out comes in, which
+ * waits for the disk. */
+char *space_bring_in(const struct space *space, page_no page, int is_to_change);
+
+/** Its bytes in the runtime's view, to be read: never fault, whatever the access.
+ * Valid until the node lock is given back. */
+static inline const char *space_bytes(const struct space *space, page_no page)
+{
+    if (__builtin_expect(space->pager != NULL, 0)) {
+        return space_bring_in(space, page, 0);
+    }
+    return space_place(space, page);
+}
+
+/** The same, to be changed. */
+static inline char *space_bytes_to_change(const struct space *space,
+                                          page_no page)
+{
+    if (__builtin_expect(space->pager != NULL, 0)) {
+        return space_bring_in(space, page, 1);
+    }
+    return space_place(space, page);
 }
 
 /** Set the access of n pages from `page` on, in one call of the system if
@@ -90,13 +117,20 @@ void space_set_access(struct space *space, page_no page, page_no n,
                       enum page_access access);
 
 /** While there is a tracker: map n pages for this access, neither more nor less;
- * none of them has less access than that. */
+ * none of them has less access than that. Pages that are out stay unmapped. */
 void space_map(struct space *space, page_no page, page_no n,
                enum page_access access);
 
-/** Map a page again as its access says: the kernel may have unmapped it. While
- * there is a tracker that is for it to do. */
-void space_restore(struct space *space, page_no page);
+/** Map n pages, which have the same access, again as that says: the kernel or the
+ * pager may have unmapped them. While there is a tracker that is for it to do. */
+void space_restore(struct space *space, page_no page, page_no n);
+
+/** For the pager: unmap n pages, whose access stays. */
+void space_unmap(struct space *space, page_no page, page_no n);
+
+/** Pages that may come to be in memory now without more than the budget;
+ * UINT64_MAX without a pager. */
+uint64_t space_room(const struct space *space);
 
 /** Begin to track: space_map() is the only way to map from now on. What is
  * mapped must be unmapped by space_hide(), what is new never is. */

@@ -34,7 +34,7 @@ static int allow(void *owner, const struct trap *trap)
     if (space.tracker != NULL) {
         space_map(&space, page, 1, to_allow);
     } else if (to_allow == space.pages[page].access) {
-        space_restore(&space, page);
+        space_restore(&space, page, 1);
     } else {
         space_set_access(&space, page, 1, to_allow);
     }
@@ -77,7 +77,7 @@ static void check_views(const struct fault_source *source)
     at[7] = 42; // faults once more: only reads were allowed
     assert_int_equal(n_traps, 2);
     assert_int_equal(space_bytes(&space, page)[7], 42);
-    space_bytes(&space, page)[8] = 43; // never faults, and is seen
+    space_bytes_to_change(&space, page)[8] = 43; // never faults, and is seen
     assert_int_equal(at[8], 43);
     assert_int_equal(n_traps, 2);
     space_set_access(&space, page, 1, ACCESS_NONE);

@@ -92,7 +92,7 @@ static page_no page_at(unsigned index)
 
 static uint8_t *bytes_of(unsigned index)
 {
-    return (uint8_t *)space_bytes(&space, page_at(index));
+    return (uint8_t *)space_bytes_to_change(&space, page_at(index));
 }
 
 static void end_writes(unsigned index)

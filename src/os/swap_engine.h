@@ -50,5 +50,10 @@ struct swap_engine {
 
 extern const struct swap_engine swap_engine_io_uring;
 extern const struct swap_engine swap_engine_thread;
+extern const struct swap_engine swap_engine_at_once;
+
+/** For engines: do a job's call here and now, which waits for the disk.
+ * @return as in struct swap_job */
+int swap_job_call(int fd, const struct swap_job *job);
 
 #endif

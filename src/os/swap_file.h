@@ -39,7 +39,8 @@ struct swap_settings {
     const char *folder; ///< must be there
     uint64_t limit;     ///< bytes that the file may have, 0: as it comes
     uint64_t rate;      ///< bytes per second, 0: as fast as the disk
-    const char *engine; ///< "io_uring" or "thread"; NULL: the first that works
+    const char *engine; ///< "io_uring" or "thread"; NULL: the first that works;
+                        ///< "at once": for tests, waits in swap_file_start()
     const struct swap_probe *probe; ///< NULL but in tests; lives as the file
 };
 

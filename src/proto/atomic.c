@@ -56,7 +56,8 @@ static void send_result(struct engine *engine, node_id to, uint32_t token,
 static void perform(struct engine *engine, const struct message_atomic *atomic)
 {
     struct page *page = page_of(engine, atomic->page);
-    char *word = space_bytes(engine->space, atomic->page) + atomic->offset;
+    char *word =
+        space_bytes_to_change(engine->space, atomic->page) + atomic->offset;
     struct flight *flight;
     uint8_t diff[DIFF_MAX];
     uint64_t before;

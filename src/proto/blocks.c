@@ -288,13 +288,13 @@ static void receive_gone(struct engine *engine,
     }
     unlist(&engine->dirty, extent);
     hold_forget(engine, extent);
+    space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (page_of(engine, at)->hint != 0 ||
             page_of(engine, at)->state != PAGE_ABSENT) {
             forget_page(engine, at);
         }
     }
-    space_discard(engine->space, extent->page, extent->n_pages);
     remove_extent(engine, extent);
     acknowledge(engine, gone->token);
 }

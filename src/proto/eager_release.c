@@ -115,7 +115,8 @@ static void apply(struct engine *engine, page_no page_number, const void *diff,
     struct page *page = page_of(engine, page_number);
 
     engine->stats.updates_received++;
-    if (diff_apply(diff, size, space_bytes(engine->space, page_number),
+    if (diff_apply(diff, size,
+                   space_bytes_to_change(engine->space, page_number),
                    page->twin) != TM_OK) {
         log_error("a malformed diff of page %llu is ignored",
                   (unsigned long long)page_number);
@@ -227,11 +228,15 @@ static void receive_push(struct engine *engine, struct flight *flight,
         keep_diff(page, item);
         return;
     }
-    if (page->state == PAGE_ABSENT) {
-        return;
-    }
     if (!is_newer(item->version, page->base)) {
         return; // may be a former owner's: not to be told of a drop
+    }
+    if (paging_gives_up(engine, item->page)) {
+        page_list_add(&flight->dropped, item->page);
+        return;
+    }
+    if (page->state == PAGE_ABSENT) {
+        return;
     }
     apply(engine, item->page, item->diff, item->size);
     if (look_for_use(engine, item->page)) {

@@ -10,6 +10,7 @@
 //   hold.c           pages that stay, and messages that wait, for a thread
 //   atomic.c         operations at the owner
 //   blocks.c         which pages are whose block
+//   paging.c         which pages may go when memory is short
 // docs/protocols.md says what all of them do together.
 //
 // Everything here runs under the node lock. Calls of threads (engine_fault and
@@ -230,7 +231,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         return FAULT_OUTSIDE;
     }
     if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
-        space_restore(engine->space, page_number);
+        space_restore(engine->space, page_number, 1);
         return FAULT_ALLOWED; // another thread was first, or the kernel
     }
     if (is_write) {

@@ -4,6 +4,7 @@
 
 #include "base/waiter.h"
 #include "mem/heap.h"
+#include "mem/pager.h"
 #include "mem/space.h"
 #include "net/port.h"
 
@@ -120,6 +121,14 @@ void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
  * leave their owner's copyset with the next update, what is owned here goes to
  * the next node that writes it. */
 void engine_unused(struct engine *engine, page_no first, page_no n);
+
+/** What a pager of the engine's space is to ask it: see paging.c. Valid as long as
+ * the engine. */
+struct pager_host engine_pager_host(struct engine *engine);
+
+/** When memory is short, are copies of others' pages kept in the swap file (1), or
+ * given up and fetched again (0, the default)? */
+void engine_keep_copies(struct engine *engine, int keep);
 
 /** Perform an atomic operation at the owner of an eager-release page. The caller
  * has released. Result of the waiter: the word's value before.

@@ -103,6 +103,9 @@ struct engine {
 
     struct held_list held; ///< sequential pages held for a thread
 
+    int is_short;             ///< of memory: paging.c
+    int keeps_copies;         ///< when memory is short: paging.c
+
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the
     page_no discard_n;      ///< end of the call
@@ -229,6 +232,8 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
 
 // ---- release.c
 void release_flushed(struct engine *engine);
+/** Begin a release that nobody waits for, if none is under way. */
+void release_early(struct engine *engine);
 void release_list(struct engine *engine, page_no page);
 
 // ---- eager_release.c
@@ -244,6 +249,12 @@ int eager_may_hand(const struct engine *engine, page_no page, node_id to);
 // ---- sequential.c
 void sequential_receive(struct engine *engine, node_id from,
                         const struct message *message);
+
+// ---- paging.c
+/** An update has come for a page: is the copy of it here one that was given up
+ * without telling its owner, or is given up now because its bytes are not in
+ * memory? The owner is to be told. */
+int paging_gives_up(struct engine *engine, page_no page);
 
 // ---- atomic.c
 tm_status atomic_receive(struct engine *engine, node_id from,

@@ -91,13 +91,14 @@ static unsigned clip_group(const struct engine *engine, page_no page,
     const struct extent *extent = extent_find(engine, page);
     page_no end = extent->page + extent->n_pages;
     page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
+    const uint64_t room = space_room(engine->space);
     unsigned n = 1;
 
     if (page_of(engine, page)->state != PAGE_ABSENT) {
         return 1; // an upgrade
     }
     end = block_end < end ? block_end : end;
-    while (n < group && page + n < end &&
+    while (n < group && n < room && page + n < end &&
            may_go_along(engine, page + n, fetch_route(engine, page))) {
         n++;
     }
@@ -126,6 +127,7 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
         .page = page,
         .count = (uint16_t)count,
         .write = is_write != 0,
+        .has_copy = page_of(engine, page)->state != PAGE_ABSENT,
         .requester = engine->port->self,
         .id = engine->last_fetch,
     };
@@ -255,6 +257,7 @@ static void serve_group(struct engine *engine, node_id from,
     struct fetch_request request = {
         .requester = fetch->requester,
         .is_write = fetch->write,
+        .has_copy = fetch->has_copy,
         .id = fetch->id,
     };
     unsigned n_unserved = 0;
@@ -273,6 +276,7 @@ static void serve_group(struct engine *engine, node_id from,
         return;
     }
     request.is_ahead = 1;
+    request.has_copy = 0;
     for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
         if (!page_of(engine, at)->is_owner ||
             protocol->serve(engine, at, &request) != SERVED) {
@@ -469,6 +473,7 @@ static void install(struct engine *engine, node_id from,
     page->probe_in = 0;
     page->probe_every = 0;
     page->hot = 0;
+    page->untold = 0;
     if (answer->flags & PAGE_WITH_OWNERSHIP) {
         page->state = PAGE_EXCLUSIVE;
         take_ownership(engine, answer->page, from, answer->epoch);

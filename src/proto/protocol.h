@@ -8,6 +8,7 @@
 struct fetch_request {
     node_id requester;
     int is_write;
+    int has_copy; ///< the requester, and it needs no contents
     int is_ahead; ///< not needed yet: serve it only if nothing must wait
     uint32_t id;  ///< of the fetch
 };

@@ -116,7 +116,7 @@ static int to_be_protected(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
-    return page->state == PAGE_DIRTY && !page->hot;
+    return page->state == PAGE_DIRTY && (!page->hot || engine->is_short);
 }
 
 // Protect the pages that are not hot, neighbours in one call.
@@ -209,6 +209,13 @@ void release_flushed(struct engine *engine)
         start_flush(engine);
     }
     wake_list(done);
+}
+
+void release_early(struct engine *engine)
+{
+    if (!engine->flush_is_active && engine->dirty.n > 0) {
+        start_flush(engine);
+    }
 }
 
 void engine_release(struct engine *engine, struct waiter *waiter)

@@ -52,12 +52,15 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 }
 
 // Nobody but the requester and this node has a copy.
+// @param has_copy  the requester says so: a copy may have been given up, without a
+//                  word, before it asked; or have been invalidated since
 static void transfer(struct engine *engine, page_no page_number,
-                     node_id requester)
+                     node_id requester, int has_copy)
 {
     struct page *page = page_of(engine, page_number);
-    int has_copy =
-        page->copyset != NULL && node_set_has(page->copyset, requester);
+
+    has_copy = has_copy && page->copyset != NULL &&
+               node_set_has(page->copyset, requester);
 
     if (requester == engine->port->self) {
         page->state = PAGE_EXCLUSIVE;
@@ -108,11 +111,12 @@ static enum serve_result serve_write(struct engine *engine, page_no page_number,
     page->pushing =
         (uint16_t)invalidate_others(engine, page_number, request->requester);
     if (page->pushing == 0) {
-        transfer(engine, page_number, request->requester);
+        transfer(engine, page_number, request->requester, request->has_copy);
         return SERVED;
     }
     page->busy = 1;
     again.u.fetch.requester = request->requester;
+    again.u.fetch.has_copy = request->has_copy != 0;
     page_defer(engine, page_number, engine->port->self, &again);
     return LATER;
 }
@@ -133,7 +137,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
     }
     if (page->state == PAGE_EXCLUSIVE) {
         if (page->moves == 0) {
-            transfer(engine, page_number, request->requester);
+            transfer(engine, page_number, request->requester, 0);
             return SERVED;
         }
         if (page->access != ACCESS_NONE) {
@@ -183,7 +187,8 @@ static void receive_ack(struct engine *engine, node_id from,
     }
     page->busy = 0;
     page->deferred = first->next;
-    transfer(engine, page_number, first->message.u.fetch.requester);
+    transfer(engine, page_number, first->message.u.fetch.requester,
+             first->message.u.fetch.has_copy);
     free(first);
     page_run_deferred(engine, page_number);
 }

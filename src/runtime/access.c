@@ -46,6 +46,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
 
     wait_init(&wait);
     node_enter();
+    paging_admit(thread, page, is_write);
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
     if (result == FAULT_ALLOWED) {

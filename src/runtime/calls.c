@@ -133,8 +133,10 @@ static inline __attribute__((always_inline)) tm_status arrive(
     uint64_t *result, const char *function)
 {
     int may_move;
+    int gives_way;
 
     BEGIN_CALL(function);
+    gives_way = paging_note_arrival(thread_self());
     may_move = iteration_note(thread_self(), key_of(barrier), kind);
     if (may_move) {
         tracking_note_end(thread_self(), key_of(barrier));
@@ -143,6 +145,9 @@ static inline __attribute__((always_inline)) tm_status arrive(
                         wait.waiter.thread, value, &wait.waiter);
     status = leave_call(&wait);
     *result = wait.waiter.result;
+    if (gives_way) {
+        ult_yield(); // who arrived last would be the first to go on
+    }
     tracking_enter();
     if (may_move && status == TM_OK) {
         threads_move_if_wanted();

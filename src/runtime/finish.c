@@ -40,6 +40,7 @@ static void leave(void)
     observer_stop();
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
     service_join();
+    paging_finish();
     runtime.transport->close(runtime.net);
 }
 
@@ -56,6 +57,7 @@ tm_status tm_end(void)
     distribution_print();
     profile_save();
     leave();
+    paging_close();
     space_close(&runtime.space);
     return TM_OK;
 }
@@ -91,6 +93,7 @@ void finish_fatal(int exit_code)
 static _Noreturn void end_process(void)
 {
     observer_stop();
+    paging_finish();
     fflush(NULL);
     bootstrap_done(&runtime.bootstrap, 0);
     _exit(0);

@@ -34,6 +34,7 @@ void node_leave(void)
         runtime.transport->progress(runtime.net);
     }
     engine_finish_batch(runtime.engine);
+    paging_settle();
     mutex_unlock(&runtime.lock);
 }
 
@@ -146,6 +147,8 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_probe:
     case MESSAGE_costs:
         return statics_receive(from, message);
+    case MESSAGE_paging_ask:
+        return paging_receive(message);
     case MESSAGE_track:
         return tracking_receive(from, message);
     case MESSAGE_track_set:

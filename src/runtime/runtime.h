@@ -44,6 +44,7 @@ struct thread {
     uint64_t end_key;  ///< barrier that it waits at, if that ends an iteration
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
+    uint32_t round;    ///< of its worker that it is in: paging.c
 };
 
 /** Which barriers end an iteration. */
@@ -99,6 +100,27 @@ struct tracking {
     unsigned n_written;    ///< rounds, for --track
 };
 
+/** The order in which a worker runs threads between barriers. */
+struct worker_order {
+    uint32_t *threads; ///< [n] since the round began
+    uint32_t *before;  ///< [n_before] in the round before
+    uint32_t n;
+    uint32_t n_before;
+    uint32_t room;
+    uint32_t round;
+};
+
+/** The pager at work on this node: paging.c. Guarded by the node lock. */
+struct paging {
+    struct pager *pager; ///< NULL: there is no budget
+    struct swap_file *swap;
+    struct worker_order *orders; ///< [n_workers]
+    int is_asked;                ///< the root is asked to track
+    int is_learned;              ///< orders of use are known
+    uint64_t wait_ns;            ///< threads have waited for pages or room
+    uint64_t n_page_ins;         ///< those that threads waited for
+};
+
 enum runtime_step {
     RUNTIME_NONE,
     RUNTIME_STARTING,
@@ -124,6 +146,7 @@ struct runtime {
     struct port port;
     struct space space;
     struct engine *engine;
+    struct paging paging;
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
@@ -270,6 +293,45 @@ const struct node_costs *cluster_costs(unsigned node);
 
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);
+
+// ---- paging.c: the pager at work
+
+/** If memory is given to this node for shared data, keep within it. After
+ * engine and space are there. */
+void paging_open(void);
+/** What each node's statics say is known: the budget, if none was declared. */
+void paging_start(void);
+/** The run is over and nobody else holds the node lock any more: TM_SHARED
+ * variables are in memory from now on. */
+void paging_finish(void);
+/** Give the pager back. */
+void paging_close(void);
+/** The calling thread has faulted: wait until the page's bytes are in memory, or
+ * there is room for them. Under the node lock, which is given back meanwhile. */
+void paging_admit(struct thread *thread, page_no page, int is_write);
+/** Go on with what the disk has done. Under the node lock.
+ * @return 1 if it should be called again soon */
+int paging_poll(void);
+/** Let pages go if there are too many: before the lock is given back. */
+static inline void paging_settle(void)
+{
+    if (runtime.paging.pager != NULL) {
+        pager_settle(runtime.paging.pager);
+    }
+}
+/** -1, or a descriptor that is readable when paging_poll() has something to do. */
+int paging_fd(void);
+/** A thread arrives at a barrier. Under the node lock.
+ * @return 1: when it goes on it should let others of its worker go first */
+int paging_note_arrival(struct thread *thread);
+/** What threads use, in which order, has been tracked. */
+void paging_learn(const struct access_set *set);
+/** The memory part of the node's numbers. Under the node lock. */
+void paging_stats(struct tm_node_stats *stats);
+/** A thread has left the node. */
+void paging_thread_left(const struct thread *thread);
+/** paging_ask has arrived at the root. */
+tm_status paging_receive(const struct message *message);
 
 // ---- report.c: errors of the program
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The service thread makes the network progress and answers every request. It
-// sleeps on the transport's descriptor, on the launcher's socket, and on an
-// eventfd by which other kernel threads wake it; while something is due by time
+// sleeps on the transport's descriptor, on the launcher's socket, on the swap
+// file's, and on an eventfd by which other kernel threads wake it; while something is due by time
 // it looks every millisecond. It never waits for the network.
 //
 // Waking a sleeping kernel thread on another processor takes longer than all the
@@ -62,6 +62,7 @@ static int tick(void)
 {
     int is_busy = engine_tick(runtime.engine);
 
+    is_busy |= paging_poll();
     sync_poll(runtime.sync, all_workers_idle());
     deadlock_tick();
     tracking_tick();
@@ -85,6 +86,13 @@ static void follow_launcher(void)
     }
 }
 
+static void poll_disk(void)
+{
+    node_enter();
+    (void)paging_poll();
+    node_leave();
+}
+
 // @param transport_fd  -1: what arrives does not end the sleep
 static void sleep_for(uint64_t timeout_ns, int transport_fd)
 {
@@ -92,14 +100,15 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
         .tv_sec = (time_t)(timeout_ns / 1000000000u),
         .tv_nsec = (long)(timeout_ns % 1000000000u),
     };
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         {.fd = runtime.wake_fd, .events = POLLIN},
         {.fd = transport_fd, .events = POLLIN},
         {.fd = runtime.bootstrap.fd, .events = POLLIN},
+        {.fd = paging_fd(), .events = POLLIN},
     };
     uint64_t count;
 
-    if (ppoll(fds, 3, &timeout, NULL) <= 0) {
+    if (ppoll(fds, 4, &timeout, NULL) <= 0) {
         return;
     }
     if (fds[0].revents != 0) {
@@ -109,6 +118,9 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
     }
     if (fds[2].revents != 0) {
         follow_launcher();
+    }
+    if (fds[3].revents != 0) {
+        poll_disk();
     }
 }
 
@@ -187,6 +199,7 @@ static void *serve(void *argument)
         }
         node_enter();
         n_handled = runtime.transport->progress(runtime.net);
+        (void)paging_poll();
         if (clock_now_ns() - last_tick_ns >= TICK_MS * 1000000u) {
             is_busy = tick();
             last_tick_ns = clock_now_ns();
@@ -252,6 +265,7 @@ static void look(void)
 {
     if (mutex_trylock(&runtime.lock)) { // else somebody else is at it
         runtime.transport->progress(runtime.net);
+        (void)paging_poll();
         node_leave();
     }
 }

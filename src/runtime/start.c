@@ -179,6 +179,7 @@ static void open_machines(void)
         runtime.threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
+    paging_open();
     engine_add_globals(runtime.engine);
     must(ult_open(&runtime.ult, &config), "threads");
     tracking_open();

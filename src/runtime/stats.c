@@ -21,6 +21,7 @@ void stats_collect(struct tm_node_stats *stats)
     stats->n_threads = n_threads;
     stats->speed_ppm = (uint64_t)(runtime.options.share * 1e6 + 0.5);
     stats->compute_ns = ult_total_time_ns(runtime.ult);
+    paging_stats(stats);
     stats->barriers = sync_n_barriers(runtime.sync);
     stats->messages_sent = counters.messages_sent;
     stats->bytes_sent = counters.bytes_sent;

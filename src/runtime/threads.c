@@ -43,6 +43,7 @@ static void end(void *owner, struct ult *ult)
     node_enter();
     runtime.threads[thread_slot_of(thread->number)] = NULL;
     tracking_thread_left(thread);
+    paging_thread_left(thread);
     ult_forget(ult);
     sync_thread_exit(runtime.sync, thread->number, thread->result);
     node_leave();
@@ -130,6 +131,7 @@ static void leave(void *owner, struct ult *ult)
     migration_send(runtime.migration, thread->target, &moved);
     runtime.threads[thread_slot_of(thread->number)] = NULL;
     tracking_thread_left(thread);
+    paging_thread_left(thread);
     ult_forget(ult);
     runtime.n_moved_out++;
     node_leave();

@@ -234,6 +234,7 @@ static void end(struct tracking *tracking)
     stop(tracking);
     while ((set = track_next(tracking->track, &slot)) != NULL) {
         send_set(tracking, set);
+        paging_learn(set);
         n_sets++;
     }
     send_done(tracking, 0, n_sets > 0 ? took_ns : 0);

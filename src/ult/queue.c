@@ -45,7 +45,7 @@ static struct ult *pop(struct queue *queue)
     return thread;
 }
 
-static void empty_inbox(struct worker *worker)
+void queue_empty_inbox(struct worker *worker)
 {
     struct ult *in_order = NULL;
     struct ult *thread;
@@ -142,7 +142,7 @@ struct ult *queue_next(struct worker *worker)
 {
     struct ult *thread = NULL;
 
-    empty_inbox(worker);
+    queue_empty_inbox(worker);
     worker->turn = !worker->turn;
     if (worker->turn) {
         thread = take_fresh(worker, worker);

@@ -118,6 +118,9 @@ void queue_push(struct queue *queue, struct ult *thread);
 /** The thread that the worker is to run next, or NULL. Its own kernel thread. */
 struct ult *queue_next(struct worker *worker);
 
+/** Put those that were made runnable at the end of the ready queue. */
+void queue_empty_inbox(struct worker *worker);
+
 /** Might queue_next() find something? Sequentially consistent: see I3.
  * @param[out] later  1 if it will in a while, without being told */
 int queue_has_next(struct worker *worker, int *later);

@@ -165,6 +165,7 @@ static void settle(struct worker *worker, struct ult *thread)
     charge(worker, thread);
     switch (worker->reason) {
     case REASON_YIELD:
+        queue_empty_inbox(worker); // they came before it
         queue_push(&worker->ready, thread);
         break;
     case REASON_PARK:

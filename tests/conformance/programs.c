@@ -27,10 +27,14 @@ static uint64_t pick(struct thread *thread, uint64_t bound)
 static void perform(struct thread *thread)
 {
     struct world *world = thread->world;
-    uint8_t *bytes = (uint8_t *)space_bytes(&world->nodes[thread->node].space,
-                                            world->first) +
-                     thread->offset;
+    const struct space *space = &world->nodes[thread->node].space;
+    const page_no page = world->first + thread->offset / TM_PAGE_SIZE;
+    uint8_t *bytes =
+        (uint8_t *)space_place(space, page) + thread->offset % TM_PAGE_SIZE;
 
+    // As the program would: what the pager or the protocol has not made possible
+    // is not done by the runtime's calls here.
+    CHECK(!thread->is_write || space->pages[page].slot == 0);
     for (unsigned i = 0; i < thread->length; i++) {
         if (thread->is_write) {
             bytes[i] = (uint8_t)(thread->value + i);
@@ -73,6 +77,24 @@ static void track_or_not(struct thread *thread)
     }
 }
 
+// @return 1 the page is in memory, or may come; 0 the thread waits
+static int is_admitted(struct thread *thread, page_no page)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+    const struct pager_toucher toucher = {.thread = thread->number,
+                                          .is_let_in = thread->is_let_in};
+
+    thread->is_let_in = 0;
+    if (node->pager == NULL ||
+        pager_fault(node->pager, page, thread->is_write, &toucher,
+                    &thread->waiter) == PAGER_GO_ON) {
+        return 1;
+    }
+    thread->page = page;
+    thread->step = ACCESS;
+    return 0;
+}
+
 static void try_access(struct thread *thread)
 {
     page_no page = thread->world->first + thread->offset / TM_PAGE_SIZE;
@@ -80,6 +102,9 @@ static void try_access(struct thread *thread)
         &thread->world->nodes[thread->node].space.pages[page];
     uint8_t need = thread->is_write ? ACCESS_WRITE : ACCESS_READ;
 
+    if (!is_admitted(thread, page)) {
+        return;
+    }
     for (int i = 0; i < 3 && record->access < need; i++) {
         enum fault_result result =
             engine_fault(engine_of(thread), page, thread->is_write,

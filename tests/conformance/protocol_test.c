@@ -17,6 +17,9 @@
 //
 // A failure prints the seed; `protocol_test PROTOCOL SEED` repeats it, and
 // TRACE_PAGE=n tells the story of page n of the block.
+//
+// PROTOCOL/budget: the same, and nodes may have only 2 to 25 pages in memory. A
+// thread's access asks the pager first, as a fault does.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,7 @@
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
+static int has_budget; // nodes have little memory, and swap files
 
 void fail(const char *what, int line)
 {
@@ -40,7 +44,10 @@ void fail(const char *what, int line)
 
 static void wake(struct waiter *waiter)
 {
-    resume((struct thread *)waiter);
+    struct thread *thread = (struct thread *)waiter;
+
+    thread->is_let_in = thread->step == ACCESS && waiter->result == 1;
+    resume(thread);
 }
 
 // ---- invariants over all nodes
@@ -74,6 +81,19 @@ static void check_world(struct world *world)
     }
 }
 
+// Looks at each page of the space: not after every step.
+static void check_pagers(struct world *world)
+{
+    static unsigned n_steps;
+
+    if (!has_budget || n_steps++ % 64 != 0) {
+        return;
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        CHECK(pager_is_valid(world->nodes[i].pager));
+    }
+}
+
 // ---- set-up
 
 static void receive(void *owner, node_id from, const struct message *message)
@@ -91,6 +111,60 @@ static void receive(void *owner, node_id from, const struct message *message)
     if (sim_random(world->sim, 3) == 0) {
         engine_finish_batch(world->nodes[end->node].engine);
     }
+    if (has_budget && sim_random(world->sim, 3) == 0) {
+        pager_settle(world->nodes[end->node].pager);
+    }
+}
+
+// ---- memory is short: pages go to a swap file, and come back some time later
+
+static void disk_answers(void *owner, uint64_t argument)
+{
+    struct world *world = owner;
+
+    pager_poll(world->nodes[argument].pager);
+    if (world->n_ended < world->n_threads || world->lives_left > 0) {
+        sim_after(world->sim, 1000 + sim_random(world->sim, 300000),
+                  disk_answers, world, argument);
+    }
+}
+
+// What each thread would use, in some order: right or wrong.
+static void learn(struct world *world, struct node *node)
+{
+    struct replace *replace = pager_replace(node->pager);
+    uint32_t threads[MAX_THREADS];
+    page_no pages[N_PAGES];
+
+    for (unsigned i = 0; i < MAX_THREADS; i++) {
+        page_no at = node->space.heap_page + sim_random(world->sim, N_PAGES);
+        unsigned n = (unsigned)sim_random(world->sim, N_PAGES);
+
+        for (unsigned k = 0; k < n; k++) {
+            pages[k] = at + k;
+        }
+        threads[i] = i;
+        replace_learn(replace, i, pages, n);
+    }
+    replace_order(replace, 0, threads, MAX_THREADS);
+}
+
+static void open_pager(struct world *world, unsigned i)
+{
+    const struct swap_settings settings = {.folder = "/dev/shm",
+                                           .engine = "at once"};
+    struct node *node = &world->nodes[i];
+    const struct pager_host host = engine_pager_host(node->engine);
+    uint64_t budget = 2 + sim_random(world->sim, 24);
+
+    CHECK(swap_file_open(&node->swap, &settings) == TM_OK);
+    node->pager = pager_new(&node->space, node->swap, budget, &host);
+    CHECK(node->pager != NULL);
+    engine_keep_copies(node->engine, (int)sim_random(world->sim, 2));
+    if (sim_random(world->sim, 2)) {
+        learn(world, node);
+    }
+    sim_after(world->sim, 1000, disk_answers, world, i);
 }
 
 static void tick(void *owner, uint64_t argument)
@@ -154,6 +228,9 @@ static void open_nodes(struct world *world)
         node->end = (struct end){world, (node_id)i};
         sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
+        if (has_budget) {
+            open_pager(world, i);
+        }
     }
 }
 
@@ -217,6 +294,22 @@ static void start_threads(struct world *world)
     }
 }
 
+// The root's thread 0 is about to write a page.
+static void admit(struct world *world, page_no page)
+{
+    struct pager_toucher toucher = {0};
+    struct waiter *waiter = &world->threads[0].waiter;
+
+    if (!has_budget) {
+        return;
+    }
+    while (pager_fault(world->nodes[0].pager, page, 1, &toucher, waiter) ==
+           PAGER_WAIT) {
+        run_until_woken(world);
+        toucher.is_let_in = waiter->result == 1;
+    }
+}
+
 // Main initialises everything at the root, as newcomers' programs do.
 static void initialise(struct world *world)
 {
@@ -228,6 +321,7 @@ static void initialise(struct world *world)
         enum fault_result result;
 
         do {
+            admit(world, page);
             result = engine_fault(world->nodes[0].engine, page, 1,
                                   &thread->history, &thread->waiter);
             if (result == FAULT_WAIT) {
@@ -235,7 +329,7 @@ static void initialise(struct world *world)
                 engine_resumed(world->nodes[0].engine, page);
             }
         } while (world->nodes[0].space.pages[page].access != ACCESS_WRITE);
-        memset(space_bytes(&world->nodes[0].space, world->first) + at,
+        memset(space_place(&world->nodes[0].space, page) + at % TM_PAGE_SIZE,
                (int)(at / 512), 512);
         memset(world->oracle + at, (int)(at / 512), 512);
     }
@@ -306,6 +400,8 @@ static void close_world(struct world *world)
 {
     for (unsigned i = 0; i < world->n_nodes; i++) {
         track_free(world->nodes[i].track);
+        swap_file_close(world->nodes[i].swap);
+        pager_free(world->nodes[i].pager);
         engine_free(world->nodes[i].engine);
         space_close(&world->nodes[i].space);
     }
@@ -348,6 +444,7 @@ static void live(struct world *world)
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
            sim_step(world->sim)) {
         check_world(world);
+        check_pagers(world);
         if (sim_now_ns(world->sim) > LIMIT_NS) {
             say_who_waits(world);
         }
@@ -398,19 +495,26 @@ int main(int argc, char **argv)
 {
     const struct protocol *protocol = NULL;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    size_t length;
     uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 0) : argc > 2 ? 1 : 300;
 
     if (getenv("TRACE_PAGE") != NULL) {
         traced_page = atol(getenv("TRACE_PAGE"));
     }
     protocol_name = argc > 1 ? argv[1] : "eager-release";
+    length = strcspn(protocol_name, "/");
+    has_budget = strcmp(protocol_name + length, "/budget") == 0;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
-        if (strcmp(protocol_by_id(id)->name, protocol_name) == 0) {
+        const char *name = protocol_by_id(id)->name;
+
+        if (strlen(name) == length &&
+            strncmp(name, protocol_name, length) == 0) {
             protocol = protocol_by_id(id);
         }
     }
     if (protocol == NULL) {
-        fprintf(stderr, "protocol_test PROTOCOL [SEED [N]]: no protocol %s\n",
+        fprintf(stderr, "protocol_test PROTOCOL[/budget] [SEED [N]]: no protocol "
+                        "%s\n",
                 protocol_name);
         return 1;
     }

@@ -2,6 +2,7 @@
 #ifndef WORLD_H
 #define WORLD_H
 
+#include "mem/pager.h"
 #include "net/sim.h"
 #include "observe/track.h"
 #include "proto/engine.h"
@@ -39,6 +40,7 @@ struct thread {
     struct fault_history history;
     page_no page; // that it waits for
     int is_waiting_page;
+    int is_let_in; // by the pager, without room
     // the access under way
     uint64_t offset;
     unsigned length;
@@ -70,6 +72,8 @@ struct end {
 struct node {
     struct engine *engine;
     struct space space;
+    struct swap_file *swap; // with a budget
+    struct pager *pager;    // or NULL
     struct track *track;
     struct end end;
 };

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pager of a space: DESIGN.md section 6. Protocols decide what a page's state
+// and access are; the pager decides where the page's bytes are, and a page may be
+// mapped less than its access says. So protocols need not know: whoever wants
+// bytes asks for them (space_bytes), and who faults asks the pager first.
+//
+//              note_made                write           written
+//   nowhere --------------> resident ----------> going ---------> out
+//      ^                     |  ^  ^  touched:     |               |
+//      |  note_gone          |  |  `--- stays -----'     read      |
+//      `---------------------'  `------------------ coming <-------'
+//
+// A page that came in and was not written since keeps its slot in the swap file: it
+// can go again without being written. It is mapped read-only meanwhile, so that a
+// write is noticed. Pages that were written the last time they were in are not
+// expected to stay clean, and lose the slot at once.
+//
+//   pager.c      what there is, faults, the needs of the runtime
+//   pager_io.c   transfers
+//   pager_out.c  who goes
+//   replace.c    who should
+//
+// G1 `exists` of a page is 1 exactly if its bytes take memory of the memfd, or are
+//    about to (coming); stats.resident is their number.
+// G2 If a resident page that is not coming has a slot, the slot has the same bytes,
+//    and the program's view does not allow to write.
+// G3 A page that does not exist and has a slot is out; no view maps it. Only pages
+//    that are not absent are out.
+// G4 A page in a transfer has io set, and the other way round.
+// G5 Memory in use is at most the budget, but for what comes without being asked
+//    for (grants, pages that the runtime itself needs: some 64) and for threads let
+//    in because nothing can go.
+#include "base/ensure.h"
+#include "mem/pager_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t pager_used(const struct pager *pager)
+{
+    return pager->stats.resident + pager->space->twins.n_used +
+           pager->host.n_coming(pager->host.owner);
+}
+
+uint64_t pager_room(const struct pager *pager)
+{
+    uint64_t used = pager_used(pager);
+
+    return used < pager->budget ? pager->budget - used : 0;
+}
+
+int pager_is_here(const struct pager *pager, page_no page)
+{
+    const struct page *record = pager_page(pager, page);
+
+    return record->exists && record->io != IO_IN;
+}
+
+int pager_is_out(const struct pager *pager, page_no page)
+{
+    const struct page *record = pager_page(pager, page);
+
+    return !record->exists && record->slot != 0;
+}
+
+int pager_is_short(const struct pager *pager)
+{
+    return pager->stats.out > 0 || pager->stats.dropped > 0;
+}
+
+int pager_is_awaited(const struct pager *pager)
+{
+    return pager->first_outside != NULL;
+}
+
+void pager_drop_slot(struct pager *pager, page_no page)
+{
+    struct page *record = pager_page(pager, page);
+
+    if (record->slot != 0) {
+        swap_file_release(pager->swap, record->slot - 1, 1);
+        record->slot = 0;
+        pager->is_full = 0;
+    }
+}
+
+static void enters(struct pager *pager, page_no page)
+{
+    pager_page(pager, page)->exists = 1;
+    pager->stats.resident++;
+    if (pager->stats.resident > pager->stats.resident_max) {
+        pager->stats.resident_max = pager->stats.resident;
+    }
+    replace_add(pager->replace, page);
+}
+
+void pager_leaves(struct pager *pager, page_no page)
+{
+    struct page *record = pager_page(pager, page);
+
+    record->exists = 0;
+    record->awaited = 0;
+    if (record->ahead) {
+        record->ahead = 0;
+        pager->n_ahead--;
+    }
+    pager->stats.resident--;
+    replace_remove(pager->replace, page);
+}
+
+// It is on its way in.
+static void wait_for_page(struct pager *pager, page_no page)
+{
+    swap_file_wait(pager->swap, &pager_transfer_of(pager, page)->swap);
+}
+
+// ---- the space tells
+
+void pager_note_made(struct pager *pager, page_no page, page_no n)
+{
+    for (page_no at = page; at < page + n; at++) {
+        struct page *record = pager_page(pager, at);
+
+        if (record->exists) {
+            continue;
+        }
+        ensure(record->slot == 0 && record->io == IO_NONE);
+        record->rewritten = 0;
+        enters(pager, at);
+    }
+}
+
+// A page on its way out: the transfer gives its slot back when it is done.
+static void leave_transfer(struct pager *pager, page_no page)
+{
+    struct page *record = pager_page(pager, page);
+    struct transfer *transfer = pager_transfer_of(pager, page);
+
+    for (unsigned i = 0; i < transfer->swap.n_pages; i++) {
+        if (transfer->pages[i] == page) {
+            transfer->pages[i] = NO_PAGE;
+        }
+    }
+    pager->n_going--;
+    record->io = IO_NONE;
+    record->stays = 0;
+}
+
+void pager_note_gone(struct pager *pager, page_no page, page_no n)
+{
+    for (page_no at = page; at < page + n; at++) {
+        struct page *record = pager_page(pager, at);
+
+        if (!record->exists && record->slot == 0) {
+            continue; // most were never touched: they are only read
+        }
+        if (record->io == IO_IN) {
+            wait_for_page(pager, at); // it is being written to
+        }
+        if (record->io == IO_OUT) {
+            leave_transfer(pager, at);
+        }
+        if (record->exists) {
+            pager_leaves(pager, at);
+        } else {
+            pager->stats.out--;
+        }
+        pager_drop_slot(pager, at);
+    }
+}
+
+enum page_access pager_allows(struct pager *pager, page_no page,
+                              enum page_access access)
+{
+    struct page *record = pager_page(pager, page);
+
+    if (!pager_is_here(pager, page)) {
+        return ACCESS_NONE;
+    }
+    if (record->io == IO_OUT) {
+        record->stays = 1;
+    }
+    return record->slot != 0 ? ACCESS_READ : access;
+}
+
+// ---- bytes that the runtime needs
+
+void pager_need(struct pager *pager, page_no page, int is_to_change)
+{
+    struct page *record = pager_page(pager, page);
+
+    if (pager_is_out(pager, page)) {
+        pager_read(pager, &page, 1, page);
+        pager->stats.sync_ins++;
+    }
+    if (record->io == IO_IN) {
+        wait_for_page(pager, page);
+    }
+    if (is_to_change) {
+        record->stays |= (uint8_t)(record->io == IO_OUT);
+        pager_drop_slot(pager, page);
+    }
+}
+
+// ---- threads
+
+static void note_touch(struct pager *pager, page_no page,
+                       const struct pager_toucher *toucher)
+{
+    if (pager->last_thread[toucher->worker] != toucher->thread + 1) {
+        pager->last_thread[toucher->worker] = toucher->thread + 1;
+        replace_turn(pager->replace, toucher->worker, toucher->thread);
+    }
+    replace_touch(pager->replace, toucher->worker, page);
+}
+
+// Pages that are out, of those that follow one in memory: for want of an order.
+static unsigned neighbours(const struct pager *pager, page_no page,
+                           page_no *pages, unsigned most)
+{
+    unsigned n = 0;
+
+    while (n < most && page + 1 + n < pager->space->n_pages &&
+           pager_is_out(pager, page + 1 + n)) {
+        pages[n] = page + 1 + n;
+        n++;
+    }
+    return n;
+}
+
+// Begin to read what a worker will need, or ask other nodes for it.
+// @param wanted  asked for now, or NO_PAGE
+static void read_ahead(struct pager *pager, page_no wanted, unsigned worker)
+{
+    enum { NEAR = 16 };
+    const uint64_t most = pager->budget / 8 < 4 * SWAP_CLUSTER
+                              ? pager->budget / 8
+                              : 4 * SWAP_CLUSTER;
+    uint64_t room = pager_room(pager);
+    page_no pages[SWAP_CLUSTER];
+    page_no list[SWAP_CLUSTER];
+    unsigned n = 0;
+    unsigned n_next;
+
+    if (wanted != NO_PAGE) {
+        list[n++] = wanted;
+    } else if (pager->n_ahead + most / 4 > most || room < most / 8) {
+        return; // not yet: a few pages at a time would be many transfers
+    }
+    room = room > n ? room - n : 0;
+    room = room < most - pager->n_ahead ? room : most - pager->n_ahead;
+    if (pager->n_ahead > most || room == 0) {
+        room = 0;
+    }
+    room = room < SWAP_CLUSTER - n ? room : SWAP_CLUSTER - n;
+    n_next = room == 0 ? 0
+                       : replace_ahead(pager->replace, worker, 4 * SWAP_CLUSTER,
+                                       pages, (unsigned)room);
+    if (wanted == NO_PAGE && n_next < most / 8 && pager->n_ahead > most / 4) {
+        return;
+    }
+    if (n_next == 0 && wanted != NO_PAGE) {
+        n_next = neighbours(pager, wanted, pages,
+                            (unsigned)(room < NEAR ? room : NEAR));
+    }
+    for (unsigned i = 0; i < n_next; i++) {
+        if (pages[i] == wanted) {
+            continue;
+        }
+        if (pager_is_out(pager, pages[i])) {
+            list[n++] = pages[i];
+        } else if (!pager_page(pager, pages[i])->exists) {
+            pager->host.fetch_ahead(pager->host.owner, pages[i], 1);
+        }
+    }
+    if (n > 0) {
+        pager_read(pager, list, n, wanted);
+    }
+}
+
+// A page that was read ahead is used now: so will be those that came with it.
+static void use_ahead(struct pager *pager, page_no page)
+{
+    const struct page *first = pager_page(pager, page);
+    page_no n = 0;
+
+    while (n < SWAP_CLUSTER && page + n < pager->space->n_pages) {
+        struct page *record = pager_page(pager, page + n);
+
+        if (!record->ahead || record->io != IO_NONE ||
+            record->access != first->access) {
+            break;
+        }
+        record->ahead = 0;
+        pager->n_ahead--;
+        n++;
+    }
+    if (n > 0 && first->access != ACCESS_NONE) {
+        space_restore(pager->space, page, n);
+    }
+}
+
+static enum pager_answer wait_outside(struct pager *pager,
+                                      struct waiter *waiter)
+{
+    waiter->next = NULL;
+    if (pager->first_outside == NULL) {
+        pager->first_outside = waiter;
+    } else {
+        pager->last_outside->next = waiter;
+    }
+    pager->last_outside = waiter;
+    pager->stats.waits++;
+    return PAGER_WAIT;
+}
+
+enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
+                              const struct pager_toucher *toucher,
+                              struct waiter *waiter)
+{
+    struct page *record = pager_page(pager, page);
+
+    note_touch(pager, page, toucher);
+    if (!record->exists) {
+        if (!toucher->is_let_in && pager_room(pager) == 0) {
+            return wait_outside(pager, waiter);
+        }
+        if (record->slot == 0) {
+            return PAGER_GO_ON; // it will come from elsewhere
+        }
+        read_ahead(pager, page, toucher->worker);
+    }
+    if (record->io == IO_IN) {
+        struct transfer *transfer = pager_transfer_of(pager, page);
+
+        record->awaited = 1;
+        waiter->next = transfer->waiters;
+        transfer->waiters = waiter;
+        pager->stats.waits++;
+        return PAGER_WAIT;
+    }
+    record->awaited = 0;
+    if (record->io == IO_OUT) {
+        record->stays = 1;
+    }
+    if (is_write) {
+        record->rewritten = 1;
+        pager_drop_slot(pager, page);
+    }
+    if (record->ahead) {
+        use_ahead(pager, page);
+    }
+    if (pager->stats.out > 0) {
+        read_ahead(pager, NO_PAGE, toucher->worker);
+    }
+    return PAGER_GO_ON;
+}
+
+// ---- from outside
+
+void pager_poll(struct pager *pager)
+{
+    if (swap_file_in_flight(pager->swap) > 0) {
+        swap_file_poll(pager->swap);
+    }
+    pager->is_blocked = 0;
+    pager_settle(pager);
+}
+
+struct replace *pager_replace(struct pager *pager)
+{
+    return pager->replace;
+}
+
+void pager_set_budget(struct pager *pager, uint64_t budget)
+{
+    pager->budget = budget;
+    pager->stats.budget = budget;
+}
+
+void pager_stats(const struct pager *pager, struct pager_stats *stats)
+{
+    *stats = pager->stats;
+}
+
+struct pager *pager_new(struct space *space, struct swap_file *swap,
+                        uint64_t budget, const struct pager_host *host)
+{
+    struct pager *pager = calloc(1, sizeof *pager);
+
+    if (pager == NULL) {
+        return NULL;
+    }
+    pager->replace = replace_new(space->n_pages, NULL);
+    if (pager->replace == NULL) {
+        free(pager);
+        return NULL;
+    }
+    pager->space = space;
+    pager->swap = swap;
+    pager->host = *host;
+    pager_set_budget(pager, budget);
+    space->pager = pager;
+    pager_note_made(pager, 0, space->n_globals);
+    return pager;
+}
+
+static void free_list(struct transfer *transfer)
+{
+    while (transfer != NULL) {
+        struct transfer *next = transfer->next;
+
+        free(transfer);
+        transfer = next;
+    }
+}
+
+void pager_free(struct pager *pager)
+{
+    if (pager == NULL) {
+        return;
+    }
+    pager->space->pager = NULL;
+    free_list(pager->in_flight);
+    free_list(pager->unused);
+    replace_free(pager->replace);
+    free(pager);
+}
+
+static int is_good(const struct pager *pager, page_no page)
+{
+    const struct page *record = pager_page(pager, page);
+
+    if (record->io != IO_NONE && pager_transfer_of(pager, page) == NULL) {
+        return 0; // G4
+    }
+    if (pager_is_out(pager, page) && record->state == PAGE_ABSENT) {
+        return 0; // G3
+    }
+    return !record->stays || record->io == IO_OUT;
+}
+
+int pager_is_valid(const struct pager *pager)
+{
+    uint64_t n_resident = 0;
+    uint64_t n_out = 0;
+    uint64_t n_going = 0;
+    uint64_t n_ahead = 0;
+
+    for (page_no at = 0; at < pager->space->n_pages; at++) {
+        const struct page *record = pager_page(pager, at);
+
+        if (!is_good(pager, at)) {
+            return 0;
+        }
+        n_resident += record->exists; // G1
+        n_out += pager_is_out(pager, at) || record->io == IO_IN;
+        n_going += record->io == IO_OUT;
+        n_ahead += record->ahead;
+    }
+    return n_resident == pager->stats.resident && n_out == pager->stats.out &&
+           n_going == pager->n_going && n_ahead == pager->n_ahead;
+}

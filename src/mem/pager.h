@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MEM_PAGER_H
+#define MEM_PAGER_H
+
+#include "base/waiter.h"
+#include "mem/replace.h"
+#include "mem/space.h"
+#include "os/swap_file.h"
+
+/*
+ * The pager keeps the pages of a space that are in memory within a budget:
+ * DESIGN.md section 6, docs/paging.md. It knows nothing of protocols; what may go,
+ * and how, its host tells. Called under the node lock.
+ */
+
+/** What may be done to have a page's memory back. */
+enum page_fate {
+    FATE_STAY,    ///< nothing now
+    FATE_SWAP,    ///< its bytes are needed: they go to the swap file
+    FATE_DROP,    ///< a copy of what another node has: give it up
+    FATE_DISCARD, ///< its bytes are of no use
+};
+
+/** What the pager asks of those above it. */
+struct pager_host {
+    void *owner;
+
+    /** How may a page go that exists? */
+    enum page_fate (*fate)(void *owner, page_no page);
+    /** Give a copy up, whose fate is FATE_DROP. It is unmapped already; the pager
+     * discards its bytes. */
+    void (*drop)(void *owner, page_no page);
+    /** Nothing can go: have pages that are being written become such as can. */
+    void (*relieve)(void *owner);
+    /** Pages that are on their way here from other nodes. */
+    uint64_t (*n_coming)(void *owner);
+    /** These pages, which are no more here, will be needed soon. */
+    void (*fetch_ahead)(void *owner, page_no first, page_no n);
+};
+
+enum pager_answer {
+    PAGER_GO_ON, ///< the page is in memory, or there is room for it
+    PAGER_WAIT,  ///< the waiter will be woken; then ask again
+};
+
+/** The most workers of a node. */
+#define PAGER_WORKERS 1024u
+
+/** Who touches a page. */
+struct pager_toucher {
+    unsigned worker; ///< < PAGER_WORKERS
+    uint32_t thread;
+    int is_let_in; ///< it has waited, and was told to go on without room
+};
+
+/** Since the start, but for those that say otherwise. */
+struct pager_stats {
+    uint64_t budget;      ///< pages
+    uint64_t resident;    ///< pages in memory now, twins not counted
+    uint64_t resident_max;
+    uint64_t out;         ///< pages that are in the swap file only, now
+    uint64_t ins;         ///< pages read from the swap file
+    uint64_t ins_ahead;   ///< of these, before they were asked for
+    uint64_t outs;        ///< pages written to it
+    uint64_t outs_saved;  ///< pages that went out without, for it had them
+    uint64_t dropped;     ///< copies given up
+    uint64_t over;        ///< times that a page was let in without room
+    uint64_t waits;       ///< times that a thread waited
+    uint64_t sync_ins;    ///< pages that the runtime itself waited for
+};
+
+/**
+ * Let a space have a pager. What exists in it now counts.
+ *
+ * @param budget  pages that may be in memory, twins included; > 0
+ * @param swap    must outlive it, and is used by nobody else
+ * @param host    is copied; its functions are called under the node lock
+ * @return NULL if memory is short
+ */
+struct pager *pager_new(struct space *space, struct swap_file *swap,
+                        uint64_t budget, const struct pager_host *host);
+
+/** The space has none any more. Transfers must not be under way, or the swap file
+ * be closed already. */
+void pager_free(struct pager *pager);
+
+/** Change the budget, pages. Takes effect as pages go out. */
+void pager_set_budget(struct pager *pager, uint64_t budget);
+
+/**
+ * A thread has touched a page and was not allowed to. To be asked before the
+ * protocol.
+ *
+ * @param waiter  used if the answer is PAGER_WAIT. Its result is 1 if the thread is
+ *                to be let in.
+ */
+enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
+                              const struct pager_toucher *toucher,
+                              struct waiter *waiter);
+
+/** Go on with what the disk has done, and with what is due. To be called when the
+ * swap file's descriptor is readable, and often. May send messages. */
+void pager_poll(struct pager *pager);
+
+/** Let pages go if there are too many. To be called before the node lock is given
+ * back. May send messages. */
+void pager_settle(struct pager *pager);
+
+/** For the orders of use: see mem/replace.h. */
+struct replace *pager_replace(struct pager *pager);
+
+/** Do threads wait for room? Then pager_poll() should be called soon. */
+int pager_is_awaited(const struct pager *pager);
+
+/** Is there less memory than the program needs, as far as is known now? */
+int pager_is_short(const struct pager *pager);
+
+void pager_stats(const struct pager *pager, struct pager_stats *stats);
+
+// ---- for the space only
+
+/** Bytes come to be / are no more. */
+void pager_note_made(struct pager *pager, page_no page, page_no n);
+void pager_note_gone(struct pager *pager, page_no page, page_no n);
+/** The page's bytes are in memory when this returns; after it they may be
+ * changed if so asked. */
+void pager_need(struct pager *pager, page_no page, int is_to_change);
+/** Are a page's bytes in memory? */
+int pager_is_here(const struct pager *pager, page_no page);
+/** Are a page's bytes in the swap file only? */
+int pager_is_out(const struct pager *pager, page_no page);
+/** What may be mapped of a page that is allowed this, ACCESS_READ or more. A page
+ * on its way out stays. */
+enum page_access pager_allows(struct pager *pager, page_no page,
+                              enum page_access access);
+/** See space_room(). */
+uint64_t pager_room(const struct pager *pager);
+
+/** Checks the invariants of pager.c over all pages; for tests. */
+int pager_is_valid(const struct pager *pager);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who goes when memory is short. Pages go a little before there is no room, so that
+// a thread that needs one seldom waits for a page to be written: from the low mark
+// on, in clusters, those first that replace.c takes to be needed last.
+//
+// A page that has come for a thread stays until the thread has gone on; else two
+// threads with little memory could take each other's for ever.
+//
+// What a page's fate is its host says. Whose bytes are in the swap file already goes
+// at once; so does a copy that another node has, if to fetch it again is no dearer.
+//
+// When nothing can go, because all pages are being written or are on their way, the
+// host is asked for relief (a release makes written pages clean). If nothing is
+// under way either, a thread is let in all the same: it might be the one who ends
+// that (G5).
+#include "base/ensure.h"
+#include "base/log.h"
+#include "mem/pager_priv.h"
+
+#include <stdlib.h>
+
+// Pages that are kept free. Small budgets keep an eighth.
+#define LOW_MARK 256u
+
+static uint64_t low_mark(const struct pager *pager)
+{
+    return pager->budget / 8 < LOW_MARK ? pager->budget / 8 : LOW_MARK;
+}
+
+static int is_too_much(const struct pager *pager)
+{
+    uint64_t mark = pager->budget - low_mark(pager);
+    uint64_t used = pager_used(pager);
+
+    if (pager->first_outside != NULL) {
+        mark = mark > 0 ? mark - 1 : 0;
+    }
+    return used - pager->n_going > mark;
+}
+
+static enum page_fate fate_of(const struct pager *pager, page_no page)
+{
+    const struct page *record = pager_page(pager, page);
+    enum page_fate fate;
+
+    if (record->io != IO_NONE || record->awaited) {
+        return FATE_STAY;
+    }
+    fate = pager->host.fate(pager->host.owner, page);
+    if (fate == FATE_SWAP && record->slot == 0 && pager->is_full) {
+        return FATE_STAY;
+    }
+    return fate;
+}
+
+static int may_go(void *owner, page_no page)
+{
+    return fate_of(owner, page) != FATE_STAY;
+}
+
+static int compare(const void *a, const void *b)
+{
+    page_no x = *(const page_no *)a;
+    page_no y = *(const page_no *)b;
+
+    return (x > y) - (x < y);
+}
+
+// Runs of neighbours cost one call of the system.
+static void unmap(struct pager *pager, const page_no *pages, unsigned n)
+{
+    unsigned i = 0;
+
+    while (i < n) {
+        page_no first = pages[i];
+        page_no run = 0;
+
+        while (i < n && pages[i] == first + run) {
+            run++;
+            i++;
+        }
+        space_unmap(pager->space, first, run);
+    }
+}
+
+// Its bytes are not needed here any more, or are in the swap file.
+static void give_back(struct pager *pager, page_no page)
+{
+    if (pager_page(pager, page)->slot != 0) {
+        pager->stats.out++;
+        pager->stats.outs_saved++;
+    }
+    pager_leaves(pager, page);
+    memfd_discard(&pager->space->memfd, page * TM_PAGE_SIZE, TM_PAGE_SIZE);
+}
+
+static void let_go(struct pager *pager, page_no *pages, unsigned n)
+{
+    page_no to_write[SWAP_CLUSTER];
+    unsigned n_to_write = 0;
+
+    qsort(pages, n, sizeof *pages, compare);
+    unmap(pager, pages, n);
+    for (unsigned i = 0; i < n; i++) {
+        const struct page *record = pager_page(pager, pages[i]);
+        enum page_fate fate = fate_of(pager, pages[i]);
+
+        if (fate == FATE_SWAP && record->slot == 0) {
+            to_write[n_to_write++] = pages[i];
+            continue;
+        }
+        if (fate == FATE_DROP) {
+            pager->host.drop(pager->host.owner, pages[i]);
+            pager->stats.dropped++;
+        }
+        if (fate != FATE_SWAP) {
+            pager_drop_slot(pager, pages[i]);
+        }
+        give_back(pager, pages[i]);
+    }
+    pager_write(pager, to_write, n_to_write);
+}
+
+static void end_without_memory(const struct pager *pager)
+{
+    log_fatal(EXIT_MEMORY,
+              "memory is short: the node may use %llu MiB for shared data, and "
+              "its swap file %s; more --memory or space in --swap-dir helps",
+              (unsigned long long)(pager->budget * TM_PAGE_SIZE >> 20),
+              pager->is_disk_bad ? "has failed" : "is full");
+}
+
+// ---- those who wait for room
+
+static void let_in(struct pager *pager, uint64_t n, uint64_t result)
+{
+    while (n > 0 && pager->first_outside != NULL) {
+        struct waiter *waiter = pager->first_outside;
+
+        pager->first_outside = waiter->next;
+        waiter_wake(waiter, TM_OK, result);
+        n--;
+    }
+}
+
+// Nothing is under way that could make room.
+static int is_stuck(const struct pager *pager)
+{
+    return pager->in_flight == NULL &&
+           pager->host.n_coming(pager->host.owner) == 0;
+}
+
+static void serve_outside(struct pager *pager)
+{
+    uint64_t room = pager_room(pager);
+
+    if (room > 0) {
+        let_in(pager, room, 0);
+    } else if (is_stuck(pager)) {
+        if (pager->is_full) {
+            end_without_memory(pager);
+        }
+        pager->stats.over++;
+        let_in(pager, 1, 1);
+    }
+}
+
+void pager_make_room(struct pager *pager)
+{
+    page_no victims[SWAP_CLUSTER];
+
+    while (is_too_much(pager)) {
+        unsigned n = replace_victims(pager->replace, victims, SWAP_CLUSTER,
+                                     may_go, pager);
+
+        if (n == 0) {
+            pager->is_blocked = 1; // until pager_poll()
+            pager->host.relieve(pager->host.owner);
+            break;
+        }
+        let_go(pager, victims, n);
+    }
+}
+
+void pager_settle(struct pager *pager)
+{
+    if (pager->first_outside != NULL) {
+        pager->is_blocked = 0;
+    }
+    if (!pager->is_blocked && is_too_much(pager)) {
+        pager_make_room(pager);
+    }
+    if (pager->first_outside != NULL) {
+        serve_outside(pager);
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef MEM_PAGER_PRIV_H
+#define MEM_PAGER_PRIV_H
+
+#include "mem/pager.h"
+
+enum page_io {
+    IO_NONE,
+    IO_IN,  ///< is being read; has memory, but no contents
+    IO_OUT, ///< is being written; unmapped, the bytes are still there
+};
+
+#define NO_PAGE UINT64_MAX
+
+/** Some pages on their way in or out. */
+struct transfer {
+    struct swap_transfer swap; ///< first
+    struct pager *pager;
+    struct transfer *next;       ///< in flight, or unused
+    page_no pages[SWAP_CLUSTER]; ///< NO_PAGE: freed on its way out
+    struct waiter *waiters;      ///< threads that wait for one of them
+};
+
+struct pager {
+    struct space *space;
+    struct swap_file *swap;
+    struct replace *replace;
+    struct pager_host host;
+    uint64_t budget;
+    uint64_t n_going; ///< resident, but being written
+    uint64_t n_ahead; ///< read ahead, not yet used
+    int is_blocked;   ///< nothing could go when last asked
+    int is_full;      ///< the swap file takes no more
+    int is_disk_bad;  ///< it has failed
+    uint32_t last_thread[PAGER_WORKERS];
+    struct transfer *in_flight;
+    struct transfer *unused;
+    struct waiter *first_outside; ///< threads that wait for room
+    struct waiter *last_outside;
+    struct pager_stats stats;
+};
+
+static inline struct page *pager_page(const struct pager *pager, page_no page)
+{
+    return &pager->space->pages[page];
+}
+
+// ---- pager.c
+/** Pages in memory, or soon. */
+uint64_t pager_used(const struct pager *pager);
+/** A page's bytes are no more: count, and forget its place in the order. */
+void pager_leaves(struct pager *pager, page_no page);
+/** Its bytes in the swap file are of no use any more. */
+void pager_drop_slot(struct pager *pager, page_no page);
+
+// ---- pager_io.c
+/** The transfer that a page is in. */
+struct transfer *pager_transfer_of(const struct pager *pager, page_no page);
+/** Read pages that are out, in few transfers: the order does not count.
+ * @param asked  the one that somebody waits for, or NO_PAGE */
+void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked);
+/** Write pages, which are unmapped; then their memory goes back.
+ * @return how many of them are on their way: fewer than n if the swap file is full */
+unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n);
+
+// ---- pager_out.c
+/** Have so many pages go that there is room. */
+void pager_make_room(struct pager *pager);
+
+#endif

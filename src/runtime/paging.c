@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pager (mem/pager.h) at work on a node: its budget, threads that wait for it,
+// the service thread's part, and what it is told of the program.
+//
+// Budget. What --memory or memory= of the hostfile declares, or the limit of the
+// control group. A node that knows neither has no pager: then the machine's memory
+// is the limit, and the kernel's paging what happens beyond.
+//
+// Order. A thread goes on where the pages it needs are; so threads that wait for the
+// disk wait in place, and a worker runs its threads in the same order between all
+// barriers (paging_note_arrival()). Which pages they use, in which order, is found
+// out by tracking one iteration (tracking.c) once memory has turned out to be
+// short: the node asks the root, which may be tracking anyway.
+//
+// W1 A thread's round is its worker's while it is in `threads` of that.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "observe/swap_cost.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Pages that a node needs at least: clusters on their way, and some for each
+// worker.
+#define LEAST_PAGES 16u
+#define LEAST_PAGES_A_WORKER 8u
+
+static int is_on(void)
+{
+    return runtime.paging.pager != NULL;
+}
+
+static void open_swap(void)
+{
+    const struct swap_settings settings = {
+        .folder = swap_folder(runtime.options.swap_dir),
+        .limit = runtime.options.swap_max,
+        .rate = runtime.options.swap_rate,
+    };
+
+    if (swap_file_open(&runtime.paging.swap, &settings) != TM_OK) {
+        log_fatal(EXIT_CONFIG,
+                  "no swap file in %s: --swap-dir=DIR names another folder, "
+                  "--memory-by=kernel does without",
+                  settings.folder);
+    }
+}
+
+static void open_pager(uint64_t bytes)
+{
+    const struct pager_host host = engine_pager_host(runtime.engine);
+    const uint64_t least =
+        runtime.space.n_globals + LEAST_PAGES +
+        (uint64_t)LEAST_PAGES_A_WORKER * runtime.n_workers;
+    const uint64_t pages = bytes / TM_PAGE_SIZE;
+
+    if (pages < least) {
+        log_fatal(EXIT_CONFIG,
+                  "node %u may use %llu KiB for shared data and needs %llu KiB "
+                  "at least: TM_SHARED variables, and some pages for each of "
+                  "%u workers; give it more --memory",
+                  runtime.self, (unsigned long long)bytes >> 10,
+                  (unsigned long long)(least * TM_PAGE_SIZE) >> 10,
+                  runtime.n_workers);
+    }
+    open_swap();
+    runtime.paging.orders =
+        calloc(runtime.n_workers, sizeof *runtime.paging.orders);
+    runtime.paging.pager =
+        pager_new(&runtime.space, runtime.paging.swap, pages, &host);
+    if (runtime.paging.orders == NULL || runtime.paging.pager == NULL) {
+        log_fatal(EXIT_MEMORY, "no memory for the pager");
+    }
+}
+
+void paging_open(void)
+{
+    if (runtime.options.memory_by == MEMORY_BY_RUNTIME &&
+        runtime.options.memory > 0) {
+        open_pager(runtime.options.memory);
+    }
+}
+
+static void explain(void)
+{
+    struct pager_stats counted;
+    struct swap_stats disk;
+
+    pager_stats(runtime.paging.pager, &counted);
+    swap_file_stats(runtime.paging.swap, &disk);
+    log_debug(
+        "memory: %llu of %llu pages, most %llu; in %llu (ahead %llu, waited for "
+        "by the runtime %llu), out %llu, out unwritten %llu, copies dropped %llu; "
+        "threads waited %llu times, let in without room %llu; %llu transfers in, "
+        "%llu out, disk busy %.3f s",
+        (unsigned long long)counted.resident, (unsigned long long)counted.budget,
+        (unsigned long long)counted.resident_max,
+        (unsigned long long)counted.ins, (unsigned long long)counted.ins_ahead,
+        (unsigned long long)counted.sync_ins, (unsigned long long)counted.outs,
+        (unsigned long long)counted.outs_saved,
+        (unsigned long long)counted.dropped, (unsigned long long)counted.waits,
+        (unsigned long long)counted.over, (unsigned long long)disk.n_in,
+        (unsigned long long)disk.n_out, (double)disk.ns_busy * 1e-9);
+}
+
+void paging_finish(void)
+{
+    if (!is_on()) {
+        return;
+    }
+    explain();
+    for (page_no page = 0; page < runtime.space.n_globals; page++) {
+        (void)space_bytes(&runtime.space, page); // they outlive the runtime
+    }
+}
+
+void paging_close(void)
+{
+    struct paging *paging = &runtime.paging;
+
+    if (!is_on()) {
+        return;
+    }
+    swap_file_close(paging->swap);
+    pager_free(paging->pager);
+    paging->pager = NULL;
+    for (unsigned i = 0; i < runtime.n_workers; i++) {
+        free(paging->orders[i].threads);
+        free(paging->orders[i].before);
+    }
+    free(paging->orders);
+}
+
+int paging_fd(void)
+{
+    return is_on() ? swap_file_fd(runtime.paging.swap) : -1;
+}
+
+int paging_poll(void)
+{
+    if (!is_on()) {
+        return 0;
+    }
+    pager_poll(runtime.paging.pager);
+    return pager_is_awaited(runtime.paging.pager);
+}
+
+void paging_stats(struct tm_node_stats *stats)
+{
+    struct pager_stats counted;
+
+    if (!is_on()) {
+        return; // zeros
+    }
+    pager_stats(runtime.paging.pager, &counted);
+    stats->memory = counted.budget * TM_PAGE_SIZE;
+    stats->resident = counted.resident * TM_PAGE_SIZE;
+    stats->page_ins = counted.ins;
+    stats->page_outs = counted.outs;
+    stats->copies_forgotten = counted.dropped;
+    stats->swap_ns = runtime.paging.wait_ns;
+}
+
+// ---- the order of threads
+
+static void *resized(void *array, uint32_t room)
+{
+    array = realloc(array, room * sizeof(uint32_t));
+    ensure(array != NULL);
+    return array;
+}
+
+static void add_thread(struct worker_order *order, uint32_t thread)
+{
+    if (order->n == order->room) {
+        order->room = order->room * 2 + 16;
+        order->threads = resized(order->threads, order->room);
+        order->before = resized(order->before, order->room);
+    }
+    order->threads[order->n++] = thread;
+}
+
+// A thread that has left and come back has a new record.
+static int has_thread(const struct worker_order *order, uint32_t thread)
+{
+    for (uint32_t i = 0; i < order->n; i++) {
+        if (order->threads[i] == thread) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void end_round(struct worker_order *order, unsigned worker)
+{
+    if (order->n != order->n_before ||
+        memcmp(order->threads, order->before, order->n * sizeof(uint32_t)) !=
+            0) {
+        replace_order(pager_replace(runtime.paging.pager), worker,
+                      order->threads, order->n);
+        memcpy(order->before, order->threads, order->n * sizeof(uint32_t));
+        order->n_before = order->n;
+    }
+    order->n = 0;
+    order->round++;
+}
+
+static void ask_root(void)
+{
+    const struct message message = {
+        .type = MESSAGE_paging_ask,
+        .u.paging_ask = {.n_threads = ult_count(runtime.ult)},
+    };
+
+    runtime.paging.is_asked = 1;
+    port_send(&runtime.port, 0, &message);
+}
+
+int paging_note_arrival(struct thread *thread)
+{
+    struct worker_order *order;
+    unsigned worker;
+
+    if (!is_on() || !pager_is_short(runtime.paging.pager)) {
+        return 0;
+    }
+    worker = ult_worker(thread->ult);
+    order = &runtime.paging.orders[worker];
+    if (thread->round == order->round + 1) { // W1
+        end_round(order, worker);
+    }
+    if (thread->round != 0 || !has_thread(order, (uint32_t)thread->number)) {
+        add_thread(order, (uint32_t)thread->number);
+    }
+    thread->round = order->round + 1;
+    if (!runtime.paging.is_learned && !runtime.paging.is_asked &&
+        order->round > 2) {
+        ask_root();
+    }
+    return 1;
+}
+
+// ---- the order of pages
+
+void paging_learn(const struct access_set *set)
+{
+    page_no *pages;
+
+    if (!is_on()) {
+        return;
+    }
+    pages = malloc((set->n + 1) * sizeof *pages);
+    ensure(pages != NULL);
+    for (uint32_t i = 0; i < set->n; i++) {
+        pages[i] = set->entries[i].page;
+    }
+    replace_learn(pager_replace(runtime.paging.pager), (uint32_t)set->thread,
+                  pages, set->n);
+    runtime.paging.is_learned = 1;
+    free(pages);
+}
+
+void paging_thread_left(const struct thread *thread)
+{
+    if (is_on()) {
+        replace_forget(pager_replace(runtime.paging.pager),
+                       (uint32_t)thread->number);
+    }
+}
+
+static void forget_sets(void *owner, struct access_sets *sets)
+{
+    (void)owner;
+    access_sets_free(sets); // each node has learned from its own
+}
+
+tm_status paging_receive(const struct message *message)
+{
+    (void)message;
+    if (runtime.self != 0) {
+        return TM_EWIRE;
+    }
+    (void)tracking_start(forget_sets, NULL); // 0: it is being done
+    return TM_OK;
+}
+
+// ---- threads that wait
+
+void paging_admit(struct thread *thread, page_no page, int is_write)
+{
+    struct pager_toucher toucher = {.thread = (uint32_t)thread->number};
+    uint64_t began_ns = 0;
+
+    if (!is_on()) {
+        return;
+    }
+    toucher.worker = ult_worker(thread->ult);
+    for (;;) {
+        struct wait wait;
+
+        wait_init(&wait);
+        if (pager_fault(runtime.paging.pager, page, is_write, &toucher,
+                        &wait.waiter) == PAGER_GO_ON) {
+            break;
+        }
+        if (began_ns == 0) {
+            began_ns = clock_now_ns();
+            runtime.paging.n_page_ins++;
+        }
+        node_leave();
+        wait_for(&wait, 0);
+        node_enter();
+        toucher.is_let_in = wait.waiter.result != 0;
+    }
+    if (began_ns != 0) {
+        runtime.paging.wait_ns += clock_now_ns() - began_ns;
+    }
+}
