@@ -32,7 +32,7 @@ struct page {
     uint8_t pending;    ///< a fetch is under way
     uint8_t want_write; ///< and one that waits for it wants to write
     uint8_t listed;     ///< on the list of pages that a release looks at
-    uint8_t hot;        ///< the last release found it written
+    uint8_t hot;        ///< releases that may find it unwritten; 0: not hot
     uint8_t busy;       ///< sequential: waits for invalidations
     uint8_t held;       ///< sequential: has come for a thread that has not run
     uint8_t queues;     ///< sequential: that fetch will make it the owner
