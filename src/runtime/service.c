@@ -11,7 +11,12 @@
 // (service_idle); where processors are scarcer than workers it offers its own to
 // others between two looks. While a worker looks, or looked just now, the service
 // thread leaves the transport alone and unarmed and only comes by now and then
-// (patrols): patrol_ns() is the longest that a request can lie unseen. Where the workers
+// (patrols): patrol_ns() is the longest that a request can lie unseen. A worker that
+// has looked for long says when it stops, so that patrols can be rare meanwhile: each
+// takes a processor from somebody, maybe a worker of another node that computes.
+// Where there are processors for all, to look is to wait as long as an iteration
+// may last (LONG_SPIN_NS): whoever sleeps is woken by an interrupt from another
+// processor, which on a virtual machine takes 40 us. Where the workers
 // sleep and there are processors for all, the service thread itself looks on for a
 // while after something has come (keeps_looking).
 //
@@ -34,8 +39,12 @@
 #define TICK_MS 1
 #define LAZY_TICK_MS 20
 #define SPIN_NS (100 * 1000u)
+#define LONG_SPIN_NS (2 * 1000 * 1000u)
 #define CROWDED_NS (50 * 1000u)
+#define LOST_NS (1000 * 1000u)
 #define CROWDED_FOR_NS (500 * 1000 * 1000u)
+#define LONG_LOOK_NS (80 * 1000u)
+#define LOOK_MARGIN_NS (20 * 1000u)
 #define STUCK_LOOKS 4u
 #define STUCK_NS (50 * 1000u)
 #define UNSENT_NS (50 * 1000u)
@@ -159,6 +168,19 @@ static int patrols(uint64_t now_ns)
                                                        memory_order_relaxed);
 }
 
+// How long to sleep between two patrols. A worker that has been looking for long
+// wakes the service thread when it stops (stop_looking), so until then patrols
+// are for nothing; and each may take a processor from a worker of another node.
+static uint64_t patrol_sleep_ns(uint64_t now_ns)
+{
+    uint64_t since_ns =
+        atomic_load_explicit(&runtime.looking_since_ns, memory_order_relaxed);
+
+    return since_ns != 0 && now_ns > since_ns + LONG_LOOK_NS + LOOK_MARGIN_NS
+               ? TICK_MS * 1000000u
+               : patrol_ns();
+}
+
 // How long to sleep when nothing arrives. Node lock.
 static uint64_t sleep_ns(int is_busy)
 {
@@ -194,7 +216,7 @@ static void *serve(void *argument)
         uint64_t now_ns = clock_now_ns();
 
         if (patrols(now_ns) && now_ns - last_tick_ns < TICK_MS * 1000000u) {
-            sleep_for(patrol_ns(), -1);
+            sleep_for(patrol_sleep_ns(now_ns), -1);
             continue;
         }
         node_enter();
@@ -270,34 +292,74 @@ static void look(void)
     }
 }
 
-// Give way to others on this processor. Who asks for it keeps it for
-// milliseconds, and to be woken is faster than that: then no more of it for a while.
+static void note_crowd(uint64_t now_ns)
+{
+    atomic_store_explicit(&runtime.crowded_until_ns, now_ns + CROWDED_FOR_NS,
+                          memory_order_relaxed);
+}
+
+static int is_crowded(uint64_t now_ns)
+{
+    return now_ns <= atomic_load_explicit(&runtime.crowded_until_ns,
+                                          memory_order_relaxed);
+}
+
+// Give way to others on this processor, where processors are scarce. Who asks for
+// it keeps it for milliseconds, and to be woken is faster than that: then no more
+// of it for a while. The same if somebody took it between two looks.
 // @return the time afterwards
 static uint64_t give_way(uint64_t now_ns)
 {
+    const uint64_t most_ns = spins() ? LOST_NS : CROWDED_NS;
     uint64_t then_ns;
 
-    sched_yield();
+    if (spins()) {
+        __builtin_ia32_pause();
+    } else {
+        sched_yield();
+    }
     then_ns = clock_now_ns();
-    if (then_ns - now_ns > CROWDED_NS) {
-        atomic_store_explicit(&runtime.crowded_until_ns,
-                              then_ns + CROWDED_FOR_NS, memory_order_relaxed);
+    if (then_ns - now_ns > most_ns) {
+        note_crowd(then_ns);
     }
     return then_ns;
 }
 
-// May a worker that has nothing to run keep its processor busy?
-static int may_look(uint64_t now_ns)
+// Until when may a worker that has nothing to run keep its processor busy?
+static uint64_t look_until_ns(uint64_t now_ns)
 {
-    return runtime.n_nodes > 1 &&
-           (spins() || now_ns > atomic_load_explicit(&runtime.crowded_until_ns,
-                                                     memory_order_relaxed));
+    if (runtime.n_nodes < 2) {
+        return now_ns;
+    }
+    if (is_crowded(now_ns)) {
+        return spins() ? now_ns + SPIN_NS : now_ns;
+    }
+    return now_ns + (spins() ? LONG_SPIN_NS : SPIN_NS);
+}
+
+static void begin_to_look(uint64_t now_ns)
+{
+    uint64_t none = 0;
+
+    atomic_compare_exchange_strong_explicit(&runtime.looking_since_ns, &none,
+                                            now_ns, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+static void stop_looking(void)
+{
+    uint64_t since_ns = atomic_exchange_explicit(&runtime.looking_since_ns, 0,
+                                                 memory_order_relaxed);
+
+    if (since_ns != 0 && clock_now_ns() > since_ns + LONG_LOOK_NS) {
+        service_wake();
+    }
 }
 
 int service_idle(void *owner, unsigned worker)
 {
     uint64_t now_ns = clock_now_ns();
-    const uint64_t until_ns = now_ns + SPIN_NS;
+    const uint64_t until_ns = look_until_ns(now_ns);
 
     (void)owner;
     if (all_workers_idle()) {
@@ -306,16 +368,15 @@ int service_idle(void *owner, unsigned worker)
         node_leave();
     }
     look();
-    while (now_ns < until_ns && may_look(now_ns) &&
+    if (spins()) {
+        begin_to_look(now_ns);
+    }
+    while (now_ns < until_ns && (spins() || !is_crowded(now_ns)) &&
            !ult_is_wanted(runtime.ult, worker)) {
         atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
         look();
-        if (spins()) {
-            __builtin_ia32_pause();
-            now_ns = clock_now_ns();
-        } else {
-            now_ns = give_way(now_ns);
-        }
+        now_ns = give_way(now_ns);
     }
+    stop_looking();
     return ult_is_wanted(runtime.ult, worker);
 }
