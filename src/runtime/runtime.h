@@ -166,7 +166,8 @@ struct runtime {
     struct ult_system *ult;
     struct observer observer;
     pthread_t service;
-    int wake_fd; ///< eventfd: wakes the service thread
+    int wake_fd;   ///< eventfd: wakes the service thread
+    int has_seats; ///< workers have a processor each (seats.c)
     _Atomic int is_stopping;
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network

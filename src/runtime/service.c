@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "os/kthread.h"
 #include "runtime/runtime.h"
+#include "runtime/seats.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -259,6 +260,7 @@ tm_status service_start(void)
         log_error("cannot make an eventfd: %m");
         return TM_ESYSTEM;
     }
+    seats_open();
     status = kthread_start(&runtime.service, "tm-service", serve);
     if (status != TM_OK) {
         close(runtime.wake_fd);
@@ -362,6 +364,7 @@ int service_idle(void *owner, unsigned worker)
     const uint64_t until_ns = look_until_ns(now_ns);
 
     (void)owner;
+    seats_take_worker(worker);
     if (all_workers_idle()) {
         node_enter();
         sync_poll(runtime.sync, 1);

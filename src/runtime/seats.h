@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_SEATS_H
+#define RUNTIME_SEATS_H
+
+/** Find out whether this run has seats: before the other functions. Context: the
+ * program's start. */
+void seats_open(void);
+
+/** A worker that has nothing to run goes to its seat, if it has one and has not
+ * tried just now. Context: that worker. */
+void seats_take_worker(unsigned worker);
+
+#endif
