@@ -25,7 +25,7 @@
 #include <string.h>
 
 // So many releases in a row find a hot page unchanged before it is protected.
-#define HOT_RELEASES 4u
+#define HOT_RELEASES 8u
 
 void release_list(struct engine *engine, page_no page_number)
 {
