@@ -12,9 +12,14 @@
  * column s on. Rows are dealt to the threads in turn, so that all threads have
  * work to the end; dealt in blocks, the first threads soon have none.
  *
- * One barrier per step is enough: what all threads read in a step, row s,
- * nobody writes in it. An iteration is a run of steps, equally many each; with
- * size - 1 iterations, one step.
+ * All threads read row s in step s. They read it in a copy, which lies in the
+ * same place for every second step: whoever read it there before has it when the
+ * barrier opens, because what is written to shared pages that others hold is
+ * sent to them; row s itself would have to be asked for, page by page, by each
+ * node in each step. The thread that has row s + 1 changes it first of all and
+ * copies it. One barrier per step is enough, with two places: what is read in a
+ * step nobody writes in it. An iteration is a run of steps, equally many each;
+ * with size - 1 iterations, one step.
  *
  * A row begins on a page of its own, with its right-hand side behind it: rows
  * that lie side by side belong to different threads, and a page that two nodes
@@ -26,6 +31,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "checksum.h"
 #include "common.h"
@@ -46,6 +52,7 @@ static const struct about about = {
 static TM_SHARED struct {
     struct settings settings;
     double *matrix;    // [size][system_width(size)]
+    double *pivots;    // [2][system_width(size)]  row s for step s, at s % 2
     double *ends_s;    // [n_iterations + 1]  see times_print()
     unsigned *node_of; // [n_threads]  where each thread ended
     tm_barrier barrier;
@@ -102,17 +109,49 @@ static void rows_fill(double *matrix, size_t size, struct rows rows)
 }
 
 // One pivot step on some rows, all below the pivot's.
+// @param pivot_row  [system_width(size)]
 // @param eliminate  eliminate_row(), or eliminate_row_idle(), which leaves them
 static void rows_step(double *matrix, size_t size, size_t pivot,
-                      struct rows rows, eliminate_row_function *eliminate)
+                      const double *pivot_row, struct rows rows,
+                      eliminate_row_function *eliminate)
 {
     const size_t width = system_width(size);
-    const double *pivot_row = &matrix[pivot * width];
 
     for (size_t i = rows.first; i < rows.end; i += rows.step) {
         eliminate(&matrix[i * width + pivot], &pivot_row[pivot],
                   size + 1 - pivot);
     }
+}
+
+// Where all threads read row `row` when it is the pivot's.
+static double *pivot_copy(size_t row)
+{
+    return &job.pivots[row % 2 * system_width(job.settings.size)];
+}
+
+// What is left of a row is copied for the step that takes it from others.
+static void pivot_offer(size_t row)
+{
+    const size_t size = job.settings.size;
+
+    memcpy(&pivot_copy(row)[row], &job.matrix[row * system_width(size) + row],
+           (size + 1 - row) * sizeof(double));
+}
+
+// A thread's part of a pivot step. The next pivot row comes first.
+static void thread_step(size_t pivot, struct rows rows)
+{
+    const size_t size = job.settings.size;
+    const double *pivot_row = pivot_copy(pivot);
+
+    if (rows.first == pivot + 1 && rows.first < rows.end) {
+        const struct rows next = {rows.first, rows.first + 1, 1};
+
+        rows_step(job.matrix, size, pivot, pivot_row, next, eliminate_row);
+        pivot_offer(pivot + 1);
+        rows.first += rows.step;
+    }
+    rows_step(job.matrix, size, pivot, pivot_row, rows, eliminate_row);
 }
 
 // What thread `me` does again, to be slower than others: the arithmetic only.
@@ -126,7 +165,7 @@ static void rows_step_again(size_t me, size_t pivot, struct rows rows)
         struct rows some = rows;
 
         some.end = rows.first + (n - 1) * rows.step + 1;
-        rows_step(job.matrix, job.settings.size, pivot, some,
+        rows_step(job.matrix, job.settings.size, pivot, pivot_copy(pivot), some,
                   eliminate_row_idle);
         n_left -= n;
     }
@@ -147,6 +186,9 @@ static void *thread_work(void *arg)
     if (!settings.init_on_root) {
         rows_fill(job.matrix, settings.size, mine);
     }
+    if (mine.first == 0) {
+        pivot_offer(0);
+    }
     tm_barrier_wait(&job.barrier);
     if (me == 0) {
         job.ends_s[0] = now_s();
@@ -157,7 +199,7 @@ static void *thread_work(void *arg)
         for (size_t s = steps_until(&settings, k - 1); s < end; s++) {
             const struct rows below = rows_below(mine, s);
 
-            rows_step(job.matrix, settings.size, s, below, eliminate_row);
+            thread_step(s, below);
             rows_step_again(me, s, below);
             if (s + 1 < end) {
                 tm_barrier_wait(&job.barrier);
@@ -189,6 +231,8 @@ static double *solve_with_threads(const struct settings *settings)
     job.settings = *settings;
     job.matrix =
         shared_memory("matrix", size * system_width(size) * sizeof(double));
+    job.pivots =
+        shared_memory("pivots", 2 * system_width(size) * sizeof(double));
     job.ends_s =
         shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
     job.node_of =
@@ -227,8 +271,8 @@ static double *solve_sequentially(const struct settings *settings)
         const size_t end = steps_until(settings, k);
 
         for (size_t s = steps_until(settings, k - 1); s < end; s++) {
-            rows_step(matrix, size, s, rows_below(rows_all(size), s),
-                      eliminate_row);
+            rows_step(matrix, size, s, &matrix[s * system_width(size)],
+                      rows_below(rows_all(size), s), eliminate_row);
         }
         times_note(ends_s, k, settings->sequential && settings->report);
     }
