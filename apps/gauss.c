@@ -39,12 +39,25 @@
 #include "teamster.h"
 #include "times.h"
 
+// The memory that the data take.
+static double data_bytes(const struct settings *settings)
+{
+    return (double)settings->size * (double)system_width(settings->size) *
+           sizeof(double);
+}
+
 static const struct about about = {
     .text = "Solve linear equations by Gaussian elimination, in shared memory, "
             "with\n"
-            "the rows dealt to the threads.\n",
+            "the rows dealt to the threads. In each pivot step all threads "
+            "read one\n"
+            "row, and change those of their own below it.\n",
     .size = "equations",
     .iterations = "into how many iterations the pivot steps are divided",
+    .data = "Shared data: N rows of N + 1 numbers of 8 bytes, each on pages of "
+            "its own;\n"
+            "in all\n",
+    .data_bytes = data_bytes,
     .offers = OFFER_DEAL,
 };
 

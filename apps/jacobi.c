@@ -24,11 +24,27 @@
 #include "teamster.h"
 #include "times.h"
 
+// The memory that the data take.
+static double data_bytes(const struct settings *settings)
+{
+    const double width = (double)settings->size + 2.0;
+
+    return 2.0 * width * width * sizeof(double);
+}
+
 static const struct about about = {
     .text = "Solve Laplace's equation on a square grid by Jacobi's method, in\n"
-            "shared memory, with each thread on a block of rows.\n",
+            "shared memory, with each thread on a block of rows. An iteration "
+            "reads one\n"
+            "grid and writes the other; threads share the rows at the edges of "
+            "their\n"
+            "blocks.\n",
     .size = "rows and columns of the grid",
     .iterations = "how many times the grid is gone over",
+    .residual = "every R iterations, how much the grid still changes",
+    .data = "Shared data: two grids of (N + 2) x (N + 2) numbers of 8 bytes, "
+            "in all\n",
+    .data_bytes = data_bytes,
     .offers = OFFER_RESIDUAL,
 };
 

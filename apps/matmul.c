@@ -22,12 +22,23 @@
 #include "teamster.h"
 #include "times.h"
 
+// The memory that the data take.
+static double data_bytes(const struct settings *settings)
+{
+    return 3.0 * (double)settings->size * (double)settings->size *
+           sizeof(double);
+}
+
 static const struct about about = {
     .text = "Multiply matrices again and again, C = A B with C as the next A, "
             "in\n"
-            "shared memory, with each thread on a block of rows.\n",
+            "shared memory, with each thread on a block of rows of A and C. "
+            "All threads\n"
+            "read all of B, of which each node comes to have a copy.\n",
     .size = "rows and columns of the matrices",
     .iterations = "how many products",
+    .data = "Shared data: three matrices of N x N numbers of 8 bytes, in all\n",
+    .data_bytes = data_bytes,
 };
 
 // What all threads share. main() fills it in before it starts them.

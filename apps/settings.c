@@ -2,12 +2,30 @@
 #include "settings.h"
 
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // Options without a letter of their own.
-enum { INIT = 256, DEAL, UNEVEN, REPORT, TIME, SEQUENTIAL };
+enum {
+    INIT = 256,
+    DEAL,
+    UNEVEN,
+    REPORT,
+    TIME,
+    SEQUENTIAL,
+    INPUT,
+    WIDTH,
+    HEIGHT,
+    SEED,
+    RANGE,
+    VECTORS,
+    CODEBOOK,
+    BLOCK,
+    START,
+    OUTPUT
+};
 
 struct row {
     const char *name;
@@ -15,39 +33,154 @@ struct row {
     const char *argument; // NULL: it takes none
     unsigned offer;       // 0: all programs have it
     const char *help;     // NULL: the program says it
+    unsigned least, most; // of an argument that is a whole number
 };
 
 static const struct row rows[] = {
-    {"size", 'n', "N", 0, NULL},
-    {"iterations", 'i', "K", 0, NULL},
-    {"threads", 't', "T", 0, "threads, each with rows of its own"},
+    {"size", 'n', "N", 0, NULL, 1, 60000},
+    {"iterations", 'i', "K", 0, NULL, 1, 1000000},
+    {"threads", 't', "T", 0, "threads, each with a part of its own", 1, 30000},
+    {"input", INPUT, "FILE", OFFER_INPUT, NULL, 0, 0},
+    {"width", WIDTH, "W", OFFER_FRAMES,
+     "columns of a frame, of raw video or made up", 1, 60000},
+    {"height", HEIGHT, "H", OFFER_FRAMES, "rows of a frame", 1, 60000},
+    {"seed", SEED, "S", OFFER_SEED, "another one makes other start values", 0,
+     UINT32_MAX},
+    {"range", RANGE, "R", OFFER_FRAMES,
+     "how far blocks are searched for: -R to R pixels each\n"
+     "                      way",
+     0, 1000},
+    {"vectors", VECTORS, "FILE", OFFER_FRAMES, "write the vectors, as text", 0,
+     0},
+    {"codebook", CODEBOOK, "C", OFFER_CODEBOOK,
+     "how many codewords are looked for", 1, 65536},
+    {"block", BLOCK, "B", OFFER_CODEBOOK, "a vector is a block of B x B pixels",
+     1, 64},
+    {"start", START, "HOW", OFFER_CODEBOOK,
+     "the first codebook: 'split', one codeword, split\n"
+     "                      again and again, or 'seed', vectors drawn by lot",
+     0, 0},
+    {"output", OUTPUT, "NAME", OFFER_CODEBOOK,
+     "write NAME.codebook; NAME.vq, the coded image; and\n"
+     "                      NAME.pgm or NAME.ppm, to which it decodes",
+     0, 0},
     {"deal", DEAL, "HOW", OFFER_DEAL,
-     "how threads get rows: 'cyclic', in turn, or 'blocks'"},
+     "how threads get rows: 'cyclic', in turn, or 'blocks'", 0, 0},
     {"init", INIT, "WHO", 0,
      "who writes the start values: 'threads', each\n"
-     "                      thread its own rows, or 'root', main() all of "
-     "them"},
-    {"residual", 'r', "R", OFFER_RESIDUAL,
-     "every R iterations, how much the grid still changes"},
+     "                      thread its own part, or 'root', main() all of "
+     "them",
+     0, 0},
+    {"residual", 'r', "R", OFFER_RESIDUAL, NULL, 1, 1000000},
     {"uneven", UNEVEN, "F", 0,
      "threads of unequal cost: each does a part of its\n"
      "                      work again, up to F times all of it, drawn from "
      "its\n"
-     "                      number"},
+     "                      number",
+     0, 0},
     {"verify", 'v', NULL, 0,
      "compute it again without Teamster and compare all\n"
-     "                      bits; exit 1 if any differs"},
-    {"report", REPORT, NULL, 0, "the time of each iteration, when it ends"},
+     "                      bits; exit 1 if any differs",
+     0, 0},
+    {"report", REPORT, NULL, 0, "the time of each iteration, when it ends", 0,
+     0},
     {"time", TIME, NULL, 0,
      "a line for programs to read: mean and median time of\n"
-     "                      an iteration, of the last half of them"},
-    {"stats", 's', NULL, 0, "what each node did, as a table"},
+     "                      an iteration, of the last half of them",
+     0, 0},
+    {"stats", 's', NULL, 0, "what each node did, as a table", 0, 0},
     {"sequential", SEQUENTIAL, NULL, 0,
-     "without Teamster: plain memory, one thread"},
-    {"help", 'h', NULL, 0, "this text"},
+     "without Teamster: plain memory, one thread", 0, 0},
+    {"help", 'h', NULL, 0, "this text", 0, 0},
 };
 
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static bool is_offered(const struct row *row, unsigned offers)
+{
+    return row->offer == 0 || (offers & row->offer) != 0;
+}
+
+// The whole number that an option sets; NULL: it sets something else, among
+// them the size, which is wider.
+static unsigned *number_of(struct settings *settings, int letter)
+{
+    switch (letter) {
+    case 'i':
+        return &settings->n_iterations;
+    case 't':
+        return &settings->n_threads;
+    case 'r':
+        return &settings->residual_every;
+    case WIDTH:
+        return &settings->width;
+    case HEIGHT:
+        return &settings->height;
+    case SEED:
+        return &settings->seed;
+    case RANGE:
+        return &settings->range;
+    case CODEBOOK:
+        return &settings->n_codewords;
+    case BLOCK:
+        return &settings->block;
+    default:
+        return NULL;
+    }
+}
+
+// The same for words that are taken as they are.
+static const char **word_of(struct settings *settings, int letter)
+{
+    switch (letter) {
+    case INPUT:
+        return &settings->input;
+    case VECTORS:
+        return &settings->vectors;
+    case OUTPUT:
+        return &settings->output;
+    default:
+        return NULL;
+    }
+}
+
+// And for options that say one of two words: it is true for the first.
+struct choice {
+    bool *is_first;
+    const char *first, *second;
+};
+
+static struct choice choice_of(struct settings *settings, int letter)
+{
+    switch (letter) {
+    case INIT:
+        return (struct choice){&settings->init_on_root, "root", "threads"};
+    case DEAL:
+        return (struct choice){&settings->in_blocks, "blocks", "cyclic"};
+    case START:
+        return (struct choice){&settings->start_drawn, "seed", "split"};
+    default:
+        return (struct choice){NULL, NULL, NULL};
+    }
+}
+
+static bool *flag_of(struct settings *settings, int letter)
+{
+    switch (letter) {
+    case 'v':
+        return &settings->verify;
+    case 's':
+        return &settings->stats;
+    case REPORT:
+        return &settings->report;
+    case TIME:
+        return &settings->time;
+    case SEQUENTIAL:
+        return &settings->sequential;
+    default:
+        return NULL;
+    }
+}
 
 static void row_print(const struct row *row, const char *help)
 {
@@ -63,38 +196,108 @@ static void row_print(const struct row *row, const char *help)
     }
 }
 
+// Print one default, on a new line if this one is full.
+// @return the column behind it
+static int default_print(int column, const char *name, const char *value)
+{
+    if (column + strlen(name) + strlen(value) + 4 > 78) {
+        column = printf("\n         ") - 1;
+    }
+    return column + printf(" --%s %s", name, value);
+}
+
+static void defaults_print(struct settings *settings, unsigned offers)
+{
+    int column = printf("\nDefaults: --size %zu", settings->size) - 1;
+
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        const struct row *row = &rows[i];
+        const unsigned *number = number_of(settings, row->letter);
+        const struct choice choice = choice_of(settings, row->letter);
+        char digits[16];
+
+        if (!is_offered(row, offers)) {
+            continue;
+        }
+        if (number != NULL && *number != 0) {
+            snprintf(digits, sizeof digits, "%u", *number);
+            column = default_print(column, row->name, digits);
+        } else if (choice.is_first != NULL) {
+            column =
+                default_print(column, row->name,
+                              *choice.is_first ? choice.first : choice.second);
+        }
+    }
+    printf("\n");
+}
+
+// How much memory the data take at some sizes.
+static void data_print(const struct settings *settings,
+                       const struct about *about)
+{
+    static const unsigned quarters[] = {1, 2, 4, 8, 12};
+
+    printf("\n%s", about->data);
+    for (unsigned i = 0; i < sizeof quarters / sizeof quarters[0]; i++) {
+        struct settings other = *settings;
+
+        other.size = settings->size * quarters[i] / 4;
+        printf("  --size %-6zu %8.1f MiB%s\n", other.size,
+               about->data_bytes(&other) * 0x1p-20,
+               quarters[i] == 4 ? "  (the default)" : "");
+    }
+}
+
+// What the program itself says of an option.
+static const char *help_of(int letter, const struct about *about)
+{
+    switch (letter) {
+    case 'n':
+        return about->size;
+    case 'i':
+        return about->iterations;
+    case 'r':
+        return about->residual;
+    default:
+        return about->input;
+    }
+}
+
 static void help_print(const struct settings *settings, const char *program,
                        const struct about *about)
 {
+    struct settings defaults = *settings;
+
     printf("Usage: %s [OPTION]...\n%s\n", program, about->text);
     for (unsigned i = 0; i < N_ROWS; i++) {
         const struct row *row = &rows[i];
-        const char *help = row->letter == 'n'   ? about->size
-                           : row->letter == 'i' ? about->iterations
-                                                : row->help;
-
-        if (row->offer == 0 || (about->offers & row->offer) != 0) {
-            row_print(row, help);
+        if (is_offered(row, about->offers)) {
+            row_print(row, row->help != NULL ? row->help
+                                             : help_of(row->letter, about));
         }
     }
-    printf("\nDefaults: --size %zu --iterations %u --threads %u --init %s\n"
-           "\n"
+    defaults_print(&defaults, about->offers);
+    data_print(settings, about);
+    printf("\n"
            "Alone it runs on this machine as one node. On four nodes:\n"
            "\n"
            "  teamster run -n 4 %s --verify --stats\n",
-           settings->size, settings->n_iterations, settings->n_threads,
-           settings->init_on_root ? "root" : "threads", program);
+           program);
+    if (about->example != NULL) {
+        printf("  teamster run -n 4 %s %s\n", program, about->example);
+    }
 }
 
-static unsigned number_parse(const char *program, const char *option,
-                             const char *text, unsigned least, unsigned most)
+static unsigned number_parse(const char *program, const struct row *row,
+                             const char *text)
 {
     char *end = NULL;
     const long long number = strtoll(text, &end, 10);
 
-    if (end == text || *end != '\0' || number < least || number > most) {
+    if (end == text || *end != '\0' || number < row->least ||
+        number > row->most) {
         fprintf(stderr, "%s: --%s is '%s'; it must be a number from %u to %u\n",
-                program, option, text, least, most);
+                program, row->name, text, row->least, row->most);
         exit(EXIT_USAGE);
     }
     return (unsigned)number;
@@ -114,74 +317,39 @@ static double factor_parse(const char *program, const char *option,
     return factor;
 }
 
-// @return is it `yes`? Neither of both ends the program.
+// @return is it the first? Neither of both ends the program.
 static bool choice_parse(const char *program, const char *option,
-                         const char *text, const char *yes, const char *no)
+                         const char *text, struct choice choice)
 {
-    if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) {
+    if (strcmp(text, choice.first) != 0 && strcmp(text, choice.second) != 0) {
         fprintf(stderr, "%s: --%s is '%s'; it must be '%s' or '%s'\n", program,
-                option, text, yes, no);
+                option, text, choice.first, choice.second);
         exit(EXIT_USAGE);
     }
-    return strcmp(text, yes) == 0;
+    return strcmp(text, choice.first) == 0;
 }
 
-static void numbers_take(struct settings *settings, const char *program,
-                         int letter)
-{
-    switch (letter) {
-    case 'n':
-        settings->size = number_parse(program, "size", optarg, 1, 60000);
-        break;
-    case 'i':
-        settings->n_iterations =
-            number_parse(program, "iterations", optarg, 1, 1000000);
-        break;
-    case 't':
-        settings->n_threads =
-            number_parse(program, "threads", optarg, 1, 30000);
-        break;
-    case 'r':
-        settings->residual_every =
-            number_parse(program, "residual", optarg, 1, 1000000);
-        break;
-    default:
-        settings->uneven = factor_parse(program, "uneven", optarg, 100.0);
-    }
-}
-
-// Take one option into the settings. @param letter  of a known one, not help
+// Take one option into the settings; not help.
 static void option_take(struct settings *settings, const char *program,
-                        int letter)
+                        const struct row *row)
 {
-    switch (letter) {
-    case INIT:
-        settings->init_on_root =
-            choice_parse(program, "init", optarg, "root", "threads");
-        break;
-    case DEAL:
-        settings->in_blocks =
-            choice_parse(program, "deal", optarg, "blocks", "cyclic");
-        break;
-    case SEQUENTIAL:
-        settings->sequential = true;
-        break;
-    case REPORT:
-        settings->report = true;
-        break;
-    case TIME:
-        settings->time = true;
-        break;
-    case 'v':
-        settings->verify = true;
-        break;
-    case 's':
-        settings->stats = true;
-        break;
-    case '?': // getopt_long() has said what is wrong
-        exit(EXIT_USAGE);
-    default:
-        numbers_take(settings, program, letter);
+    unsigned *number = number_of(settings, row->letter);
+    const char **word = word_of(settings, row->letter);
+    const struct choice choice = choice_of(settings, row->letter);
+    bool *flag = flag_of(settings, row->letter);
+
+    if (row->letter == 'n') {
+        settings->size = number_parse(program, row, optarg);
+    } else if (number != NULL) {
+        *number = number_parse(program, row, optarg);
+    } else if (word != NULL) {
+        *word = optarg;
+    } else if (choice.is_first != NULL) {
+        *choice.is_first = choice_parse(program, row->name, optarg, choice);
+    } else if (flag != NULL) {
+        *flag = true;
+    } else {
+        settings->uneven = factor_parse(program, row->name, optarg, 100.0);
     }
 }
 
@@ -193,7 +361,7 @@ static void tables_fill(char *letters, struct option *options, unsigned offers)
     for (unsigned i = 0; i < N_ROWS; i++) {
         const struct row *row = &rows[i];
 
-        if (row->offer != 0 && (offers & row->offer) == 0) {
+        if (!is_offered(row, offers)) {
             continue;
         }
         *options++ = (struct option){
@@ -210,6 +378,16 @@ static void tables_fill(char *letters, struct option *options, unsigned offers)
     *options = (struct option){0};
 }
 
+static const struct row *row_at(int letter)
+{
+    const struct row *row = rows;
+
+    while (row->letter != letter) {
+        row++;
+    }
+    return row;
+}
+
 void settings_parse(struct settings *settings, int argc, char **argv,
                     const struct about *about)
 {
@@ -220,11 +398,15 @@ void settings_parse(struct settings *settings, int argc, char **argv,
 
     tables_fill(letters, options, about->offers);
     while ((letter = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+        if (letter == '?') { // getopt_long() has said what is wrong
+            exit(EXIT_USAGE);
+        }
         if (letter == 'h') {
             help_print(&defaults, argv[0], about);
             exit(EXIT_SUCCESS);
         }
-        option_take(settings, argv[0], letter);
+        option_take(settings, argv[0], row_at(letter));
+        settings->all_frames = settings->all_frames && letter != 'i';
     }
     if (optind < argc) {
         fprintf(stderr, "%s: '%s' is not an option; see --help\n", argv[0],

@@ -22,12 +22,28 @@
 #include "teamster.h"
 #include "times.h"
 
+// The memory that the data take.
+static double data_bytes(const struct settings *settings)
+{
+    const size_t size = settings->size;
+
+    return 2.0 * (double)((size + 2) * half_row_width(size)) * sizeof(double);
+}
+
 static const struct about about = {
     .text = "Solve Laplace's equation on a square grid by red/black "
             "over-relaxation,\n"
-            "in shared memory, with each thread on a block of rows.\n",
+            "in shared memory, with each thread on a block of rows. An "
+            "iteration\n"
+            "changes the red points, then the black ones; threads share the "
+            "rows at\n"
+            "the edges of their blocks.\n",
     .size = "rows and columns of the grid",
     .iterations = "how many times the grid is gone over",
+    .residual = "every R iterations, how much the grid still changes",
+    .data = "Shared data: one grid of (N + 2) x (N + 2) numbers of 8 bytes, in "
+            "all\n",
+    .data_bytes = data_bytes,
     .offers = OFFER_RESIDUAL,
 };
 
