@@ -16,6 +16,9 @@
  */
 uint64_t checksum(const double *values, size_t n, size_t first);
 
+/** The same of n bytes, as words of 8, the last of them filled with zeros. */
+uint64_t checksum_bytes(const void *bytes, size_t n);
+
 /** Print the checksum of a result. */
 void checksum_print(uint64_t sum);
 

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,11 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
+static void identical_print(void)
+{
+    printf("result: identical to the sequential program's\n");
+}
+
 bool is_identical(const double *result, const double *expected, size_t n)
 {
     size_t i = 0;
@@ -106,6 +112,30 @@ bool is_identical(const double *result, const double *expected, size_t n)
                i, result[i], expected[i]);
         return false;
     }
-    printf("result: identical to the sequential program's\n");
+    identical_print();
     return true;
+}
+
+bool is_identical_bytes(const void *result, const void *expected, size_t n)
+{
+    const unsigned char *a = result;
+    const unsigned char *b = expected;
+    size_t i = 0;
+
+    while (i < n && a[i] == b[i]) {
+        i++;
+    }
+    if (i < n) {
+        printf("result: WRONG, first in byte %zu: %u; the sequential program "
+               "has %u\n",
+               i, a[i], b[i]);
+        return false;
+    }
+    identical_print();
+    return true;
+}
+
+double psnr_db(uint64_t error, double n_pixels)
+{
+    return 10.0 * log10(255.0 * 255.0 * n_pixels / (double)error);
 }

@@ -2,8 +2,8 @@
 #ifndef APPS_COMMON_H
 #define APPS_COMMON_H
 /*
- * What jacobi, sor, matmul and gauss have in common besides command line,
- * arithmetic and clock: how they start threads, and what they print.
+ * What the applications have in common besides command line, arithmetic and
+ * clock: how they start threads, and what they print.
  */
 
 #include <stdbool.h>
@@ -37,5 +37,15 @@ void nodes_print(const unsigned *node_of, size_t n_threads);
 
 /** Compare all bits of two arrays, and print what was found. */
 bool is_identical(const double *result, const double *expected, size_t n);
+
+/** The same of n bytes. */
+bool is_identical_bytes(const void *result, const void *expected, size_t n);
+
+/**
+ * Peak signal-to-noise ratio of pixels from 0 to 255, in decibels.
+ * @param error  sum of the squares of the differences
+ * @return infinity if there is no difference
+ */
+double psnr_db(uint64_t error, double n_pixels);
 
 #endif

@@ -20,6 +20,8 @@ import subprocess
 import sys
 import time
 
+import pictures
+
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 DEADLINE_S = 30 * SLOWDOWN
 MASK = 2**64 - 1
@@ -120,7 +122,12 @@ def fault_sources():
     return ["userfaultfd", "mprotect"]
 
 
-SIZES = {"matmul": "130"}  # of more work than the others; they have 250
+# Those of more work than the others, which have 250.
+SIZES = {"matmul": "130", "nbody": "130", "motion": "90", "vq": "80"}
+
+# What each run of an application has, so that it is small. Half of the variants
+# are run of these.
+SMALL = {"nbody": [], "motion": ["--range", "3"], "vq": ["--codebook", "16"]}
 
 # What only some applications have, in variants that are run in turn.
 EXTRAS = {
@@ -128,19 +135,26 @@ EXTRAS = {
     "sor": (["--residual", "5"],),
     "matmul": ([],),
     "gauss": (["--deal", "cyclic"], ["--deal", "blocks"], ["--uneven", "1"]),
+    "nbody": ([], ["--uneven", "1"]),
+    "motion": ([],),
+    "vq": (["--residual", "5"],),
 }
 
 
 def equals_sequential(build, options):
     """One application, number of nodes and protocol; both fault sources, with
     and without threads that move at random."""
-    size = ["--size", SIZES.get(options.app, "250"), "--iterations", "12"]
+    size = ["--size", SIZES.get(options.app, "250"), "--iterations", "12",
+            *SMALL.get(options.app, [])]
     program = build.program(options.app)
     extras = itertools.cycle(EXTRAS[options.app])
     expected = checksum_of(run([program, "--sequential", *size])[0])
     seed = int.from_bytes(os.urandom(3), "little") + 1
-    variants = itertools.product(fault_sources(), (0, seed),
-                                 (("7", "threads"), ("5", "root")))
+    variants = list(itertools.product(fault_sources(), (0, seed),
+                                      (("7", "threads"), ("5", "root"))))
+    if options.app in SMALL:  # the other half with one node more or fewer
+        variants = [variant for i, variant in enumerate(variants)
+                    if i % 2 == (i // 2 + options.nodes) % 2]
     for source, shuffle, (n_threads, init) in variants:
         output, errors = run(
             [build.program("teamster"), "run", "-n", str(options.nodes),
@@ -168,9 +182,13 @@ def equals_sequential(build, options):
 
 
 def checksum(values):
+    return checksum_bytes(struct.pack(f"<{len(values)}d", *values))
+
+
+def checksum_bytes(values):
     total = 0
-    for i, value in enumerate(values):
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    values += bytes(-len(values) % 8)
+    for i, (bits,) in enumerate(struct.iter_unpack("<Q", values)):
         total += (bits ^ bits >> 31) * (2 * i + 0x9e3779b97f4a7c15)
     return f"{total & MASK:016x}"
 
@@ -266,25 +284,79 @@ def gauss(size, _):
             for value in (*row, *[0.0] * (width - size - 1))]
 
 
+def draw_body(body, which, seed=1):
+    bits = ((body * 8 + which + 1) * 0x9e3779b97f4a7c15 +
+            seed * 0xc2b2ae3d27d4eb4f) & MASK
+    bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9 & MASK
+    bits = (bits ^ bits >> 32) * 0x94d049bb133111eb & MASK
+    return (bits >> 40) * 2.0**-23 - 1.0
+
+
+def pull(places, me, mass):
+    total = [0.0, 0.0, 0.0]
+    for place in places:
+        x, y, z = (there - here for there, here in zip(place, places[me]))
+        r_2 = x * x + y * y + z * z + 0.05 * 0.05
+        scale = mass / (r_2 * math.sqrt(r_2))
+        total = [a + scale * b for a, b in zip(total, (x, y, z))]
+    return total
+
+
+def nbody(size, n_iterations):
+    """Place and mass of each body; then their velocities."""
+    step = 0.001
+    mass = 1.0 / size
+    places = [[draw_body(i, d) for d in range(3)] for i in range(size)]
+    speeds = [[0.125 * draw_body(i, 3 + d) for d in range(3)]
+              for i in range(size)]
+    for place, speed in zip(places, speeds):
+        speed[0] -= 0.25 * place[1]
+        speed[1] += 0.25 * place[0]
+
+    def drifted(times):
+        return [[at + times * step * v for at, v in zip(place, speed)]
+                for place, speed in zip(places, speeds)]
+
+    places = drifted(0.5)
+    for _ in range(n_iterations):
+        pulls = [pull(places, i, mass) for i in range(size)]
+        speeds = [[v + step * a for v, a in zip(speed, pulled)]
+                  for speed, pulled in zip(speeds, pulls)]
+        places = drifted(1.0)
+    places = drifted(-0.5)
+    return [*(value for place in places for value in (*place, mass)),
+            *(value for speed in speeds for value in speed)]
+
+
 def sequential_is_the_formula(build, options):
     """The sequential version computes what the textbook says."""
     formula = {"jacobi": jacobi, "sor": sor, "matmul": matmul,
-               "gauss": gauss}[options.app]
-    for size, n_iterations in ((1, 1), (2, 3), (9, 8), (24, 5), (31, 4)):
+               "gauss": gauss, "nbody": nbody, "motion": pictures.motion,
+               "vq": pictures.vq}[options.app]
+    sizes = {"motion": ((1, 1), (2, 3), (9, 3), (24, 2), (37, 2)),
+             "vq": ((16, 5), (20, 9), (32, 6))}.get(
+                 options.app, ((1, 1), (2, 3), (9, 8), (24, 5), (31, 4)))
+    more = {"vq": SMALL["vq"]}.get(options.app, [])
+    for size, n_iterations in sizes:
         output, _ = run([build.program(options.app), "--sequential", "--size",
-                         str(size), "--iterations", str(n_iterations)])
-        if checksum_of(output) != checksum(formula(size, n_iterations)):
+                         str(size), "--iterations", str(n_iterations), *more])
+        result = formula(size, n_iterations)
+        expected = (checksum_bytes(result) if isinstance(result, bytes)
+                    else checksum(result))
+        if checksum_of(output) != expected:
             raise Failure(f"{options.app}: size {size} differs from the "
                           "formula")
 
 
 def odd_sizes_work(build, options):
     """Less than a row for a thread, less than a page in all."""
+    blocks = options.app == "vq"  # its sizes are whole numbers of blocks
     for size, n_threads in ((1, 1), (1, 3), (3, 7), (64, 64)):
+        more = ["--block", "1", "--codebook", "1"] if blocks else []
         output, _ = run(
             [build.program("teamster"), "run", "-n", "2",
              build.program(options.app), "--size", str(size), "--threads",
-             str(n_threads), "--iterations", "5", "--verify"])
+             str(n_threads), "--iterations", "5", "--verify", *more])
         if "result: identical" not in output:
             raise Failure(f"size {size}, threads {n_threads}:\n{output}")
 
@@ -292,7 +364,7 @@ def odd_sizes_work(build, options):
 def alone_works(build, options):
     """Without a launcher the program is a cluster of one."""
     output, _ = run([build.program(options.app), "--size", "100", "--verify",
-                     "--iterations", "5"])
+                     "--iterations", "5", *SMALL.get(options.app, [])])
     if "nodes: 1" not in output or "result: identical" not in output:
         raise Failure(output)
 
@@ -304,12 +376,19 @@ def bad_options_are_refused(build, options):
            ["--threads", "-1"], ["--iterations", ""], ["--init", "nobody"],
            ["--nonsense"], ["stray"], ["--uneven", "-1"], ["--uneven", "nan"],
            ["--uneven", "2x"]]
-    if options.app in ("jacobi", "sor"):
+    if options.app in ("jacobi", "sor", "vq"):
         bad += [["--residual", "0"], ["--deal"]]
     else:
         bad += [["--residual"]]
     if options.app == "gauss":
         bad += [["--deal", "randomly"]]
+    bad += {
+        "nbody": [["--seed", "-1"], ["--seed", "4294967296"]],
+        "motion": [["--range", "1001"], ["--width", "0"], ["--vectors"],
+                   ["--height", "x"]],
+        "vq": [["--codebook", "65537"], ["--block", "65"], ["--start", "x"],
+               ["--output"]],
+    }.get(options.app, [])
     for arguments in bad:
         output, errors = run([program, *arguments], expect=64)
         if len(errors.splitlines()) != 1 or output:
@@ -317,7 +396,10 @@ def bad_options_are_refused(build, options):
         if arguments[-1].lstrip("-") not in errors:
             raise Failure(f"{arguments}: does not name it: {errors}")
     output, errors = run([program, "--help"])
-    if "--verify" not in output or errors:
+    tells = all(word in output for word in (
+        "--verify", "Defaults: --size", "Shared data: ", "(the default)",
+        "teamster run -n 4 "))
+    if not tells or errors or max(map(len, output.splitlines())) > 120:
         raise Failure(f"--help: printed\n{output}{errors}")
 
 
@@ -327,7 +409,8 @@ def uneven_threads_change_nothing(build, options):
         output, _ = run(
             [build.program("teamster"), "run", "-n", "3",
              build.program(options.app), "--size", "120", "--threads",
-             n_threads, "--iterations", "8", "--uneven", "2.5", "--verify"],
+             n_threads, "--iterations", "8", "--uneven", "2.5", "--verify",
+             *SMALL.get(options.app, [])],
             {"TEAMSTER_SHUFFLE": seed})
         if "result: identical" not in output:
             raise Failure(output)
@@ -336,7 +419,8 @@ def uneven_threads_change_nothing(build, options):
 def times_can_be_read(build, options):
     """--report prints each iteration, --time one line; sequentially too."""
     run_on_two = [build.program("teamster"), "run", "-n", "2"]
-    size = ["--size", "60", "--iterations", "7"]
+    size = ["--size", "60", "--iterations", "7",
+            *SMALL.get(options.app, [])]
     for command in (run_on_two, []):
         output, _ = run([*command, build.program(options.app), *size,
                          "--report", "--time",
