@@ -18,8 +18,9 @@
 // the area.
 //
 // *Watching.* After a change the first iteration does not count: pages come to
-// their new nodes. The mean of the next ones decides: longer than before, and
-// the change is undone.
+// their new nodes. The median of the next seven decides: longer than before, and
+// the change is undone. (Not the mean: one iteration in which the machine did
+// something else must not take back a good change.)
 //
 // *Back-off.* If nothing can be won, or a change was undone, asking again soon
 // would only cost. The rest doubles with each refusal, from 8 iterations. What
@@ -35,6 +36,8 @@
 #include "place/trigger.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define FIRST_BACKOFF 8u
 #define SAMPLES_MAX 64u ///< older ones count half
@@ -45,7 +48,7 @@ void trigger_config_init(struct trigger_config *config)
         .min_samples = 4,
         .max_utilisation = 0.9,
         .change = 0.1,
-        .worse = 0.02,
+        .worse = 0.03,
         .max_backoff = 1024,
     };
 }
@@ -166,21 +169,39 @@ static enum trigger_advice feed_resting(struct trigger *trigger,
     return TRIGGER_COLLECT;
 }
 
+static int compare_times(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static double watched_median(const struct trigger *trigger)
+{
+    double times_s[TRIGGER_WATCHED];
+
+    memcpy(times_s, trigger->watched_s, sizeof times_s);
+    qsort(times_s, TRIGGER_WATCHED, sizeof *times_s, compare_times);
+    return times_s[TRIGGER_WATCHED / 2];
+}
+
 static enum trigger_advice feed_watching(struct trigger *trigger,
                                          const struct trigger_sample *sample)
 {
-    const struct trigger_config *config = &trigger->config;
+    const double before_s =
+        sample->before_s > 0 ? sample->before_s : trigger->before_s;
 
     if (trigger->rest_left > 0) { // pages are still coming
         trigger->rest_left--;
         return TRIGGER_REST;
     }
+    trigger->watched_s[trigger->n_samples % TRIGGER_WATCHED] = sample->max_s;
     add_sample(trigger, sample);
-    if (trigger->n_samples < config->min_samples) {
+    if (trigger->n_samples < TRIGGER_WATCHED) {
         return TRIGGER_REST;
     }
-    if (trigger->max_sum_s / trigger->n_samples >
-        trigger->before_s * (1 + config->worse)) {
+    if (watched_median(trigger) > before_s * (1 + trigger->config.worse)) {
         return TRIGGER_UNDO;
     }
     trigger->backoff = 0;

@@ -19,11 +19,14 @@ enum trigger_advice {
                      ///< trigger_undone()
 };
 
+/** Iterations that decide on a change. */
+#define TRIGGER_WATCHED 7u
+
 struct trigger_config {
     uint32_t min_samples;   ///< iterations before anything is concluded (4)
     double max_utilisation; ///< mean / max below this is an imbalance (0.9)
     double change;        ///< a change of conditions is one by this part (0.1)
-    double worse;         ///< undo if slower than before by this part (0.02)
+    double worse;         ///< undo if slower than before by this part (0.03)
     uint32_t max_backoff; ///< iterations of rest at most (1024)
 };
 
@@ -34,6 +37,8 @@ struct trigger_sample {
     double attainable_s; ///< what a good mapping would take, as far as known:
                          ///< a lower bound or a prediction; 0: take mean_s
     double cost_s;       ///< what tracking and one change would cost
+    double before_s; ///< what the mapping before the last change would take,
+                     ///< if that is known to be others than it took; else 0
 };
 
 enum trigger_state {
@@ -57,8 +62,9 @@ struct trigger {
     uint32_t n_drifting; ///< samples in a row that are off these
     double floor_s;      ///< nothing below it can be had, as a refusal found
     double before_s;     ///< iteration time before the last change
-    uint32_t backoff;    ///< iterations of rest after the last refusal
-    uint32_t rest_left;  ///< of them, still to come
+    double watched_s[TRIGGER_WATCHED]; ///< [n_samples] since then
+    uint32_t backoff;   ///< iterations of rest after the last refusal
+    uint32_t rest_left; ///< of them, still to come
 };
 
 /** The usual settings, in parentheses above. */

@@ -133,7 +133,7 @@ static void a_change_for_the_worse_is_undone(void **state)
         assert_int_equal(feed(&trigger, 1, 0.6, 1), TRIGGER_REMAP);
         trigger_changed(&trigger, 1);
         assert_int_equal(feed_until(&trigger, 1.1, 0.6, 1, TRIGGER_UNDO, 100),
-                         5);
+                         1 + TRIGGER_WATCHED);
         assert_int_equal(feed(&trigger, 1.1, 0.6, 1), TRIGGER_UNDO);
         trigger_undone(&trigger);
     }

@@ -11,6 +11,8 @@
 //    not there. A slot has one thread at a time, and `number` says which.
 #include "reconfig/book.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,11 +122,6 @@ static void keep_work(const struct book *book, struct book_thread *thread)
     if (thread->n_kept < BOOK_WINDOW) {
         thread->n_kept++;
     }
-    if (thread->n_kept == 1) { // all slots, whichever come next
-        for (unsigned i = 0; i < BOOK_WINDOW; i++) {
-            thread->work[i] = thread->work[book->n_closed % BOOK_WINDOW];
-        }
-    }
     thread->comp_s = 0;
     thread->has_reported = 0;
 }
@@ -232,14 +229,61 @@ const struct book_thread *book_threads(const struct book *book, uint32_t *n)
     return book->threads;
 }
 
-double book_work_s(const struct book_thread *thread)
+static int compare_values(const void *left, const void *right)
 {
-    double sum_s = 0;
+    double a = *(const double *)left;
+    double b = *(const double *)right;
 
-    for (unsigned i = 0; i < BOOK_WINDOW; i++) {
-        sum_s += thread->work[i];
+    return (a > b) - (a < b);
+}
+
+// @param values  [n] are sorted
+static double median(double *values, unsigned n)
+{
+    if (n == 0) {
+        return 0;
     }
-    return sum_s / BOOK_WINDOW;
+    qsort(values, n, sizeof *values, compare_values);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static unsigned slot_back(const struct book *book, unsigned distance)
+{
+    return (unsigned)((book->n_closed - 1 - distance) % BOOK_WINDOW);
+}
+
+// A thread reports each iteration, so those kept are the latest ones.
+static unsigned copy_work(const struct book *book,
+                          const struct book_thread *thread, double *work)
+{
+    unsigned n = thread->n_kept;
+
+    if (book->n_since >= BOOK_FEW && book->n_since < n) {
+        n = book->n_since;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        work[i] = thread->work[slot_back(book, i)];
+    }
+    return n;
+}
+
+double book_work_s(const struct book *book, const struct book_thread *thread)
+{
+    double work[BOOK_WINDOW];
+
+    return median(work, copy_work(book, thread, work));
+}
+
+double book_noise_s(const struct book *book, const struct book_thread *thread)
+{
+    double work[BOOK_WINDOW];
+    unsigned n = copy_work(book, thread, work);
+    double middle_s = median(work, n);
+
+    for (unsigned i = 0; i < n; i++) {
+        work[i] = fabs(work[i] - middle_s);
+    }
+    return median(work, n);
 }
 
 uint64_t book_n_closed(const struct book *book)
@@ -258,15 +302,10 @@ unsigned book_n_ragged(const struct book *book)
                                         ((1u << RAGGED_BITS) - 1));
 }
 
-// Iterations that the means are over.
+// Iterations that the medians are of.
 static unsigned n_window(const struct book *book)
 {
     return book->n_since < BOOK_WINDOW ? book->n_since : BOOK_WINDOW;
-}
-
-static unsigned slot_back(const struct book *book, unsigned distance)
-{
-    return (unsigned)((book->n_closed - 1 - distance) % BOOK_WINDOW);
 }
 
 double book_latest_s(const struct book *book)
@@ -277,31 +316,41 @@ double book_latest_s(const struct book *book)
 double book_iteration_s(const struct book *book)
 {
     unsigned n = n_window(book);
-    double sum_s = 0;
+    double times_s[BOOK_WINDOW];
 
     if (n == book->n_closed && n > 0) {
         n--; // nobody knows when the first one began
     }
     for (unsigned i = 0; i < n; i++) {
-        sum_s += book->times_s[slot_back(book, i)];
+        times_s[i] = book->times_s[slot_back(book, i)];
     }
-    return n == 0 ? 0 : sum_s / n;
+    return median(times_s, n);
 }
 
-void book_node(const struct book *book, node_id node, struct book_node *mean)
+// Of one of the four times of a node, at `offset` in struct book_node.
+static double node_median(const struct book *book, node_id node, size_t offset)
 {
+    double times_s[BOOK_WINDOW];
     unsigned n = n_window(book);
 
-    memset(mean, 0, sizeof *mean);
     for (unsigned i = 0; i < n; i++) {
         const struct book_node *kept =
             &book->nodes[node].kept[slot_back(book, i)];
 
-        mean->busy_s += kept->busy_s / n;
-        mean->comp_s += kept->comp_s / n;
-        mean->mem_s += kept->mem_s / n;
-        mean->release_s += kept->release_s / n;
+        memcpy(&times_s[i], (const char *)kept + offset, sizeof times_s[i]);
     }
+    return median(times_s, n);
+}
+
+void book_node(const struct book *book, node_id node, struct book_node *usual)
+{
+    *usual = (struct book_node){
+        .busy_s = node_median(book, node, offsetof(struct book_node, busy_s)),
+        .comp_s = node_median(book, node, offsetof(struct book_node, comp_s)),
+        .mem_s = node_median(book, node, offsetof(struct book_node, mem_s)),
+        .release_s =
+            node_median(book, node, offsetof(struct book_node, release_s)),
+    };
 }
 
 void book_node_latest(const struct book *book, node_id node,

@@ -8,11 +8,13 @@
 /*
  * What the root knows of the latest iterations: the basic information of [Liu06]
  * 4.1. Nodes report what their threads did; when all threads that take part have
- * been heard of, the iteration is closed. Kept are means over the latest
- * BOOK_WINDOW iterations.
+ * been heard of, the iteration is closed. Kept are the latest BOOK_WINDOW
+ * iterations; what is told of them are medians, so that a few iterations in which
+ * the machine did something else change nothing.
  */
 
 #define BOOK_WINDOW 8u
+#define BOOK_FEW 4u ///< iterations that a median is worth taking of
 
 /** A part of a report: a thread that has arrived at the iteration's end. */
 struct book_arrival {
@@ -43,7 +45,7 @@ struct book_thread {
     double work[BOOK_WINDOW]; ///< comp_s times its node's power, as a ring
 };
 
-/** A node's means over the window; zeros if none of its threads takes part. */
+/** A node's medians over the window; zeros if none of its threads takes part. */
 struct book_node {
     double busy_s;
     double comp_s;
@@ -75,15 +77,20 @@ void book_free(struct book *book);
 unsigned book_take(struct book *book, const struct book_report *report,
                    uint64_t now_ns);
 
-/** Forget the means of nodes and iterations, not those of threads' work: the
- * mapping has changed. */
+/** The mapping has changed, or something else has: the iterations so far tell
+ * nothing any more of nodes and of times. What they tell of a thread's work counts
+ * until BOOK_FEW new ones have been closed. */
 void book_restart(struct book *book);
 
 /** Threads that take part, in no order; [n] until the next book_take(). */
 const struct book_thread *book_threads(const struct book *book, uint32_t *n);
 
-/** Mean work of a thread in an iteration: seconds at power 1.0. */
-double book_work_s(const struct book_thread *thread);
+/** Median work of a thread in an iteration: seconds at power 1.0. */
+double book_work_s(const struct book *book, const struct book_thread *thread);
+
+/** How far its work is off that, in the median: what is within a few times it is
+ * noise. */
+double book_noise_s(const struct book *book, const struct book_thread *thread);
 
 /** Iterations closed in all, and since book_restart(). */
 uint64_t book_n_closed(const struct book *book);
@@ -93,12 +100,13 @@ uint32_t book_n_since_restart(const struct book *book);
  * that the threads have no iterations in common. */
 unsigned book_n_ragged(const struct book *book);
 
-/** Time from close to close: the latest one, and the mean over the window. */
+/** Time from close to close: the latest one, and the median over the window. */
 double book_latest_s(const struct book *book);
 double book_iteration_s(const struct book *book);
 
-/** Means of a node over the window (or since book_restart(), if that is less). */
-void book_node(const struct book *book, node_id node, struct book_node *mean);
+/** Medians of a node over the window (or since book_restart(), if that is less),
+ * each by itself. */
+void book_node(const struct book *book, node_id node, struct book_node *usual);
 
 /** The same of the latest iteration alone. */
 void book_node_latest(const struct book *book, node_id node,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,7 @@ static void an_iteration_closes_when_all_have_reported(void **state)
 {
     struct book *book = book_new(2, power);
     uint64_t now_ns = 1;
-    struct book_node mean;
+    struct book_node usual;
     uint32_t n;
 
     (void)state;
@@ -68,9 +69,9 @@ static void an_iteration_closes_when_all_have_reported(void **state)
     assert_int_equal(book_n_since_restart(book), 5);
     assert_true(book_iteration_s(book) > 0.01 - EPSILON &&
                 book_iteration_s(book) < 0.01 + EPSILON);
-    book_node(book, 1, &mean);
-    assert_true(mean.busy_s > 0.4 - EPSILON && mean.busy_s < 0.4 + EPSILON);
-    assert_true(mean.comp_s > 0.2 - EPSILON && mean.comp_s < 0.2 + EPSILON);
+    book_node(book, 1, &usual);
+    assert_true(usual.busy_s > 0.4 - EPSILON && usual.busy_s < 0.4 + EPSILON);
+    assert_true(usual.comp_s > 0.2 - EPSILON && usual.comp_s < 0.2 + EPSILON);
     book_threads(book, &n);
     assert_int_equal(n, 3);
     assert_int_equal(book_n_ragged(book), 0);
@@ -90,9 +91,36 @@ static void work_is_time_at_power_one(void **state)
     for (uint32_t i = 0; i < n; i++) {
         static const double works_s[] = {0.1, 0.2, 0.2};
         double error_s =
-            book_work_s(&threads[i]) - works_s[threads[i].number - 1];
+            book_work_s(book, &threads[i]) - works_s[threads[i].number - 1];
 
         assert_true(error_s > -EPSILON && error_s < EPSILON);
+    }
+    book_free(book);
+}
+
+static void an_iteration_that_is_disturbed_does_not_count(void **state)
+{
+    static const struct book_arrival slow[] = {{1, 0.9}, {2, 0.2}};
+    struct book *book = book_new(2, power);
+    const struct book_thread *threads;
+    struct book_node usual;
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    iterate(book, 5, &now_ns);
+    iteration++;
+    report(book, 0, 1.1, 2, slow, now_ns += 4 * MS);
+    report(book, 1, 0.4, 1, third, now_ns += 600 * MS);
+    iterate(book, 2, &now_ns);
+    book_node(book, 0, &usual);
+    assert_true(fabs(usual.busy_s - 0.3) < EPSILON);
+    assert_true(fabs(book_iteration_s(book) - 0.01) < EPSILON);
+    threads = book_threads(book, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(threads[i].number != 1 ||
+                    fabs(book_work_s(book, &threads[i]) - 0.1) < EPSILON);
+        assert_true(book_noise_s(book, &threads[i]) < EPSILON);
     }
     book_free(book);
 }
@@ -169,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),
         cmocka_unit_test(work_is_time_at_power_one),
+        cmocka_unit_test(an_iteration_that_is_disturbed_does_not_count),
         cmocka_unit_test(a_thread_that_is_missing_no_longer_takes_part),
         cmocka_unit_test(threads_that_come_late_join_the_next_iteration),
         cmocka_unit_test(a_thread_that_has_moved_is_where_it_reports_from),

@@ -6,13 +6,20 @@
 //   zeros --remap_begin--> begun --remap_make--> made --remap_release--> zeros
 #include "reconfig/remap.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Standard deviation by mean of works below which threads of a node are alike. */
-#define ALIKE 0.15
+/** A thread whose work is so near that of its node's usual thread is like it. */
+#define ALIKE 0.2
 
-/** Nodes whose threads' works differ more than so have unlike threads. */
+/** Or so many times as near as its own work is to itself. */
+#define NOISE 3.0
+
+/** Of a node's threads so many must be alike for one of them to be usual. */
+#define MOST 0.75
+
+/** Nodes whose usual threads differ by more have different threads. */
 #define ALIKE_NODES 1.8
 
 static tm_status allocate(struct remap *plan, uint32_t n_threads,
@@ -40,97 +47,152 @@ static int compare_threads(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-struct spread {
-    double sum_s;
-    double squares;
-    uint32_t n;
-};
+// ---- threads that are alike
+//
+// Who measures equal threads gets unequal numbers: another job disturbs one of them,
+// a node's cache suits one better. A policy that believes them moves threads about
+// for differences that stay behind, or were none. So:
+//
+// - A thread that works about as much as the node's threads in the median, or is off
+//   by no more than what its own iterations differ by, is taken to work as much.
+// - If that is so for most threads of each node, the medians of nodes are not far
+//   apart, and threads are alike, then what they differ by is the node, not the
+//   thread: correct() has a factor for it.
 
-static double mean_of(const struct spread *spread)
+static int compare_works(const void *left, const void *right)
 {
-    return spread->n == 0 ? 0 : spread->sum_s / spread->n;
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
 }
 
-static int is_narrow(const struct spread *spread)
+// @param works  [n_threads] for those of the node
+// @return the median of its threads' works, 0 if it has none
+static double usual_work(const struct remap *plan, uint32_t node, double *works)
 {
-    double mean_s = mean_of(spread);
-    double variance = spread->squares / spread->n - mean_s * mean_s;
-
-    return variance < ALIKE * ALIKE * mean_s * mean_s;
-}
-
-// Are the threads of each node alike, and nodes not too far apart?
-static int are_alike(const struct remap *plan, struct spread *of_node)
-{
-    double least_s = 0;
-    double most_s = 0;
+    uint32_t n = 0;
 
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
-        double work_s = plan->view.threads[i].computation_s;
-        struct spread *spread = &of_node[plan->current[i]];
-
-        spread->sum_s += work_s;
-        spread->squares += work_s * work_s;
-        spread->n++;
-    }
-    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-        double mean_s = mean_of(&of_node[x]);
-
-        if (of_node[x].n == 0) {
-            continue;
+        if (plan->current[i] == node) {
+            works[n++] = plan->view.threads[i].computation_s;
         }
-        if (!is_narrow(&of_node[x])) {
-            return 0;
-        }
-        least_s = least_s == 0 || mean_s < least_s ? mean_s : least_s;
-        most_s = mean_s > most_s ? mean_s : most_s;
     }
-    return most_s <= ALIKE_NODES * least_s;
+    if (n == 0) {
+        return 0;
+    }
+    qsort(works, n, sizeof *works, compare_works);
+    return (works[(n - 1) / 2] + works[n / 2]) / 2;
 }
 
-// Threads that take equally long on the same node are taken to be alike; if those of
-// another node take longer or shorter it is the node, for which correct() has a
-// factor. Else policies would move threads about for differences that stay behind.
-static tm_status level_works(struct remap *plan)
+static int is_usual(const struct remap *plan, const double *noises_s,
+                    uint32_t thread, double usual_s)
 {
-    struct spread *of_node = calloc(plan->view.n_nodes, sizeof *of_node);
+    double off_s = fabs(plan->view.threads[thread].computation_s - usual_s);
+
+    return off_s <= ALIKE * usual_s || off_s <= NOISE * noises_s[thread];
+}
+
+// @return whether most of the node's threads are alike; they are level then
+static int level_node(struct remap *plan, uint32_t node, double usual_s,
+                      const double *noises_s)
+{
+    uint32_t n = 0;
+    uint32_t n_usual = 0;
+
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        if (plan->current[i] == node) {
+            n++;
+            n_usual += is_usual(plan, noises_s, i, usual_s) != 0;
+        }
+    }
+    if (n_usual < MOST * n) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        if (plan->current[i] == node && is_usual(plan, noises_s, i, usual_s)) {
+            plan->view.threads[i].computation_s = usual_s;
+        }
+    }
+    return 1;
+}
+
+// @param usual_s  [n_nodes] 0: the node has no threads
+// @return the mean of a thread, 0 if nodes are too far apart
+static double usual_of_all(const struct remap *plan, const double *usual_s)
+{
+    double least_s = INFINITY;
+    double most_s = 0;
     double sum_s = 0;
 
-    if (of_node == NULL) {
-        return TM_ENOMEM;
+    for (uint32_t i = 0; i < plan->view.n_threads; i++) {
+        double node_s = usual_s[plan->current[i]];
+
+        sum_s += node_s;
+        least_s = fmin(least_s, node_s);
+        most_s = fmax(most_s, node_s);
     }
-    if (are_alike(plan, of_node)) {
-        for (uint32_t i = 0; i < plan->view.n_threads; i++) {
-            sum_s += plan->view.threads[i].computation_s;
-        }
-        for (uint32_t i = 0; i < plan->view.n_threads; i++) {
-            plan->view.threads[i].computation_s = sum_s / plan->view.n_threads;
-        }
+    return most_s <= ALIKE_NODES * least_s ? sum_s / plan->view.n_threads : 0;
+}
+
+static void level_nodes(struct remap *plan, const double *usual_s)
+{
+    double mean_s = usual_of_all(plan, usual_s);
+
+    for (uint32_t i = 0; mean_s > 0 && i < plan->view.n_threads; i++) {
+        plan->view.threads[i].computation_s *=
+            mean_s / usual_s[plan->current[i]];
     }
-    free(of_node);
-    return TM_OK;
+}
+
+// @param noises_s  [n_threads]
+static tm_status level_works(struct remap *plan, const double *noises_s)
+{
+    double *works = calloc(plan->view.n_threads, sizeof *works);
+    double *usual_s = calloc(plan->view.n_nodes, sizeof *usual_s);
+    tm_status status = TM_ENOMEM;
+    int are_alike = 1;
+
+    if (works != NULL && usual_s != NULL) {
+        for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+            usual_s[x] = usual_work(plan, x, works);
+            are_alike &= level_node(plan, x, usual_s[x], noises_s);
+        }
+        if (are_alike) {
+            level_nodes(plan, usual_s);
+        }
+        status = TM_OK;
+    }
+    free(works);
+    free(usual_s);
+    return status;
 }
 
 // In the order of their numbers: policies that make blocks of neighbours, and
 // who reads an explanation, expect it.
-static tm_status copy_threads(struct remap *plan,
-                              const struct book_thread *threads, uint32_t n)
+static tm_status copy_threads(struct remap *plan, const struct book *book)
 {
+    uint32_t n;
+    const struct book_thread *threads = book_threads(book, &n);
     struct book_thread *sorted = malloc(n * sizeof *sorted);
+    double *noises_s = malloc(n * sizeof *noises_s);
+    tm_status status = TM_ENOMEM;
 
-    if (sorted == NULL) {
-        return TM_ENOMEM;
-    }
-    memcpy(sorted, threads, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_threads);
-    for (uint32_t i = 0; i < n; i++) {
-        plan->numbers[i] = sorted[i].number;
-        plan->current[i] = sorted[i].node;
-        plan->view.threads[i].computation_s = book_work_s(&sorted[i]);
-        plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
+    if (sorted != NULL && noises_s != NULL) {
+        memcpy(sorted, threads, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_threads);
+        for (uint32_t i = 0; i < n; i++) {
+            plan->numbers[i] = sorted[i].number;
+            plan->current[i] = sorted[i].node;
+            plan->view.threads[i].computation_s = book_work_s(book, &sorted[i]);
+            plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
+            noises_s[i] = book_noise_s(book, &sorted[i]);
+        }
+        status = level_works(plan, noises_s);
     }
     free(sorted);
-    return level_works(plan);
+    free(noises_s);
+    return status;
 }
 
 static void copy_measurement(struct remap *plan, const struct book *book)
@@ -139,16 +201,14 @@ static void copy_measurement(struct remap *plan, const struct book *book)
 
     for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
         struct node_measurement *node = &plan->measured.nodes[x];
-        struct book_node mean;
-        double other_s;
+        struct book_node usual;
 
-        book_node(book, (node_id)x, &mean);
-        other_s = mean.busy_s - mean.comp_s - mean.mem_s;
-        node->time_s = mean.busy_s;
-        node->comp_s = mean.comp_s;
-        node->mem_s = mean.mem_s;
-        node->comm_s = other_s > 0 ? other_s : 0;
-        busiest_s = mean.busy_s > busiest_s ? mean.busy_s : busiest_s;
+        book_node(book, (node_id)x, &usual);
+        node->time_s = usual.busy_s;
+        node->comp_s = usual.comp_s;
+        node->mem_s = usual.mem_s;
+        node->comm_s = fmax(0, usual.busy_s - usual.comp_s - usual.mem_s);
+        busiest_s = fmax(busiest_s, usual.busy_s);
     }
     plan->measured.iteration_s = busiest_s;
 }
@@ -158,16 +218,16 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
                       unsigned n_nodes, const struct correction *corrections)
 {
     uint32_t n_threads;
-    const struct book_thread *threads = book_threads(book, &n_threads);
     tm_status status;
 
+    book_threads(book, &n_threads);
     if (n_threads == 0) {
         return TM_ESTATE;
     }
     status = allocate(plan, n_threads, n_nodes);
     if (status == TM_OK) {
         memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
-        status = copy_threads(plan, threads, n_threads);
+        status = copy_threads(plan, book);
     }
     if (status != TM_OK) {
         remap_release(plan);
@@ -207,6 +267,51 @@ static tm_status add_uses(struct remap *plan)
     return status;
 }
 
+// Note the groups of a node's threads, those of one kind: that stay, or that come.
+// @return pages of groups that were not noted before
+static double note_groups(const struct remap *plan, uint32_t node, int comes,
+                          unsigned char *is_noted)
+{
+    const struct cluster_view *view = &plan->view;
+    double pages = 0;
+
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        const struct thread_view *it = &view->threads[i];
+
+        if (comes ? plan->wanted[i] != node || plan->current[i] == node
+                  : plan->current[i] != node) {
+            continue;
+        }
+        for (uint32_t u = 0; u < it->n_uses; u++) {
+            uint32_t group = view->uses[it->first_use + u].group;
+
+            pages += is_noted[group] ? 0 : view->group_pages[group];
+            is_noted[group] = 1;
+        }
+    }
+    return pages;
+}
+
+// Nodes fetch at the same time, each one page after the other.
+static tm_status compute_warm_up(struct remap *plan)
+{
+    unsigned char *is_noted = malloc(plan->view.n_groups + 1ull);
+
+    if (is_noted == NULL) {
+        return TM_ENOMEM;
+    }
+    plan->warm_up_s = 0;
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        memset(is_noted, 0, plan->view.n_groups + 1ull);
+        note_groups(plan, x, 0, is_noted);
+        plan->warm_up_s =
+            fmax(plan->warm_up_s, note_groups(plan, x, 1, is_noted) *
+                                      plan->view.nodes[x].fetch_s);
+    }
+    free(is_noted);
+    return TM_OK;
+}
+
 tm_status remap_make(struct remap *plan)
 {
     const struct place_request request = {
@@ -234,6 +339,9 @@ tm_status remap_make(struct remap *plan)
     }
     if (status == TM_OK) {
         status = predict(&plan->view, &plan->model, plan->wanted, &plan->after);
+    }
+    if (status == TM_OK) {
+        status = compute_warm_up(plan);
     }
     return status;
 }

@@ -29,6 +29,7 @@ struct remap {
     struct cost_model model;
     struct prediction before; ///< of `current`
     struct prediction after;  ///< of `wanted`
+    double warm_up_s; ///< until the threads' pages are at their new nodes
     uint32_t n_moves;
     int owners_move;    ///< as in struct placement
     int is_proven;      ///< likewise

@@ -18,6 +18,10 @@
 //   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
 //   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
 //
+// A plan is made of at least LEAST_SAMPLES iterations that are like each other. What
+// a change teaches may show a better one, so after each change that is kept there is
+// one more plan, up to LOOKS of them; it is carried out if it promises enough.
+//
 // S1 `plan` and `corrections` belong to scheme_think() while THINKING.
 #include "reconfig/scheme.h"
 
@@ -46,6 +50,8 @@ enum {
     SETTLE_MOVED = 6,   // and after a move
     POSTPONE_MAX = 256,
     MOVE_PATIENCE = 4,     // iterations in which all should have moved
+    LEAST_SAMPLES = 6,     // iterations that a plan is made of
+    LOOKS = 3,             // plans after a change, until the next imbalance
     RAGGED_MAX = 8,        // of 16 iterations
     TRACKED_FOR = 64,      // iterations that tracked pages are good for
     MAX_RESTARTS = 4,      // of the search for a period
@@ -56,11 +62,11 @@ enum {
 /** A part of the gain that must be predicted for a change to be worth it. */
 #define LEAST_GAIN 0.02
 
-/** What a change may cost until one has been made. */
+/** What tracking may cost until it has been done. */
 #define FIRST_COST_S 0.05
 
-/** How far one measurement, a mean of several iterations, is believed. */
-#define GAIN 0.9
+/** How far a measurement, a median of several iterations, is believed. */
+#define GAIN 1.0
 
 /** Moved bytes are taken to travel at this rate until it is measured. */
 #define BYTES_PER_S 200e6
@@ -83,11 +89,18 @@ struct scheme {
     uint64_t tracked_at; ///< iteration; 0: never
     int is_tracked;      ///< there are tracked pages
     int is_undoing;
-    int has_changed; ///< the mapping in force is plan's, not judged yet
-    double usual_s;  ///< iteration time while nothing is done
-    double extra_s;  ///< beyond it, since something is
-    double cost_s;   ///< of a change: of the latest, or a guess
-    double before_s; ///< iteration time before the latest change
+    double predicted_s;       ///< of the mapping in force; 0: not known
+    double predicted_ideal_s; ///< and ideal_s() then
+    int is_kept;              ///< a change, and nothing was planned since
+    double usual_s;           ///< iteration time while nothing is done
+    double extra_s;           ///< beyond it, since something is
+    int extra_is_tracking;    ///< which of the next two it is
+    double tracking_cost_s;   ///< of the latest, or a guess
+    double moving_cost_s;     ///< likewise
+    double before_s;          ///< iteration time before the latest change
+    double before_ideal_s;    ///< and ideal_s() then
+    double planned_ideal_s;   ///< ideal_s() when the latest plan was begun
+    unsigned n_looks; ///< plans that may still be made without an imbalance
     struct remap plan;
     int has_plan; ///< `plan` was made, for the threads there are
     int is_worth; ///< and is to be carried out
@@ -141,7 +154,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
     free(power);
     trigger_config_init(&settings);
     trigger_init(&scheme->trigger, &settings);
-    scheme->cost_s = FIRST_COST_S;
+    scheme->tracking_cost_s = FIRST_COST_S;
     return scheme;
 
 fail:
@@ -216,12 +229,29 @@ static double ideal_s(const struct scheme *scheme)
     double power = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        work_s += book_work_s(&threads[i]);
+        work_s += book_work_s(scheme->book, &threads[i]);
     }
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
         power += scheme->nodes[i].power * scheme->nodes[i].n_processors;
     }
     return work_s / power;
+}
+
+static int needs_tracking(const struct scheme *scheme)
+{
+    return scheme->config.policy->wants_uses &&
+           (!scheme->is_tracked ||
+            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+}
+
+// Programs whose work grows or shrinks: what was so long would now be.
+static double as_of_now(const struct scheme *scheme, double time_s,
+                        double ideal_then_s)
+{
+    double now_s = ideal_s(scheme);
+
+    return now_s > 0 && ideal_then_s > 0 ? time_s * now_s / ideal_then_s
+                                         : time_s;
 }
 
 static void sample(const struct scheme *scheme, struct trigger_sample *sample)
@@ -242,7 +272,10 @@ static void sample(const struct scheme *scheme, struct trigger_sample *sample)
     if (sample->attainable_s > sample->max_s) {
         sample->attainable_s = sample->max_s;
     }
-    sample->cost_s = scheme->cost_s;
+    sample->cost_s = scheme->moving_cost_s +
+                     (needs_tracking(scheme) ? scheme->tracking_cost_s : 0);
+    sample->before_s =
+        as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
 }
 
 // ---- steps
@@ -253,8 +286,8 @@ static void settle(struct scheme *scheme, unsigned n_iterations)
     scheme->countdown = n_iterations;
 }
 
-// What tracking and moving have cost: the time of these iterations beyond the
-// usual. The next change will cost about as much.
+// What tracking or moving has cost: the time of these iterations beyond the usual.
+// The next will cost about as much.
 static void count_cost(struct scheme *scheme)
 {
     double extra_s = book_latest_s(scheme->book) - scheme->usual_s;
@@ -262,31 +295,30 @@ static void count_cost(struct scheme *scheme)
     if (scheme->state == WATCHING) {
         scheme->usual_s = book_iteration_s(scheme->book);
         if (scheme->extra_s > 0) {
-            scheme->cost_s = scheme->extra_s;
+            *(scheme->extra_is_tracking ? &scheme->tracking_cost_s
+                                        : &scheme->moving_cost_s) =
+                scheme->extra_s;
             scheme->stats.overhead_s += scheme->extra_s;
         }
         scheme->extra_s = 0;
+        scheme->extra_is_tracking = 0;
     } else if (extra_s > 0 && scheme->usual_s > 0) {
         scheme->extra_s += extra_s;
     }
 }
 
-static int needs_tracking(const struct scheme *scheme)
-{
-    return scheme->config.policy->wants_uses &&
-           (!scheme->is_tracked ||
-            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
-}
-
 static void collect(struct scheme *scheme)
 {
+    scheme->n_looks = LOOKS;
     if (!needs_tracking(scheme)) {
+        book_restart(scheme->book); // it was different before
         trigger_collected(&scheme->trigger);
         return;
     }
     say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
         (unsigned long long)book_n_closed(scheme->book));
     scheme->state = TRACKING;
+    scheme->extra_is_tracking = 1;
     scheme->ops.track(scheme->ops.owner);
 }
 
@@ -302,12 +334,17 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
     settle(scheme, SETTLE_TRACKED);
 }
 
+static double predicted_now_s(const struct scheme *scheme)
+{
+    return as_of_now(scheme, scheme->predicted_s, scheme->predicted_ideal_s);
+}
+
 // How the mapping in force was predicted, against how it is.
 static void judge(struct scheme *scheme)
 {
     double measured_s = 0;
 
-    if (!scheme->has_changed) {
+    if (scheme->predicted_s <= 0) {
         return;
     }
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
@@ -317,7 +354,7 @@ static void judge(struct scheme *scheme)
         measured_s = node.busy_s > measured_s ? node.busy_s : measured_s;
     }
     if (measured_s > 0) {
-        double error = scheme->plan.after.iteration_s / measured_s - 1;
+        double error = predicted_now_s(scheme) / measured_s - 1;
 
         scheme->stats.n_judged++;
         scheme->stats.error_sum += error < 0 ? -error : error;
@@ -332,8 +369,7 @@ static void say_verdict(const struct scheme *scheme, const char *verdict)
         "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
         "%.3f ms",
         (unsigned long long)book_n_closed(scheme->book), verdict,
-        scheme->before_s * 1e3, after_s * 1e3,
-        scheme->plan.after.iteration_s * 1e3);
+        scheme->before_s * 1e3, after_s * 1e3, predicted_now_s(scheme) * 1e3);
 }
 
 // Costs are measured while the program runs; power is known from the start.
@@ -363,7 +399,8 @@ static void think(struct scheme *scheme)
     remap_release(&scheme->plan);
     scheme->plan = plan;
     scheme->has_plan = 0;
-    scheme->has_changed = 0;
+    scheme->is_kept = 0;
+    scheme->planned_ideal_s = ideal_s(scheme);
     scheme->state = THINKING;
     scheme->stats.n_plans++;
     scheme->ops.think(scheme->ops.owner);
@@ -385,7 +422,7 @@ static int is_worth(const struct scheme *scheme)
     return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
                            book_n_closed(scheme->book),
                            plan->n_moves * STACK_BYTES, BYTES_PER_S,
-                           scheme->cost_s);
+                           plan->warm_up_s);
 }
 
 void scheme_think(struct scheme *scheme)
@@ -428,7 +465,7 @@ static void postpone(struct scheme *scheme)
         "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
         "costs %.3f s: later",
         (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
-        scheme->plan.before.iteration_s * 1e3, scheme->cost_s);
+        scheme->plan.before.iteration_s * 1e3, scheme->plan.warm_up_s);
     settle(scheme, n < POSTPONE_MAX ? (unsigned)n : POSTPONE_MAX);
 }
 
@@ -451,7 +488,8 @@ void scheme_thought(struct scheme *scheme)
         (unsigned long long)book_n_closed(scheme->book), scheme->plan.n_moves,
         scheme->config.policy->name);
     explain_plan(scheme);
-    scheme->before_s = book_iteration_s(scheme->book);
+    scheme->before_s = scheme->plan.measured.iteration_s;
+    scheme->before_ideal_s = scheme->planned_ideal_s;
     scheme->is_undoing = 0;
     scheme->stats.n_remaps++;
     scheme->plan.is_carried_out = 1;
@@ -462,7 +500,7 @@ static void undo(struct scheme *scheme)
 {
     say_verdict(scheme, "taken back");
     scheme->is_undoing = 1;
-    scheme->has_changed = 0;
+    scheme->predicted_s = 0;
     scheme->stats.n_undone++;
     move_all(scheme, scheme->plan.current);
 }
@@ -537,10 +575,22 @@ static void arrive(struct scheme *scheme)
         trigger_undone(&scheme->trigger);
     } else {
         trigger_changed(&scheme->trigger, scheme->before_s);
-        scheme->has_changed = 1;
+        scheme->predicted_s = scheme->plan.after.iteration_s;
+        scheme->predicted_ideal_s = scheme->planned_ideal_s;
         scheme->ops.moved(scheme->ops.owner, &scheme->plan);
     }
     settle(scheme, SETTLE_MOVED);
+}
+
+// After a change, when there is a whole window of what it is like.
+static void look_again(struct scheme *scheme)
+{
+    if (scheme->is_kept && scheme->n_looks > 0 &&
+        scheme->trigger.state == TRIGGER_RESTING &&
+        book_n_since_restart(scheme->book) > BOOK_WINDOW) {
+        scheme->n_looks--;
+        think(scheme);
+    }
 }
 
 static void watch(struct scheme *scheme)
@@ -555,15 +605,19 @@ static void watch(struct scheme *scheme)
     if (before == TRIGGER_WATCHING &&
         scheme->trigger.state == TRIGGER_RESTING && advice != TRIGGER_UNDO) {
         say_verdict(scheme, "kept");
+        scheme->is_kept = 1;
     }
     switch (advice) {
     case TRIGGER_REST:
+        look_again(scheme);
         break;
     case TRIGGER_COLLECT:
         collect(scheme);
         break;
     case TRIGGER_REMAP:
-        think(scheme);
+        if (book_n_since_restart(scheme->book) >= LEAST_SAMPLES) {
+            think(scheme);
+        }
         break;
     case TRIGGER_UNDO:
         undo(scheme);
