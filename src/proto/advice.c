@@ -52,6 +52,23 @@ void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
     }
 }
 
+static int is_eager(const struct engine *engine, page_no page)
+{
+    return extent_find(engine, page) != NULL &&
+           engine_protocol(engine, page) == TM_EAGER_RELEASE;
+}
+
+void engine_leaving(struct engine *engine, page_no first, page_no n)
+{
+    const page_no end = end_of(engine, first, n);
+
+    for (page_no page = first; page < end; page++) {
+        if (is_eager(engine, page)) {
+            page_of(engine, page)->moves = 0;
+        }
+    }
+}
+
 static void forget(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -71,8 +88,7 @@ void engine_unused(struct engine *engine, page_no first, page_no n)
     const page_no end = end_of(engine, first, n);
 
     for (page_no page = first; page < end; page++) {
-        if (extent_find(engine, page) != NULL &&
-            engine_protocol(engine, page) == TM_EAGER_RELEASE) {
+        if (is_eager(engine, page)) {
             forget(engine, page);
         }
     }

@@ -117,6 +117,11 @@ enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };
 void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write);
 
+/** The threads of this node that use these pages are about to leave it, and
+ * others will not use them. eager-release: what is exclusive here goes to the
+ * next node that asks, also if it only reads, and no copy stays behind. */
+void engine_leaving(struct engine *engine, page_no first, page_no n);
+
 /** No thread of this node is expected to use these pages. eager-release: copies
  * leave their owner's copyset with the next update, what is owned here goes to
  * the next node that writes it. */

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
+//   root, before threads are told     pages_withdraw: PAGES_UNUSED to old nodes
+//   old node                          engine_leaving
 //   root, threads are told to move    pages_announce: PAGES_SOON to the new node
 //   new node, the thread comes        pages_thread_arrived: fetch ahead
 //   root, all have moved              pages_withdraw: PAGES_UNUSED to old nodes
 //   old node                          engine_unused
 //
-// Both are advice: lost, late or wrong ones cost time and nothing else.
+// All is advice: lost, late or wrong ones cost time and nothing else.
+//
+// The first word to the old nodes is why pages follow their threads instead of being
+// copied. A page whose owner keeps a copy is shared: it is written with a fault and
+// a twin and compared at each release, for a node that has no use for it. The
+// second word ends that with the next update; but where a program writes what is
+// there already no update comes.
 #include "reconfig/pages.h"
 
 #include <stdlib.h>
@@ -194,23 +202,31 @@ static void numbers_subtract(struct numbers *numbers,
     numbers->n = n;
 }
 
-// Pages of the threads that have left a node, and of those that are there now.
+/** A change of the mapping, as a node sees it. */
+struct move {
+    const uint32_t *from; ///< [n_threads]
+    const uint32_t *to;   ///< [n_threads]
+    enum pages_stage stage;
+    uint32_t node;
+};
+
+// Pages of the threads that leave a node, and of those that are there now.
 // @return 0 if not all is known
-static int sort_pages(const struct remap *plan, uint32_t node,
+static int sort_pages(const struct remap *plan, const struct move *move,
                       struct numbers *left, struct numbers *here)
 {
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
         const struct page_use *uses;
         size_t n;
 
-        if (plan->current[i] != node && plan->wanted[i] != node) {
+        if (move->from[i] != move->node && move->to[i] != move->node) {
             continue;
         }
         uses = plan->uses(plan->uses_owner, plan->numbers[i], &n);
         if (uses == NULL) {
             return 0;
         }
-        numbers_add(plan->wanted[i] == node ? here : left, uses, n);
+        numbers_add(move->to[i] == move->node ? here : left, uses, n);
     }
     return 1;
 }
@@ -228,23 +244,24 @@ size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
 }
 
 static void withdraw_from(struct pages *pages, const struct remap *plan,
-                          uint32_t node, struct batch *batch)
+                          const struct move *move, struct batch *batch)
 {
     struct numbers left = {0};
     struct numbers here = {0};
 
-    if (sort_pages(plan, node, &left, &here)) {
+    if (sort_pages(plan, move, &left, &here)) {
         numbers_sort(&left);
         numbers_sort(&here);
         numbers_subtract(&left, &here);
         *batch = (struct batch){
             .port = pages->port,
-            .to = (node_id)node,
+            .to = (node_id)move->node,
             .message = {.type = MESSAGE_pages_unused},
         };
         batch_begin(batch);
         for (size_t at = 0; at < left.n;) {
-            struct run run = {.page = left.at[at]};
+            struct run run = {.page = left.at[at],
+                              .is_write = move->stage == PAGES_WILL_LEAVE};
 
             at = pages_next_run(left.at, left.n, at, &run.n);
             batch_add(batch, &run);
@@ -255,13 +272,17 @@ static void withdraw_from(struct pages *pages, const struct remap *plan,
     free(here.at);
 }
 
-void pages_withdraw(struct pages *pages, const struct remap *plan)
+void pages_withdraw(struct pages *pages, const struct remap *plan,
+                    const uint32_t *from, const uint32_t *to,
+                    enum pages_stage stage)
 {
     struct batch *batch = malloc(sizeof *batch);
 
     ensure(batch != NULL);
     for (uint32_t x = 0; plan->uses != NULL && x < plan->view.n_nodes; x++) {
-        withdraw_from(pages, plan, x, batch);
+        const struct move move = {from, to, stage, x};
+
+        withdraw_from(pages, plan, &move, batch);
     }
     free(batch);
 }
@@ -304,7 +325,11 @@ static tm_status forget(struct pages *pages, const struct message *message)
         return TM_EWIRE;
     }
     while (reader.at < reader.end && read_run(&reader, &run)) {
-        engine_unused(pages->engine, run.page, run.n);
+        if (run.is_write) {
+            engine_leaving(pages->engine, run.page, run.n);
+        } else {
+            engine_unused(pages->engine, run.page, run.n);
+        }
     }
     return TM_OK;
 }

@@ -26,10 +26,22 @@ void pages_free(struct pages *pages);
 void pages_announce(struct pages *pages, node_id to, uint64_t thread,
                     const struct page_use *uses, size_t n);
 
-/** On the root: the plan has been carried out. Tells each node that threads have
- * left which pages its remaining and new threads do not use. Nothing is sent of
- * threads that were not tracked, nor to nodes that have such threads. */
-void pages_withdraw(struct pages *pages, const struct remap *plan);
+enum pages_stage {
+    PAGES_HAVE_LEFT = 0, ///< all threads are where they should be
+    PAGES_WILL_LEAVE = 1 ///< they have not been told yet
+};
+
+/** On the root: threads move, or have moved. Tells each node that threads leave
+ * which pages its remaining and new threads do not use: first that they may go
+ * along, then that nobody uses what has stayed. Nothing is sent of threads that were
+ * not tracked, nor to nodes that have such threads.
+ * @param plan  whose threads, and what they use
+ * @param from  [plan->view.n_threads]  nodes before
+ * @param to    [plan->view.n_threads]  and after; the plan's the other way round
+ *              when it is taken back */
+void pages_withdraw(struct pages *pages, const struct remap *plan,
+                    const uint32_t *from, const uint32_t *to,
+                    enum pages_stage stage);
 
 /** A thread has come to this node: fetch what was announced. */
 void pages_thread_arrived(struct pages *pages, uint64_t thread);

@@ -110,17 +110,21 @@ static void what_only_those_used_that_left_is_withdrawn(void **state)
     struct pages *pages = open_pages(&port, &sent);
 
     (void)state;
-    pages_withdraw(pages, &plan);
+    pages_withdraw(pages, &plan, before, after, PAGES_HAVE_LEFT);
     // Thread 1 had 10 to 21; thread 0, which stays, uses 10 and 11.
     assert_int_equal(sent.n, 1);
     expect_run(&sent, 0, 0, 12, 10, 0);
 
+    // It goes back, and leaves 20 and 21 to thread 2.
+    sent.n = 0;
+    pages_withdraw(pages, &plan, after, before, PAGES_WILL_LEAVE);
+    assert_int_equal(sent.n, 1);
+    expect_run(&sent, 0, 1, 10, 10, 1);
+
     // Nobody knows what thread 2 uses: node 1 is not told anything.
     sent.n = 0;
     plan.uses_owner = &untracked;
-    plan.current = after;
-    plan.wanted = before;
-    pages_withdraw(pages, &plan);
+    pages_withdraw(pages, &plan, after, before, PAGES_HAVE_LEFT);
     assert_int_equal(sent.n, 0);
     pages_free(pages);
 }

@@ -440,10 +440,23 @@ void scheme_think(struct scheme *scheme)
     scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
 }
 
-static void move_all(struct scheme *scheme, const uint32_t *node_of)
+static const uint32_t *mapping_before(const struct scheme *scheme)
+{
+    return scheme->is_undoing ? scheme->plan.wanted : scheme->plan.current;
+}
+
+static const uint32_t *mapping_after(const struct scheme *scheme)
+{
+    return scheme->is_undoing ? scheme->plan.current : scheme->plan.wanted;
+}
+
+static void move_all(struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
+    const uint32_t *node_of = mapping_after(scheme);
 
+    scheme->ops.leave(scheme->ops.owner, plan, mapping_before(scheme), node_of,
+                      0);
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
         if (plan->current[i] != plan->wanted[i]) {
             scheme->stats.n_moves++;
@@ -493,7 +506,7 @@ void scheme_thought(struct scheme *scheme)
     scheme->is_undoing = 0;
     scheme->stats.n_remaps++;
     scheme->plan.is_carried_out = 1;
-    move_all(scheme, scheme->plan.wanted);
+    move_all(scheme);
 }
 
 static void undo(struct scheme *scheme)
@@ -502,7 +515,7 @@ static void undo(struct scheme *scheme)
     scheme->is_undoing = 1;
     scheme->predicted_s = 0;
     scheme->stats.n_undone++;
-    move_all(scheme, scheme->plan.current);
+    move_all(scheme);
 }
 
 static uint32_t plan_index(const struct remap *plan, uint64_t number)
@@ -527,7 +540,7 @@ static uint32_t plan_index(const struct remap *plan, uint64_t number)
 static int have_all_moved(const struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
-    const uint32_t *node_of = scheme->is_undoing ? plan->current : plan->wanted;
+    const uint32_t *node_of = mapping_after(scheme);
     uint32_t n;
     const struct book_thread *threads = book_threads(scheme->book, &n);
 
@@ -562,7 +575,7 @@ static void impose(struct scheme *scheme)
     }
     remap_release(&scheme->plan);
     scheme->plan = plan;
-    move_all(scheme, scheme->plan.wanted);
+    move_all(scheme);
 }
 
 static void arrive(struct scheme *scheme)
@@ -577,8 +590,9 @@ static void arrive(struct scheme *scheme)
         trigger_changed(&scheme->trigger, scheme->before_s);
         scheme->predicted_s = scheme->plan.after.iteration_s;
         scheme->predicted_ideal_s = scheme->planned_ideal_s;
-        scheme->ops.moved(scheme->ops.owner, &scheme->plan);
     }
+    scheme->ops.leave(scheme->ops.owner, &scheme->plan, mapping_before(scheme),
+                      mapping_after(scheme), 1);
     settle(scheme, SETTLE_MOVED);
 }
 

@@ -31,9 +31,12 @@ struct scheme_ops {
      * period. Period 0: there are none, report no more. */
     void (*set_period)(void *owner, uint64_t period, uint64_t phase);
 
-    /** A change has been carried out: `plan` says who used what where. What nodes
-     * no longer need may be dropped. */
-    void (*moved)(void *owner, const struct remap *plan);
+    /** Threads will be told to move, or all have: `plan` says who uses what. What
+     * nodes no longer need may go along, or be dropped.
+     * @param from  [n_threads]  of the plan: nodes before
+     * @param to    [n_threads]  and after */
+    void (*leave)(void *owner, const struct remap *plan, const uint32_t *from,
+                  const uint32_t *to, int has_moved);
 
     /** What a node has to offer, as far as it is known by now. */
     void (*describe)(void *owner, unsigned node, struct node_view *view);

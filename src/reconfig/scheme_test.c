@@ -59,10 +59,13 @@ static void op_set_period(void *owner, uint64_t period, uint64_t phase)
     world->is_searching = 0;
 }
 
-static void op_moved(void *owner, const struct remap *plan)
+static void op_leave(void *owner, const struct remap *plan,
+                     const uint32_t *from, const uint32_t *to, int has_moved)
 {
     (void)owner;
+    (void)has_moved;
     assert_true(plan->n_moves > 0);
+    assert_true(memcmp(from, to, plan->view.n_threads * sizeof *from) != 0);
 }
 
 static void op_describe(void *owner, unsigned node, struct node_view *view)
@@ -108,7 +111,7 @@ static struct world *world_new(const char *policy, const double *power)
         .think = op_think,
         .move = op_move,
         .set_period = op_set_period,
-        .moved = op_moved,
+        .leave = op_leave,
         .describe = op_describe,
         .uses = op_uses,
         .explain = op_explain,

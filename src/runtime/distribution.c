@@ -92,10 +92,12 @@ static void set_period(void *owner, uint64_t period, uint64_t phase)
     }
 }
 
-static void moved(void *owner, const struct remap *plan)
+static void leave(void *owner, const struct remap *plan, const uint32_t *from,
+                  const uint32_t *to, int has_moved)
 {
     (void)owner;
-    pages_withdraw(runtime.pages, plan);
+    pages_withdraw(runtime.pages, plan, from, to,
+                   has_moved ? PAGES_HAVE_LEFT : PAGES_WILL_LEAVE);
 }
 
 // Each line with the speaker in front, as a message of the runtime.
@@ -160,7 +162,7 @@ void distribution_start(void)
         .think = think,
         .move = move,
         .set_period = set_period,
-        .moved = moved,
+        .leave = leave,
         .describe = describe_node,
         .uses = uses,
         .explain = explain,

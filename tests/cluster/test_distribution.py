@@ -149,6 +149,32 @@ class Tests:
         if ", policy cpu-mem" in output or "wrong: 0" not in output:
             raise jobs.Failure(f"threads moved unasked:\n{output}")
 
+    # ---- pages
+
+    def pages_have_left_with_their_threads(self):
+        """No update for a node that does not use a page, and few faults: a
+        copy that was made while threads moved one after the other is given up
+        with the next update, and with `same` there is none. Each thread has
+        16 pages."""
+        program = os.path.join(self.build, "tests", "cluster", "leaving")
+        for mode in ("changing", "same"):
+            for attempt in range(N_ATTEMPTS):
+                time.sleep(attempt)
+                output = self.emulate("--explain", program, 12, 120, mode,
+                                      speeds=(400, 100))
+                found = re.search(
+                    r"wrong: 0, moved: (\d+), borders: (\d+), iterations: "
+                    r"(\d+), updates: (\d+), write faults: (\d+)", output)
+                if found is None:
+                    raise jobs.Failure(f"wrong:\n{output}")
+                moved, borders, n, updates, faults = map(int, found.groups())
+                print(f"{mode}: {found.group(0)}")
+                if (moved > 0 and updates <= (borders + 0.5) * n and
+                        faults <= (2 * borders + moved + 0.5) * n):
+                    break
+            else:
+                raise jobs.Failure(f"{mode}:\n{output}")
+
     # ---- profiles
 
     def plan_repeats_what_the_run_decided(self):
@@ -166,7 +192,7 @@ class Tests:
 
 TESTS = [name for name in vars(Tests)
          if name.endswith(("_mapping", "_identical", "_out", "_refused",
-                           "_for", "_decided"))]
+                           "_for", "_decided", "_threads"))]
 
 
 def main():
