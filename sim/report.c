@@ -166,14 +166,14 @@ static tm_status print_prediction(FILE *file, const struct cluster_view *view,
 static tm_status print_moves(FILE *file, const struct scenario *scenario,
                              const uint32_t *node_of)
 {
-    const size_t length =
-        explain_moves(&scenario->view, scenario->node_of, node_of, NULL, 0);
+    const size_t length = explain_moves(&scenario->view, NULL,
+                                        scenario->node_of, node_of, NULL, 0);
     char *text = malloc(length + 1);
 
     if (text == NULL) {
         return TM_ENOMEM;
     }
-    explain_moves(&scenario->view, scenario->node_of, node_of, text,
+    explain_moves(&scenario->view, NULL, scenario->node_of, node_of, text,
                   length + 1);
     fputs(text, file);
     free(text);

@@ -200,8 +200,16 @@ static void add_heads(struct text *text, const int *shown, int width,
             add(text, "%*s", columns[c].width, columns[c].head);
         }
     }
-    add(text, is_measured ? "%13s\n" : "%s\n",
-        is_measured ? "measured ms" : "");
+    if (is_measured) {
+        add(text, "  |%13s%10s%10s", "measured ms", "comp ms", "other ms");
+    }
+    add(text, "\n");
+}
+
+static void add_measured(struct text *text, const struct node_measurement *node)
+{
+    add(text, "  |%13.3f%10.3f%10.3f", node->time_s * 1e3, node->comp_s * 1e3,
+        (node->time_s - node->comp_s) * 1e3);
 }
 
 size_t explain_prediction(const struct cluster_view *view,
@@ -221,7 +229,7 @@ size_t explain_prediction(const struct cluster_view *view,
         add(&out, "%-*s", width, view->nodes[x].name);
         add_row(&out, view, prediction, x, shown);
         if (measured != NULL) {
-            add(&out, "%13.3f", measured->nodes[x].time_s * 1e3);
+            add_measured(&out, &measured->nodes[x]);
         }
         add(&out, "\n");
     }
@@ -274,7 +282,7 @@ size_t explain_change(const struct cluster_view *view,
 struct move {
     uint32_t from;
     uint32_t to;
-    uint32_t thread;
+    uint64_t thread;
 };
 
 static int compare_moves(const void *left, const void *right)
@@ -312,16 +320,18 @@ static size_t add_way(struct text *text, const struct cluster_view *view,
                moves[end].thread == moves[end - 1].thread + 1) {
             end++;
         }
-        add(text, end - k > 1 ? " %u-%u" : " %u", moves[k].thread,
-            moves[end - 1].thread);
+        add(text, end - k > 1 ? " %llu-%llu" : " %llu",
+            (unsigned long long)moves[k].thread,
+            (unsigned long long)moves[end - 1].thread);
         k = end;
     }
     add(text, "\n");
     return k;
 }
 
-size_t explain_moves(const struct cluster_view *view, const uint32_t *from,
-                     const uint32_t *to, char *text, size_t size)
+size_t explain_moves(const struct cluster_view *view, const uint64_t *numbers,
+                     const uint32_t *from, const uint32_t *to, char *text,
+                     size_t size)
 {
     struct text out = {text, size, 0};
     struct move *moves;
@@ -335,7 +345,8 @@ size_t explain_moves(const struct cluster_view *view, const uint32_t *from,
     }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         if (from[i] != to[i]) {
-            moves[n++] = (struct move){from[i], to[i], i};
+            moves[n++] =
+                (struct move){from[i], to[i], numbers != NULL ? numbers[i] : i};
         }
     }
     qsort(moves, n, sizeof *moves, compare_moves);

@@ -39,11 +39,14 @@ size_t explain_change(const struct cluster_view *view,
  * The moves from one mapping to another, by pair of nodes:
  * "n0 -> n2: threads 3-5 9".
  *
- * @param from  [n_threads]
- * @param to    [n_threads]
+ * @param numbers  [n_threads] by which the program's threads are known; NULL: by
+ *                 their places in the view
+ * @param from     [n_threads]
+ * @param to       [n_threads]
  * Context: any thread; allocates.
  */
-size_t explain_moves(const struct cluster_view *view, const uint32_t *from,
-                     const uint32_t *to, char *text, size_t size);
+size_t explain_moves(const struct cluster_view *view, const uint64_t *numbers,
+                     const uint32_t *from, const uint32_t *to, char *text,
+                     size_t size);
 
 #endif

@@ -78,16 +78,21 @@ static void moves_are_told_by_pair_of_nodes(void **state)
     struct cluster_view view;
     const uint32_t from[] = {0, 0, 0, 0, 1, 1, 1};
     const uint32_t to[] = {0, 1, 1, 1, 1, 0, 1};
+    const uint64_t numbers[] = {1, 2, 3, 9, 10, 0x100000004, 12};
     const uint32_t other[] = {1, 0, 1, 0, 1, 1, 1};
     char text[200];
 
     (void)state;
     view_make(&view, 2, 7);
-    explain_moves(&view, from, to, text, sizeof text);
+    explain_moves(&view, NULL, from, to, text, sizeof text);
     assert_string_equal(text, "n0 -> n1: threads 1-3\nn1 -> n0: threads 5\n");
-    explain_moves(&view, from, other, text, sizeof text);
+    explain_moves(&view, numbers, from, to, text, sizeof text);
+    assert_string_equal(
+        text, "n0 -> n1: threads 2-3 9\nn1 -> n0: threads 4294967300\n");
+    explain_moves(&view, NULL, from, other, text, sizeof text);
     assert_string_equal(text, "n0 -> n1: threads 0 2\n");
-    assert_int_equal(explain_moves(&view, from, from, text, sizeof text), 0);
+    assert_int_equal(explain_moves(&view, NULL, from, from, text, sizeof text),
+                     0);
     assert_string_equal(text, "");
     cluster_view_release(&view);
 }

@@ -18,13 +18,15 @@
 // the area.
 //
 // *Watching.* After a change the first iteration does not count: pages come to
-// their new nodes. The median of the next seven decides: longer than before, and
-// the change is undone. (Not the mean: one iteration in which the machine did
-// something else must not take back a good change.)
+// their new nodes. After nine others it is decided: longer than before, and the
+// change is undone. What is compared are usual times, which the caller knows: one
+// iteration in which the machine did something else must not take back a good
+// change.
 //
 // *Back-off.* If nothing can be won, or a change was undone, asking again soon
-// would only cost. The rest doubles with each refusal, from 8 iterations. What
-// the iteration takes then is the floor: only what is lost above it counts.
+// would only cost. The rest doubles with each refusal, from 8 iterations, and with
+// each change undone, from 32. What the iteration takes at a refusal is the floor:
+// only what is lost above it counts.
 //
 // *Conditions.* If the longest or the mean time is off by a tenth from what it
 // was at the last decision, in 4 iterations in a row, all of that is forgotten,
@@ -36,10 +38,9 @@
 #include "place/trigger.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FIRST_BACKOFF 8u
+#define FIRST_UNDONE 32u
 #define SAMPLES_MAX 64u ///< older ones count half
 
 void trigger_config_init(struct trigger_config *config)
@@ -48,7 +49,7 @@ void trigger_config_init(struct trigger_config *config)
         .min_samples = 4,
         .max_utilisation = 0.9,
         .change = 0.1,
-        .worse = 0.03,
+        .worse = 0.05,
         .max_backoff = 1024,
     };
 }
@@ -70,6 +71,12 @@ static void clear_window(struct trigger *trigger)
     trigger->n_drifting = 0;
 }
 
+int trigger_sees_imbalance(const struct trigger *trigger,
+                           const struct trigger_sample *sample)
+{
+    return sample->mean_s < trigger->config.max_utilisation * sample->max_s;
+}
+
 static void add_sample(struct trigger *trigger,
                        const struct trigger_sample *sample)
 {
@@ -78,7 +85,7 @@ static void add_sample(struct trigger *trigger,
 
     attainable_s = fmax(attainable_s, trigger->floor_s);
     trigger->area_s = fmax(0, trigger->area_s + sample->max_s - attainable_s);
-    if (sample->mean_s < trigger->config.max_utilisation * sample->max_s) {
+    if (trigger_sees_imbalance(trigger, sample)) {
         trigger->n_unbalanced++;
     } else {
         trigger->n_unbalanced = 0;
@@ -131,12 +138,14 @@ static void rest(struct trigger *trigger)
     clear_window(trigger);
 }
 
-static void back_off(struct trigger *trigger)
+static void back_off(struct trigger *trigger, uint32_t first)
 {
     const uint32_t max = trigger->config.max_backoff;
 
-    trigger->backoff =
-        trigger->backoff > 0 ? 2 * trigger->backoff : FIRST_BACKOFF;
+    trigger->backoff = 2 * trigger->backoff;
+    if (trigger->backoff < first) {
+        trigger->backoff = first;
+    }
     if (trigger->backoff > max) {
         trigger->backoff = max;
     }
@@ -169,39 +178,22 @@ static enum trigger_advice feed_resting(struct trigger *trigger,
     return TRIGGER_COLLECT;
 }
 
-static int compare_times(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-static double watched_median(const struct trigger *trigger)
-{
-    double times_s[TRIGGER_WATCHED];
-
-    memcpy(times_s, trigger->watched_s, sizeof times_s);
-    qsort(times_s, TRIGGER_WATCHED, sizeof *times_s, compare_times);
-    return times_s[TRIGGER_WATCHED / 2];
-}
-
 static enum trigger_advice feed_watching(struct trigger *trigger,
                                          const struct trigger_sample *sample)
 {
     const double before_s =
         sample->before_s > 0 ? sample->before_s : trigger->before_s;
+    const double now_s = sample->usual_s > 0 ? sample->usual_s : sample->max_s;
 
     if (trigger->rest_left > 0) { // pages are still coming
         trigger->rest_left--;
         return TRIGGER_REST;
     }
-    trigger->watched_s[trigger->n_samples % TRIGGER_WATCHED] = sample->max_s;
     add_sample(trigger, sample);
     if (trigger->n_samples < TRIGGER_WATCHED) {
         return TRIGGER_REST;
     }
-    if (watched_median(trigger) > before_s * (1 + trigger->config.worse)) {
+    if (now_s > before_s * (1 + trigger->config.worse)) {
         return TRIGGER_UNDO;
     }
     trigger->backoff = 0;
@@ -243,7 +235,7 @@ void trigger_refused(struct trigger *trigger)
 {
     rest(trigger);
     trigger->floor_s = trigger->level_max_s;
-    back_off(trigger);
+    back_off(trigger, FIRST_BACKOFF);
 }
 
 void trigger_undone(struct trigger *trigger)
@@ -252,8 +244,8 @@ void trigger_undone(struct trigger *trigger)
     trigger->state = TRIGGER_RESTING;
     trigger->level_max_s = 0;
     trigger->level_mean_s = 0;
-    trigger->floor_s = trigger->before_s;
-    back_off(trigger);
+    trigger->floor_s = 0;
+    back_off(trigger, FIRST_UNDONE);
 }
 
 int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,

@@ -20,19 +20,21 @@ enum trigger_advice {
 };
 
 /** Iterations that decide on a change. */
-#define TRIGGER_WATCHED 7u
+#define TRIGGER_WATCHED 9u
 
 struct trigger_config {
     uint32_t min_samples;   ///< iterations before anything is concluded (4)
     double max_utilisation; ///< mean / max below this is an imbalance (0.9)
     double change;        ///< a change of conditions is one by this part (0.1)
-    double worse;         ///< undo if slower than before by this part (0.03)
+    double worse;         ///< undo if slower than before by this part (0.05)
     uint32_t max_backoff; ///< iterations of rest at most (1024)
 };
 
 /** What one iteration was like. */
 struct trigger_sample {
     double max_s;        ///< time of the slowest node, barrier excluded
+    double usual_s;      ///< the same as it is usually since the last change,
+                         ///< taken like trigger_changed()'s before_s; 0: max_s
     double mean_s;       ///< of all nodes
     double attainable_s; ///< what a good mapping would take, as far as known:
                          ///< a lower bound or a prediction; 0: take mean_s
@@ -62,9 +64,8 @@ struct trigger {
     uint32_t n_drifting; ///< samples in a row that are off these
     double floor_s;      ///< nothing below it can be had, as a refusal found
     double before_s;     ///< iteration time before the last change
-    double watched_s[TRIGGER_WATCHED]; ///< [n_samples] since then
-    uint32_t backoff;   ///< iterations of rest after the last refusal
-    uint32_t rest_left; ///< of them, still to come
+    uint32_t backoff;    ///< iterations of rest after the last refusal
+    uint32_t rest_left;  ///< of them, still to come
 };
 
 /** The usual settings, in parentheses above. */
@@ -81,18 +82,25 @@ void trigger_init(struct trigger *trigger, const struct trigger_config *config);
 enum trigger_advice trigger_feed(struct trigger *trigger,
                                  const struct trigger_sample *sample);
 
+/** Is this an iteration in which threads waited for nothing? If not, the trigger does
+ * not look at attainable_s. */
+int trigger_sees_imbalance(const struct trigger *trigger,
+                           const struct trigger_sample *sample);
+
 /** Tracking is done; from now on trigger_feed() says TRIGGER_REMAP, until one of
  * the next two. */
 void trigger_collected(struct trigger *trigger);
 
-/** A new mapping was carried out. @param before_s  iteration time before it */
+/** A new mapping was carried out.
+ * @param before_s  time of the slowest node before it, as it was usually */
 void trigger_changed(struct trigger *trigger, double before_s);
 
 /** Nothing can be won by placing, or not enough: rest, twice as long as the last
  * time, unless conditions change. */
 void trigger_refused(struct trigger *trigger);
 
-/** A change was taken back; like a refusal. */
+/** A change was taken back: rest, longer than after a refusal. Something may be
+ * had all the same, by another change. */
 void trigger_undone(struct trigger *trigger);
 
 /**

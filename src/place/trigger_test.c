@@ -138,7 +138,8 @@ static void a_change_for_the_worse_is_undone(void **state)
         trigger_undone(&trigger);
     }
     assert_int_equal(n[0], 4);
-    assert_int_equal(n[1], 10000); // back where it was, and nothing to be had
+    assert_in_range(n[1], 32, 40); // back where it was; another may do better
+    assert_int_equal(trigger.backoff, 64);
 }
 
 static void refusals_come_ever_more_rarely(void **state)

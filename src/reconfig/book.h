@@ -13,7 +13,7 @@
  * the machine did something else change nothing.
  */
 
-#define BOOK_WINDOW 8u
+#define BOOK_WINDOW 16u
 #define BOOK_FEW 4u ///< iterations that a median is worth taking of
 
 /** A part of a report: a thread that has arrived at the iteration's end. */

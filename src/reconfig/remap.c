@@ -11,16 +11,20 @@
 #include <string.h>
 
 /** A thread whose work is so near that of its node's usual thread is like it. */
-#define ALIKE 0.2
+#define ALIKE 0.25
 
 /** Or so many times as near as its own work is to itself. */
 #define NOISE 3.0
 
 /** Of a node's threads so many must be alike for one of them to be usual. */
-#define MOST 0.75
+#define MOST 0.65
 
 /** Nodes whose usual threads differ by more have different threads. */
 #define ALIKE_NODES 1.8
+
+/** Pages that come with one fetch, of up to 64: what threads go through in order
+ * comes in groups, the rest one by one. */
+#define FETCHED_TOGETHER 16.0
 
 static tm_status allocate(struct remap *plan, uint32_t n_threads,
                           unsigned n_nodes)
@@ -195,12 +199,13 @@ static tm_status copy_threads(struct remap *plan, const struct book *book)
     return status;
 }
 
-static void copy_measurement(struct remap *plan, const struct book *book)
+void remap_measure(const struct book *book, unsigned n_nodes,
+                   struct measurement *measured)
 {
     double busiest_s = 0;
 
-    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-        struct node_measurement *node = &plan->measured.nodes[x];
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        struct node_measurement *node = &measured->nodes[x];
         struct book_node usual;
 
         book_node(book, (node_id)x, &usual);
@@ -210,7 +215,7 @@ static void copy_measurement(struct remap *plan, const struct book *book)
         node->comm_s = fmax(0, usual.busy_s - usual.comp_s - usual.mem_s);
         busiest_s = fmax(busiest_s, usual.busy_s);
     }
-    plan->measured.iteration_s = busiest_s;
+    measured->iteration_s = busiest_s;
 }
 
 tm_status remap_begin(struct remap *plan, const struct policy *policy,
@@ -233,7 +238,7 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
         remap_release(plan);
         return status;
     }
-    copy_measurement(plan, book);
+    remap_measure(book, n_nodes, &plan->measured);
     plan->policy = policy;
     plan->iteration = book_n_closed(book);
     plan->model.corrections = corrections;
@@ -292,6 +297,13 @@ static double note_groups(const struct remap *plan, uint32_t node, int comes,
     return pages;
 }
 
+// A page of those that come in groups.
+static double arrival_s(const struct node_view *node)
+{
+    return node->fetch_s / FETCHED_TOGETHER +
+           node->packet_s * TM_PAGE_SIZE / node->packet_bytes;
+}
+
 // Nodes fetch at the same time, each one page after the other.
 static tm_status compute_warm_up(struct remap *plan)
 {
@@ -306,7 +318,7 @@ static tm_status compute_warm_up(struct remap *plan)
         note_groups(plan, x, 0, is_noted);
         plan->warm_up_s =
             fmax(plan->warm_up_s, note_groups(plan, x, 1, is_noted) *
-                                      plan->view.nodes[x].fetch_s);
+                                      arrival_s(&plan->view.nodes[x]));
     }
     free(is_noted);
     return TM_OK;

@@ -71,6 +71,12 @@ void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner);
  */
 TM_CHECKED tm_status remap_make(struct remap *plan);
 
+/** What the book tells of an iteration under the mapping in force, as a plan's
+ * `measured`. @param[out] measured  with nodes [n_nodes] of the caller's
+ * Context: under the node lock. */
+void remap_measure(const struct book *book, unsigned n_nodes,
+                   struct measurement *measured);
+
 /** Free it. Zeros are fine. */
 void remap_release(struct remap *plan);
 

@@ -22,9 +22,10 @@
 // a change teaches may show a better one, so after each change that is kept there is
 // one more plan, up to LOOKS of them; it is carried out if it promises enough.
 //
-// S1 `plan` and `corrections` belong to scheme_think() while THINKING.
+// S1 `plan`, `corrections` and `learned` belong to scheme_think() while THINKING.
 #include "reconfig/scheme.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ enum {
     SETTLE_MOVED = 6,   // and after a move
     POSTPONE_MAX = 256,
     MOVE_PATIENCE = 4,     // iterations in which all should have moved
-    LEAST_SAMPLES = 6,     // iterations that a plan is made of
+    LEAST_SAMPLES = 8,     // iterations that a plan is made of
+    JUDGED_EVERY = 8,      // iterations that are held against a prediction
     LOOKS = 3,             // plans after a change, until the next imbalance
     RAGGED_MAX = 8,        // of 16 iterations
     TRACKED_FOR = 64,      // iterations that tracked pages are good for
@@ -59,8 +61,13 @@ enum {
     TEXT_BYTES = 1u << 16, // of an explanation
 };
 
-/** A part of the gain that must be predicted for a change to be worth it. */
+/** A part of the gain that must be predicted for a change to be worth it; without
+ * an imbalance. */
 #define LEAST_GAIN 0.02
+#define LEAST_GAIN_AGAIN 0.04
+
+/** Work that has changed by less than this part has not: it was noise. */
+#define SAME_WORK 0.15
 
 /** What tracking may cost until it has been done. */
 #define FIRST_COST_S 0.05
@@ -76,7 +83,8 @@ struct scheme {
     struct scheme_config config;
     struct scheme_ops ops;
     struct node_view *nodes;        ///< [n_nodes]
-    struct correction *corrections; ///< [n_nodes]
+    struct correction *corrections; ///< [n_nodes] of `plan`
+    struct correction *learned;     ///< [n_nodes] for the next plan
     uint32_t *counts;               ///< [n_nodes] by hand, or NULL
     enum state state;
     struct book *book;
@@ -92,6 +100,7 @@ struct scheme {
     double predicted_s;       ///< of the mapping in force; 0: not known
     double predicted_ideal_s; ///< and ideal_s() then
     int is_kept;              ///< a change, and nothing was planned since
+    int is_again;             ///< the plan is made without an imbalance
     double usual_s;           ///< iteration time while nothing is done
     double extra_s;           ///< beyond it, since something is
     int extra_is_tracking;    ///< which of the next two it is
@@ -139,13 +148,16 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->ops = *ops;
     scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
     scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
-    if (scheme->nodes == NULL || scheme->corrections == NULL) {
+    scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
+    if (scheme->nodes == NULL || scheme->corrections == NULL ||
+        scheme->learned == NULL) {
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
         ops->describe(ops->owner, i, &scheme->nodes[i]);
         power[i] = scheme->nodes[i].power;
         correction_init(&scheme->corrections[i]);
+        correction_init(&scheme->learned[i]);
     }
     scheme->book = book_new(config->n_nodes, power);
     if (scheme->book == NULL || !copy_counts(scheme)) {
@@ -170,6 +182,7 @@ void scheme_free(struct scheme *scheme)
         book_free(scheme->book);
         free(scheme->nodes);
         free(scheme->corrections);
+        free(scheme->learned);
         free(scheme->counts);
         free(scheme->arrivals);
         free(scheme);
@@ -211,8 +224,8 @@ static void explain_plan(const struct scheme *scheme)
     n = explain_change(&plan->view, &plan->before, &plan->after, text,
                        TEXT_BYTES);
     if (n < TEXT_BYTES) {
-        explain_moves(&plan->view, plan->current, plan->wanted, text + n,
-                      TEXT_BYTES - n);
+        explain_moves(&plan->view, plan->numbers, plan->current, plan->wanted,
+                      text + n, TEXT_BYTES - n);
     }
     scheme->ops.explain(scheme->ops.owner, text);
     free(text);
@@ -250,10 +263,28 @@ static double as_of_now(const struct scheme *scheme, double time_s,
 {
     double now_s = ideal_s(scheme);
 
-    return now_s > 0 && ideal_then_s > 0 ? time_s * now_s / ideal_then_s
-                                         : time_s;
+    return fabs(now_s - ideal_then_s) > SAME_WORK * ideal_then_s
+               ? time_s * now_s / ideal_then_s
+               : time_s;
 }
 
+// Of the slowest node, as a plan's measured.iteration_s. Not the usual time of who
+// is slowest: what disturbs now this node, now that one, would count each time.
+static double usual_s(const struct scheme *scheme)
+{
+    double most_s = 0;
+
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        struct book_node usual;
+
+        book_node(scheme->book, (node_id)i, &usual);
+        most_s = fmax(most_s, usual.busy_s);
+    }
+    return most_s;
+}
+
+// What takes medians of all threads and nodes is left out where nobody looks at it: a
+// program in balance should not pay for it.
 static void sample(const struct scheme *scheme, struct trigger_sample *sample)
 {
     double sum_s = 0;
@@ -268,14 +299,16 @@ static void sample(const struct scheme *scheme, struct trigger_sample *sample)
             node.busy_s > sample->max_s ? node.busy_s : sample->max_s;
     }
     sample->mean_s = sum_s / scheme->config.n_nodes;
-    sample->attainable_s = ideal_s(scheme);
-    if (sample->attainable_s > sample->max_s) {
-        sample->attainable_s = sample->max_s;
+    if (trigger_sees_imbalance(&scheme->trigger, sample)) {
+        sample->attainable_s = fmin(ideal_s(scheme), sample->max_s);
     }
     sample->cost_s = scheme->moving_cost_s +
                      (needs_tracking(scheme) ? scheme->tracking_cost_s : 0);
-    sample->before_s =
-        as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
+    if (scheme->trigger.state == TRIGGER_WATCHING) {
+        sample->usual_s = usual_s(scheme);
+        sample->before_s =
+            as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
+    }
 }
 
 // ---- steps
@@ -342,17 +375,13 @@ static double predicted_now_s(const struct scheme *scheme)
 // How the mapping in force was predicted, against how it is.
 static void judge(struct scheme *scheme)
 {
-    double measured_s = 0;
+    double measured_s;
 
-    if (scheme->predicted_s <= 0) {
+    if (scheme->predicted_s <= 0 ||
+        book_n_since_restart(scheme->book) % JUDGED_EVERY != 0) {
         return;
     }
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        struct book_node node;
-
-        book_node_latest(scheme->book, (node_id)i, &node);
-        measured_s = node.busy_s > measured_s ? node.busy_s : measured_s;
-    }
+    measured_s = usual_s(scheme);
     if (measured_s > 0) {
         double error = predicted_now_s(scheme) / measured_s - 1;
 
@@ -363,13 +392,30 @@ static void judge(struct scheme *scheme)
 
 static void say_verdict(const struct scheme *scheme, const char *verdict)
 {
-    const double after_s = book_iteration_s(scheme->book);
-
     say(scheme,
         "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
         "%.3f ms",
         (unsigned long long)book_n_closed(scheme->book), verdict,
-        scheme->before_s * 1e3, after_s * 1e3, predicted_now_s(scheme) * 1e3);
+        scheme->before_s * 1e3, usual_s(scheme) * 1e3,
+        predicted_now_s(scheme) * 1e3);
+}
+
+// What the mapping in force was predicted to be like, and what it is like.
+static void explain_result(const struct scheme *scheme)
+{
+    const unsigned n_nodes = scheme->config.n_nodes;
+    struct measurement measured = {.nodes =
+                                       calloc(n_nodes, sizeof *measured.nodes)};
+    char *text = malloc(TEXT_BYTES);
+
+    if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
+        remap_measure(scheme->book, n_nodes, &measured);
+        explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
+                           text, TEXT_BYTES);
+        scheme->ops.explain(scheme->ops.owner, text);
+    }
+    free(measured.nodes);
+    free(text);
 }
 
 // Costs are measured while the program runs; power is known from the start.
@@ -399,6 +445,7 @@ static void think(struct scheme *scheme)
     remap_release(&scheme->plan);
     scheme->plan = plan;
     scheme->has_plan = 0;
+    scheme->is_again = scheme->is_kept;
     scheme->is_kept = 0;
     scheme->planned_ideal_s = ideal_s(scheme);
     scheme->state = THINKING;
@@ -406,12 +453,24 @@ static void think(struct scheme *scheme)
     scheme->ops.think(scheme->ops.owner);
 }
 
+static double gain_s(const struct remap *plan)
+{
+    return plan->before.iteration_s - plan->after.iteration_s;
+}
+
 static int is_better(const struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
 
-    return plan->n_moves > 0 && plan->after.iteration_s <
-                                    plan->before.iteration_s * (1 - LEAST_GAIN);
+    return plan->n_moves > 0 &&
+           gain_s(plan) >
+               plan->before.iteration_s *
+                   (scheme->is_again ? LEAST_GAIN_AGAIN : LEAST_GAIN);
+}
+
+static double change_cost_s(const struct remap *plan)
+{
+    return plan->n_moves * STACK_BYTES / BYTES_PER_S + plan->warm_up_s;
 }
 
 // Iterations so far are a guess of how many are left.
@@ -427,14 +486,17 @@ static int is_worth(const struct scheme *scheme)
 
 void scheme_think(struct scheme *scheme)
 {
+    const size_t size = scheme->config.n_nodes * sizeof *scheme->learned;
     uint64_t began_ns = clock_now_ns();
 
     ensure(scheme->state == THINKING); // S1
+    memcpy(scheme->corrections, scheme->learned, size);
     scheme->plan_status = remap_make(&scheme->plan);
     if (scheme->plan_status == TM_OK) {
         // Learn first from how the mapping in force is, then ask again.
         correct(&scheme->plan.view, &scheme->plan.before,
                 &scheme->plan.measured, GAIN, scheme->corrections);
+        memcpy(scheme->learned, scheme->corrections, size);
         scheme->plan_status = remap_make(&scheme->plan);
     }
     scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
@@ -469,17 +531,22 @@ static void move_all(struct scheme *scheme)
 }
 
 // The program has not run for long, so it may end soon. The trigger will ask for a
-// plan again when it has run for twice as long.
+// plan again when it has run for long enough.
 static void postpone(struct scheme *scheme)
 {
     uint64_t n = book_n_closed(scheme->book);
+    double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
+    unsigned n_rest = 1;
 
     say(scheme,
         "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
         "costs %.3f s: later",
         (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
-        scheme->plan.before.iteration_s * 1e3, scheme->plan.warm_up_s);
-    settle(scheme, n < POSTPONE_MAX ? (unsigned)n : POSTPONE_MAX);
+        scheme->plan.before.iteration_s * 1e3, change_cost_s(&scheme->plan));
+    if (n_needed > (double)n) {
+        n_rest = (unsigned)fmin(n_needed - (double)n + 1, POSTPONE_MAX);
+    }
+    settle(scheme, n_rest);
 }
 
 void scheme_thought(struct scheme *scheme)
@@ -509,9 +576,25 @@ void scheme_thought(struct scheme *scheme)
     move_all(scheme);
 }
 
+// What the model did not know of the mapping that is taken back.
+static void learn_from_result(struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+    struct measurement measured = {
+        .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
+
+    if (measured.nodes != NULL) {
+        remap_measure(scheme->book, plan->view.n_nodes, &measured);
+        correct(&plan->view, &plan->after, &measured, GAIN, scheme->learned);
+    }
+    free(measured.nodes);
+}
+
 static void undo(struct scheme *scheme)
 {
     say_verdict(scheme, "taken back");
+    explain_result(scheme);
+    learn_from_result(scheme);
     scheme->is_undoing = 1;
     scheme->predicted_s = 0;
     scheme->stats.n_undone++;
@@ -601,7 +684,7 @@ static void look_again(struct scheme *scheme)
 {
     if (scheme->is_kept && scheme->n_looks > 0 &&
         scheme->trigger.state == TRIGGER_RESTING &&
-        book_n_since_restart(scheme->book) > BOOK_WINDOW) {
+        book_n_since_restart(scheme->book) >= BOOK_WINDOW) {
         scheme->n_looks--;
         think(scheme);
     }
@@ -619,6 +702,7 @@ static void watch(struct scheme *scheme)
     if (before == TRIGGER_WATCHING &&
         scheme->trigger.state == TRIGGER_RESTING && advice != TRIGGER_UNDO) {
         say_verdict(scheme, "kept");
+        explain_result(scheme);
         scheme->is_kept = 1;
     }
     switch (advice) {

@@ -218,7 +218,7 @@ void distribution_print(void)
         "%llu iterations; %u tracked, %u plans in %.1f ms, %u carried out, "
         "%u taken back, %llu threads moved\n"
         "tracking and moving took %.3f s; prediction off by %.1f %% on average "
-        "over %llu iterations",
+        "in %llu looks",
         (unsigned long long)stats.n_iterations, stats.n_tracked, stats.n_plans,
         stats.thinking_s * 1e3, stats.n_remaps, stats.n_undone,
         (unsigned long long)stats.n_moves, stats.overhead_s,
