@@ -5,7 +5,7 @@
 
 #include "sim/profile_priv.h"
 
-enum kind { FACTOR, NUMBER, PAGES, COUNT };
+enum kind { FACTOR, NUMBER, PAGES, COUNT, ADDED };
 
 struct field {
     const char *name;
@@ -68,6 +68,12 @@ static int read_field(const struct spot *object, const struct field *field,
     uint64_t pages;
     uint32_t count;
 
+    if (field->kind == ADDED &&
+        json_object_get(object->value, field->name) == NULL) {
+        number = 0;
+        memcpy(record + field->offset, &number, sizeof number);
+        return 1;
+    }
     switch (field->kind) {
     case PAGES:
         if (!member_whole(object, field->name, 0, PROFILE_PAGES_MAX, &pages)) {

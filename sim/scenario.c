@@ -191,6 +191,8 @@ void scenario_usual_node(const struct scenario *scenario,
             median(view, offsetof(struct node_view, swap_out_s), values);
         node->fetch_s =
             median(view, offsetof(struct node_view, fetch_s), values);
+        node->update_s =
+            median(view, offsetof(struct node_view, update_s), values);
         node->packet_s =
             median(view, offsetof(struct node_view, packet_s), values);
     }

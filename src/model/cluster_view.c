@@ -120,7 +120,8 @@ static int check_node(const struct cluster_view *view, uint32_t x,
         return complain(complaint, "%s has no processors", node->name);
     }
     if (!is_time(node->swap_in_s) || !is_time(node->swap_out_s) ||
-        !is_time(node->fetch_s) || !is_time(node->packet_s)) {
+        !is_time(node->fetch_s) || !is_time(node->packet_s) ||
+        !is_time(node->update_s)) {
         return complain(complaint, "a cost of %s is not a time", node->name);
     }
     if (node->packet_bytes == 0) {

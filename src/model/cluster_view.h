@@ -38,7 +38,9 @@ struct node_view {
     double swap_out_s;        ///< t_spo: the same, to find one and write it
     double fetch_s;           ///< seconds to fetch one page from a peer
     double packet_s;          ///< t_packet: seconds for one packet
-    uint32_t packet_bytes;    ///< Size_packet: bytes that fit one; at least 1
+    double update_s;       ///< beyond its packets, for a page that is written
+                           ///< here and held elsewhere
+    uint32_t packet_bytes; ///< Size_packet: bytes that fit one; at least 1
 };
 
 enum use_flags { USE_READ = 1, USE_WRITE = 2 };

@@ -15,7 +15,7 @@ static double within(double low, double value, double high)
 
 void correction_init(struct correction *correction)
 {
-    *correction = (struct correction){1, 1, 1, 1};
+    *correction = (struct correction){1, 1, 1, 1, 0};
 }
 
 static void learn(double *factor, double predicted_s, double measured_s,
@@ -27,6 +27,27 @@ static void learn(double *factor, double predicted_s, double measured_s,
     }
     *factor = within(1 / FACTOR_MAX,
                      *factor * pow(measured_s / predicted_s, gain), FACTOR_MAX);
+}
+
+/**
+ * What a node did besides computing and paging was sending, and waiting for answers
+ * that no term has: half of the error is put down to the terms, the rest does not
+ * depend on the mapping.
+ */
+static void learn_communication(const struct node_prediction *predicted,
+                                double measured_s, double tiny_s, double gain,
+                                struct correction *correction)
+{
+    double of_mapping_s = predicted->comm_s - correction->rest_s;
+    const double before = correction->comm;
+
+    if (of_mapping_s > 0 && measured_s > 0) {
+        learn(&correction->comm, predicted->comm_s, measured_s, tiny_s,
+              gain / 2);
+        of_mapping_s *= correction->comm / before;
+    }
+    correction->rest_s +=
+        gain * (fmax(0, measured_s - of_mapping_s) - correction->rest_s);
 }
 
 /** Move M so that a node would lack as many pages. */
@@ -124,7 +145,9 @@ void correct(const struct cluster_view *view,
         const struct node_measurement *m = &measured->nodes[x];
 
         learn(&corrections[x].comp, p->comp_s, m->comp_s, tiny_s, gain);
-        learn(&corrections[x].comm, p->comm_s, m->comm_s, tiny_s, gain);
+        if (p->n_threads > 0) {
+            learn_communication(p, m->comm_s, tiny_s, gain, &corrections[x]);
+        }
         learn_memory(&view->nodes[x], p, m, tiny_s, gain, &corrections[x]);
     }
 }

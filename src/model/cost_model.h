@@ -48,6 +48,7 @@ struct correction {
     double mem;
     double comm;
     double memory; ///< of M: how much of it the program really gets
+    double rest_s; ///< not a factor: added to Tcomm of a node that has threads
 };
 
 struct cost_model {

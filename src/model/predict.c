@@ -265,7 +265,13 @@ static void add_holdings(struct work *work, uint32_t node,
         const struct holding *holding = &work->holdings[h];
 
         add_demand(work, holding, load);
-        if (holding->diff_bytes == 0 || n_holders(work, holding->group) < 2) {
+        if (n_holders(work, holding->group) < 2) {
+            continue;
+        }
+        if (!by_page && (holding->flags & USE_WRITE)) {
+            load->updates += work->view->group_pages[holding->group];
+        }
+        if (holding->diff_bytes == 0) {
             continue;
         }
         if (by_page) {

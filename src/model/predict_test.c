@@ -363,10 +363,34 @@ static void communication_may_overlap_with_computation(void **state)
     cluster_view_release(&view);
 }
 
+static void a_page_written_here_and_held_elsewhere_is_an_update(void **state)
+{
+    struct cluster_view view;
+    struct page_lists lists;
+    const uint32_t together[] = {0, 0};
+    const uint32_t apart[] = {0, 1};
+
+    (void)state;
+    view_make(&view, 2, 2);
+    lists_init(&lists, 2);
+    lists_add(&lists, 0, 0, 6, USE_WRITE, 0);
+    lists_add(&lists, 1, 0, 2, USE_READ, 0); // two of them
+    lists_build(&lists, &view);
+    lists_release(&lists);
+    view.nodes[0].update_s = view.nodes[1].update_s = 0.5;
+    run(&view, &measured, together);
+    assert_true(is_near(nodes[0].comm_s, 0));
+    run(&view, &measured, apart);
+    assert_true(is_near(nodes[0].comm_s, 1)); // though nothing was different
+    assert_true(is_near(nodes[1].comm_s, 0));
+    cluster_view_release(&view);
+}
+
 static void corrections_multiply_the_terms(void **state)
 {
     struct cluster_view view;
-    const struct correction corrections[2] = {{2, 3, 1, 1}, {1, 1, 1, 0.8}};
+    const struct correction corrections[2] = {{2, 3, 1, 1, 0},
+                                              {1, 1, 1, 0.8, 0.25}};
     struct cost_model model = measured;
     const uint32_t node_of[] = {0, 0, 0, 1};
     struct node_prediction before[2];
@@ -380,6 +404,7 @@ static void corrections_multiply_the_terms(void **state)
     assert_true(is_near(nodes[0].comp_s, 2 * before[0].comp_s));
     assert_true(is_near(nodes[0].mem_s, 3 * before[0].mem_s));
     assert_int_equal(nodes[1].lack_pages, 10); // 30 - 0.8 * 25
+    assert_true(is_near(nodes[1].comm_s, before[1].comm_s + 0.25));
     cluster_view_release(&view);
 }
 
@@ -400,6 +425,7 @@ int main(void)
         cmocka_unit_test(measured_counts_packets_of_each_peer),
         cmocka_unit_test(the_union_of_diffs_is_at_most_a_page),
         cmocka_unit_test(communication_may_overlap_with_computation),
+        cmocka_unit_test(a_page_written_here_and_held_elsewhere_is_an_update),
         cmocka_unit_test(corrections_multiply_the_terms),
     };
 

@@ -49,7 +49,7 @@ void rates_compute(const struct cluster_view *view,
                    struct node_rates *rates)
 {
     const struct node_view *it = &view->nodes[node];
-    const struct correction none = {1, 1, 1, 1};
+    const struct correction none = {1, 1, 1, 1, 0};
     const struct correction *correction =
         model->corrections != NULL ? &model->corrections[node] : &none;
 
@@ -63,6 +63,8 @@ void rates_compute(const struct cluster_view *view,
         .out_s = it->swap_out_s,
         .fetch_s = it->fetch_s * correction->mem,
         .packet_s = it->packet_s * correction->comm,
+        .update_s = it->update_s * correction->comm,
+        .rest_s = correction->rest_s,
     };
     if (model->kind == COST_LIU06) {
         scale_from_reference(it, &model->reference, rates);
@@ -136,6 +138,13 @@ static double together(const struct node_rates *rates, double comp_s,
     return (comp_s > comm_s ? comp_s : comm_s) + mem_s;
 }
 
+static double communication(const struct node_rates *rates,
+                            const struct node_load *load)
+{
+    return load->packets * rates->packet_s + load->updates * rates->update_s +
+           (load->n_threads > 0 ? rates->rest_s : 0);
+}
+
 static double demand_of(const struct node_load *load)
 {
     return load->written_pages + load->own_pages + load->foreign_pages;
@@ -154,7 +163,7 @@ double terms_time(const struct node_rates *rates, const struct node_load *load)
                 r.fetched * rates->fetch_s;
     }
     return together(rates, load->comp_s * rates->comp, mem_s,
-                    load->packets * rates->packet_s);
+                    communication(rates, load));
 }
 
 void terms_compute(const struct node_rates *rates, const struct node_load *load,
@@ -166,7 +175,7 @@ void terms_compute(const struct node_rates *rates, const struct node_load *load,
     const struct replacements r =
         replaced != NULL ? *replaced : replace(rates, load, demand, lack);
     const double comp_s = load->comp_s * rates->comp;
-    const double comm_s = load->packets * rates->packet_s;
+    const double comm_s = communication(rates, load);
     const double mem_in_s = r.in * rates->in_s;
     const double mem_out_s = r.out * rates->out_s;
     const double mem_fetch_s = r.fetched * rates->fetch_s;

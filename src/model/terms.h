@@ -19,6 +19,7 @@ struct node_load {
     double foreign_pages; ///< ... only read, others have it: fetch
     double thread_pages;  ///< sum of the threads' pages, for COST_CLIFF
     double packets;       ///< sent to all other nodes
+    double updates;       ///< pages written here and held elsewhere
 };
 
 /** Replacements found by going through the order of use. */
@@ -39,6 +40,8 @@ struct node_rates {
     double out_s;
     double fetch_s;
     double packet_s;
+    double update_s;
+    double rest_s; ///< of each iteration
 };
 
 /** The rates of a node under a model. */

@@ -249,6 +249,7 @@ static inline void view_draw(struct cluster_view *view,
         node->swap_out_s = gamma / mean * random_between(0.3, 0.7);
         node->fetch_s = gamma / mean * random_between(0.1, 0.5);
         node->packet_s = random_between(0.001, 0.02);
+        node->update_s = random_between(0, 0.01);
     }
 }
 

@@ -52,6 +52,7 @@ static int is_in_range(const void *record, const struct field *field)
     case FACTOR:
         return is_factor(field_double(record, field));
     case NUMBER:
+    case ADDED:
         return is_number(field_double(record, field));
     case PAGES:
         return field_whole(record, field) <= PROFILE_PAGES_MAX;

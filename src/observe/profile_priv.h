@@ -8,7 +8,7 @@
 #include "place/profile.h"
 
 /** What place/profile.def says of a field. */
-enum kind { FACTOR, NUMBER, PAGES, COUNT };
+enum kind { FACTOR, NUMBER, PAGES, COUNT, ADDED };
 
 struct field {
     const char *name;

@@ -58,7 +58,7 @@ static void make(struct example *example)
     *example = (struct example){0};
     make_view(&example->profile.view);
     for (uint32_t x = 0; x < 2; x++) {
-        example->corrections[x] = (struct correction){1, 1, 1, 0.5};
+        example->corrections[x] = (struct correction){1, 1, 1, 0.5, 0};
         example->measured[x].time_s = 3;
     }
     strcpy(example->profile.teamster, "0.1.0");
@@ -118,11 +118,11 @@ static void expect_text(const struct profile *profile, const char *expected)
     "{\"name\": \"n1\", \"power\": 1, \"n_processors\": 1, "                   \
     "\"memory_pages\": 100, \"free_pages\": 0, \"total_pages\": 0, "           \
     "\"swap_in_s\": 0.10000000000000001, \"swap_out_s\": 0, \"fetch_s\": 0, "  \
-    "\"packet_s\": 0, \"packet_bytes\": 1500},\n"                              \
+    "\"packet_s\": 0, \"packet_bytes\": 1500, \"update_s\": 0},\n"             \
     "{\"name\": \"n2\", \"power\": 1.25, \"n_processors\": 1, "                \
     "\"memory_pages\": 100, \"free_pages\": 0, \"total_pages\": 0, "           \
     "\"swap_in_s\": 0.10000000000000001, \"swap_out_s\": 0, \"fetch_s\": 0, "  \
-    "\"packet_s\": 0, \"packet_bytes\": 1500}\n"                               \
+    "\"packet_s\": 0, \"packet_bytes\": 1500, \"update_s\": 0}\n"              \
     "],\n"                                                                     \
     "\"group_pages\": [7,8],\n"                                                \
     "\"threads\": [\n"                                                         \
@@ -163,28 +163,30 @@ static void a_decision_is_written_with_what_it_was_made_from(void **state)
     (void)state;
     make(&example);
     decide(&example);
-    expect_text(&example.profile, HEAD
-                "[\n"
-                "  {\"comp\": 1, \"mem\": 1, \"comm\": 1, \"memory\": 0.5},\n"
-                "  {\"comp\": 1, \"mem\": 1, \"comm\": 1, \"memory\": 0.5}]\n"
-                "},\n"
-                "\"measured\": {\"iteration_s\": 3, \"nodes\": [\n"
-                "  " MEASURED ",\n"
-                "  " MEASURED "\n"
-                "]},\n"
-                "\"decision\": {\"policy\": \"cpu-mem\", "
-                "\"seed\": \"18446744073709551615\", \"effort\": 0,\n"
-                "  \"node_of\": [0,1,1],\n"
-                "  \"n_moves\": 1, \"before_s\": 3, \"after_s\": 0.5, "
-                "\"owners_move\": false, \"is_proven\": false,\n"
-                "  \"node_before_s\": null,\n"
-                "  \"node_after_s\": [0.5, 0.25],\n"
-                "  \"is_carried_out\": true,\n"
-                "  \"acceptance\": {\"now_s\": 3, \"predicted_s\": 0.5, "
-                "\"iterations_left\": null, \"moved_bytes\": 4096, "
-                "\"bytes_per_s\": 1000000000, \"warm_up_s\": 0}\n"
-                "}\n"
-                "}\n");
+    expect_text(&example.profile,
+                HEAD "[\n"
+                     "  {\"comp\": 1, \"mem\": 1, \"comm\": 1, \"memory\": "
+                     "0.5, \"rest_s\": 0},\n"
+                     "  {\"comp\": 1, \"mem\": 1, \"comm\": 1, \"memory\": "
+                     "0.5, \"rest_s\": 0}]\n"
+                     "},\n"
+                     "\"measured\": {\"iteration_s\": 3, \"nodes\": [\n"
+                     "  " MEASURED ",\n"
+                     "  " MEASURED "\n"
+                     "]},\n"
+                     "\"decision\": {\"policy\": \"cpu-mem\", "
+                     "\"seed\": \"18446744073709551615\", \"effort\": 0,\n"
+                     "  \"node_of\": [0,1,1],\n"
+                     "  \"n_moves\": 1, \"before_s\": 3, \"after_s\": 0.5, "
+                     "\"owners_move\": false, \"is_proven\": false,\n"
+                     "  \"node_before_s\": null,\n"
+                     "  \"node_after_s\": [0.5, 0.25],\n"
+                     "  \"is_carried_out\": true,\n"
+                     "  \"acceptance\": {\"now_s\": 3, \"predicted_s\": 0.5, "
+                     "\"iterations_left\": null, \"moved_bytes\": 4096, "
+                     "\"bytes_per_s\": 1000000000, \"warm_up_s\": 0}\n"
+                     "}\n"
+                     "}\n");
     cluster_view_release(&example.profile.view);
 }
 

@@ -84,23 +84,38 @@ static double byte_cost(const struct cluster_view *view)
     return sum / view->n_nodes;
 }
 
+/** Mean seconds for a page updated, beyond its bytes. */
+static double update_cost(const struct cluster_view *view)
+{
+    double sum = 0;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        sum += view->nodes[x].update_s;
+    }
+    return sum / view->n_nodes;
+}
+
 /** What one holder less of each group would save, on each of its edges. */
 static void weigh_groups(struct builder *builder, double page_s)
 {
     const struct cluster_view *view = builder->view;
     const double byte_s = byte_cost(view);
+    const double update_s = update_cost(view);
 
     for (uint32_t g = 0; g < view->n_groups; g++) {
         const uint32_t q = n_users(builder, g);
         double bytes = 0;
+        uint32_t flags = 0;
         double weight;
 
         for (uint32_t k = builder->users.first[g];
              k < builder->users.first[g + 1]; k++) {
             bytes += view->uses[builder->users.uses[k]].diff_bytes;
+            flags |= view->uses[builder->users.uses[k]].flags;
         }
         bytes = bytes < TM_PAGE_SIZE ? bytes : TM_PAGE_SIZE;
-        weight = view->group_pages[g] * (bytes * byte_s + page_s + LEAST_S);
+        weight = view->group_pages[g] * (bytes * byte_s + page_s + LEAST_S +
+                                         (flags & USE_WRITE ? update_s : 0));
         builder->group_weights[g] =
             q <= CLIQUE_MAX ? weight / (q > 1 ? q - 1 : 1) : weight / 2;
     }

@@ -22,7 +22,8 @@ struct law_point {
     double written_pages; ///< parts of the union, as in struct node_load
     double own_pages;
     double foreign_pages;
-    double sent; ///< bytes; packets if the model sends page by page
+    double sent;    ///< bytes; packets if the model sends page by page
+    double updates; ///< pages written here and held elsewhere
 };
 
 /** T_x(n) of all nodes. */

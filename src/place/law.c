@@ -137,6 +137,17 @@ static double sent_by(const struct count_law *law,
     return cut * written * peers * bytes;
 }
 
+/** Pages at the ends of a node's run that it writes. */
+static double updated_by(const struct count_law *law,
+                         const struct class_sum *class, uint32_t n, double held)
+{
+    const double per_thread = class->user_pages / law->n_threads;
+    const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
+    const double local = fmax(1, fmin(n, class->q / 2));
+
+    return cut * part_written(class->writers, local, class->q);
+}
+
 static void add_class(struct count_law *law, const struct class_sum *class)
 {
     const double per_thread = class->user_pages / law->n_threads;
@@ -153,6 +164,9 @@ static void add_class(struct count_law *law, const struct class_sum *class)
             continue;
         }
         point->foreign_pages += held - written;
+        if (law->n_nodes > 1 && !law->by_page) {
+            point->updates += updated_by(law, class, n, held);
+        }
         if (class->diff > 0 && law->n_nodes > 1) {
             point->sent += sent_by(law, class, n, held);
         }
@@ -274,6 +288,7 @@ double law_time(const struct count_law *law, uint32_t node, uint32_t n)
         load.thread_pages = law->thread_pages * n;
     }
     if (law->terms & COUNT_COMM) {
+        load.updates = point->updates;
         load.packets = law->by_page
                            ? point->sent
                            : ceil(point->sent / law->packet_bytes[node]);

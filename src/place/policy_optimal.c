@@ -56,7 +56,8 @@ static double at_least(const struct branching *branching, uint32_t node)
     const double comp_s =
         fmax(load->comp_s / p, branching->longest[node]) * rates->comp;
     const double mem_s = lack > 0 ? lack * branching->page_s[node] : 0;
-    const double comm_s = (double)tally->packets[node] * rates->packet_s;
+    const double comm_s = (double)tally->packets[node] * rates->packet_s +
+                          load->updates * rates->update_s;
 
     if (rates->overlap == OVERLAP_NONE) {
         return comp_s + mem_s + comm_s;
@@ -112,6 +113,8 @@ static int are_equal_nodes(const struct branching *branching, uint32_t a,
            first->in_s == second->in_s && first->out_s == second->out_s &&
            first->fetch_s == second->fetch_s &&
            first->packet_s == second->packet_s &&
+           first->update_s == second->update_s &&
+           first->rest_s == second->rest_s &&
            nodes[a].n_processors == nodes[b].n_processors &&
            nodes[a].packet_bytes == nodes[b].packet_bytes;
 }

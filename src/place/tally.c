@@ -15,7 +15,8 @@
 // I1  bytes[x][y] is the sum over groups that x and y hold of pages * union of
 //     diffs on x; packets[x] the packets that these make, one peer after the
 //     other, or page by page.
-// I2  loads[x] has the pages of the groups with users on x, each in one part.
+// I2  loads[x] has the pages of the groups with users on x, each in one part, and
+//     those of it that are updates.
 #include "place/tally.h"
 
 #include <math.h>
@@ -88,6 +89,8 @@ static void count_pages(struct tally *tally, uint32_t group, uint32_t node,
 
     if (held->n_writers > 0) {
         load->written_pages += pages;
+        load->updates +=
+            !tally->by_page && tally->n_holders[group] > 1 ? pages : 0;
     } else if (tally->n_holders[group] > 1) {
         load->foreign_pages += pages;
     } else {

@@ -93,8 +93,9 @@ static inline void draw_model(struct profile *profile)
     }
     corrections = must(calloc(profile->view.n_nodes, sizeof *corrections));
     for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
-        corrections[x] = (struct correction){draw_factor(), draw_factor(),
-                                             draw_factor(), draw_factor()};
+        corrections[x] =
+            (struct correction){draw_factor(), draw_factor(), draw_factor(),
+                                draw_factor(), draw_factor()};
     }
     model->corrections = corrections;
 }
