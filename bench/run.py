@@ -16,8 +16,10 @@ sys.dont_write_bytecode = True  # nothing is left in the sources
 import measure  # noqa: E402
 
 N_STEADY = 60       # iterations of a steady run
+N_BALANCED = 200    # of a balanced program
 N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
+PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs"]
 
 
 class Bench:
@@ -35,8 +37,9 @@ class Bench:
                 return path
         raise measure.Failure(f"{name}: not built in {self.build}")
 
-    def teamster(self, n_nodes, name, *arguments):
+    def teamster(self, n_nodes, name, *arguments, policy=None):
         return [self.program("teamster"), "run", "-n", str(n_nodes), "-w", "1",
+                *(["--policy", policy] if policy else []),
                 self.program(name), *map(str, arguments)]
 
     def mpi(self, n_ranks, name, *arguments):
@@ -105,6 +108,18 @@ def steady(bench):
             measure.TIME_LINE, bench.n_pairs)), 1.10, "ms")
 
 
+def balanced(bench):
+    print("\n## A balanced program with the scheme, to none\n")
+    header("what", "cpu-mem", "none", "ratio", "spread", "aim", "")
+    for app, size in (("jacobi", 2048), ("sor", 2048)):
+        what = f"{app} {size}, 2 equal nodes"
+        command = [app, "--size", size, "--iterations", N_BALANCED]
+        ratio_row(what, bench.attempt(what, lambda: measure.compare(
+            bench.teamster(2, *command, policy="cpu-mem"),
+            bench.teamster(2, *command, policy="none"),
+            measure.TIME_LINE, bench.n_pairs)), 1.01, "ms")
+
+
 def newcomer(bench):
     print(f"\n## The newcomer's program: {N_NEWCOMER} iterations, main() "
           "writes all start values, 2 nodes, first touches included\n")
@@ -121,8 +136,8 @@ def newcomer(bench):
 
 def latency_commands(bench):
     """Name -> (command, line of its output)."""
-    def micro(n_nodes, test):
-        return bench.teamster(n_nodes, "micro", test), test
+    def micro(n_nodes, test, policy=None):
+        return bench.teamster(n_nodes, "micro", test, policy=policy), test
 
     return {
         "page fetch": micro(2, "fetch"),
@@ -147,7 +162,8 @@ def latency_commands(bench):
             micro(2, "hand-over"),
         "thread switch": micro(1, "yield"),
         "iteration end, 1 thread": micro(2, "iteration"),
-        "the same with a move, 8 KiB of stack": micro(2, "migrate"),
+        # With a policy threads stay where it wants them.
+        "the same with a move, 8 KiB of stack": micro(2, "migrate", "none"),
     }
 
 
@@ -242,11 +258,10 @@ def main():
     parser.add_argument("--quick", action="store_true",
                         help="fewer repetitions, one size")
     parser.add_argument("--only", action="append", metavar="PART",
-                        choices=["steady", "newcomer", "latencies", "diffs"],
-                        help="steady, newcomer, latencies or diffs")
+                        choices=PARTS, help="one of " + ", ".join(PARTS))
     options = parser.parse_args()
     bench = Bench(options.build, options.quick)
-    parts = options.only or ["steady", "newcomer", "latencies", "diffs"]
+    parts = options.only or PARTS
 
     print("# Measurements\n")
     header("machine", "")
@@ -257,6 +272,8 @@ def main():
               "these numbers.**")
     if "steady" in parts:
         steady(bench)
+    if "balanced" in parts:
+        balanced(bench)
     if "newcomer" in parts:
         newcomer(bench)
     if "latencies" in parts:
