@@ -55,18 +55,18 @@ struct pager_toucher {
 
 /** Since the start, but for those that say otherwise. */
 struct pager_stats {
-    uint64_t budget;      ///< pages
-    uint64_t resident;    ///< pages in memory now, twins not counted
+    uint64_t budget;   ///< pages
+    uint64_t resident; ///< pages in memory now, twins not counted
     uint64_t resident_max;
-    uint64_t out;         ///< pages that are in the swap file only, now
-    uint64_t ins;         ///< pages read from the swap file
-    uint64_t ins_ahead;   ///< of these, before they were asked for
-    uint64_t outs;        ///< pages written to it
-    uint64_t outs_saved;  ///< pages that went out without, for it had them
-    uint64_t dropped;     ///< copies given up
-    uint64_t over;        ///< times that a page was let in without room
-    uint64_t waits;       ///< times that a thread waited
-    uint64_t sync_ins;    ///< pages that the runtime itself waited for
+    uint64_t out;        ///< pages that are in the swap file only, now
+    uint64_t ins;        ///< pages read from the swap file
+    uint64_t ins_ahead;  ///< of these, before they were asked for
+    uint64_t outs;       ///< pages written to it
+    uint64_t outs_saved; ///< pages that went out without, for it had them
+    uint64_t dropped;    ///< copies given up
+    uint64_t over;       ///< times that a page was let in without room
+    uint64_t waits;      ///< times that a thread waited
+    uint64_t sync_ins;   ///< pages that the runtime itself waited for
 };
 
 /**

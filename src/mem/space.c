@@ -348,9 +348,8 @@ void space_populate(struct space *space, page_no page, page_no n)
     while (page < end) {
         page_no run = 0;
 
-        while (page + run < end &&
-               (space->pager == NULL ||
-                !pager_is_out(space->pager, page + run))) {
+        while (page + run < end && (space->pager == NULL ||
+                                    !pager_is_out(space->pager, page + run))) {
             run++;
         }
         if (run > 0) {

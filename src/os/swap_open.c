@@ -94,9 +94,8 @@ static int try_engine(struct swap_file *file, const struct swap_engine *engine)
 
 static tm_status open_engine(struct swap_file *file, const char *wanted)
 {
-    const struct swap_engine *const engines[] = {&swap_engine_io_uring,
-                                                 &swap_engine_thread,
-                                                 &swap_engine_at_once};
+    const struct swap_engine *const engines[] = {
+        &swap_engine_io_uring, &swap_engine_thread, &swap_engine_at_once};
     tm_status status = TM_EUNKNOWN;
 
     for (unsigned i = 0; i < 3 && file->engine == NULL; i++) {

@@ -103,8 +103,8 @@ struct engine {
 
     struct held_list held; ///< sequential pages held for a thread
 
-    int is_short;             ///< of memory: paging.c
-    int keeps_copies;         ///< when memory is short: paging.c
+    int is_short;     ///< of memory: paging.c
+    int keeps_copies; ///< when memory is short: paging.c
 
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the

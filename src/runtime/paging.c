@@ -52,9 +52,8 @@ static void open_swap(void)
 static void open_pager(uint64_t bytes)
 {
     const struct pager_host host = engine_pager_host(runtime.engine);
-    const uint64_t least =
-        runtime.space.n_globals + LEAST_PAGES +
-        (uint64_t)LEAST_PAGES_A_WORKER * runtime.n_workers;
+    const uint64_t least = runtime.space.n_globals + LEAST_PAGES +
+                           (uint64_t)LEAST_PAGES_A_WORKER * runtime.n_workers;
     const uint64_t pages = bytes / TM_PAGE_SIZE;
 
     if (pages < least) {
@@ -92,11 +91,15 @@ static void explain(void)
     pager_stats(runtime.paging.pager, &counted);
     swap_file_stats(runtime.paging.swap, &disk);
     log_debug(
-        "memory: %llu of %llu pages, most %llu; in %llu (ahead %llu, waited for "
-        "by the runtime %llu), out %llu, out unwritten %llu, copies dropped %llu; "
-        "threads waited %llu times, let in without room %llu; %llu transfers in, "
+        "memory: %llu of %llu pages, most %llu; in %llu (ahead %llu, waited "
+        "for "
+        "by the runtime %llu), out %llu, out unwritten %llu, copies dropped "
+        "%llu; "
+        "threads waited %llu times, let in without room %llu; %llu transfers "
+        "in, "
         "%llu out, disk busy %.3f s",
-        (unsigned long long)counted.resident, (unsigned long long)counted.budget,
+        (unsigned long long)counted.resident,
+        (unsigned long long)counted.budget,
         (unsigned long long)counted.resident_max,
         (unsigned long long)counted.ins, (unsigned long long)counted.ins_ahead,
         (unsigned long long)counted.sync_ins, (unsigned long long)counted.outs,

@@ -513,8 +513,9 @@ int main(int argc, char **argv)
         }
     }
     if (protocol == NULL) {
-        fprintf(stderr, "protocol_test PROTOCOL[/budget] [SEED [N]]: no protocol "
-                        "%s\n",
+        fprintf(stderr,
+                "protocol_test PROTOCOL[/budget] [SEED [N]]: no protocol "
+                "%s\n",
                 protocol_name);
         return 1;
     }
