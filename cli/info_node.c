@@ -96,8 +96,8 @@ static void print_swapping(const struct options *options)
     struct swap_cost cost;
     char reason[256];
 
-    if (swap_cost_measure(folder, &stop, &cost, reason, sizeof reason) !=
-        TM_OK) {
+    if (swap_cost_measure(folder, options->swap_rate, &stop, &cost, reason,
+                          sizeof reason) != TM_OK) {
         info_row("swap files", "none: %s", reason);
         return;
     }

@@ -2,34 +2,36 @@
 //
 // What a page costs that is swapped out, and one that is swapped in: t_spo and t_spi
 // of [Liu06], for each node by itself, since disks do not scale with processors.
-// Measured where a swap file would be, on a file that has its blocks already and
-// holds no zeros, one page at a time at random places, past the kernel's cache. That
-// is the price of a single page; reading ahead and writing in clusters make it less.
+// Measured with a swap file where the pager's is, in clusters as the pager's, one
+// after the other at random places; a page's price is its part of a cluster's.
 // A page read soon after it was written may come from the memory of the disk, or, in
 // a virtual machine, of its host: such a device looks faster here than it is over
-// more data. The times of real paging replace these as soon as there are any.
+// more data. The times of real paging correct the model as soon as there are any.
 #include "observe/swap_cost.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
-#include "os/page_file.h"
+#include "os/swap_file.h"
 
 enum {
-    N_PAGES = 64,
-    N_TRANSFERS = 24, ///< of each kind
+    N_CLUSTERS = 16,
+    N_TRANSFERS = 16, ///< of each kind
     MIN_TRANSFERS = 3,
     ENOUGH_NS = 50 * 1000 * 1000, ///< for each kind
 };
 
+#define CLUSTER_BYTES ((size_t)SWAP_CLUSTER * TM_PAGE_SIZE)
+
 struct measuring {
-    struct page_file file;
-    char *bytes; ///< [N_PAGES] pages
+    struct swap_file *file;
+    char *bytes; ///< [CLUSTER_BYTES]
+    uint64_t slots[N_CLUSTERS];
     const _Atomic int *stop;
 };
-
-typedef tm_status transfer_fn(const struct measuring *measuring, unsigned page);
 
 const char *swap_folder(const char *option)
 {
@@ -54,15 +56,31 @@ static void fill(uint64_t *words, size_t n)
     }
 }
 
-static tm_status swap_out(const struct measuring *measuring, unsigned page)
+static void note_done(struct swap_transfer *transfer, tm_status status)
 {
-    return page_file_write(&measuring->file, page,
-                           measuring->bytes + (size_t)page * TM_PAGE_SIZE);
+    *(tm_status *)transfer->owner = status;
 }
 
-static tm_status swap_in(const struct measuring *measuring, unsigned page)
+// @param[out] took_ns  a page's part
+static tm_status transfer(const struct measuring *measuring, enum swap_op op,
+                          unsigned cluster, uint64_t *took_ns)
 {
-    return page_file_read(&measuring->file, page, measuring->bytes);
+    tm_status status = TM_ESYSTEM;
+    struct swap_transfer swap = {
+        .op = op,
+        .n_pages = SWAP_CLUSTER,
+        .slot = measuring->slots[cluster],
+        .owner = &status,
+        .done = note_done,
+    };
+
+    for (unsigned i = 0; i < SWAP_CLUSTER; i++) {
+        swap.pages[i] = measuring->bytes + (size_t)i * TM_PAGE_SIZE;
+    }
+    swap_file_start(measuring->file, &swap);
+    swap_file_wait(measuring->file, &swap);
+    *took_ns = (swap.ended_ns - swap.began_ns) / SWAP_CLUSTER;
+    return status;
 }
 
 static int goes_on(const struct measuring *measuring, unsigned n,
@@ -75,72 +93,94 @@ static int goes_on(const struct measuring *measuring, unsigned n,
            !atomic_load_explicit(measuring->stop, memory_order_relaxed);
 }
 
-static tm_status measure(const struct measuring *measuring,
-                         transfer_fn *transfer, struct quartiles *quartiles,
-                         unsigned *n_measured)
+static tm_status measure(const struct measuring *measuring, enum swap_op op,
+                         struct quartiles *quartiles, unsigned *n_measured)
 {
     uint64_t times_ns[N_TRANSFERS];
     uint64_t all_ns = 0;
-    unsigned page = 1;
+    unsigned cluster = 0;
     unsigned n = 0;
 
     while (goes_on(measuring, n, all_ns)) {
-        uint64_t begun_ns = clock_now_ns();
-        tm_status status;
+        tm_status status = transfer(measuring, op, cluster, &times_ns[n]);
 
-        page = (page * 37 + 11) % N_PAGES; // goes through all of them
-        status = transfer(measuring, page);
         if (status != TM_OK) {
             return status;
         }
-        times_ns[n] = clock_now_ns() - begun_ns;
-        all_ns += times_ns[n++];
+        all_ns += times_ns[n++] * SWAP_CLUSTER;
+        cluster = (cluster * 5 + 3) % N_CLUSTERS; // goes through all of them
     }
     *quartiles = quartiles_of(times_ns, n);
     *n_measured = n;
     return TM_OK;
 }
 
-static enum swap_kind kind_of(const struct page_file *file)
+// Its blocks are there before anything is measured.
+static tm_status make_clusters(struct measuring *measuring)
 {
-    if (file->is_in_memory) {
-        return SWAP_IN_MEMORY;
+    tm_status status = TM_OK;
+    uint64_t ns;
+
+    for (unsigned i = 0; status == TM_OK && i < N_CLUSTERS; i++) {
+        if (swap_file_reserve(measuring->file, SWAP_CLUSTER,
+                              &measuring->slots[i]) < SWAP_CLUSTER) {
+            return TM_ELIMIT;
+        }
+        status = transfer(measuring, SWAP_OUT, i, &ns);
     }
-    return file->is_direct ? SWAP_DIRECT : SWAP_CACHED;
+    return status;
 }
 
-tm_status swap_cost_measure(const char *folder, const _Atomic int *stop,
-                            struct swap_cost *cost, char *reason, size_t size)
+static enum swap_kind kind_of(const struct swap_file *file)
 {
+    if (swap_file_is_in_memory(file)) {
+        return SWAP_IN_MEMORY;
+    }
+    return swap_file_is_direct(file) ? SWAP_DIRECT : SWAP_CACHED;
+}
+
+static tm_status measure_file(struct measuring *measuring,
+                              struct swap_cost *cost)
+{
+    struct swap_cost result = {.kind = kind_of(measuring->file)};
+    tm_status status = make_clusters(measuring);
+
+    if (status == TM_OK) {
+        status = measure(measuring, SWAP_OUT, &result.out_ns, &result.n_out);
+    }
+    if (status == TM_OK) {
+        status = measure(measuring, SWAP_IN, &result.in_ns, &result.n_in);
+    }
+    if (status == TM_OK) {
+        *cost = result;
+    }
+    return status;
+}
+
+tm_status swap_cost_measure(const char *folder, uint64_t rate,
+                            const _Atomic int *stop, struct swap_cost *cost,
+                            char *reason, size_t size)
+{
+    const struct swap_settings settings = {.folder = folder, .rate = rate};
     struct measuring measuring = {
-        .bytes = aligned_alloc(TM_PAGE_SIZE, N_PAGES * TM_PAGE_SIZE),
+        .bytes = aligned_alloc(TM_PAGE_SIZE, CLUSTER_BYTES),
         .stop = stop,
     };
-    struct swap_cost result = {0};
     tm_status status;
 
     if (measuring.bytes == NULL) {
         snprintf(reason, size, "no memory");
         return TM_ENOMEM;
     }
-    fill((uint64_t *)(void *)measuring.bytes,
-         N_PAGES * TM_PAGE_SIZE / sizeof(uint64_t));
-    status = page_file_open(&measuring.file, folder, measuring.bytes, N_PAGES,
-                            reason, size);
-    if (status != TM_OK) {
-        goto free_bytes;
-    }
-    snprintf(reason, size, "a transfer in %s has failed", folder);
-    status = measure(&measuring, swap_out, &result.out_ns, &result.n_out);
+    fill((uint64_t *)(void *)measuring.bytes, CLUSTER_BYTES / sizeof(uint64_t));
+    status = swap_file_open(&measuring.file, &settings);
     if (status == TM_OK) {
-        status = measure(&measuring, swap_in, &result.in_ns, &result.n_in);
+        snprintf(reason, size, "a transfer in %s has failed", folder);
+        status = measure_file(&measuring, cost);
+        swap_file_close(measuring.file);
+    } else {
+        snprintf(reason, size, "no file in %s: %s", folder, strerror(errno));
     }
-    result.kind = kind_of(&measuring.file);
-    page_file_close(&measuring.file);
-    if (status == TM_OK) {
-        *cost = result;
-    }
-free_bytes:
     free(measuring.bytes);
-    return status;
+    return status == TM_OK || status == TM_ENOMEM ? status : TM_ESYSTEM;
 }

@@ -11,8 +11,8 @@
 /** What it costs to swap a page here. */
 struct swap_cost {
     enum swap_kind kind;
-    struct quartiles out_ns; ///< write one page
-    struct quartiles in_ns;  ///< read one page
+    struct quartiles out_ns; ///< a page that is written in a cluster
+    struct quartiles in_ns;  ///< a page that is read in a cluster
     unsigned n_out;          ///< how often each was measured
     unsigned n_in;
 };
@@ -23,9 +23,10 @@ struct swap_cost {
 const char *swap_folder(const char *option);
 
 /**
- * Measure what it costs to write and to read single pages at random places of a file
- * in a folder: a few dozen of each, fewer if that takes long.
+ * Measure what it costs to write and to read clusters of pages at random places of a
+ * swap file in a folder: a few of each, fewer if that takes long.
  *
+ * @param rate         of the swap file: struct swap_settings
  * @param stop         may become 1 meanwhile: then it ends after the page at hand
  * @param[out] cost    set on TM_OK
  * @param[out] reason  [size] on failure: why, not logged
@@ -34,7 +35,7 @@ const char *swap_folder(const char *option);
  *
  * Context: any kernel thread that may block for a device.
  */
-TM_CHECKED tm_status swap_cost_measure(const char *folder,
+TM_CHECKED tm_status swap_cost_measure(const char *folder, uint64_t rate,
                                        const _Atomic int *stop,
                                        struct swap_cost *cost, char *reason,
                                        size_t size);

@@ -26,10 +26,11 @@ struct book_arrival {
 struct book_report {
     node_id node;
     uint64_t iteration; ///< as its threads count: all alike, and rising
-    double busy_s; ///< from the barrier before to the arrival, waits at other
-                   ///< barriers left out
-    double comp_s; ///< of its busiest worker
-    double mem_s;  ///< waiting for swapped pages
+    double busy_s;   ///< from the barrier before to the arrival, waits at other
+                     ///< barriers left out
+    double comp_s;   ///< of its busiest worker
+    double mem_s;    ///< waiting for swapped pages
+    double pages_in; ///< how many have come
     double release_s; ///< in releases at barriers
     uint32_t n_arrivals;
     const struct book_arrival *arrivals; ///< [n_arrivals]
@@ -50,6 +51,7 @@ struct book_node {
     double busy_s;
     double comp_s;
     double mem_s;
+    double pages_in;
     double release_s;
 };
 

@@ -853,6 +853,7 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
         .busy_s = (double)fields->busy_ns * 1e-9,
         .comp_s = (double)fields->comp_ns * 1e-9,
         .mem_s = (double)fields->mem_ns * 1e-9,
+        .pages_in = (double)fields->pages_in,
         .release_s = (double)fields->release_ns * 1e-9,
         .n_arrivals = message->body_size / ARRIVAL_BYTES,
     };

@@ -173,6 +173,18 @@ static void send_batch(struct message *message, const struct arrival *arrivals,
     free(body);
 }
 
+// Threads that wait for memory wait in place: their worker's time goes on.
+static void add_memory(struct message_iteration *report)
+{
+    struct memory_use use;
+
+    paging_take_use(&use);
+    report->mem_ns = use.wait_ns;
+    report->pages_in = use.n_pages;
+    report->comp_ns -=
+        use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
+}
+
 static void send_report(struct iteration *iteration)
 {
     struct message message = {
@@ -183,6 +195,8 @@ static void send_report(struct iteration *iteration)
                         .marked = iteration->is_marked != 0},
     };
 
+    add_memory(&message.u.iteration);
+
     for (uint32_t first = 0; first < iteration->n_arrivals; first += BATCH) {
         uint32_t n = iteration->n_arrivals - first;
 
@@ -191,6 +205,8 @@ static void send_report(struct iteration *iteration)
         // What follows adds threads, not time.
         message.u.iteration.busy_ns = 0;
         message.u.iteration.comp_ns = 0;
+        message.u.iteration.mem_ns = 0;
+        message.u.iteration.pages_in = 0;
         message.u.iteration.release_ns = 0;
     }
     iteration->is_reported = 1;

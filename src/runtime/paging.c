@@ -151,6 +151,24 @@ int paging_poll(void)
     return pager_is_awaited(runtime.paging.pager);
 }
 
+void paging_take_use(struct memory_use *use)
+{
+    struct paging *paging = &runtime.paging;
+    struct pager_stats counted;
+    uint64_t n_pages;
+
+    *use = (struct memory_use){0};
+    if (!is_on()) {
+        return;
+    }
+    pager_stats(paging->pager, &counted);
+    n_pages = counted.ins + counted.dropped;
+    use->wait_ns = (paging->wait_ns - paging->told_wait_ns) / runtime.n_workers;
+    use->n_pages = n_pages - paging->told_pages;
+    paging->told_wait_ns = paging->wait_ns;
+    paging->told_pages = n_pages;
+}
+
 void paging_stats(struct tm_node_stats *stats)
 {
     struct pager_stats counted;

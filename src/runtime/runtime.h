@@ -119,6 +119,8 @@ struct paging {
     int is_learned;              ///< orders of use are known
     uint64_t wait_ns;            ///< threads have waited for pages or room
     uint64_t n_page_ins;         ///< those that threads waited for
+    uint64_t told_wait_ns;       ///< of wait_ns, paging_take_use() has told
+    uint64_t told_pages;
 };
 
 enum runtime_step {
@@ -328,6 +330,12 @@ int paging_fd(void);
 int paging_note_arrival(struct thread *thread);
 /** What threads use, in which order, has been tracked. */
 void paging_learn(const struct access_set *set);
+/** What too little memory has cost since the last call. Under the node lock. */
+struct memory_use {
+    uint64_t wait_ns; ///< a worker's waiting, on the average
+    uint64_t n_pages; ///< that came in from the swap file, or again from others
+};
+void paging_take_use(struct memory_use *use);
 /** The memory part of the node's numbers. Under the node lock. */
 void paging_stats(struct tm_node_stats *stats);
 /** A thread has left the node. */

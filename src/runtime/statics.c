@@ -104,7 +104,8 @@ static void measure_swap(void)
     struct swap_cost cost = {0};
     char reason[256];
 
-    if (swap_cost_measure(folder, &runtime.observer.is_stopping, &cost, reason,
+    if (swap_cost_measure(folder, runtime.options.swap_rate,
+                          &runtime.observer.is_stopping, &cost, reason,
                           sizeof reason) != TM_OK) {
         log_debug("what swapping costs is not known: %s", reason);
     }
