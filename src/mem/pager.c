@@ -400,6 +400,7 @@ struct pager *pager_new(struct space *space, struct swap_file *swap,
     pager->space = space;
     pager->swap = swap;
     pager->host = *host;
+    pager_end_sweep(pager);
     pager_set_budget(pager, budget);
     space->pager = pager;
     pager_note_made(pager, 0, space->n_globals);

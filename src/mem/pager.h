@@ -106,6 +106,10 @@ void pager_poll(struct pager *pager);
  * back. May send messages. */
 void pager_settle(struct pager *pager);
 
+/** The program has used all its pages once, about: after each round of the node's
+ * threads, if there are such. */
+void pager_end_sweep(struct pager *pager);
+
 /** For the orders of use: see mem/replace.h. */
 struct replace *pager_replace(struct pager *pager);
 

@@ -20,12 +20,29 @@
 
 #include <stdlib.h>
 
-// Pages that are kept free. Small budgets keep an eighth.
-#define LOW_MARK 256u
+// Pages that are kept free: an eighth of what comes in in a sweep, so that a node
+// that lacks little, or only seems to, does not page for the sake of free pages.
+// Small budgets keep an eighth of themselves at most.
+#define LEAST_FREE 8u
+#define MOST_FREE 256u
+
+static uint64_t within(uint64_t n, uint64_t least, uint64_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+void pager_end_sweep(struct pager *pager)
+{
+    uint64_t n_in = pager->stats.ins + pager->stats.dropped - pager->n_before;
+
+    pager->low_mark = within(n_in / 8, LEAST_FREE, MOST_FREE);
+    pager->n_before += n_in;
+}
 
 static uint64_t low_mark(const struct pager *pager)
 {
-    return pager->budget / 8 < LOW_MARK ? pager->budget / 8 : LOW_MARK;
+    return pager->budget / 8 < pager->low_mark ? pager->budget / 8
+                                               : pager->low_mark;
 }
 
 static int is_too_much(const struct pager *pager)

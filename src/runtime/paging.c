@@ -227,6 +227,9 @@ static void end_round(struct worker_order *order, unsigned worker)
     }
     order->n = 0;
     order->round++;
+    if (worker == 0) {
+        pager_end_sweep(runtime.paging.pager);
+    }
 }
 
 static void ask_root(void)
