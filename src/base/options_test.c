@@ -143,8 +143,8 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "TEAMSTER_SHARE (--share) is '1.1'; allowed: 0.0001 to 1");
     expect_refusal("TEAMSTER_SHARE", "1e-3",
                    "TEAMSTER_SHARE (--share) is '1e-3'; allowed: 0.0001 to 1");
-    expect_refusal("TEAMSTER_MEMORY", "1023K",
-                   "TEAMSTER_MEMORY (--memory) is '1023K'; allowed: auto, or "
+    expect_refusal("TEAMSTER_MEMORY", "63K",
+                   "TEAMSTER_MEMORY (--memory) is '63K'; allowed: auto, or "
                    "64K to 1024T; bytes, or with K, M, G or T");
     expect_refusal("TEAMSTER_PROTOCOL", "lazy",
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "

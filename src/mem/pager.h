@@ -119,6 +119,7 @@ int pager_is_awaited(const struct pager *pager);
 /** Is there less memory than the program needs, as far as is known now? */
 int pager_is_short(const struct pager *pager);
 
+/** Read all counters. */
 void pager_stats(const struct pager *pager, struct pager_stats *stats);
 
 // ---- for the space only

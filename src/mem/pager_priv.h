@@ -27,13 +27,13 @@ struct pager {
     struct replace *replace;
     struct pager_host host;
     uint64_t budget;
-    uint64_t n_going; ///< resident, but being written
-    uint64_t n_ahead; ///< read ahead, not yet used
+    uint64_t n_going;  ///< resident, but being written
+    uint64_t n_ahead;  ///< read ahead, not yet used
     uint64_t low_mark; ///< pages to be kept free
     uint64_t n_before; ///< pages that had come in before this sweep
-    int is_blocked;   ///< nothing could go when last asked
-    int is_full;      ///< the swap file takes no more
-    int is_disk_bad;  ///< it has failed
+    int is_blocked;    ///< nothing could go when last asked
+    int is_full;       ///< the swap file takes no more
+    int is_disk_bad;   ///< it has failed
     uint32_t last_thread[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;

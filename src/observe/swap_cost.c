@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "os/swap_file.h"
+#include "os/unnamed_file.h"
 
 enum {
     N_CLUSTERS = 16,
@@ -157,6 +159,17 @@ static tm_status measure_file(struct measuring *measuring,
     return status;
 }
 
+// Nobody may ever need a swap file: not to have one is no error yet.
+static int takes_file(const char *folder)
+{
+    int fd = unnamed_file_open(folder);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
 tm_status swap_cost_measure(const char *folder, uint64_t rate,
                             const _Atomic int *stop, struct swap_cost *cost,
                             char *reason, size_t size)
@@ -173,14 +186,19 @@ tm_status swap_cost_measure(const char *folder, uint64_t rate,
         return TM_ENOMEM;
     }
     fill((uint64_t *)(void *)measuring.bytes, CLUSTER_BYTES / sizeof(uint64_t));
+    if (!takes_file(folder)) {
+        snprintf(reason, size, "cannot make a file in %s: %s", folder,
+                 strerror(errno));
+        status = TM_ESYSTEM;
+        goto free_bytes;
+    }
+    snprintf(reason, size, "a transfer in %s has failed", folder);
     status = swap_file_open(&measuring.file, &settings);
     if (status == TM_OK) {
-        snprintf(reason, size, "a transfer in %s has failed", folder);
         status = measure_file(&measuring, cost);
         swap_file_close(measuring.file);
-    } else {
-        snprintf(reason, size, "no file in %s: %s", folder, strerror(errno));
     }
+free_bytes:
     free(measuring.bytes);
     return status == TM_OK || status == TM_ENOMEM ? status : TM_ESYSTEM;
 }
