@@ -279,8 +279,9 @@ static void read_ahead(struct pager *pager, page_no wanted, unsigned worker)
     }
 }
 
-// A page that was read ahead is used now: so will be those that came with it.
-static void use_ahead(struct pager *pager, page_no page)
+// A page that was read ahead is used now: so will be those that came with it. Nobody
+// sees that, so it is noted now.
+static void use_ahead(struct pager *pager, page_no page, unsigned worker)
 {
     const struct page *first = pager_page(pager, page);
     page_no n = 0;
@@ -294,6 +295,7 @@ static void use_ahead(struct pager *pager, page_no page)
         }
         record->ahead = 0;
         pager->n_ahead--;
+        replace_touch(pager->replace, worker, page + n);
         n++;
     }
     if (n > 0 && first->access != ACCESS_NONE) {
@@ -349,7 +351,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
         pager_drop_slot(pager, page);
     }
     if (record->ahead) {
-        use_ahead(pager, page);
+        use_ahead(pager, page, toucher->worker);
     }
     if (pager->stats.out > 0) {
         read_ahead(pager, NO_PAGE, toucher->worker);
