@@ -26,39 +26,21 @@
 #include "reconfig/scheme.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/ensure.h"
-#include "model/explain.h"
-#include "reconfig/period.h"
-
-enum state {
-    SEARCHING,
-    WATCHING,
-    TRACKING,
-    THINKING,
-    MOVING,
-    SETTLING,
-    OFF,
-};
+#include "reconfig/scheme_priv.h"
 
 enum {
     SETTLE_TRACKED = 3, // iterations that are slow after tracking
     SETTLE_MOVED = 6,   // and after a move
     POSTPONE_MAX = 256,
-    MOVE_PATIENCE = 4,     // iterations in which all should have moved
-    LEAST_SAMPLES = 8,     // iterations that a plan is made of
-    JUDGED_EVERY = 8,      // iterations that are held against a prediction
-    LOOKS = 3,             // plans after a change, until the next imbalance
-    RAGGED_MAX = 8,        // of 16 iterations
-    TRACKED_FOR = 64,      // iterations that tracked pages are good for
-    MAX_RESTARTS = 4,      // of the search for a period
-    ARRIVAL_BYTES = 28,    // see runtime/iteration.c
-    TEXT_BYTES = 1u << 16, // of an explanation
+    MOVE_PATIENCE = 4, // iterations in which all should have moved
+    LEAST_SAMPLES = 8, // iterations that a plan is made of
+    LOOKS = 3,         // plans after a change, until the next imbalance
+    RAGGED_MAX = 8,    // of 16 iterations
 };
 
 /** A part of the iteration that must be gained for a change to be worth it. Without an
@@ -66,9 +48,6 @@ enum {
 #define LEAST_GAIN 0.02
 #define LEAST_GAIN_AGAIN 0.04
 #define GAIN_FOR_MOVES 4.0
-
-/** Work that has changed by less than this part has not: it was noise. */
-#define SAME_WORK 0.15
 
 /** What tracking may cost until it has been done. */
 #define FIRST_COST_S 0.05
@@ -79,46 +58,6 @@ enum {
 /** Moved bytes are taken to travel at this rate until it is measured. */
 #define BYTES_PER_S 200e6
 #define STACK_BYTES 16384.0
-
-struct scheme {
-    struct scheme_config config;
-    struct scheme_ops ops;
-    struct node_view *nodes;        ///< [n_nodes]
-    struct correction *corrections; ///< [n_nodes] of `plan`
-    struct correction *learned;     ///< [n_nodes] for the next plan
-    uint32_t *counts;               ///< [n_nodes] by hand, or NULL
-    enum state state;
-    struct book *book;
-    struct trigger trigger;
-    struct period period;
-    uint64_t leader;     ///< whose barriers the period is looked for in
-    uint32_t end_place;  ///< of the barriers that end an iteration
-    unsigned n_restarts; ///< of the search
-    unsigned countdown;  ///< SETTLING, MOVING: iterations left
-    uint64_t tracked_at; ///< iteration; 0: never
-    int is_tracked;      ///< there are tracked pages
-    int is_undoing;
-    double predicted_s;       ///< of the mapping in force; 0: not known
-    double predicted_ideal_s; ///< and ideal_s() then
-    int is_kept;              ///< a change, and nothing was planned since
-    int is_again;             ///< the plan is made without an imbalance
-    double usual_s;           ///< iteration time while nothing is done
-    double extra_s;           ///< beyond it, since something is
-    int extra_is_tracking;    ///< which of the next two it is
-    double tracking_cost_s;   ///< of the latest, or a guess
-    double moving_cost_s;     ///< likewise
-    double before_s;          ///< iteration time before the latest change
-    double before_ideal_s;    ///< and ideal_s() then
-    double planned_ideal_s;   ///< ideal_s() when the latest plan was begun
-    unsigned n_looks; ///< plans that may still be made without an imbalance
-    struct remap plan;
-    int has_plan; ///< `plan` was made, for the threads there are
-    int is_worth; ///< and is to be carried out
-    tm_status plan_status;
-    struct scheme_stats stats;
-    struct book_arrival *arrivals; ///< [n_room] of a report
-    uint32_t n_room;
-};
 
 static int copy_counts(struct scheme *scheme)
 {
@@ -190,128 +129,6 @@ void scheme_free(struct scheme *scheme)
     }
 }
 
-// ---- words
-
-__attribute__((format(printf, 2, 3))) static void say(
-    const struct scheme *scheme, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-
-    if (scheme->config.explains) {
-        va_start(arguments, format);
-        vsnprintf(text, sizeof text, format, arguments);
-        va_end(arguments);
-        scheme->ops.explain(scheme->ops.owner, text);
-    }
-}
-
-static void explain_plan(const struct scheme *scheme)
-{
-    const struct remap *plan = &scheme->plan;
-    char *text;
-    size_t n;
-
-    if (!scheme->config.explains) {
-        return;
-    }
-    text = malloc(TEXT_BYTES);
-    if (text == NULL) {
-        return;
-    }
-    explain_prediction(&plan->view, &plan->before, &plan->measured, text,
-                       TEXT_BYTES);
-    scheme->ops.explain(scheme->ops.owner, text);
-    n = explain_change(&plan->view, &plan->before, &plan->after, text,
-                       TEXT_BYTES);
-    if (n < TEXT_BYTES) {
-        explain_moves(&plan->view, plan->numbers, plan->current, plan->wanted,
-                      text + n, TEXT_BYTES - n);
-    }
-    scheme->ops.explain(scheme->ops.owner, text);
-    free(text);
-}
-
-// ---- what the trigger gets to see
-
-// All work over all power: no mapping is faster.
-static double ideal_s(const struct scheme *scheme)
-{
-    uint32_t n;
-    const struct book_thread *threads = book_threads(scheme->book, &n);
-    double work_s = 0;
-    double power = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        work_s += book_work_s(scheme->book, &threads[i]);
-    }
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        power += scheme->nodes[i].power * scheme->nodes[i].n_processors;
-    }
-    return work_s / power;
-}
-
-static int needs_tracking(const struct scheme *scheme)
-{
-    return scheme->config.policy->wants_uses &&
-           (!scheme->is_tracked ||
-            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
-}
-
-// Programs whose work grows or shrinks: what was so long would now be.
-static double as_of_now(const struct scheme *scheme, double time_s,
-                        double ideal_then_s)
-{
-    double now_s = ideal_s(scheme);
-
-    return fabs(now_s - ideal_then_s) > SAME_WORK * ideal_then_s
-               ? time_s * now_s / ideal_then_s
-               : time_s;
-}
-
-// Of the slowest node, as a plan's measured.iteration_s. Not the usual time of who
-// is slowest: what disturbs now this node, now that one, would count each time.
-static double usual_s(const struct scheme *scheme)
-{
-    double most_s = 0;
-
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        struct book_node usual;
-
-        book_node(scheme->book, (node_id)i, &usual);
-        most_s = fmax(most_s, usual.busy_s);
-    }
-    return most_s;
-}
-
-// What takes medians of all threads and nodes is left out where nobody looks at it: a
-// program in balance should not pay for it.
-static void sample(const struct scheme *scheme, struct trigger_sample *sample)
-{
-    double sum_s = 0;
-
-    memset(sample, 0, sizeof *sample);
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        struct book_node node;
-
-        book_node_latest(scheme->book, (node_id)i, &node);
-        sum_s += node.busy_s;
-        sample->max_s =
-            node.busy_s > sample->max_s ? node.busy_s : sample->max_s;
-    }
-    sample->mean_s = sum_s / scheme->config.n_nodes;
-    if (trigger_sees_imbalance(&scheme->trigger, sample)) {
-        sample->attainable_s = fmin(ideal_s(scheme), sample->max_s);
-    }
-    sample->cost_s = scheme->moving_cost_s +
-                     (needs_tracking(scheme) ? scheme->tracking_cost_s : 0);
-    if (scheme->trigger.state == TRIGGER_WATCHING) {
-        sample->usual_s = usual_s(scheme);
-        sample->before_s =
-            as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
-    }
-}
-
 // ---- steps
 
 static void settle(struct scheme *scheme, unsigned n_iterations)
@@ -344,13 +161,13 @@ static void count_cost(struct scheme *scheme)
 static void collect(struct scheme *scheme)
 {
     scheme->n_looks = LOOKS;
-    if (!needs_tracking(scheme)) {
+    if (!scheme_needs_tracking(scheme)) {
         book_restart(scheme->book); // it was different before
         trigger_collected(&scheme->trigger);
         return;
     }
-    say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
-        (unsigned long long)book_n_closed(scheme->book));
+    scheme_say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
+               (unsigned long long)book_n_closed(scheme->book));
     scheme->state = TRACKING;
     scheme->extra_is_tracking = 1;
     scheme->ops.track(scheme->ops.owner);
@@ -366,57 +183,6 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
     scheme->stats.n_tracked++;
     trigger_collected(&scheme->trigger);
     settle(scheme, SETTLE_TRACKED);
-}
-
-static double predicted_now_s(const struct scheme *scheme)
-{
-    return as_of_now(scheme, scheme->predicted_s, scheme->predicted_ideal_s);
-}
-
-// How the mapping in force was predicted, against how it is.
-static void judge(struct scheme *scheme)
-{
-    double measured_s;
-
-    if (scheme->predicted_s <= 0 ||
-        book_n_since_restart(scheme->book) % JUDGED_EVERY != 0) {
-        return;
-    }
-    measured_s = usual_s(scheme);
-    if (measured_s > 0) {
-        double error = predicted_now_s(scheme) / measured_s - 1;
-
-        scheme->stats.n_judged++;
-        scheme->stats.error_sum += error < 0 ? -error : error;
-    }
-}
-
-static void say_verdict(const struct scheme *scheme, const char *verdict)
-{
-    say(scheme,
-        "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
-        "%.3f ms",
-        (unsigned long long)book_n_closed(scheme->book), verdict,
-        scheme->before_s * 1e3, usual_s(scheme) * 1e3,
-        predicted_now_s(scheme) * 1e3);
-}
-
-// What the mapping in force was predicted to be like, and what it is like.
-static void explain_result(const struct scheme *scheme)
-{
-    const unsigned n_nodes = scheme->config.n_nodes;
-    struct measurement measured = {.nodes =
-                                       calloc(n_nodes, sizeof *measured.nodes)};
-    char *text = malloc(TEXT_BYTES);
-
-    if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
-        remap_measure(scheme->book, n_nodes, &measured);
-        explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
-                           text, TEXT_BYTES);
-        scheme->ops.explain(scheme->ops.owner, text);
-    }
-    free(measured.nodes);
-    free(text);
 }
 
 // Costs are measured while the program runs; power is known from the start.
@@ -448,7 +214,7 @@ static void think(struct scheme *scheme)
     scheme->has_plan = 0;
     scheme->is_again = scheme->is_kept;
     scheme->is_kept = 0;
-    scheme->planned_ideal_s = ideal_s(scheme);
+    scheme->planned_ideal_s = scheme_ideal_s(scheme);
     scheme->state = THINKING;
     scheme->stats.n_plans++;
     scheme->ops.think(scheme->ops.owner);
@@ -541,7 +307,8 @@ static void postpone(struct scheme *scheme)
     double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
     unsigned n_rest = 1;
 
-    say(scheme,
+    scheme_say(
+        scheme,
         "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
         "costs %.3f s: later",
         (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
@@ -558,8 +325,8 @@ void scheme_thought(struct scheme *scheme)
     scheme->state = WATCHING;
     scheme->has_plan = scheme->plan_status == TM_OK;
     if (!scheme->has_plan || !is_better(scheme)) {
-        say(scheme, "iteration %llu: nothing better is known",
-            (unsigned long long)book_n_closed(scheme->book));
+        scheme_say(scheme, "iteration %llu: nothing better is known",
+                   (unsigned long long)book_n_closed(scheme->book));
         trigger_refused(&scheme->trigger);
         return;
     }
@@ -567,10 +334,10 @@ void scheme_thought(struct scheme *scheme)
         postpone(scheme);
         return;
     }
-    say(scheme, "iteration %llu: %u threads move, policy %s",
-        (unsigned long long)book_n_closed(scheme->book), scheme->plan.n_moves,
-        scheme->config.policy->name);
-    explain_plan(scheme);
+    scheme_say(scheme, "iteration %llu: %u threads move, policy %s",
+               (unsigned long long)book_n_closed(scheme->book),
+               scheme->plan.n_moves, scheme->config.policy->name);
+    scheme_explain_plan(scheme);
     scheme->before_s = scheme->plan.measured.iteration_s;
     scheme->before_ideal_s = scheme->planned_ideal_s;
     scheme->is_undoing = 0;
@@ -595,8 +362,8 @@ static void learn_from_result(struct scheme *scheme)
 
 static void undo(struct scheme *scheme)
 {
-    say_verdict(scheme, "taken back");
-    explain_result(scheme);
+    scheme_say_verdict(scheme, "taken back");
+    scheme_explain_result(scheme);
     learn_from_result(scheme);
     scheme->is_undoing = 1;
     scheme->predicted_s = 0;
@@ -699,13 +466,13 @@ static void watch(struct scheme *scheme)
     struct trigger_sample measured;
     enum trigger_advice advice;
 
-    judge(scheme);
-    sample(scheme, &measured);
+    scheme_judge(scheme);
+    scheme_sample(scheme, &measured);
     advice = trigger_feed(&scheme->trigger, &measured);
     if (before == TRIGGER_WATCHING &&
         scheme->trigger.state == TRIGGER_RESTING && advice != TRIGGER_UNDO) {
-        say_verdict(scheme, "kept");
-        explain_result(scheme);
+        scheme_say_verdict(scheme, "kept");
+        scheme_explain_result(scheme);
         scheme->is_kept = 1;
     }
     switch (advice) {
@@ -727,16 +494,16 @@ static void watch(struct scheme *scheme)
 }
 
 // An iteration has been closed.
-static void step(struct scheme *scheme)
+void scheme_step(struct scheme *scheme)
 {
     scheme->stats.n_iterations++;
     count_cost(scheme);
     if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
         scheme->state != THINKING) {
-        say(scheme,
-            "iteration %llu: the threads have no iterations in common; "
-            "they stay where they are",
-            (unsigned long long)book_n_closed(scheme->book));
+        scheme_say(scheme,
+                   "iteration %llu: the threads have no iterations in common; "
+                   "they stay where they are",
+                   (unsigned long long)book_n_closed(scheme->book));
         scheme->state = OFF;
     }
     switch (scheme->state) {
@@ -763,117 +530,6 @@ static void step(struct scheme *scheme)
     default:
         break;
     }
-}
-
-// ---- where iterations end
-
-static void give_up_search(struct scheme *scheme)
-{
-    say(scheme, "no regularity in the program's barriers: its threads stay "
-                "where they are");
-    scheme->state = OFF;
-    scheme->ops.set_period(scheme->ops.owner, 0, 0);
-}
-
-// A thread has arrived at a barrier of which it is not known what it ends.
-static void search(struct scheme *scheme, uint64_t thread, uint64_t n_barriers,
-                   uint32_t place)
-{
-    uint32_t p;
-
-    if (scheme->period.n == 0) {
-        scheme->leader = thread;
-    }
-    if (thread != scheme->leader) {
-        return;
-    }
-    p = period_feed(&scheme->period, place);
-    if (p != 0) {
-        say(scheme, "an iteration is found to be %u barriers", p);
-        scheme->end_place = place;
-        scheme->state = WATCHING;
-        scheme->ops.set_period(scheme->ops.owner, p, n_barriers % p);
-    } else if (period_is_hopeless(&scheme->period)) {
-        give_up_search(scheme);
-    }
-}
-
-static void look_for_period(struct scheme *scheme, const struct message *report)
-{
-    struct wire_reader reader = {
-        report->body, (const uint8_t *)report->body + report->body_size, 0};
-
-    while (scheme->state == SEARCHING && reader.at < reader.end) {
-        uint64_t thread = wire_get_u64(&reader);
-        uint64_t n_barriers;
-
-        wire_get_u64(&reader);
-        n_barriers = wire_get_u64(&reader);
-        search(scheme, thread, n_barriers, wire_get_u32(&reader));
-    }
-}
-
-// ---- reports
-
-static void make_room(struct scheme *scheme, uint32_t n)
-{
-    if (n > scheme->n_room) {
-        scheme->arrivals =
-            realloc(scheme->arrivals, n * sizeof *scheme->arrivals);
-        ensure(scheme->arrivals != NULL);
-        scheme->n_room = n;
-    }
-}
-
-// @return the iteration that the threads have ended, as they count
-static uint64_t read_arrivals(struct scheme *scheme,
-                              const struct message *message)
-{
-    uint64_t iteration = 0;
-    uint32_t n = message->body_size / ARRIVAL_BYTES;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
-
-    make_room(scheme, n);
-    for (uint32_t i = 0; i < n; i++) {
-        scheme->arrivals[i].thread = wire_get_u64(&reader);
-        scheme->arrivals[i].comp_s = (double)wire_get_u64(&reader) * 1e-9;
-        iteration = wire_get_u64(&reader);
-        wire_get_u32(&reader);
-    }
-    return iteration;
-}
-
-tm_status scheme_receive(struct scheme *scheme, node_id from,
-                         const struct message *message, uint64_t now_ns)
-{
-    const struct message_iteration *fields = &message->u.iteration;
-    struct book_report report = {
-        .node = from,
-        .busy_s = (double)fields->busy_ns * 1e-9,
-        .comp_s = (double)fields->comp_ns * 1e-9,
-        .mem_s = (double)fields->mem_ns * 1e-9,
-        .pages_in = (double)fields->pages_in,
-        .release_s = (double)fields->release_ns * 1e-9,
-        .n_arrivals = message->body_size / ARRIVAL_BYTES,
-    };
-
-    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0) {
-        return TM_EWIRE;
-    }
-    if (!fields->marked) {
-        look_for_period(scheme, message);
-        return TM_OK;
-    }
-    if (scheme->state == SEARCHING) {
-        scheme->state = WATCHING;
-    }
-    report.iteration = read_arrivals(scheme, message);
-    report.arrivals = scheme->arrivals;
-    for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
-        step(scheme);
-    }
-    return TM_OK;
 }
 
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the scheme sees of the program, and what it says to who wants to know.
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/explain.h"
+#include "reconfig/scheme_priv.h"
+
+enum {
+    TRACKED_FOR = 64,      // iterations that tracked pages are good for
+    JUDGED_EVERY = 8,      // iterations that are held against a prediction
+    TEXT_BYTES = 1u << 16, // of an explanation
+};
+
+/** Work that has changed by less than this part has not: it was noise. */
+#define SAME_WORK 0.15
+
+// ---- words
+
+void scheme_say(const struct scheme *scheme, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    if (scheme->config.explains) {
+        va_start(arguments, format);
+        vsnprintf(text, sizeof text, format, arguments);
+        va_end(arguments);
+        scheme->ops.explain(scheme->ops.owner, text);
+    }
+}
+
+void scheme_explain_plan(const struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+    char *text;
+    size_t n;
+
+    if (!scheme->config.explains) {
+        return;
+    }
+    text = malloc(TEXT_BYTES);
+    if (text == NULL) {
+        return;
+    }
+    explain_prediction(&plan->view, &plan->before, &plan->measured, text,
+                       TEXT_BYTES);
+    scheme->ops.explain(scheme->ops.owner, text);
+    n = explain_change(&plan->view, &plan->before, &plan->after, text,
+                       TEXT_BYTES);
+    if (n < TEXT_BYTES) {
+        explain_moves(&plan->view, plan->numbers, plan->current, plan->wanted,
+                      text + n, TEXT_BYTES - n);
+    }
+    scheme->ops.explain(scheme->ops.owner, text);
+    free(text);
+}
+
+// ---- what the trigger gets to see
+
+// All work over all power: no mapping is faster.
+double scheme_ideal_s(const struct scheme *scheme)
+{
+    uint32_t n;
+    const struct book_thread *threads = book_threads(scheme->book, &n);
+    double work_s = 0;
+    double power = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        work_s += book_work_s(scheme->book, &threads[i]);
+    }
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        power += scheme->nodes[i].power * scheme->nodes[i].n_processors;
+    }
+    return work_s / power;
+}
+
+int scheme_needs_tracking(const struct scheme *scheme)
+{
+    return scheme->config.policy->wants_uses &&
+           (!scheme->is_tracked ||
+            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+}
+
+// Programs whose work grows or shrinks: what was so long would now be.
+static double as_of_now(const struct scheme *scheme, double time_s,
+                        double ideal_then_s)
+{
+    double now_s = scheme_ideal_s(scheme);
+
+    return fabs(now_s - ideal_then_s) > SAME_WORK * ideal_then_s
+               ? time_s * now_s / ideal_then_s
+               : time_s;
+}
+
+// Of the slowest node, as a plan's measured.iteration_s. Not the usual time of who
+// is slowest: what disturbs now this node, now that one, would count each time.
+static double usual_s(const struct scheme *scheme)
+{
+    double most_s = 0;
+
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        struct book_node usual;
+
+        book_node(scheme->book, (node_id)i, &usual);
+        most_s = fmax(most_s, usual.busy_s);
+    }
+    return most_s;
+}
+
+// What takes medians of all threads and nodes is left out where nobody looks at it: a
+// program in balance should not pay for it.
+void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
+{
+    double sum_s = 0;
+
+    memset(sample, 0, sizeof *sample);
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        struct book_node node;
+
+        book_node_latest(scheme->book, (node_id)i, &node);
+        sum_s += node.busy_s;
+        sample->max_s =
+            node.busy_s > sample->max_s ? node.busy_s : sample->max_s;
+    }
+    sample->mean_s = sum_s / scheme->config.n_nodes;
+    if (trigger_sees_imbalance(&scheme->trigger, sample)) {
+        sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
+    }
+    sample->cost_s =
+        scheme->moving_cost_s +
+        (scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0);
+    if (scheme->trigger.state == TRIGGER_WATCHING) {
+        sample->usual_s = usual_s(scheme);
+        sample->before_s =
+            as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
+    }
+}
+
+// ---- predictions and what came of them
+
+static double predicted_now_s(const struct scheme *scheme)
+{
+    return as_of_now(scheme, scheme->predicted_s, scheme->predicted_ideal_s);
+}
+
+// How the mapping in force was predicted, against how it is.
+void scheme_judge(struct scheme *scheme)
+{
+    double measured_s;
+
+    if (scheme->predicted_s <= 0 ||
+        book_n_since_restart(scheme->book) % JUDGED_EVERY != 0) {
+        return;
+    }
+    measured_s = usual_s(scheme);
+    if (measured_s > 0) {
+        double error = predicted_now_s(scheme) / measured_s - 1;
+
+        scheme->stats.n_judged++;
+        scheme->stats.error_sum += error < 0 ? -error : error;
+    }
+}
+
+void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
+{
+    scheme_say(
+        scheme,
+        "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
+        "%.3f ms",
+        (unsigned long long)book_n_closed(scheme->book), verdict,
+        scheme->before_s * 1e3, usual_s(scheme) * 1e3,
+        predicted_now_s(scheme) * 1e3);
+}
+
+// What the mapping in force was predicted to be like, and what it is like.
+void scheme_explain_result(const struct scheme *scheme)
+{
+    const unsigned n_nodes = scheme->config.n_nodes;
+    struct measurement measured = {.nodes =
+                                       calloc(n_nodes, sizeof *measured.nodes)};
+    char *text = malloc(TEXT_BYTES);
+
+    if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
+        remap_measure(scheme->book, n_nodes, &measured);
+        explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
+                           text, TEXT_BYTES);
+        scheme->ops.explain(scheme->ops.owner, text);
+    }
+    free(measured.nodes);
+    free(text);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_SCHEME_PRIV_H
+#define RECONFIG_SCHEME_PRIV_H
+
+#include "reconfig/period.h"
+#include "reconfig/scheme.h"
+
+/*
+ * What the scheme's files share: its states in scheme.c, what it sees and says in
+ * scheme_look.c, reports and the search for a period in scheme_reports.c.
+ */
+
+enum state {
+    SEARCHING,
+    WATCHING,
+    TRACKING,
+    THINKING,
+    MOVING,
+    SETTLING,
+    OFF,
+};
+
+struct scheme {
+    struct scheme_config config;
+    struct scheme_ops ops;
+    struct node_view *nodes;        ///< [n_nodes]
+    struct correction *corrections; ///< [n_nodes] of `plan`
+    struct correction *learned;     ///< [n_nodes] for the next plan
+    uint32_t *counts;               ///< [n_nodes] by hand, or NULL
+    enum state state;
+    struct book *book;
+    struct trigger trigger;
+    struct period period;
+    uint64_t leader;     ///< whose barriers the period is looked for in
+    uint32_t end_place;  ///< of the barriers that end an iteration
+    unsigned n_restarts; ///< of the search
+    unsigned countdown;  ///< SETTLING, MOVING: iterations left
+    uint64_t tracked_at; ///< iteration; 0: never
+    int is_tracked;      ///< there are tracked pages
+    int is_undoing;
+    double predicted_s;       ///< of the mapping in force; 0: not known
+    double predicted_ideal_s; ///< and ideal_s() then
+    int is_kept;              ///< a change, and nothing was planned since
+    int is_again;             ///< the plan is made without an imbalance
+    double usual_s;           ///< iteration time while nothing is done
+    double extra_s;           ///< beyond it, since something is
+    int extra_is_tracking;    ///< which of the next two it is
+    double tracking_cost_s;   ///< of the latest, or a guess
+    double moving_cost_s;     ///< likewise
+    double before_s;          ///< iteration time before the latest change
+    double before_ideal_s;    ///< and ideal_s() then
+    double planned_ideal_s;   ///< ideal_s() when the latest plan was begun
+    unsigned n_looks; ///< plans that may still be made without an imbalance
+    struct remap plan;
+    int has_plan; ///< `plan` was made, for the threads there are
+    int is_worth; ///< and is to be carried out
+    tm_status plan_status;
+    struct scheme_stats stats;
+    struct book_arrival *arrivals; ///< [n_room] of a report
+    uint32_t n_room;
+};
+
+/** A line for who wants to know why. */
+__attribute__((format(printf, 2, 3))) void scheme_say(
+    const struct scheme *scheme, const char *format, ...);
+
+/** The plan: terms, times before and after, moves. */
+void scheme_explain_plan(const struct scheme *scheme);
+
+/** A change is kept or taken back: the times. */
+void scheme_say_verdict(const struct scheme *scheme, const char *verdict);
+
+/** What the mapping in force was predicted to be like, and what it is like. */
+void scheme_explain_result(const struct scheme *scheme);
+
+/** All work over all power, seconds: no mapping is faster. */
+double scheme_ideal_s(const struct scheme *scheme);
+
+/** Must an iteration be tracked before a plan is made? */
+int scheme_needs_tracking(const struct scheme *scheme);
+
+/** What the trigger gets to see of the latest iteration. */
+void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample);
+
+/** Hold the prediction for the mapping in force against what it is. */
+void scheme_judge(struct scheme *scheme);
+
+/** An iteration has been closed. */
+void scheme_step(struct scheme *scheme);
+
+#endif

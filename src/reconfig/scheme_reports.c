@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reports of iterations, which go into the book; and where iterations end, if the
+// program does not say so.
+#include <stdlib.h>
+
+#include "base/ensure.h"
+#include "reconfig/scheme_priv.h"
+
+enum {
+    ARRIVAL_BYTES = 28, // see runtime/iteration.c
+};
+
+// ---- where iterations end
+
+static void give_up_search(struct scheme *scheme)
+{
+    scheme_say(scheme,
+               "no regularity in the program's barriers: its threads stay "
+               "where they are");
+    scheme->state = OFF;
+    scheme->ops.set_period(scheme->ops.owner, 0, 0);
+}
+
+// A thread has arrived at a barrier of which it is not known what it ends.
+static void search(struct scheme *scheme, uint64_t thread, uint64_t n_barriers,
+                   uint32_t place)
+{
+    uint32_t p;
+
+    if (scheme->period.n == 0) {
+        scheme->leader = thread;
+    }
+    if (thread != scheme->leader) {
+        return;
+    }
+    p = period_feed(&scheme->period, place);
+    if (p != 0) {
+        scheme_say(scheme, "an iteration is found to be %u barriers", p);
+        scheme->end_place = place;
+        scheme->state = WATCHING;
+        scheme->ops.set_period(scheme->ops.owner, p, n_barriers % p);
+    } else if (period_is_hopeless(&scheme->period)) {
+        give_up_search(scheme);
+    }
+}
+
+static void look_for_period(struct scheme *scheme, const struct message *report)
+{
+    struct wire_reader reader = {
+        report->body, (const uint8_t *)report->body + report->body_size, 0};
+
+    while (scheme->state == SEARCHING && reader.at < reader.end) {
+        uint64_t thread = wire_get_u64(&reader);
+        uint64_t n_barriers;
+
+        wire_get_u64(&reader);
+        n_barriers = wire_get_u64(&reader);
+        search(scheme, thread, n_barriers, wire_get_u32(&reader));
+    }
+}
+
+// ---- reports
+
+static void make_room(struct scheme *scheme, uint32_t n)
+{
+    if (n > scheme->n_room) {
+        scheme->arrivals =
+            realloc(scheme->arrivals, n * sizeof *scheme->arrivals);
+        ensure(scheme->arrivals != NULL);
+        scheme->n_room = n;
+    }
+}
+
+// @return the iteration that the threads have ended, as they count
+static uint64_t read_arrivals(struct scheme *scheme,
+                              const struct message *message)
+{
+    uint64_t iteration = 0;
+    uint32_t n = message->body_size / ARRIVAL_BYTES;
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+
+    make_room(scheme, n);
+    for (uint32_t i = 0; i < n; i++) {
+        scheme->arrivals[i].thread = wire_get_u64(&reader);
+        scheme->arrivals[i].comp_s = (double)wire_get_u64(&reader) * 1e-9;
+        iteration = wire_get_u64(&reader);
+        wire_get_u32(&reader);
+    }
+    return iteration;
+}
+
+tm_status scheme_receive(struct scheme *scheme, node_id from,
+                         const struct message *message, uint64_t now_ns)
+{
+    const struct message_iteration *fields = &message->u.iteration;
+    struct book_report report = {
+        .node = from,
+        .busy_s = (double)fields->busy_ns * 1e-9,
+        .comp_s = (double)fields->comp_ns * 1e-9,
+        .mem_s = (double)fields->mem_ns * 1e-9,
+        .pages_in = (double)fields->pages_in,
+        .release_s = (double)fields->release_ns * 1e-9,
+        .n_arrivals = message->body_size / ARRIVAL_BYTES,
+    };
+
+    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0) {
+        return TM_EWIRE;
+    }
+    if (!fields->marked) {
+        look_for_period(scheme, message);
+        return TM_OK;
+    }
+    if (scheme->state == SEARCHING) {
+        scheme->state = WATCHING;
+    }
+    report.iteration = read_arrivals(scheme, message);
+    report.arrivals = scheme->arrivals;
+    for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
+        scheme_step(scheme);
+    }
+    return TM_OK;
+}
