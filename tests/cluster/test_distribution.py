@@ -10,6 +10,7 @@ share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; 
 scheme that is wrong is wrong each time.
 """
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -29,9 +30,32 @@ APPS = {  # enough work that nodes differ by more than what messages take
     "jacobi": ("--size", "3072"),
     "sor": ("--size", "2048"),
     "matmul": ("--size", "384"),
+    "gauss": ("--size", "1024"),
 }
 POLICIES = ("cpu", "mem", "cpu-mem", "liang03", "cvm", "jiajia", "cohesion",
             "gate", "optimal")
+
+
+@contextlib.contextmanager
+def burner_on(processor):
+    """A process of the same priority that computes there, and nothing else."""
+    burner = subprocess.Popen(
+        [sys.executable, "-c",
+         f"import os\nos.sched_setaffinity(0, [{processor}])\n"
+         f"while os.getppid() == {os.getpid()}:\n"
+         " for i in range(1000000): pass\n"])
+    try:
+        yield
+    finally:
+        burner.kill()
+        burner.wait()
+
+
+def counts_carried_out(output):
+    """Threads of node 1 after each change."""
+    return [int(n) for n in re.findall(
+        r"teamster: n1 .*\| +(\d+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+$",
+        output, re.M)]
 
 
 class Tests:
@@ -97,6 +121,9 @@ class Tests:
     def matmul_reaches_the_best_mapping(self):
         self.reaches_the_best("matmul")
 
+    def gauss_reaches_the_best_mapping(self):
+        self.reaches_the_best("gauss")
+
     # ---- results
 
     def results_stay_identical(self):
@@ -149,6 +176,42 @@ class Tests:
         if ", policy cpu-mem" in output or "wrong: 0" not in output:
             raise jobs.Failure(f"threads moved unasked:\n{output}")
 
+    # ---- another program on a node's processor
+
+    def start_pinned(self, *command):
+        """Two nodes, each on a processor of its own. @return job, processors"""
+        processors = sorted(os.sched_getaffinity(0))[:2]
+        if len(processors) < 2:
+            raise jobs.Skip("one processor: nodes would disturb each other")
+        job = jobs.Job(self.teamster, command, {"TEAMSTER_POLICY": "cpu-mem"})
+        for node, processor in enumerate(processors):
+            pid = jobs.wait_until(lambda n=node: job.node(n), 10)
+            for task in os.listdir(f"/proc/{pid}/task"):
+                os.sched_setaffinity(int(task), [processor])
+        return job, processors
+
+    def another_program_is_answered_and_so_is_its_end(self):
+        """While somebody else computes on its processor a node has fewer
+        threads; when that is over it gets some back."""
+        for attempt in range(N_ATTEMPTS):
+            time.sleep(attempt)
+            job, processors = self.start_pinned(
+                "-n", 2, "-w", 1, "--explain", self.app("matmul"), "--size",
+                "256", "--threads", 16, "--iterations", 1500, "--verify")
+            time.sleep(1)
+            with burner_on(processors[1]):
+                time.sleep(3)
+            output = job.expect_success()
+            if "result: identical" not in output:
+                raise jobs.Failure(f"wrong:\n{output}")
+            counts = counts_carried_out(output)
+            print(f"threads of the node: {counts}")
+            # Away from where they were, and then towards it again.
+            least = min(counts, default=8)
+            if least < 8 and max(counts[counts.index(least):]) > least:
+                return
+        raise jobs.Failure(f"threads of the node: {counts}\n{output}")
+
     # ---- pages
 
     def pages_have_left_with_their_threads(self):
@@ -192,7 +255,7 @@ class Tests:
 
 TESTS = [name for name in vars(Tests)
          if name.endswith(("_mapping", "_identical", "_out", "_refused",
-                           "_for", "_decided", "_threads"))]
+                           "_for", "_decided", "_threads", "_end"))]
 
 
 def main():
