@@ -53,17 +53,28 @@ END
 policy() {
     printf '%-8s ' "$1"
     "$teamster" run --hostfile "$hosts" --emulate --policy "$1" --explain \
-        "$build/apps/matmul" --size 512 --threads 32 --iterations 160 --time \
+        "$build/apps/matmul" --size 384 --threads 32 --iterations 200 --time \
         --stats 2>&1 | awk '
         /^ +[0-9] +[0-9]+ +[0-9]+ +[0-9.]+ / { threads = threads " " $2 }
         /^iteration_ms=/ { split($1, mean, "="); split($2, median, "=") }
         / plans in / { moved = $(NF - 2) }
-        END { printf "%-14s %8.2f ms %8.2f ms   %d\n", threads, median[2], mean[2], moved }'
+        # ...: kept; measured A ms before, B ms now, predicted C ms
+        / (kept|taken back); measured / {
+            if (before == "") before = $(NF - 8)
+            now = $(NF - 5); predicted = $(NF - 1)
+        }
+        END {
+            printf "%-14s %8.2f ms %8.2f ms %5d", threads, median[2], mean[2], moved
+            if (before != "")
+                printf "   %6.2f ms %9.2f ms %8.2f ms", before, predicted, now
+            print ""
+        }'
 }
 
 printf '\n%sMatrix multiplication on unequal nodes: speeds 500, 400, 400, 300, emulated; 32 threads%s\n' \
     "$strong" "$plain"
-printf 'policy   threads at end  median it.   mean it.   moves (of the last 80 of 160)\n'
+printf 'last 100 of 200 iterations; the last change, and the time before the first\n'
+printf 'policy   threads at end  median it.    mean it. moves      before predicted    measured\n'
 for name in initial cpu mem cpu-mem; do
     policy "$name"
 done
