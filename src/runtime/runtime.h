@@ -300,10 +300,11 @@ int access_trap(void *owner, const struct trap *trap);
 
 // ---- paging.c: the pager at work
 
-/** If memory is given to this node for shared data, keep within it. After
+/** If memory is declared for this node's shared data, keep within it. After
  * engine and space are there. */
 void paging_open(void);
-/** What each node's statics say is known: the budget, if none was declared. */
+/** If none is declared and a control group limits the node, keep within that. When
+ * what all nodes have to offer is known, and no thread runs yet. */
 void paging_start(void);
 /** The run is over and nobody else holds the node lock any more: TM_SHARED
  * variables are in memory from now on. */

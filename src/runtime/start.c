@@ -281,6 +281,7 @@ static void go(void)
     runtime.start_ns = clock_now_ns();
     runtime.step = RUNTIME_RUNNING;
     on_exit(finish_at_exit, NULL);
+    paging_start();
     distribution_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
