@@ -119,8 +119,8 @@ static double seconds(uint64_t ns, double usual_s)
 }
 
 /** A page that is written here and held elsewhere costs a fault, a twin, a
- * comparison, and its part of a message and its answer: roughly, where it was measured.
- * The scheme corrects it. */
+ * comparison, and its part of a message and its answer. A guess to begin with, which
+ * the scheme corrects by what it measures. */
 #define UPDATE_S 20e-6
 
 static void describe_node(void *owner, unsigned i, struct node_view *node)
