@@ -6,7 +6,9 @@
 #define FACTOR_MAX 8.0
 #define MEMORY_MIN 0.25
 #define MEMORY_MAX 2.0
-#define TINY 0.01 ///< of the iteration: too short to learn from
+#define FEW (1 / 64.) ///< of memory: too few pages to learn what one costs
+#define LITTLE 0.1    ///< of the paging predicted: counts as none
+#define TINY 0.01     ///< of the iteration: too short to learn from
 
 static double within(double low, double value, double high)
 {
@@ -80,6 +82,24 @@ static int learn_lack(const struct node_view *node,
     return 1;
 }
 
+/** Where lack and time were measured, so was what a page costs, whatever lack was
+ * predicted. */
+static void learn_price(const struct node_view *node,
+                        const struct node_prediction *predicted,
+                        const struct node_measurement *measured, double gain,
+                        struct correction *correction)
+{
+    const double page_s =
+        predicted->lack_pages > 0
+            ? predicted->mem_s / (double)predicted->lack_pages
+            : (node->swap_in_s + node->swap_out_s) * correction->mem;
+
+    if ((double)measured->lack_pages >= FEW * (double)node->memory_pages) {
+        learn(&correction->mem, page_s * (double)measured->lack_pages,
+              measured->mem_s, 0, gain);
+    }
+}
+
 /** Paging came where none was predicted: the program gets less than M. */
 static void shrink_memory(const struct node_view *node,
                           const struct node_prediction *predicted,
@@ -115,10 +135,13 @@ static void learn_memory(const struct node_view *node,
                          const struct node_measurement *measured, double tiny_s,
                          double gain, struct correction *correction)
 {
-    const int pages = measured->mem_s >= tiny_s && measured->mem_s > 0;
+    const int pages = measured->mem_s >= tiny_s && measured->mem_s > 0 &&
+                      (measured->lack_pages > 0 ||
+                       measured->mem_s > LITTLE * predicted->mem_s);
 
     if (pages && learn_lack(node, predicted, measured, correction)) {
-        return; // what it costs is seen next time
+        learn_price(node, predicted, measured, gain, correction);
+        return;
     }
     if (predicted->mem_s <= 0) {
         if (pages) {

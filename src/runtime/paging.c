@@ -189,6 +189,7 @@ void paging_take_use(struct memory_use *use)
     struct paging *paging = &runtime.paging;
     struct pager_stats counted;
     uint64_t n_pages;
+    uint64_t wait_ns;
 
     *use = (struct memory_use){0};
     if (!is_on()) {
@@ -196,9 +197,10 @@ void paging_take_use(struct memory_use *use)
     }
     pager_stats(paging->pager, &counted);
     n_pages = counted.ins + counted.dropped;
-    use->wait_ns = (paging->wait_ns - paging->told_wait_ns) / runtime.n_workers;
+    wait_ns = atomic_load_explicit(&paging->wait_ns, memory_order_relaxed);
+    use->wait_ns = (wait_ns - paging->told_wait_ns) / runtime.n_workers;
     use->n_pages = n_pages - paging->told_pages;
-    paging->told_wait_ns = paging->wait_ns;
+    paging->told_wait_ns = wait_ns;
     paging->told_pages = n_pages;
 }
 
@@ -215,7 +217,8 @@ void paging_stats(struct tm_node_stats *stats)
     stats->page_ins = counted.ins;
     stats->page_outs = counted.outs;
     stats->copies_forgotten = counted.dropped;
-    stats->swap_ns = runtime.paging.wait_ns;
+    stats->swap_ns =
+        atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed);
 }
 
 // ---- the order of threads
@@ -346,33 +349,39 @@ tm_status paging_receive(const struct message *message)
 
 // ---- threads that wait
 
-void paging_admit(struct thread *thread, page_no page, int is_write)
+uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
 {
     struct pager_toucher toucher = {.thread = (uint32_t)thread->number};
-    uint64_t began_ns = 0;
+    uint64_t waited_ns = 0;
 
     if (!is_on()) {
-        return;
+        return 0;
     }
     toucher.worker = ult_worker(thread->ult);
     for (;;) {
         struct wait wait;
+        uint64_t began_ns;
 
         wait_init(&wait);
         if (pager_fault(runtime.paging.pager, page, is_write, &toucher,
                         &wait.waiter) == PAGER_GO_ON) {
-            break;
-        }
-        if (began_ns == 0) {
-            began_ns = clock_now_ns();
-            runtime.paging.n_page_ins++;
+            return waited_ns;
         }
         node_leave();
+        began_ns = clock_now_ns();
         wait_for(&wait, 0);
+        waited_ns += clock_now_ns() - began_ns;
         node_enter();
         toucher.is_let_in = wait.waiter.result != 0;
     }
-    if (began_ns != 0) {
-        runtime.paging.wait_ns += clock_now_ns() - began_ns;
+}
+
+// On a node that is short of memory nearly all faults on pages that are there come
+// from that.
+void paging_note_cost(uint64_t ns)
+{
+    if (is_on() && pager_is_short(runtime.paging.pager)) {
+        atomic_fetch_add_explicit(&runtime.paging.wait_ns, ns,
+                                  memory_order_relaxed);
     }
 }

@@ -117,9 +117,8 @@ struct paging {
     struct worker_order *orders; ///< [n_workers]
     int is_asked;                ///< the root is asked to track
     int is_learned;              ///< orders of use are known
-    uint64_t wait_ns;            ///< threads have waited for pages or room
-    uint64_t n_page_ins;         ///< those that threads waited for
-    uint64_t told_wait_ns;       ///< of wait_ns, paging_take_use() has told
+    _Atomic uint64_t wait_ns;    ///< that too little memory has cost threads
+    uint64_t told_wait_ns;       ///< of it, paging_take_use() has told
     uint64_t told_pages;
 };
 
@@ -312,8 +311,11 @@ void paging_finish(void);
 /** Give the pager back. */
 void paging_close(void);
 /** The calling thread has faulted: wait until the page's bytes are in memory, or
- * there is room for them. Under the node lock, which is given back meanwhile. */
-void paging_admit(struct thread *thread, page_no page, int is_write);
+ * there is room for them. Under the node lock, which is given back meanwhile.
+ * @return how long it has waited, ns */
+uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
+/** A fault that needed no other node has cost this, with all waiting. */
+void paging_note_cost(uint64_t ns);
 /** Go on with what the disk has done. Under the node lock.
  * @return 1 if it should be called again soon */
 int paging_poll(void);
