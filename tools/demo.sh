@@ -79,5 +79,40 @@ for name in initial cpu mem cpu-mem; do
     policy "$name"
 done
 
+cat > "$hosts" << END
+n1 speed=500 workers=1 memory=64M
+n2 speed=400 workers=1 memory=64M
+n3 speed=400 workers=1 memory=10M
+n4 speed=300 workers=1 memory=64M
+END
+
+# memory_policy NAME: a plate on the same nodes, one of which has little memory
+memory_policy() {
+    printf '%-8s ' "$1"
+    "$teamster" run --hostfile "$hosts" --emulate --policy "$1" --verbose \
+        "$build/apps/jacobi" --size 2048 --threads 32 --iterations 160 --time \
+        --stats 2>&1 | awk '
+        /^ +[0-9] +[0-9]+ +[0-9]+ +[0-9.]+ / { threads = threads " " $2 }
+        /^iteration_ms=/ { split($1, mean, "="); split($2, median, "=") }
+        # teamster: n2: debug: memory: A of B pages, most C; in N (...
+        / debug: memory: / {
+            for (i = 1; i < NF; i++) if ($i == "in") { n = $(i + 1); break }
+            sub(/n/, "", $2); sub(/:/, "", $2); in_of[$2] = n
+        }
+        END {
+            printf "%-14s %8.2f ms %8.2f ms  ", threads, median[2], mean[2]
+            for (i = 0; i < 4; i++) printf " %7d", in_of[i]
+            print ""
+        }'
+}
+
+printf '\n%sA plate (64 MiB) on the same nodes; the third may use 10 MiB of memory only%s\n' \
+    "$strong" "$plain"
+printf 'last 80 of 160 iterations; in the first ones every policy pages\n'
+printf 'policy   threads at end  median it.    mean it.   pages in from the swap file, by node\n'
+for name in initial cpu mem cpu-mem; do
+    memory_policy "$name"
+done
+
 printf '\n%sAll results have the same bits as those of one process.%s\n' \
     "$strong" "$plain"
