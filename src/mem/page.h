@@ -46,7 +46,6 @@ struct page {
     uint8_t stays;     ///< pager: wanted while on its way out
     uint8_t ahead;     ///< pager: has come before it was asked for
     uint8_t awaited;   ///< pager: has come for a thread that has not gone on
-    uint8_t rewritten; ///< pager: was written after it last came in
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)

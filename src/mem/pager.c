@@ -13,8 +13,7 @@
 //
 // A page that came in and was not written since keeps its slot in the swap file: it
 // can go again without being written. It is mapped read-only meanwhile, so that a
-// write is noticed. Pages that were written the last time they were in are not
-// expected to stay clean, and lose the slot at once.
+// write is noticed: once for some neighbours, which are taken to be written too.
 //
 //   pager.c      what there is, faults, the needs of the runtime
 //   pager_io.c   transfers
@@ -126,7 +125,6 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
             continue;
         }
         ensure(record->slot == 0 && record->io == IO_NONE);
-        record->rewritten = 0;
         enters(pager, at);
     }
 }
@@ -215,6 +213,11 @@ static void note_touch(struct pager *pager, page_no page,
     replace_touch(pager->replace, toucher->worker, page);
 }
 
+void pager_end_turn(struct pager *pager, unsigned worker)
+{
+    pager->last_thread[worker] = 0;
+}
+
 // Pages that are out, of those that follow one in memory: for want of an order.
 static unsigned neighbours(const struct pager *pager, page_no page,
                            page_no *pages, unsigned most)
@@ -279,9 +282,8 @@ static void read_ahead(struct pager *pager, page_no wanted, unsigned worker)
     }
 }
 
-// A page that was read ahead is used now: so will be those that came with it. Nobody
-// sees that, so it is noted now.
-static void use_ahead(struct pager *pager, page_no page, unsigned worker)
+// A page that was read ahead is used now: so will be those that came with it.
+static void use_ahead(struct pager *pager, page_no page, int is_write)
 {
     const struct page *first = pager_page(pager, page);
     page_no n = 0;
@@ -295,10 +297,38 @@ static void use_ahead(struct pager *pager, page_no page, unsigned worker)
         }
         record->ahead = 0;
         pager->n_ahead--;
-        replace_touch(pager->replace, worker, page + n);
+        if (is_write) {
+            pager_drop_slot(pager, page + n);
+        }
+        replace_trust(pager->replace, page + n);
         n++;
     }
     if (n > 0 && first->access != ACCESS_NONE) {
+        space_restore(pager->space, page, n);
+    }
+}
+
+// A page is written that was only read since it came: so will be those behind it
+// that came too, and each would cost a fault.
+static void write_around(struct pager *pager, page_no page)
+{
+    enum { MOST = 16 };
+    const struct page *first = pager_page(pager, page);
+    page_no n = 1;
+
+    while (first->access == ACCESS_WRITE && n < MOST &&
+           page + n < pager->space->n_pages) {
+        const struct page *record = pager_page(pager, page + n);
+
+        if (!record->exists || record->slot == 0 || record->ahead ||
+            record->io != IO_NONE || record->access != first->access) {
+            break;
+        }
+        pager_drop_slot(pager, page + n);
+        n++;
+    }
+    if (n > 1) {
+        pager_drop_slot(pager, page);
         space_restore(pager->space, page, n);
     }
 }
@@ -325,7 +355,8 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
 
     note_touch(pager, page, toucher);
     if (!record->exists) {
-        if (!toucher->is_let_in && pager_room(pager) == 0) {
+        if (!toucher->is_let_in &&
+            pager_room(pager) < pager_least_room(pager)) {
             return wait_outside(pager, waiter);
         }
         if (record->slot == 0) {
@@ -346,12 +377,13 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     if (record->io == IO_OUT) {
         record->stays = 1;
     }
-    if (is_write) {
-        record->rewritten = 1;
-        pager_drop_slot(pager, page);
-    }
     if (record->ahead) {
-        use_ahead(pager, page, toucher->worker);
+        use_ahead(pager, page, is_write);
+    } else if (is_write && record->slot != 0) {
+        write_around(pager, page);
+    }
+    if (is_write) {
+        pager_drop_slot(pager, page);
     }
     if (pager->stats.out > 0) {
         read_ahead(pager, NO_PAGE, toucher->worker);

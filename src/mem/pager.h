@@ -98,6 +98,10 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
                               const struct pager_toucher *toucher,
                               struct waiter *waiter);
 
+/** The turn of the thread that a worker runs is over, even if the same thread has
+ * the next one. */
+void pager_end_turn(struct pager *pager, unsigned worker);
+
 /** Go on with what the disk has done, and with what is due. To be called when the
  * swap file's descriptor is readable, and often. May send messages. */
 void pager_poll(struct pager *pager);

@@ -85,10 +85,6 @@ static void has_come(struct pager *pager, page_no page)
     record->io = IO_NONE;
     pager->stats.out--;
     pager->stats.ins++;
-    if (record->rewritten) {
-        record->rewritten = 0;
-        pager_drop_slot(pager, page);
-    }
 }
 
 static void wake_all(struct waiter *waiter)

@@ -22,7 +22,7 @@
 
 // Pages that are kept free: an eighth of what comes in in a sweep, so that a node
 // that lacks little, or only seems to, does not page for the sake of free pages.
-// Small budgets keep an eighth of themselves at most.
+// Small budgets keep a sixteenth of themselves at most.
 #define LEAST_FREE 8u
 #define MOST_FREE 256u
 
@@ -41,8 +41,17 @@ void pager_end_sweep(struct pager *pager)
 
 static uint64_t low_mark(const struct pager *pager)
 {
-    return pager->budget / 8 < pager->low_mark ? pager->budget / 8
-                                               : pager->low_mark;
+    return pager->budget / 16 < pager->low_mark ? pager->budget / 16
+                                                : pager->low_mark;
+}
+
+// Who is let in with room for one page reads one page: then the disk does nothing
+// but small transfers.
+uint64_t pager_least_room(const struct pager *pager)
+{
+    uint64_t least = low_mark(pager) / 8 + 1;
+
+    return pager->n_going < least ? 1 : least;
 }
 
 static int is_too_much(const struct pager *pager)
@@ -172,8 +181,8 @@ static void serve_outside(struct pager *pager)
 {
     uint64_t room = pager_room(pager);
 
-    if (room > 0) {
-        let_in(pager, room, 0);
+    if (room >= pager_least_room(pager)) {
+        let_in(pager, room / pager_least_room(pager), 0);
     } else if (is_stuck(pager)) {
         if (pager->is_full) {
             end_without_memory(pager);

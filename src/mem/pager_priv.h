@@ -66,6 +66,9 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked);
 unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n);
 
 // ---- pager_out.c
+/** How much room there should be before a thread is let in: what it needs comes in
+ * one transfer with what it will need, unless too little is on its way out. */
+uint64_t pager_least_room(const struct pager *pager);
 /** Have so many pages go that there is room. */
 void pager_make_room(struct pager *pager);
 

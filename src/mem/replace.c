@@ -370,6 +370,14 @@ void replace_touch(struct replace *replace, unsigned number, page_no page)
     replace_worker_place(replace, worker);
 }
 
+void replace_trust(struct replace *replace, page_no page)
+{
+    struct page_note *note = replace_note_get(replace, page);
+
+    note->is_touched = 1;
+    note->is_doubted = 0;
+}
+
 void replace_add(struct replace *replace, page_no page)
 {
     struct page_note *note;

@@ -103,6 +103,11 @@ void replace_pause(struct replace *replace, unsigned worker);
  */
 void replace_touch(struct replace *replace, unsigned worker, page_no page);
 
+/** A page read ahead lost its tripwire without being touched, because a neighbour
+ * was: it is taken to be used, and may be read ahead the next time too. Says nothing
+ * of where the thread is. */
+void replace_trust(struct replace *replace, page_no page);
+
 /** A page is resident from now on; nothing if it was. */
 void replace_add(struct replace *replace, page_no page);
 

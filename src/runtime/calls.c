@@ -14,18 +14,27 @@ static void enter_call(struct wait *wait)
     sync_thread_launch(runtime.sync, wait->waiter.thread);
 }
 
-static tm_status leave_call(struct wait *wait)
+static int is_done(const struct wait *wait)
 {
-    uint64_t began_ns;
+    return atomic_load_explicit(&wait->is_done, memory_order_acquire);
+}
 
-    node_leave();
-    if (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
-        began_ns = clock_now_ns();
+static tm_status await_answer(struct wait *wait)
+{
+    if (!is_done(wait)) {
+        uint64_t began_ns = clock_now_ns();
+
         wait_for(wait, 1);
         atomic_fetch_add_explicit(&runtime.sync_ns, clock_now_ns() - began_ns,
                                   memory_order_relaxed);
     }
     return wait->waiter.status;
+}
+
+static tm_status leave_call(struct wait *wait)
+{
+    node_leave();
+    return await_answer(wait);
 }
 
 static uint64_t key_of(const void *object)
@@ -143,10 +152,14 @@ static inline __attribute__((always_inline)) tm_status arrive(
     }
     sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
                         wait.waiter.thread, value, &wait.waiter);
-    status = leave_call(&wait);
+    node_leave();
+    // Who arrived last would be the first to go on. Others have parked, and are
+    // woken in the order in which they came.
+    gives_way = gives_way && is_done(&wait);
+    status = await_answer(&wait);
     *result = wait.waiter.result;
     if (gives_way) {
-        ult_yield(); // who arrived last would be the first to go on
+        ult_yield();
     }
     tracking_enter();
     if (may_move && status == TM_OK) {

@@ -296,6 +296,7 @@ int paging_note_arrival(struct thread *thread)
         add_thread(order, (uint32_t)thread->number);
     }
     thread->round = order->round + 1;
+    pager_end_turn(runtime.paging.pager, worker);
     if (!runtime.paging.is_learned && !runtime.paging.is_asked &&
         order->round > 2) {
         ask_root();
