@@ -4,6 +4,8 @@
 // a thread that needs one seldom waits for a page to be written: from the low mark
 // on, in clusters, those first that replace.c takes to be needed last.
 //
+// Clusters of a small budget are small: a whole one would be most of what there is.
+//
 // A page that has come for a thread stays until the thread has gone on; else two
 // threads with little memory could take each other's for ever.
 //
@@ -52,6 +54,14 @@ uint64_t pager_least_room(const struct pager *pager)
     uint64_t least = low_mark(pager) / 8 + 1;
 
     return pager->n_going < least ? 1 : least;
+}
+
+// How many go at once.
+static unsigned cluster(const struct pager *pager)
+{
+    const uint64_t part = pager->budget / 16 + 1;
+
+    return part < SWAP_CLUSTER ? (unsigned)part : SWAP_CLUSTER;
 }
 
 static int is_too_much(const struct pager *pager)
@@ -151,9 +161,9 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
 static void end_without_memory(const struct pager *pager)
 {
     log_fatal(EXIT_MEMORY,
-              "memory is short: the node may use %llu MiB for shared data, and "
+              "memory is short: the node may use %llu KiB for shared data, and "
               "its swap file %s; more --memory or space in --swap-dir helps",
-              (unsigned long long)(pager->budget * TM_PAGE_SIZE >> 20),
+              (unsigned long long)(pager->budget * TM_PAGE_SIZE >> 10),
               pager->is_disk_bad ? "has failed" : "is full");
 }
 
@@ -197,7 +207,7 @@ void pager_make_room(struct pager *pager)
     page_no victims[SWAP_CLUSTER];
 
     while (is_too_much(pager)) {
-        unsigned n = replace_victims(pager->replace, victims, SWAP_CLUSTER,
+        unsigned n = replace_victims(pager->replace, victims, cluster(pager),
                                      may_go, pager);
 
         if (n == 0) {
