@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random steps of a program, a host and a disk, against a model that knows only
+// which pages exist and what is in them.
+#include "mem/pager_test.h"
+
+#include <errno.h>
+
+#include "mem/random_test.h"
+
+struct model {
+    uint8_t exists[N_PAGES];
+    uint8_t value[N_PAGES];
+    struct wait waits[8];
+    page_no pages[8]; ///< that they wait for
+    uint8_t is_waiting[8];
+};
+
+static void step_wait(struct test *test, struct model *model, uint64_t random,
+                      page_no page)
+{
+    unsigned i = (unsigned)(random >> 40) % 8;
+    struct wait *wait = &model->waits[i];
+
+    if (model->is_waiting[i] && !wait->is_woken) {
+        return;
+    }
+    page = model->is_waiting[i] ? model->pages[i] : page;
+    model->pages[i] = page;
+    if (!model->is_waiting[i]) {
+        wait->waiter.result = 0;
+    }
+    model->is_waiting[i] =
+        ask(test, page, (random >> 50) % 2, wait) == PAGER_WAIT;
+    if (!model->is_waiting[i] && !model->exists[page]) {
+        make(test, page); // as the protocol would
+        model->exists[page] = 1;
+        model->value[page] = (uint8_t)(page % 251);
+    }
+}
+
+static void step(struct test *test, struct model *model, uint64_t random)
+{
+    page_no page = (page_no)(random >> 8) % N_PAGES;
+
+    switch (random % 8) {
+    case 0:
+        if (model->exists[page]) {
+            release_page(test, page);
+            model->exists[page] = 0;
+        }
+        break;
+    case 1:
+        if (model->exists[page]) {
+            model->value[page] = (uint8_t)(random >> 20);
+            set_bytes(test, page, model->value[page]);
+        }
+        break;
+    case 2:
+        if (model->exists[page]) {
+            assert_bytes(test, page, model->value[page]);
+        }
+        break;
+    case 3:
+        pager_poll(test->pager);
+        break;
+    case 4:
+        test->fates[page] = (random >> 30) % 4 ? FATE_SWAP : FATE_STAY;
+        break;
+    case 5:
+        pager_settle(test->pager);
+        break;
+    default:
+        step_wait(test, model, random, page);
+    }
+}
+
+static void run_random(void)
+{
+    static struct model model;
+    struct test test;
+
+    memset(&model, 0, sizeof model);
+    open_test(&test, 10 + next_random() % 60, 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        if (i % 500 == 0) {
+            pager_set_budget(test.pager, 10 + next_random() % 60);
+            test.out_result = next_random() % 5 == 0 ? -EIO : 0;
+            test.n_coming = test.out_result != 0; // there is hope
+            test.pager->is_full = 0;
+        }
+        step(&test, &model, next_random());
+        check(&test);
+    }
+    test.out_result = 0;
+    pager_poll(test.pager);
+    for (page_no i = 0; i < N_PAGES; i++) {
+        if (model.exists[i]) {
+            assert_bytes(&test, i, model.value[i]);
+            release_page(&test, i);
+        }
+    }
+    assert_int_equal(test.pager->stats.resident, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_random_steps(void **state)
+{
+    (void)state;
+    seed_random();
+    for (unsigned i = 0; i < 60; i++) {
+        run_random();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_steps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/pager_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+// As a fault does. @return how often it waited
+static unsigned touch(struct test *test, page_no page, int is_write)
+{
+    struct wait wait = {.is_woken = 0};
+    unsigned n = 0;
+
+    while (ask(test, page, is_write, &wait) == PAGER_WAIT) {
+        for (unsigned i = 0; !wait.is_woken; i++) {
+            assert_true(i < 10);
+            pager_poll(test->pager);
+        }
+        n++;
+    }
+    pager_settle(test->pager);
+    return n;
+}
+
+// The first page that is on its way as it says, or out (IO_NONE), from one on.
+static page_no find(const struct test *test, enum page_io io, page_no from)
+{
+    for (page_no i = from; i < N_PAGES; i++) {
+        if (test->space.pages[i].io == io &&
+            (io != IO_NONE || pager_is_out(test->pager, i))) {
+            return i;
+        }
+    }
+    fail_msg("no page is on its way as it should be");
+    return 0;
+}
+
+// Some pages are being written when this returns.
+static page_no begin_out(struct test *test)
+{
+    make_many(test, 0, BUDGET - BUDGET / 8);
+    make(test, BUDGET - BUDGET / 8);
+    pager_settle(test->pager);
+    return find(test, IO_OUT, 0);
+}
+
+// ---- tests
+
+static void test_pages_go_and_come_back(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, N_PAGES);
+    assert_in_range(test.pager->stats.resident, BUDGET / 2, BUDGET);
+    assert_int_equal(test.pager->stats.resident + test.pager->stats.out,
+                     N_PAGES);
+    for (page_no i = 0; i < N_PAGES; i++) {
+        touch(&test, i, 0);
+        assert_bytes(&test, i, (int)i % 251);
+        assert_in_range(test.pager->stats.resident, 1, BUDGET);
+        check(&test);
+    }
+    assert_int_equal(test.pager->stats.over, 0);
+    for (page_no i = N_PAGES; i-- > 0;) { // the runtime wants them
+        assert_bytes(&test, i, (int)i % 251);
+        pager_settle(test.pager);
+        pager_poll(test.pager);
+    }
+    for (page_no i = 0; i < N_PAGES; i++) {
+        release_page(&test, i);
+    }
+    assert_int_equal(test.pager->stats.resident, 0);
+    assert_int_equal(test.pager->stats.out, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_smaller_budget_is_kept(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 50);
+    pager_set_budget(test.pager, 20);
+    pager_settle(test.pager);
+    pager_poll(test.pager);
+    assert_in_range(test.pager->stats.resident, 10, 20);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_page_touched_on_its_way_out_stays(void **state)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    page = begin_out(&test);
+    assert_int_equal(ask(&test, page, 0, &wait), PAGER_GO_ON);
+    check(&test);
+    pager_poll(test.pager);
+    assert_true(pager_is_here(test.pager, page));
+    assert_int_equal(test.space.pages[page].slot, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_page_changed_on_its_way_out_stays(void **state)
+{
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    page = begin_out(&test);
+    set_bytes(&test, page, 99);
+    pager_poll(test.pager);
+    assert_true(pager_is_here(test.pager, page));
+    assert_bytes(&test, page, 99);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_page_can_be_freed_on_its_way_out(void **state)
+{
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    page = begin_out(&test);
+    release_page(&test, page);
+    check(&test);
+    make(&test, page); // again, before the transfer has ended
+    set_bytes(&test, page, 77);
+    pager_poll(test.pager);
+    assert_true(pager_is_here(test.pager, page));
+    assert_bytes(&test, page, 77);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_page_can_be_freed_on_its_way_in(void **state)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 2 * BUDGET);
+    page = find(&test, IO_NONE, 0);
+    assert_int_equal(ask(&test, page, 0, &wait), PAGER_WAIT);
+    assert_int_equal(test.space.pages[page].io, IO_IN);
+    assert_false(pager_is_here(test.pager, page));
+    release_page(&test, page);
+    assert_true(wait.is_woken);
+    assert_false(pager_is_here(test.pager, page));
+    assert_false(pager_is_out(test.pager, page));
+    pager_poll(test.pager);
+    check(&test);
+    close_test(&test);
+}
+
+// Let one page go and no other.
+static void evict(struct test *test, page_no page)
+{
+    set_fates(test, FATE_STAY);
+    test->fates[page] = FATE_SWAP;
+    pager_set_budget(test->pager, test->pager->stats.resident - 1);
+    pager_settle(test->pager);
+    pager_poll(test->pager);
+    assert_true(pager_is_out(test->pager, page));
+    pager_set_budget(test->pager, BUDGET);
+    check(test);
+}
+
+static void test_an_unwritten_page_keeps_its_slot(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 20);
+    evict(&test, 7);
+    assert_int_equal(touch(&test, 7, 0), 1);
+    assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_READ);
+    evict(&test, 7);
+    assert_int_equal(test.pager->stats.outs, 1);
+    assert_int_equal(test.pager->stats.outs_saved, 1);
+    assert_bytes(&test, 7, 7);
+    close_test(&test);
+}
+
+static void test_a_written_page_gives_its_slot_back(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 20);
+    evict(&test, 7);
+    touch(&test, 7, 0);
+    touch(&test, 7, 1);
+    assert_int_equal(test.space.pages[7].slot, 0);
+    assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_WRITE);
+    set_bytes(&test, 7, 200);
+    evict(&test, 7);
+    assert_int_equal(test.pager->stats.outs, 2);
+    touch(&test, 7, 0); // it is expected to be written again
+    assert_int_equal(test.space.pages[7].slot, 0);
+    assert_bytes(&test, 7, 200);
+    evict(&test, 7);
+    touch(&test, 7, 0); // and was not
+    assert_int_not_equal(test.space.pages[7].slot, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_copies_are_given_up_and_useless_bytes_discarded(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 30);
+    evict(&test, 3);
+    touch(&test, 3, 0); // has a slot
+    set_fates(&test, FATE_DROP);
+    for (page_no i = 10; i < 20; i++) {
+        test.fates[i] = FATE_DISCARD;
+        test.space.pages[i].state = PAGE_ABSENT;
+    }
+    make(&test, 40);
+    test.fates[40] = FATE_STAY;
+    pager_set_budget(test.pager, 1);
+    pager_settle(test.pager);
+    assert_int_equal(test.n_dropped, 20);
+    assert_int_equal(test.pager->stats.dropped, 20);
+    assert_int_equal(test.pager->stats.resident, 1);
+    assert_int_equal(test.pager->stats.out, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void fill(struct test *test)
+{
+    set_fates(test, FATE_STAY);
+    for (page_no i = 0; i < BUDGET; i++) {
+        make(test, i);
+    }
+}
+
+static void test_threads_wait_for_room_in_order(void **state)
+{
+    struct wait waits[3] = {{.is_woken = 0}};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    fill(&test);
+    test.n_coming = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(ask(&test, 100 + i, 0, &waits[i]), PAGER_WAIT);
+    }
+    assert_true(pager_is_awaited(test.pager));
+    pager_poll(test.pager);
+    assert_false(waits[0].is_woken);
+    assert_true(test.n_relieved > 0);
+    test.fates[5] = FATE_SWAP;
+    test.fates[6] = FATE_SWAP;
+    test.fates[7] = FATE_SWAP;
+    pager_poll(test.pager);
+    pager_poll(test.pager);
+    assert_true(waits[0].is_woken && waits[1].is_woken && !waits[2].is_woken);
+    assert_int_equal(waits[0].waiter.result, 0);
+    test.n_coming = 0;
+    pager_poll(test.pager);
+    assert_true(waits[2].is_woken);
+    assert_int_equal(waits[2].waiter.result, 0);
+    assert_int_equal(test.pager->stats.over, 0);
+    close_test(&test);
+}
+
+static void test_a_thread_is_let_in_if_nothing_is_under_way(void **state)
+{
+    struct wait waits[2] = {{.is_woken = 0}};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    fill(&test);
+    assert_int_equal(ask(&test, 100, 0, &waits[0]), PAGER_WAIT);
+    assert_int_equal(ask(&test, 101, 0, &waits[1]), PAGER_WAIT);
+    pager_settle(test.pager);
+    assert_true(waits[0].is_woken);
+    assert_false(waits[1].is_woken); // one at a time
+    assert_int_equal(waits[0].waiter.result, 1);
+    assert_int_equal(ask(&test, 100, 0, &waits[0]), PAGER_GO_ON);
+    assert_int_equal(test.pager->stats.over, 1);
+    assert_true(test.n_relieved > 0);
+    pager_settle(test.pager);
+    assert_true(waits[1].is_woken);
+    close_test(&test);
+}
+
+static void test_a_full_swap_file_takes_more_when_it_has_room(void **state)
+{
+    enum { SLOTS = 16 };
+    struct test test;
+    uint64_t n_out;
+
+    (void)state;
+    open_test(&test, BUDGET, SLOTS * TM_PAGE_SIZE);
+    make_many(&test, 0, BUDGET + 10);
+    assert_true(test.pager->is_full || test.pager->stats.out == SLOTS);
+    n_out = test.pager->stats.out;
+    assert_in_range(n_out, 1, SLOTS);
+    for (unsigned i = 0; i < 8; i++) {
+        release_page(&test, find(&test, IO_NONE, 0));
+    }
+    assert_false(test.pager->is_full);
+    make_many(&test, BUDGET + 10, 8);
+    assert_in_range(test.pager->stats.out, n_out - 7, SLOTS);
+    for (page_no i = 0; i < BUDGET + 18; i++) {
+        if (test.space.pages[i].state != PAGE_ABSENT) {
+            assert_bytes(&test, i, (int)i % 251);
+        }
+    }
+    check(&test);
+    close_test(&test);
+}
+
+static void test_pages_stay_if_the_disk_fails(void **state)
+{
+    static const int results[] = {-EIO, -ENOSPC};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct test test;
+
+        open_test(&test, BUDGET, 0);
+        test.out_result = results[i];
+        make_many(&test, 0, BUDGET);
+        assert_int_equal(test.pager->stats.resident, BUDGET);
+        assert_int_equal(test.pager->stats.out, 0);
+        assert_true(test.pager->is_full);
+        assert_int_equal(test.pager->is_disk_bad, results[i] == -EIO);
+        for (page_no at = 0; at < BUDGET; at++) {
+            assert_bytes(&test, at, (int)at % 251);
+        }
+        check(&test);
+        close_test(&test);
+    }
+}
+
+// A child runs it, and ends with the exit code of a lack of memory.
+static void expect_end(void (*run)(void))
+{
+    int status = 0;
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_MEMORY);
+}
+
+static void ask_for_more(struct test *test)
+{
+    struct wait wait = {.is_woken = 0};
+
+    (void)ask(test, N_PAGES - 1, 1, &wait);
+    for (unsigned i = 0; i < 4; i++) {
+        pager_poll(test->pager);
+    }
+}
+
+static void run_until_full(void)
+{
+    struct test test;
+
+    open_test(&test, BUDGET, 16 * TM_PAGE_SIZE);
+    make_many(&test, 0, BUDGET + 16);
+    ask_for_more(&test);
+}
+
+static void run_until_failed(void)
+{
+    struct test test;
+
+    open_test(&test, BUDGET, 0);
+    test.out_result = -EIO;
+    make_many(&test, 0, BUDGET);
+    ask_for_more(&test);
+}
+
+static void run_into_bad_read(void)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 2 * BUDGET);
+    test.in_result = -EIO;
+    (void)ask(&test, find(&test, IO_NONE, 0), 0, &wait);
+    pager_poll(test.pager);
+}
+
+static void test_the_run_ends_if_nothing_can_go(void **state)
+{
+    (void)state;
+    expect_end(run_until_full);
+    expect_end(run_until_failed);
+    expect_end(run_into_bad_read);
+}
+
+static void put_out(struct test *test, page_no first, page_no n)
+{
+    make_many(test, first, n);
+    make(test, first + n);
+    set_fates(test, FATE_SWAP);
+    test->fates[first + n] = FATE_STAY;
+    pager_set_budget(test->pager, 1);
+    pager_settle(test->pager);
+    pager_poll(test->pager);
+    pager_set_budget(test->pager, BUDGET);
+    for (page_no i = first; i < first + n; i++) {
+        assert_true(pager_is_out(test->pager, i));
+    }
+}
+
+static void test_neighbours_come_ahead(void **state)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+    uint64_t n_ahead;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    put_out(&test, 0, 12);
+    assert_int_equal(ask(&test, 2, 0, &wait), PAGER_WAIT);
+    n_ahead = test.pager->n_ahead;
+    assert_in_range(n_ahead, 1, 8);
+    check(&test);
+    pager_poll(test.pager);
+    assert_true(wait.is_woken);
+    assert_int_equal(test.pager->stats.ins, n_ahead + 1);
+    assert_int_equal(test.pager->stats.ins_ahead, n_ahead);
+    assert_int_equal(test.space.pages[3].ahead, 1);
+    assert_int_equal(touch(&test, 2, 0), 0);
+    assert_int_equal(touch(&test, 3, 0), 0); // those that came with it, too
+    assert_int_equal(test.space.pages[4].ahead, 0);
+    for (page_no i = 0; i < 12; i++) {
+        assert_bytes(&test, i, (int)i);
+    }
+    check(&test);
+    close_test(&test);
+}
+
+static void test_what_is_learned_comes_ahead(void **state)
+{
+    static const page_no order[] = {1, 9, 5, 200, 3};
+    static const uint32_t threads[] = {0};
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    put_out(&test, 0, 12);
+    replace_learn(pager_replace(test.pager), 0, order, 5);
+    replace_order(pager_replace(test.pager), 0, threads, 1);
+    assert_int_equal(ask(&test, 1, 0, &wait), PAGER_WAIT);
+    assert_int_equal(test.space.pages[9].io, IO_IN);
+    assert_int_equal(test.space.pages[5].io, IO_IN);
+    assert_int_equal(test.space.pages[3].io, IO_IN);
+    assert_int_equal(test.space.pages[2].io, IO_NONE);
+    assert_int_equal(test.n_fetched_ahead, 1); // 200 is elsewhere
+    pager_poll(test.pager);
+    assert_int_equal(touch(&test, 1, 0), 0);
+    assert_int_equal(touch(&test, 9, 1), 0);
+    assert_bytes(&test, 5, 5);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_a_page_that_is_awaited_stays(void **state)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    put_out(&test, 0, 2);
+    assert_int_equal(ask(&test, 0, 0, &wait), PAGER_WAIT);
+    pager_poll(test.pager);
+    assert_true(wait.is_woken);
+    pager_set_budget(test.pager, 1);
+    make(&test, 50);
+    make(&test, 51);
+    pager_settle(test.pager);
+    pager_poll(test.pager);
+    assert_true(pager_is_here(test.pager, 0));
+    assert_int_equal(ask(&test, 0, 0, &wait), PAGER_GO_ON);
+    close_test(&test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages_go_and_come_back),
+        cmocka_unit_test(test_a_smaller_budget_is_kept),
+        cmocka_unit_test(test_a_page_touched_on_its_way_out_stays),
+        cmocka_unit_test(test_a_page_changed_on_its_way_out_stays),
+        cmocka_unit_test(test_a_page_can_be_freed_on_its_way_out),
+        cmocka_unit_test(test_a_page_can_be_freed_on_its_way_in),
+        cmocka_unit_test(test_an_unwritten_page_keeps_its_slot),
+        cmocka_unit_test(test_a_written_page_gives_its_slot_back),
+        cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
+        cmocka_unit_test(test_threads_wait_for_room_in_order),
+        cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
+        cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),
+        cmocka_unit_test(test_pages_stay_if_the_disk_fails),
+        cmocka_unit_test(test_the_run_ends_if_nothing_can_go),
+        cmocka_unit_test(test_neighbours_come_ahead),
+        cmocka_unit_test(test_what_is_learned_comes_ahead),
+        cmocka_unit_test(test_a_page_that_is_awaited_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
