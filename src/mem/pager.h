@@ -106,6 +106,9 @@ void pager_end_turn(struct pager *pager, unsigned worker);
  * swap file's descriptor is readable, and often. May send messages. */
 void pager_poll(struct pager *pager);
 
+/** Wait for all transfers that are under way. */
+void pager_finish_transfers(struct pager *pager);
+
 /** Let pages go if there are too many. To be called before the node lock is given
  * back. May send messages. */
 void pager_settle(struct pager *pager);

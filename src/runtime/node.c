@@ -27,7 +27,7 @@ void node_enter(void)
     mutex_lock(&runtime.lock);
 }
 
-void node_leave(void)
+static void do_what_is_due(void)
 {
     engine_let_go(runtime.engine);
     while (runtime.n_to_self > 0) {
@@ -35,6 +35,18 @@ void node_leave(void)
     }
     engine_finish_batch(runtime.engine);
     paging_settle();
+}
+
+void node_leave(void)
+{
+    do_what_is_due();
+    mutex_unlock(&runtime.lock);
+}
+
+void node_leave_calm(void)
+{
+    do_what_is_due();
+    paging_finish_transfers();
     mutex_unlock(&runtime.lock);
 }
 

@@ -199,6 +199,9 @@ void node_enter(void);
 /** Handle the messages that this node has sent itself meanwhile and what else
  * has arrived, and give the lock back. */
 void node_leave(void);
+/** The same, and nothing that this kernel thread began is under way on the disk: see
+ * wrap_calm(). Waits for the disk. */
+void node_leave_calm(void);
 
 /** A thread that waits for one wake-up, on its own stack. */
 struct wait {
@@ -324,6 +327,13 @@ static inline void paging_settle(void)
 {
     if (runtime.paging.pager != NULL) {
         pager_settle(runtime.paging.pager);
+    }
+}
+/** Wait for all transfers of the disk that are under way. */
+static inline void paging_finish_transfers(void)
+{
+    if (runtime.paging.pager != NULL) {
+        pager_finish_transfers(runtime.paging.pager);
     }
 }
 /** -1, or a descriptor that is readable when paging_poll() has something to do. */
