@@ -41,8 +41,8 @@ static page_no find(const struct test *test, enum page_io io, page_no from)
 // Some pages are being written when this returns.
 static page_no begin_out(struct test *test)
 {
-    make_many(test, 0, BUDGET - BUDGET / 8);
-    make(test, BUDGET - BUDGET / 8);
+    make_many(test, 0, BUDGET - BUDGET / 16);
+    make(test, BUDGET - BUDGET / 16);
     pager_settle(test->pager);
     return find(test, IO_OUT, 0);
 }
@@ -216,12 +216,9 @@ static void test_a_written_page_gives_its_slot_back(void **state)
     set_bytes(&test, 7, 200);
     evict(&test, 7);
     assert_int_equal(test.pager->stats.outs, 2);
-    touch(&test, 7, 0); // it is expected to be written again
-    assert_int_equal(test.space.pages[7].slot, 0);
-    assert_bytes(&test, 7, 200);
-    evict(&test, 7);
-    touch(&test, 7, 0); // and was not
+    touch(&test, 7, 0);
     assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_bytes(&test, 7, 200);
     check(&test);
     close_test(&test);
 }
@@ -321,7 +318,7 @@ static void test_a_full_swap_file_takes_more_when_it_has_room(void **state)
 
     (void)state;
     open_test(&test, BUDGET, SLOTS * TM_PAGE_SIZE);
-    make_many(&test, 0, BUDGET + 10);
+    make_many(&test, 0, BUDGET + 16);
     assert_true(test.pager->is_full || test.pager->stats.out == SLOTS);
     n_out = test.pager->stats.out;
     assert_in_range(n_out, 1, SLOTS);
@@ -329,9 +326,9 @@ static void test_a_full_swap_file_takes_more_when_it_has_room(void **state)
         release_page(&test, find(&test, IO_NONE, 0));
     }
     assert_false(test.pager->is_full);
-    make_many(&test, BUDGET + 10, 8);
+    make_many(&test, BUDGET + 16, 8);
     assert_in_range(test.pager->stats.out, n_out - 7, SLOTS);
-    for (page_no i = 0; i < BUDGET + 18; i++) {
+    for (page_no i = 0; i < BUDGET + 24; i++) {
         if (test.space.pages[i].state != PAGE_ABSENT) {
             assert_bytes(&test, i, (int)i % 251);
         }
