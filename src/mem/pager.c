@@ -232,14 +232,22 @@ static unsigned neighbours(const struct pager *pager, page_no page,
     return n;
 }
 
+// Pages that may be read before they are asked for. Each takes the room of one that
+// could have stayed, so a small memory reads few.
+static uint64_t most_ahead(const struct pager *pager)
+{
+    enum { LEAST = 8, MOST = 4 * SWAP_CLUSTER };
+    const uint64_t part = pager->budget / 24;
+
+    return part < LEAST ? LEAST : part > MOST ? MOST : part;
+}
+
 // Begin to read what a worker will need, or ask other nodes for it.
 // @param wanted  asked for now, or NO_PAGE
 static void read_ahead(struct pager *pager, page_no wanted, unsigned worker)
 {
     enum { NEAR = 16 };
-    const uint64_t most = pager->budget / 8 < 4 * SWAP_CLUSTER
-                              ? pager->budget / 8
-                              : 4 * SWAP_CLUSTER;
+    const uint64_t most = most_ahead(pager);
     uint64_t room = pager_room(pager);
     page_no pages[SWAP_CLUSTER];
     page_no list[SWAP_CLUSTER];

@@ -22,9 +22,9 @@
 
 #include <stdlib.h>
 
-// Pages that are kept free: an eighth of what comes in in a sweep, so that a node
+// Pages that are kept free: a sixteenth of what comes in in a sweep, so that a node
 // that lacks little, or only seems to, does not page for the sake of free pages.
-// Small budgets keep a sixteenth of themselves at most.
+// Small budgets keep a 32nd of themselves at most.
 #define LEAST_FREE 8u
 #define MOST_FREE 256u
 
@@ -37,13 +37,13 @@ void pager_end_sweep(struct pager *pager)
 {
     uint64_t n_in = pager->stats.ins + pager->stats.dropped - pager->n_before;
 
-    pager->low_mark = within(n_in / 8, LEAST_FREE, MOST_FREE);
+    pager->low_mark = within(n_in / 16, LEAST_FREE, MOST_FREE);
     pager->n_before += n_in;
 }
 
 static uint64_t low_mark(const struct pager *pager)
 {
-    return pager->budget / 16 < pager->low_mark ? pager->budget / 16
+    return pager->budget / 32 < pager->low_mark ? pager->budget / 32
                                                 : pager->low_mark;
 }
 

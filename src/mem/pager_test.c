@@ -41,8 +41,8 @@ static page_no find(const struct test *test, enum page_io io, page_no from)
 // Some pages are being written when this returns.
 static page_no begin_out(struct test *test)
 {
-    make_many(test, 0, BUDGET - BUDGET / 16);
-    make(test, BUDGET - BUDGET / 16);
+    make_many(test, 0, BUDGET - BUDGET / 32);
+    make(test, BUDGET - BUDGET / 32);
     pager_settle(test->pager);
     return find(test, IO_OUT, 0);
 }
