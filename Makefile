@@ -24,6 +24,9 @@ demo: setup-build programs ## build, then show several programs on several nodes
 bench: setup-bench programs ## build, then measure
 	cmake --build --preset release --target bench
 
+bench-cliff: setup-bench programs ## measure what lack of memory costs
+	cmake --build --preset release --target bench-cliff
+
 debug asan tsan: setup-check ## configure, build and test with this preset
 	cmake --workflow --preset $@
 
@@ -55,5 +58,5 @@ setup-build setup-check setup-bench: setup-%:
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo bench debug asan tsan valgrind release programs format \
+.PHONY: help check demo bench bench-cliff debug asan tsan valgrind release programs format \
         lint install setup-build setup-check setup-bench clean
