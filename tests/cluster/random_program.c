@@ -13,7 +13,9 @@
  * Whatever is read is compared with what the seed says that it must be. The
  * checksum at the end depends on nothing but the seed.
  *
- *     random_program [-s SEED] [-t THREADS] [-f PHASES]
+ *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES]
+ *
+ * -x gives blocks that are so many times as large; the checksum depends on it.
  */
 #include <string.h>
 
@@ -592,7 +594,8 @@ static void *allocate(size_t size, tm_protocol protocol, uint64_t *state)
     return block;
 }
 
-static void job_make(void)
+// @param times  blocks are so many times as large as the seed says
+static void job_make(unsigned times)
 {
     static const unsigned most[] = {60, 4096, 9000, 40000};
     struct plan *plan = &job.plan;
@@ -603,7 +606,7 @@ static void job_make(void)
     for (unsigned block = 0; block < plan->n_blocks; block++) {
         const unsigned size = most[draw(&size_state, 4)];
 
-        plan->sizes[block] = 1 + (unsigned)draw(&size_state, size);
+        plan->sizes[block] = 1 + (unsigned)draw(&size_state, size) * times;
         plan->blocks[block] =
             allocate(plan->sizes[block], (tm_protocol)draw(&state, 3), &state);
         if (block == 0) {
@@ -648,12 +651,13 @@ static void threads_run(unsigned n_threads)
 int main(int argc, char **argv)
 {
     struct plan *plan = &job.plan;
+    unsigned times = 1;
     int option;
 
     tm_init(&argc, &argv);
     plan->seed = 1;
     plan->n_phases = 12;
-    while ((option = getopt(argc, argv, "s:t:f:")) != -1) {
+    while ((option = getopt(argc, argv, "s:t:f:x:")) != -1) {
         switch (option) {
         case 's':
             plan->seed = strtoull(optarg, NULL, 0);
@@ -664,6 +668,9 @@ int main(int argc, char **argv)
         case 'f':
             plan->n_phases = (unsigned)atoi(optarg);
             break;
+        case 'x':
+            times = (unsigned)atoi(optarg);
+            break;
         default:
             return 64;
         }
@@ -671,7 +678,7 @@ int main(int argc, char **argv)
     if (plan->n_threads == 0) {
         plan->n_threads = 1 + (unsigned)(mix(plan->seed, 79) % MOST_WORKERS);
     }
-    job_make();
+    job_make(times);
     threads_run(plan->n_threads);
     for (unsigned me = 0; me < plan->n_threads; me++) {
         OK(tm_free(parcels[(plan->n_phases + 1) % 2][me].bytes));

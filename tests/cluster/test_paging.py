@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs whose nodes have less memory than their threads use.
+
+    test_paging.py TEST --build DIR [--app NAME] [--all]
+
+Tests: app (of --app), random, litmus, calls, end, full_disk, bad_disk,
+too_little, slots, resident. --all: not a choice of the combinations, but all.
+"""
+import argparse
+import itertools
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import jobs
+
+SOURCES = ("userfaultfd", "mprotect")
+PROTOCOLS = ("eager-release", "sequential")
+SHORT = 71
+LEAST_KIB = 240  # for TM_SHARED variables of the applications, and two workers
+
+# Arguments, and budgets from ample to what one thread uses, or the least.
+APPS = {
+    "jacobi": (["--size", 200, "--iterations", 5], ("8M", "512K", "240K")),
+    "sor": (["--size", 200, "--iterations", 5], ("8M", "400K", "240K")),
+    "matmul": (["--size", 130, "--iterations", 2], ("8M", "500K", "300K")),
+    "gauss": (["--size", 150], ("8M", "1M", "600K")),
+    "nbody": (["--size", 3000, "--iterations", 1], ("8M", "400K", "300K")),
+    "motion": (["--size", 256, "--range", 2, "--iterations", 4],
+               ("8M", "600K", "300K")),
+    "vq": (["--size", 1024, "--codebook", 16, "--iterations", 5],
+           ("8M", "800K", "400K")),
+}
+
+
+class Tests:
+    def __init__(self, options, folder):
+        self.options = options
+        self.build = os.path.abspath(options.build)
+        self.folder = folder  # of swap files
+
+    def path(self, folder, name):
+        return os.path.join(self.build, folder, name)
+
+    def start(self, n_nodes, memory, *command, variables=None):
+        """A run with a budget of each node, and a swap folder of its own."""
+        return jobs.Job(self.path("cli", "teamster"),
+                        ["-n", n_nodes, "--memory", memory, "--verbose",
+                         "--swap-dir", self.folder, *command], variables)
+
+    def run(self, n_nodes, memory, *command, variables=None):
+        """One that succeeds. @return its output"""
+        job = self.start(n_nodes, memory, *command, variables=variables)
+        output = job.expect_success(jobs.DEADLINE_S * 2)
+        self.expect_empty(job)
+        return output
+
+    def expect_empty(self, job):
+        if os.listdir(self.folder):
+            job.fail(f"left in the swap folder: {os.listdir(self.folder)}")
+
+    def expect_short(self, job, words):
+        """Ends with one line that says that memory is short."""
+        code, output = job.finish()
+        if code != SHORT:
+            job.fail(f"exit code {code}, not {SHORT}", output)
+        lines = [line for line in output.splitlines() if words in line]
+        if len(lines) != 1:
+            job.fail(f"{len(lines)} lines say '{words}'", output)
+        self.expect_empty(job)
+
+    @staticmethod
+    def counted(output, what):
+        """A number that nodes print when they end, summed over nodes."""
+        return sum(int(number) for number in
+                   re.findall(rf"debug: memory: .*{what} (\d+)", output))
+
+    # ---- results are the same
+
+    def variants(self):
+        """Number of nodes, protocol, source, and a number to choose by."""
+        for i, (source, protocol, n_nodes) in enumerate(itertools.product(
+                SOURCES, PROTOCOLS, (1, 2, 3, 4))):
+            # Half of them: each value with each other.
+            chosen = (n_nodes + (source == SOURCES[0]) +
+                      (protocol == PROTOCOLS[0])) % 2 == 0
+            if self.options.all or chosen:
+                yield n_nodes, {"TEAMSTER_PROTOCOL": protocol,
+                                "TEAMSTER_FAULT_SOURCE": source}, i
+
+    def app(self):
+        name = self.options.app
+        arguments, budgets = APPS[name]
+        n_outs = 0
+        for n_nodes, variables, i in self.variants():
+            number = i + i // 4
+            variables["TEAMSTER_WORKERS"] = str(1 + number % 2)
+            if number // 2 % 2:
+                variables["TEAMSTER_SHUFFLE"] = str(1 + i)
+            for budget in budgets if self.options.all else (
+                    budgets[2 if n_nodes < 3 else number % 3],):
+                output = self.run(n_nodes, budget, self.path("apps", name),
+                                  *arguments, "--threads", 6, "--verify",
+                                  variables=variables)
+                if "result: identical" not in output:
+                    raise jobs.Failure(f"{name}: not verified\n{output}")
+                n_outs += self.counted(output, " out")
+        if n_outs == 0:
+            raise jobs.Failure(f"{name}: no page went to a swap file")
+
+    def random(self):
+        program = self.path("tests/cluster", "random_program")
+        for seed in (3, 10) if self.options.all else (3,):
+            sums = set()
+            for n_nodes, variables, i in self.variants():
+                if i % 3 == 0:
+                    variables["TEAMSTER_SHUFFLE"] = str(seed + i)
+                variables["TEAMSTER_WORKERS"] = str(1 + i % 2)
+                output = self.run(n_nodes, "200K", program, "-s", seed, "-x",
+                                  16, variables=variables)
+                sums.add(re.search("checksum: ([0-9a-f]+)", output).group(1))
+            if len(sums) != 1:
+                raise jobs.Failure(f"seed {seed}: checksums {sums}")
+
+    def litmus(self):
+        modes = ("seq-cst", "mutex", "relaxed", "barrier", "one-mutex", "atomic",
+                 "semaphore", "condition", "iteration")
+        for i, mode in enumerate(modes[:9 if self.options.all else 4]):
+            self.run(2 + i % 2, "160K", self.path("tests/cluster", "litmus"),
+                     "-m", mode, "-s", 1 + i, "-r", 1,
+                     variables={"TEAMSTER_WORKERS": "1",
+                                "TEAMSTER_PROTOCOL": PROTOCOLS[i // 2 % 2],
+                                "TEAMSTER_FAULT_SOURCE": SOURCES[i % 2]})
+
+    def calls(self):
+        """The C library's on buffers that are larger than the budget."""
+        names = ("file", "vector", "vector_at", "at", "stream", "stream_pipe",
+                 "stream_unlocked")
+        for source, name in itertools.product(SOURCES, names):
+            self.run(2, "512K", self.path("tests/cluster", "calls"), name,
+                     1024 * 1024 + 17,
+                     variables={"TEAMSTER_FAULT_SOURCE": source})
+
+    # ---- the end
+
+    def long_run(self, memory, *words, variables=None):
+        return self.start(1, memory, *words, self.path("apps", "jacobi"),
+                          "--size", 300, "--iterations", 6, "--verify",
+                          variables=variables)
+
+    def end(self):
+        """exit() and what is written at the end, with pages out."""
+        for n_nodes, source in itertools.product((1, 2), SOURCES):
+            variables = {"TEAMSTER_FAULT_SOURCE": source}
+            with tempfile.TemporaryDirectory() as folder:
+                sets = os.path.join(folder, "sets")
+                output = self.run(
+                    n_nodes, "300K", "--track", f"3:{sets}", "--save-profile",
+                    os.path.join(folder, "profile"), "--stats",
+                    self.path("apps", "jacobi"), "--size", 200, "--verify",
+                    "--iterations", 8, variables=variables)
+                if not os.path.getsize(sets):
+                    raise jobs.Failure(f"nothing was tracked\n{output}")
+        job = self.start(2, "200K", "--deadlock-after", 1,
+                         self.path("tests/cluster", "waits"), "crossed")
+        code, output = job.finish()
+        if code != 124:
+            job.fail(f"a deadlock ends with {code}", output)
+
+    def full_disk(self):
+        for n_nodes in (1, 2, 3):
+            self.expect_short(
+                self.start(n_nodes, "240K", "--swap-max", "128K",
+                           self.path("apps", "jacobi"), "--size", 400,
+                           "--iterations", 3), "its swap file is full")
+        # What does not fit into memory fits into the file, just about.
+        self.run(1, "1M", "--swap-max", "1M", self.path("apps", "jacobi"),
+                 "--size", 300, "--iterations", 3, "--verify")
+
+    def bad_disk(self):
+        library = self.path("tests/cluster", "libbad_disk.so")
+        for variable, words in (("OUT=1", "its swap file has failed"),
+                                ("OUT=9", "its swap file has failed"),
+                                ("IN=1", "cannot be read back"),
+                                ("IN=20", "cannot be read back")):
+            self.expect_short(self.long_run(
+                "240K", "env", f"BAD_DISK_{variable}",
+                f"LD_PRELOAD={library}"), words)
+
+    def too_little(self):
+        job = self.long_run("64K")
+        code, output = job.finish()
+        match = re.search(r"may use 64 KiB for shared data and needs (\d+) KiB",
+                          output)
+        if code != jobs.CONFIGURATION or match is None:
+            job.fail(f"64K is not refused: exit code {code}", output)
+        self.run(1, f"{match.group(1)}K", self.path("apps", "jacobi"),
+                 "--size", 100, "--iterations", 3, "--verify")
+
+    # ---- what is used
+
+    def slots(self):
+        """1000 iterations do not need more of the swap file than 100."""
+        used = []
+        for n_iterations in (100, 1000):
+            output = self.run(1, "180K", "--swap-max", "320K",
+                              self.path("apps", "jacobi"), "--size", 120,
+                              "--iterations", n_iterations, "--verify")
+            used.append(self.counted(output, "out"))
+        if used[1] < 5 * used[0]:
+            raise jobs.Failure(f"pages that went out: {used}")
+
+    @staticmethod
+    def memory_of(pid):
+        """KiB: of the space's file, and of what the process has of it."""
+        file_kib = 0
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{name}"
+            if "memfd:teamster" in os.readlink(path):
+                file_kib = max(file_kib, os.stat(path).st_blocks // 2)
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            status = file.read()
+        return file_kib, int(re.search(r"RssShmem:\s+(\d+)", status).group(1))
+
+    def resident(self):
+        """What the kernel sees stays within the budget, and 64 pages."""
+        budget_kib = 4096
+        for source in SOURCES:
+            job = self.start(
+                1, f"{budget_kib}K", self.path("apps", "jacobi"), "--size", 600,
+                "--iterations", 60, variables={"TEAMSTER_FAULT_SOURCE": source})
+            most = [0, 0]
+            while job.process.poll() is None:
+                try:
+                    seen = self.memory_of(job.node(0) or job.process.pid)
+                except (OSError, AttributeError):
+                    continue
+                most = [max(pair) for pair in zip(most, seen)]
+                try:
+                    job.process.wait(0.02)
+                except subprocess.TimeoutExpired:
+                    pass
+            job.expect_success()
+            print(f"{source}: file {most[0]} KiB, mapped {most[1]} KiB, "
+                  f"budget {budget_kib} KiB")
+            if not budget_kib // 2 < most[0] <= budget_kib + 256:
+                job.fail(f"the file had {most[0]} KiB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--app", choices=APPS, default="jacobi")
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            getattr(Tests(options, folder), options.test)()
+    except jobs.Skip as skip:
+        print(f"skipped: {skip}")
+        return 77
+    except jobs.Failure as failure:
+        print(f"{options.test}: {failure}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
