@@ -6,11 +6,13 @@
 //     ENDED --thread_join--> FREE
 //
 // (from LIVE straight to FREE if somebody waits already); launch.c has the way
-// to LIVE. A thread's number is its slot with a generation above it, so that
-// numbers are unique and the first threads are 1, 2, 3. The lowest free slot is
-// taken: a program that joins what it created gets the same numbers in each
-// run, wherever its threads ran, and sums in the order of numbers have the same
-// bits. When all slots are used, that of a thread that has ended without being
+// to LIVE. A thread's number is its slot with a generation above it; the first threads
+// are 1, 2, 3, and each number is higher than all before it: a slot that is not
+// behind that of the thread before begins a new generation. So sums in the order of
+// numbers are sums in the order in which threads were created, and have the same
+// bits in each run, also if other threads came and went meanwhile. The lowest free
+// slot is taken: a program that joins what it created gets the same numbers in
+// each run, wherever its threads ran. When all slots are used, that of a thread that has ended without being
 // joined is taken, and its result moves to `ended`.
 //
 // Where a thread is, is told by the node it has moved to (thread_at), with the
@@ -23,6 +25,7 @@
 // I2  No slot below lowest_free is FREE.
 // I3  n_on_node sums up to the LIVE threads without main().
 // I4  is_waited_for implies HELD or LIVE.
+// I5  No number is higher than last_number.
 #include "sync/registry.h"
 
 #include <stdlib.h>
@@ -61,9 +64,8 @@ struct thread_record *registry_find_live(struct registry *registry,
 static void free_slot(struct registry *registry, struct thread_record *thread)
 {
     uint32_t slot = thread_slot_of(thread->number);
-    uint64_t next_number = thread->number + (1ull << 32);
 
-    *thread = (struct thread_record){.number = next_number};
+    *thread = (struct thread_record){.number = thread->number};
     if (slot < registry->lowest_free) {
         registry->lowest_free = slot;
     }
@@ -102,7 +104,7 @@ static struct thread_record *reclaim_slot(struct registry *registry)
     return NULL;
 }
 
-struct thread_record *registry_take_slot(struct registry *registry)
+static struct thread_record *find_slot(struct registry *registry)
 {
     while (registry->lowest_free < registry->n_threads) {
         struct thread_record *thread =
@@ -117,6 +119,23 @@ struct thread_record *registry_take_slot(struct registry *registry)
         return add_slot(registry);
     }
     return reclaim_slot(registry);
+}
+
+struct thread_record *registry_take_slot(struct registry *registry)
+{
+    struct thread_record *thread = find_slot(registry);
+
+    if (thread != NULL && thread->number <= registry->last_number) {
+        uint32_t slot = thread_slot_of(thread->number);
+        uint64_t generation = registry->last_number >> 32;
+
+        generation += slot <= thread_slot_of(registry->last_number);
+        thread->number = generation << 32 | slot;
+    }
+    if (thread != NULL) {
+        registry->last_number = thread->number;
+    }
+    return thread;
 }
 
 /* ---- ending and joining ---- */
@@ -321,7 +340,8 @@ static bool thread_is_valid(const struct registry *registry, uint32_t slot)
         thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
 
     if (thread_slot_of(thread->number) != slot ||
-        (thread->is_waited_for && !is_alive)) { // I4
+        thread->number > registry->last_number || // I5
+        (thread->is_waited_for && !is_alive)) {   // I4
         return false;
     }
     if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I2

@@ -16,6 +16,7 @@ struct registry {
     uint32_t n_room;
     uint32_t max_threads;
     uint32_t lowest_free; ///< no slot below is free
+    uint64_t last_number; ///< of the thread that was created last
     uint32_t n_alive;     ///< held or living, main() included
     uint32_t n_joiners;   ///< threads that wait for the end of another
     unsigned n_nodes;

@@ -28,7 +28,7 @@ static void main_of_numbers(struct actor *self, uint64_t arg)
     must_join(self, 1);
     check(must_create(self, do_nothing, 0, 0) == (1ull << 32 | 1));
     check(must_create(self, do_nothing, 0, 0) == (1ull << 32 | 2));
-    check(must_create(self, do_nothing, 0, 0) == 4);
+    check(must_create(self, do_nothing, 0, 0) == (1ull << 32 | 4));
     must_join(self, 1ull << 32 | 2);
     check(must_create(self, do_nothing, 0, 0) == (2ull << 32 | 2));
     do_launch(self);
