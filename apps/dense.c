@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A block of B that stays in the cache while all rows go over it: so many of
@@ -119,19 +121,28 @@ void system_row_fill(double *row, size_t i, size_t size)
     }
 }
 
+// Unknowns are read from an array of their own: where memory is short, reading them
+// from all rows would page in the matrix for each of its rows.
 double system_solve_triangle(double *matrix, size_t size)
 {
     const size_t width = system_width(size);
+    double *unknowns = malloc(size * sizeof *unknowns);
     double error = 0.0;
 
+    if (unknowns == NULL) {
+        fprintf(stderr, "out of memory\n");
+        exit(71);
+    }
     for (size_t i = size; i-- > 0;) {
         double *row = &matrix[i * width];
 
         for (size_t j = i + 1; j < size; j++) {
-            row[size] -= row[j] * matrix[j * width + size];
+            row[size] -= row[j] * unknowns[j];
         }
         row[size] /= row[i];
+        unknowns[i] = row[size];
         error = fmax(error, fabs(row[size] - 1.0));
     }
+    free(unknowns);
     return error;
 }
