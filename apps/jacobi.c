@@ -20,6 +20,7 @@
 
 #include "checksum.h"
 #include "common.h"
+#include "paging.h"
 #include "stencil.h"
 #include "teamster.h"
 #include "times.h"
@@ -164,6 +165,7 @@ static void *thread_work(void *arg)
         tm_iteration_end(&job.barrier);
         if (me == 0) {
             times_note(job.ends_s, k, settings.report);
+            paging_note(k, settings.report);
         }
         if (settings.residual_every > 0 && k % settings.residual_every == 0) {
             residual_print(me, k, rows_change(to, from, size, first, end));

@@ -19,6 +19,7 @@
 #include "checksum.h"
 #include "common.h"
 #include "dense.h"
+#include "paging.h"
 #include "teamster.h"
 #include "times.h"
 
@@ -107,6 +108,7 @@ static void *thread_work(void *arg)
         tm_iteration_end(&job.barrier);
         if (me == 0) {
             times_note(job.ends_s, k, settings.report);
+            paging_note(k, settings.report);
         }
     }
     job.node_of[me] = tm_node_self();

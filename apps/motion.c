@@ -26,6 +26,7 @@
 #include "checksum.h"
 #include "common.h"
 #include "files.h"
+#include "paging.h"
 #include "scene.h"
 #include "search.h"
 #include "teamster.h"
@@ -235,6 +236,7 @@ static void *thread_work(void *arg)
         tm_iteration_end(&job.barrier);
         if (me == 0) {
             times_note(job.ends_s, k, settings.report);
+            paging_note(k, settings.report);
         }
     }
     job.node_of[me] = tm_node_self();

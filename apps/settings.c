@@ -82,8 +82,11 @@ static const struct row rows[] = {
      "compute it again without Teamster and compare all\n"
      "                      bits; exit 1 if any differs",
      0, 0},
-    {"report", REPORT, NULL, 0, "the time of each iteration, when it ends", 0,
-     0},
+    {"report", REPORT, NULL, 0,
+     "the time of each iteration, when it ends; where\n"
+     "                      nodes have a limit of memory, also the pages each\n"
+     "                      has read from its swap file and written to it",
+     0, 0},
     {"time", TIME, NULL, 0,
      "a line for programs to read: mean and median time of\n"
      "                      an iteration, of the last half of them",

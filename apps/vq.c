@@ -28,6 +28,7 @@
 #include "coding.h"
 #include "common.h"
 #include "image.h"
+#include "paging.h"
 #include "teamster.h"
 #include "times.h"
 
@@ -226,6 +227,7 @@ static void *thread_work(void *arg)
         tm_iteration_end(&job.barrier);
         if (me == 0) {
             times_note(job.ends_s, k, settings.report);
+            paging_note(k, settings.report);
         }
     }
     vectors_code(&job.numbers[first], &mine, job.codebook,
