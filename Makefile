@@ -27,6 +27,9 @@ bench: setup-bench programs ## build, then measure
 bench-cliff: setup-bench programs ## measure what lack of memory costs
 	cmake --build --preset release --target bench-cliff
 
+experiments: setup-experiments programs ## build, then run those of the papers, or go on
+	tools/experiments.py $(EXPERIMENTS)
+
 debug asan tsan: setup-check ## configure, build and test with this preset
 	cmake --workflow --preset $@
 
@@ -52,11 +55,12 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 install: programs ## install into $DESTDIR$PREFIX
 	cmake --install build/release --prefix "$(PREFIX)"
 
-setup-build setup-check setup-bench: setup-%:
+setup-build setup-check setup-bench setup-experiments: setup-%:
 	@tools/setup.sh $*
 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo bench bench-cliff debug asan tsan valgrind release programs format \
-        lint install setup-build setup-check setup-bench clean
+.PHONY: help check demo bench bench-cliff experiments debug asan tsan valgrind \
+        release programs format lint install setup-build setup-check \
+        setup-bench setup-experiments clean

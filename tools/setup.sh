@@ -8,6 +8,7 @@
 #   build   to build, install and run (the default)
 #   check   the tests and lints, besides build
 #   bench   the comparison programs of bench/, besides build
+#   experiments  the papers' experiments, besides build
 #   all     all of these
 #
 # Says nothing and calls no package manager when everything is there. --list
@@ -39,10 +40,12 @@ check cppcheck              lint
 check valgrind              leaks
 bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
+experiments python3         runs them and writes the report
+experiments gnuplot-nox     charts of the report
 '
 
 usage() {
-    sed -n '4,14s/^# \{0,1\}//p' "$0"
+    sed -n '4,15s/^# \{0,1\}//p' "$0"
 }
 
 die() {
@@ -106,9 +109,11 @@ for argument in "$@"; do
     build) groups+=(build) ;;
     check) groups+=(build check) ;;
     bench) groups+=(build bench) ;;
-    all) groups+=(build check bench) ;;
+    experiments) groups+=(build experiments) ;;
+    all) groups+=(build check bench experiments) ;;
     -h | --help) usage && exit 0 ;;
-    *) die "unknown group '$argument'; allowed: build, check, bench, all" ;;
+    *) die "unknown group '$argument'; allowed: build, check," \
+        "bench, experiments, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The logic of tools/experiments.py, on cells that are made up.
+
+usage: test_experiments.py TOOLS_FOLDER [TEST]...
+"""
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, sys.argv.pop(1))
+
+# pylint: disable=wrong-import-position
+from experiment import cells, charts, claims, disk, output, papers, report
+from experiment import run, search, sizes
+from experiment.cells import Cell
+from experiment.measure import Measurement
+from experiment.progress import Progress
+from experiment.results import Results, is_tied, summarize
+from experiment.store import FAKE, Mismatch, Store
+
+import fake
+
+SETTINGS = {"scale": 1 / 128, "iterations": 60, "swap_rate": None,
+            "swap_dir": None}
+ALL = {**SETTINGS, "repeats": 2, "search_runs": 12,
+       "policies": papers.LIU06_POLICIES}
+SOR = [Cell("liu06", "1B", "sor", policy, "then")
+       for policy in papers.LIU06_POLICIES]
+
+
+class InFolder(unittest.TestCase):
+    """Each test has a folder of made-up cells."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.store = self.open(SETTINGS)
+        self.out = io.StringIO()
+
+    def open(self, settings, origin=FAKE):
+        store = Store(self.folder, origin)
+        store.open(settings)
+        return store
+
+    def measure(self, which, runner, **settings):
+        progress = Progress({}, self.out)
+        measurement = Measurement(self.store, {**ALL, **settings}, runner,
+                                  progress)
+        progress.expect({cell: measurement.runs_left(cell) for cell in which})
+        measurement.measure(which)
+        return runner.calls
+
+
+class CellsTest(unittest.TestCase):
+    def test_all_of_the_papers_are_there(self):
+        then = [cell for cell in cells.all_cells()
+                if cell.disk == "then" and cell.policy != "best"]
+        self.assertEqual(len([c for c in then if c.paper == "liu06"]), 168)
+        self.assertEqual(len([c for c in then if c.paper == "liang03"]), 12)
+        names = [cell.name for cell in cells.all_cells()]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_a_group_stands_for_both_of_its_environments(self):
+        names = [cell.name for cell in cells.select(
+            {"app": ["sor"], "env": ["3"], "policy": ["cpu-mem"],
+             "disk": ["then"], "paper": None})]
+        self.assertEqual(names, ["liu06-3A-sor-cpu-mem-then",
+                                 "liu06-3B-sor-cpu-mem-then"])
+
+    def test_a_search_comes_after_the_cells_it_starts_from(self):
+        order = cells.all_cells()
+        for paper, env, app in cells.SEARCHED:
+            best = Cell(paper, env, app, "best", "then")
+            self.assertGreater(order.index(best), order.index(
+                best.beside(policy="cpu-mem")))
+
+
+class SizesTest(unittest.TestCase):
+    def test_full_size_is_that_of_the_papers(self):
+        sor = sizes.work("liang03", "sor", 1.0)
+        self.assertEqual((sor.size, sor.memory_factor), (6144, 1.0))
+        self.assertEqual(sizes.work("liang03", "matmul", 1.0).size, 3072)
+        for app in ("sor", "jacobi", "gauss"):
+            data = sizes.work("liu06", app, 1.0).data_bytes
+            self.assertAlmostEqual(data / papers.MIB, 288, delta=2)
+
+    def test_memory_shrinks_as_the_data_do(self):
+        for app in papers.HUNGRY:
+            full = sizes.work("liu06", app, 1.0)
+            for scale in (1 / 2, 1 / 32, 1 / 100):
+                small = sizes.work("liu06", app, scale)
+                self.assertAlmostEqual(
+                    small.memory_factor, small.data_bytes / full.data_bytes,
+                    delta=0.02 * small.memory_factor, msg=app)
+
+    def test_frugal_applications_fit_everywhere(self):
+        for app in papers.FRUGAL:
+            for scale in (1.0, 1 / 32):
+                work = sizes.work("liu06", app, scale)
+                self.assertEqual(work.memory_factor, 1.0)
+                self.assertLess(work.data_bytes, 45 * papers.MIB)
+
+    def test_hostfile_has_the_cluster(self):
+        text = run.hostfile(Cell("liu06", "3B", "sor", "cpu", "then"), 0.5)
+        self.assertEqual(text.splitlines()[3],
+                         "n3 workers=1 speed=300 memory=46080K")
+        self.assertNotIn("memory", run.hostfile(SOR[0], 1.0, False))
+
+    def test_only_the_disk_of_then_is_slowed(self):
+        work = sizes.work("liu06", "sor", 1 / 32)
+        for kind, is_slow in (("then", True), ("today", False)):
+            words = run.command(SOR[0].beside(disk=kind), work,
+                                pathlib.Path("build"), "f",
+                                (5000000, "/fast"))
+            self.assertEqual("--swap-rate=5000000" in words, is_slow)
+            self.assertEqual("--swap-dir=/fast" in words, is_slow)
+
+
+class OutputTest(unittest.TestCase):
+    TEXT = """\
+iteration 1: 9.000000 ms
+iteration 2: 4.000000 ms
+iteration 3: 6.000000 ms
+pages of iterations 1-2: in 8 0, out 8 0
+pages of iterations 3-4: in 4 2, out 2 0
+
+  node  threads  moved in  computing s   faults  pages fetched  bytes sent
+     0        3         1        0.160      331             44       31400
+     1        1         0        0.080       12              2        1400
+
+checksum: 6567681ce65c198b
+"""
+    WORK = sizes.Work(64, 3, 2, 3, 4096, 1.0)
+
+    def test_the_measured_iterations_count(self):
+        found = output.read_run(self.TEXT, self.WORK, "/nowhere")
+        self.assertEqual(found["iteration_ms"], 5.0)
+        self.assertEqual(found["iteration_deviation_ms"], 1.0)
+        self.assertEqual(found["counts"], [3, 1])
+        self.assertEqual(found["page_ins"], [2.0, 1.0])
+        self.assertEqual(found["page_outs"], [1.0, 0.0])
+        self.assertIsNone(found["predicted_ms"])
+
+    def test_what_is_missing_is_said(self):
+        for cut, message in (("iteration 3", "iteration 3"),
+                             ("checksum", "checksum"), ("     0", "node")):
+            text = "\n".join(line for line in self.TEXT.splitlines()
+                             if not line.startswith(cut)
+                             and not (cut == "     0" and "  1  " in line))
+            with self.assertRaisesRegex(output.Unreadable, message):
+                output.read_run(text, self.WORK, "/nowhere")
+
+    def test_predicted_is_the_mapping_the_run_ended_with(self):
+        profile = {"node_of": [0, 0, 0, 1, 1],
+                   "decision": {"node_of": [0, 0, 0, 0, 1],
+                                "before_s": 0.5, "after_s": 0.25}}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(profile, file)
+            file.flush()
+            for counts, ms in (((3, 1), 250.0), ((2, 2), 500.0),
+                               ((1, 3), None)):
+                self.assertEqual(output.prediction(file.name, counts), ms)
+
+
+class ResumeTest(InFolder):
+    def test_what_was_stopped_goes_on(self):
+        with self.assertRaises(fake.Stopped):
+            self.measure(SOR, fake.FakeRunner(stop_after=3))
+        calls = self.measure(SOR, fake.FakeRunner())
+        self.assertEqual(len(calls), 2 * len(SOR) - 3)
+        self.assertEqual(self.measure(SOR, fake.FakeRunner()), [])
+        for cell in SOR:
+            self.assertEqual(len(self.store.load(cell)["runs"]), 2)
+
+    def test_more_repeats_add_runs(self):
+        self.measure(SOR[:1], fake.FakeRunner())
+        calls = self.measure(SOR[:1], fake.FakeRunner(), repeats=5)
+        self.assertEqual(len(calls), 3)
+
+    def test_failures_are_kept_and_do_not_count(self):
+        cell = SOR[2]
+        self.measure([cell], fake.FakeRunner(fail=[cell.name]))
+        self.assertEqual(len(self.store.load(cell)["runs"]), 2)
+        self.measure([cell], fake.FakeRunner())
+        results = Results(self.store, [cell])
+        self.assertEqual(results.get(cell).n_runs, 2)
+        self.assertEqual(len(results.failures()), 2)
+
+    def test_other_settings_are_refused(self):
+        with self.assertRaisesRegex(Mismatch, "scale"):
+            self.open({**SETTINGS, "scale": 1.0})
+
+    def test_half_a_file_is_refused(self):
+        self.store.path(SOR[0]).write_text('{"cell"', encoding="utf-8")
+        with self.assertRaisesRegex(Mismatch, "remove it"):
+            self.store.load(SOR[0])
+
+    def test_fake_cells_are_not_taken_for_real_ones(self):
+        self.measure(SOR[:1], fake.FakeRunner())
+        real = Store(self.folder)
+        with self.assertRaisesRegex(Mismatch, "fake, not measured"):
+            Results(real, SOR[:1])
+
+    def test_an_interrupted_search_goes_on(self):
+        self.measure(SOR, fake.FakeRunner())
+        best = SOR[0].beside(policy="best")
+        with self.assertRaises(fake.Stopped):
+            self.measure([best], fake.FakeRunner(stop_after=4))
+        calls = self.measure([best], fake.FakeRunner())
+        n_runs = len(self.store.load(best)["runs"])
+        self.assertEqual(len(calls), n_runs - 4)
+        self.assertLessEqual(n_runs, ALL["search_runs"])
+        self.assertEqual(self.measure([best], fake.FakeRunner()), [])
+
+
+class SearchTest(unittest.TestCase):
+    def test_it_finds_the_valley(self):
+        told = []
+        runner = fake.FakeRunner()
+        best = search.best_counts(
+            [[8, 8, 8, 8], [14, 5, 5, 8]],
+            lambda counts: runner(SOR[0], None, counts), told.append, [], 200)
+        self.assertEqual(best["counts"], [11, 7, 7, 7])
+        asked = [tuple(run["asked"]) for run in told]
+        self.assertEqual(len(asked), len(set(asked)))
+
+    def test_neighbours_move_one_thread(self):
+        found = list(search.neighbours(fake.fake_run(1.0, (0, 12, 12, 8))))
+        self.assertEqual(len(found), 9)  # node 0 has none to give
+        self.assertTrue(all(sum(counts) == 32 for counts in found))
+        self.assertEqual(found[0], [1, 12, 12, 7])  # node 3 pages most
+
+
+class ProgressTest(unittest.TestCase):
+    def test_time_left_is_by_application(self):
+        slow, quick = SOR[0], SOR[0].beside(app="vq")
+        progress = Progress({slow: 3, quick: 2}, io.StringIO(), lambda: 0.0)
+        self.assertIsNone(progress.time_left())
+        progress.step(slow, fake.fake_run(1.0, seconds=10.0))
+        self.assertEqual(progress.time_left(), 2 * 10 + 2 * 10)
+        progress.step(quick, fake.fake_run(1.0, seconds=1.0))
+        self.assertEqual(progress.time_left(), 2 * 10 + 1)
+
+
+class ClaimsTest(unittest.TestCase):
+    def word(self, key, times):
+        claim, = [c for c in claims.all_claims() if c.key == key]
+        return claims.verdict(claim, fake.fake_times(times))
+
+    def test_ties_are_within_five_percent(self):
+        self.assertTrue(is_tied(100.0, 104.9))
+        self.assertFalse(is_tied(100.0, 106.0))
+
+    def test_the_42_cells(self):
+        self.assertEqual(self.word("U1", {}), (claims.HOLDS, 42, []))
+        word, n_held, failed = self.word("U1", {("2B", "gauss", "mem"): 40.0})
+        self.assertEqual((word, n_held), (claims.FAILS, 41))
+        self.assertEqual(failed[0].cell.name, "liu06-2B-gauss-cpu-mem-then")
+        self.assertEqual(self.word("U1", {("1A", "vq", "cpu"): 96.0})[0],
+                         claims.HOLDS)
+
+    def test_the_exception_of_matmul_in_1b(self):
+        beaten = {("1B", "matmul", "mem"): 120.0}
+        self.assertEqual(self.word("U4", beaten)[0], claims.HOLDS)
+        self.assertEqual(self.word("U5", beaten)[0], claims.HOLDS)
+        self.assertEqual(self.word("U5", {})[0], claims.FAILS)
+
+    def test_group_3(self):
+        self.assertEqual(self.word("U13", {}), (claims.HOLDS, 4, []))
+        self.assertEqual(self.word("U13", {("3A", "sor", "cpu"): 60.0})[0],
+                         claims.FAILS)
+
+    def test_what_was_not_measured_is_open(self):
+        missing = {("3A", "sor", "cpu"): None}
+        self.assertEqual(self.word("U13", missing)[0], claims.OPEN)
+        missing[("3B", "sor", "cpu")] = 10.0
+        self.assertEqual(self.word("U13", missing)[0], claims.FAILS)
+
+    def test_every_cell_of_a_claim_exists(self):
+        known = set(cells.all_cells())
+        for kind in cells.DISKS:
+            for claim in claims.all_claims(kind):
+                self.assertTrue(claim.checks, claim.key)
+                for check in claim.checks:
+                    self.assertIn(check.cell, known)
+                    self.assertTrue(known.issuperset(check.others))
+
+
+class DiskTest(unittest.TestCase):
+    def test_the_rate_makes_gamma(self):
+        rate = disk.rate(9 * papers.MIB, 0.05)
+        self.assertAlmostEqual(
+            disk.gamma("sor", 9 * papers.MIB, 0.05, rate), papers.SOR_GAMMA)
+        # SOR twice in and twice out: 36 MiB in 9 times 0.05 s
+        self.assertAlmostEqual(rate, 36 * papers.MIB / 0.45)
+
+    def test_real_gamma_is_that_of_the_node_that_pages_most(self):
+        # 8 threads compute 8 ms; 64 of 2 times 128 pages of the thread take
+        # as long again: all of them 32 ms
+        work = sizes.Work(0, 24, 5, 24, 128 * 4096 * papers.N_THREADS, 1.0)
+        run_of = fake.fake_run(16.0, page_ins=[0, 0, 10, 64])
+        self.assertAlmostEqual(disk.real_gamma(run_of, work, 0.001), 32.0)
+        run_of["page_ins"] = [0, 0, 0, 0]
+        self.assertIsNone(disk.real_gamma(run_of, work, 0.001))
+
+    def test_calibration_says_what_it_came_to(self):
+        found = disk.calibrate(fake.FakeRunner(), 1 / 32)
+        self.assertAlmostEqual(found["sor"]["gamma"], papers.SOR_GAMMA)
+        self.assertEqual(set(found["real_gamma"]), set(cells.DISKS))
+
+
+class ReportTest(InFolder):
+    MACHINE = {"processor": "made up", "cores": 2, "memory_gib": 8.0,
+               "kernel": "0", "version": "fake"}
+
+    def render(self):
+        results = Results(self.store, cells.all_cells())
+        return report.render(results, {**SETTINGS, "repeats": 2},
+                             self.MACHINE, {"bytes_per_s": 5e6}, ([], ""))
+
+    def test_an_empty_folder_has_a_report(self):
+        text = self.render()
+        self.assertIn("| U1 |", text)
+        self.assertIn("not measured", text)
+
+    def test_a_full_one_has_all_its_parts(self):
+        self.measure(cells.select({}), fake.FakeRunner(), repeats=1)
+        text = self.render()
+        self.assertIn("| sor | cpu-mem | (14,5,5,8) | (14,5,5,8); liang03 "
+                      "(8,8,8,8) |", text)
+        self.assertIn("The best counts", text)
+        self.assertIn("0/0/3/7", text)
+        self.assertIn("printed the same checksum", text)
+        self.assertIn("- U7: nbody in 1A: cpu 100.00 ms, to be shorter of mem "
+                      "60.00", text)
+
+    def test_wrong_results_are_seen(self):
+        for cell, checksum in ((SOR[0], "aa"), (SOR[1], "bb")):
+            self.store.save(cell, {"runs": [
+                fake.fake_run(1.0, checksum=checksum)]})
+        self.assertIn("**wrong results**", self.render())
+
+    def test_a_cell_is_the_median_of_its_runs(self):
+        summary = summarize({"runs": [fake.fake_run(ms)
+                                      for ms in (30.0, 10.0, 11.0)]})
+        self.assertEqual((summary.ms, summary.least, summary.most),
+                         (11.0, 10.0, 30.0))
+
+    def test_charts_have_a_bar_for_each_policy(self):
+        self.measure(SOR, fake.FakeRunner())
+        results = Results(self.store, SOR)
+        name, title, base, policies, clusters = next(charts.figures("then"))
+        lines, top = charts.data(results, base, policies, clusters, "then")
+        self.assertEqual(lines, ['"sor 1B" 1.0000 1.0000 1.0000 1.0000 1.0000 '
+                                 '1.0000 0.6000 0.6000 0.6000 0.5000 0.5000 '
+                                 '0.5000'])
+        text = charts.script(name, title, base, policies, len(lines), top)
+        self.assertEqual(text.count("using"), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

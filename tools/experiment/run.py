@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one cell once: hostfile, command line, process."""
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import output, papers
+from .cells import THEN
+
+
+class Failure(Exception):
+    """A run did not end well."""
+
+
+def hostfile(cell, memory_factor, has_memory=True):
+    """The four nodes, with a worker each, as the papers' had a processor."""
+    lines = []
+    for i, (mhz, mb) in enumerate(papers.cluster(cell.paper, cell.env,
+                                                 cell.app)):
+        line = f"n{i} workers=1 speed={mhz}"
+        if has_memory:
+            kib = round(mb * papers.MIB * memory_factor / 4096) * 4
+            line += f" memory={kib}K"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def command(cell, work, build, folder, disk, counts=None):
+    """What is typed for a cell; its hostfile and profile are in `folder`.
+
+    @param disk  of THEN: (bytes a second or None, folder or None)
+    """
+    words = [str(build / "cli/teamster"), "run", "--emulate",
+             f"--hostfile={folder}/hosts"]
+    if counts is not None:
+        words.append("--counts=" + ",".join(map(str, counts)))
+    else:
+        words += [f"--policy={cell.policy}",
+                  f"--save-profile={folder}/profile.json"]
+    if cell.disk == THEN:
+        words += [f"--{option}={value}" for option, value
+                  in zip(("swap-rate", "swap-dir"), disk) if value]
+    words += [str(build / "apps" / cell.app), f"--size={work.size}",
+              f"--iterations={work.iterations}",
+              f"--threads={papers.N_THREADS}", "--report", "--stats",
+              *work.options]
+    return words
+
+
+def environment():
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith("TEAMSTER_")}
+
+
+def execute(words, timeout_s):
+    """Run to the end; what it printed."""
+    process = subprocess.Popen(
+        words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), start_new_session=True)
+    try:
+        text, errors = process.communicate(timeout=timeout_s)
+    except BaseException as reason:
+        process.send_signal(signal.SIGTERM)  # the launcher ends its nodes
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        if isinstance(reason, subprocess.TimeoutExpired):
+            raise Failure(f"no end after {timeout_s:g} s") from None
+        raise
+    if process.returncode != 0:
+        last = [line for line in errors.splitlines() if "emulating" not in line]
+        raise Failure(f"exit code {process.returncode}: "
+                      f"{last[-1] if last else 'no message'}")
+    return text
+
+
+class Runner:
+    """Runs cells; what the tests replace."""
+
+    def __init__(self, build, timeout_s, swap_dir=None):
+        self.build = pathlib.Path(build)
+        self.timeout_s = timeout_s
+        self.swap_dir = swap_dir  # of the papers' disk, which is slowed
+        self.swap_rate = None     # bytes a second
+
+    def rate(self):
+        return round(self.swap_rate) if self.swap_rate else None
+
+    def __call__(self, cell, work, counts=None, has_memory=True):
+        """One run.
+
+        @return a dict: read_run()'s, or "failure" with the reason; "load" of
+                the machine before, "seconds" it took
+        """
+        load = os.getloadavg()[0]
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="experiment-") as folder:
+            pathlib.Path(folder, "hosts").write_text(
+                hostfile(cell, work.memory_factor, has_memory),
+                encoding="utf-8")
+            try:
+                text = execute(command(cell, work, self.build, folder,
+                                       (self.rate(), self.swap_dir), counts),
+                               self.timeout_s)
+                result = output.read_run(text, work, f"{folder}/profile.json")
+            except (Failure, output.Unreadable) as reason:
+                result = {"failure": str(reason)}
+        return {**result, "load": load, "seconds": time.monotonic() - start}

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run the experiments of [Liu06] and [Liang03] on emulated nodes.
+
+Goes on where it stopped: results are in FOLDER, a file a cell. Then writes
+FOLDER/report.md, with charts if gnuplot is there. See docs/experiments.md.
+
+  tools/experiments.py                            all cells
+  tools/experiments.py --app sor --env 3 --policy cpu-mem
+  tools/experiments.py --paper liang03 --scale 1
+  tools/experiments.py --report                   of what there is
+"""
+import argparse
+import fractions
+import os
+import pathlib
+import signal
+import sys
+
+from experiment import cells, charts, disk, machine, papers, report
+from experiment.measure import Measurement
+from experiment.progress import Progress
+from experiment.results import Results
+from experiment.run import Runner
+from experiment.store import Mismatch, Store
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+USAGE, UNAVAILABLE, INTERRUPTED = 64, 69, 130
+DEFAULT_SCALE = "1/32"
+
+
+def scale(text):
+    """"1/32", "0.05" or 1."""
+    value = float(fractions.Fraction(text))
+    if not 1 / 4096 <= value <= 1:
+        raise argparse.ArgumentTypeError("from 1/4096 to 1")
+    return value
+
+
+def at_least(least):
+    def parse(text):
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"at least {least}")
+        return value
+    return parse
+
+
+def fast_folder():
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    which = "run only cells with this; may be given several times"
+    envs = [*papers.LIU06_CLUSTERS, "1", "2", "3", "T2"]
+    add("--paper", action="append", choices=[papers.LIU06, papers.LIANG03],
+        help=which)
+    add("--app", action="append", choices=papers.LIU06_APPS, help=which)
+    add("--env", action="append", choices=envs, help="environment of [Liu06] "
+        "Table 1, or a group of two; T2: those of [Liang03] Table 2")
+    add("--policy", action="append", choices=[*papers.LIU06_POLICIES,
+                                              "liang03", "best"], help=which)
+    add("--disk", action="append", choices=cells.DISKS, help="then: slowed to "
+        "the papers' ratio of disk to processor; today: as it is")
+    add("--scale", type=scale, default=scale(DEFAULT_SCALE), metavar="F",
+        help=f"part of the papers' sizes and memories, default {DEFAULT_SCALE}")
+    add("--repeats", type=at_least(1), default=2, metavar="N",
+        help="runs of each cell, default 2")
+    add("--iterations", type=at_least(24), default=60, metavar="K",
+        help="of a run, default 60; gauss has one for each row")
+    add("--search-runs", type=at_least(1), default=14, metavar="N",
+        help="runs to look for the best counts of a cell, default 14")
+    add("--swap-rate", type=float, metavar="BYTES", help="of the papers' disk, "
+        "a second; else it is measured what comes to the papers' ratio")
+    add("--swap-dir", metavar="DIR", default=fast_folder(), help="where the "
+        "papers' disk is, which is slowed from there: in memory, if there is "
+        "such a folder (default %(default)s)")
+    add("--timeout", type=float, default=300, metavar="S",
+        help="of a run, default 300")
+    add("--build", type=pathlib.Path, default=ROOT / "build/release",
+        help="where teamster and the applications are")
+    add("--folder", type=pathlib.Path, default=ROOT / "build/experiments",
+        help="of the results, default build/experiments")
+    add("--report", action="store_true", help="measure nothing")
+    add("--list", action="store_true", help="print the cells, measure nothing")
+    return parser.parse_args()
+
+
+def disk_of(arguments, store, runner):
+    """The papers' disk, measured once for a folder."""
+    if arguments.swap_rate:
+        return {"bytes_per_s": arguments.swap_rate}
+    return store.note("disk") or store.note(
+        "disk", disk.calibrate(runner, arguments.scale))
+
+
+def settings_of(arguments):
+    return {"scale": arguments.scale, "iterations": arguments.iterations,
+            "swap_rate": arguments.swap_rate, "swap_dir": arguments.swap_dir}
+
+
+def measure(arguments, store, wanted):
+    runner = Runner(arguments.build, arguments.timeout, arguments.swap_dir)
+    runner.swap_rate = disk_of(arguments, store, runner)["bytes_per_s"]
+    store.note("machine", machine.describe(ROOT))
+    settings = {**settings_of(arguments), "repeats": arguments.repeats,
+                "search_runs": arguments.search_runs,
+                "policies": papers.LIU06_POLICIES}
+    progress = Progress({})
+    measurement = Measurement(store, settings, runner, progress)
+    progress.expect({cell: measurement.runs_left(cell) for cell in wanted})
+    measurement.measure(wanted)
+    progress.end()
+
+
+def write_report(arguments, store):
+    results = Results(store, cells.all_cells())
+    text = report.render(
+        results, {**settings_of(arguments), "repeats": arguments.repeats},
+        store.note("machine") or machine.describe(ROOT), store.note("disk"),
+        charts.draw(results, store.folder))
+    (store.folder / "report.md").write_text(text, encoding="utf-8")
+    print(store.folder / "report.md")
+
+
+def main():
+    arguments = parse_arguments()
+    wanted = cells.select({field: getattr(arguments, field) for field in
+                           ("paper", "env", "app", "policy", "disk")})
+    if arguments.list:
+        print("\n".join(cell.name for cell in wanted))
+        return 0
+    if not wanted:
+        print("tools/experiments.py: no cell is like that", file=sys.stderr)
+        return USAGE
+    store = Store(arguments.folder)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        store.open(settings_of(arguments))
+        if not arguments.report:
+            measure(arguments, store, wanted)
+        write_report(arguments, store)
+    except (Mismatch, disk.NotCalibrated, FileNotFoundError) as reason:
+        print(f"tools/experiments.py: {reason}", file=sys.stderr)
+        return UNAVAILABLE
+    except KeyboardInterrupt:
+        print("tools/experiments.py: stopped; the same command goes on",
+              file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
