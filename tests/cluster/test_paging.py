@@ -28,7 +28,7 @@ APPS = {
     "sor": (["--size", 200, "--iterations", 5], ("8M", "400K", "240K")),
     "matmul": (["--size", 130, "--iterations", 2], ("8M", "500K", "300K")),
     "gauss": (["--size", 150], ("8M", "1M", "600K")),
-    "nbody": (["--size", 3000, "--iterations", 1], ("8M", "400K", "300K")),
+    "nbody": (["--size", 3000, "--iterations", 1], ("8M", "300K", "200K")),
     "motion": (["--size", 256, "--range", 2, "--iterations", 4],
                ("8M", "600K", "300K")),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 5],
