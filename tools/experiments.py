@@ -26,7 +26,7 @@ from experiment.store import Mismatch, Store
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 USAGE, UNAVAILABLE, INTERRUPTED = 64, 69, 130
-DEFAULT_SCALE = "1/32"
+DEFAULT_SCALE = "1/256"
 
 
 def scale(text):
@@ -72,8 +72,8 @@ def parse_arguments():
         help="runs of each cell, default 2")
     add("--iterations", type=at_least(24), default=60, metavar="K",
         help="of a run, default 60; gauss has one for each row")
-    add("--search-runs", type=at_least(1), default=14, metavar="N",
-        help="runs to look for the best counts of a cell, default 14")
+    add("--search-runs", type=at_least(1), default=10, metavar="N",
+        help="runs to look for the best counts of a cell, default 10")
     add("--swap-rate", type=float, metavar="BYTES", help="of the papers' disk, "
         "a second; else it is measured what comes to the papers' ratio")
     add("--swap-dir", metavar="DIR", default=fast_folder(), help="where the "
