@@ -573,7 +573,7 @@ struct tm_node_stats {
     uint64_t memory;           ///< bytes that the node may use for shared data,
                                ///< constant; 0: there is no budget
     uint64_t resident;  ///< bytes of it in memory now (does not only grow)
-    uint64_t page_ins;  ///< pages read from the node's swap file
+    uint64_t page_ins;  ///< pages swapped in
     uint64_t page_outs; ///< pages written to it
     uint64_t copies_forgotten; ///< copies given up because memory was short
     uint64_t swap_ns;          ///< time threads waited for memory, summed

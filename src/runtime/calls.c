@@ -146,6 +146,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
 
     BEGIN_CALL(function);
     gives_way = paging_note_arrival(thread_self());
+    kernel_paging_note_arrival(thread_self());
     may_move = iteration_note(thread_self(), key_of(barrier), kind);
     if (may_move) {
         tracking_note_end(thread_self(), key_of(barrier));

@@ -78,6 +78,7 @@ static void open_pager(uint64_t bytes)
 
 void paging_open(void)
 {
+    kernel_paging_open();
     if (runtime.options.memory_by == MEMORY_BY_RUNTIME &&
         runtime.options.memory > 0) {
         open_pager(runtime.options.memory);
@@ -157,6 +158,7 @@ void paging_close(void)
 {
     struct paging *paging = &runtime.paging;
 
+    kernel_paging_close();
     if (!is_on()) {
         return;
     }
@@ -208,6 +210,7 @@ void paging_stats(struct tm_node_stats *stats)
 {
     struct pager_stats counted;
 
+    kernel_paging_stats(stats);
     if (!is_on()) {
         return; // zeros
     }

@@ -45,6 +45,7 @@ struct thread {
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
     uint32_t round;    ///< of its worker that it is in: paging.c
+    uint64_t n_page_ins; ///< by the kernel, that it waited for
 };
 
 /** Which barriers end an iteration. */
@@ -122,6 +123,17 @@ struct paging {
     uint64_t told_pages;
 };
 
+/** What the kernel pages, with --memory-by=kernel: kernel_paging.c. Guarded by the
+ * node lock. */
+struct kernel_paging {
+    uint64_t n_page_ins;
+    uint64_t wait_ns;       ///< which that took
+    uint64_t *major_faults; ///< [n_workers] + 1, as of their last arrivals
+    uint64_t n_before;      ///< n_page_ins when the round began
+    unsigned n_arrived;     ///< at barriers, in this round
+    unsigned rounds_left;   ///< that workers turn round for
+};
+
 enum runtime_step {
     RUNTIME_NONE,
     RUNTIME_STARTING,
@@ -148,6 +160,7 @@ struct runtime {
     struct space space;
     struct engine *engine;
     struct paging paging;
+    struct kernel_paging kernel_paging;
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
@@ -299,6 +312,22 @@ const struct node_costs *cluster_costs(unsigned node);
 
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);
+
+// ---- kernel_paging.c: all do nothing unless --memory-by=kernel. Node lock.
+
+/** Called by paging_open() and paging_close(). */
+void kernel_paging_open(void);
+void kernel_paging_close(void);
+/** A thread has faulted on a page of the space. To be asked before it is served.
+ * @return 0, or the time: the kernel has swapped the page out */
+uint64_t kernel_paging_began(page_no page);
+/** It is served. @param began_ns  what kernel_paging_began() said
+ * @return how long the kernel took for it, ns */
+uint64_t kernel_paging_ended(struct thread *thread, uint64_t began_ns);
+/** A thread arrives at a barrier. On its worker. */
+void kernel_paging_note_arrival(struct thread *thread);
+/** The memory part of the node's numbers. */
+void kernel_paging_stats(struct tm_node_stats *stats);
 
 // ---- paging.c: the pager at work
 

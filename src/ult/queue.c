@@ -45,6 +45,12 @@ static struct ult *pop(struct queue *queue)
     return thread;
 }
 
+int queue_is_reversed(const struct worker *worker)
+{
+    return atomic_load_explicit(&worker->system->is_reversed,
+                                memory_order_relaxed);
+}
+
 void queue_empty_inbox(struct worker *worker)
 {
     struct ult *in_order = NULL;
@@ -54,6 +60,10 @@ void queue_empty_inbox(struct worker *worker)
         return;
     }
     thread = atomic_exchange(&worker->inbox, NULL);
+    if (queue_is_reversed(worker)) {
+        in_order = thread;
+        thread = NULL;
+    }
     while (thread != NULL) {
         struct ult *next = thread->next;
 

@@ -171,6 +171,33 @@ static void ready_threads_run_in_the_order_of_their_unparks(void **state)
     }
 }
 
+// A barrier lets all threads of a worker go in the order in which they came.
+static void threads_run_forwards_and_backwards_in_turn(void **state)
+{
+    struct worker *worker = &ults->workers[0];
+    unsigned order[] = {0, 1, 2, 3, 4};
+
+    (void)state;
+    ult_reverse(ults, 1);
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned i = 0; i < 5; i++) {
+            threads[order[i]].worker = worker;
+            queue_make_ready(&threads[order[i]]);
+        }
+        for (unsigned i = 0; i < 5; i++) {
+            order[i] = (unsigned)(queue_next(worker) - threads);
+            assert_int_equal(order[i], round % 2 == 0 ? 4 - i : i);
+        }
+    }
+    ult_reverse(ults, 0);
+    for (unsigned i = 0; i < 5; i++) {
+        queue_make_ready(&threads[i]);
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        assert_ptr_equal(queue_next(worker), &threads[i]);
+    }
+}
+
 static void queueing_wakes_who_sleeps(void **state)
 {
     struct worker *worker = &ults->workers[2];
@@ -206,6 +233,7 @@ int main(void)
         TEST(a_worker_with_fewer_threads_takes_a_new_one),
         TEST(new_and_ready_threads_take_turns),
         TEST(ready_threads_run_in_the_order_of_their_unparks),
+        TEST(threads_run_forwards_and_backwards_in_turn),
         TEST(queueing_wakes_who_sleeps),
     };
 

@@ -150,6 +150,13 @@ void ult_close_gate(struct ult_system *system)
     gate_close(&system->gate);
 }
 
+void ult_reverse(struct ult_system *system, int is_reversed)
+{
+    // Who sees it late runs threads in the other order once more.
+    atomic_store_explicit(&system->is_reversed, is_reversed,
+                          memory_order_relaxed);
+}
+
 void ult_open_gate(struct ult_system *system)
 {
     gate_open(&system->gate);

@@ -119,6 +119,13 @@ void ult_pay(void);
 /** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
 
+/** From now on, of threads of a worker that are made runnable at one time, who was
+ * last is first; or as usual again. Threads that meet at a barrier, again and again,
+ * then run forwards and backwards in turn, if who passes it without parking does not
+ * yield.
+ * Context: any; does not block. */
+void ult_reverse(struct ult_system *system, int is_reversed);
+
 /** From now on only one thread of the node runs at a time, and config.turn is
  * called for each that does; those that run now go on until they switch, or call
  * ult_enter_gate(). Threads that wait in place keep their turn.

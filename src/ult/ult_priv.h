@@ -94,7 +94,8 @@ struct ult_system {
     char *adopted_low; // of the adopted stack
     char *adopted_top;
     _Atomic int is_stopping;
-    uint64_t opened_ns; // two clocks at one time, to calibrate by
+    _Atomic int is_reversed; // inboxes are emptied from the top
+    uint64_t opened_ns;      // two clocks at one time, to calibrate by
     uint64_t opened_tsc;
     struct gate gate;
 
@@ -114,6 +115,9 @@ struct ult_system {
 enum { PATIENCE_NS = 50 * 1000 * 1000 };
 
 void queue_push(struct queue *queue, struct ult *thread);
+
+/** Is who became runnable last the first to run? See ult_reverse(). */
+int queue_is_reversed(const struct worker *worker);
 
 /** The thread that the worker is to run next, or NULL. Its own kernel thread. */
 struct ult *queue_next(struct worker *worker);

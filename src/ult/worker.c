@@ -132,7 +132,9 @@ static void settle_park(struct worker *worker, struct ult *thread)
         ensure(state == ULT_NOTIFIED);
         atomic_store_explicit(&thread->state, ULT_RUNNING,
                               memory_order_relaxed);
-        queue_empty_inbox(worker); // they came before it
+        if (!queue_is_reversed(worker)) {
+            queue_empty_inbox(worker); // they came before it
+        }
         queue_push(&worker->ready, thread);
     }
 }
