@@ -108,7 +108,7 @@ static void test_random_steps(void **state)
 {
     (void)state;
     seed_random();
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < 20; i++) {
         run_random();
     }
 }
