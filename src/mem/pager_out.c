@@ -26,7 +26,7 @@
 // that lacks little, or only seems to, does not page for the sake of free pages.
 // Small budgets keep a 32nd of themselves at most.
 #define LEAST_FREE 8u
-#define MOST_FREE 256u
+#define MOST_FREE 128u
 
 static uint64_t within(uint64_t n, uint64_t least, uint64_t most)
 {

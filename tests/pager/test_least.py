@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 N_THREADS = 8
-SHORT, LONG = 20, 40  # iterations
+SHORT, LONG = 20, 60  # iterations
 MOST = 1.2            # times Belady's number
 # How often an iteration goes over each thread's pages, and demand over memory.
 CASES = (("jacobi", 1, 1.25), ("sor", 2, 1.6))
