@@ -177,6 +177,12 @@ int paging_fd(void)
     return is_on() ? swap_file_fd(runtime.paging.swap) : -1;
 }
 
+void paging_serve_disk(void)
+{
+    swap_file_poll(runtime.paging.swap);
+    pager_poll(runtime.paging.pager);
+}
+
 int paging_poll(void)
 {
     if (!is_on()) {

@@ -348,6 +348,10 @@ void paging_close(void);
 uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
 /** A fault that needed no other node has cost this, with all waiting. */
 void paging_note_cost(uint64_t ns);
+/** The swap file's descriptor is readable. Whoever waited for a transfer may have
+ * seen its end before that: it is made unreadable, or who sleeps on it never would.
+ * Under the node lock. */
+void paging_serve_disk(void);
 /** Go on with what the disk has done. Under the node lock.
  * @return 1 if it should be called again soon */
 int paging_poll(void);
@@ -365,7 +369,7 @@ static inline void paging_finish_transfers(void)
         pager_finish_transfers(runtime.paging.pager);
     }
 }
-/** -1, or a descriptor that is readable when paging_poll() has something to do. */
+/** -1, or a descriptor that is readable when paging_serve_disk() should be called. */
 int paging_fd(void);
 /** A thread arrives at a barrier. Under the node lock.
  * @return 1: when it goes on it should let others of its worker go first */

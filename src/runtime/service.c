@@ -99,7 +99,7 @@ static void follow_launcher(void)
 static void poll_disk(void)
 {
     node_enter();
-    (void)paging_poll();
+    paging_serve_disk();
     node_leave();
 }
 

@@ -5,7 +5,7 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), random, litmus, calls, end, full_disk, bad_disk,
-too_little, slots, resident. --all: not a choice of the combinations, but all.
+too_little, slots, resident, calm. --all: not a choice of the combinations, but all.
 """
 import argparse
 import itertools
@@ -224,6 +224,12 @@ class Tests:
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             status = file.read()
         return file_kib, int(re.search(r"RssShmem:\s+(\d+)", status).group(1))
+
+    def calm(self):
+        """When nothing is to be done, nothing is done."""
+        for protocol in PROTOCOLS:
+            self.run(2, "700K", self.path("tests/cluster", "calm"),
+                     variables={"TEAMSTER_PROTOCOL": protocol})
 
     def resident(self):
         """What the kernel sees stays within the budget, and 64 pages."""
