@@ -201,6 +201,30 @@ void pager_need(struct pager *pager, page_no page, int is_to_change)
     }
 }
 
+void pager_bring(struct pager *pager, page_no first, page_no n)
+{
+    page_no pages[SWAP_CLUSTER];
+    uint64_t room = pager_room(pager);
+    unsigned n_pages = 0;
+
+    for (page_no at = first; at < first + n; at++) {
+        if (pager_is_out(pager, at) && (at == first || n_pages < room)) {
+            pages[n_pages++] = at;
+        }
+    }
+    pager_read(pager, pages, n_pages, ALL_PAGES);
+}
+
+int pager_is_coming(const struct pager *pager, page_no first, page_no n)
+{
+    for (page_no at = first; at < first + n; at++) {
+        if (pager_page(pager, at)->io == IO_IN) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 // ---- threads
 
 static void note_touch(struct pager *pager, page_no page,

@@ -36,6 +36,9 @@ struct pager_host {
     uint64_t (*n_coming)(void *owner);
     /** These pages, which are no more here, will be needed soon. */
     void (*fetch_ahead)(void *owner, page_no first, page_no n);
+    /** Pages have come from the swap file since the last call, perhaps some of
+     * those of pager_bring(). May send messages. */
+    void (*have_come)(void *owner);
 };
 
 enum pager_answer {
@@ -108,6 +111,19 @@ void pager_poll(struct pager *pager);
 
 /** Wait for all transfers that are under way. */
 void pager_finish_transfers(struct pager *pager);
+
+/**
+ * Have pages that are out come in: they will be asked for as bytes. host.have_come()
+ * is called when they are here; they may go again before that if their fate allows.
+ *
+ * @param first  comes even without room; those behind it only if there is some, and
+ *               those that are not out are passed over
+ * @param n      1 to SWAP_CLUSTER
+ */
+void pager_bring(struct pager *pager, page_no first, page_no n);
+
+/** Is one of these pages on its way in? */
+int pager_is_coming(const struct pager *pager, page_no first, page_no n);
 
 /** Let pages go if there are too many. To be called before the node lock is given
  * back. May send messages. */

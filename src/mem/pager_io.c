@@ -130,6 +130,7 @@ static void read_done(struct swap_transfer *swap, tm_status status)
         has_come(pager, transfer->pages[i]);
     }
     retire(transfer);
+    pager->have_come = 1;
     wake_all(transfer->waiters);
 }
 
@@ -179,7 +180,7 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked)
                pager_page(pager, pages[i])->slot - 1 ==
                    slot + transfer->swap.n_pages) {
             add(transfer, pages[i]);
-            begin_in(pager, pages[i], pages[i] != asked);
+            begin_in(pager, pages[i], pages[i] != asked && asked != ALL_PAGES);
             i++;
         }
         start(transfer, read_done);

@@ -11,6 +11,7 @@ enum page_io {
 };
 
 #define NO_PAGE UINT64_MAX
+#define ALL_PAGES (UINT64_MAX - 1)
 
 /** Some pages on their way in or out. */
 struct transfer {
@@ -34,6 +35,7 @@ struct pager {
     int is_blocked;    ///< nothing could go when last asked
     int is_full;       ///< the swap file takes no more
     int is_disk_bad;   ///< it has failed
+    int have_come;     ///< pages have, since host.have_come()
     uint32_t last_thread[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;
@@ -59,7 +61,8 @@ void pager_drop_slot(struct pager *pager, page_no page);
 /** The transfer that a page is in. */
 struct transfer *pager_transfer_of(const struct pager *pager, page_no page);
 /** Read pages that are out, in few transfers: the order does not count.
- * @param asked  the one that somebody waits for, or NO_PAGE */
+ * @param asked  the one that somebody waits for, NO_PAGE or ALL_PAGES: the others
+ *               are read ahead */
 void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked);
 /** Write pages, which are unmapped; then their memory goes back.
  * @return how many of them are on their way: fewer than n if the swap file is full */

@@ -257,6 +257,42 @@ static void fill(struct test *test)
     }
 }
 
+static void test_pages_are_brought_as_far_as_there_is_room(void **state)
+{
+    enum { ROOM = 3 };
+    struct test test;
+    page_no first;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 2 * BUDGET);
+    pager_set_budget(test.pager, test.pager->stats.resident + ROOM);
+    pager_poll(test.pager);
+    first = find(&test, IO_NONE, 0);
+    test.n_calls = 0;
+    pager_bring(test.pager, first, SWAP_CLUSTER);
+    assert_true(pager_is_coming(test.pager, first, 1));
+    assert_int_equal(pager_room(test.pager), 0);
+    check(&test);
+    pager_poll(test.pager);
+    assert_int_equal(test.n_calls, 1);
+    assert_false(pager_is_coming(test.pager, 0, N_PAGES));
+    assert_bytes(&test, first, (int)first % 251);
+    assert_int_equal(test.pager->n_ahead, 0);
+    assert_int_equal(test.pager->stats.sync_ins, 0);
+    pager_poll(test.pager);
+    assert_int_equal(test.n_calls, 1);
+
+    set_fates(&test, FATE_STAY); // not even one has room
+    first = find(&test, IO_NONE, 0);
+    pager_set_budget(test.pager, 1);
+    pager_bring(test.pager, first, SWAP_CLUSTER);
+    assert_int_equal(test.pager->in_flight->swap.n_pages, 1);
+    pager_poll(test.pager);
+    assert_bytes(&test, first, (int)first % 251);
+    close_test(&test);
+}
+
 static void test_threads_wait_for_room_in_order(void **state)
 {
     struct wait waits[3] = {{.is_woken = 0}};
@@ -529,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_an_unwritten_page_keeps_its_slot),
         cmocka_unit_test(test_a_written_page_gives_its_slot_back),
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
+        cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
         cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),

@@ -30,7 +30,8 @@ struct test {
     unsigned n_relieved;
     unsigned n_dropped;
     unsigned n_fetched_ahead;
-    int out_result; ///< not 0: what writes to the disk give
+    unsigned n_calls; // of have_come()
+    int out_result;   ///< not 0: what writes to the disk give
     int in_result;
 };
 
@@ -71,6 +72,11 @@ static inline void fetch_ahead(void *owner, page_no first, page_no n)
     ((struct test *)owner)->n_fetched_ahead += (unsigned)n;
 }
 
+static inline void have_come(void *owner)
+{
+    ((struct test *)owner)->n_calls++;
+}
+
 static inline int ended(void *owner, int fd, int is_out, uint64_t offset,
                         int result)
 {
@@ -103,6 +109,7 @@ static inline void open_test(struct test *test, uint64_t budget, uint64_t limit)
         .relieve = relieve,
         .n_coming = n_coming,
         .fetch_ahead = fetch_ahead,
+        .have_come = have_come,
     };
     struct swap_settings settings = {
         .folder = "/dev/shm", .engine = "at once", .limit = limit};

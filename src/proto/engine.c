@@ -384,7 +384,8 @@ void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
 int engine_is_quiet(const struct engine *engine)
 {
     return engine->n_pending == 0 && engine->n_flying == 0 &&
-           !engine->flush_is_active && engine->next_waiters == NULL;
+           engine->parked == NULL && !engine->flush_is_active &&
+           engine->next_waiters == NULL;
 }
 
 int engine_page_is_valid(const struct engine *engine, page_no page_number)
@@ -511,6 +512,7 @@ void engine_free(struct engine *engine)
     free(engine->news);
     free(engine->dirty.at);
     hold_close(engine);
+    paging_drop_parked(engine);
     tokens_release(&engine->tokens);
     free(engine);
 }

@@ -103,8 +103,9 @@ struct engine {
 
     struct held_list held; ///< sequential pages held for a thread
 
-    int is_short;     ///< of memory: paging.c
-    int keeps_copies; ///< when memory is short: paging.c
+    struct deferred *parked; ///< fetches that wait for the disk: paging.c
+    int is_short;            ///< of memory: paging.c
+    int keeps_copies;        ///< when memory is short: paging.c
 
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the
@@ -251,10 +252,20 @@ void sequential_receive(struct engine *engine, node_id from,
                         const struct message *message);
 
 // ---- paging.c
+void paging_drop_parked(struct engine *engine);
+
 /** An update has come for a page: is the copy of it here one that was given up
  * without telling its owner, or is given up now because its bytes are not in
  * memory? The owner is to be told. */
 int paging_gives_up(struct engine *engine, page_no page);
+
+/** Are a page's bytes in the swap file, or on their way from there? */
+int paging_is_out(const struct engine *engine, page_no page);
+
+/** A fetch has come for a page that this node owns. Must it wait for the disk? Then it
+ * is kept, and looked at again when the pages have come. @return 1 if so */
+int paging_parks(struct engine *engine, node_id from,
+                 const struct message *message);
 
 // ---- atomic.c
 tm_status atomic_receive(struct engine *engine, node_id from,

@@ -278,7 +278,7 @@ static void serve_group(struct engine *engine, node_id from,
     request.is_ahead = 1;
     request.has_copy = 0;
     for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
-        if (!page_of(engine, at)->is_owner ||
+        if (!page_of(engine, at)->is_owner || paging_is_out(engine, at) ||
             protocol->serve(engine, at, &request) != SERVED) {
             n_unserved++;
         }
@@ -373,7 +373,9 @@ void fetch_receive_request(struct engine *engine, node_id from,
     if (fetch->requester == engine->port->self && has_been_granted(page)) {
         end_own_fetch(engine, fetch);
     } else if (page->is_owner) {
-        serve_group(engine, from, message);
+        if (!paging_parks(engine, from, message)) {
+            serve_group(engine, from, message);
+        }
     } else if (fetch_is_untouched(engine, fetch->page)) {
         grant_group(engine, message);
     } else if (page->queues && fetch->requester != engine->port->self) {

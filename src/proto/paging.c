@@ -14,7 +14,18 @@
 //                  says that there is no copy (has_copy), so the contents come
 // Either way a request that comes first brings a new copy, and the copyset is right
 // again.
+//
+// A fetch of pages that are out is parked until the disk has brought them: it would
+// keep the node from everything else for as long. Others that come meanwhile for the
+// same pages are parked behind it, in order; then all are looked at as if they came
+// now. Whether there is a page to wait for is seen anew each time, so nothing that
+// happens meanwhile needs to know of them, but for
+//   P1 A page of a parked fetch stays, once it is here.
+//   P2 A block is freed when no node has a fetch out (blocks.c), so none is parked.
+#include "base/ensure.h"
 #include "proto/engine_priv.h"
+
+#include <stdlib.h>
 
 static int is_idle(const struct page *page)
 {
@@ -22,12 +33,25 @@ static int is_idle(const struct page *page)
            !page->queues && page->waiters == NULL && page->deferred == NULL;
 }
 
+static int is_parked(const struct engine *engine, page_no page)
+{
+    const struct deferred *at = engine->parked;
+
+    while (at != NULL &&
+           (page < at->message.u.fetch.page ||
+            page >= at->message.u.fetch.page + at->message.u.fetch.count)) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 static enum page_fate fate(void *owner, page_no page_number)
 {
     const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
-    if (!is_idle(page) || page->state == PAGE_DIRTY) {
+    if (!is_idle(page) || page->state == PAGE_DIRTY ||
+        is_parked(engine, page_number)) { // P1
         return FATE_STAY;
     }
     if (page->state == PAGE_ABSENT) {
@@ -73,6 +97,22 @@ static void fetch_ahead(void *owner, page_no first, page_no n)
     engine_fetch_ahead(owner, first, n, 0);
 }
 
+static void have_come(void *owner)
+{
+    struct engine *engine = owner;
+    struct deferred *parked = engine->parked;
+
+    engine->parked = NULL; // those that are to wait come back, in order
+    while (parked != NULL) {
+        struct deferred *next = parked->next;
+
+        fetch_receive_request(engine, parked->from, &parked->message);
+        free(parked);
+        parked = next;
+    }
+    engine_discard_now(engine);
+}
+
 struct pager_host engine_pager_host(struct engine *engine)
 {
     return (struct pager_host){
@@ -82,6 +122,7 @@ struct pager_host engine_pager_host(struct engine *engine)
         .relieve = relieve,
         .n_coming = n_coming,
         .fetch_ahead = fetch_ahead,
+        .have_come = have_come,
     };
 }
 
@@ -106,4 +147,57 @@ int paging_gives_up(struct engine *engine, page_no page_number)
     give_up(engine, page);
     engine_discard_later(engine, page_number);
     return 1;
+}
+
+int paging_is_out(const struct engine *engine, page_no page)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager != NULL &&
+           (pager_is_out(pager, page) || pager_is_coming(pager, page, 1));
+}
+
+static void park(struct engine *engine, node_id from,
+                 const struct message *message)
+{
+    struct deferred *parked = calloc(1, sizeof *parked);
+    struct deferred **end = &engine->parked;
+
+    ensure(parked != NULL);
+    parked->from = from;
+    parked->message = *message;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = parked;
+}
+
+int paging_parks(struct engine *engine, node_id from,
+                 const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    struct pager *pager = engine->space->pager;
+
+    if (pager == NULL || fetch->requester == engine->port->self ||
+        fetch->has_copy) {
+        return 0; // no bytes are needed
+    }
+    if (pager_is_out(pager, fetch->page)) {
+        pager_bring(pager, fetch->page, fetch->count);
+    }
+    if (!pager_is_coming(pager, fetch->page, fetch->count)) {
+        return 0;
+    }
+    park(engine, from, message);
+    return 1;
+}
+
+void paging_drop_parked(struct engine *engine)
+{
+    while (engine->parked != NULL) {
+        struct deferred *next = engine->parked->next;
+
+        free(engine->parked);
+        engine->parked = next;
+    }
 }

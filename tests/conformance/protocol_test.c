@@ -129,6 +129,20 @@ static void disk_answers(void *owner, uint64_t argument)
     }
 }
 
+// When nothing else happens: what was asked for ahead may still wait for a disk.
+static int last_answers(struct world *world)
+{
+    int n_found = 0;
+
+    for (unsigned i = 0; i < world->n_nodes && has_budget; i++) {
+        if (swap_file_in_flight(world->nodes[i].swap) > 0) {
+            pager_poll(world->nodes[i].pager);
+            n_found++;
+        }
+    }
+    return n_found > 0;
+}
+
 // What each thread would use, in some order: right or wrong.
 static void learn(struct world *world, struct node *node)
 {
@@ -442,7 +456,7 @@ static void live(struct world *world)
     deal_locks(world);
     start_threads(world);
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
-           sim_step(world->sim)) {
+           (sim_step(world->sim) || last_answers(world))) {
         check_world(world);
         check_pagers(world);
         if (sim_now_ns(world->sim) > LIMIT_NS) {
