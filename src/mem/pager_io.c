@@ -100,18 +100,13 @@ static void wake_all(struct waiter *waiter)
 // The runtime's view need not show it, and the kernel would count it twice.
 static void unmap_runtime_view(const struct transfer *transfer)
 {
-    unsigned i = 0;
+    const unsigned n = transfer->swap.n_pages;
+    size_t run;
 
-    while (i < transfer->swap.n_pages) {
-        char *first = transfer->swap.pages[i];
-        size_t size = 0;
-
-        while (i < transfer->swap.n_pages &&
-               transfer->swap.pages[i] == first + size) {
-            size += TM_PAGE_SIZE;
-            i++;
-        }
-        (void)madvise(first, size, MADV_DONTNEED);
+    for (size_t i = 0; i < n; i += run) {
+        run = pager_run(transfer->pages + i, n - i);
+        (void)madvise(transfer->swap.pages[i], run * TM_PAGE_SIZE,
+                      MADV_DONTNEED);
     }
 }
 
@@ -215,19 +210,13 @@ static int has_gone(struct pager *pager, page_no page, uint64_t slot)
     return 1;
 }
 
-static void discard_runs(struct pager *pager, const page_no *pages, unsigned n)
+void pager_discard(struct pager *pager, const page_no *pages, unsigned n)
 {
-    unsigned i = 0;
+    size_t run;
 
-    while (i < n) {
-        page_no first = pages[i];
-        page_no run = 0;
-
-        while (i < n && pages[i] == first + run) {
-            run++;
-            i++;
-        }
-        memfd_discard(&pager->space->memfd, first * TM_PAGE_SIZE,
+    for (size_t i = 0; i < n; i += run) {
+        run = pager_run(pages + i, n - i);
+        memfd_discard(&pager->space->memfd, pages[i] * TM_PAGE_SIZE,
                       run * TM_PAGE_SIZE);
     }
 }
@@ -271,7 +260,7 @@ static void write_done(struct swap_transfer *swap, tm_status status)
             gone[n_gone++] = page;
         }
     }
-    discard_runs(pager, gone, n_gone);
+    pager_discard(pager, gone, n_gone);
     retire(transfer);
 }
 

@@ -103,38 +103,35 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Runs of neighbours cost one call of the system.
 static void unmap(struct pager *pager, const page_no *pages, unsigned n)
 {
-    unsigned i = 0;
+    size_t run;
 
-    while (i < n) {
-        page_no first = pages[i];
-        page_no run = 0;
-
-        while (i < n && pages[i] == first + run) {
-            run++;
-            i++;
-        }
-        space_unmap(pager->space, first, run);
+    for (size_t i = 0; i < n; i += run) {
+        run = pager_run(pages + i, n - i);
+        space_unmap(pager->space, pages[i], run);
     }
 }
 
-// Its bytes are not needed here any more, or are in the swap file.
-static void give_back(struct pager *pager, page_no page)
+// Their bytes are not needed here any more, or are in the swap file.
+static void give_back(struct pager *pager, const page_no *pages, unsigned n)
 {
-    if (pager_page(pager, page)->slot != 0) {
-        pager->stats.out++;
-        pager->stats.outs_saved++;
+    for (unsigned i = 0; i < n; i++) {
+        if (pager_page(pager, pages[i])->slot != 0) {
+            pager->stats.out++;
+            pager->stats.outs_saved++;
+        }
+        pager_leaves(pager, pages[i]);
     }
-    pager_leaves(pager, page);
-    memfd_discard(&pager->space->memfd, page * TM_PAGE_SIZE, TM_PAGE_SIZE);
+    pager_discard(pager, pages, n);
 }
 
 static void let_go(struct pager *pager, page_no *pages, unsigned n)
 {
     page_no to_write[SWAP_CLUSTER];
+    page_no gone[SWAP_CLUSTER];
     unsigned n_to_write = 0;
+    unsigned n_gone = 0;
 
     qsort(pages, n, sizeof *pages, compare);
     unmap(pager, pages, n);
@@ -153,8 +150,9 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
         if (fate != FATE_SWAP) {
             pager_drop_slot(pager, pages[i]);
         }
-        give_back(pager, pages[i]);
+        gone[n_gone++] = pages[i];
     }
+    give_back(pager, gone, n_gone);
     pager_write(pager, to_write, n_to_write);
 }
 

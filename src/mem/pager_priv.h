@@ -49,6 +49,18 @@ static inline struct page *pager_page(const struct pager *pager, page_no page)
     return &pager->space->pages[page];
 }
 
+/** How many of these pages, from the first on, are neighbours: one call of the
+ * system does for them. @param n  1 or more */
+static inline size_t pager_run(const page_no *pages, size_t n)
+{
+    size_t run = 1;
+
+    while (run < n && pages[run] == pages[0] + run) {
+        run++;
+    }
+    return run;
+}
+
 // ---- pager.c
 /** Pages in memory, or soon. */
 uint64_t pager_used(const struct pager *pager);
@@ -67,6 +79,9 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked);
 /** Write pages, which are unmapped; then their memory goes back.
  * @return how many of them are on their way: fewer than n if the swap file is full */
 unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n);
+
+/** Give the memory of pages back, which do not exist any more. */
+void pager_discard(struct pager *pager, const page_no *pages, unsigned n);
 
 // ---- pager_out.c
 /** How much room there should be before a thread is let in: what it needs comes in
