@@ -84,7 +84,7 @@ void pager_drop_slot(struct pager *pager, page_no page)
     }
 }
 
-static void enters(struct pager *pager, page_no page)
+void pager_enters(struct pager *pager, page_no page)
 {
     pager_page(pager, page)->exists = 1;
     pager->stats.resident++;
@@ -125,7 +125,7 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
             continue;
         }
         ensure(record->slot == 0 && record->io == IO_NONE);
-        enters(pager, at);
+        pager_enters(pager, at);
     }
 }
 

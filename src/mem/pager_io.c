@@ -133,16 +133,11 @@ static void begin_in(struct pager *pager, page_no page, int is_ahead)
 {
     struct page *record = pager_page(pager, page);
 
-    record->exists = 1;
+    pager_enters(pager, page);
     record->io = IO_IN;
     record->ahead = is_ahead != 0;
     pager->n_ahead += record->ahead;
     pager->stats.ins_ahead += record->ahead;
-    pager->stats.resident++;
-    if (pager->stats.resident > pager->stats.resident_max) {
-        pager->stats.resident_max = pager->stats.resident;
-    }
-    replace_add(pager->replace, page);
 }
 
 // By insertion: they are few, and mostly in order.
