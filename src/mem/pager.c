@@ -242,6 +242,39 @@ void pager_end_turn(struct pager *pager, unsigned worker)
     pager->last_thread[worker] = 0;
 }
 
+// Pages that may be read before they are asked for. Each takes the room of one that
+// could have stayed, so a small memory reads few.
+static uint64_t most_ahead(const struct pager *pager)
+{
+    enum { LEAST = 8, MOST = 4 * SWAP_CLUSTER };
+
+    return pager_within(pager->budget / 24, LEAST, MOST);
+}
+
+// How many may be begun now, in one transfer with the page that is wanted, if any.
+static unsigned room_ahead(const struct pager *pager, unsigned n_wanted)
+{
+    const uint64_t most = most_ahead(pager);
+    uint64_t room = pager_room(pager);
+
+    if (room <= n_wanted || pager->n_ahead >= most) {
+        return 0;
+    }
+    room = pager_smaller(room - n_wanted, most - pager->n_ahead);
+    return (unsigned)pager_smaller(room, SWAP_CLUSTER - n_wanted);
+}
+
+// What a worker will use next and is not here.
+static unsigned next_pages(struct pager *pager, unsigned worker, page_no *pages,
+                           unsigned most)
+{
+    enum { HORIZON = 4 * SWAP_CLUSTER };
+
+    return most == 0
+               ? 0
+               : replace_ahead(pager->replace, worker, HORIZON, pages, most);
+}
+
 // Pages that are out, of those that follow one in memory: for want of an order.
 static unsigned neighbours(const struct pager *pager, page_no page,
                            page_no *pages, unsigned most)
@@ -256,61 +289,61 @@ static unsigned neighbours(const struct pager *pager, page_no page,
     return n;
 }
 
-// Pages that may be read before they are asked for. Each takes the room of one that
-// could have stayed, so a small memory reads few.
-static uint64_t most_ahead(const struct pager *pager)
-{
-    enum { LEAST = 8, MOST = 4 * SWAP_CLUSTER };
-    const uint64_t part = pager->budget / 24;
-
-    return part < LEAST ? LEAST : part > MOST ? MOST : part;
-}
-
-// Begin to read what a worker will need, or ask other nodes for it.
+// Begin to read pages, or ask other nodes for them.
 // @param wanted  asked for now, or NO_PAGE
-static void read_ahead(struct pager *pager, page_no wanted, unsigned worker)
+// @param next    [n_next] will be
+static void bring(struct pager *pager, page_no wanted, const page_no *next,
+                  unsigned n_next)
 {
-    enum { NEAR = 16 };
-    const uint64_t most = most_ahead(pager);
-    uint64_t room = pager_room(pager);
-    page_no pages[SWAP_CLUSTER];
-    page_no list[SWAP_CLUSTER];
+    page_no out[SWAP_CLUSTER];
     unsigned n = 0;
-    unsigned n_next;
 
     if (wanted != NO_PAGE) {
-        list[n++] = wanted;
-    } else if (pager->n_ahead + most / 4 > most || room < most / 8) {
-        return; // not yet: a few pages at a time would be many transfers
-    }
-    room = room > n ? room - n : 0;
-    room = room < most - pager->n_ahead ? room : most - pager->n_ahead;
-    if (pager->n_ahead > most || room == 0) {
-        room = 0;
-    }
-    room = room < SWAP_CLUSTER - n ? room : SWAP_CLUSTER - n;
-    n_next = room == 0 ? 0
-                       : replace_ahead(pager->replace, worker, 4 * SWAP_CLUSTER,
-                                       pages, (unsigned)room);
-    if (wanted == NO_PAGE && n_next < most / 8 && pager->n_ahead > most / 4) {
-        return;
-    }
-    if (n_next == 0 && wanted != NO_PAGE) {
-        n_next = neighbours(pager, wanted, pages,
-                            (unsigned)(room < NEAR ? room : NEAR));
+        out[n++] = wanted;
     }
     for (unsigned i = 0; i < n_next; i++) {
-        if (pages[i] == wanted) {
+        if (next[i] == wanted) {
             continue;
         }
-        if (pager_is_out(pager, pages[i])) {
-            list[n++] = pages[i];
-        } else if (!pager_page(pager, pages[i])->exists) {
-            pager->host.fetch_ahead(pager->host.owner, pages[i], 1);
+        if (pager_is_out(pager, next[i])) {
+            out[n++] = next[i];
+        } else if (!pager_page(pager, next[i])->exists) {
+            pager->host.fetch_ahead(pager->host.owner, next[i], 1);
         }
     }
     if (n > 0) {
-        pager_read(pager, list, n, wanted);
+        pager_read(pager, out, n, wanted);
+    }
+}
+
+// A page that is out is needed now; what a worker will need comes with it.
+static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
+{
+    enum { NEAR = 16 };
+    const unsigned room = room_ahead(pager, 1);
+    page_no next[SWAP_CLUSTER];
+    unsigned n = next_pages(pager, worker, next, room);
+
+    if (n == 0) {
+        n = neighbours(pager, wanted, next, room < NEAR ? room : NEAR);
+    }
+    bring(pager, wanted, next, n);
+}
+
+// What a worker will need comes before it is asked for, but not a few pages at a
+// time, which would be many transfers.
+static void read_ahead(struct pager *pager, unsigned worker)
+{
+    const uint64_t most = most_ahead(pager);
+    page_no next[SWAP_CLUSTER];
+    unsigned n;
+
+    if (pager->n_ahead + most / 4 > most || pager_room(pager) < most / 8) {
+        return;
+    }
+    n = next_pages(pager, worker, next, room_ahead(pager, 0));
+    if (n >= most / 8 || pager->n_ahead <= most / 4) {
+        bring(pager, NO_PAGE, next, n);
     }
 }
 
@@ -394,7 +427,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
         if (record->slot == 0) {
             return PAGER_GO_ON; // it will come from elsewhere
         }
-        read_ahead(pager, page, toucher->worker);
+        read_with_next(pager, page, toucher->worker);
     }
     if (record->io == IO_IN) {
         struct transfer *transfer = pager_transfer_of(pager, page);
@@ -418,7 +451,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
         pager_drop_slot(pager, page);
     }
     if (pager->stats.out > 0) {
-        read_ahead(pager, NO_PAGE, toucher->worker);
+        read_ahead(pager, toucher->worker);
     }
     return PAGER_GO_ON;
 }

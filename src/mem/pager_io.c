@@ -259,7 +259,7 @@ static void write_done(struct swap_transfer *swap, tm_status status)
     retire(transfer);
 }
 
-unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n)
+void pager_write(struct pager *pager, const page_no *pages, unsigned n)
 {
     unsigned n_going = 0;
 
@@ -281,5 +281,4 @@ unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n)
         n_going += n_slots;
         start(transfer, write_done);
     }
-    return n_going;
 }

@@ -28,23 +28,17 @@
 #define LEAST_FREE 8u
 #define MOST_FREE 128u
 
-static uint64_t within(uint64_t n, uint64_t least, uint64_t most)
-{
-    return n < least ? least : n > most ? most : n;
-}
-
 void pager_end_sweep(struct pager *pager)
 {
     uint64_t n_in = pager->stats.ins + pager->stats.dropped - pager->n_before;
 
-    pager->low_mark = within(n_in / 16, LEAST_FREE, MOST_FREE);
+    pager->low_mark = pager_within(n_in / 16, LEAST_FREE, MOST_FREE);
     pager->n_before += n_in;
 }
 
 static uint64_t low_mark(const struct pager *pager)
 {
-    return pager->budget / 32 < pager->low_mark ? pager->budget / 32
-                                                : pager->low_mark;
+    return pager_smaller(pager->low_mark, pager->budget / 32);
 }
 
 // Who is let in with room for one page reads one page: then the disk does nothing
@@ -59,9 +53,7 @@ uint64_t pager_least_room(const struct pager *pager)
 // How many go at once.
 static unsigned cluster(const struct pager *pager)
 {
-    const uint64_t part = pager->budget / 16 + 1;
-
-    return part < SWAP_CLUSTER ? (unsigned)part : SWAP_CLUSTER;
+    return (unsigned)pager_smaller(pager->budget / 16 + 1, SWAP_CLUSTER);
 }
 
 static int is_too_much(const struct pager *pager)

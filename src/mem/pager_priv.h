@@ -49,6 +49,16 @@ static inline struct page *pager_page(const struct pager *pager, page_no page)
     return &pager->space->pages[page];
 }
 
+static inline uint64_t pager_smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t pager_within(uint64_t n, uint64_t least, uint64_t most)
+{
+    return n < least ? least : pager_smaller(n, most);
+}
+
 /** How many of these pages, from the first on, are neighbours: one call of the
  * system does for them. @param n  1 or more */
 static inline size_t pager_run(const page_no *pages, size_t n)
@@ -79,8 +89,8 @@ struct transfer *pager_transfer_of(const struct pager *pager, page_no page);
  *               are read ahead */
 void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked);
 /** Write pages, which are unmapped; then their memory goes back.
- * @return how many of them are on their way: fewer than n if the swap file is full */
-unsigned pager_write(struct pager *pager, const page_no *pages, unsigned n);
+ * Those that the swap file has no room for stay. */
+void pager_write(struct pager *pager, const page_no *pages, unsigned n);
 
 /** Give the memory of pages back, which do not exist any more. */
 void pager_discard(struct pager *pager, const page_no *pages, unsigned n);
