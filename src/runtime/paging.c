@@ -22,7 +22,6 @@
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 // Pages that a node needs at least: clusters on their way, and some for each
 // worker.
@@ -167,7 +166,6 @@ void paging_close(void)
     paging->pager = NULL;
     for (unsigned i = 0; i < runtime.n_workers; i++) {
         free(paging->orders[i].threads);
-        free(paging->orders[i].before);
     }
     free(paging->orders);
 }
@@ -232,19 +230,13 @@ void paging_stats(struct tm_node_stats *stats)
 
 // ---- the order of threads
 
-static void *resized(void *array, uint32_t room)
-{
-    array = realloc(array, room * sizeof(uint32_t));
-    ensure(array != NULL);
-    return array;
-}
-
 static void add_thread(struct worker_order *order, uint32_t thread)
 {
     if (order->n == order->room) {
         order->room = order->room * 2 + 16;
-        order->threads = resized(order->threads, order->room);
-        order->before = resized(order->before, order->room);
+        order->threads =
+            realloc(order->threads, order->room * sizeof *order->threads);
+        ensure(order->threads != NULL);
     }
     order->threads[order->n++] = thread;
 }
@@ -262,14 +254,8 @@ static int has_thread(const struct worker_order *order, uint32_t thread)
 
 static void end_round(struct worker_order *order, unsigned worker)
 {
-    if (order->n != order->n_before ||
-        memcmp(order->threads, order->before, order->n * sizeof(uint32_t)) !=
-            0) {
-        replace_order(pager_replace(runtime.paging.pager), worker,
-                      order->threads, order->n);
-        memcpy(order->before, order->threads, order->n * sizeof(uint32_t));
-        order->n_before = order->n;
-    }
+    replace_order(pager_replace(runtime.paging.pager), worker, order->threads,
+                  order->n); // mostly as it was, which costs nothing
     order->n = 0;
     order->round++;
     if (worker == 0) {

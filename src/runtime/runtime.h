@@ -104,9 +104,7 @@ struct tracking {
 /** The order in which a worker runs threads between barriers. */
 struct worker_order {
     uint32_t *threads; ///< [n] since the round began
-    uint32_t *before;  ///< [n_before] in the round before
     uint32_t n;
-    uint32_t n_before;
     uint32_t room;
     uint32_t round;
 };
