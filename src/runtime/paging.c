@@ -92,13 +92,11 @@ static void explain(void)
     pager_stats(runtime.paging.pager, &counted);
     swap_file_stats(runtime.paging.swap, &disk);
     log_debug(
-        "memory: %llu of %llu pages, most %llu; in %llu (ahead %llu, waited "
-        "for "
-        "by the runtime %llu), out %llu, out unwritten %llu, copies dropped "
-        "%llu; "
-        "threads waited %llu times, let in without room %llu; %llu transfers "
-        "in, "
-        "%llu out, disk busy %.3f s",
+        "memory: %llu of %llu pages, most %llu; in %llu "
+        "(ahead %llu, waited for by the runtime %llu), out %llu, "
+        "out unwritten %llu, copies dropped %llu; "
+        "threads waited %llu times, let in without room %llu; "
+        "%llu transfers in, %llu out, disk busy %.3f s",
         (unsigned long long)counted.resident,
         (unsigned long long)counted.budget,
         (unsigned long long)counted.resident_max,
@@ -335,10 +333,11 @@ static void forget_sets(void *owner, struct access_sets *sets)
 
 tm_status paging_receive(const struct message *message)
 {
-    (void)message;
     if (runtime.self != 0) {
         return TM_EWIRE;
     }
+    log_debug("memory is short for %u threads: an iteration is tracked",
+              message->u.paging_ask.n_threads);
     (void)tracking_start(forget_sets, NULL); // 0: it is being done
     return TM_OK;
 }
