@@ -68,6 +68,12 @@ int pager_is_short(const struct pager *pager)
     return pager->stats.out > 0 || pager->stats.dropped > 0;
 }
 
+int pager_is_unwanted(const struct pager *pager, page_no page)
+{
+    return pager_is_short(pager) && replace_needs(pager->replace).n_pages > 0 &&
+           replace_next_use(pager->replace, page) == REPLACE_NEVER;
+}
+
 int pager_is_awaited(const struct pager *pager)
 {
     return pager->first_outside != NULL;

@@ -142,6 +142,9 @@ int pager_is_awaited(const struct pager *pager);
 /** Is there less memory than the program needs, as far as is known now? */
 int pager_is_short(const struct pager *pager);
 
+/** Memory is short, it is known what threads use, and none of them uses the page. */
+int pager_is_unwanted(const struct pager *pager, page_no page);
+
 /** Read all counters. */
 void pager_stats(const struct pager *pager, struct pager_stats *stats);
 

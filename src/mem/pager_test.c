@@ -293,6 +293,27 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     close_test(&test);
 }
 
+static void test_what_no_thread_uses_is_unwanted(void **state)
+{
+    const uint32_t threads[1] = {0};
+    const page_no used[2] = {1, 2};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, BUDGET / 2);
+    assert_false(pager_is_unwanted(test.pager, 3)); // nobody knows
+    replace_learn(pager_replace(test.pager), 0, used, 2);
+    replace_order(pager_replace(test.pager), 0, threads, 1);
+    assert_false(pager_is_unwanted(test.pager, 3)); // there is memory
+    make_many(&test, BUDGET / 2, 2 * BUDGET);
+    pager_poll(test.pager);
+    assert_true(pager_is_short(test.pager));
+    assert_true(pager_is_unwanted(test.pager, 3));
+    assert_false(pager_is_unwanted(test.pager, 2));
+    close_test(&test);
+}
+
 static void test_threads_wait_for_room_in_order(void **state)
 {
     struct wait waits[3] = {{.is_woken = 0}};
@@ -566,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_a_written_page_gives_its_slot_back),
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
+        cmocka_unit_test(test_what_no_thread_uses_is_unwanted),
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
         cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),

@@ -80,6 +80,15 @@ static int local_fault(struct engine *engine, page_no page_number, int is_write)
     }
 }
 
+static unsigned most_moves(const struct engine *engine, page_no page,
+                           const struct fetch_request *request)
+{
+    if (paging_is_unwanted(engine, page)) {
+        return UNWANTED_MOVES;
+    }
+    return request->is_write ? WRITE_MOVES : READ_MOVES;
+}
+
 static enum serve_result serve(struct engine *engine, page_no page_number,
                                const struct fetch_request *request)
 {
@@ -92,7 +101,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         if (page->access != ACCESS_NONE) {
             space_set_access(engine->space, page_number, 1, ACCESS_NONE);
         }
-        if (page->moves < (request->is_write ? WRITE_MOVES : READ_MOVES) &&
+        if (page->moves < most_moves(engine, page_number, request) &&
             page->pushing == 0) {
             page->moves++;
             fetch_send_away(engine, page_number, request->requester, 1);
@@ -244,6 +253,19 @@ static void receive_push(struct engine *engine, struct flight *flight,
     }
 }
 
+// The page's bytes are in the swap file, and the node that has changed it has the only
+// copy: they need not be read only to be given up.
+static int may_hand_at_once(const struct engine *engine, page_no page_number,
+                            node_id to)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return engine->space->pager != NULL &&
+           pager_is_out(engine->space->pager, page_number) &&
+           page->state == PAGE_CLEAN && page->pushing == 0 && !page->pending &&
+           copyset_is_only(page, to);
+}
+
 static void receive_to_owner(struct engine *engine, struct flight *flight,
                              node_id from, const struct item *item)
 {
@@ -253,6 +275,11 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     if (!page->is_owner) {
         flight_add(engine, flight, fetch_route(engine, item->page), item->page,
                    ITEM_TO_OWNER, item->diff, item->size);
+        return;
+    }
+    if (from == flight->origin && may_hand_at_once(engine, item->page, from)) {
+        page->version++;
+        page_list_add(&flight->handed, item->page);
         return;
     }
     apply(engine, item->page, item->diff, item->size);
@@ -297,8 +324,9 @@ int eager_may_hand(const struct engine *engine, page_no page_number, node_id to)
     const struct page *page = page_of(engine, page_number);
 
     return page->is_owner && page->state == PAGE_CLEAN &&
-           page->access == ACCESS_NONE && page->pushing == 0 &&
-           !page->pending && page->copyset != NULL &&
+           (page->access == ACCESS_NONE ||
+            paging_is_unwanted(engine, page_number)) &&
+           page->pushing == 0 && !page->pending && page->copyset != NULL &&
            node_set_has(page->copyset, to);
 }
 

@@ -103,6 +103,15 @@ int copyset_is_empty(const struct page *page)
     return page->copyset == NULL;
 }
 
+int copyset_is_only(const struct page *page, node_id node)
+{
+    struct node_set only = {{0}};
+
+    node_set_add(&only, node);
+    return page->copyset != NULL &&
+           memcmp(page->copyset, &only, sizeof only) == 0;
+}
+
 void engine_discard_now(struct engine *engine)
 {
     if (engine->discard_n > 0) {
@@ -469,6 +478,7 @@ static void free_flights(struct engine *engine)
     for (size_t i = 0; i < engine->n_flights; i++) {
         free(engine->flights[i]->pages);
         free(engine->flights[i]->dropped.at);
+        free(engine->flights[i]->handed.at);
         free(engine->flights[i]);
     }
     free(engine->flights);

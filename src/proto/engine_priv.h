@@ -20,6 +20,10 @@
 
 #define FETCH_GROUP_MAX 64u
 
+// So often an exclusive page moves from nodes that are short of memory and have no use
+// for it. (Two of them that are wrong about that must not send it to and fro for ever.)
+#define UNWANTED_MOVES 8u
+
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
 
@@ -147,6 +151,7 @@ void copyset_add(struct engine *engine, struct page *page, node_id node);
 void copyset_remove(struct engine *engine, struct page *page, node_id node);
 void copyset_clear(struct engine *engine, struct page *page);
 int copyset_is_empty(const struct page *page);
+int copyset_is_only(const struct page *page, node_id node);
 struct extent *extent_find(const struct engine *engine, page_no page);
 
 // ---- fetch.c
@@ -213,6 +218,7 @@ struct flight {
     size_t n_pages;
     size_t room;
     struct page_list dropped; ///< relay: copies given up here
+    struct page_list handed;  ///< relay: go to the origin at once
     uint32_t token;           ///< atomic
     uint64_t before;
 };
@@ -261,6 +267,9 @@ int paging_gives_up(struct engine *engine, page_no page);
 
 /** Are a page's bytes in the swap file, or on their way from there? */
 int paging_is_out(const struct engine *engine, page_no page);
+
+/** Should the page live elsewhere, since memory is short and no thread here uses it? */
+int paging_is_unwanted(const struct engine *engine, page_no page);
 
 /** A fetch has come for a page that this node owns. Must it wait for the disk? Then it
  * is kept, and looked at again when the pages have come. @return 1 if so */

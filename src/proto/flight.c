@@ -51,6 +51,7 @@ struct flight *flight_new(struct engine *engine, enum flight_kind kind)
     flight->outstanding = 0;
     flight->n_pages = 0;
     flight->dropped.n = 0;
+    flight->handed.n = 0;
     engine->n_flying++;
     return flight;
 }
@@ -149,6 +150,9 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
 {
     struct page *page = page_of(engine, page_number);
 
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
     copyset_remove(engine, page, to);
     page->epoch++;
     wire_put_u64(writer, page_number);
@@ -202,6 +206,33 @@ static void report_dropped(struct engine *engine, struct flight *flight)
     flight->dropped.n = 0;
 }
 
+// Pages go with a part of the acknowledgement; a full one is sent.
+static void hand_over_in(struct engine *engine, const struct flight *flight,
+                         uint8_t *body, struct wire_writer *writer,
+                         page_no page)
+{
+    if ((size_t)(writer->end - writer->at) < HANDED_ITEM) {
+        send_ack(engine, flight, body, writer, 0);
+        writer->at = body;
+    }
+    hand_over(engine, writer, page, flight->origin);
+}
+
+// Before anybody can ask for such a page: its bytes here are the old ones.
+static void report_handed(struct engine *engine, struct flight *flight)
+{
+    uint8_t body[4096];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (size_t i = 0; i < flight->handed.n; i++) {
+        hand_over_in(engine, flight, body, &writer, flight->handed.at[i]);
+    }
+    if (flight->handed.n > 0) {
+        send_ack(engine, flight, body, &writer, 0);
+    }
+    flight->handed.n = 0;
+}
+
 static void acknowledge(struct engine *engine, struct flight *flight)
 {
     uint8_t body[4096];
@@ -210,15 +241,10 @@ static void acknowledge(struct engine *engine, struct flight *flight)
     for (size_t i = 0; i < flight->n_pages; i++) {
         const struct flight_page *item = &flight->pages[i];
 
-        if (!item->may_hand ||
-            !eager_may_hand(engine, item->page, flight->origin)) {
-            continue;
+        if (item->may_hand &&
+            eager_may_hand(engine, item->page, flight->origin)) {
+            hand_over_in(engine, flight, body, &writer, item->page);
         }
-        if ((size_t)(writer.end - writer.at) < HANDED_ITEM) {
-            send_ack(engine, flight, body, &writer, 0);
-            writer.at = body;
-        }
-        hand_over(engine, &writer, item->page, flight->origin);
     }
     send_ack(engine, flight, body, &writer, 1);
 }
@@ -252,6 +278,7 @@ static void finish(struct engine *engine, struct flight *flight)
 void flight_depart(struct engine *engine, struct flight *flight)
 {
     report_dropped(engine, flight);
+    report_handed(engine, flight);
     for (unsigned i = 0; i < engine->port->n_nodes; i++) {
         if (engine->outboxes[i].used > 0) {
             send_outbox(engine, flight, (node_id)i);

@@ -157,6 +157,13 @@ int paging_is_out(const struct engine *engine, page_no page)
            (pager_is_out(pager, page) || pager_is_coming(pager, page, 1));
 }
 
+int paging_is_unwanted(const struct engine *engine, page_no page)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager != NULL && pager_is_unwanted(pager, page);
+}
+
 static void park(struct engine *engine, node_id from,
                  const struct message *message)
 {

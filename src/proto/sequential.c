@@ -136,7 +136,8 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         return REFUSED;
     }
     if (page->state == PAGE_EXCLUSIVE) {
-        if (page->moves == 0) {
+        if (page->moves == 0 || (page->moves < UNWANTED_MOVES &&
+                                 paging_is_unwanted(engine, page_number))) {
             transfer(engine, page_number, request->requester, 0);
             return SERVED;
         }

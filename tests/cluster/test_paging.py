@@ -5,7 +5,7 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), random, litmus, calls, end, full_disk, bad_disk,
-too_little, slots, resident, calm. --all: not a choice of the combinations, but all.
+too_little, slots, resident, calm, home. --all: not a choice of the combinations, but all.
 """
 import argparse
 import itertools
@@ -230,6 +230,17 @@ class Tests:
         for protocol in PROTOCOLS:
             self.run(2, "700K", self.path("tests/cluster", "calm"),
                      variables={"TEAMSTER_PROTOCOL": protocol})
+
+    def home(self):
+        """A node short of memory does not keep pages that it does not use."""
+        for protocol, source in itertools.product(PROTOCOLS, SOURCES):
+            output = self.run(2, "1M", self.path("tests/cluster", "home"),
+                              variables={"TEAMSTER_PROTOCOL": protocol,
+                                         "TEAMSTER_FAULT_SOURCE": source})
+            n_updates = int(re.search(r"updates: (\d+)", output)[1])
+            # 64 pages, 10 rounds; a page may have stayed by chance.
+            if n_updates > 60:
+                raise jobs.Failure(f"{protocol}: {n_updates} updates\n{output}")
 
     def resident(self):
         """What the kernel sees stays within the budget, and 64 pages."""
