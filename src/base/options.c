@@ -18,7 +18,7 @@
 /** One value on its way from text to a field. */
 struct reading {
     const char *text;
-    char allowed[80];
+    char allowed[96];
 };
 
 #define KIB ((uint64_t)1 << 10)
@@ -133,23 +133,55 @@ static void write_size(char *text, size_t size, uint64_t bytes)
     snprintf(text, size, "%ju%s", (uintmax_t)bytes, suffixes[i]);
 }
 
-/** A size, rounded up to whole pages. */
-static int size_in(struct reading *reading, uint64_t low, uint64_t high,
-                   size_t *value)
+/** @param word  what may stand for 0, or NULL */
+static int bytes_in(struct reading *reading, const char *word, uint64_t low,
+                    uint64_t high, uint64_t *value)
 {
-    uint64_t bytes;
     char low_text[24];
     char high_text[24];
 
-    if (parse_size(reading->text, &bytes) == TM_OK && bytes >= low &&
-        bytes <= high) {
-        *value = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
+    if (word != NULL && strcmp(reading->text, word) == 0) {
+        *value = 0;
+        return 1;
+    }
+    if (parse_size(reading->text, value) == TM_OK && *value >= low &&
+        *value <= high) {
         return 1;
     }
     write_size(low_text, sizeof low_text, low);
     write_size(high_text, sizeof high_text, high);
     snprintf(reading->allowed, sizeof reading->allowed,
-             "%s to %s; bytes, or with K, M, G or T", low_text, high_text);
+             "%s%s%s to %s; bytes, or with K, M, G or T",
+             word == NULL ? "" : word, word == NULL ? "" : ", or ", low_text,
+             high_text);
+    return 0;
+}
+
+/** A size, rounded up to whole pages. */
+static int size_in(struct reading *reading, uint64_t low, uint64_t high,
+                   size_t *value)
+{
+    uint64_t bytes;
+
+    if (!bytes_in(reading, NULL, low, high, &bytes)) {
+        return 0;
+    }
+    *value = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
+    return 1;
+}
+
+/** A path, or a word in its place. @param form  what is allowed, in words */
+static int path_in(struct reading *reading, int is_allowed, const char *form,
+                   char *path, size_t size)
+{
+    size_t length = strlen(reading->text);
+
+    if (is_allowed && length < size) {
+        memcpy(path, reading->text, length + 1);
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "%s of at most %zu bytes", form, size - 1);
     return 0;
 }
 
@@ -206,30 +238,14 @@ static int parse_workers(struct reading *reading, struct options *options)
 
 static int parse_hostfile(struct reading *reading, struct options *options)
 {
-    size_t size = sizeof options->hostfile;
-    size_t length = strlen(reading->text);
-
-    if (length < size) {
-        memcpy(options->hostfile, reading->text, length + 1);
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "none, or a path of at most %zu bytes", size - 1);
-    return 0;
+    return path_in(reading, 1, "none, or a path", options->hostfile,
+                   sizeof options->hostfile);
 }
 
 static int parse_save_profile(struct reading *reading, struct options *options)
 {
-    size_t size = sizeof options->save_profile;
-    size_t length = strlen(reading->text);
-
-    if (length < size) {
-        memcpy(options->save_profile, reading->text, length + 1);
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "none, or a path of at most %zu bytes", size - 1);
-    return 0;
+    return path_in(reading, 1, "none, or a path", options->save_profile,
+                   sizeof options->save_profile);
 }
 
 static int parse_emulate(struct reading *reading, struct options *options)
@@ -264,17 +280,7 @@ static int parse_share(struct reading *reading, struct options *options)
 
 static int parse_memory(struct reading *reading, struct options *options)
 {
-    if (strcmp(reading->text, "auto") == 0) {
-        options->memory = 0;
-        return 1;
-    }
-    if (parse_size(reading->text, &options->memory) == TM_OK &&
-        options->memory >= MEMORY_MIN && options->memory <= MEMORY_MAX) {
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "auto, or 64K to 1024T; bytes, or with K, M, G or T");
-    return 0;
+    return bytes_in(reading, "auto", MEMORY_MIN, MEMORY_MAX, &options->memory);
 }
 
 static int parse_protocol(struct reading *reading, struct options *options)
@@ -320,44 +326,22 @@ static int parse_space(struct reading *reading, struct options *options)
 
 static int parse_swap_dir(struct reading *reading, struct options *options)
 {
-    size_t size = sizeof options->swap_dir;
+    const int is_whole =
+        reading->text[0] == '/' || strcmp(reading->text, "auto") == 0;
 
-    if (strlen(reading->text) < size &&
-        (reading->text[0] == '/' || strcmp(reading->text, "auto") == 0)) {
-        memcpy(options->swap_dir, reading->text, strlen(reading->text) + 1);
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "auto, or a path from / on of at most %zu bytes", size - 1);
-    return 0;
-}
-
-// Sizes that may be "none", which is 0.
-static int size_or_none(struct reading *reading, uint64_t least, uint64_t most,
-                        const char *range, uint64_t *value)
-{
-    if (strcmp(reading->text, "none") == 0) {
-        *value = 0;
-        return 1;
-    }
-    if (parse_size(reading->text, value) == TM_OK && *value >= least &&
-        *value <= most) {
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "none, or %s; bytes, or with K, M, G or T", range);
-    return 0;
+    return path_in(reading, is_whole, "auto, or a path from / on",
+                   options->swap_dir, sizeof options->swap_dir);
 }
 
 static int parse_swap_rate(struct reading *reading, struct options *options)
 {
-    return size_or_none(reading, 4096, TIB, "4K to 1T", &options->swap_rate);
+    return bytes_in(reading, "none", 4 * KIB, TIB, &options->swap_rate);
 }
 
 static int parse_swap_max(struct reading *reading, struct options *options)
 {
-    return size_or_none(reading, MEMORY_MIN, MEMORY_MAX, "64K to 1024T",
-                        &options->swap_max);
+    return bytes_in(reading, "none", MEMORY_MIN, MEMORY_MAX,
+                    &options->swap_max);
 }
 
 static int parse_memory_by(struct reading *reading, struct options *options)
