@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 
@@ -61,6 +62,21 @@ def last_lines(text):
         nodes.setdefault(node, []).append(line)
     return "\n".join(line for node in sorted(nodes)
                      for line in nodes[node][-N_LAST_LINES:])
+
+
+def run_test(name, test):
+    """Run a test of this name in a folder of its own, which it is called with.
+    @return the exit code that ctest knows"""
+    try:
+        with tempfile.TemporaryDirectory(prefix="tm-test-") as folder:
+            test(folder)
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return 77
+    except Failure as failure:
+        print(f"{name}: {failure}")
+        return 1
+    return 0
 
 
 class Job:

@@ -16,7 +16,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
 import jobs
@@ -57,10 +56,6 @@ def counts_carried_out(output):
     return [int(n) for n in re.findall(
         r"teamster: n1 .*\| +(\d+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+$",
         output, re.M)]
-
-
-class Skipped(Exception):
-    """The machine does not let the test say anything."""
 
 
 def others_busy():
@@ -231,7 +226,7 @@ class Tests:
             if least < 8 and max(counts[counts.index(least):]) > least:
                 return
         if others > OTHERS_MOST:
-            raise Skipped(f"other programs use {others:.0%} of a processor")
+            raise jobs.Skip(f"other programs use {others:.0%} of a processor")
         raise jobs.Failure(f"threads of the node: {counts}\n{output}")
 
     # ---- pages
@@ -285,16 +280,8 @@ def main():
     parser.add_argument("test", choices=TESTS)
     parser.add_argument("--build", required=True)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tm-test-") as folder:
-        try:
-            getattr(Tests(options.build, folder), options.test)()
-        except Skipped as reason:
-            print(f"skipped: {reason}")
-            return 77
-        except jobs.Failure as failure:
-            print(f"FAILED: {failure}")
-            return 1
-    return 0
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Tests(options.build, folder), options.test)())
 
 
 if __name__ == "__main__":

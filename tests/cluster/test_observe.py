@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 import jobs
 
@@ -184,17 +183,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("test", choices=TESTS)
     parser.add_argument("--build", required=True)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            getattr(Tests(arguments.build, folder), arguments.test)()
-        except jobs.Skip as reason:
-            print(f"skipped: {reason}")
-            return 77
-        except jobs.Failure as failure:
-            print(f"{arguments.test}: {failure}", file=sys.stderr)
-            return 1
-    return 0
+    options = parser.parse_args()
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Tests(options.build, folder), options.test)())
 
 
 if __name__ == "__main__":

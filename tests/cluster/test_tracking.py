@@ -11,7 +11,6 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 
 import jobs
 
@@ -163,16 +162,8 @@ def main():
     parser.add_argument("--source", choices=("auto", *SOURCES),
                         default="auto")
     options = parser.parse_args()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            getattr(Tests(options, folder), options.test)()
-    except jobs.Skip as skip:
-        print(f"skipped: {skip}")
-        return 77
-    except jobs.Failure as failure:
-        print(f"{options.test}: {failure}")
-        return 1
-    return 0
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Tests(options, folder), options.test)())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 import time
 
 import jobs
@@ -190,13 +189,8 @@ def main():
     parser.add_argument("test", choices=TESTS)
     parser.add_argument("--build", required=True)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tm-test-") as folder:
-        try:
-            getattr(Tests(options.build, folder), options.test)()
-        except jobs.Failure as failure:
-            print(f"FAILED: {failure}")
-            return 1
-    return 0
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Tests(options.build, folder), options.test)())
 
 
 if __name__ == "__main__":
