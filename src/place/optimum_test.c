@@ -8,43 +8,13 @@
 
 #include <math.h>
 
-#include "model/view_test.h"
 #include "place/bound.h"
-#include "place/policies.h"
+#include "place/random_test.h"
 
 /*
  * `cpu-mem`, `optimal` and the lower bound against all possibilities and
  * against each other, on random clusters.
  */
-
-#define MAX_NODES 8
-#define MAX_THREADS 80
-
-static const struct cost_model measured = {.kind = COST_MEASURED};
-
-static double ask(const struct policy *policy, const struct cluster_view *view,
-                  const uint32_t *current, struct placement *placement)
-{
-    const struct place_request request = {
-        .view = view, .model = &measured, .current = current, .seed = 5};
-
-    assert_int_equal(policy_place(policy, &request, placement), TM_OK);
-    assert_true(mapping_is_valid(view, placement->node_of));
-    return placement->after_s;
-}
-
-static void draw_view(struct cluster_view *view, unsigned round,
-                      uint32_t max_nodes, uint32_t max_threads)
-{
-    const struct view_plan plan = {2 + random_below(max_nodes - 1),
-                                   2 + random_below(max_threads - 1),
-                                   round / N_SHARINGS % 2,
-                                   1 + random_below(round % 3 * 2 + 1),
-                                   (enum sharing)(round % N_SHARINGS),
-                                   random_between(0, 1.8)};
-
-    view_draw(view, &plan);
-}
 
 // ---- counts ----
 
