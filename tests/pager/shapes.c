@@ -79,6 +79,23 @@ static uint32_t draw(struct maker *maker, uint32_t limit)
     return (uint32_t)(maker->random >> 33) % limit;
 }
 
+/* Iterations in which each thread does the same, and a barrier. */
+static void repeat(struct trace *trace, uint32_t n_workers,
+                   uint32_t n_iterations, void (*turn)(struct maker *maker))
+{
+    struct maker maker = {.trace = trace, .n_workers = n_workers};
+
+    for (uint32_t k = 0; k < n_iterations; k++) {
+        trace_mark(trace);
+        for (uint32_t t = 0; t < THREADS; t++) {
+            begin_turn(&maker, t);
+            turn(&maker);
+        }
+        barrier(&maker);
+    }
+    finish(&maker);
+}
+
 /* Two grids that change places; a row of the one from three of the other. */
 static void make_jacobi(struct trace *trace, uint32_t n_workers)
 {
@@ -129,24 +146,21 @@ static void make_sor(struct trace *trace, uint32_t n_workers)
 }
 
 /* For each row of A, all of B, and a row of C. */
-static void make_matmul(struct trace *trace, uint32_t n_workers)
+static void turn_of_matmul(struct maker *maker)
 {
     enum { B = 800, ROW = 8, ROWS = 5 };
-    struct maker maker = {.trace = trace, .n_workers = n_workers};
+    const uint32_t t = maker->thread;
 
-    for (uint32_t k = 0; k < ITERATIONS; k++) {
-        trace_mark(trace);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            begin_turn(&maker, t);
-            for (uint32_t row = t * ROWS; row < (t + 1) * ROWS; row++) {
-                use_run(&maker, B + row * 2 * ROW, ROW);
-                use_run(&maker, 0, B);
-                use_run(&maker, B + row * 2 * ROW + ROW, ROW);
-            }
-        }
-        barrier(&maker);
+    for (uint32_t row = t * ROWS; row < (t + 1) * ROWS; row++) {
+        use_run(maker, B + row * 2 * ROW, ROW);
+        use_run(maker, 0, B);
+        use_run(maker, B + row * 2 * ROW + ROW, ROW);
     }
-    finish(&maker);
+}
+
+static void make_matmul(struct trace *trace, uint32_t n_workers)
+{
+    repeat(trace, n_workers, ITERATIONS, turn_of_matmul);
 }
 
 /* Elimination: the pivot row is read by all; rows are dealt out in turn, and
@@ -173,82 +187,70 @@ static void make_gauss(struct trace *trace, uint32_t n_workers)
 }
 
 /* All positions for each of a few blocks of a thread's own bodies. */
-static void make_nbody(struct trace *trace, uint32_t n_workers)
+static void turn_of_nbody(struct maker *maker)
 {
     enum { POSITIONS = 300, OWN = 160, BLOCKS = 4 };
-    struct maker maker = {.trace = trace, .n_workers = n_workers};
+    const uint32_t t = maker->thread;
 
-    for (uint32_t k = 0; k < ITERATIONS; k++) {
-        trace_mark(trace);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            begin_turn(&maker, t);
-            for (uint32_t block = 0; block < BLOCKS; block++) {
-                use_run(&maker, 0, POSITIONS);
-                use_run(&maker, POSITIONS + t * OWN + block * (OWN / BLOCKS),
-                        OWN / BLOCKS);
-            }
-        }
-        barrier(&maker);
+    for (uint32_t block = 0; block < BLOCKS; block++) {
+        use_run(maker, 0, POSITIONS);
+        use_run(maker, POSITIONS + t * OWN + block * (OWN / BLOCKS),
+                OWN / BLOCKS);
     }
-    finish(&maker);
+}
+
+static void make_nbody(struct trace *trace, uint32_t n_workers)
+{
+    repeat(trace, n_workers, ITERATIONS, turn_of_nbody);
 }
 
 /* A thread's pages lie anywhere, in any order, but always the same. */
-static void make_scattered(struct trace *trace, uint32_t n_workers)
+static void turn_of_scattered(struct maker *maker)
 {
     enum { SPACE = 4096, USES = 300 };
-    struct maker maker = {.trace = trace, .n_workers = n_workers};
 
-    for (uint32_t k = 0; k < ITERATIONS; k++) {
-        maker.random = 1;
-        trace_mark(trace);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            begin_turn(&maker, t);
-            for (uint32_t i = 0; i < USES; i++) {
-                use(&maker, draw(&maker, SPACE));
-            }
-        }
-        barrier(&maker);
+    if (maker->thread == 0) {
+        maker->random = 1;
     }
-    finish(&maker);
+    for (uint32_t i = 0; i < USES; i++) {
+        use(maker, draw(maker, SPACE));
+    }
+}
+
+static void make_scattered(struct trace *trace, uint32_t n_workers)
+{
+    repeat(trace, n_workers, ITERATIONS, turn_of_scattered);
 }
 
 /* The same pages of a thread each time, in another order. */
-static void make_shuffled(struct trace *trace, uint32_t n_workers)
+static void turn_of_shuffled(struct maker *maker)
 {
     enum { OWN = 200 };
-    struct maker maker = {.trace = trace, .n_workers = n_workers};
+    const uint32_t t = maker->thread;
 
-    for (uint32_t k = 0; k < ITERATIONS; k++) {
-        trace_mark(trace);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            begin_turn(&maker, t);
-            for (uint32_t i = 0; i < 2 * OWN; i++) {
-                use(&maker, t * OWN + draw(&maker, OWN));
-            }
-        }
-        barrier(&maker);
+    for (uint32_t i = 0; i < 2 * OWN; i++) {
+        use(maker, t * OWN + draw(maker, OWN));
     }
-    finish(&maker);
+}
+
+static void make_shuffled(struct trace *trace, uint32_t n_workers)
+{
+    repeat(trace, n_workers, ITERATIONS, turn_of_shuffled);
 }
 
 /* Other pages each time. */
-static void make_irregular(struct trace *trace, uint32_t n_workers)
+static void turn_of_irregular(struct maker *maker)
 {
     enum { SPACE = 4096, USES = 300 };
-    struct maker maker = {.trace = trace, .n_workers = n_workers};
 
-    for (uint32_t k = 0; k < 3 * ITERATIONS; k++) {
-        trace_mark(trace);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            begin_turn(&maker, t);
-            for (uint32_t i = 0; i < USES; i++) {
-                use(&maker, draw(&maker, SPACE));
-            }
-        }
-        barrier(&maker);
+    for (uint32_t i = 0; i < USES; i++) {
+        use(maker, draw(maker, SPACE));
     }
-    finish(&maker);
+}
+
+static void make_irregular(struct trace *trace, uint32_t n_workers)
+{
+    repeat(trace, n_workers, 3 * ITERATIONS, turn_of_irregular);
 }
 
 const struct shape shapes[] = {
