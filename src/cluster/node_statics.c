@@ -134,3 +134,9 @@ const char *memory_by_name(enum memory_by by)
 
     return names[by];
 }
+
+int node_costs_keep_copies(const struct node_costs *costs)
+{
+    return costs->swap_in_ns > 0 && costs->swap_out_ns > 0 &&
+           costs->fetch_ns > costs->swap_in_ns + costs->swap_out_ns;
+}

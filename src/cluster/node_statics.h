@@ -55,6 +55,15 @@ struct node_costs {
     uint32_t packet_bytes; ///< Size_packet
 };
 
+/**
+ * Is a copy of another node's page better kept in the swap file than fetched again? If
+ * writing and reading it costs less than fetching. (It may be read more than once, but
+ * an update of a page that is out makes it useless.) Unknown costs: no.
+ *
+ * Context: any thread; pure.
+ */
+int node_costs_keep_copies(const struct node_costs *costs);
+
 /** The most bytes that either of these takes encoded. */
 enum { NODE_STATICS_MAX = 192 };
 

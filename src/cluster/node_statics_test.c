@@ -152,9 +152,26 @@ static void nodes_of_one_machine_divide_its_memory(void **state)
     assert_int_equal(statics_memory(statics, 5, 0), 0);
 }
 
+static void copies_are_kept_where_that_is_cheaper(void **state)
+{
+    struct node_costs costs = {
+        .swap_in_ns = 6000, .swap_out_ns = 5000, .fetch_ns = 11001};
+
+    (void)state;
+    assert_true(node_costs_keep_copies(&costs)); // a slow network
+    costs.fetch_ns = 11000;
+    assert_false(node_costs_keep_copies(&costs));
+    costs.fetch_ns = 0; // alone, or not known yet
+    assert_false(node_costs_keep_copies(&costs));
+    costs.fetch_ns = 11001;
+    costs.swap_out_ns = 0;
+    assert_false(node_costs_keep_copies(&costs));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_are_kept_where_that_is_cheaper),
         cmocka_unit_test(statics_survive_their_encoding),
         cmocka_unit_test(the_longest_name_fits_the_room_promised),
         cmocka_unit_test(random_bytes_do_no_harm),

@@ -94,6 +94,8 @@ static void part_is_measured(void)
 {
     runtime.statics.n_measured++;
     if (runtime.statics.n_measured == N_PARTS) {
+        engine_keep_copies(runtime.engine,
+                           node_costs_keep_copies(&runtime.statics.own));
         tell_root(&runtime.statics.own);
     }
 }
