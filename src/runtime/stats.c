@@ -5,6 +5,7 @@
 #include "runtime/runtime.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define N_NUMBERS (sizeof(struct tm_node_stats) / sizeof(uint64_t))
@@ -109,6 +110,11 @@ tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
     return wait.wait.waiter.status;
 }
 
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
 static void print_row(unsigned node, const struct tm_node_stats *stats)
 {
     fprintf(
@@ -121,20 +127,55 @@ static void print_row(unsigned node, const struct tm_node_stats *stats)
         (unsigned long long)stats->pages_fetched,
         (unsigned long long)stats->pages_served,
         (unsigned long long)stats->updates_sent,
-        (unsigned long long)stats->messages_sent,
-        (double)stats->bytes_sent / (1 << 20));
+        (unsigned long long)stats->messages_sent, mib(stats->bytes_sent));
+}
+
+static void print_memory_row(unsigned node, const struct tm_node_stats *stats)
+{
+    fprintf(stderr, "%4u %10.1f %8.1f %10llu %10llu %10llu %10.3f\n", node,
+            mib(stats->memory), mib(stats->resident),
+            (unsigned long long)stats->page_ins,
+            (unsigned long long)stats->page_outs,
+            (unsigned long long)stats->copies_forgotten,
+            (double)stats->swap_ns * 1e-9);
+}
+
+// Of the nodes that have a budget, if there are such.
+static void print_memory(const struct tm_node_stats *stats)
+{
+    int is_first = 1;
+
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (stats[i].memory == 0) {
+            continue;
+        }
+        if (is_first) {
+            fprintf(stderr, "%4s %10s %8s %10s %10s %10s %10s\n", "node",
+                    "memory MiB", "resident", "pages in", "pages out",
+                    "given up", "waited s");
+            is_first = 0;
+        }
+        print_memory_row(i, &stats[i]);
+    }
 }
 
 void stats_print_table(void)
 {
-    struct tm_node_stats stats;
+    struct tm_node_stats *stats = calloc(runtime.n_nodes, sizeof *stats);
+
+    if (stats == NULL) {
+        log_error("no memory for the table of --stats");
+        return;
+    }
 
     fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
             "speed", "threads", "compute s", "reads", "writes", "fetched",
             "served", "updates", "messages", "MiB sent");
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        if (tm_stats(i, &stats) == TM_OK) {
-            print_row(i, &stats);
+        if (tm_stats(i, &stats[i]) == TM_OK) {
+            print_row(i, &stats[i]);
         }
     }
+    print_memory(stats);
+    free(stats);
 }

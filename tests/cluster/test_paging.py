@@ -164,6 +164,8 @@ class Tests:
                     "--iterations", 8, variables=variables)
                 if not os.path.getsize(sets):
                     raise jobs.Failure(f"nothing was tracked\n{output}")
+                if "pages in  pages out" not in output:
+                    raise jobs.Failure(f"--stats says nothing of it\n{output}")
         job = self.start(2, "200K", "--deadlock-after", 1,
                          self.path("tests/cluster", "waits"), "crossed")
         code, output = job.finish()
