@@ -24,6 +24,7 @@ void node_statics_put(struct wire_writer *writer,
     put_fraction(writer, statics->mflops);
     put_fraction(writer, statics->spread);
     put_fraction(writer, statics->declared_speed);
+    put_fraction(writer, statics->share);
     wire_put_u32(writer, statics->n_processors);
     wire_put_u32(writer, statics->n_workers);
     wire_put_u64(writer, statics->memory_total);
@@ -63,6 +64,7 @@ void node_statics_get(struct wire_reader *reader, struct node_statics *statics)
     statics->mflops = get_fraction(reader);
     statics->spread = get_fraction(reader);
     statics->declared_speed = get_fraction(reader);
+    statics->share = get_fraction(reader);
     statics->n_processors = wire_get_u32(reader);
     statics->n_workers = wire_get_u32(reader);
     statics->memory_total = wire_get_u64(reader);
@@ -139,4 +141,35 @@ int node_costs_keep_copies(const struct node_costs *costs)
 {
     return costs->swap_in_ns > 0 && costs->swap_out_ns > 0 &&
            costs->fetch_ns > costs->swap_in_ns + costs->swap_out_ns;
+}
+
+static int is_crowded(const struct node_statics *statics, unsigned n_nodes,
+                      uint64_t machine)
+{
+    double n_needed = 0;
+    uint32_t n_processors = 0;
+
+    for (unsigned i = 0; i < n_nodes; i++) {
+        if (statics[i].machine == machine) {
+            n_needed += statics[i].n_workers * statics[i].share;
+            if (statics[i].n_processors > n_processors) {
+                n_processors = statics[i].n_processors;
+            }
+        }
+    }
+    return n_needed > n_processors;
+}
+
+void statics_crowds(const struct node_statics *statics, unsigned n_nodes,
+                    uint32_t *crowds)
+{
+    for (unsigned i = 0; i < n_nodes; i++) {
+        unsigned first = 0;
+
+        while (statics[first].machine != statics[i].machine) {
+            first++;
+        }
+        crowds[i] =
+            is_crowded(statics, n_nodes, statics[i].machine) ? first + 1 : 0;
+    }
 }

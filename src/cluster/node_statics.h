@@ -26,10 +26,13 @@ struct node_statics {
                            ///< 0: not measured
     double spread;         ///< median run beside the best: 0.02 is 2 % slower
     double declared_speed; ///< speed=, in any unit; 0: none
-    uint32_t n_processors; ///< that the node may use
-    uint32_t n_workers;    ///< kernel threads that run threads
-    uint64_t memory_total; ///< bytes; what the node could get at most
-    uint64_t memory_free;  ///< bytes; what it could get at the start
+    double
+        share; ///< of a processor that each worker gets: less than 1 if a slow
+               ///< node is emulated
+    uint32_t n_processors;    ///< that the node may use
+    uint32_t n_workers;       ///< kernel threads that run threads
+    uint64_t memory_total;    ///< bytes; what the node could get at most
+    uint64_t memory_free;     ///< bytes; what it could get at the start
     uint64_t memory_declared; ///< bytes; memory=; 0: none
     uint64_t memory_pool;     ///< equal on nodes that draw on the same memory
     enum memory_by total_by;
@@ -72,6 +75,18 @@ enum { NODE_STATICS_MAX = 192 };
 void node_statics_put(struct wire_writer *writer,
                       const struct node_statics *statics);
 void node_statics_get(struct wire_reader *reader, struct node_statics *statics);
+
+/**
+ * Tell which nodes take processors from each other: those of a machine that has fewer
+ * than their workers need.
+ *
+ * @param statics      [n_nodes], at least one
+ * @param[out] crowds  [n_nodes]  1 + the first node of those that share; 0: with none
+ *
+ * Context: any thread; pure.
+ */
+void statics_crowds(const struct node_statics *statics, unsigned n_nodes,
+                    uint32_t *crowds);
 
 /**
  * Tell the power of a processor of each node beside node 0's. Declared speeds count

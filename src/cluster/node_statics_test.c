@@ -20,6 +20,7 @@ static struct node_statics full_statics(void)
         .mflops = 12345.678901,
         .spread = 0.031,
         .declared_speed = 0.001,
+        .share = 0.25,
         .n_processors = 4,
         .n_workers = 3,
         .memory_total = (uint64_t)1 << 40,
@@ -50,6 +51,7 @@ static void statics_survive_their_encoding(void **state)
     assert_float_equal(copy.mflops, statics.mflops, NEAR);
     assert_float_equal(copy.spread, statics.spread, NEAR);
     assert_float_equal(copy.declared_speed, statics.declared_speed, NEAR);
+    assert_float_equal(copy.share, statics.share, NEAR);
     assert_int_equal(copy.n_processors, 4);
     assert_int_equal(copy.n_workers, 3);
     assert_int_equal(copy.memory_total, statics.memory_total);
@@ -152,6 +154,35 @@ static void nodes_of_one_machine_divide_its_memory(void **state)
     assert_int_equal(statics_memory(statics, 5, 0), 0);
 }
 
+static void nodes_that_share_processors_are_found(void **state)
+{
+    struct node_statics statics[5];
+    uint32_t crowds[5];
+
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) { // 0, 2, 4 here; 1, 3 elsewhere
+        statics[i] = (struct node_statics){
+            .machine = 7 + i % 2,
+            .n_processors = 2,
+            .n_workers = 1,
+            .share = 1,
+        };
+    }
+    statics_crowds(statics, 5, crowds);
+    assert_int_equal(crowds[0], 1);
+    assert_int_equal(crowds[1], 0); // two workers, two processors
+    assert_int_equal(crowds[2], 1);
+    assert_int_equal(crowds[3], 0);
+    assert_int_equal(crowds[4], 1);
+    statics[3].n_workers = 2;
+    statics[0].share = 0.5; // emulated: half a processor each
+    statics[2].share = 0.5;
+    statics_crowds(statics, 5, crowds);
+    assert_int_equal(crowds[0], 0);
+    assert_int_equal(crowds[1], 2);
+    assert_int_equal(crowds[4], 0);
+}
+
 static void copies_are_kept_where_that_is_cheaper(void **state)
 {
     struct node_costs costs = {
@@ -171,6 +202,7 @@ static void copies_are_kept_where_that_is_cheaper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_that_share_processors_are_found),
         cmocka_unit_test(copies_are_kept_where_that_is_cheaper),
         cmocka_unit_test(statics_survive_their_encoding),
         cmocka_unit_test(the_longest_name_fits_the_room_promised),

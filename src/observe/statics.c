@@ -56,6 +56,7 @@ void statics_measure(struct node_statics *statics,
     *statics = (struct node_statics){
         .machine = memory_machine(watch),
         .declared_speed = declared->speed,
+        .share = declared->share,
         .n_processors = count_processors(),
         .n_workers = declared->n_workers,
         .memory_declared = declared->memory,

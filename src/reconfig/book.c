@@ -28,6 +28,7 @@ struct node_ring {
 struct book {
     unsigned n_nodes;
     double *power;           ///< [n_nodes]
+    uint32_t *crowds;        ///< [n_nodes]
     struct node_ring *nodes; ///< [n_nodes]
     struct book_thread *threads;
     uint32_t n_threads;
@@ -53,8 +54,9 @@ struct book *book_new(unsigned n_nodes, const double *power)
     }
     book->n_nodes = n_nodes;
     book->power = malloc(n_nodes * sizeof *book->power);
+    book->crowds = calloc(n_nodes, sizeof *book->crowds);
     book->nodes = calloc(n_nodes, sizeof *book->nodes);
-    if (book->power == NULL || book->nodes == NULL) {
+    if (book->power == NULL || book->crowds == NULL || book->nodes == NULL) {
         book_free(book);
         return NULL;
     }
@@ -65,6 +67,7 @@ struct book *book_new(unsigned n_nodes, const double *power)
 void book_free(struct book *book)
 {
     if (book != NULL) {
+        free(book->crowds);
         free(book->power);
         free(book->nodes);
         free(book->threads);
@@ -146,10 +149,48 @@ static void settle_threads(struct book *book)
     book->n_reported = 0;
 }
 
+static double other_s(const struct book_node *node)
+{
+    return fmax(0, node->busy_s - node->comp_s - node->mem_s);
+}
+
+// Nodes without threads have no times, and no part in it.
+static void share_crowd(struct book *book, uint32_t crowd)
+{
+    double sum_s = 0;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < book->n_nodes; i++) {
+        const struct book_node *open = &book->nodes[i].open;
+
+        if (book->crowds[i] == crowd && open->busy_s > 0) {
+            sum_s += other_s(open);
+            n++;
+        }
+    }
+    for (unsigned i = 0; i < book->n_nodes; i++) {
+        struct book_node *open = &book->nodes[i].open;
+
+        if (book->crowds[i] == crowd && open->busy_s > 0) {
+            open->busy_s = open->comp_s + open->mem_s + sum_s / n;
+        }
+    }
+}
+
+static void share_crowds(struct book *book)
+{
+    for (unsigned i = 0; i < book->n_nodes; i++) {
+        if (book->crowds[i] == i + 1) { // of its first node
+            share_crowd(book, i + 1);
+        }
+    }
+}
+
 static void close_iteration(struct book *book, uint64_t now_ns)
 {
     unsigned slot = book->n_closed % BOOK_WINDOW;
 
+    share_crowds(book);
     for (unsigned i = 0; i < book->n_nodes; i++) {
         book->nodes[i].kept[slot] = book->nodes[i].open;
         memset(&book->nodes[i].open, 0, sizeof book->nodes[i].open);
@@ -217,6 +258,11 @@ unsigned book_take(struct book *book, const struct book_report *report,
         n_closed++;
     }
     return n_closed;
+}
+
+void book_set_crowds(struct book *book, const uint32_t *crowds)
+{
+    memcpy(book->crowds, crowds, book->n_nodes * sizeof *crowds);
 }
 
 void book_restart(struct book *book)

@@ -63,6 +63,15 @@ struct book *book_new(unsigned n_nodes, const double *power);
 void book_free(struct book *book);
 
 /**
+ * Nodes that take processors from each other. What an iteration of one of them took
+ * besides its own computation and memory is mostly waiting for the others, and whom it
+ * hits is chance: each is given the mean of it.
+ *
+ * @param crowds  [n_nodes]  1 + the first node of those that share; 0: with none; copied
+ */
+void book_set_crowds(struct book *book, const uint32_t *crowds);
+
+/**
  * Take a report.
  *
  * An iteration is closed when all threads that take part have reported it, or when

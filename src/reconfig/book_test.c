@@ -192,9 +192,30 @@ static void threads_that_come_late_join_the_next_iteration(void **state)
     book_free(book);
 }
 
+static void who_shares_processors_shares_the_waiting(void **state)
+{
+    const uint32_t crowds[] = {1, 1};
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 1;
+    struct book_node usual;
+    struct book_node latest;
+
+    (void)state;
+    book_set_crowds(book, crowds);
+    iterate(book, 5, &now_ns); // 0.15 and 0.2 s besides computation
+    book_node(book, 0, &usual);
+    assert_true(fabs(usual.comp_s - 0.15) < EPSILON);
+    assert_true(fabs(usual.busy_s - 0.325) < EPSILON);
+    book_node_latest(book, 1, &latest);
+    assert_true(fabs(latest.comp_s - 0.2) < EPSILON);
+    assert_true(fabs(latest.busy_s - 0.375) < EPSILON);
+    book_free(book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_shares_processors_shares_the_waiting),
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),
         cmocka_unit_test(work_is_time_at_power_one),
         cmocka_unit_test(an_iteration_that_is_disturbed_does_not_count),

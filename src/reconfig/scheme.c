@@ -103,6 +103,10 @@ struct scheme *scheme_new(const struct scheme_config *config,
     if (scheme->book == NULL || !copy_counts(scheme)) {
         goto fail;
     }
+    if (config->crowds != NULL) {
+        book_set_crowds(scheme->book, config->crowds);
+        scheme->config.crowds = NULL; // the caller's
+    }
     free(power);
     trigger_config_init(&settings);
     trigger_init(&scheme->trigger, &settings);

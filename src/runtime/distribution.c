@@ -179,6 +179,8 @@ void distribution_start(void)
         .explains = runtime.options.explain,
     };
 
+    uint32_t crowds[TM_MAX_NODES];
+
     if (!is_wanted()) {
         return;
     }
@@ -195,6 +197,8 @@ void distribution_start(void)
         config.policy = policy_find(NULL);
     }
     ensure(config.policy != NULL);
+    statics_crowds(runtime.statics.nodes, runtime.n_nodes, crowds);
+    config.crowds = crowds;
     runtime.scheme = scheme_new(&config, &ops);
     if (runtime.scheme == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
