@@ -12,33 +12,21 @@
 //              their memory back, acknowledges; then the addresses can be given
 //              out again, FREE_DONE.
 //
+// Here are the extents, which every node knows, and those who ask; blocks_root.c
+// has the root's part.
+//
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
 //    way: every node had stopped asking and had all its answers. But for
 //    OWNER_IS, which nobody answers; it names the extent by its serial number,
 //    so that news of one life of a page are not taken for the next.
 #include "base/ensure.h"
-#include "base/log.h"
 #include "proto/engine_priv.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CORE_RUNS 1000u
-
-/** Root: an allocation or a free that waits for all nodes. */
-struct allocation {
-    struct allocation *next;
-    uint32_t serial;
-    unsigned n_missing; ///< nodes that have not acknowledged
-    enum { ALLOCATING, CLOSING, FORGETTING } step;
-    node_id requester;
-    uint32_t token; ///< the requester's
-    page_no page;   ///< of the extent
-    uint64_t address;
-    uint64_t capacity;
-};
 
 // ---- the table of extents
 
@@ -299,253 +287,6 @@ static void receive_gone(struct engine *engine,
     acknowledge(engine, gone->token);
 }
 
-// ---- root: requests
-
-static struct allocation *start_step(struct engine *engine, node_id requester,
-                                     uint32_t token, page_no page)
-{
-    struct allocation *allocation = calloc(1, sizeof *allocation);
-
-    ensure(allocation != NULL);
-    allocation->serial = ++engine->last_allocation;
-    allocation->n_missing = engine->port->n_nodes;
-    allocation->requester = requester;
-    allocation->token = token;
-    allocation->page = page;
-    allocation->next = engine->allocations;
-    engine->allocations = allocation;
-    return allocation;
-}
-
-static void send_all(struct engine *engine, const struct message *message)
-{
-    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
-        port_send(engine->port, (node_id)i, message);
-    }
-}
-
-static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
-                            uint64_t address, uint64_t capacity)
-{
-    struct message message = {
-        .type = MESSAGE_alloc_done,
-        .u.alloc_done = {.token = token,
-                         .address = address,
-                         .capacity = capacity},
-    };
-
-    port_send(engine->port, to, &message);
-}
-
-static void announce_extent(struct engine *engine, node_id from,
-                            const struct message_alloc_ask *ask,
-                            const struct heap_block *block,
-                            const struct heap_extent *extent)
-{
-    struct allocation *allocation =
-        start_step(engine, from, ask->token, extent->page);
-    uint8_t body[sizeof block->name + sizeof block->file];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-    int is_slab = block->capacity < extent->n_pages * TM_PAGE_SIZE;
-    struct message message = {.type = MESSAGE_extent_new, .body = body};
-
-    allocation->step = ALLOCATING;
-    allocation->address = block->address;
-    allocation->capacity = block->capacity;
-    message.u.extent_new = (struct message_extent_new){
-        .token = allocation->serial,
-        .page = extent->page,
-        .n_pages = extent->n_pages,
-        .size = is_slab ? extent->n_pages * TM_PAGE_SIZE : block->size,
-        .protocol = ask->protocol,
-        .placement = ask->placement,
-        .on_node = ask->on_node,
-        .line = is_slab ? 0 : block->line,
-    };
-    wire_put_string(&writer, is_slab ? "small blocks" : block->name);
-    wire_put_string(&writer, is_slab ? "" : block->file);
-    message.body_size = (uint32_t)(writer.at - body);
-    send_all(engine, &message);
-}
-
-static tm_status receive_alloc_ask(struct engine *engine, node_id from,
-                                   const struct message *message)
-{
-    struct message_alloc_ask ask = message->u.alloc_ask;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
-    const char *name = wire_get_string(&reader);
-    const char *file = wire_get_string(&reader);
-    struct heap_block block;
-    struct heap_extent extent;
-    tm_status status;
-
-    if (ask.protocol == TM_PROTOCOL_DEFAULT) {
-        ask.protocol = (uint8_t)engine->default_protocol;
-    }
-    if (reader.failed || protocol_by_id((tm_protocol)ask.protocol) == NULL ||
-        ask.placement > TM_ON_NODE || ask.on_node >= engine->port->n_nodes) {
-        send_alloc_done(engine, from, ask.token, 0, 0);
-        return TM_EWIRE;
-    }
-    status = heap_alloc(engine->heap, ask.size,
-                        ask.has_attr || ask.size > HEAP_SMALL_MAX, name, file,
-                        ask.line, &block, &extent);
-    if (status != TM_OK) {
-        log_error("tm_alloc() of %" PRIu64 " bytes at %s:%u: %s; --space "
-                  "gives more",
-                  ask.size, file, ask.line, tm_strerror(status));
-        send_alloc_done(engine, from, ask.token, 0, 0);
-    } else if (extent.n_pages == 0) {
-        send_alloc_done(engine, from, ask.token, block.address, block.capacity);
-    } else {
-        announce_extent(engine, from, &ask, &block, &extent);
-    }
-    return TM_OK;
-}
-
-static void send_free_done(struct engine *engine, node_id to, uint32_t token,
-                           tm_status status)
-{
-    struct message message = {
-        .type = MESSAGE_free_done,
-        .u.free_done = {.token = token, .status = (uint32_t)status},
-    };
-
-    port_send(engine->port, to, &message);
-}
-
-static void log_bad_free(tm_status status, const struct message_free_ask *ask,
-                         const char *file, const struct heap_block *block,
-                         const char *freed_at)
-{
-    if (status == TM_EFREED) {
-        log_error("tm_free(0x%" PRIx64 ") at %s:%u: freed before at %s, "
-                  "allocated at %s:%u",
-                  ask->address, file, ask->line, freed_at, block->file,
-                  block->line);
-    } else {
-        log_error("tm_free(0x%" PRIx64 ") at %s:%u: %s", ask->address, file,
-                  ask->line, tm_strerror(status));
-    }
-}
-
-static void close_extent(struct engine *engine, node_id from,
-                         const struct message *free_ask, page_no page)
-{
-    const struct message_free_ask *ask = &free_ask->u.free_ask;
-    struct allocation *allocation = start_step(engine, from, ask->token, page);
-    struct message message = {
-        .type = MESSAGE_extent_close,
-        .u.extent_close = {.token = allocation->serial,
-                           .page = page,
-                           .line = ask->line},
-        .body = free_ask->body, // the file
-        .body_size = free_ask->body_size,
-    };
-
-    allocation->step = CLOSING;
-    send_all(engine, &message);
-}
-
-static tm_status receive_free_ask(struct engine *engine, node_id from,
-                                  const struct message *message)
-{
-    const struct message_free_ask *ask = &message->u.free_ask;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
-    const char *file = wire_get_string(&reader);
-    struct heap_block block;
-    struct heap_extent extent;
-    char freed_at[80];
-    tm_status status;
-
-    if (reader.failed) {
-        return TM_EWIRE;
-    }
-    status = heap_release(engine->heap, ask->address, file, ask->line, &block,
-                          &extent, freed_at);
-    if (status != TM_OK) {
-        log_bad_free(status, ask, file, &block, freed_at);
-    }
-    if (status == TM_OK && extent.n_pages > 0) {
-        close_extent(engine, from, message, extent.page);
-    } else {
-        send_free_done(engine, from, ask->token, status);
-    }
-    return TM_OK;
-}
-
-static void forget_everywhere(struct engine *engine,
-                              struct allocation *allocation)
-{
-    struct message message = {.type = MESSAGE_extent_gone};
-
-    allocation->step = FORGETTING;
-    allocation->n_missing = engine->port->n_nodes;
-    message.u.extent_gone.token = allocation->serial;
-    message.u.extent_gone.page = allocation->page;
-    send_all(engine, &message);
-}
-
-static void finish_step(struct engine *engine, struct allocation **link)
-{
-    struct allocation *allocation = *link;
-
-    if (allocation->step == CLOSING) {
-        forget_everywhere(engine, allocation);
-        return;
-    }
-    if (allocation->step == FORGETTING) {
-        heap_reuse(engine->heap, allocation->page);
-        send_free_done(engine, allocation->requester, allocation->token, TM_OK);
-    } else {
-        send_alloc_done(engine, allocation->requester, allocation->token,
-                        allocation->address, allocation->capacity);
-    }
-    *link = allocation->next;
-    free(allocation);
-}
-
-static tm_status receive_ack(struct engine *engine, uint32_t serial)
-{
-    struct allocation **link = &engine->allocations;
-
-    while (*link != NULL && (*link)->serial != serial) {
-        link = &(*link)->next;
-    }
-    if (*link == NULL) {
-        return TM_EWIRE;
-    }
-    if (--(*link)->n_missing == 0) {
-        finish_step(engine, link);
-    }
-    return TM_OK;
-}
-
-static void receive_block_ask(struct engine *engine, node_id from,
-                              const struct message_block_ask *ask)
-{
-    struct heap_block block = {0};
-    uint8_t body[sizeof block.name + sizeof block.file];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-    struct message message = {.type = MESSAGE_block_is, .body = body};
-
-    if (heap_lookup(engine->heap, ask->address, &block) != TM_OK) {
-        block = (struct heap_block){0};
-    }
-    message.u.block_is = (struct message_block_is){
-        .token = ask->token,
-        .size = block.size,
-        .capacity = block.capacity,
-        .line = block.line,
-    };
-    wire_put_string(&writer, block.name);
-    wire_put_string(&writer, block.file);
-    message.body_size = (uint32_t)(writer.at - body);
-    port_send(engine->port, from, &message);
-}
-
 // ---- requesters
 
 static tm_status answer(struct engine *engine, uint32_t token, tm_status status,
@@ -606,23 +347,10 @@ tm_status blocks_receive(struct engine *engine, node_id from,
         receive_gone(engine, &message->u.extent_gone);
         return TM_OK;
     default:
-        break;
-    }
-    if (engine->heap == NULL) {
-        return TM_EWIRE; // what follows is for the root
-    }
-    switch (message->type) {
-    case MESSAGE_alloc_ask:
-        return receive_alloc_ask(engine, from, message);
-    case MESSAGE_free_ask:
-        return receive_free_ask(engine, from, message);
-    case MESSAGE_block_ask:
-        receive_block_ask(engine, from, &message->u.block_ask);
-        return TM_OK;
-    case MESSAGE_extent_ack:
-        return receive_ack(engine, message->u.extent_ack.token);
-    default:
-        return TM_EWIRE;
+        // What follows is for the root.
+        return engine->heap == NULL
+                   ? TM_EWIRE
+                   : blocks_root_receive(engine, from, message);
     }
 }
 
@@ -693,24 +421,11 @@ void engine_block(struct engine *engine, uint64_t address,
 
 tm_status blocks_open(struct engine *engine)
 {
-    const struct space *space = engine->space;
-
-    if (engine->port->self != 0) {
-        return TM_OK;
-    }
-    engine->heap = heap_new(space->heap_page, space->n_pages - space->heap_page,
-                            (uint64_t)(uintptr_t)SPACE_HEAP_BASE);
-    return engine->heap == NULL ? TM_ENOMEM : TM_OK;
+    return engine->port->self == 0 ? blocks_root_open(engine) : TM_OK;
 }
 
 void blocks_close(struct engine *engine)
 {
-    while (engine->allocations != NULL) {
-        struct allocation *next = engine->allocations->next;
-
-        free(engine->allocations);
-        engine->allocations = next;
-    }
-    heap_free(engine->heap);
+    blocks_root_close(engine);
     free(engine->extents);
 }

@@ -290,4 +290,13 @@ void blocks_close(struct engine *engine);
 void blocks_check_closing(struct engine *engine, struct extent *extent);
 void blocks_check_all(struct engine *engine);
 
+// ---- blocks_root.c
+/** A request, or an acknowledgement. On the root only. */
+tm_status blocks_root_receive(struct engine *engine, node_id from,
+                              const struct message *message);
+/** Make the heap. On the root only. */
+tm_status blocks_root_open(struct engine *engine);
+/** On each node. */
+void blocks_root_close(struct engine *engine);
+
 #endif
