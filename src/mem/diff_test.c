@@ -2,6 +2,9 @@
 /*
  * Diffs, for each kernel that this processor can run. Pages, twins and diffs lie
  * against inaccessible pages, so that reading or writing too far faults.
+ *
+ * One file, though it is long: every test draws its pages from the same ways in
+ * which a page changes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

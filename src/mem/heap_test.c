@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The heap: random steps against a model, where blocks lie, and what it tells of a
+ * program's mistakes. One file, though it is long: all of it asks the same few
+ * functions, and what is short in it would need the same beginning.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

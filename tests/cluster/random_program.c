@@ -16,6 +16,9 @@
  *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES]
  *
  * -x gives blocks that are so many times as large; the checksum depends on it.
+ *
+ * One file, though it is long: what a thread may do in a phase, the end of a phase
+ * and the checks at the end go by the same shared state.
  */
 #include <string.h>
 
