@@ -112,6 +112,7 @@ class Tests:
             raise jobs.Failure(f"{name}: no page went to a swap file")
 
     def random(self):
+        """With memory for a tenth of the data (2.2 MB and more) on each node."""
         program = self.path("tests/cluster", "random_program")
         for seed in (3, 10) if self.options.all else (3,):
             sums = set()
@@ -120,7 +121,7 @@ class Tests:
                     variables["TEAMSTER_SHUFFLE"] = str(seed + i)
                 variables["TEAMSTER_WORKERS"] = str(1 + i % 2)
                 output = self.run(n_nodes, "200K", program, "-s", seed, "-x",
-                                  16, variables=variables)
+                                  100, variables=variables)
                 sums.add(re.search("checksum: ([0-9a-f]+)", output).group(1))
             if len(sums) != 1:
                 raise jobs.Failure(f"seed {seed}: checksums {sums}")
