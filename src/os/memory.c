@@ -16,6 +16,7 @@ static int read_machine(const struct memory_watch *watch,
     char text[4096];
     uint64_t total_kib = 0;
     uint64_t available_kib = 0;
+    uint64_t swap_cached_kib = 0; // not in MemAvailable
     uint64_t swap_kib = 0;
     uint64_t swap_free_kib = 0;
     int found;
@@ -24,10 +25,11 @@ static int read_machine(const struct memory_watch *watch,
     text_file_read(path, text, sizeof text);
     found = text_find_number(text, "MemTotal:", &total_kib) &&
             text_find_number(text, "MemAvailable:", &available_kib);
+    text_find_number(text, "SwapCached:", &swap_cached_kib);
     text_find_number(text, "SwapTotal:", &swap_kib);
     text_find_number(text, "SwapFree:", &swap_free_kib);
     state->machine_total = total_kib << 10;
-    state->machine_available = available_kib << 10;
+    state->machine_available = (available_kib + swap_cached_kib) << 10;
     state->swap_total = swap_kib << 10;
     state->swap_free = swap_free_kib << 10;
     return found;

@@ -30,8 +30,10 @@ struct memory_bound {
 
 /** Bytes. */
 struct memory_state {
-    struct memory_bound total;     ///< what the node could get at most
-    struct memory_bound available; ///< what it can get now without swapping
+    struct memory_bound total; ///< what the node could get at most
+    /** What it can get now without swapping out: also what holds files, or is in
+     * swap, too. */
+    struct memory_bound available;
     uint64_t machine_total;
     uint64_t machine_available;
     uint64_t swap_total; ///< what groups allow of the machine's

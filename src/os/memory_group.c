@@ -41,6 +41,7 @@ static const struct {
     const char *used;
     const char *inactive;
     const char *active;
+    const char *swap_cached;
     const char *swap_limit; ///< version 1: of memory and swap together
     const char *swap_used;
 } versions[] = {
@@ -49,6 +50,7 @@ static const struct {
            "memory.usage_in_bytes",
            "total_inactive_file",
            "total_active_file",
+           "total_swapcached",
            "memory.memsw.limit_in_bytes",
            "memory.memsw.usage_in_bytes"},
     [2] = {"cgroup2",
@@ -56,6 +58,7 @@ static const struct {
            "memory.current",
            "inactive_file",
            "active_file",
+           "swapcached",
            "memory.swap.max",
            "memory.swap.current"},
 };
@@ -293,19 +296,22 @@ static uint64_t read_used(const struct memory_group *group, const char *name)
     return bytes != MEMORY_UNLIMITED ? bytes : 0;
 }
 
-/** Bytes of files that the kernel may take back. */
-static uint64_t read_files(const struct memory_group *group)
+/** Bytes that the kernel may take back without writing: of files, and of what the
+ * swap device has, too. */
+static uint64_t read_copies(const struct memory_group *group)
 {
     char path[640];
     char text[8192];
     uint64_t inactive = 0;
     uint64_t active = 0;
+    uint64_t swap_cached = 0;
 
     snprintf(path, sizeof path, "%s/memory.stat", group->folder);
     text_file_read(path, text, sizeof text);
     text_find_number(text, versions[group->version].inactive, &inactive);
     text_find_number(text, versions[group->version].active, &active);
-    return inactive + active;
+    text_find_number(text, versions[group->version].swap_cached, &swap_cached);
+    return inactive + active + swap_cached;
 }
 
 static uint64_t at_least_0(uint64_t a, uint64_t b)
@@ -352,7 +358,7 @@ void memory_group_read(const struct memory_group *group,
     }
     if (state->limit != MEMORY_UNLIMITED) {
         used = read_used(group, versions[group->version].used);
-        state->used = at_least_0(used, read_files(group));
+        state->used = at_least_0(used, read_copies(group));
     }
     read_swap(group, state, used);
 }

@@ -59,7 +59,8 @@ static int make_machine(void **state)
     }
     put("/proc/meminfo", "MemTotal:        1024000 kB\n"
                          "MemFree:          100000 kB\n"
-                         "MemAvailable:     512000 kB\n"
+                         "MemAvailable:     491520 kB\n"
+                         "SwapCached:        20480 kB\n"
                          "SwapTotal:        204800 kB\n"
                          "SwapFree:         102400 kB\n");
     put("/proc/sys/kernel/random/boot_id", "one\n");
@@ -173,8 +174,9 @@ static void the_tightest_group_of_version_1_wins(void **unused)
     put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "%ju\n",
         (uintmax_t)(250 * MIB));
     put("/sys/fs/cgroup/memory/a/memory.stat",
-        "inactive_file 5\ntotal_inactive_file %ju\ntotal_active_file %ju\n",
-        (uintmax_t)(30 * MIB), (uintmax_t)(10 * MIB));
+        "inactive_file 5\ntotal_inactive_file %ju\ntotal_active_file %ju\n"
+        "swapcached 6\ntotal_swapcached %ju\n",
+        (uintmax_t)(30 * MIB), (uintmax_t)(10 * MIB), (uintmax_t)(5 * MIB));
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "%ju\n",
         (uintmax_t)(200 * MIB));
     put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "%ju\n",
@@ -184,8 +186,8 @@ static void the_tightest_group_of_version_1_wins(void **unused)
     expect_bound(
         &state.total, 200,
         "cgroup v1 (%s/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes)");
-    // a: 300 - (250 - 40) are left; b: 200 - 20.
-    expect_bound(&state.available, 90,
+    // a: 300 - (250 - 45) are left; b: 200 - 20.
+    expect_bound(&state.available, 95,
                  "cgroup v1 (%s/sys/fs/cgroup/memory/a/memory.limit_in_bytes)");
 }
 
