@@ -346,13 +346,14 @@ static int parse_swap_max(struct reading *reading, struct options *options)
 
 static int parse_memory_by(struct reading *reading, struct options *options)
 {
-    static const char *const names[] = {"runtime", "kernel"};
+    // As in the enumeration.
+    static const char *const names[] = {"runtime", "kernel", "kernel-plain"};
     unsigned index;
 
-    if (!one_of(reading, names, 2, &index)) {
+    if (!one_of(reading, names, 3, &index)) {
         return 0;
     }
-    options->memory_by = index == 1 ? MEMORY_BY_KERNEL : MEMORY_BY_RUNTIME;
+    options->memory_by = index;
     return 1;
 }
 

@@ -36,7 +36,11 @@ struct options {
     char swap_dir[512];    ///< "auto", or a path that begins with /
     uint64_t swap_rate;    ///< bytes a second; 0: as fast as the disk
     uint64_t swap_max;     ///< bytes; 0: as much as the disk takes
-    enum { MEMORY_BY_RUNTIME, MEMORY_BY_KERNEL } memory_by;
+    enum {
+        MEMORY_BY_RUNTIME,
+        MEMORY_BY_KERNEL,
+        MEMORY_BY_KERNEL_PLAIN,
+    } memory_by;
     size_t space; ///< bytes
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;

@@ -216,6 +216,17 @@ void space_unmap(struct space *space, page_no page, page_no n)
     }
 }
 
+void space_page_out(struct space *space, page_no page, page_no n)
+{
+    memfd_page_out(&space->memfd, page * TM_PAGE_SIZE,
+                   space_address(space, page), n * TM_PAGE_SIZE);
+}
+
+void space_page_in(struct space *space, page_no page, page_no n)
+{
+    memfd_page_in(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+}
+
 char *space_bring_in(const struct space *space, page_no page, int is_to_change)
 {
     pager_need(space->pager, page, is_to_change);

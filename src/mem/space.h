@@ -125,6 +125,13 @@ void space_map(struct space *space, page_no page, page_no n,
  * pager may have unmapped them. While there is a tracker that is for it to do. */
 void space_restore(struct space *space, page_no page, page_no n);
 
+/** Have the kernel write n pages to its swap device and unmap them; their access
+ * stays. */
+void space_page_out(struct space *space, page_no page, page_no n);
+
+/** Have the kernel begin to read n pages from there. */
+void space_page_in(struct space *space, page_no page, page_no n);
+
 /** For the pager: unmap n pages, whose access stays. */
 void space_unmap(struct space *space, page_no page, page_no n);
 

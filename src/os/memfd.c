@@ -16,6 +16,10 @@
 #include "base/log.h"
 #include "os/range.h"
 
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21
+#endif
+
 static unsigned long long limit_of(int resource)
 {
     struct rlimit limit;
@@ -148,6 +152,19 @@ void memfd_residency(const struct memfd *memfd, size_t offset, size_t size,
     for (size_t i = 0; i < n_pages; i++) {
         is_resident[i] &= 1; // the other bits are reserved
     }
+}
+
+void memfd_page_out(const struct memfd *memfd, size_t offset, char *view,
+                    size_t size)
+{
+    // The kernel leaves alone what is mapped twice, and says nothing.
+    madvise(memfd->runtime + offset, size, MADV_DONTNEED);
+    madvise(view, size, MADV_PAGEOUT);
+}
+
+void memfd_page_in(const struct memfd *memfd, size_t offset, size_t size)
+{
+    madvise(memfd->runtime + offset, size, MADV_WILLNEED);
 }
 
 void memfd_write(const struct memfd *memfd, size_t offset, const void *bytes,

@@ -44,6 +44,16 @@ void memfd_populate(const struct memfd *memfd, size_t offset, size_t size);
 void memfd_residency(const struct memfd *memfd, size_t offset, size_t size,
                      unsigned char *is_resident);
 
+/** Let the kernel write these pages to its swap device now, and take their memory
+ * back. Their bytes stay. It does what it can: without a swap device, nothing.
+ * @param view  where they are in the only other view of them */
+void memfd_page_out(const struct memfd *memfd, size_t offset, char *view,
+                    size_t size);
+
+/** Let the kernel begin to read those of these pages that are swapped out; none of
+ * them is mapped by that. */
+void memfd_page_in(const struct memfd *memfd, size_t offset, size_t size);
+
 /** Write bytes; the pages exist then. Cheaper than through the runtime's view
  * for pages that did not exist. Ends the process (71) without memory. */
 void memfd_write(const struct memfd *memfd, size_t offset, const void *bytes,

@@ -52,11 +52,11 @@ static int fault(struct thread *thread, page_no page, int is_write,
     wait_init(&wait);
     node_enter();
     paged_ns = paging_admit(thread, page, is_write);
-    began_ns = kernel_paging_began(page);
+    began_ns = kernel_paging_began(page, is_write);
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
     if (result == FAULT_ALLOWED) {
-        paged_ns += kernel_paging_ended(thread, began_ns);
+        paged_ns += kernel_paging_ended(thread, page, began_ns);
         tracking_touch(thread, page, is_write);
     }
     node_leave();

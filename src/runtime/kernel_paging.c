@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // --memory-by=kernel: nothing is budgeted, and the kernel swaps (DESIGN.md section
-// 6). Two things remain to be done for a node that is short of memory.
+// 6). Three things remain to be done for a node that is short of memory.
 //
-// Counting. A page that the kernel has swapped out is no longer mapped. With
-// userfaultfd the next access is a fault of ours, although the page's access would
-// allow it, and to map the page again swaps it in: so the runtime sees every one, by
-// page and thread. Others look the same (another thread was first; a view was shown
-// anew), so the kernel is asked before whether the page is in memory. With mprotect
-// the kernel swaps in by itself, and counts major faults of kernel threads: what a
-// worker has had between two arrivals at barriers is its thread's.
+// Counting. A page that the kernel has taken is no longer mapped. With userfaultfd the
+// next access is a fault of ours, although the page's access would allow it: so the
+// runtime sees every one, by page and thread. Whether the disk had to be waited for is
+// another matter: the kernel reads several at a time, and some have not gone yet.
+// (mincore() calls all of these resident, so it is not asked.) Two threads that meet
+// such a page at one time are counted twice. With mprotect the kernel swaps in by
+// itself, and counts major faults of kernel threads, which are those that have waited:
+// what a worker has had between two arrivals at barriers is its thread's.
 //
-// Resident first. The kernel lets go what was used longest ago. A worker that runs
-// its threads in the same order again and again uses just that next; one that turns
-// round after each barrier begins with what is still there. So while pages come in
-// workers do that (ult_reverse()). It is off while memory suffices: it makes no
-// difference to the result, but threads of other workers that share pages with
-// those here would find them used at another time.
+// What stays. The kernel lets go what was used longest ago, and a worker that runs
+// its threads in the same order again and again uses just that next. With userfaultfd
+// the kernel is told what to let go instead: kernel_passing.c.
+//
+// Resident first, with mprotect. A worker that turns round after each barrier begins
+// with what is still there. So while pages come in workers do that (ult_reverse()).
+// It is off while memory suffices: it makes no difference to the result, but threads
+// of other workers that share pages with those here would find them used at another
+// time.
+//
+// With kernel-plain pages are counted only, to compare with.
 //
 // Context: the node lock.
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "base/log.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -32,6 +39,11 @@
 #define CALM_ROUNDS 8u
 
 static int is_on(void)
+{
+    return runtime.options.memory_by != MEMORY_BY_RUNTIME;
+}
+
+static int helps(void)
 {
     return runtime.options.memory_by == MEMORY_BY_KERNEL;
 }
@@ -48,25 +60,38 @@ void kernel_paging_open(void)
             calloc(runtime.n_workers, sizeof(uint64_t));
         ensure(runtime.kernel_paging.major_faults != NULL);
     }
+    if (helps() && sees_faults()) {
+        kernel_passing_open();
+    }
+}
+
+void kernel_paging_explain(void)
+{
+    if (is_on()) {
+        log_debug("memory: by the kernel, %llu pages in, which took %.3f s, "
+                  "%llu out when told",
+                  (unsigned long long)runtime.kernel_paging.n_page_ins,
+                  (double)runtime.kernel_paging.wait_ns * 1e-9,
+                  (unsigned long long)runtime.kernel_passing.n_told);
+    }
 }
 
 void kernel_paging_close(void)
 {
+    kernel_passing_close();
     free(runtime.kernel_paging.major_faults);
     runtime.kernel_paging.major_faults = NULL;
 }
 
-uint64_t kernel_paging_began(page_no page)
+uint64_t kernel_paging_began(page_no page, int is_write)
 {
-    unsigned char is_resident = 1;
+    const enum page_access least = is_write ? ACCESS_WRITE : ACCESS_READ;
 
-    if (!is_on() || !sees_faults() ||
-        runtime.space.pages[page].access == ACCESS_NONE) {
+    if (!is_on() || !sees_faults() || tracking_is_on() ||
+        runtime.space.pages[page].access < least) {
         return 0;
     }
-    memfd_residency(&runtime.space.memfd, page * TM_PAGE_SIZE, TM_PAGE_SIZE,
-                    &is_resident);
-    return is_resident ? 0 : clock_now_ns();
+    return clock_now_ns();
 }
 
 static void count(struct thread *thread, uint64_t n)
@@ -75,13 +100,15 @@ static void count(struct thread *thread, uint64_t n)
     runtime.kernel_paging.n_page_ins += n;
 }
 
-uint64_t kernel_paging_ended(struct thread *thread, uint64_t began_ns)
+uint64_t kernel_paging_ended(struct thread *thread, page_no page,
+                             uint64_t began_ns)
 {
     uint64_t ns;
 
     if (began_ns == 0) {
         return 0;
     }
+    kernel_passing_came(thread, page);
     ns = clock_now_ns() - began_ns;
     count(thread, 1);
     runtime.kernel_paging.wait_ns += ns;
@@ -112,7 +139,9 @@ static void end_round(struct kernel_paging *paging)
         paging->rounds_left--;
     }
     paging->n_before = paging->n_page_ins;
-    ult_reverse(runtime.ult, paging->rounds_left > 0);
+    if (helps() && !sees_faults()) {
+        ult_reverse(runtime.ult, paging->rounds_left > 0);
+    }
 }
 
 void kernel_paging_note_arrival(struct thread *thread)
@@ -123,6 +152,7 @@ void kernel_paging_note_arrival(struct thread *thread)
         return;
     }
     count_major_faults(thread);
+    thread->turn++;
     if (++paging->n_arrived >= ult_count(runtime.ult)) {
         end_round(paging);
     }

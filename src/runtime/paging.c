@@ -142,6 +142,7 @@ void paging_start(void)
 
 void paging_finish(void)
 {
+    kernel_paging_explain();
     if (!is_on()) {
         return;
     }

@@ -45,7 +45,8 @@ struct thread {
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
     uint32_t round;    ///< of its worker that it is in: paging.c
-    uint64_t n_page_ins; ///< by the kernel, that it waited for
+    uint64_t n_page_ins; ///< by the kernel
+    uint32_t turn;       ///< barriers that it has arrived at: kernel_passing.c
 };
 
 /** Which barriers end an iteration. */
@@ -129,7 +130,25 @@ struct kernel_paging {
     uint64_t *major_faults; ///< [n_workers] + 1, as of their last arrivals
     uint64_t n_before;      ///< n_page_ins when the round began
     unsigned n_arrived;     ///< at barriers, in this round
-    unsigned rounds_left;   ///< that workers turn round for
+    unsigned rounds_left;   ///< that memory is taken to be short for
+};
+
+/** Pages that have come in for a worker's threads and are to go, oldest first. */
+struct passing_list {
+    page_no *pages; ///< [n] of 2 * kernel_passing.window
+    unsigned n;
+};
+
+/** Which pages pass through memory: kernel_passing.c. Guarded by the node lock. */
+struct kernel_passing {
+    uint32_t
+        *turns; ///< [n_pages] who brought it in last; NULL: nothing is done
+    struct memory_watch watch;
+    struct passing_list *lists; ///< [n_workers]
+    unsigned window;            ///< pages of a list that go together
+    uint64_t looked_ns;         ///< for more memory
+    uint64_t n_may_stay;        ///< pages that come in and stay
+    uint64_t n_told;            ///< pages that the kernel was told to page out
 };
 
 enum runtime_step {
@@ -159,6 +178,7 @@ struct runtime {
     struct engine *engine;
     struct paging paging;
     struct kernel_paging kernel_paging;
+    struct kernel_passing kernel_passing;
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
@@ -311,21 +331,30 @@ const struct node_costs *cluster_costs(unsigned node);
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);
 
-// ---- kernel_paging.c: all do nothing unless --memory-by=kernel. Node lock.
+// ---- kernel_paging.c: all do nothing unless the kernel pages. Node lock.
 
-/** Called by paging_open() and paging_close(). */
+/** Called by paging_open(), paging_finish() and paging_close(). */
 void kernel_paging_open(void);
+void kernel_paging_explain(void);
 void kernel_paging_close(void);
 /** A thread has faulted on a page of the space. To be asked before it is served.
- * @return 0, or the time: the kernel has swapped the page out */
-uint64_t kernel_paging_began(page_no page);
+ * @return 0, or the time: the kernel has taken the page */
+uint64_t kernel_paging_began(page_no page, int is_write);
 /** It is served. @param began_ns  what kernel_paging_began() said
  * @return how long the kernel took for it, ns */
-uint64_t kernel_paging_ended(struct thread *thread, uint64_t began_ns);
+uint64_t kernel_paging_ended(struct thread *thread, page_no page,
+                             uint64_t began_ns);
 /** A thread arrives at a barrier. On its worker. */
 void kernel_paging_note_arrival(struct thread *thread);
 /** The memory part of the node's numbers. */
 void kernel_paging_stats(struct tm_node_stats *stats);
+
+// ---- kernel_passing.c: all do nothing without kernel_passing_open(). Node lock.
+
+void kernel_passing_open(void);
+void kernel_passing_close(void);
+/** A page that the kernel has taken is back for this thread, on its worker. */
+void kernel_passing_came(const struct thread *thread, page_no page);
 
 // ---- paging.c: the pager at work
 
