@@ -9,11 +9,14 @@ One node, 16 threads. Demand is the program's shared data; each point is the
 median of R runs, each the mean of the last half of its iterations, with the
 smallest and the largest run. Three ways:
 
-  pager    --memory: the runtime pages, to a swap file of its own
-  kernel   the same program in a memory control group, with a swap file of the
-           kernel's in the same folder. Its limit is the budget plus what the
-           program takes besides its data, found out by a run without a limit.
-  turns    the same with --memory-by=kernel: threads run forwards and backwards
+  pager         --memory: the runtime pages, to a swap file of its own
+  kernel-plain  --memory-by=kernel-plain in a memory control group, with a swap
+                file of the kernel's in the same folder: the kernel pages, and
+                nobody helps it. The group's limit is the budget plus what the
+                program takes besides its data, found out by a run without a
+                limit.
+  kernel        the same with --memory-by=kernel: the runtime tells the kernel
+                what should go
 
 The last two need root, and control groups (version 1 or 2) that take a memory
 limit; else they are left out, and it is said why. The swap file and the groups
@@ -24,101 +27,29 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
+import kernel_swap  # noqa: E402
 import measure  # noqa: E402
 
+WAYS = ["pager", "kernel-plain", "kernel"]
 RATIOS = [0.9, 1.0, 1.1, 1.25, 1.5, 2.0]
 N_THREADS = 16
 MIB = 1 << 20
-SWAP_MIB = 512
 TRIES = 3  # of a program that the kernel kills for want of memory
 MEAN_LINE = re.compile(r"iteration_ms=([\d.]+)")
-# Size, bytes of the data, iterations with the pager and by the kernel.
+# Size, bytes of the data, and iterations each way.
 APPS = {
-    "jacobi": (2048, 2 * 2050 * 2050 * 8, 40, 12),
-    "sor": (2896, 2898 * 2898 * 8, 24, 8),
+    "jacobi": (2048, 2 * 2050 * 2050 * 8,
+               {"pager": 40, "kernel-plain": 8, "kernel": 12}),
+    "sor": (2896, 2898 * 2898 * 8,
+            {"pager": 24, "kernel-plain": 6, "kernel": 10}),
 }
-
-
-class NoGroups(Exception):
-    """The machine does not let us limit memory."""
-
-
-class Group:
-    """A memory control group, of either version."""
-
-    def __init__(self):
-        v1 = "/sys/fs/cgroup/memory"
-        name = f"teamster-cliff-{os.getpid()}"
-        if os.path.exists(f"{v1}/memory.limit_in_bytes"):
-            version = 1
-            self.folder = f"{v1}/{name}"
-            self.limit_file, self.most_file = (
-                "memory.limit_in_bytes", "memory.max_usage_in_bytes")
-            self.no_limit = "-1"
-        else:
-            version = 2
-            self.folder = f"/sys/fs/cgroup/{name}"
-            self.limit_file, self.most_file = "memory.max", "memory.peak"
-            self.no_limit = "max"
-        try:
-            os.mkdir(self.folder)
-            self.write(self.limit_file, self.no_limit)
-            if version == 1:
-                self.write("memory.swappiness", 100)
-        except OSError as error:
-            if os.path.isdir(self.folder):
-                os.rmdir(self.folder)
-            raise NoGroups(f"no memory control group: {error}") from error
-
-    def write(self, file, value):
-        with open(f"{self.folder}/{file}", "w", encoding="ascii") as to:
-            to.write(str(value))
-
-    def set_limit(self, limit):
-        self.write(self.limit_file, self.no_limit if limit is None else limit)
-
-    def most(self):
-        with open(f"{self.folder}/{self.most_file}", encoding="ascii") as file:
-            return int(file.read())
-
-    def command(self, command):
-        return ["sh", "-c", f'echo $$ > {self.folder}/cgroup.procs; exec "$@"',
-                "sh", *command]
-
-    def close(self):
-        for _ in range(100):  # what was killed takes a while to go
-            try:
-                os.rmdir(self.folder)
-                return
-            except OSError:
-                time.sleep(0.1)
-        print(f"{self.folder} is left behind", file=sys.stderr)
-
-
-class Swap:
-    """A swap file of the kernel's."""
-
-    def __init__(self, folder):
-        self.file = os.path.join(folder, "swap")
-        try:
-            for command in (["fallocate", "-l", f"{SWAP_MIB}M", self.file],
-                            ["chmod", "600", self.file],
-                            ["mkswap", self.file],
-                            ["swapon", "-p", "100", self.file]):
-                subprocess.run(command, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise NoGroups(f"no swap file: {error}") from error
-
-    def close(self):
-        subprocess.run(["swapoff", self.file], check=True)
-        os.unlink(self.file)
 
 
 class Cliff:
@@ -126,67 +57,65 @@ class Cliff:
         self.options = options
         self.folder = folder
         self.failures = []
-        self.group = self.swap = None
+        self.group = None
         self.why_not = ""
         self.besides = {}
-        self.n_killed = 0
+        self.n_killed = {}
 
     def open_kernel(self):
         try:
-            if os.geteuid() != 0:
-                raise NoGroups("not root")
-            self.swap = Swap(self.folder)
-            self.group = Group()
-        except NoGroups as reason:
+            self.group = kernel_swap.KernelSwap(self.folder)
+        except kernel_swap.NotHere as reason:
             self.why_not = str(reason)
 
     def close(self):
-        if self.swap is not None:
-            self.swap.close()
         if self.group is not None:
             self.group.close()
 
     def command(self, app, n_iterations, *arguments):
         build = os.path.abspath(self.options.build)
         return [f"{build}/cli/teamster", "run", "-n", "1", "-w",
-                str(self.options.workers), "--policy", "none", *arguments, f"{build}/apps/{app}", "--size",
-                str(APPS[app][0]), "--threads", str(N_THREADS), "--time",
+                str(self.options.workers), "--policy", "none", *arguments,
+                f"{build}/apps/{app}", "--size", str(APPS[app][0]),
+                "--threads", str(N_THREADS), "--time",
                 "--iterations", str(n_iterations)]
 
     def take(self, command):
-        return float(measure.find(MEAN_LINE, measure.run(command, timeout_s=60), command))
+        output = measure.run(command, timeout_s=60)
+        return float(measure.find(MEAN_LINE, output, command))
 
     def pager(self, app, ratio):
-        _, data, n, _ = APPS[app]
+        _, data, n = APPS[app]
         return self.take(self.command(
-            app, n, "--memory", str(int(data / ratio)),
+            app, n["pager"], "--memory", str(int(data / ratio)),
             "--swap-dir", self.folder))
 
-    def in_group(self, app, ratio, *arguments):
-        _, data, _, n = APPS[app]
+    def in_group(self, app, ratio, who):
+        _, data, n = APPS[app]
         if app not in self.besides:
             self.group.set_limit(None)
-            self.take(self.group.command(self.command(app, 2)))
+            self.group.forget_most()
+            self.take(self.group.command(
+                self.command(app, 2, "--memory-by", "kernel-plain")))
             self.besides[app] = self.group.most() - data
         self.group.set_limit(int(data / ratio) + self.besides[app])
         for _ in range(TRIES):
             try:
                 return self.take(self.group.command(
-                    self.command(app, n, *arguments)))
+                    self.command(app, n[who], "--memory-by", who)))
             except measure.Failure as failure:
                 if "SIGKILL" not in str(failure):
                     raise
-                self.n_killed += 1
+                self.n_killed[who] = self.n_killed.get(who, 0) + 1
         raise measure.Failure(f"{app}: killed {TRIES} times")
 
-    def kernel(self, app, ratio):
-        return self.in_group(app, ratio)
-
-    def turns(self, app, ratio):
-        return self.in_group(app, ratio, "--memory-by", "kernel")
+    def time(self, way, app, ratio):
+        if way == "pager":
+            return self.pager(app, ratio)
+        return self.in_group(app, ratio, way)
 
     def ways(self):
-        return ["pager"] if self.group is None else ["pager", "kernel", "turns"]
+        return WAYS[:1] if self.group is None else WAYS
 
     def point(self, app, ratio):
         """-> way: (median, least, most), or None"""
@@ -194,7 +123,7 @@ class Cliff:
         for _ in range(self.options.runs):
             for way in self.ways():  # in turn: see measure.py
                 try:
-                    times[way].append(getattr(self, way)(app, ratio))
+                    times[way].append(self.time(way, app, ratio))
                 except measure.Failure as failure:
                     self.note(way, failure)
         return {way: (statistics.median(all_), min(all_), max(all_))
@@ -218,16 +147,19 @@ def ratio_cell(point, way):
     return f"{point[way][0] / point['pager'][0]:.1f}"
 
 
-def print_table(app, points, ways):
+def print_head(app, ways):
     print(f"\n{app}, {APPS[app][1] / MIB:.1f} MiB, ms an iteration\n")
     titles = ["demand/budget", *ways,
               *(f"{way}/pager" for way in ways if way != "pager")]
-    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
-    for ratio, point in points.items():
-        print("| " + " | ".join(
-            [f"{ratio:.2f}", *(cell(point[way]) for way in ways),
-             *(ratio_cell(point, way) for way in ways if way != "pager")])
-            + " |", flush=True)
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|",
+          flush=True)
+
+
+def print_row(ratio, point, ways):
+    print("| " + " | ".join(
+        [f"{ratio:.2f}", *(cell(point[way]) for way in ways),
+         *(ratio_cell(point, way) for way in ways if way != "pager")])
+        + " |", flush=True)
 
 
 def draw(file, results, ways):
@@ -268,6 +200,8 @@ def main():
     options = parser.parse_args()
     if options.quick:
         options.runs, options.ratios = 1, [1.0, 1.25]
+    # Whoever ends it has the swap file and the group removed all the same.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     results = {}
     with tempfile.TemporaryDirectory(dir=options.swap_dir) as folder:
         cliff = Cliff(options, folder)
@@ -276,11 +210,13 @@ def main():
             if cliff.why_not:
                 print(f"Paging by the kernel is left out: {cliff.why_not}")
             for app in options.apps:
-                results[app] = {ratio: cliff.point(app, ratio)
-                                for ratio in options.ratios}
-                print_table(app, results[app], cliff.ways())
-            if cliff.n_killed > 0:
-                print(f"\nThe kernel killed {cliff.n_killed} runs for want of "
+                results[app] = {}
+                print_head(app, cliff.ways())
+                for ratio in options.ratios:
+                    results[app][ratio] = cliff.point(app, ratio)
+                    print_row(ratio, results[app][ratio], cliff.ways())
+            for who, n_runs in cliff.n_killed.items():
+                print(f"\nThe kernel killed {n_runs} runs of {who} for want of "
                       "memory; they were tried again.")
         finally:
             cliff.close()
