@@ -5,17 +5,22 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), random, litmus, calls, end, full_disk, bad_disk,
-too_little, slots, resident, calm, home. --all: not a choice of the combinations, but all.
+too_little, slots, resident, calm, home, kernel. --all: not a choice of the
+combinations, but all.
 """
 import argparse
 import itertools
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 import jobs
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../bench"))
+import kernel_swap  # noqa: E402
 
 SOURCES = ("userfaultfd", "mprotect")
 PROTOCOLS = ("eager-release", "sequential")
@@ -34,6 +39,13 @@ APPS = {
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 5],
            ("8M", "800K", "400K")),
 }
+# Where the kernel pages: arguments, and bytes of the data.
+KERNEL_APPS = {
+    "jacobi": (["--size", 1000, "--iterations", 12], 2 * 1002 * 1002 * 8),
+    "sor": (["--size", 1400, "--iterations", 8], 1402 * 1402 * 8),
+    "gauss": (["--size", 1000], 1000 * 1000 * 8),
+}
+TRIES = 3  # of a program that the kernel kills for want of memory
 
 
 class Tests:
@@ -246,7 +258,11 @@ class Tests:
                 raise jobs.Failure(f"{protocol}: {n_updates} updates\n{output}")
 
     def resident(self):
-        """What the kernel sees stays within the budget, and 64 pages."""
+        """What the kernel sees stays within the budget, and 64 pages.
+
+        The file's blocks count each page once. RssShmem counts each mapping of a
+        page, and a page may be mapped in both views.
+        """
         budget_kib = 4096
         for source in SOURCES:
             job = self.start(
@@ -268,6 +284,55 @@ class Tests:
                   f"budget {budget_kib} KiB")
             if not budget_kib // 2 < most[0] <= budget_kib + 256:
                 job.fail(f"the file had {most[0]} KiB")
+            if most[1] > 2 * (budget_kib + 256):
+                job.fail(f"{most[1]} KiB were mapped")
+
+    # ---- when the kernel pages
+
+    def in_group(self, swap, source, app, n_workers, *more):
+        """@return code and output; the program is in the group, the launcher not"""
+        job = jobs.Job(self.path("cli", "teamster"), [
+            "-n", 1, "-w", n_workers, "--memory-by", "kernel", "--verbose",
+            *swap.command([self.path("apps", app), *KERNEL_APPS[app][0],
+                           "--threads", 6, *more])],
+            {"TEAMSTER_FAULT_SOURCE": source})
+        return job.finish(jobs.DEADLINE_S * 2)
+
+    def with_little(self, swap, source, app, n_workers):
+        """@return pages that came in; None if the kernel ends it again and again"""
+        for _ in range(TRIES):
+            code, output = self.in_group(swap, source, app, n_workers,
+                                         "--verify")
+            if "SIGKILL" in output:
+                continue
+            if code != 0 or "result: identical" not in output:
+                raise jobs.Failure(f"{app}, {source}: {code}\n{output}")
+            return int(re.search(r"by the kernel, (\d+) pages in",
+                                 output).group(1))
+        return None
+
+    def kernel(self):
+        """Results are the same in a control group that is too small."""
+        try:
+            swap = kernel_swap.KernelSwap(self.folder)
+        except kernel_swap.NotHere as reason:
+            raise jobs.Skip(str(reason)) from reason
+        n_all = 0
+        try:
+            for i, (app, (_, size)) in enumerate(KERNEL_APPS.items()):
+                swap.set_limit(None)
+                swap.forget_most()
+                self.in_group(swap, SOURCES[0], app, 1)
+                swap.set_limit(swap.most() - size // 8)
+                for source in SOURCES:
+                    n_ins = self.with_little(swap, source, app, 1 + i % 2)
+                    print(f"{app}, {source}: {n_ins} pages came in")
+                    n_all += n_ins or 0
+            if n_all == 0:
+                raise jobs.Skip("the kernel ends all programs that it should "
+                                "page for, or pages nothing")
+        finally:
+            swap.close()
 
 
 def main():
@@ -277,6 +342,7 @@ def main():
     parser.add_argument("--app", choices=APPS, default="jacobi")
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all `finally`
     return jobs.run_test(options.test, lambda folder: getattr(
         Tests(options, folder), options.test)())
 
