@@ -189,22 +189,32 @@ int paging_poll(void)
     return pager_is_awaited(runtime.paging.pager);
 }
 
+// Whoever pages: the pager, or the kernel if that is seen.
+static void take_totals(uint64_t *n_pages, uint64_t *wait_ns)
+{
+    struct pager_stats counted;
+
+    *n_pages = runtime.kernel_paging.n_page_ins;
+    *wait_ns = runtime.kernel_paging.wait_ns;
+    if (is_on()) {
+        pager_stats(runtime.paging.pager, &counted);
+        *n_pages = counted.ins + counted.dropped;
+        *wait_ns =
+            atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed);
+    }
+}
+
 void paging_take_use(struct memory_use *use)
 {
     struct paging *paging = &runtime.paging;
-    struct pager_stats counted;
     uint64_t n_pages;
     uint64_t wait_ns;
 
-    *use = (struct memory_use){0};
-    if (!is_on()) {
-        return;
-    }
-    pager_stats(paging->pager, &counted);
-    n_pages = counted.ins + counted.dropped;
-    wait_ns = atomic_load_explicit(&paging->wait_ns, memory_order_relaxed);
-    use->wait_ns = (wait_ns - paging->told_wait_ns) / runtime.n_workers;
-    use->n_pages = n_pages - paging->told_pages;
+    take_totals(&n_pages, &wait_ns);
+    *use = (struct memory_use){
+        .wait_ns = (wait_ns - paging->told_wait_ns) / runtime.n_workers,
+        .n_pages = n_pages - paging->told_pages,
+    };
     paging->told_wait_ns = wait_ns;
     paging->told_pages = n_pages;
 }
