@@ -95,8 +95,11 @@ void engine_let_go(struct engine *engine);
 uint64_t engine_due_ns(const struct engine *engine);
 
 /** Push what this node has written; wakes the waiter when every copy has it (at
- * once if there is nothing to do). */
-void engine_release(struct engine *engine, struct waiter *waiter);
+ * once if there is nothing to do).
+ * @param next  the node that hears of this release first, by a message that the
+ *              waiter's wake() sends: its copies may still lack updates that are
+ *              on the way to it, ahead of that message. NODE_NONE: nobody */
+void engine_release(struct engine *engine, node_id next, struct waiter *waiter);
 
 /** A message numbered 1 to 39 has arrived. @return TM_OK, TM_EWIRE */
 tm_status engine_receive(struct engine *engine, node_id from,

@@ -214,6 +214,8 @@ struct flight {
     node_id origin;
     uint64_t batch;       ///< relay: to name in the acknowledgement
     unsigned outstanding; ///< messages not acknowledged
+    node_id sent_to;      ///< all of them; NODE_NONE: several nodes
+    int goes_on;          ///< flush: who gets it may have to pass it on
     struct flight_page *pages;
     size_t n_pages;
     size_t room;
@@ -239,6 +241,8 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
 
 // ---- release.c
 void release_flushed(struct engine *engine);
+/** The diffs of a release have been sent. */
+void release_sent(struct engine *engine, const struct flight *flight);
 /** Begin a release that nobody waits for, if none is under way. */
 void release_early(struct engine *engine);
 void release_list(struct engine *engine, page_no page);

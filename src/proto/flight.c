@@ -49,6 +49,8 @@ struct flight *flight_new(struct engine *engine, enum flight_kind kind)
     flight->generation++;
     flight->kind = kind;
     flight->outstanding = 0;
+    flight->sent_to = NODE_NONE;
+    flight->goes_on = 0;
     flight->n_pages = 0;
     flight->dropped.n = 0;
     flight->handed.n = 0;
@@ -86,6 +88,11 @@ static void send_outbox(struct engine *engine, struct flight *flight,
         .body_size = outbox->used,
     };
 
+    if (flight->outstanding == 0) {
+        flight->sent_to = to;
+    } else if (flight->sent_to != to) {
+        flight->sent_to = NODE_NONE;
+    }
     flight->outstanding++;
     outbox->used = 0;
     port_send(engine->port, to, &message);
@@ -286,6 +293,8 @@ void flight_depart(struct engine *engine, struct flight *flight)
     }
     if (flight->outstanding == 0) {
         finish(engine, flight);
+    } else if (flight->kind == FLIGHT_FLUSH) {
+        release_sent(engine, flight);
     }
 }
 

@@ -9,6 +9,9 @@
 //   active    diffs sent, `flush_waiters` wait     release_flushed -> idle, or
 //             `next_waiters` wait for the next     active again for the next
 //
+// Some of `flush_waiters` wait for less than the end: who only wants to tell the one
+// node that all diffs went to (release_sent). The release stays active.
+//
 // A page that releases keep finding written stays writable: its diff is taken
 // against the twin without protecting it, which saves a fault and two calls of
 // the system a release. Releases that find it unchanged protect it, but not the
@@ -57,6 +60,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
         return;
     }
     page->in_flight = 1;
+    flight->goes_on = 1;
     flight_add_page(flight, page_number, 0, 0);
     flight_add(engine, flight, (node_id)(page->hint - 1), page_number,
                ITEM_TO_OWNER, diff, size);
@@ -221,6 +225,37 @@ void release_flushed(struct engine *engine)
     wake_list(done);
 }
 
+// Does the one who gets the diffs have nobody to pass them on to?
+static int ends_there(const struct engine *engine, const struct flight *flight)
+{
+    return flight->sent_to != NODE_NONE &&
+           (!flight->goes_on || engine->port->n_nodes == 2);
+}
+
+void release_sent(struct engine *engine, const struct flight *flight)
+{
+    struct waiter **link = &engine->flush_waiters;
+    struct waiter *ready = NULL;
+    struct waiter **last = &ready;
+
+    if (!ends_there(engine, flight)) {
+        return;
+    }
+    while (*link != NULL) {
+        struct waiter *waiter = *link;
+
+        if (waiter->result2 == flight->sent_to) {
+            *link = waiter->next;
+            waiter->next = NULL;
+            *last = waiter;
+            last = &waiter->next;
+        } else {
+            link = &waiter->next;
+        }
+    }
+    wake_list(ready);
+}
+
 void release_early(struct engine *engine)
 {
     if (!engine->flush_is_active && engine->dirty.n > 0) {
@@ -228,8 +263,9 @@ void release_early(struct engine *engine)
     }
 }
 
-void engine_release(struct engine *engine, struct waiter *waiter)
+void engine_release(struct engine *engine, node_id next, struct waiter *waiter)
 {
+    waiter->result2 = next; // for release_sent()
     if (engine->flush_is_active) {
         waiter->next = engine->next_waiters;
         engine->next_waiters = waiter;

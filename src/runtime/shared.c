@@ -116,7 +116,7 @@ static void release(void)
 
     wait_init(&wait);
     node_enter();
-    engine_release(runtime.engine, &wait.waiter);
+    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
 }

@@ -108,10 +108,10 @@ static void open_memory(const struct tm_program *program)
          "shared memory");
 }
 
-static void sync_release(void *owner, struct waiter *done)
+static void sync_release(void *owner, node_id next, struct waiter *done)
 {
     (void)owner;
-    engine_release(runtime.engine, done);
+    engine_release(runtime.engine, next, done);
 }
 
 static unsigned n_active(void *owner)

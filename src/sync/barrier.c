@@ -98,7 +98,8 @@ static void flush(struct barrier *barrier)
     }
     barrier->is_flush_due = barrier->gathering.n > 0;
     tell(barrier, STAGE_ARRIVED);
-    barrier->sync->ops.release(barrier->sync->ops.owner, &barrier->release);
+    release_for(barrier->sync, manager_of(barrier->sync, barrier->key),
+                &barrier->release);
 }
 
 static void write_values(struct barrier *barrier, struct message *message)

@@ -107,7 +107,7 @@ struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
 void call_send(struct call *call, int release)
 {
     if (release) {
-        call->sync->ops.release(call->sync->ops.owner, &call->release);
+        release_for(call->sync, call->to, &call->release);
     } else {
         send_now(call);
     }

@@ -101,7 +101,7 @@ static void let_go(struct lock *lock)
 {
     lock->token = TOKEN_LEAVING;
     lock->is_recalled = false;
-    lock->sync->ops.release(lock->sync->ops.owner, &lock->release);
+    release_for(lock->sync, manager_of(lock->sync, lock->key), &lock->release);
 }
 
 static void give_back(struct lock *lock, uint64_t place)

@@ -60,6 +60,21 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
 
 /* ---- for the files of this folder ---- */
 
+/* Who is told first hears of nothing before it has the writes: they are ahead on
+ * the same channel. But a message to this node itself is ahead of none, and a
+ * third node may hear from the second what comes of it. Only where there is no
+ * third does all that the other hears come from here, behind the writes. */
+void release_for(struct sync *sync, node_id to, struct waiter *done)
+{
+    const struct port *port = sync->port;
+    node_id next = to;
+
+    if (to == port->self) {
+        next = port->n_nodes == 2 ? (node_id)(1 - to) : NODE_NONE;
+    }
+    sync->ops.release(sync->ops.owner, next, done);
+}
+
 void request_push(struct sync *sync, struct request_queue *queue,
                   struct request request)
 {

@@ -31,8 +31,11 @@ struct sync_ops {
 
     /** Push what this node's threads have written; wake done when every copy
      * has it (at once, before returning, if there is nothing to push). Several
-     * may be under way, and may end in any order. */
-    void (*release)(void *owner, struct waiter *done);
+     * may be under way, and may end in any order.
+     * @param next  the node that wake() is going to send to, and that is the
+     *              first to hear of the release: the writes may still be on
+     *              their way to it, ahead of that message. NODE_NONE: nobody */
+    void (*release)(void *owner, node_id next, struct waiter *done);
 
     /** Start a thread on this node. */
     void (*start)(void *owner, uint64_t thread, uint64_t start, uint64_t arg,

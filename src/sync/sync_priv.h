@@ -130,6 +130,9 @@ static inline bool is_manager(const struct sync *sync, uint64_t key)
     return manager_of(sync, key) == sync->port->self;
 }
 
+/** Release for a message that done's wake() sends to a node. */
+void release_for(struct sync *sync, node_id to, struct waiter *done);
+
 static inline void send_to(struct sync *sync, node_id to,
                            const struct message *message)
 {

@@ -51,9 +51,10 @@ static uint64_t now_ns(void *owner)
     return node.now_ns;
 }
 
-static void keep_release(void *owner, struct waiter *done)
+static void keep_release(void *owner, node_id next, struct waiter *done)
 {
     (void)owner;
+    (void)next;
     done->next = node.releases;
     node.releases = done;
 }

@@ -112,39 +112,59 @@ void actor_must_see(struct actor *self, const struct writes *writes)
 
 /* ---- the layer above sync ---- */
 
+/* Says in a message that writes have arrived; of those that are not sync's. */
+#define WRITES_COME MESSAGE_update_ack
+
 struct release {
     struct world_node *node;
+    node_id next; // has the writes only behind the message; NODE_NONE
     struct waiter *done;
     uint64_t n_writes;
 };
+
+static void see(struct world_node *node, node_id writer, uint64_t n_writes)
+{
+    uint64_t *seen = &node->seen.of[writer];
+
+    if (*seen < n_writes) {
+        *seen = n_writes;
+    }
+}
 
 static void release_ends(void *owner, uint64_t argument)
 {
     struct release *release = owner;
     struct world_node *node = release->node;
     struct world *world = node->world;
+    struct message message = {.type = WRITES_COME};
 
     (void)argument;
     for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
-        uint64_t *seen = &world->nodes[i].seen.of[node->id];
-
-        if (*seen < release->n_writes) {
-            *seen = release->n_writes;
+        if (i != release->next) {
+            see(&world->nodes[i], node->id, release->n_writes);
         }
+    }
+    if (release->next != NODE_NONE &&
+        world->nodes[release->next].seen.of[node->id] < release->n_writes) {
+        message.u.update_ack.batch = release->n_writes;
+        port_send(sim_port(world->sim, node->id), release->next, &message);
     }
     waiter_wake(release->done, TM_OK, 0);
     free(release);
 }
 
-static void op_release(void *owner, struct waiter *done)
+static void op_release(void *owner, node_id next, struct waiter *done)
 {
     struct world_node *node = owner;
     struct world *world = node->world;
     struct release *release = malloc(sizeof *release);
 
     world_check(world, release != NULL);
-    *release = (struct release){
-        .node = node, .done = done, .n_writes = node->seen.of[node->id]};
+    *release =
+        (struct release){.node = node,
+                         .next = world_random(world, 4) == 0 ? NODE_NONE : next,
+                         .done = done,
+                         .n_writes = node->seen.of[node->id]};
     if (world->config.release_max_ns == 0 || world_random(world, 4) == 0) {
         release_ends(release, 0);
     } else {
@@ -241,6 +261,10 @@ static void receive(void *owner, node_id from, const struct message *message)
 {
     struct world_node *node = owner;
 
+    if (message->type == WRITES_COME) {
+        see(node, from, message->u.update_ack.batch);
+        return;
+    }
     world_check(node->world, sync_receive(node->sync, from, message) == TM_OK);
 }
 

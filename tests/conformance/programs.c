@@ -144,144 +144,7 @@ static void access_cell(struct thread *thread, unsigned cell, int may_write)
                  may_write && pick(thread, 2));
 }
 
-// ---- synchronisation of the programs
-
-static void release_then(struct thread *thread, void (*then)(struct thread *))
-{
-    thread->then = then;
-    thread->step = WAITING;
-    engine_release(engine_of(thread), &thread->waiter);
-}
-
-void deal_cells(struct world *world)
-{
-    for (unsigned i = 0; i < N_CELLS; i++) {
-        if (world->owner[i] != -2) {
-            // Runs of cells, so that pages are shared and not shared.
-            world->owner[i] =
-                i > 0 && world->owner[i - 1] != -2 &&
-                        sim_random(world->sim, 200) != 0
-                    ? world->owner[i - 1]
-                    : (int8_t)((int)sim_random(world->sim,
-                                               world->n_threads + 1) -
-                               1);
-        }
-    }
-}
-
-static void pass_barrier(struct thread *thread)
-{
-    struct world *world = thread->world;
-
-    thread->step = WAITING;
-    thread->then = NULL;
-    if (++world->n_arrived < world->n_threads) {
-        return;
-    }
-    world->n_arrived = 0;
-    deal_cells(world);
-    for (unsigned i = 0; i < world->n_threads; i++) {
-        struct thread *other = &world->threads[i];
-
-        other->phase++;
-        other->ops_left = 10 + (unsigned)sim_random(world->sim, 40);
-        other->sweep = sim_random(world->sim, N_CELLS);
-        other->step = other->phase < world->n_phases ? CHOOSE : ENDED;
-        if (other->step == ENDED) {
-            world->n_ended++;
-        } else {
-            resume(other);
-        }
-    }
-}
-
-static void grant(struct lock *lock, struct thread *thread)
-{
-    lock->holder = (int)thread->number;
-    lock->node = thread->node;
-    thread->lock_held = (int)(lock - thread->world->locks);
-    thread->lock_ops = 1 + (unsigned)pick(thread, 4);
-    thread->step = CHOOSE;
-    resume(thread);
-}
-
-// Brings a lock's token from a node where nobody holds it.
-struct courier {
-    struct waiter waiter; // first
-    struct world *world;
-    struct lock *lock;
-};
-
-static void courier_wake(struct waiter *waiter);
-
-static void take_lock(struct thread *thread, unsigned number)
-{
-    struct lock *lock = &thread->world->locks[number];
-
-    if (lock->holder < 0 && lock->node == thread->node) {
-        grant(lock, thread);
-        return;
-    }
-    lock->queue[lock->n_queue++] = thread->number;
-    thread->step = WAITING;
-    thread->then = NULL;
-    if (lock->holder < 0) {
-        // The token is free at another node: a thread there must release before
-        // it goes. Any of its threads may do so.
-        lock->holder = MAX_THREADS; // on its way
-        struct courier *courier = calloc(1, sizeof *courier);
-
-        CHECK(courier != NULL);
-        courier->waiter.wake = courier_wake;
-        courier->lock = lock;
-        courier->world = thread->world;
-        engine_release(thread->world->nodes[lock->node].engine,
-                       &courier->waiter);
-    }
-}
-
-static void next_holder(struct world *world, struct lock *lock)
-{
-    unsigned number = lock->queue[0];
-
-    lock->n_queue--;
-    memmove(lock->queue, lock->queue + 1,
-            lock->n_queue * sizeof lock->queue[0]);
-    grant(lock, &world->threads[number]);
-}
-
-static void courier_wake(struct waiter *waiter)
-{
-    struct courier *courier = (struct courier *)waiter;
-
-    next_holder(courier->world, courier->lock);
-    free(courier);
-}
-
-static void pass_on(struct thread *thread)
-{
-    struct lock *lock = &thread->world->locks[thread->lock_held];
-
-    thread->lock_held = -1;
-    lock->holder = -1;
-    if (lock->n_queue > 0) {
-        next_holder(thread->world, lock);
-    }
-    thread->step = CHOOSE;
-    resume(thread);
-}
-
-static void give_lock(struct thread *thread)
-{
-    struct lock *lock = &thread->world->locks[thread->lock_held];
-
-    if (lock->n_queue > 0 &&
-        thread->world->threads[lock->queue[0]].node != thread->node) {
-        release_then(thread, pass_on);
-    } else {
-        pass_on(thread);
-    }
-}
+// ---- atomic operations
 
 static void count_added(struct thread *thread)
 {
@@ -350,7 +213,7 @@ static void choose_racefree(struct thread *thread)
         return;
     }
     if (thread->ops_left == 0) {
-        release_then(thread, pass_barrier);
+        arrive(thread);
         return;
     }
     thread->ops_left--;

@@ -94,6 +94,48 @@ static void check_pagers(struct world *world)
     }
 }
 
+static void say_copies(struct world *world, unsigned at, unsigned byte)
+{
+    fprintf(stderr, "page %u byte %u should be %u\n", at, byte,
+            world->oracle[at * TM_PAGE_SIZE + byte]);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        const struct space *space = &world->nodes[i].space;
+        const struct page *page = &space->pages[world->first + at];
+
+        fprintf(stderr,
+                "node %u has %u: state %u, access %u, owner %u, version %u, "
+                "base %u\n",
+                i, (uint8_t)space_bytes(space, world->first + at)[byte],
+                page->state, page->access, page->is_owner, page->version,
+                page->base);
+    }
+}
+
+// E4: what has been released is in every copy.
+static void check_copy(struct world *world, unsigned node, unsigned at)
+{
+    const struct space *space = &world->nodes[node].space;
+    const char *bytes = space_bytes(space, world->first + at);
+    const char *expected = (char *)world->oracle + at * TM_PAGE_SIZE;
+
+    if (space->pages[world->first + at].state == PAGE_ABSENT) {
+        return;
+    }
+    for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
+        if (bytes[i] != expected[i]) {
+            say_copies(world, at, i);
+            fail("a copy is up to date", __LINE__);
+        }
+    }
+}
+
+void check_copies(struct world *world, unsigned node)
+{
+    for (unsigned at = 0; at < N_PAGES; at++) {
+        check_copy(world, node, at);
+    }
+}
+
 // ---- set-up
 
 static void receive(void *owner, node_id from, const struct message *message)
@@ -106,6 +148,9 @@ static void receive(void *owner, node_id from, const struct message *message)
                    end->node, message);
     }
     CHECK(message->type != MESSAGE_fetch || message->u.fetch.hops < MAX_HOPS);
+    if (meet_receive(world, end->node, message)) {
+        return;
+    }
     CHECK(engine_receive(world->nodes[end->node].engine, from, message) ==
           TM_OK);
     if (sim_random(world->sim, 3) == 0) {
@@ -349,41 +394,6 @@ static void initialise(struct world *world)
     }
 }
 
-static void say_copies(struct world *world, unsigned at, unsigned byte)
-{
-    fprintf(stderr, "page %u byte %u should be %u\n", at, byte,
-            world->oracle[at * TM_PAGE_SIZE + byte]);
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        const struct space *space = &world->nodes[i].space;
-        const struct page *page = &space->pages[world->first + at];
-
-        fprintf(stderr,
-                "node %u has %u: state %u, access %u, owner %u, version %u, "
-                "base %u\n",
-                i, (uint8_t)space_bytes(space, world->first + at)[byte],
-                page->state, page->access, page->is_owner, page->version,
-                page->base);
-    }
-}
-
-// E4, when everything has been released: each copy equals the oracle.
-static void check_copy(struct world *world, unsigned node, unsigned at)
-{
-    const struct space *space = &world->nodes[node].space;
-    const char *bytes = space_bytes(space, world->first + at);
-    const char *expected = (char *)world->oracle + at * TM_PAGE_SIZE;
-
-    if (space->pages[world->first + at].state == PAGE_ABSENT) {
-        return;
-    }
-    for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
-        if (bytes[i] != expected[i]) {
-            say_copies(world, at, i);
-            fail("a copy is up to date", __LINE__);
-        }
-    }
-}
-
 static void check_end(struct world *world)
 {
     uint64_t counter;
@@ -403,9 +413,7 @@ static void check_end(struct world *world)
             CHECK(counter == world->counter_sum);
             n_found++;
         }
-        for (unsigned at = 0; at < N_PAGES; at++) {
-            check_copy(world, i, at);
-        }
+        check_copies(world, i);
     }
     CHECK(world->counter_sum == 0 || n_found > 0);
 }
@@ -493,6 +501,10 @@ static uint64_t run(tm_protocol protocol)
     world->protocol = protocol;
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
+    world->has_budget = has_budget;
+    world->tells =
+        protocol == TM_EAGER_RELEASE && sim_random(world->sim, 3) > 0;
+    world->manager = (node_id)sim_random(world->sim, world->n_nodes);
     open_nodes(world);
     for (world->lives_left = (unsigned)sim_random(world->sim, 3) + 1;
          world->lives_left > 0;) {

@@ -53,6 +53,7 @@ struct thread {
     unsigned lock_ops;
     uint64_t added;
     void (*then)(struct thread *thread);
+    void (*wake)(struct waiter *waiter); // its waiter's, between times
     uint64_t sweep;
 };
 
@@ -95,6 +96,9 @@ struct world {
     uint64_t counter_sum;
     uint64_t block; // its address
     unsigned lives_left;
+    int has_budget;
+    int tells;       // events travel behind updates: meet.c
+    node_id manager; // of the barrier
     unsigned n_arrived;
     unsigned n_ended;
 };
@@ -102,11 +106,28 @@ struct world {
 /** Say the seed and what does not hold, and abort. */
 _Noreturn void fail(const char *what, int line);
 
+/** When everything has been released: the copies of a node equal the oracle. */
+void check_copies(struct world *world, unsigned node);
+
 /** Let a thread make its next step, a little later. */
 void resume(struct thread *thread);
 
 /** Begin or go on: a timer of the simulated network. */
 void step(void *owner, uint64_t argument);
+
+/** Release, and go on when every copy has what was written. */
+void release_then(struct thread *thread, void (*then)(struct thread *));
+
+/** Release, then wait until all threads have; or only the latter. */
+void arrive(struct thread *thread);
+void pass_barrier(struct thread *thread);
+
+void take_lock(struct thread *thread, unsigned number);
+void give_lock(struct thread *thread);
+
+/** Handle a message that is of these meetings. @return 0 if it is not */
+int meet_receive(struct world *world, node_id at,
+                 const struct message *message);
 
 /** Deal the cells that no lock guards to threads, for the next phase. */
 void deal_cells(struct world *world);

@@ -7,7 +7,8 @@
 // page has two bytes. Byte k may be read and written only by the node that has
 // token k (a lock, or the phase between two barriers), by any thread of that
 // node at any time, and the token goes to another node only when a release has
-// ended that began after the last write. Any node may fault on the page, and
+// ended that began after the last write, or when a node is TOLD of it: the only one
+// that the diff went to, if it need not pass the diff on. Any node may fault on the page, and
 // start an atomic operation on the page's counter, at any time. A write toggles
 // its byte, so writing twice restores it.
 //
@@ -26,8 +27,9 @@
 // The last two together exclude deadlock and requests that circulate for ever.
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, ATOMICS, of all nodes together.
-// START: 0 untouched page, 1 any owner and any copyset. PLACED: an untouched
-// page goes to any node instead of to the one that asks for it.
+// PAIR: two nodes only. START: 0 untouched page, 1 any owner and any copyset.
+// PLACED: an untouched page goes to any node instead of to the one that asks for
+// it.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 
 #ifndef WRITES
@@ -69,9 +71,10 @@
 //   OWNER_IS     epoch
 //   ATOMIC       requester, -, epoch of the hint followed
 //   ATOMIC_DONE  -
+//   TOLD         which release
 // A diff is mask * 16 + value; an atomic operation of node n has writer n + 3.
 mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, PUSH, PUSH_ACK, OWNER_IS, ATOMIC,
-          ATOMIC_DONE };
+          ATOMIC_DONE, TOLD };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -113,6 +116,7 @@ byte token[2]; // who has it; 0 also while anybody may take it
 byte wanted; // the values last written
 byte unreleased[2];
 bit releasing[NODES];
+byte told[NODES]; // the release under way that somebody is to be told of
 bit in_atomic[NODES];
 byte count;         // of atomic operations performed,
 byte result[NODES]; // after the last of this node,
@@ -150,7 +154,18 @@ byte coin; // a free choice of the step under way; 0 between steps
 #define ROUTE(x)                                                               \
     (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
 
+#define ONLY(set) (set == 1 -> 0 : (set == 2 -> 1 : (set == 4 -> 2 : NOBODY)))
+
 // ---- mutants
+
+#ifdef M_TELL_ONE_OF_SEVERAL
+#define ONE_OF(set) (set & 1 -> 0 : (set & 2 -> 1 : (set & 4 -> 2 : NOBODY)))
+#else
+#define ONE_OF(set) ONLY(set)
+#endif
+#if defined(PAIR) || defined(M_TELL_WHO_PASSES_ON)
+#define MAY_TELL_OWNER
+#endif
 
 #ifdef M_MOVE_WHILE_PUSHING
 #define MAY_MOVE(x) true
@@ -486,8 +501,30 @@ inline on_update(x, from, writer, diff, followed)
         :: pushing[AT(x, writer)] == 0 -> acknowledge(x, writer);
         :: else
         fi
-    :: else -> forward(x, UPDATE, writer, diff, followed);
+    :: else ->
+#ifdef PAIR
+        assert(false); // of two nodes the other one is the owner
+#endif
+        forward(x, UPDATE, writer, diff, followed);
     fi
+}
+
+// What the release under way covers, anybody may take.
+inline let_go(x)
+{
+    told[x] = 0;
+    n = 0;
+    do
+    :: n < 2 ->
+        if
+        :: token[n] == x && unreleased[n] == 2 ->
+            unreleased[n] = 0;
+            token[n] = 0;
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od
 }
 
 inline end_release_if_done(x)
@@ -495,19 +532,27 @@ inline end_release_if_done(x)
     if
     :: releasing[x] && in_flight[x] == 0 && pushing[AT(x, x)] == 0 ->
         releasing[x] = 0;
-        n = 0;
-        do
-        :: n < 2 ->
-            if
-            :: token[n] == x && unreleased[n] == 2 ->
-                unreleased[n] = 0;
-                token[n] = 0;
-            :: else
-            fi;
-            n++
-        :: else -> break
-        od
+        let_go(x);
     :: else
+    fi
+}
+
+// Behind the diff of a release.
+inline tell(x, to)
+{
+    if
+    :: to != NOBODY ->
+        told[x] = n_releases;
+        send(x, to, TOLD, n_releases, 0, 0, 0);
+    :: else
+    fi
+}
+
+inline on_told(from, release)
+{
+    if
+    :: told[from] == release -> let_go(from);
+    :: else // it has ended
     fi
 }
 
@@ -633,6 +678,7 @@ inline receive(x, from)
     :: kind == PUSH -> on_push(x, from, a, b, c, d);
     :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
     :: kind == OWNER_IS -> learn_owner(x, from, a);
+    :: kind == TOLD -> on_told(from, a);
 #if ATOMICS > 0
     :: kind == ATOMIC -> on_atomic(x, a, c);
     :: kind == ATOMIC_DONE -> on_atomic_done(x);
@@ -703,10 +749,16 @@ inline send_diff(x, stays_dirty)
     :: else -> state[x] = CLEAN; twin[x] = 0;
     fi;
     if
-    :: is_owner[x] -> push(x, x, w, copyset[x]);
+    :: is_owner[x] ->
+        push(x, x, w, copyset[x]);
+        v = ONE_OF(copyset[x]);
+        tell(x, v);
     :: else ->
         in_flight[x]++;
         send(x, hint[x], UPDATE, x, w, epoch[x], 0);
+#ifdef MAY_TELL_OWNER
+        tell(x, hint[x]);
+#endif
     fi
 }
 
@@ -833,16 +885,27 @@ init {
     atomic {
 #if START == 1
         select(x : 0 .. 1);
+#ifdef PAIR
+        select(y : 0 .. 3);
+        z = 1;
+#else
         select(y : 0 .. 7);
         select(z : 0 .. 1);
+#endif
         d_step { start(x, y, z) }
 #endif
 #ifdef PLACED
+#ifdef PAIR
+        select(placement : 0 .. 1);
+#else
         select(placement : 0 .. 2);
+#endif
 #endif
         d_step { x = 0; y = 0; z = 0; check() }
         run node(0, 1, 2);
         run node(1, 2, 0);
+#ifndef PAIR
         run node(2, 0, 1)
+#endif
     }
 }

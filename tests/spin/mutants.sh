@@ -34,6 +34,8 @@ HINT_WITHOUT_EPOCH|eager_release|$copyset|hints are replaced by newer ones only
 HAND_OVER_WHILE_PUSHING|eager_release|$dropped|no hand-over while a push is out
 IGNORE_BASE|eager_release -DWRITES=0 -DFETCHES=2 -DATOMICS=3|$counter|pushes up to base are not applied
 GRANT_ENDS_FETCH|eager_release -DSTART=0 -DPLACED|$copyset|one fetch of a node at a time
+TELL_ONE_OF_SEVERAL|eager_release|$bytes|nobody is told while others have no diff
+TELL_WHO_PASSES_ON|eager_release|$bytes|nobody is told who passes the diff on
 NOT_WAITING|sequential|$exclusive|wait for the invalidations
 NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
 CONTENTS_AS_ASKED|sequential|$absent|who needs contents is seen in the copyset
