@@ -3,8 +3,8 @@
 
 #include "base/ensure.h"
 
-/** "TMU1" */
-#define ADDRESS_MARK 0x31554d54u
+/** "TMU2" */
+#define ADDRESS_MARK 0x32554d54u
 #define HEADER_SIZE 8u
 
 static uint32_t checksum(const uint8_t *bytes, size_t size)

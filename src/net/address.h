@@ -5,10 +5,11 @@
 #include "net/message.h"
 
 /*
- * The address of a node is UCX's address of its worker in a wrapper by which a
- * damaged one is recognised, because UCX trusts what it is given:
+ * The address of a node is UCX's address of its worker, with where its bell is
+ * (net/bell.h) behind it, in a wrapper by which a damaged one is recognised,
+ * because UCX trusts what it is given:
  *
- *     mark u32, checksum u32, UCX's address
+ *     mark u32, checksum u32, UCX's address, BELL_BYTES of the bell
  */
 
 /** @return the bytes that the wrapped form of a UCX address takes. */

@@ -28,6 +28,7 @@ struct frame {
     struct frame_pool *pool;
     unsigned class;
     uint32_t size; ///< bytes of the frame
+    node_id to;    ///< of whoever sends the frame
     uint8_t bytes[];
 };
 

@@ -13,7 +13,7 @@
 struct net; ///< one node's end; each transport has its own
 
 /** What the transport calls with each message that arrives, from progress()
- * only. The message lives until it returns; it may call send(). A frame that
+ * and arm() only. The message lives until it returns; it may call send(). A frame that
  * does not decode is not delivered: it is counted and logged. */
 typedef void net_receive_fn(void *owner, node_id from,
                             const struct message *message);
@@ -55,9 +55,17 @@ struct transport {
     unsigned (*progress)(struct net *net);
 
     /** Get ready to sleep on wait_fd(): afterwards each arrival makes it
-     * readable.
+     * readable. May deliver messages, as progress() does.
      * @return 1 ready, 0 something has arrived meanwhile: call progress() */
     int (*arm)(struct net *net);
+
+    /** Somebody calls progress() all the time from now on, or no longer does
+     * (they are counted). If is_rung(), arrivals meanwhile leave wait_fd()
+     * alone; who stops calls progress() once more. Needs no lock. */
+    void (*look)(struct net *net, int is_looking);
+
+    /** Does look() count? Once it does, it stays so. */
+    int (*is_rung)(const struct net *net);
 
     /** Messages that wait until a receiver has room. Nothing tells when it has:
      * while there are some, progress() must be called again soon. */

@@ -69,6 +69,18 @@ static int self_arm(struct net *net)
     return inbox_is_empty(&net->inbox);
 }
 
+static void self_look(struct net *net, int is_looking)
+{
+    (void)net;
+    (void)is_looking;
+}
+
+static int self_is_rung(const struct net *net)
+{
+    (void)net;
+    return 0;
+}
+
 static unsigned self_n_unsent(const struct net *net)
 {
     (void)net;
@@ -100,6 +112,8 @@ const struct transport transport_self = {
     .send = self_send,
     .progress = self_progress,
     .arm = self_arm,
+    .look = self_look,
+    .is_rung = self_is_rung,
     .n_unsent = self_n_unsent,
     .wait_fd = self_wait_fd,
     .close = self_close,

@@ -20,6 +20,9 @@
 // I2  A lost node (`is_lost`) is sent nothing more. This happens when UCX sees a
 //     connection break; over shared memory it never does. Who is alive is
 //     decided elsewhere.
+// I3  Whoever has been sent something is rung (net/bell.h) when all of it is where
+//     that node finds it. A long frame goes in pieces, of which only so many
+//     have room: while one is not sent, its receiver is rung after each step.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/address.h"
+#include "net/bell.h"
 #include "net/inbox.h"
 #include "net/order.h"
 #include "net/transport.h"
@@ -49,6 +53,7 @@ struct peer {
     ucp_ep_h endpoint; ///< NULL: not connected
     uint32_t sent;     ///< the sequence number of the next frame to it
     int is_lost;
+    struct rope rope;   ///< wakes it
     struct order order; ///< of the frames from it
     struct net *net;    ///< for UCX's error handler
 };
@@ -60,6 +65,8 @@ struct net {
     unsigned n_nodes;
     uint8_t *address;
     size_t address_size;
+    struct bell *bell;  ///< NULL: UCX wakes this node
+    int sleeps_by_bell; ///< armed so
     struct frame_pool pool;
     struct inbox inbox;
     unsigned n_unsent; ///< frames that UCX keeps until there is room for them
@@ -171,6 +178,7 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
     (void)status; // an error is told to endpoint_has_failed(), too
     net->ucx.ucp_request_free(request);
     net->n_unsent--;
+    rope_pull(&net->peers[frame->to].rope);
     frame_put(frame);
 }
 
@@ -204,12 +212,14 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
                                              frame->bytes, frame->size, &param);
 
     if (UCS_PTR_IS_PTR(request)) {
-        net->n_unsent++;
+        net->n_unsent++; // its first pieces may have gone: I3
+        rope_pull(&peer->rope);
         return;
     }
     if (UCS_PTR_IS_ERR(request)) {
         lose_peer(peer, UCS_PTR_STATUS(request));
     }
+    rope_pull(&peer->rope);
     frame_put(frame);
 }
 
@@ -230,6 +240,7 @@ static void send_to_peer(struct net *net, struct peer *peer,
     };
     wire_put_u32(&prefix, peer->sent++);
     wire_put_u16(&prefix, net->inbox.self);
+    frame->to = (node_id)(peer - net->peers);
     net->inbox.counters.messages_sent++;
     net->inbox.counters.bytes_sent += frame->size - PREFIX;
     hand_to_ucx(net, peer, frame);
@@ -247,6 +258,24 @@ static void ucx_send(struct net *net, node_id to, const struct message *message)
 
 // ---- opening and connecting ----
 
+static void wrap(struct net *net, const void *address, size_t size)
+{
+    uint8_t *bytes = malloc(size + BELL_BYTES);
+
+    net->address_size = address_wrapped_size(size + BELL_BYTES);
+    net->address = malloc(net->address_size);
+    if (bytes == NULL || net->address == NULL) {
+        log_error("no memory for the transport's address");
+        free(net->address);
+        net->address = NULL;
+    } else {
+        memcpy(bytes, address, size);
+        bell_describe(net->bell, bytes + size);
+        address_wrap(bytes, size + BELL_BYTES, net->address);
+    }
+    free(bytes);
+}
+
 static tm_status make_address(struct net *net)
 {
     ucp_address_t *address;
@@ -259,13 +288,7 @@ static tm_status make_address(struct net *net)
                   net->ucx.ucs_status_string(result));
         return TM_ESYSTEM;
     }
-    net->address_size = address_wrapped_size(size);
-    net->address = malloc(net->address_size);
-    if (net->address != NULL) {
-        address_wrap(address, size, net->address);
-    } else {
-        log_error("no memory for the transport's address");
-    }
+    wrap(net, address, size);
     net->ucx.ucp_worker_release_address(net->worker, address);
     return net->address != NULL ? TM_OK : TM_ESYSTEM;
 }
@@ -316,10 +339,12 @@ static tm_status ucx_open(struct net **net, node_id self, unsigned n_nodes,
 {
     struct net *made = new_net(self, n_nodes, receive, owner);
     tm_status status = TM_ESYSTEM;
+    int is_local = ucx_is_local();
 
     if (made == NULL) {
         return TM_ESYSTEM;
     }
+    made->bell = is_local ? bell_new() : NULL;
     status =
         ucx_open_worker(&made->ucx, n_nodes, &made->context, &made->worker);
     if (status != TM_OK) {
@@ -339,6 +364,7 @@ close_worker:
     made->ucx.ucp_worker_destroy(made->worker);
     made->ucx.ucp_cleanup(made->context);
 free_net:
+    bell_free(made->bell);
     free(made);
     return status;
 }
@@ -377,6 +403,9 @@ static tm_status connect_peer(struct net *net, struct peer *peer,
                  number, net->ucx.ucs_status_string(result));
         return TM_EPEER;
     }
+    if (net->bell != NULL && size > BELL_BYTES) {
+        rope_take(&peer->rope, (const uint8_t *)address + size - BELL_BYTES);
+    }
     return TM_OK;
 }
 
@@ -400,6 +429,14 @@ static tm_status ucx_connect(struct net *net, const void *const *addresses,
 
 // ---- progress and sleep ----
 
+// I3
+static void ring_if_unsent(const struct net *net)
+{
+    for (unsigned i = 0; net->n_unsent > 0 && i < net->n_nodes; i++) {
+        rope_pull(&net->peers[i].rope);
+    }
+}
+
 static unsigned ucx_progress(struct net *net)
 {
     unsigned looks = 0;
@@ -411,14 +448,34 @@ static unsigned ucx_progress(struct net *net)
     while (net->ucx.ucp_worker_progress(net->worker) != 0 &&
            ++looks < N_LOOKS) {
     }
+    ring_if_unsent(net);
     net->is_in_progress = 0;
     return net->inbox.n_delivered;
 }
 
+static int ucx_is_rung(const struct net *net)
+{
+    return bell_is_rung_by(net->bell, net->n_nodes - 1);
+}
+
 static int ucx_arm(struct net *net)
 {
-    return inbox_is_empty(&net->inbox) &&
-           net->ucx.ucp_worker_arm(net->worker) == UCS_OK;
+    if (!inbox_is_empty(&net->inbox)) {
+        return 0;
+    }
+    net->sleeps_by_bell = ucx_is_rung(net);
+    if (net->sleeps_by_bell) {
+        bell_arm(net->bell);
+        return ucx_progress(net) == 0 && inbox_is_empty(&net->inbox);
+    }
+    return net->ucx.ucp_worker_arm(net->worker) == UCS_OK;
+}
+
+static void ucx_look(struct net *net, int is_looking)
+{
+    if (net->bell != NULL) {
+        bell_look(net->bell, is_looking);
+    }
 }
 
 static unsigned ucx_n_unsent(const struct net *net)
@@ -430,6 +487,9 @@ static int ucx_wait_fd(struct net *net)
 {
     int fd = -1;
 
+    if (net->sleeps_by_bell) {
+        return bell_fd(net->bell);
+    }
     if (net->ucx.ucp_worker_get_efd(net->worker, &fd) != UCS_OK) {
         return -1;
     }
@@ -450,6 +510,7 @@ static void push_out(struct net *net)
     while (net->ucx.ucp_request_check_status(request) == UCS_INPROGRESS &&
            clock_now_ns() < deadline) {
         net->ucx.ucp_worker_progress(net->worker);
+        ring_if_unsent(net);
     }
     net->ucx.ucp_request_free(request);
 }
@@ -462,7 +523,9 @@ static void ucx_close(struct net *net)
     net->ucx.ucp_cleanup(net->context);
     for (unsigned i = 0; i < net->n_nodes; i++) {
         order_release(&net->peers[i].order);
+        rope_drop(&net->peers[i].rope);
     }
+    bell_free(net->bell);
     frame_pool_release(&net->pool);
     free(net->address);
     free(net);
@@ -481,6 +544,8 @@ const struct transport transport_ucx = {
     .send = ucx_send,
     .progress = ucx_progress,
     .arm = ucx_arm,
+    .look = ucx_look,
+    .is_rung = ucx_is_rung,
     .n_unsent = ucx_n_unsent,
     .wait_fd = ucx_wait_fd,
     .close = ucx_close,

@@ -297,6 +297,50 @@ static void wake_a_sleeper(struct harness_node *node)
     node->transport->close(node->net);
 }
 
+static void look_while_armed(struct harness_node *node)
+{
+    struct message message = {.type = MESSAGE_idle};
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    harness_check(node->transport->is_rung(node->net));
+    for (unsigned i = 0; i < 50; i++) {
+        has_come = 0;
+        if (node->self == 0) {
+            get_armed(node);
+            node->transport->look(node->net, 1);
+        }
+        harness_barrier(node);
+        if (node->self == 1) {
+            node->transport->send(node->net, 0, &message);
+        }
+        harness_barrier(node);
+        if (node->self == 0) {
+            harness_check(!becomes_readable(node, 0));
+            node->transport->look(node->net, 0);
+            harness_wait(node, &has_come, 0);
+            get_armed(node);
+        }
+        harness_barrier(node);
+        if (node->self == 1) {
+            node->transport->send(node->net, 0, &message);
+        } else {
+            harness_check(becomes_readable(node, 10000));
+        }
+        harness_barrier_with_progress(node);
+    }
+    node->transport->close(node->net);
+}
+
+static void who_looks_is_not_woken(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 2, look_while_armed, NULL), 2);
+}
+
 static void an_armed_node_is_woken_by_a_message(void **unused)
 {
     (void)unused;
@@ -445,6 +489,7 @@ int main(void)
         cmocka_unit_test(the_longest_messages_arrive_intact),
         cmocka_unit_test(four_nodes_exchange_messages_all_to_all_asleep),
         cmocka_unit_test(an_armed_node_is_woken_by_a_message),
+        cmocka_unit_test(who_looks_is_not_woken),
         cmocka_unit_test(a_killed_peer_does_no_harm_and_leaves_nothing),
         cmocka_unit_test(segments_are_made_in_the_folder_of_the_run),
         cmocka_unit_test(close_pushes_out_what_is_queued),

@@ -109,11 +109,16 @@ static void enter_folder(struct made_settings *made)
     unsetenv("TEAMSTER_FOLDER");
 }
 
+int ucx_is_local(void)
+{
+    return getenv("UCX_TLS") == NULL;
+}
+
 static void enter_settings(struct made_settings *made)
 {
     *made = (struct made_settings){0};
     enter_folder(made);
-    if (getenv("UCX_TLS") == NULL) {
+    if (ucx_is_local()) {
         make_settings(local_settings, N_LOCAL, made->made_local);
     }
     make_settings(settings, N_SETTINGS, made->made);

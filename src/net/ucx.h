@@ -35,6 +35,10 @@ struct ucx {
 #undef UCX_FUNCTION
 };
 
+/** Do nodes reach each other by shared memory alone? That is so unless the user
+ * has chosen transports. */
+int ucx_is_local(void);
+
 /**
  * Load the library. It stays loaded until the process ends.
  * @return TM_OK, TM_ESYSTEM (logged)

@@ -204,6 +204,9 @@ struct runtime {
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
     _Atomic uint64_t looking_since_ns; ///< since when one does so, 0: none
+    _Atomic uint64_t looked_short_ns;  ///< the end of the last short look
+    _Atomic int is_look_left;          ///< the transport believes in a look
+    _Atomic int is_patrolled;          ///< the service thread ends that
     _Atomic uint64_t fault_ns;
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;

@@ -28,6 +28,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "runtime/look.h"
 #include "runtime/runtime.h"
 #include "runtime/seats.h"
 
@@ -39,12 +40,7 @@
 
 #define TICK_MS 1
 #define LAZY_TICK_MS 20
-#define SPIN_NS (100 * 1000u)
-#define LONG_SPIN_NS (2 * 1000 * 1000u)
-#define CROWDED_NS (50 * 1000u)
-#define LOST_NS (1000 * 1000u)
-#define CROWDED_FOR_NS (500 * 1000 * 1000u)
-#define LONG_LOOK_NS (80 * 1000u)
+#define LOOK_TICK_NS (2 * 1000 * 1000u)
 #define LOOK_MARGIN_NS (20 * 1000u)
 #define STUCK_LOOKS 4u
 #define STUCK_NS (50 * 1000u)
@@ -58,22 +54,13 @@ void service_wake(void)
     (void)written; // full: it will wake anyway
 }
 
-static int all_workers_idle(void)
-{
-    unsigned n_threads;
-    unsigned n_parked;
-
-    ult_census(runtime.ult, &n_threads, &n_parked);
-    return n_threads == n_parked;
-}
-
 // What is due by time. @return 1 if it should be called again soon
 static int tick(void)
 {
     int is_busy = engine_tick(runtime.engine);
 
     is_busy |= paging_poll();
-    sync_poll(runtime.sync, all_workers_idle());
+    sync_poll(runtime.sync, look_all_idle());
     deadlock_tick();
     tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
@@ -134,39 +121,42 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
     }
 }
 
-// Are there as many processors as nodes and workers on this machine?
-static int spins(void)
+// How long to sleep when nothing is due. Senders do not ring a worker that looks,
+// and it may lose its processor.
+static uint64_t lazy_ns(void)
 {
-    static int answer = -1;
+    uint64_t looked_ns =
+        atomic_load_explicit(&runtime.looked_ns, memory_order_relaxed);
 
-    if (answer < 0) {
-        long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-        answer =
-            runtime.n_nodes > 1 &&
-            (long)runtime.n_nodes * (long)runtime.n_workers <= n_processors;
-    }
-    return answer;
+    return look_is_rung() &&
+                   clock_now_ns() < looked_ns + LAZY_TICK_MS * 1000000u
+               ? LOOK_TICK_NS
+               : LAZY_TICK_MS * 1000000u;
 }
 
 // After something has come, more often follows: keep looking for a while, if
 // nobody else could use the processor.
 static int keeps_looking(uint64_t last_ns)
 {
-    return spins() && clock_now_ns() - last_ns < SPIN_NS && all_workers_idle();
+    return look_spins() && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
+           !look_is_on() && look_all_idle();
 }
 
 // Where processors are scarce every patrol takes one from a worker.
 static uint64_t patrol_ns(void)
 {
-    return spins() ? 50 * 1000u : 100 * 1000u;
+    return look_spins() ? 50 * 1000u : 100 * 1000u;
 }
 
-// Does a worker look at the network, or did so just now?
+// Does a worker look at the network, or did so just now? If senders can ring: has
+// it looked for a short time just now, so that it will again?
 static int patrols(uint64_t now_ns)
 {
-    return now_ns < patrol_ns() + atomic_load_explicit(&runtime.looked_ns,
-                                                       memory_order_relaxed);
+    const _Atomic uint64_t *then_ns =
+        look_is_rung() ? &runtime.looked_short_ns : &runtime.looked_ns;
+
+    return now_ns <
+           patrol_ns() + atomic_load_explicit(then_ns, memory_order_relaxed);
 }
 
 // How long to sleep between two patrols. A worker that has been looking for long
@@ -177,7 +167,8 @@ static uint64_t patrol_sleep_ns(uint64_t now_ns)
     uint64_t since_ns =
         atomic_load_explicit(&runtime.looking_since_ns, memory_order_relaxed);
 
-    return since_ns != 0 && now_ns > since_ns + LONG_LOOK_NS + LOOK_MARGIN_NS
+    return !look_is_rung() && since_ns != 0 &&
+                   now_ns > since_ns + LOOK_LONG_NS + LOOK_MARGIN_NS
                ? TICK_MS * 1000000u
                : patrol_ns();
 }
@@ -185,7 +176,7 @@ static uint64_t patrol_sleep_ns(uint64_t now_ns)
 // How long to sleep when nothing arrives. Node lock.
 static uint64_t sleep_ns(int is_busy)
 {
-    uint64_t most_ns = (is_busy ? TICK_MS : LAZY_TICK_MS) * 1000000u;
+    uint64_t most_ns = is_busy ? TICK_MS * 1000000u : lazy_ns();
     uint64_t due_ns = engine_due_ns(runtime.engine);
     uint64_t now_ns;
 
@@ -217,9 +208,11 @@ static void *serve(void *argument)
         uint64_t now_ns = clock_now_ns();
 
         if (patrols(now_ns) && now_ns - last_tick_ns < TICK_MS * 1000000u) {
+            look_begin_patrol();
             sleep_for(patrol_sleep_ns(now_ns), -1);
             continue;
         }
+        look_end_patrol();
         node_enter();
         n_handled = runtime.transport->progress(runtime.net);
         (void)paging_poll();
@@ -283,103 +276,4 @@ void service_join(void)
     service_wake();
     pthread_join(runtime.service, NULL);
     close(runtime.wake_fd);
-}
-
-static void look(void)
-{
-    if (mutex_trylock(&runtime.lock)) { // else somebody else is at it
-        runtime.transport->progress(runtime.net);
-        (void)paging_poll();
-        node_leave();
-    }
-}
-
-static void note_crowd(uint64_t now_ns)
-{
-    atomic_store_explicit(&runtime.crowded_until_ns, now_ns + CROWDED_FOR_NS,
-                          memory_order_relaxed);
-}
-
-static int is_crowded(uint64_t now_ns)
-{
-    return now_ns <= atomic_load_explicit(&runtime.crowded_until_ns,
-                                          memory_order_relaxed);
-}
-
-// Give way to others on this processor, where processors are scarce. Who asks for
-// it keeps it for milliseconds, and to be woken is faster than that: then no more
-// of it for a while. The same if somebody took it between two looks.
-// @return the time afterwards
-static uint64_t give_way(uint64_t now_ns)
-{
-    const uint64_t most_ns = spins() ? LOST_NS : CROWDED_NS;
-    uint64_t then_ns;
-
-    if (spins()) {
-        __builtin_ia32_pause();
-    } else {
-        sched_yield();
-    }
-    then_ns = clock_now_ns();
-    if (then_ns - now_ns > most_ns) {
-        note_crowd(then_ns);
-    }
-    return then_ns;
-}
-
-// Until when may a worker that has nothing to run keep its processor busy?
-static uint64_t look_until_ns(uint64_t now_ns)
-{
-    if (runtime.n_nodes < 2) {
-        return now_ns;
-    }
-    if (is_crowded(now_ns)) {
-        return spins() ? now_ns + SPIN_NS : now_ns;
-    }
-    return now_ns + (spins() ? LONG_SPIN_NS : SPIN_NS);
-}
-
-static void begin_to_look(uint64_t now_ns)
-{
-    uint64_t none = 0;
-
-    atomic_compare_exchange_strong_explicit(&runtime.looking_since_ns, &none,
-                                            now_ns, memory_order_relaxed,
-                                            memory_order_relaxed);
-}
-
-static void stop_looking(void)
-{
-    uint64_t since_ns = atomic_exchange_explicit(&runtime.looking_since_ns, 0,
-                                                 memory_order_relaxed);
-
-    if (since_ns != 0 && clock_now_ns() > since_ns + LONG_LOOK_NS) {
-        service_wake();
-    }
-}
-
-int service_idle(void *owner, unsigned worker)
-{
-    uint64_t now_ns = clock_now_ns();
-    const uint64_t until_ns = look_until_ns(now_ns);
-
-    (void)owner;
-    seats_take_worker(worker);
-    if (all_workers_idle()) {
-        node_enter();
-        sync_poll(runtime.sync, 1);
-        node_leave();
-    }
-    look();
-    if (spins()) {
-        begin_to_look(now_ns);
-    }
-    while (now_ns < until_ns && (spins() || !is_crowded(now_ns)) &&
-           !ult_is_wanted(runtime.ult, worker)) {
-        atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
-        look();
-        now_ns = give_way(now_ns);
-    }
-    stop_looking();
-    return ult_is_wanted(runtime.ult, worker);
 }

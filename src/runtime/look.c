@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A worker that has nothing to run looks at the network itself for a while
+// (service.c says why). While it does, nobody need wake this node.
+//
+// If senders ring (net/bell.h), they are told: a look begins and ends with the
+// transport's look(). Not so between short looks, such as barriers one after the other: a
+// thread runs for a microsecond, and whoever sends something meanwhile would ring.
+// The worker then leaves its look to the service thread, if that patrols, and takes
+// it back when it looks again.
+//
+//     no look --begin--> look --stop, long, or no patrol--> no look
+//                        look --stop, short, patrolled--> left
+//                        left --begin--> look
+//                        left --end of the patrol--> no look
+//
+// L1  Whoever ends a look lets the transport make progress afterwards: what came
+//     before has rung nobody.
+// L2  `is_look_left` is written before `is_patrolled` is read by who leaves a look, and
+//     the other way round by who ends a patrol: one of them sees it.
+#include "runtime/look.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+#include "runtime/seats.h"
+
+#define LONG_SPIN_NS (2 * 1000 * 1000u)
+#define CROWDED_NS (50 * 1000u)
+#define LOST_NS (1000 * 1000u)
+#define CROWDED_FOR_NS (500 * 1000 * 1000u)
+#define SHORT_LOOK_NS (30 * 1000u)
+
+int look_all_idle(void)
+{
+    unsigned n_threads;
+    unsigned n_parked;
+
+    ult_census(runtime.ult, &n_threads, &n_parked);
+    return n_threads == n_parked;
+}
+
+// Are there as many processors as nodes and workers on this machine?
+int look_spins(void)
+{
+    static int answer = -1;
+
+    if (answer < 0) {
+        long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+        answer =
+            runtime.n_nodes > 1 &&
+            (long)runtime.n_nodes * (long)runtime.n_workers <= n_processors;
+    }
+    return answer;
+}
+
+// Do senders wake this node only if nobody looks? Then a worker that looks says so,
+// and nobody patrols.
+int look_is_rung(void)
+{
+    return look_spins() && runtime.transport->is_rung(runtime.net);
+}
+
+int look_is_on(void)
+{
+    return atomic_load_explicit(&runtime.looking_since_ns,
+                                memory_order_relaxed) != 0;
+}
+
+// ---- patrols
+
+// A worker that stops looking leaves that to a service thread that patrols; and
+// it may come back first.
+static int take_over_looking(void)
+{
+    return atomic_exchange(&runtime.is_look_left, 0);
+}
+
+void look_begin_patrol(void)
+{
+    atomic_store(&runtime.is_patrolled, 1);
+}
+
+void look_end_patrol(void)
+{
+    if (atomic_load_explicit(&runtime.is_patrolled, memory_order_relaxed)) {
+        atomic_store(&runtime.is_patrolled, 0);
+        if (take_over_looking()) {
+            runtime.transport->look(runtime.net, 0);
+        }
+    }
+}
+
+// @return 1 a patrol will notice that nobody looks any more
+static int leave_looking(void)
+{
+    if (atomic_exchange(&runtime.is_look_left, 1)) {
+        return 0; // another worker's
+    }
+    return atomic_load(&runtime.is_patrolled) || !take_over_looking();
+}
+
+// ---- workers
+
+static void look(void)
+{
+    if (mutex_trylock(&runtime.lock)) { // else somebody else is at it
+        runtime.transport->progress(runtime.net);
+        (void)paging_poll();
+        node_leave();
+    }
+}
+
+static void note_crowd(uint64_t now_ns)
+{
+    atomic_store_explicit(&runtime.crowded_until_ns, now_ns + CROWDED_FOR_NS,
+                          memory_order_relaxed);
+}
+
+static int is_crowded(uint64_t now_ns)
+{
+    return now_ns <= atomic_load_explicit(&runtime.crowded_until_ns,
+                                          memory_order_relaxed);
+}
+
+// Give way to others on this processor, where processors are scarce. Who asks for
+// it keeps it for milliseconds, and to be woken is faster than that: then no more
+// of it for a while. The same if somebody took it between two looks.
+// @return the time afterwards
+static uint64_t give_way(uint64_t now_ns)
+{
+    const uint64_t most_ns = look_spins() ? LOST_NS : CROWDED_NS;
+    uint64_t then_ns;
+
+    if (look_spins()) {
+        __builtin_ia32_pause();
+    } else {
+        sched_yield();
+    }
+    then_ns = clock_now_ns();
+    if (then_ns - now_ns > most_ns) {
+        note_crowd(then_ns);
+    }
+    return then_ns;
+}
+
+// Until when may a worker that has nothing to run keep its processor busy?
+static uint64_t look_until_ns(uint64_t now_ns)
+{
+    if (runtime.n_nodes < 2) {
+        return now_ns;
+    }
+    if (is_crowded(now_ns)) {
+        return look_spins() ? now_ns + LOOK_SPIN_NS : now_ns;
+    }
+    return now_ns + (look_spins() ? LONG_SPIN_NS : LOOK_SPIN_NS);
+}
+
+static void begin_to_look(uint64_t now_ns)
+{
+    uint64_t none = 0;
+
+    if (!take_over_looking()) {
+        runtime.transport->look(runtime.net, 1);
+    }
+    atomic_compare_exchange_strong_explicit(&runtime.looking_since_ns, &none,
+                                            now_ns, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+// Senders ring from now on. Not at once after a short look, if that is noticed later:
+// more often follow, with messages between.
+static void stop_looking_rung(uint64_t since_ns, uint64_t now_ns)
+{
+    if (now_ns < since_ns + SHORT_LOOK_NS) {
+        atomic_store_explicit(&runtime.looked_short_ns, now_ns,
+                              memory_order_relaxed);
+        if (leave_looking()) {
+            return;
+        }
+    }
+    runtime.transport->look(runtime.net, 0);
+    node_enter(); // not only if nobody has the lock: look()'s promise
+    runtime.transport->progress(runtime.net);
+    node_leave();
+}
+
+static void stop_looking(uint64_t since_ns, uint64_t now_ns)
+{
+    uint64_t first_ns = atomic_exchange_explicit(&runtime.looking_since_ns, 0,
+                                                 memory_order_relaxed);
+
+    if (look_is_rung()) {
+        stop_looking_rung(since_ns, now_ns);
+    } else {
+        runtime.transport->look(runtime.net, 0);
+        if (first_ns != 0 && now_ns > first_ns + LOOK_LONG_NS) {
+            service_wake();
+        }
+    }
+}
+
+int service_idle(void *owner, unsigned worker)
+{
+    const uint64_t since_ns = clock_now_ns();
+    const uint64_t until_ns = look_until_ns(since_ns);
+    uint64_t now_ns = since_ns;
+
+    (void)owner;
+    seats_take_worker(worker);
+    if (look_all_idle()) {
+        node_enter();
+        sync_poll(runtime.sync, 1);
+        node_leave();
+    }
+    if (look_spins()) {
+        begin_to_look(now_ns);
+    }
+    look();
+    while (now_ns < until_ns && (look_spins() || !is_crowded(now_ns)) &&
+           !ult_is_wanted(runtime.ult, worker)) {
+        atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
+        look();
+        now_ns = give_way(now_ns);
+    }
+    if (look_spins()) {
+        stop_looking(since_ns, now_ns);
+    }
+    return ult_is_wanted(runtime.ult, worker);
+}
