@@ -5,7 +5,8 @@
 //
 //   iteration_note     a thread arrives: its computation time since it last did
 //   STAGE_ARRIVED      those gathered have arrived; the release begins
-//   STAGE_SENT         the release is over: the report leaves, then the arrival
+//   STAGE_SENT         the release is over, or out: the report leaves, then the
+//                      arrival
 //   STAGE_PASSING      the barrier is open; the next one begins
 //
 // A node is busy from STAGE_PASSING to STAGE_SENT. Where an iteration has several

@@ -2,18 +2,23 @@
 //
 // The service thread makes the network progress and answers every request. It
 // sleeps on the transport's descriptor, on the launcher's socket, on the swap
-// file's, and on an eventfd by which other kernel threads wake it; while something is due by time
-// it looks every millisecond. It never waits for the network.
+// file's, and on an eventfd by which other kernel threads wake it; while
+// something is due by time it looks every millisecond. It never waits for the
+// network.
 //
 // Waking a sleeping kernel thread on another processor takes longer than all the
 // rest of a fetch, and whoever sends to a transport that is armed pays for it. So a
 // worker that has nothing to run makes the network progress itself for a while
-// (service_idle); where processors are scarcer than workers it offers its own to
-// others between two looks. While a worker looks, or looked just now, the service
-// thread leaves the transport alone and unarmed and only comes by now and then
-// (patrols): patrol_ns() is the longest that a request can lie unseen. A worker that
-// has looked for long says when it stops, so that patrols can be rare meanwhile: each
-// takes a processor from somebody, maybe a worker of another node that computes.
+// (look.c); where processors are scarcer than workers it offers its own to others
+// between two looks. While a worker looks, or looked just now, the service thread
+// leaves the transport alone and unarmed and only comes by now and then (patrols):
+// patrol_ns() is the longest that a request can lie unseen. A worker that has looked
+// for long says when it stops, so that patrols can be rare meanwhile: each takes a
+// processor from somebody, maybe a worker of another node that computes.
+//
+// If senders ring a bell (look_is_rung), the worker tells them when it looks, and when it
+// stops; the service thread sleeps on, and patrols only between short looks.
+//
 // Where there are processors for all, to look is to wait as long as an iteration
 // may last (LONG_SPIN_NS): whoever sleeps is woken by an interrupt from another
 // processor, which on a virtual machine takes 40 us. Where the workers

@@ -21,7 +21,7 @@ struct sync;
 /** Where the threads of this node are at a barrier. */
 enum sync_stage {
     STAGE_ARRIVED, ///< those gathered here have arrived; the release comes next
-    STAGE_SENT,    ///< it has ended, the arrival is about to be sent
+    STAGE_SENT,    ///< the arrival is about to be sent behind it
     STAGE_PASSING, ///< the barrier is open; they are about to be woken
 };
 

@@ -9,8 +9,9 @@
 // eager-release: programs without data races. In a phase each cell of 16 bytes
 // (so, many a page) belongs to one thread, which reads and writes it; all may
 // read cells that nobody owns in the phase. Some cells are guarded by locks, whose
-// tokens move to another node only after a release. A counter is updated by
-// atomic operations.
+// tokens move to another node only after a release (meet.c). A counter is updated by
+// atomic operations. When all threads have arrived at a barrier every copy must equal
+// the oracle.
 //
 // sequential: any thread reads and writes any byte at any time; each read must
 // give the last value written, in the order of virtual time.
