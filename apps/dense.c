@@ -58,8 +58,19 @@ static void add_product(double *restrict c, const double *restrict a,
     }
 }
 
+// The same work, and nothing changes.
+static void add_product_idle(const double *restrict a, const double *restrict b,
+                             size_t n_k, size_t n_columns, size_t width)
+{
+    double c[BLOCK_COLUMNS] = {0};
+
+    add_product(c, a, b, n_k, n_columns, width);
+    __asm__ volatile("" ::"r"(c) : "memory"); // it counts as used
+}
+
 void product_rows(double *restrict c, const double *restrict a,
-                  const double *restrict b, size_t n_rows, size_t n)
+                  const double *restrict b, size_t n_rows, size_t n,
+                  unsigned effort)
 {
     memset(c, 0, n_rows * n * sizeof *c);
     for (size_t j = 0; j < n; j += BLOCK_COLUMNS) {
@@ -69,6 +80,10 @@ void product_rows(double *restrict c, const double *restrict a,
             const size_t n_k = least(BLOCK_ROWS, n - k);
 
             for (size_t i = 0; i < n_rows; i++) {
+                for (unsigned time = 1; time < effort; time++) {
+                    add_product_idle(&a[i * n + k], &b[k * n + j], n_k,
+                                     n_columns, n);
+                }
                 add_product(&c[i * n + j], &a[i * n + k], &b[k * n + j], n_k,
                             n_columns, n);
             }

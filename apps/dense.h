@@ -25,9 +25,11 @@ void right_row_fill(double *row, size_t i, size_t size);
  * @param[out] c  [n_rows][n]
  * @param a       [n_rows][n]  the same rows of A
  * @param b       [n][n]
+ * @param effort  how often the arithmetic is done, all but the first in vain
  */
 void product_rows(double *restrict c, const double *restrict a,
-                  const double *restrict b, size_t n_rows, size_t n);
+                  const double *restrict b, size_t n_rows, size_t n,
+                  unsigned effort);
 
 /**
  * One row in one pivot step: the pivot row is taken from it so often that its

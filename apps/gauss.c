@@ -59,7 +59,7 @@ static const struct about about = {
             "its own;\n"
             "in all\n",
     .data_bytes = data_bytes,
-    .offers = OFFER_DEAL,
+    .offers = OFFER_DEAL | OFFER_EFFORT,
 };
 
 // What all threads share. main() fills it in before it starts them.
@@ -125,13 +125,18 @@ static void rows_fill(double *matrix, size_t size, struct rows rows)
 // One pivot step on some rows, all below the pivot's.
 // @param pivot_row  [system_width(size)]
 // @param eliminate  eliminate_row(), or eliminate_row_idle(), which leaves them
+// @param effort     how often the arithmetic is done
 static void rows_step(double *matrix, size_t size, size_t pivot,
                       const double *pivot_row, struct rows rows,
-                      eliminate_row_function *eliminate)
+                      eliminate_row_function *eliminate, unsigned effort)
 {
     const size_t width = system_width(size);
 
     for (size_t i = rows.first; i < rows.end; i += rows.step) {
+        for (unsigned time = 1; time < effort; time++) {
+            eliminate_row_idle(&matrix[i * width + pivot], &pivot_row[pivot],
+                               size + 1 - pivot);
+        }
         eliminate(&matrix[i * width + pivot], &pivot_row[pivot],
                   size + 1 - pivot);
     }
@@ -161,11 +166,13 @@ static void thread_step(size_t pivot, struct rows rows)
     if (rows.first == pivot + 1 && rows.first < rows.end) {
         const struct rows next = {rows.first, rows.first + 1, 1};
 
-        rows_step(job.matrix, size, pivot, pivot_row, next, eliminate_row);
+        rows_step(job.matrix, size, pivot, pivot_row, next, eliminate_row,
+                  job.settings.effort);
         pivot_offer(pivot + 1);
         rows.first += rows.step;
     }
-    rows_step(job.matrix, size, pivot, pivot_row, rows, eliminate_row);
+    rows_step(job.matrix, size, pivot, pivot_row, rows, eliminate_row,
+              job.settings.effort);
 }
 
 // What thread `me` does again, to be slower than others: the arithmetic only.
@@ -180,7 +187,7 @@ static void rows_step_again(size_t me, size_t pivot, struct rows rows)
 
         some.end = rows.first + (n - 1) * rows.step + 1;
         rows_step(job.matrix, job.settings.size, pivot, pivot_copy(pivot), some,
-                  eliminate_row_idle);
+                  eliminate_row_idle, job.settings.effort);
         n_left -= n;
     }
 }
@@ -287,7 +294,7 @@ static double *solve_sequentially(const struct settings *settings)
 
         for (size_t s = steps_until(settings, k - 1); s < end; s++) {
             rows_step(matrix, size, s, &matrix[s * system_width(size)],
-                      rows_below(rows_all(size), s), eliminate_row);
+                      rows_below(rows_all(size), s), eliminate_row, 1);
         }
         times_note(ends_s, k, settings->sequential && settings->report);
     }
@@ -303,7 +310,7 @@ static double *solve_sequentially(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.size = 2048, .n_iterations = 100};
+    struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
     bool right = true;
     size_t n_values;
     double *result;

@@ -46,7 +46,7 @@ static const struct about about = {
     .data = "Shared data: two grids of (N + 2) x (N + 2) numbers of 8 bytes, "
             "in all\n",
     .data_bytes = data_bytes,
-    .offers = OFFER_RESIDUAL,
+    .offers = OFFER_RESIDUAL | OFFER_EFFORT,
 };
 
 // What all threads share. main() fills it in before it starts them.
@@ -72,15 +72,17 @@ static void rows_fill(double *grid, size_t size, size_t first, size_t end)
 
 // One iteration on rows `first` to `end` - 1.
 static void rows_step(double *to, const double *from, size_t size, size_t first,
-                      size_t end)
+                      size_t end, unsigned effort)
 {
     const size_t width = size + 2;
 
     for (size_t row = first; row < end; row++) {
         const double *middle = &from[row * width + 1];
 
-        jacobi_row(&to[row * width + 1], middle - width, middle, middle + width,
-                   size);
+        for (unsigned time = 0; time < effort; time++) {
+            jacobi_row(&to[row * width + 1], middle - width, middle,
+                       middle + width, size);
+        }
     }
 }
 
@@ -94,7 +96,8 @@ static void rows_step_again(double *to, const double *from, size_t me,
     while (n_left > 0) {
         const size_t n = n_left < end - first ? n_left : end - first;
 
-        rows_step(to, from, job.settings.size, first, first + n);
+        rows_step(to, from, job.settings.size, first, first + n,
+                  job.settings.effort);
         n_left -= n;
     }
 }
@@ -160,7 +163,7 @@ static void *thread_work(void *arg)
         const double *from = job.grids[(k - 1) % 2];
         double *to = job.grids[k % 2];
 
-        rows_step(to, from, size, first, end);
+        rows_step(to, from, size, first, end, settings.effort);
         rows_step_again(to, from, me, first, end);
         tm_iteration_end(&job.barrier);
         if (me == 0) {
@@ -224,7 +227,7 @@ static double *solve_sequentially(const struct settings *settings)
     rows_fill(grids[1], size, 0, size + 2);
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= n_iterations; k++) {
-        rows_step(grids[k % 2], grids[(k - 1) % 2], size, 1, size + 1);
+        rows_step(grids[k % 2], grids[(k - 1) % 2], size, 1, size + 1, 1);
         times_note(ends_s, k, settings->sequential && settings->report);
     }
     printf("jacobi, %zu x %zu points, sequential\n", size, size);
@@ -239,7 +242,7 @@ static double *solve_sequentially(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.size = 2048, .n_iterations = 100};
+    struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
     bool right = true;
     size_t n_values;
     double *result;

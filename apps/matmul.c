@@ -38,6 +38,7 @@ static const struct about about = {
             "read all of B, of which each node comes to have a copy.\n",
     .size = "rows and columns of the matrices",
     .iterations = "how many products",
+    .offers = OFFER_EFFORT,
     .data = "Shared data: three matrices of N x N numbers of 8 bytes, in all\n",
     .data_bytes = data_bytes,
 };
@@ -64,9 +65,10 @@ static void rows_fill(double *a, double *b, size_t size, size_t first,
 
 // One product: rows `first` to `end` - 1 of it.
 static void rows_step(double *c, const double *a, const double *b, size_t size,
-                      size_t first, size_t end)
+                      size_t first, size_t end, unsigned effort)
 {
-    product_rows(&c[first * size], &a[first * size], b, end - first, size);
+    product_rows(&c[first * size], &a[first * size], b, end - first, size,
+                 effort);
 }
 
 // What thread `me` does again, to be slower than others: the result of a row
@@ -79,7 +81,8 @@ static void rows_step_again(double *c, const double *a, size_t me, size_t first,
     while (n_left > 0) {
         const size_t n = n_left < end - first ? n_left : end - first;
 
-        rows_step(c, a, job.b, job.settings.size, first, first + n);
+        rows_step(c, a, job.b, job.settings.size, first, first + n,
+                  job.settings.effort);
         n_left -= n;
     }
 }
@@ -103,7 +106,7 @@ static void *thread_work(void *arg)
         const double *a = job.products[(k - 1) % 2];
         double *c = job.products[k % 2];
 
-        rows_step(c, a, job.b, size, first, end);
+        rows_step(c, a, job.b, size, first, end, settings.effort);
         rows_step_again(c, a, me, first, end);
         tm_iteration_end(&job.barrier);
         if (me == 0) {
@@ -171,7 +174,7 @@ static double *multiply_sequentially(const struct settings *settings)
     rows_fill(products[0], b, size, 0, size);
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= n_iterations; k++) {
-        rows_step(products[k % 2], products[(k - 1) % 2], b, size, 0, size);
+        rows_step(products[k % 2], products[(k - 1) % 2], b, size, 0, size, 1);
         times_note(ends_s, k, settings->sequential && settings->report);
     }
     printf("matmul, %zu x %zu numbers, sequential\n", size, size);
@@ -187,7 +190,7 @@ static double *multiply_sequentially(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.size = 1024, .n_iterations = 10};
+    struct settings settings = {.size = 1024, .n_iterations = 10, .effort = 1};
     bool right = true;
     size_t n_values;
     double *result;

@@ -12,6 +12,7 @@ enum {
     INIT = 256,
     DEAL,
     UNEVEN,
+    EFFORT,
     REPORT,
     TIME,
     SEQUENTIAL,
@@ -78,6 +79,10 @@ static const struct row rows[] = {
      "its\n"
      "                      number",
      0, 0},
+    {"effort", EFFORT, "E", OFFER_EFFORT,
+     "each row is computed E times, one after the other:\n"
+     "                      as by slower processors, beside the same memory",
+     1, 10000},
     {"verify", 'v', NULL, 0,
      "compute it again without Teamster and compare all\n"
      "                      bits; exit 1 if any differs",
@@ -127,6 +132,8 @@ static unsigned *number_of(struct settings *settings, int letter)
         return &settings->n_codewords;
     case BLOCK:
         return &settings->block;
+    case EFFORT:
+        return &settings->effort;
     default:
         return NULL;
     }

@@ -18,6 +18,7 @@ struct settings {
     unsigned n_iterations;
     unsigned residual_every; ///< iterations between two residuals; 0: none
     double uneven;           ///< see extra_rows() in common.h; 0: all alike
+    unsigned effort;         ///< how often each row is computed in an iteration
     bool in_blocks;          ///< gauss: rows dealt in blocks, not in turn
     bool init_on_root;       ///< main() writes all start values
     bool verify;
@@ -46,7 +47,8 @@ enum {
     OFFER_SEED = 4,
     OFFER_INPUT = 8,
     OFFER_FRAMES = 16,
-    OFFER_CODEBOOK = 32
+    OFFER_CODEBOOK = 32,
+    OFFER_EFFORT = 64
 };
 
 /** What --help says of a program. */

@@ -45,7 +45,7 @@ static const struct about about = {
     .data = "Shared data: one grid of (N + 2) x (N + 2) numbers of 8 bytes, in "
             "all\n",
     .data_bytes = data_bytes,
-    .offers = OFFER_RESIDUAL,
+    .offers = OFFER_RESIDUAL | OFFER_EFFORT,
 };
 
 enum { RED = 0, BLACK = 1 };
@@ -78,8 +78,10 @@ static void rows_fill(double *cells, unsigned colour, size_t size, size_t first,
 
 // Move the points of one colour in rows `first` to `end` - 1.
 // @param move_row  sor_row(), or sor_row_idle(), which leaves them
+// @param effort    how often the arithmetic is done
 static void rows_step(double *const cells[2], unsigned colour, size_t size,
-                      size_t first, size_t end, sor_row_function *move_row)
+                      size_t first, size_t end, sor_row_function *move_row,
+                      unsigned effort)
 {
     const size_t width = half_row_width(size);
     const double *other = cells[1 - colour];
@@ -88,6 +90,11 @@ static void rows_step(double *const cells[2], unsigned colour, size_t size,
         const struct half_row half = half_row_at(row, colour, size);
         const size_t cell = row * width + half.first;
 
+        for (unsigned time = 1; time < effort; time++) {
+            sor_row_idle(&cells[colour][cell], &other[cell - width],
+                         &other[cell + width], &other[cell + half.start - 1],
+                         half.n, omega);
+        }
         move_row(&cells[colour][cell], &other[cell - width],
                  &other[cell + width], &other[cell + half.start - 1], half.n,
                  omega);
@@ -104,7 +111,7 @@ static void rows_step_again(double *const cells[2], unsigned colour, size_t me,
         const size_t n = n_left < end - first ? n_left : end - first;
 
         rows_step(cells, colour, job.settings.size, first, first + n,
-                  sor_row_idle);
+                  sor_row_idle, job.settings.effort);
         n_left -= n;
     }
 }
@@ -178,10 +185,10 @@ static void *thread_work(void *arg)
         job.ends_s[0] = now_s();
     }
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
-        rows_step(job.cells, RED, size, first, end, sor_row);
+        rows_step(job.cells, RED, size, first, end, sor_row, settings.effort);
         rows_step_again(job.cells, RED, me, first, end);
         tm_barrier_wait(&job.barrier);
-        rows_step(job.cells, BLACK, size, first, end, sor_row);
+        rows_step(job.cells, BLACK, size, first, end, sor_row, settings.effort);
         rows_step_again(job.cells, BLACK, me, first, end);
         tm_iteration_end(&job.barrier);
         if (me == 0) {
@@ -251,8 +258,8 @@ static double *solve_sequentially(const struct settings *settings)
     rows_fill(cells[BLACK], BLACK, size, 0, size + 2);
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= n_iterations; k++) {
-        rows_step(cells, RED, size, 1, size + 1, sor_row);
-        rows_step(cells, BLACK, size, 1, size + 1, sor_row);
+        rows_step(cells, RED, size, 1, size + 1, sor_row, 1);
+        rows_step(cells, BLACK, size, 1, size + 1, sor_row, 1);
         times_note(ends_s, k, settings->sequential && settings->report);
     }
     printf("sor, %zu x %zu points, sequential\n", size, size);
@@ -266,7 +273,7 @@ static double *solve_sequentially(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.size = 2048, .n_iterations = 100};
+    struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
     bool right = true;
     double *result;
 

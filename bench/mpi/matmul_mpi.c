@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= arguments.n_iterations; k++) {
         product_rows(products[k % 2], products[(k - 1) % 2], b, block.n,
-                     block.size);
+                     block.size, 1);
         MPI_Barrier(MPI_COMM_WORLD); // an iteration ends for all
         ends_s[k] = now_s();
     }

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     }
     ends_s[0] = now_s();
     for (unsigned k = 1; k <= arguments.n_iterations; k++) {
-        product_rows(products[k % 2], products[(k - 1) % 2], b, size, size);
+        product_rows(products[k % 2], products[(k - 1) % 2], b, size, size, 1);
         ends_s[k] = now_s();
     }
     times_print(start_s, ends_s, arguments.n_iterations,
