@@ -121,16 +121,28 @@ static double seconds(uint64_t ns, double usual_s)
 /** A page that is written here and held elsewhere costs a fault, a twin, a
  * comparison, and its part of a message and its answer. A guess to begin with, which
  * the scheme corrects by what it measures. */
-#define UPDATE_S 20e-6
+#define UPDATE_NS 20000
+
+/** What the processor does for a page that goes, or comes back, beside the disk:
+ * faults, searching, mapping. The same kind of guess. */
+#define PAGE_NS 10000
+
+// What takes the root so long takes a node of another power.
+static double handling_s(uint64_t ns, const double *power, unsigned i)
+{
+    return (double)node_slowed_ns(ns) * 1e-9 * power[runtime.self] / power[i];
+}
 
 static void describe_node(void *owner, unsigned i, struct node_view *node)
 {
     const struct node_statics *statics = cluster_statics(i);
     const struct node_costs *costs = cluster_costs(i);
     double power[TM_MAX_NODES];
+    double page_s;
 
     (void)owner;
     statics_powers(runtime.statics.nodes, runtime.n_nodes, power);
+    page_s = handling_s(PAGE_NS, power, i);
     *node = (struct node_view){
         .power = power[i],
         .n_processors = statics->n_workers,
@@ -139,11 +151,11 @@ static void describe_node(void *owner, unsigned i, struct node_view *node)
             TM_PAGE_SIZE,
         .free_pages = statics->memory_free / TM_PAGE_SIZE,
         .total_pages = statics->memory_total / TM_PAGE_SIZE,
-        .swap_in_s = seconds(costs->swap_in_ns, 100e-6),
-        .swap_out_s = seconds(costs->swap_out_ns, 100e-6),
+        .swap_in_s = seconds(costs->swap_in_ns, 100e-6) + page_s,
+        .swap_out_s = seconds(costs->swap_out_ns, 100e-6) + page_s,
         .fetch_s = seconds(costs->fetch_ns, 20e-6),
         .packet_s = seconds(costs->packet_ns, 5e-6),
-        .update_s = UPDATE_S / power[i],
+        .update_s = handling_s(UPDATE_NS, power, i),
         .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
     };
     snprintf(node->name, sizeof node->name, "n%u", i);
