@@ -343,6 +343,25 @@ tm_status pages_receive(struct pages *pages, const struct message *message)
                                                : forget(pages, message);
 }
 
+size_t pages_announced(const struct pages *pages, uint64_t thread,
+                       page_no *list)
+{
+    size_t n = 0;
+
+    for (const struct expected *it = pages->expected; it != NULL;
+         it = it->next) {
+        if (it->thread != thread) {
+            continue;
+        }
+        for (uint32_t i = 0; i < it->n; i++) {
+            for (uint32_t k = 0; k < it->runs[i].n && n < PAGES_SOON_MAX; k++) {
+                list[n++] = it->runs[i].page + k;
+            }
+        }
+    }
+    return n;
+}
+
 void pages_thread_arrived(struct pages *pages, uint64_t thread)
 {
     struct expected **link = &pages->expected;

@@ -43,6 +43,14 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
                     const uint32_t *from, const uint32_t *to,
                     enum pages_stage stage);
 
+/**
+ * What has been announced of a thread that has not come yet.
+ * @param[out] list  [PAGES_SOON_MAX]  pages in order of first use
+ * @return how many; PAGES_SOON_MAX: there may be more; 0: nobody knows
+ */
+size_t pages_announced(const struct pages *pages, uint64_t thread,
+                       page_no *list);
+
 /** A thread has come to this node: fetch what was announced. */
 void pages_thread_arrived(struct pages *pages, uint64_t thread);
 

@@ -328,6 +328,34 @@ void paging_learn(const struct access_set *set)
     free(pages);
 }
 
+// Without its pages in order it would page as if nothing was known of the program.
+// Where the announcement does not have them all an iteration is tracked again.
+void paging_thread_arrived(const struct thread *thread)
+{
+    page_no *list;
+    size_t n;
+
+    if (!is_on()) {
+        return;
+    }
+    list = malloc(PAGES_SOON_MAX * sizeof *list);
+    ensure(list != NULL);
+    n = pages_announced(runtime.pages, thread->number, list);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] >= runtime.space.n_pages) {
+            n = 0; // nothing that can be believed
+        }
+    }
+    if (n > 0 && n < PAGES_SOON_MAX) {
+        replace_learn(pager_replace(runtime.paging.pager),
+                      (uint32_t)thread->number, list, n);
+    } else {
+        runtime.paging.is_learned = 0;
+        runtime.paging.is_asked = 0;
+    }
+    free(list);
+}
+
 void paging_thread_left(const struct thread *thread)
 {
     if (is_on()) {

@@ -414,6 +414,8 @@ struct memory_use {
 void paging_take_use(struct memory_use *use);
 /** The memory part of the node's numbers. Under the node lock. */
 void paging_stats(struct tm_node_stats *stats);
+/** A thread comes to the node; before pages_thread_arrived(). */
+void paging_thread_arrived(const struct thread *thread);
 /** A thread has left the node. */
 void paging_thread_left(const struct thread *thread);
 /** paging_ask has arrived at the root. */

@@ -156,6 +156,7 @@ void threads_arrived(void *owner, const struct moved_thread *moved)
     ult_add_time(thread->ult, moved->compute_ns);
     runtime.n_moved_in++;
     tracking_thread_arrived(thread);
+    paging_thread_arrived(thread);
     pages_thread_arrived(runtime.pages, moved->number);
     sync_thread_arrived(runtime.sync, moved->number, moved->moves);
 }
