@@ -47,7 +47,7 @@ static inline void example_make(struct example *example, uint32_t n_threads)
         node->swap_out_s = 0.002;
         node->fetch_s = 0.0005;
         node->packet_s = 0.0001;
-        example->corrections[x] = (struct correction){1 + x, 1, 1, 1, 0};
+        example->corrections[x] = (struct correction){1 + x, 1, 1, 1, 0, 0};
         example->measured[x].time_s = 1 + x;
     }
     lists_init(&lists, n_threads);

@@ -7,8 +7,10 @@
 #define MEMORY_MIN 0.25
 #define MEMORY_MAX 2.0
 #define FEW (1 / 64.) ///< of memory: too few pages to learn what one costs
-#define LITTLE 0.1    ///< of the paging predicted: counts as none
-#define TINY 0.01     ///< of the iteration: too short to learn from
+#define SWEEPS_MAX 8
+#define KEPT 0.5   ///< of memory: so much a pager keeps at least
+#define LITTLE 0.1 ///< of the paging predicted: counts as none
+#define TINY 0.01  ///< of the iteration: too short to learn from
 
 static double within(double low, double value, double high)
 {
@@ -17,7 +19,7 @@ static double within(double low, double value, double high)
 
 void correction_init(struct correction *correction)
 {
-    *correction = (struct correction){1, 1, 1, 1, 0};
+    *correction = (struct correction){1, 1, 1, 1, 0, 0};
 }
 
 static void learn(double *factor, double predicted_s, double measured_s,
@@ -156,23 +158,88 @@ static void learn_memory(const struct node_view *node,
     }
 }
 
+// ---- pages that are gone over more than once
+//
+// A program that goes over its data s times in an iteration, red points and then
+// black ones, pages in s M_lack. To believe that M is that much smaller would be
+// right for the mapping in force and wrong for any other: what a thread less saves
+// is s times its pages. A pager keeps its budget, but for what is on its way; so s is
+// the least for which every node that pages has most of its memory.
+
+static int has_paged(const struct node_view *node,
+                     const struct node_measurement *measured)
+{
+    return measured->mem_s > 0 && measured->lack_pages > 0 &&
+           (double)measured->lack_pages >= FEW * (double)node->memory_pages;
+}
+
+// @param n_sweeps  those known so far: a program does not change in that
+static unsigned count_sweeps(const struct cluster_view *view,
+                             const struct prediction *prediction,
+                             const struct measurement *measured,
+                             unsigned n_sweeps)
+{
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const double possible = (double)prediction->nodes[x].demand_pages -
+                                KEPT * (double)view->nodes[x].memory_pages;
+
+        if (!has_paged(&view->nodes[x], &measured->nodes[x]) || possible <= 0) {
+            continue;
+        }
+        while (n_sweeps < SWEEPS_MAX &&
+               (double)measured->nodes[x].lack_pages > n_sweeps * possible) {
+            n_sweeps++;
+        }
+    }
+    return n_sweeps;
+}
+
+// What a page costs, and how often it is gone over, is not known of nodes that have
+// never paged: as much as it was off by elsewhere.
+static void share_prices(const struct cluster_view *view,
+                         const struct measurement *measured,
+                         struct correction *corrections)
+{
+    double sum = 0;
+    uint32_t n = 0;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        if (has_paged(&view->nodes[x], &measured->nodes[x])) {
+            sum += log(corrections[x].mem);
+            n++;
+        }
+    }
+    for (uint32_t x = 0; n > 0 && x < view->n_nodes; x++) {
+        if (corrections[x].mem == 1) {
+            corrections[x].mem = exp(sum / n);
+        }
+    }
+}
+
 void correct(const struct cluster_view *view,
              const struct prediction *prediction,
              const struct measurement *measured, double gain,
              struct correction *corrections)
 {
     const double tiny_s = TINY * measured->iteration_s;
+    const unsigned n_sweeps =
+        count_sweeps(view, prediction, measured,
+                     corrections[0].n_sweeps > 0 ? corrections[0].n_sweeps : 1);
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         const struct node_prediction *p = &prediction->nodes[x];
-        const struct node_measurement *m = &measured->nodes[x];
+        struct node_measurement m = measured->nodes[x];
 
-        learn(&corrections[x].comp, p->comp_s, m->comp_s, tiny_s, gain);
+        corrections[x].n_sweeps = n_sweeps;
+        m.lack_pages /= n_sweeps;
+        learn(&corrections[x].comp, p->comp_s, m.comp_s, tiny_s, gain);
         if (p->n_threads > 0) {
-            learn_communication(p, m->comm_s, tiny_s, gain, &corrections[x]);
+            learn_communication(p, m.comm_s, tiny_s, gain, &corrections[x]);
         }
-        learn_memory(&view->nodes[x], p, m, tiny_s, gain, &corrections[x]);
+        learn_memory(&view->nodes[x], p, &m, tiny_s, gain, &corrections[x]);
     }
+    share_prices(view, measured, corrections);
 }
 
 double prediction_error(const struct prediction *prediction,

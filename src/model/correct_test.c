@@ -140,6 +140,39 @@ static void paging_that_was_not_predicted_shrinks_memory(void **state)
     cluster_view_release(&view);
 }
 
+static void pages_gone_over_twice_do_not_shrink_memory(void **state)
+{
+    struct cluster_view view;
+    struct correction c[3];
+    struct node_prediction nodes[] = {
+        {.comp_s = 1, .mem_s = 2, .lack_pages = 20, .demand_pages = 100},
+        {.comp_s = 1, .mem_s = 6, .lack_pages = 60, .demand_pages = 100},
+        {.comp_s = 1, .demand_pages = 100},
+    };
+    const struct prediction result = {.iteration_s = 7, .nodes = nodes};
+    struct node_measurement at[] = {
+        {.comp_s = 1, .mem_s = 8, .lack_pages = 40},
+        {.comp_s = 1, .mem_s = 24, .lack_pages = 120}, // more than there are
+        {.comp_s = 1},
+    };
+    const struct measurement measured = {25, at};
+
+    (void)state;
+    view_make(&view, 3, 3);
+    view.nodes[0].memory_pages = 80;
+    view.nodes[1].memory_pages = 40;
+    view.nodes[2].memory_pages = 200;
+    for (unsigned i = 0; i < 3; i++) {
+        correction_init(&c[i]);
+        view.nodes[i].swap_in_s = view.nodes[i].swap_out_s = 0.05;
+    }
+    correct(&view, &result, &measured, 1, c);
+    assert_true(c[0].memory == 1 && c[1].memory == 1);
+    assert_true(fabs(c[0].mem - 4) < 1e-9 && fabs(c[1].mem - 4) < 1e-9);
+    assert_true(fabs(c[2].mem - 4) < 1e-9); // nobody knows better
+    cluster_view_release(&view);
+}
+
 static void the_error_of_a_prediction_has_a_sign(void **state)
 {
     const struct prediction predicted = {.iteration_s = 1.1};
@@ -157,6 +190,7 @@ int main(void)
         cmocka_unit_test(repeated_corrections_converge_to_the_measurement),
         cmocka_unit_test(factors_stay_within_their_bounds),
         cmocka_unit_test(paging_that_was_not_predicted_shrinks_memory),
+        cmocka_unit_test(pages_gone_over_twice_do_not_shrink_memory),
         cmocka_unit_test(the_error_of_a_prediction_has_a_sign),
     };
 

@@ -49,6 +49,9 @@ struct correction {
     double comm;
     double memory; ///< of M: how much of it the program really gets
     double rest_s; ///< not a factor: added to Tcomm of a node that has threads
+    unsigned
+        n_sweeps; ///< how often pages are gone over in an iteration, of all
+                  ///< nodes the same; 0: not known, 1
 };
 
 struct cost_model {

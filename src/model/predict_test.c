@@ -389,8 +389,8 @@ static void a_page_written_here_and_held_elsewhere_is_an_update(void **state)
 static void corrections_multiply_the_terms(void **state)
 {
     struct cluster_view view;
-    const struct correction corrections[2] = {{2, 3, 1, 1, 0},
-                                              {1, 1, 1, 0.8, 0.25}};
+    const struct correction corrections[2] = {{2, 3, 1, 1, 0, 0},
+                                              {1, 1, 1, 0.8, 0.25, 0}};
     struct cost_model model = measured;
     const uint32_t node_of[] = {0, 0, 0, 1};
     struct node_prediction before[2];

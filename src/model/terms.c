@@ -49,7 +49,7 @@ void rates_compute(const struct cluster_view *view,
                    struct node_rates *rates)
 {
     const struct node_view *it = &view->nodes[node];
-    const struct correction none = {1, 1, 1, 1, 0};
+    const struct correction none = {1, 1, 1, 1, 0, 0};
     const struct correction *correction =
         model->corrections != NULL ? &model->corrections[node] : &none;
 

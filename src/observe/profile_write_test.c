@@ -58,7 +58,7 @@ static void make(struct example *example)
     *example = (struct example){0};
     make_view(&example->profile.view);
     for (uint32_t x = 0; x < 2; x++) {
-        example->corrections[x] = (struct correction){1, 1, 1, 0.5, 0};
+        example->corrections[x] = (struct correction){1, 1, 1, 0.5, 0, 0};
         example->measured[x].time_s = 3;
     }
     strcpy(example->profile.teamster, "0.1.0");

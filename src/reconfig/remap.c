@@ -22,6 +22,13 @@
 /** Nodes whose usual threads differ by more have different threads. */
 #define ALIKE_NODES 1.8
 
+/** Or more, if some of them page: there caches are cold, and what faults take is not
+ * all known. */
+#define ALIKE_PAGING 4.0
+
+/** A node that spends more of its time on paging tells less of its threads. */
+#define LITTLE_PAGING 0.2
+
 /** Pages that come with one fetch, of up to 64: what threads go through in order
  * comes in groups, the rest one by one. */
 #define FETCHED_TOGETHER 16.0
@@ -121,22 +128,49 @@ static int level_node(struct remap *plan, uint32_t node, double usual_s,
     return 1;
 }
 
+static int pages_much(const struct remap *plan, uint32_t node)
+{
+    const struct node_measurement *measured = &plan->measured.nodes[node];
+
+    return measured->mem_s > LITTLE_PAGING * measured->time_s;
+}
+
+struct span {
+    double least_s, most_s, sum_s;
+    uint32_t n;
+};
+
+static void span_add(struct span *span, double s)
+{
+    span->least_s = span->n > 0 ? fmin(span->least_s, s) : s;
+    span->most_s = fmax(span->most_s, s);
+    span->sum_s += s;
+    span->n++;
+}
+
 // @param usual_s  [n_nodes] 0: the node has no threads
-// @return the mean of a thread, 0 if nodes are too far apart
+// @return the mean of a thread, of nodes that page little if there are any; 0 if
+//         nodes are too far apart
 static double usual_of_all(const struct remap *plan, const double *usual_s)
 {
-    double least_s = INFINITY;
-    double most_s = 0;
-    double sum_s = 0;
+    struct span all = {0};
+    struct span calm = {0};
 
     for (uint32_t i = 0; i < plan->view.n_threads; i++) {
-        double node_s = usual_s[plan->current[i]];
+        const uint32_t node = plan->current[i];
 
-        sum_s += node_s;
-        least_s = fmin(least_s, node_s);
-        most_s = fmax(most_s, node_s);
+        span_add(&all, usual_s[node]);
+        if (!pages_much(plan, node)) {
+            span_add(&calm, usual_s[node]);
+        }
     }
-    return most_s <= ALIKE_NODES * least_s ? sum_s / plan->view.n_threads : 0;
+    if (calm.n > 0 && calm.n < all.n &&
+        calm.most_s <= ALIKE_NODES * calm.least_s &&
+        all.most_s <= ALIKE_PAGING * calm.sum_s / calm.n &&
+        all.least_s * ALIKE_NODES >= calm.sum_s / calm.n) {
+        return calm.sum_s / calm.n;
+    }
+    return all.most_s <= ALIKE_NODES * all.least_s ? all.sum_s / all.n : 0;
 }
 
 static void level_nodes(struct remap *plan, const double *usual_s)
@@ -233,13 +267,13 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
     status = allocate(plan, n_threads, n_nodes);
     if (status == TM_OK) {
         memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
+        remap_measure(book, n_nodes, &plan->measured); // levelling wants it
         status = copy_threads(plan, book);
     }
     if (status != TM_OK) {
         remap_release(plan);
         return status;
     }
-    remap_measure(book, n_nodes, &plan->measured);
     plan->policy = policy;
     plan->iteration = book_n_closed(book);
     plan->model.corrections = corrections;

@@ -95,7 +95,7 @@ static inline void draw_model(struct profile *profile)
     for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
         corrections[x] =
             (struct correction){draw_factor(), draw_factor(), draw_factor(),
-                                draw_factor(), draw_factor()};
+                                draw_factor(), draw_factor(), 0};
     }
     model->corrections = corrections;
 }
