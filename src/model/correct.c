@@ -9,6 +9,7 @@
 #define FEW (1 / 64.) ///< of memory: too few pages to learn what one costs
 #define SWEEPS_MAX 8
 #define KEPT 0.5   ///< of memory: so much a pager keeps at least
+#define MUCH 0.2   ///< of a node's time: it pages, and computes beside that
 #define LITTLE 0.1 ///< of the paging predicted: counts as none
 #define TINY 0.01  ///< of the iteration: too short to learn from
 
@@ -195,6 +196,21 @@ static unsigned count_sweeps(const struct cluster_view *view,
     return n_sweeps;
 }
 
+// Caches are cold where pages come and go, and not all that faults take is known: what
+// a node that pages computes too long is part of its paging, and goes with that.
+static void settle_computation(const struct node_view *node,
+                               const struct node_prediction *predicted,
+                               struct node_measurement *measured)
+{
+    const double excess_s = measured->comp_s - predicted->comp_s;
+
+    if (has_paged(node, measured) && predicted->comp_s > 0 && excess_s > 0 &&
+        measured->mem_s > MUCH * (measured->comp_s + measured->mem_s)) {
+        measured->mem_s += excess_s;
+        measured->comp_s = predicted->comp_s;
+    }
+}
+
 // What a page costs, and how often it is gone over, is not known of nodes that have
 // never paged: as much as it was off by elsewhere.
 static void share_prices(const struct cluster_view *view,
@@ -232,6 +248,7 @@ void correct(const struct cluster_view *view,
         struct node_measurement m = measured->nodes[x];
 
         corrections[x].n_sweeps = n_sweeps;
+        settle_computation(&view->nodes[x], p, &m);
         m.lack_pages /= n_sweeps;
         learn(&corrections[x].comp, p->comp_s, m.comp_s, tiny_s, gain);
         if (p->n_threads > 0) {
