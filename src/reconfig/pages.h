@@ -45,7 +45,8 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
 
 /**
  * What has been announced of a thread that has not come yet.
- * @param[out] list  [PAGES_SOON_MAX]  pages in order of first use
+ * @param[out] list  [PAGES_SOON_MAX]  pages in order of first use, as the root
+ *                   has sent them
  * @return how many; PAGES_SOON_MAX: there may be more; 0: nobody knows
  */
 size_t pages_announced(const struct pages *pages, uint64_t thread,

@@ -129,6 +129,34 @@ static void what_only_those_used_that_left_is_withdrawn(void **state)
     pages_free(pages);
 }
 
+/** Receives what it sends. */
+static void op_echo(void *owner, node_id to, const struct message *message)
+{
+    (void)to;
+    assert_int_equal(pages_receive(owner, message), TM_OK);
+}
+
+static void what_was_announced_is_known_in_order(void **state)
+{
+    static const struct page_use uses[] = {
+        {10, USE_READ, 0}, {11, USE_READ, 0}, {3, USE_WRITE, 8},
+        {4, USE_WRITE, 8}, {9, USE_READ, 0},
+    };
+    struct port port = {.n_nodes = 2, .send = op_echo};
+    struct pages *pages = pages_new(&port, NULL);
+    page_no list[PAGES_SOON_MAX];
+
+    (void)state;
+    port.owner = pages;
+    pages_announce(pages, 1, 7, uses, 5);
+    assert_int_equal(pages_announced(pages, 8, list), 0);
+    assert_int_equal(pages_announced(pages, 7, list), 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(list[i], uses[i].page);
+    }
+    pages_free(pages);
+}
+
 static void runs_end_where_numbers_have_a_gap(void **state)
 {
     static const uint64_t numbers[] = {1, 2, 3, 7, 9, 10};
@@ -169,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_of_one_kind_travel_as_a_run),
         cmocka_unit_test(what_only_those_used_that_left_is_withdrawn),
+        cmocka_unit_test(what_was_announced_is_known_in_order),
         cmocka_unit_test(runs_end_where_numbers_have_a_gap),
         cmocka_unit_test(malformed_messages_are_refused),
     };
