@@ -59,7 +59,7 @@ static const struct about about = {
             "its own;\n"
             "in all\n",
     .data_bytes = data_bytes,
-    .offers = OFFER_DEAL | OFFER_EFFORT,
+    .offers = OFFER_DEAL | OFFER_EFFORT | OFFER_STEPS,
 };
 
 // What all threads share. main() fills it in before it starts them.
@@ -192,10 +192,18 @@ static void rows_step_again(size_t me, size_t pivot, struct rows rows)
     }
 }
 
+static size_t steps_wanted(const struct settings *settings)
+{
+    const size_t all = settings->size - 1;
+
+    return settings->n_steps > 0 && settings->n_steps < all ? settings->n_steps
+                                                            : all;
+}
+
 // How many pivot steps are done after so many iterations.
 static size_t steps_until(const struct settings *settings, unsigned iteration)
 {
-    return (settings->size - 1) * iteration / settings->n_iterations;
+    return steps_wanted(settings) * iteration / settings->n_iterations;
 }
 
 static void *thread_work(void *arg)
@@ -237,8 +245,13 @@ static void *thread_work(void *arg)
 }
 
 // What is left to do when the rows form a triangle.
-static void solution_find(double *matrix, size_t size)
+static void solution_find(double *matrix, const struct settings *settings)
 {
+    const size_t size = settings->size;
+
+    if (steps_wanted(settings) < size - 1) {
+        return;
+    }
     printf("largest error of the solution: %.3e\n",
            system_solve_triangle(matrix, size));
 }
@@ -274,7 +287,7 @@ static double *solve_with_threads(const struct settings *settings)
     if (settings->stats) {
         nodes_print(job.node_of, settings->n_threads);
     }
-    solution_find(job.matrix, size);
+    solution_find(job.matrix, settings);
     return job.matrix;
 }
 
@@ -304,7 +317,7 @@ static double *solve_sequentially(const struct settings *settings)
         last_half_print(ends_s, n_iterations);
     }
     free(ends_s);
-    solution_find(matrix, size);
+    solution_find(matrix, settings);
     return matrix;
 }
 

@@ -13,6 +13,7 @@ enum {
     DEAL,
     UNEVEN,
     EFFORT,
+    STEPS,
     REPORT,
     TIME,
     SEQUENTIAL,
@@ -83,6 +84,8 @@ static const struct row rows[] = {
      "each row is computed E times, one after the other:\n"
      "                      as by slower processors, beside the same memory",
      1, 10000},
+    {"steps", STEPS, "S", OFFER_STEPS, "no more than the first S pivot steps",
+     1, 60000},
     {"verify", 'v', NULL, 0,
      "compute it again without Teamster and compare all\n"
      "                      bits; exit 1 if any differs",
@@ -134,6 +137,8 @@ static unsigned *number_of(struct settings *settings, int letter)
         return &settings->block;
     case EFFORT:
         return &settings->effort;
+    case STEPS:
+        return &settings->n_steps;
     default:
         return NULL;
     }

@@ -19,6 +19,7 @@ struct settings {
     unsigned residual_every; ///< iterations between two residuals; 0: none
     double uneven;           ///< see extra_rows() in common.h; 0: all alike
     unsigned effort;         ///< how often each row is computed in an iteration
+    unsigned n_steps;        ///< gauss: pivot steps to do; 0: all
     bool in_blocks;          ///< gauss: rows dealt in blocks, not in turn
     bool init_on_root;       ///< main() writes all start values
     bool verify;
@@ -48,7 +49,8 @@ enum {
     OFFER_INPUT = 8,
     OFFER_FRAMES = 16,
     OFFER_CODEBOOK = 32,
-    OFFER_EFFORT = 64
+    OFFER_EFFORT = 64,
+    OFFER_STEPS = 128
 };
 
 /** What --help says of a program. */

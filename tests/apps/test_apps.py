@@ -131,10 +131,11 @@ SMALL = {"nbody": [], "motion": ["--range", "3"], "vq": ["--codebook", "16"]}
 
 # What only some applications have, in variants that are run in turn.
 EXTRAS = {
-    "jacobi": (["--residual", "5"],),
-    "sor": (["--residual", "5"],),
-    "matmul": ([],),
-    "gauss": (["--deal", "cyclic"], ["--deal", "blocks"], ["--uneven", "1"]),
+    "jacobi": (["--residual", "5"], ["--effort", "3"]),
+    "sor": (["--residual", "5"], ["--effort", "3"]),
+    "matmul": ([], ["--effort", "3"]),
+    "gauss": (["--deal", "cyclic"], ["--deal", "blocks"], ["--uneven", "1"],
+              ["--effort", "3"]),
     "nbody": ([], ["--uneven", "1"]),
     "motion": ([],),
     "vq": (["--residual", "5"],),
