@@ -16,17 +16,19 @@ import os
 import pathlib
 import signal
 import sys
+import time
 
-from experiment import cells, charts, disk, machine, papers, report
-from experiment.measure import Measurement
-from experiment.progress import Progress
+from experiment import cells, charts, disk, machine, papers, report, sizes
+from experiment.measure import Measurement, OutOfTime
+from experiment.progress import Progress, span
 from experiment.results import Results
 from experiment.run import Runner
 from experiment.store import Mismatch, Store
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 USAGE, UNAVAILABLE, INTERRUPTED = 64, 69, 130
-DEFAULT_SCALE = "1/256"
+DEFAULT_SCALE = "1/64"
+USUAL_S = 5  # of a run at that scale, to begin with
 
 
 def scale(text):
@@ -70,8 +72,10 @@ def parse_arguments():
         help=f"part of the papers' sizes and memories, default {DEFAULT_SCALE}")
     add("--repeats", type=at_least(1), default=2, metavar="N",
         help="runs of each cell, default 2")
-    add("--iterations", type=at_least(24), default=60, metavar="K",
-        help="of a run, default 60; gauss has one for each row")
+    add("--iterations", type=at_least(sizes.LEAST_ITERATIONS), metavar="K",
+        default=sizes.ITERATIONS, help=f"of a run, default {sizes.ITERATIONS}; "
+        f"with less than {sizes.LEAST_ITERATIONS} a policy has not done its "
+        "work")
     add("--search-runs", type=at_least(1), default=10, metavar="N",
         help="runs to look for the best counts of a cell, default 10")
     add("--swap-rate", type=float, metavar="BYTES", help="of the papers' disk, "
@@ -81,6 +85,8 @@ def parse_arguments():
         "such a folder (default %(default)s)")
     add("--timeout", type=float, default=300, metavar="S",
         help="of a run, default 300")
+    add("--stop-after", type=float, metavar="S", help="begin no run that would "
+        "not end within so many seconds; the same command goes on later")
     add("--build", type=pathlib.Path, default=ROOT / "build/release",
         help="where teamster and the applications are")
     add("--folder", type=pathlib.Path, default=ROOT / "build/experiments",
@@ -104,6 +110,8 @@ def settings_of(arguments):
 
 
 def measure(arguments, store, wanted):
+    deadline = (time.monotonic() + arguments.stop_after
+                if arguments.stop_after else None)
     runner = Runner(arguments.build, arguments.timeout, arguments.swap_dir)
     runner.swap_rate = disk_of(arguments, store, runner)["bytes_per_s"]
     store.note("machine", machine.describe(ROOT))
@@ -111,9 +119,15 @@ def measure(arguments, store, wanted):
                 "search_runs": arguments.search_runs,
                 "policies": papers.LIU06_POLICIES}
     progress = Progress({})
-    measurement = Measurement(store, settings, runner, progress)
+    measurement = Measurement(store, settings, runner, progress, deadline)
     progress.expect({cell: measurement.runs_left(cell) for cell in wanted})
-    measurement.measure(wanted)
+    usual = USUAL_S * max(1, arguments.scale / scale(DEFAULT_SCALE))
+    print(f"{progress.n_all} runs, some {span(usual * progress.n_all)}",
+          file=sys.stderr)
+    try:
+        measurement.measure(wanted)
+    except OutOfTime:
+        print("out of time; the same command goes on", file=sys.stderr)
     progress.end()
 
 

@@ -9,6 +9,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
@@ -17,14 +18,14 @@ sys.path.insert(0, sys.argv.pop(1))
 from experiment import cells, charts, claims, disk, output, papers, report
 from experiment import run, search, sizes
 from experiment.cells import Cell
-from experiment.measure import Measurement
+from experiment.measure import Measurement, OutOfTime
 from experiment.progress import Progress
 from experiment.results import Results, is_tied, summarize
 from experiment.store import FAKE, Mismatch, Store
 
 import fake
 
-SETTINGS = {"scale": 1 / 128, "iterations": 60, "swap_rate": None,
+SETTINGS = {"scale": 1 / 128, "iterations": 90, "swap_rate": None,
             "swap_dir": None}
 ALL = {**SETTINGS, "repeats": 2, "search_runs": 12,
        "policies": papers.LIU06_POLICIES}
@@ -106,10 +107,22 @@ class SizesTest(unittest.TestCase):
                 self.assertLess(work.data_bytes, 45 * papers.MIB)
 
     def test_hostfile_has_the_cluster(self):
-        text = run.hostfile(Cell("liu06", "3B", "sor", "cpu", "then"), 0.5)
+        work = sizes.Work(0, 90, 71, 90, 0, 0.5, (), 3)
+        text = run.hostfile(Cell("liu06", "3B", "sor", "cpu", "then"), work)
         self.assertEqual(text.splitlines()[3],
-                         "n3 workers=1 speed=300 memory=46080K")
-        self.assertNotIn("memory", run.hostfile(SOR[0], 1.0, False))
+                         "n3 workers=1 speed=300 memory=46092K")
+        self.assertNotIn("memory", run.hostfile(SOR[0], work, False))
+
+    def test_what_the_pager_needs_comes_on_top_of_small_memories(self):
+        self.assertEqual(sizes.work("liu06", "sor", 1.0).extra_pages, 0)
+        self.assertEqual(sizes.work("liu06", "sor", 1 / 64).extra_pages,
+                         sizes.PAGER_PAGES)
+        self.assertEqual(sizes.work("liu06", "nbody", 1 / 64).extra_pages, 0)
+
+    def test_elimination_ends_with_what_is_measured(self):
+        work = sizes.work("liu06", "gauss", 1 / 64, 90)
+        self.assertEqual(work.iterations, work.last)
+        self.assertEqual(work.options[-2:], ("--steps", "90"))
 
     def test_only_the_disk_of_then_is_slowed(self):
         work = sizes.work("liu06", "sor", 1 / 32)
@@ -206,6 +219,19 @@ class ResumeTest(InFolder):
         with self.assertRaisesRegex(Mismatch, "fake, not measured"):
             Results(real, SOR[:1])
 
+    def test_all_cells_have_a_run_before_any_has_two(self):
+        calls = self.measure(SOR, fake.FakeRunner())
+        names = [cell.name for cell in SOR]
+        self.assertEqual(calls, names + names)
+
+    def test_no_run_begins_that_would_not_end_in_time(self):
+        measurement = Measurement(self.store, ALL, fake.FakeRunner(),
+                                  Progress({}, self.out),
+                                  time.monotonic() + 5)  # runs take 10 s
+        with self.assertRaises(OutOfTime):
+            measurement.measure(SOR)
+        self.assertIsNone(self.store.load(SOR[0]))
+
     def test_an_interrupted_search_goes_on(self):
         self.measure(SOR, fake.FakeRunner())
         best = SOR[0].beside(policy="best")
@@ -292,26 +318,46 @@ class ClaimsTest(unittest.TestCase):
 
 
 class DiskTest(unittest.TestCase):
-    def test_the_rate_makes_gamma(self):
-        rate = disk.rate(9 * papers.MIB, 0.05)
-        self.assertAlmostEqual(
-            disk.gamma("sor", 9 * papers.MIB, 0.05, rate), papers.SOR_GAMMA)
-        # SOR twice in and twice out: 36 MiB in 9 times 0.05 s
-        self.assertAlmostEqual(rate, 36 * papers.MIB / 0.45)
+    # 128 pages, which a thread computes in 1 ms
+    WORK = sizes.Work(0, 24, 5, 24, 128 * 4096 * papers.N_THREADS, 1.0)
 
-    def test_real_gamma_is_that_of_the_node_that_pages_most(self):
-        # 8 threads compute 8 ms; 64 of 2 times 128 pages of the thread take
-        # as long again: all of them 32 ms
-        work = sizes.Work(0, 24, 5, 24, 128 * 4096 * papers.N_THREADS, 1.0)
+    def test_gamma_is_that_of_the_node_that_pages_most(self):
+        # 8 threads compute 8 ms; 64 pages take as long again: 0.125 ms each
         run_of = fake.fake_run(16.0, page_ins=[0, 0, 10, 64])
-        self.assertAlmostEqual(disk.real_gamma(run_of, work, 0.001), 32.0)
+        page_s = disk.page_seconds(run_of, 0.001)
+        self.assertAlmostEqual(page_s, 0.000125)
+        self.assertAlmostEqual(disk.gamma("sor", self.WORK, 0.001, page_s),
+                               32.0)
+        self.assertAlmostEqual(disk.gamma("jacobi", self.WORK, 0.001, page_s),
+                               16.0)
         run_of["page_ins"] = [0, 0, 0, 0]
-        self.assertIsNone(disk.real_gamma(run_of, work, 0.001))
+        self.assertIsNone(disk.page_seconds(run_of, 0.001))
+
+    def test_the_rate_is_changed_until_gamma_is_right(self):
+        class Disk(fake.FakeRunner):
+            """A page takes what the rate says, and 20 us."""
+            def __call__(self, cell, work, counts=None, has_memory=True):
+                ms = 8.0
+                if has_memory:
+                    ms += 64 * (8192e3 / self.swap_rate + 0.02)
+                return fake.fake_run(ms, page_ins=[0, 0, 0, 64])
+
+        runner = Disk()
+        rate = disk.near_rate(runner, 1 / 64, 0.001, 1e9)
+        runner.swap_rate = rate
+        gamma, _ = disk.paging_gamma(runner, 1 / 64, "then", 0.001)
+        self.assertAlmostEqual(gamma, papers.SOR_GAMMA, delta=disk.NEAR)
 
     def test_calibration_says_what_it_came_to(self):
         found = disk.calibrate(fake.FakeRunner(), 1 / 32)
-        self.assertAlmostEqual(found["sor"]["gamma"], papers.SOR_GAMMA)
-        self.assertEqual(set(found["real_gamma"]), set(cells.DISKS))
+        self.assertEqual(set(found["sor_gamma"]), set(cells.DISKS))
+        self.assertEqual(set(found["gamma"]),
+                         {"liu06 sor", "liu06 jacobi", "liang03 jacobi"})
+
+    def test_runs_that_fail_are_no_calibration(self):
+        with self.assertRaises(disk.NotCalibrated):
+            disk.calibrate(fake.FakeRunner(fail=["liu06-1B-sor-none-then"]),
+                           1 / 32)
 
 
 class ReportTest(InFolder):

@@ -41,6 +41,10 @@ def _disks(app):
     return DISKS if app in papers.HUNGRY else (THEN,)
 
 
+def is_slow(cell):
+    return cell.paper == papers.LIANG03 and cell.app == "matmul"
+
+
 def all_cells():
     """Every cell of both papers, those with the papers' disk first."""
     cells = [Cell(papers.LIU06, env, app, policy, disk)
@@ -54,8 +58,10 @@ def all_cells():
               for disk in _disks(app)]
     cells += [Cell(paper, env, app, "best", THEN)
               for paper, env, app in SEARCHED]
-    # What starts the search is measured before it.
-    return sorted(cells, key=lambda cell: (DISKS.index(cell.disk),
+    # What starts the search is measured before it. [Liang03]'s product of matrices
+    # takes a minute a run: all nodes but one page B for each of their threads.
+    return sorted(cells, key=lambda cell: (is_slow(cell),
+                                           DISKS.index(cell.disk),
                                            cell.policy == "best"))
 
 

@@ -8,6 +8,8 @@ import statistics
 import sys
 import time
 
+from .cells import is_slow
+
 
 def span(seconds):
     """A time for people."""
@@ -16,6 +18,11 @@ def span(seconds):
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def kind(cell):
+    """Runs of cells of one kind take alike."""
+    return "slow" if is_slow(cell) else cell.app
 
 
 class Progress:
@@ -32,13 +39,18 @@ class Progress:
         self.left = {cell: n for cell, n in runs_left.items() if n > 0}
         self.n_all = sum(self.left.values())
 
+    def usual(self, cell):
+        """The longest that a run of this application took so far; if none is known,
+        what is plenty at the default scale."""
+        return max(self.seconds.get(kind(cell), [90.0 if is_slow(cell) else 10.0]))
+
     def time_left(self):
         """Seconds; None while nothing is known."""
         seen = [s for times in self.seconds.values() for s in times]
         if not seen:
             return None
         usual = statistics.fmean(seen)
-        return sum(n * statistics.fmean(self.seconds.get(cell.app, [usual]))
+        return sum(n * statistics.fmean(self.seconds.get(kind(cell), [usual]))
                    for cell, n in self.left.items())
 
     def drop(self, cell):
@@ -47,7 +59,7 @@ class Progress:
 
     def step(self, cell, run):
         self.n_done += 1
-        self.seconds.setdefault(cell.app, []).append(run["seconds"])
+        self.seconds.setdefault(kind(cell), []).append(run["seconds"])
         if self.left.get(cell, 0) > 0:
             self.left[cell] -= 1
         else:
@@ -57,6 +69,8 @@ class Progress:
         else:
             what = (f"{run['iteration_ms']:.2f} ms "
                     f"({','.join(map(str, run['counts']))})")
+        if run.get("others", 0.0) >= 0.1:
+            what += f"; others used {run['others']:.1f} processors"
         print(f"[{self.n_done}/{self.n_all}] {cell.name}: {what}; "
               f"{span(self.time_left())} left", file=self.out, flush=True)
 

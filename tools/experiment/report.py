@@ -5,8 +5,8 @@ import statistics
 from . import cells as every_cell
 from . import claims, papers, sizes
 from .cells import Cell, THEN, TODAY
-
-NO = "–"
+from .measure import MOST_OTHERS
+from .tables import NO, counts, error_lines, figures, table
 
 
 def number(value, digits=2):
@@ -18,16 +18,23 @@ def pages(values):
                                               for value in values)
 
 
-def counts(values):
-    return NO if values is None else "(" + ",".join(map(str, values)) + ")"
-
-
-def table(head, rows):
-    """A table in Markdown; numbers to the right is left to the reader."""
-    lines = ["| " + " | ".join(head) + " |",
-             "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return lines
+def disk_lines(disk):
+    if not disk:
+        return []
+    if "gamma" not in disk:
+        return [f"- Disk of the papers: swap files give or take "
+                f"{disk['bytes_per_s'] / 1e6:.2f} MB/s a node, as told by "
+                "--swap-rate."]
+    speed = f"{disk['bytes_per_s'] / 1e6:.0f} MB/s a node, in and out together"
+    gammas = ", ".join(f"{name} {value:.1f}"
+                       for name, value in disk["gamma"].items())
+    return [
+        f"- Disk of the papers: swap files in memory, {speed}. A page that comes "
+        f"and one that goes for it take {disk['page_ms'][THEN]:.3f} ms then "
+        f"({disk['page_ms'][TODAY]:.3f} ms with today's disk): measured gammas, "
+        f"the time to page a thread's data over that to compute: {gammas}; "
+        f"SOR with today's disk {disk['sor_gamma'][TODAY]:.1f}. [Liang03] Table 3 "
+        "implies 8 to 10 for SOR and 2 to 3 for Jacobi."]
 
 
 def setting(settings, machine, disk):
@@ -38,8 +45,11 @@ def setting(settings, machine, disk):
         for app in apps:
             work = sizes.work(paper, app, scale, settings["iterations"])
             rows.append([paper, app, str(work.size),
+                         " ".join(work.options),
                          f"{work.data_bytes / papers.MIB:.2f}",
-                         f"{work.memory_factor:.5f}",
+                         f"{work.memory_factor:.5f}"
+                         + (f" + {work.extra_pages} pages"
+                            if work.extra_pages else ""),
                          f"{work.first}–{work.last} of {work.iterations}"])
     lines = [
         "## How it was measured", "",
@@ -52,23 +62,9 @@ def setting(settings, machine, disk):
         f"- **Scale {scale:g}**: data and memories are this part of the "
         "papers', or less (table).",
     ]
-    if disk:
-        lines.append(
-            f"- Disk of the papers: swap files give or take "
-            f"{disk['bytes_per_s'] / 1e6:.2f} MB/s a node"
-            + (", as told by --swap-rate." if "sor" not in disk else
-               f"; then paging a thread's data takes {disk['sor']['gamma']:.1f}"
-               " times as long as the thread computes for SOR (as [Liang03] "
-               f"Table 3 implies), {disk['jacobi']['gamma']:.1f} times for "
-               "Jacobi."))
-    real = (disk or {}).get("real_gamma") or {}
-    if any(real.values()):
-        lines.append(
-            "- With what the processor does for a page, SOR really came to "
-            f"{number(real.get(THEN), 0)} times with the papers' disk and "
-            f"{number(real.get(TODAY), 0)} times with today's.")
+    lines += disk_lines(disk)
     return lines + [""] + table(
-        ["paper", "application", "size", "shared MiB", "memory of nodes, part "
+        ["paper", "application", "size", "options", "shared MiB", "memory of nodes, part "
          "of the paper's", "iterations measured"], rows) + [""]
 
 
@@ -79,9 +75,16 @@ def quality(results):
     lines = ["## What the numbers are worth", ""]
     if loads:
         lines.append(f"- Load of the machine before a run: median "
-                     f"{statistics.median(loads):.1f}, most {max(loads):.1f}. "
-                     "A run itself makes 1 to 4; what is much more comes from "
-                     "others, and then times tell little.")
+                     f"{statistics.median(loads):.1f}, most {max(loads):.1f}; a "
+                     "run itself makes 1 to 4.")
+    others = [run["others"] for result in results.raw.values()
+              for run in result["runs"] if "others" in run]
+    if others:
+        n = sum(1 for value in others if value > MOST_OTHERS)
+        lines.append(f"- Others used {statistics.median(others):.2f} processors "
+                     f"beside a run in the median; {n} of {len(others)} runs "
+                     f"beside which it was more than {MOST_OTHERS} do not "
+                     "count.")
     differing = [f"{paper} {app}" for (paper, app), found
                  in sorted(results.checksums().items()) if len(found) > 1]
     lines.append("- Results (checksums) differ between runs of: "
@@ -200,11 +203,16 @@ def render(results, settings, machine, disk, charts):
     lines += ["## Claims, today's disk", "",
               "N-Body, MPEG4 (motion) and VQ do not page: they were not run "
               "again.", ""] + claim_lines(results, TODAY)
-    lines += table3(results) + best_lines(results)
-    lines += ["## Figures", ""] + chart_lines(*charts)
+    lines += table3(results) + best_lines(results) + error_lines(results)
+    lines += ["## Figures", "", "Multiples of the first policy's time, with the "
+              "least and the most of a cell's runs.", ""]
+    lines += figures(results, THEN)
+    if figures(results, TODAY):
+        lines += ["Today's disk:", ""] + figures(results, TODAY)
+    lines += chart_lines(*charts)
     lines += ["## All cells", "",
-              "*ms*: time of an iteration, the mean of those measured, median "
-              "of the runs; *runs*: least and most of them; *deviation*: "
+              "*ms*: time of an iteration, the median of those measured, "
+              "median of the runs; *runs*: least and most of them; *deviation*: "
               "standard deviation from iteration to iteration; *predicted*: "
               "by the model for the mapping the run ended with, if something "
               "was decided; pages are those of each node in an iteration.", "",

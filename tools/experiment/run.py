@@ -9,20 +9,22 @@ import time
 
 from . import output, papers
 from .cells import THEN
+from .machine import Busy
 
 
 class Failure(Exception):
     """A run did not end well."""
 
 
-def hostfile(cell, memory_factor, has_memory=True):
+def hostfile(cell, work, has_memory=True):
     """The four nodes, with a worker each, as the papers' had a processor."""
     lines = []
     for i, (mhz, mb) in enumerate(papers.cluster(cell.paper, cell.env,
                                                  cell.app)):
         line = f"n{i} workers=1 speed={mhz}"
         if has_memory:
-            kib = round(mb * papers.MIB * memory_factor / 4096) * 4
+            pages = round(mb * papers.MIB * work.memory_factor / 4096)
+            kib = 4 * (pages + work.extra_pages)
             line += f" memory={kib}K"
         lines.append(line)
     return "\n".join(lines) + "\n"
@@ -95,13 +97,15 @@ class Runner:
         """One run.
 
         @return a dict: read_run()'s, or "failure" with the reason; "load" of
-                the machine before, "seconds" it took
+                the machine before, "others": the processors that others used
+                meanwhile, "seconds" it took
         """
         load = os.getloadavg()[0]
+        busy = Busy()
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="experiment-") as folder:
             pathlib.Path(folder, "hosts").write_text(
-                hostfile(cell, work.memory_factor, has_memory),
+                hostfile(cell, work, has_memory),
                 encoding="utf-8")
             try:
                 text = execute(command(cell, work, self.build, folder,
@@ -110,4 +114,4 @@ class Runner:
                 result = output.read_run(text, work, f"{folder}/profile.json")
             except (Failure, output.Unreadable) as reason:
                 result = {"failure": str(reason)}
-        return {**result, "load": load, "seconds": time.monotonic() - start}
+        return {**result, "load": load, "others": busy.others(), "seconds": time.monotonic() - start}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of the report: the figures in numbers, and how good predictions were."""
+import statistics
+
+from . import papers
+from .cells import Cell, THEN, TODAY
+from .measure import good_runs
+
+NO = "–"
+
+
+def table(head, rows):
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return lines
+
+
+def counts(values):
+    return NO if values is None else "(" + ",".join(map(str, values)) + ")"
+
+
+def ratio(own, base):
+    """A cell as a multiple of another's time, with the least and the most of its
+    runs."""
+    if own is None or base is None:
+        return NO
+    if own.n_runs == 1:
+        return f"{own.ms / base.ms:.2f}"
+    return (f"{own.ms / base.ms:.2f} "
+            f"({own.least / base.ms:.2f}–{own.most / base.ms:.2f})")
+
+
+def _row(results, cell, base, policies):
+    first = results.get(cell.beside(policy=base))
+    if first is None:
+        return None
+    row = [cell.env, cell.app, f"{first.ms:.1f} "
+           f"({first.least:.1f}–{first.most:.1f})"]
+    row += [ratio(results.get(cell.beside(policy=policy)), first)
+            for policy in policies if policy != base]
+    best = results.get(cell.beside(policy="cpu-mem"))
+    return [*row, counts(best and best.counts)]
+
+
+def figures(results, disk):
+    """The bars of each figure as numbers."""
+    lines = []
+    for number, group in ((3, "1"), (4, "2"), (5, "3")):
+        rows = [_row(results, Cell(papers.LIU06, group + env, app, "initial",
+                                   disk), "initial", papers.LIU06_POLICIES)
+                for app in papers.LIU06_APPS for env in "AB"
+                if disk == THEN or app in papers.HUNGRY]
+        rows = [row for row in rows if row]
+        if rows:
+            lines += [f"[Liu06] Fig. {number}", "", *table(
+                ["env", "application", "initial, ms", "cpu", "mem", "cpu-mem",
+                 "threads, cpu-mem"], rows), ""]
+    rows = [_row(results, Cell(papers.LIANG03, "T2", app, "cpu", disk), "cpu",
+                 papers.LIANG03_POLICIES) for app in papers.LIANG03_APPS]
+    rows = [row for row in rows if row]
+    if rows:
+        lines += ["[Liang03] Fig. 1 to 3", "", *table(
+            ["env", "application", "cpu, ms", "mem", "cpu-mem", "liang03",
+             "threads, cpu-mem"], rows), ""]
+    return lines
+
+
+def errors(results, wanted):
+    """Predicted over measured less 1, of each run whose last mapping was
+    predicted."""
+    return [run["predicted_ms"] / run["iteration_ms"] - 1
+            for cell, result in results.raw.items() if wanted(cell)
+            for run in good_runs(result) if run["predicted_ms"] is not None]
+
+
+def error_lines(results):
+    rows = []
+    for policy in ("cpu", "mem", "cpu-mem", "liang03"):
+        for disk in (THEN, TODAY):
+            for name, apps in (("short of memory", papers.HUNGRY),
+                               ("the others", papers.FRUGAL)):
+                found = errors(results, lambda cell, policy=policy, disk=disk,
+                               apps=apps: cell.policy == policy
+                               and cell.disk == disk and cell.app in apps)
+                if found:
+                    size = sorted(abs(error) for error in found)
+                    rows.append([
+                        policy, disk, name, str(len(found)),
+                        f"{100 * statistics.median(found):+.0f} %",
+                        f"{100 * statistics.median(size):.0f} %",
+                        f"{100 * size[int(0.9 * (len(size) - 1))]:.0f} %"])
+    if not rows:
+        return []
+    return ["## Predictions", "", "Of the mapping a run ended with, by the "
+            "corrected model when it was last looked at, against the median of "
+            "the iterations measured.", "", *table(
+                ["policy", "disk", "applications", "runs", "median",
+                 "median of its size", "90 % are below"], rows), ""]
