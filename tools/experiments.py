@@ -28,7 +28,7 @@ from experiment.store import Mismatch, Store
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 USAGE, UNAVAILABLE, INTERRUPTED = 64, 69, 130
 DEFAULT_SCALE = "1/64"
-USUAL_S = 5  # of a run at that scale, to begin with
+USUAL_S = 3  # of a run at that scale, to begin with
 
 
 def scale(text):

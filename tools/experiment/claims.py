@@ -29,7 +29,7 @@ class Check:
     others: tuple
 
 
-def judge(check, ms):
+def judge(check, ms, tie=results.TIE):
     """@param ms  cell -> milliseconds or None
     @return True, False, or None if something is missing"""
     own = ms(check.cell)
@@ -37,15 +37,15 @@ def judge(check, ms):
     if own is None or None in others:
         return None
     if check.relation == "shorter":
-        return all(results.is_shorter(own, other) for other in others)
+        return all(results.is_shorter(own, other, tie) for other in others)
     if check.relation == "tied":
-        return all(results.is_tied(own, other) for other in others)
-    return results.is_best_or_tied(own, others)
+        return all(results.is_tied(own, other, tie) for other in others)
+    return results.is_best_or_tied(own, others, tie)
 
 
-def verdict(claim, ms):
+def verdict(claim, ms, tie=results.TIE):
     """(HOLDS, FAILS or OPEN; how many checks hold; checks that do not)."""
-    outcomes = [judge(check, ms) for check in claim.checks]
+    outcomes = [judge(check, ms, tie) for check in claim.checks]
     failed = [check for check, outcome in zip(claim.checks, outcomes)
               if outcome is False]
     if failed:

@@ -6,6 +6,7 @@ from . import cells as every_cell
 from . import claims, papers, sizes
 from .cells import Cell, THEN, TODAY
 from .measure import MOST_OTHERS
+from .results import WIDE_TIE
 from .tables import NO, counts, error_lines, figures, table
 
 
@@ -103,9 +104,11 @@ def claim_lines(results, disk):
     rows, details = [], []
     for claim in claims.all_claims(disk):
         word, n_held, failed = claims.verdict(claim, results.ms)
+        wide = claims.verdict(claim, results.ms, WIDE_TIE)
         rows.append([claim.key, claim.source, claim.text,
                      f"**{word}**" if word == claims.FAILS else word,
-                     f"{n_held} of {len(claim.checks)}"])
+                     f"{n_held} of {len(claim.checks)}",
+                     f"{wide[1]}, {wide[0]}"])
         for check in failed:
             own = results.ms(check.cell)
             others = ", ".join(f"{other.policy} {results.ms(other):.2f}"
@@ -113,7 +116,8 @@ def claim_lines(results, disk):
             details.append(f"- {claim.key}: {check.cell.app} in "
                            f"{check.cell.env}: {check.cell.policy} "
                            f"{own:.2f} ms, to be {check.relation} of {others}")
-    return table(["", "figure", "claim", "here", "comparisons that hold"],
+    return table(["", "figure", "claim", "here", "comparisons that hold",
+                  f"ties within {100 * WIDE_TIE:.0f} %"],
                  rows) + [""] + (["Where they do not hold:", "", *details, ""]
                                  if details else [])
 

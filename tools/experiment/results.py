@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .measure import good_runs
 
 TIE = 0.05  # cells within this part of each other are equally good
+WIDE_TIE = 0.15  # about what runs of one cell differ by on a small machine
 
 
 @dataclass
@@ -96,14 +97,14 @@ class Results:
         return found
 
 
-def is_shorter(a, b):
+def is_shorter(a, b, tie=TIE):
     """a beats b by more than a tie."""
-    return a < b * (1 - TIE)
+    return a < b * (1 - tie)
 
 
-def is_tied(a, b):
-    return not is_shorter(a, b) and not is_shorter(b, a)
+def is_tied(a, b, tie=TIE):
+    return not is_shorter(a, b, tie) and not is_shorter(b, a, tie)
 
 
-def is_best_or_tied(a, others):
-    return not any(is_shorter(other, a) for other in others)
+def is_best_or_tied(a, others, tie=TIE):
+    return not any(is_shorter(other, a, tie) for other in others)
