@@ -9,6 +9,8 @@
 #   check   the tests and lints, besides build
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
+#   lab     tests on several hosts made out of this one, besides check; Debian
+#           starts the sshd that this installs, unless told not to
 #   all     all of these
 #
 # Says nothing and calls no package manager when everything is there. --list
@@ -42,10 +44,13 @@ bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
 experiments python3         runs them and writes the report
 experiments gnuplot-nox     charts of the report
+lab iproute2                network cards of hosts
+lab openssh-client          reaches hosts
+lab openssh-server          of hosts
 '
 
 usage() {
-    sed -n '4,15s/^# \{0,1\}//p' "$0"
+    sed -n '4,17s/^# \{0,1\}//p' "$0"
 }
 
 die() {
@@ -110,10 +115,11 @@ for argument in "$@"; do
     check) groups+=(build check) ;;
     bench) groups+=(build bench) ;;
     experiments) groups+=(build experiments) ;;
-    all) groups+=(build check bench experiments) ;;
+    lab) groups+=(build check lab) ;;
+    all) groups+=(build check bench experiments lab) ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown group '$argument'; allowed: build, check," \
-        "bench, experiments, all" ;;
+        "bench, experiments, lab, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)
