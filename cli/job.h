@@ -24,7 +24,8 @@ enum job_phase {
 
 struct node {
     node_id id;
-    pid_t pid; ///< and its process group; not reaped before the run's end
+    uint16_t host; ///< equal for nodes of one host
+    pid_t pid;     ///< and its process group; not reaped before the run's end
     int is_alive;
     int has_card;
     int is_ready;
@@ -56,6 +57,8 @@ struct job {
     uint64_t ended_ns;    ///< when the last node ended; 0: some live
     double slowdown;      ///< TM_TEST_SLOWDOWN
 
+    uint8_t *key; ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
+                  ///< NULL: all nodes are on one
     struct sink out;
     struct sink err_apart; ///< if stderr is not the same file
     struct sink *err;

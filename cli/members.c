@@ -24,20 +24,26 @@ static void set_deadline(struct job *job)
 /** Cards as all nodes get them: without the layouts, which are the launcher's. */
 static size_t encode_cards(struct job *job, uint8_t *body, size_t room)
 {
-    struct wire_writer count = {.at = body, .end = body + room};
-    size_t used = 2;
+    static const uint8_t no_key[BOOT_KEY_SIZE];
+    struct wire_writer writer = {.at = body, .end = body + room};
 
-    wire_put_u16(&count, (uint16_t)job->n_nodes);
+    wire_put_bytes(&writer, job->key != NULL ? job->key : no_key,
+                   BOOT_KEY_SIZE);
+    wire_put_u16(&writer, (uint16_t)job->n_nodes);
     for (unsigned i = 0; i < job->n_nodes; i++) {
-        job->nodes[i].card.layout[0] = '\0';
-        used += node_card_encode(&job->nodes[i].card, body + used, room - used);
+        struct node *node = &job->nodes[i];
+
+        node->card.layout[0] = '\0';
+        wire_put_u16(&writer, node->host);
+        writer.at += node_card_encode(&node->card, writer.at,
+                                      (size_t)(writer.end - writer.at));
     }
-    return used;
+    return (size_t)(writer.at - body);
 }
 
 static void send_cards(struct job *job)
 {
-    size_t room = 2 + job->n_nodes * NODE_CARD_MAX;
+    size_t room = BOOT_KEY_SIZE + 2 + job->n_nodes * (2 + NODE_CARD_MAX);
     uint8_t *body = malloc(room);
     size_t size;
 
@@ -49,6 +55,7 @@ static void send_cards(struct job *job)
     for (unsigned i = 0; i < job->n_nodes; i++) {
         link_send(&job->nodes[i].link, BOOT_CARDS, body, size);
     }
+    explicit_bzero(body, size);
     free(body);
     job->phase = JOB_CONNECTING;
     set_deadline(job);

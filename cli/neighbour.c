@@ -84,8 +84,7 @@ static tm_status connect_end(struct end *end)
         uint32_t size;
         uint8_t bytes[ADDRESS_MAX];
     } own = {0}, other;
-    const void *addresses[2];
-    size_t sizes[2];
+    struct net_place places[2] = {{0}};
     const void *address;
     size_t size;
     node_id self = end->port.self;
@@ -101,11 +100,9 @@ static tm_status connect_end(struct end *end)
     if (!swap_bytes(end->socket, &own, &other, sizeof own)) {
         return TM_EPEER;
     }
-    addresses[self] = own.bytes;
-    sizes[self] = own.size;
-    addresses[1 - self] = other.bytes;
-    sizes[1 - self] = other.size;
-    status = transport_ucx.connect(end->net, addresses, sizes, why, sizeof why);
+    places[1 - self].address = other.bytes;
+    places[1 - self].size = other.size;
+    status = transport_ucx.connect(end->net, places, NULL, why, sizeof why);
     if (status != TM_OK) {
         log_error("%s", why);
     }
@@ -126,7 +123,13 @@ static tm_status open_end(struct end *end, node_id self, int socket)
         .socket = socket,
         .deadline_ns = clock_now_ns() + PATIENCE_NS,
     };
-    status = transport_ucx.open(&end->net, self, 2, receive, end);
+    status = transport_ucx.open(&end->net, &(struct net_config){
+                                               .self = self,
+                                               .n_nodes = 2,
+                                               .n_here = 2,
+                                               .receive = receive,
+                                               .owner = end,
+                                           });
     if (status != TM_OK) {
         return status;
     }

@@ -15,6 +15,10 @@ endfunction()
 check_include_file(ucp/api/ucp.h TM_HAVE_UCP_H)
 need("ucp/api/ucp.h, the header of UCX," TM_HAVE_UCP_H libucx-dev)
 
+# libsodium too, when a run has several hosts.
+check_include_file(sodium.h TM_HAVE_SODIUM_H)
+need("sodium.h, the header of libsodium," TM_HAVE_SODIUM_H libsodium-dev)
+
 # METIS too: a cluster without it divides threads by simpler means.
 check_include_file(metis.h TM_HAVE_METIS_H)
 need("metis.h, the header of METIS," TM_HAVE_METIS_H libmetis-dev)

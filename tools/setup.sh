@@ -29,6 +29,8 @@ build libucx-dev            headers of the transport
 build libucx0               the transport, loaded when several nodes run
 build libmetis-dev          headers of the graph partitioner
 build libmetis5             the partitioner, loaded for many threads
+build libsodium-dev         headers of what encrypts between hosts
+build libsodium23           encrypts, loaded when a run has several hosts
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files

@@ -185,13 +185,33 @@ static tm_status take_socket(int fd)
     return TM_OK;
 }
 
+/** @return TM_OK, also if nothing is said: all nodes are here */
+static tm_status read_place(struct bootstrap *bootstrap)
+{
+    const char *text = getenv("TEAMSTER_PLACE");
+
+    bootstrap->n_here = bootstrap->n_nodes;
+    bootstrap->n_here_below = bootstrap->self;
+    if (text == NULL) {
+        return TM_OK;
+    }
+    if (sscanf(text, "%u %u %31s", &bootstrap->n_here_below, &bootstrap->n_here,
+               bootstrap->device) != 3 ||
+        bootstrap->n_here > bootstrap->n_nodes ||
+        bootstrap->n_here_below >= bootstrap->n_here) {
+        log_error("TEAMSTER_PLACE=%s is not what \"teamster run\" sets", text);
+        return TM_ECONFIG;
+    }
+    return TM_OK;
+}
+
 tm_status bootstrap_open(struct bootstrap *bootstrap)
 {
     long fd;
     long self;
     long n_nodes;
 
-    *bootstrap = (struct bootstrap){.fd = -1, .self = 0, .n_nodes = 1};
+    *bootstrap = (struct bootstrap){.fd = -1, .n_nodes = 1, .n_here = 1};
     if (getenv("TEAMSTER_BOOT_FD") == NULL) {
         return TM_OK;
     }
@@ -207,6 +227,10 @@ tm_status bootstrap_open(struct bootstrap *bootstrap)
     bootstrap->fd = (int)fd;
     bootstrap->self = (node_id)self;
     bootstrap->n_nodes = (unsigned)n_nodes;
+    if (read_place(bootstrap) != TM_OK) {
+        return TM_ECONFIG;
+    }
+    unsetenv("TEAMSTER_PLACE");
     return TM_OK;
 }
 
@@ -228,10 +252,11 @@ static tm_status send_card(int fd, const struct node_card *card)
 }
 
 static tm_status decode_cards(const struct frame *frame, unsigned n_nodes,
-                              struct node_card *cards)
+                              const struct boot_roster *roster)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
+    const void *key = wire_get_bytes(&reader, BOOT_KEY_SIZE);
     size_t used = 0;
 
     if (wire_get_u16(&reader) != n_nodes || reader.failed) {
@@ -239,25 +264,29 @@ static tm_status decode_cards(const struct frame *frame, unsigned n_nodes,
         return TM_EWIRE;
     }
     for (unsigned i = 0; i < n_nodes; i++) {
-        if (node_card_decode(reader.at, (size_t)(reader.end - reader.at),
-                             &cards[i], &used) != TM_OK) {
+        roster->host_of[i] = wire_get_u16(&reader);
+        if (reader.failed ||
+            node_card_decode(reader.at, (size_t)(reader.end - reader.at),
+                             &roster->cards[i], &used) != TM_OK) {
             log_error("the launcher's card of node %u is malformed", i);
             return TM_EWIRE;
         }
         reader.at += used;
     }
+    memcpy(roster->job_key, key, BOOT_KEY_SIZE);
     return TM_OK;
 }
 
 tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                              const struct node_card *card,
-                             struct node_card *cards)
+                             const struct boot_roster *roster)
 {
     struct frame frame;
     tm_status status;
 
     if (bootstrap->fd < 0) {
-        cards[0] = *card;
+        roster->cards[0] = *card;
+        roster->host_of[0] = 0;
         return TM_OK;
     }
     status = send_card(bootstrap->fd, card);
@@ -268,7 +297,8 @@ tm_status bootstrap_exchange(struct bootstrap *bootstrap,
     if (status != TM_OK) {
         return status;
     }
-    status = decode_cards(&frame, bootstrap->n_nodes, cards);
+    status = decode_cards(&frame, bootstrap->n_nodes, roster);
+    explicit_bzero(frame.body, frame.size); // the key
     free(frame.body);
     return status;
 }

@@ -11,12 +11,15 @@
 /*
  * How a node and the launcher talk: one stream socket a node, inherited, its
  * number in TEAMSTER_BOOT_FD; TEAMSTER_NODE and TEAMSTER_NODES say which node of
- * how many, and TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
- * takes it; it may not be set). Frames: length u32, kind u8, then the kind's fields,
+ * how many, TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
+ * takes it; it may not be set), and TEAMSTER_PLACE, if not all nodes are on one host,
+ * which of how many on its host it is, and the network card that leads to the
+ * others: "0 2 eth0". Frames: length u32, kind u8, then the kind's fields,
  * little-endian; the length counts what is behind it.
  *
  *   node -> launcher   CARD     who I am (struct node_card)
- *   launcher -> node   CARDS    u16 n, n cards: all agree; go
+ *   launcher -> node   CARDS    the job's key, 32 bytes; u16 n; for each node u16
+ *                               host, card: all agree; go
  *   launcher -> node   REFUSED  exit code u32, text: nodes differ, or one is
  *                               lost
  *   node -> launcher   READY    connected to all others
@@ -35,7 +38,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 6u
+#define WIRE_VERSION 7u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -56,7 +59,20 @@ struct bootstrap {
     int fd; ///< -1: no launcher, a cluster of one
     node_id self;
     unsigned n_nodes;
+    unsigned n_here;       ///< nodes on this host, self included
+    unsigned n_here_below; ///< of these, with a lower number
+    char device[32]; ///< the card that leads to other hosts; "": all nodes
+                     ///< are on this host
 };
+
+/** What all nodes learn of all, and nobody else. */
+struct boot_roster {
+    uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
+    struct node_card *cards; ///< [n_nodes]
+    uint16_t *host_of;       ///< [n_nodes]  equal for nodes of one host
+};
+
+#define BOOT_KEY_SIZE 32u
 
 /** Read the variables and take the socket. Without them: node 0 of 1. Unsets
  * the variables and sets close-on-exec, so that children know nothing of it.
@@ -64,13 +80,13 @@ struct bootstrap {
 TM_CHECKED tm_status bootstrap_open(struct bootstrap *bootstrap);
 
 /** Give the own card, get all.
- * @param[out] cards  [n_nodes]
+ * @param roster  its arrays are the caller's, and filled in
  * @return TM_OK
  * @return TM_EMISMATCH, TM_EPEER  the launcher said so (it has told the user)
  * Blocks until all nodes have done the same; the launcher has a deadline. */
 TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                                         const struct node_card *card,
-                                        struct node_card *cards);
+                                        const struct boot_roster *roster);
 
 /** Say that this node is connected, wait until all are. */
 TM_CHECKED tm_status bootstrap_ready(struct bootstrap *bootstrap);

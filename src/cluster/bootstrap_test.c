@@ -16,6 +16,11 @@
 
 static int launcher; ///< its end of the socket
 
+static struct node_card cards[3];
+static uint16_t host_of[3];
+static uint8_t job_key[BOOT_KEY_SIZE];
+static const struct boot_roster roster = {job_key, cards, host_of};
+
 static void set_number(const char *variable, int number)
 {
     char text[16];
@@ -69,7 +74,6 @@ static void without_a_launcher_a_node_is_alone(void **state)
 {
     struct bootstrap bootstrap;
     static struct node_card card = {.pid = 7};
-    static struct node_card cards[1];
 
     (void)state;
     unsetenv("TEAMSTER_BOOT_FD");
@@ -77,12 +81,54 @@ static void without_a_launcher_a_node_is_alone(void **state)
     assert_int_equal(bootstrap.fd, -1);
     assert_int_equal(bootstrap.self, 0);
     assert_int_equal(bootstrap.n_nodes, 1);
-    assert_int_equal(bootstrap_exchange(&bootstrap, &card, cards), TM_OK);
+    assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), TM_OK);
     assert_int_equal(cards[0].pid, 7);
     assert_int_equal(bootstrap_ready(&bootstrap), TM_OK);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_NOTHING);
     bootstrap_done(&bootstrap, 0);
     bootstrap_failed(&bootstrap, 70);
+}
+
+static tm_status open_at_place(const char *place, struct bootstrap *bootstrap)
+{
+    int ends[2];
+    tm_status status;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    set_number("TEAMSTER_BOOT_FD", ends[1]);
+    set_number("TEAMSTER_NODE", 2);
+    set_number("TEAMSTER_NODES", 5);
+    setenv("TEAMSTER_PLACE", place, 1);
+    status = bootstrap_open(bootstrap);
+    unsetenv("TEAMSTER_BOOT_FD");
+    close(ends[0]);
+    close(ends[1]);
+    return status;
+}
+
+static void the_place_among_hosts_is_read(void **state)
+{
+    static const char *const wrong[] = {
+        "", "1", "1 3", "3 3 eth0", "0 0 eth0", "0 6 eth0", "x 3 eth0",
+    };
+    struct bootstrap bootstrap = open_node(2, 5);
+
+    (void)state;
+    assert_int_equal(bootstrap.n_here, 5);
+    assert_int_equal(bootstrap.n_here_below, 2);
+    assert_string_equal(bootstrap.device, "");
+    close_both(&bootstrap);
+    assert_int_equal(open_at_place("1 3 eth0", &bootstrap), TM_OK);
+    assert_int_equal(bootstrap.n_here, 3);
+    assert_int_equal(bootstrap.n_here_below, 1);
+    assert_string_equal(bootstrap.device, "eth0");
+    assert_null(getenv("TEAMSTER_PLACE"));
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(open_at_place(wrong[i], &bootstrap), TM_ECONFIG);
+    }
+    unsetenv("TEAMSTER_PLACE");
+    unsetenv("TEAMSTER_NODE");
+    unsetenv("TEAMSTER_NODES");
 }
 
 static void opening_hides_the_socket_from_children(void **state)
@@ -140,12 +186,15 @@ static void wrong_variables_are_refused(void **state)
 static size_t put_cards(uint8_t *body, size_t room, unsigned n_nodes)
 {
     static struct node_card card;
-    size_t used = 2;
+    size_t used = BOOT_KEY_SIZE + 2;
 
-    body[0] = (uint8_t)n_nodes;
-    body[1] = 0;
+    memset(body, 'k', BOOT_KEY_SIZE);
+    body[BOOT_KEY_SIZE] = (uint8_t)n_nodes;
+    body[BOOT_KEY_SIZE + 1] = 0;
     for (unsigned i = 0; i < n_nodes; i++) {
         card.pid = 100 + i;
+        body[used++] = (uint8_t)(i / 2);
+        body[used++] = 0;
         used += node_card_encode(&card, body + used, room - used);
     }
     return used;
@@ -154,7 +203,6 @@ static size_t put_cards(uint8_t *body, size_t room, unsigned n_nodes)
 static void an_exchange_gives_everybodys_cards(void **state)
 {
     static struct node_card card = {.build_id = "me", .address_size = 3};
-    static struct node_card cards[3];
     static uint8_t body[4096];
     struct bootstrap bootstrap = open_node(1, 3);
     size_t size = put_cards(body, sizeof body, 3);
@@ -164,10 +212,13 @@ static void an_exchange_gives_everybodys_cards(void **state)
     launcher_says(BOOT_CARDS, body, size);
     launcher_says(BOOT_GO, "", 0);
     launcher_says(BOOT_STOP, "\x0f\0\0\0", 4);
-    assert_int_equal(bootstrap_exchange(&bootstrap, &card, cards), TM_OK);
+    assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), TM_OK);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(cards[i].pid, 100 + i);
+        assert_int_equal(host_of[i], i / 2);
     }
+    assert_int_equal(job_key[0], 'k');
+    assert_int_equal(job_key[BOOT_KEY_SIZE - 1], 'k');
     assert_int_equal(bootstrap_ready(&bootstrap), TM_OK);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_STOP);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_NOTHING);
@@ -180,11 +231,10 @@ static void expect_exchange(enum boot_kind kind, const void *body, size_t size,
                             tm_status expected)
 {
     static struct node_card card;
-    static struct node_card cards[2];
     struct bootstrap bootstrap = open_node(1, 2);
 
     launcher_says(kind, body, size);
-    assert_int_equal(bootstrap_exchange(&bootstrap, &card, cards), expected);
+    assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), expected);
     close_both(&bootstrap);
 }
 
@@ -205,19 +255,18 @@ static void a_malformed_answer_is_refused(void **state)
     expect_exchange(BOOT_CARDS, body, size - 1, TM_EWIRE);
     expect_exchange(BOOT_CARDS, body, 1, TM_EWIRE);
     expect_exchange(BOOT_GO, "", 0, TM_EWIRE);
-    body[0] = 3;
+    body[BOOT_KEY_SIZE] = 3;
     expect_exchange(BOOT_CARDS, body, size, TM_EWIRE);
 }
 
 static void a_launcher_that_is_gone_ends_every_wait(void **state)
 {
     static struct node_card card;
-    static struct node_card cards[2];
     struct bootstrap bootstrap = open_node(0, 2);
 
     (void)state;
     shutdown(launcher, SHUT_WR);
-    assert_int_equal(bootstrap_exchange(&bootstrap, &card, cards), TM_EPEER);
+    assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), TM_EPEER);
     assert_int_equal(bootstrap_ready(&bootstrap), TM_EPEER);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_GONE);
     close(launcher);
@@ -284,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_launcher_a_node_is_alone),
+        cmocka_unit_test(the_place_among_hosts_is_read),
         cmocka_unit_test(opening_hides_the_socket_from_children),
         cmocka_unit_test(wrong_variables_are_refused),
         cmocka_unit_test(an_exchange_gives_everybodys_cards),

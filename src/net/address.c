@@ -3,8 +3,8 @@
 
 #include "base/ensure.h"
 
-/** "TMU2" */
-#define ADDRESS_MARK 0x32554d54u
+/** "TMU3" */
+#define ADDRESS_MARK 0x33554d54u
 #define HEADER_SIZE 8u
 
 static uint32_t checksum(const uint8_t *bytes, size_t size)
@@ -50,4 +50,38 @@ const void *address_unwrap(const void *wrapped, size_t size)
         return NULL;
     }
     return reader.at;
+}
+
+size_t address_joined_size(const struct address_parts *parts)
+{
+    return 4 + parts->size[0] + 4 + parts->size[1];
+}
+
+void address_join(const struct address_parts *parts, uint8_t *joined)
+{
+    struct wire_writer writer = {
+        .at = joined,
+        .end = joined + address_joined_size(parts),
+    };
+
+    for (unsigned i = 0; i < 2; i++) {
+        wire_put_u32(&writer, (uint32_t)parts->size[i]);
+        wire_put_bytes(&writer, parts->bytes[i], parts->size[i]);
+    }
+    ensure(!writer.failed);
+}
+
+tm_status address_split(const void *joined, size_t size,
+                        struct address_parts *parts)
+{
+    struct wire_reader reader = {
+        .at = joined,
+        .end = (const uint8_t *)joined + size,
+    };
+
+    for (unsigned i = 0; i < 2; i++) {
+        parts->size[i] = wire_get_u32(&reader);
+        parts->bytes[i] = wire_get_bytes(&reader, parts->size[i]);
+    }
+    return reader.failed || reader.at != reader.end ? TM_EWIRE : TM_OK;
 }

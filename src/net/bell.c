@@ -16,8 +16,8 @@
 //     both with a full fence between. One of them sees what the other wrote.
 // B2  A ring too many does no harm: somebody looks and finds nothing.
 //
-// A bell counts its ringers. Until all nodes ring it its owner must sleep as it
-// would without one; so a node that cannot reach a bell need not tell.
+// A bell counts its ringers. Until all other nodes of the host ring it its owner must
+// sleep as it would without one; so a node that cannot reach a bell need not tell.
 //
 // A bell is an anonymous file of one page, and a pipe. Others open them by their
 // names in /proc, as UCX opens its segments; nothing is left behind by a kill -9. They open the

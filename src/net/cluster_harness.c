@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/seal.h"
 
 #define WAIT_S 20
 #define RUN_S 30
@@ -106,24 +107,49 @@ static void receive(void *owner, node_id from, const struct message *message)
     node->receive(node, from, message);
 }
 
+const uint8_t harness_job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
+
+static unsigned host_of(const struct harness_node *node, unsigned number)
+{
+    return number % node->n_hosts;
+}
+
+static struct net_config config_of(struct harness_node *node)
+{
+    struct net_config config = {
+        .self = node->self,
+        .n_nodes = node->n_nodes,
+        .device = node->n_hosts > 1 ? "lo" : NULL,
+        .receive = receive,
+        .owner = node,
+    };
+
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        config.n_here += host_of(node, i) == host_of(node, node->self);
+    }
+    return config;
+}
+
 static void connect_node(struct harness_node *node)
 {
-    const void *addresses[HARNESS_MAX_NODES];
+    const struct net_config config = config_of(node);
+    struct net_place places[HARNESS_MAX_NODES];
     const void *own;
     size_t own_size;
     char why[256];
 
-    harness_check(node->transport->open(&node->net, node->self, node->n_nodes,
-                                        receive, node) == TM_OK);
+    harness_check(node->transport->open(&node->net, &config) == TM_OK);
     node->transport->address(node->net, &own, &own_size);
     harness_check(own_size <= ADDRESS_MAX);
     memcpy(board->address[node->self], own, own_size);
     board->size[node->self] = own_size;
     harness_barrier(node);
     for (unsigned i = 0; i < node->n_nodes; i++) {
-        addresses[i] = board->address[i];
+        places[i] =
+            (struct net_place){board->address[i], board->size[i],
+                               host_of(node, i) != host_of(node, node->self)};
     }
-    harness_check(node->transport->connect(node->net, addresses, board->size,
+    harness_check(node->transport->connect(node->net, places, harness_job_key,
                                            why, sizeof why) == TM_OK);
     harness_barrier(node);
 }
@@ -159,6 +185,13 @@ struct harness_result harness_run(const struct transport *transport,
                                   unsigned n_nodes, harness_body *body,
                                   void *argument)
 {
+    return harness_run_on_hosts(transport, n_nodes, 1, body, argument);
+}
+
+struct harness_result harness_run_on_hosts(const struct transport *transport,
+                                           unsigned n_nodes, unsigned n_hosts,
+                                           harness_body *body, void *argument)
+{
     struct harness_result result = {0};
     pid_t pids[HARNESS_MAX_NODES];
     uint64_t deadline = deadline_after(RUN_S);
@@ -171,6 +204,7 @@ struct harness_result harness_run(const struct transport *transport,
             .transport = transport,
             .self = (node_id)i,
             .n_nodes = n_nodes,
+            .n_hosts = n_hosts,
             .argument = argument,
         };
 

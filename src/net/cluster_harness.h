@@ -18,6 +18,7 @@ struct harness_node {
     struct net *net;
     node_id self;
     unsigned n_nodes;
+    unsigned n_hosts;
     void *argument;
     /// Of the test: where the node's receive function keeps what it needs.
     void *state;
@@ -39,6 +40,15 @@ struct harness_result {
 struct harness_result harness_run(const struct transport *transport,
                                   unsigned n_nodes, harness_body *body,
                                   void *argument);
+
+/** The job's key of all such runs. */
+extern const uint8_t harness_job_key[];
+
+/** The same with the nodes on several hosts, as the transport sees it: node i is on
+ * host i % n_hosts, and the network card between them is the loopback interface. */
+struct harness_result harness_run_on_hosts(const struct transport *transport,
+                                           unsigned n_nodes, unsigned n_hosts,
+                                           harness_body *body, void *argument);
 
 /** End this node with code 1 and a line if `holds` is 0. */
 void harness_check_at(int holds, const char *expression, const char *file,

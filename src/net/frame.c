@@ -115,15 +115,15 @@ void frame_put(struct frame *frame)
 }
 
 struct frame *frame_encode(struct frame_pool *pool, uint32_t prefix,
-                           const struct message *message)
+                           uint32_t tail, const struct message *message)
 {
     uint8_t header[MESSAGE_HEADER_MAX];
     uint32_t header_size = message_encode_header(message, header);
     struct frame *frame;
 
-    ensure(prefix <= FRAME_PREFIX_MAX);
+    ensure(prefix <= FRAME_PREFIX_MAX && tail <= FRAME_TAIL_MAX);
     ensure(message->body_size <= MESSAGE_BODY_MAX);
-    frame = frame_get(pool, prefix + header_size + message->body_size);
+    frame = frame_get(pool, prefix + header_size + message->body_size + tail);
     memcpy(frame->bytes + prefix, header, header_size);
     if (message->body_size > 0) {
         memcpy(frame->bytes + prefix + header_size, message->body,

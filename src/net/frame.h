@@ -14,8 +14,12 @@
 /** The longest number of bytes a transport puts in front of a message. */
 #define FRAME_PREFIX_MAX 16u
 
+/** The longest number of bytes it puts behind one. */
+#define FRAME_TAIL_MAX 16u
+
 /** The longest frame. */
-#define FRAME_MAX (FRAME_PREFIX_MAX + MESSAGE_HEADER_MAX + MESSAGE_BODY_MAX)
+#define FRAME_MAX                                                              \
+    (FRAME_PREFIX_MAX + MESSAGE_HEADER_MAX + MESSAGE_BODY_MAX + FRAME_TAIL_MAX)
 
 #define FRAME_N_CLASSES 5
 
@@ -52,9 +56,9 @@ struct frame *frame_get(struct frame_pool *pool, uint32_t size);
 
 void frame_put(struct frame *frame);
 
-/** A frame that holds an encoded message behind `prefix` bytes, which the caller
- * fills in. The message's body is not too long (else a bug: ensure). */
+/** A frame that holds an encoded message between `prefix` and `tail` bytes, which
+ * the caller fills in. The message's body is not too long (else a bug: ensure). */
 struct frame *frame_encode(struct frame_pool *pool, uint32_t prefix,
-                           const struct message *message);
+                           uint32_t tail, const struct message *message);
 
 #endif

@@ -72,7 +72,7 @@ static void an_encoded_message_stands_behind_its_prefix(void **unused)
 
     (void)unused;
     frame_pool_init(&pool);
-    frame = frame_encode(&pool, 6, &message);
+    frame = frame_encode(&pool, 6, 0, &message);
     assert_int_equal(
         message_decode(frame->bytes + 6, frame->size - 6, &decoded), TM_OK);
     assert_true(message_is_equal(&message, &decoded));

@@ -18,9 +18,6 @@
 #include "base/ensure.h"
 #include "base/log.h"
 
-_Static_assert((ORDER_WINDOW & (ORDER_WINDOW - 1)) == 0,
-               "numbers wrap around at a power of two");
-
 void order_init(struct order *order)
 {
     *order = (struct order){0};
@@ -32,9 +29,9 @@ void order_release(struct order *order)
     order_init(order);
 }
 
-enum order_place order_place(const struct order *order, uint32_t sequence)
+enum order_place order_place(const struct order *order, uint64_t sequence)
 {
-    uint32_t ahead = sequence - order->next;
+    uint64_t ahead = sequence - order->next;
 
     if (ahead == 0) {
         return ORDER_NEXT;
@@ -48,7 +45,7 @@ enum order_place order_place(const struct order *order, uint32_t sequence)
     return ORDER_EARLY;
 }
 
-void order_hold(struct order *order, uint32_t sequence, struct frame *frame)
+void order_hold(struct order *order, uint64_t sequence, struct frame *frame)
 {
     ensure(order_place(order, sequence) == ORDER_EARLY);
     if (order->held == NULL) {

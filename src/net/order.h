@@ -6,14 +6,14 @@
 
 /*
  * Puts the frames of one sender back into the order of sending. The sender
- * numbers them 0, 1, 2, ... modulo 2^32.
+ * numbers them 0, 1, 2, ...
  */
 
-/** A frame may be so many numbers early, less one. A power of two. */
+/** A frame may be so many numbers early, less one. */
 #define ORDER_WINDOW 4096u
 
 struct order {
-    uint32_t next; ///< the number to be delivered next
+    uint64_t next; ///< the number to be delivered next
     uint32_t n_held;
     struct frame **held; ///< [ORDER_WINDOW] by number; NULL until one is early
 };
@@ -29,10 +29,10 @@ void order_init(struct order *order);
 /** Forgets the held frames without giving them back to their pool. */
 void order_release(struct order *order);
 
-enum order_place order_place(const struct order *order, uint32_t sequence);
+enum order_place order_place(const struct order *order, uint64_t sequence);
 
 /** Hold a frame whose place is ORDER_EARLY. */
-void order_hold(struct order *order, uint32_t sequence, struct frame *frame);
+void order_hold(struct order *order, uint64_t sequence, struct frame *frame);
 
 /**
  * The next frame has been delivered.

@@ -33,10 +33,10 @@ static int start_random(void **unused)
 struct arrivals {
     struct frame_pool pool;
     struct order order;
-    uint32_t delivered; ///< the number that must be delivered next
+    uint64_t delivered; ///< the number that must be delivered next
 };
 
-static void arrive(struct arrivals *arrivals, uint32_t sequence)
+static void arrive(struct arrivals *arrivals, uint64_t sequence)
 {
     struct frame *frame;
 
@@ -49,7 +49,7 @@ static void arrive(struct arrivals *arrivals, uint32_t sequence)
     assert_int_equal(order_place(&arrivals->order, sequence), ORDER_NEXT);
     assert_int_equal(sequence, arrivals->delivered++);
     while ((frame = order_delivered(&arrivals->order)) != NULL) {
-        uint32_t held;
+        uint64_t held;
 
         memcpy(&held, frame->bytes, sizeof held);
         assert_int_equal(held, arrivals->delivered++);
@@ -57,7 +57,7 @@ static void arrive(struct arrivals *arrivals, uint32_t sequence)
     }
 }
 
-static void init_arrivals(struct arrivals *arrivals, uint32_t first)
+static void init_arrivals(struct arrivals *arrivals, uint64_t first)
 {
     frame_pool_init(&arrivals->pool);
     order_init(&arrivals->order);
@@ -84,7 +84,7 @@ static void frames_in_order_are_never_held(void **unused)
     release_arrivals(&arrivals);
 }
 
-static void shuffle(uint32_t *numbers, uint32_t n, uint32_t first)
+static void shuffle(uint64_t *numbers, uint32_t n, uint64_t first)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = next_random(i + 1);
@@ -94,11 +94,11 @@ static void shuffle(uint32_t *numbers, uint32_t n, uint32_t first)
     }
 }
 
-static void shuffled_frames_come_out_in_order_also_around_zero(void **unused)
+static void shuffled_frames_come_out_in_order_also_beyond_32_bits(void **unused)
 {
     struct arrivals arrivals;
-    uint32_t numbers[ORDER_WINDOW] = {0};
-    uint32_t next = (uint32_t)0 - 40 * ORDER_WINDOW;
+    uint64_t numbers[ORDER_WINDOW] = {0};
+    uint64_t next = ((uint64_t)1 << 32) - 40 * ORDER_WINDOW;
 
     (void)unused;
     init_arrivals(&arrivals, next);
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_in_order_are_never_held),
-        cmocka_unit_test(shuffled_frames_come_out_in_order_also_around_zero),
+        cmocka_unit_test(shuffled_frames_come_out_in_order_also_beyond_32_bits),
         cmocka_unit_test(repeated_and_far_frames_are_refused),
     };
 

@@ -26,25 +26,45 @@ struct net_counters {
     uint64_t bad_frames;
 };
 
+/** What a node's end is opened with. */
+struct net_config {
+    node_id self;
+    unsigned n_nodes;
+    unsigned n_here;    ///< nodes on this host, self included
+    const char *device; ///< the network card that other hosts are reached by;
+                        ///< NULL: all nodes are on this host
+    net_receive_fn *receive;
+    void *owner; ///< for receive
+};
+
+/** Where a node is. */
+struct net_place {
+    const void *address;
+    size_t size;
+    int is_elsewhere; ///< on another host
+};
+
 struct transport {
     const char *name; ///< as in TEAMSTER_TRANSPORT and `teamster info`
 
     /** Open this node's end. May take milliseconds.
      * @return TM_OK, TM_ESYSTEM (logged) */
-    tm_status (*open)(struct net **net, node_id self, unsigned n_nodes,
-                      net_receive_fn *receive, void *owner);
+    tm_status (*open)(struct net **net, const struct net_config *config);
 
     /** This node's address, for the others. Lives until close(). */
     void (*address)(struct net *net, const void **bytes, size_t *size);
 
-    /** Connect to all others.
-     * @param addresses  [n_nodes]  copied; the entry of self is not read
+    /** Connect to all others. What travels to another host is encrypted and
+     * authenticated with keys made of the job's.
+     * @param places     [n_nodes]  copied; the entry of self is not read
+     * @param job_key    [SEAL_KEY_SIZE]  the same for all nodes of a run and for
+     *                   no other run; not kept. NULL if no node is elsewhere
      * @param[out] why   [room]  on failure: one line, not logged, since a node
      *                   that has died meanwhile is for others to tell
      * @return TM_OK, TM_EWIRE (an address is malformed), TM_EPEER (a node cannot
-     *         be reached) */
-    tm_status (*connect)(struct net *net, const void *const *addresses,
-                         const size_t *sizes, char *why, size_t room);
+     *         be reached), TM_ESYSTEM (no keys can be made; logged) */
+    tm_status (*connect)(struct net *net, const struct net_place *places,
+                         const uint8_t *job_key, char *why, size_t room);
 
     /** Queue a message for a node, self included (then progress() delivers it).
      * Copies everything; never calls receive. */
@@ -60,8 +80,8 @@ struct transport {
     int (*arm)(struct net *net);
 
     /** Somebody calls progress() all the time from now on, or no longer does
-     * (they are counted). If is_rung(), arrivals meanwhile leave wait_fd()
-     * alone; who stops calls progress() once more. Needs no lock. */
+     * (they are counted). If is_rung(), arrivals from this host meanwhile leave
+     * wait_fd() alone; who stops calls progress() once more. Needs no lock. */
     void (*look)(struct net *net, int is_looking);
 
     /** Does look() count? Once it does, it stays so. */

@@ -15,19 +15,18 @@ struct net {
     struct inbox inbox;
 };
 
-static tm_status self_open(struct net **net, node_id self, unsigned n_nodes,
-                           net_receive_fn *receive, void *owner)
+static tm_status self_open(struct net **net, const struct net_config *config)
 {
     struct net *made;
 
-    ensure(self == 0 && n_nodes == 1);
+    ensure(config->self == 0 && config->n_nodes == 1);
     made = malloc(sizeof *made);
     if (made == NULL) {
         log_error("no memory for the transport");
         return TM_ESYSTEM;
     }
     frame_pool_init(&made->pool);
-    inbox_init(&made->inbox, self, receive, owner);
+    inbox_init(&made->inbox, config->self, config->receive, config->owner);
     *net = made;
     return TM_OK;
 }
@@ -39,12 +38,12 @@ static void self_address(struct net *net, const void **bytes, size_t *size)
     *size = 0;
 }
 
-static tm_status self_connect(struct net *net, const void *const *addresses,
-                              const size_t *sizes, char *why, size_t room)
+static tm_status self_connect(struct net *net, const struct net_place *places,
+                              const uint8_t *job_key, char *why, size_t room)
 {
     (void)net;
-    (void)addresses;
-    (void)sizes;
+    (void)places;
+    (void)job_key;
     (void)why;
     (void)room;
     return TM_OK;
@@ -54,7 +53,7 @@ static void self_send(struct net *net, node_id to,
                       const struct message *message)
 {
     ensure(to == net->inbox.self);
-    inbox_send_to_self(&net->inbox, frame_encode(&net->pool, 0, message));
+    inbox_send_to_self(&net->inbox, frame_encode(&net->pool, 0, 0, message));
 }
 
 static unsigned self_progress(struct net *net)

@@ -46,15 +46,20 @@ static void receive(void *owner, node_id from, const struct message *message)
 
 static void open_node(struct node *node)
 {
-    const void *address;
-    size_t size;
+    struct net_place place = {0};
 
-    assert_int_equal(transport_self.open(&node->net, 0, 1, receive, node),
+    assert_int_equal(transport_self.open(&node->net,
+                                         &(struct net_config){
+                                             .n_nodes = 1,
+                                             .n_here = 1,
+                                             .receive = receive,
+                                             .owner = node,
+                                         }),
                      TM_OK);
-    transport_self.address(node->net, &address, &size);
-    assert_non_null(address);
-    assert_int_equal(
-        transport_self.connect(node->net, &address, &size, NULL, 0), TM_OK);
+    transport_self.address(node->net, &place.address, &place.size);
+    assert_non_null(place.address);
+    assert_int_equal(transport_self.connect(node->net, &place, NULL, NULL, 0),
+                     TM_OK);
 }
 
 static void messages_to_oneself_come_in_order_at_progress_only(void **unused)

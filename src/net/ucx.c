@@ -9,6 +9,11 @@
 // where the user has not set them, and these are taken back when UCX has read
 // them, so that programs that the user's program starts do not inherit them.
 //
+// A node of a run on several hosts has two workers: one for the nodes of its own
+// host, which only shared memory leads to, and one for the others. What comes by
+// the first was written by a process of this user on this host; what comes by the
+// second may come from anybody on the network (net/seal.h).
+//
 // What UCX leaves in the process: one thread (all signals blocked), a few
 // descriptors (close-on-exec).
 #include "net/ucx.h"
@@ -20,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "base/log.h"
 
 // ---- settings ----
@@ -65,33 +71,43 @@ static const struct setting local_settings[] = {
     {"UCX_MODULES", "none"},
 };
 
-#define N_SETTINGS (sizeof settings / sizeof settings[0])
-#define N_LOCAL (sizeof local_settings / sizeof local_settings[0])
-
-/** Which of the settings were made here. */
-struct made_settings {
-    unsigned char made[N_SETTINGS];
-    unsigned char made_folder;
-    unsigned char made_local[N_LOCAL];
+// The same for other hosts: TCP.
+static const struct setting network_settings[] = {
+    {"UCX_TLS", "tcp"},
+    {"UCX_MODULES", "none"},
 };
 
-static void make_settings(const struct setting *table, size_t n,
-                          unsigned char *made)
+#define N_OF(table) (sizeof(table) / sizeof(table)[0])
+#define MADE_MAX 32
+
+/** Settings that were made here, and what was there before. */
+struct made_settings {
+    unsigned n;
+    struct {
+        const char *name;
+        char *before; ///< NULL: nothing
+    } made[MADE_MAX];
+};
+
+static void make_setting(struct made_settings *made, const char *name,
+                         const char *value)
 {
-    for (size_t i = 0; i < n; i++) {
-        made[i] = getenv(table[i].name) == NULL;
-        if (made[i]) {
-            setenv(table[i].name, table[i].value, 1);
-        }
-    }
+    const char *before = getenv(name);
+
+    ensure(made->n < MADE_MAX);
+    made->made[made->n].name = name;
+    made->made[made->n].before = before != NULL ? strdup(before) : NULL;
+    made->n++;
+    setenv(name, value, 1);
 }
 
-static void unmake_settings(const struct setting *table, size_t n,
-                            const unsigned char *made)
+/** Those that the user has not made. */
+static void make_settings(struct made_settings *made,
+                          const struct setting *table, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (made[i]) {
-            unsetenv(table[i].name);
+        if (getenv(table[i].name) == NULL) {
+            make_setting(made, table[i].name, table[i].value);
         }
     }
 }
@@ -102,34 +118,52 @@ static void enter_folder(struct made_settings *made)
 {
     const char *folder = getenv("TEAMSTER_FOLDER");
 
-    made->made_folder = folder != NULL && getenv("UCX_POSIX_DIR") == NULL;
-    if (made->made_folder) {
-        setenv("UCX_POSIX_DIR", folder, 1);
+    if (folder != NULL && getenv("UCX_POSIX_DIR") == NULL) {
+        make_setting(made, "UCX_POSIX_DIR", folder);
     }
     unsetenv("TEAMSTER_FOLDER");
 }
 
-int ucx_is_local(void)
+int ucx_is_local(const struct ucx_request *request)
 {
-    return getenv("UCX_TLS") == NULL;
+    return request->reach == UCX_WITHIN_HOST ||
+           (request->reach == UCX_ONE_HOST && getenv("UCX_TLS") == NULL);
 }
 
-static void enter_settings(struct made_settings *made)
+static void enter_settings(const struct ucx_request *request,
+                           struct made_settings *made)
 {
-    *made = (struct made_settings){0};
+    made->n = 0;
     enter_folder(made);
-    if (ucx_is_local()) {
-        make_settings(local_settings, N_LOCAL, made->made_local);
+    switch (request->reach) {
+    case UCX_WITHIN_HOST:
+        make_setting(made, "UCX_TLS", "posix");
+        make_setting(made, "UCX_MODULES", "none");
+        break;
+    case UCX_BETWEEN_HOSTS:
+        make_setting(made, "UCX_NET_DEVICES", request->device);
+        if (getenv("UCX_TLS") == NULL) {
+            make_settings(made, network_settings, N_OF(network_settings));
+        }
+        break;
+    case UCX_ONE_HOST:
+        if (ucx_is_local(request)) {
+            make_settings(made, local_settings, N_OF(local_settings));
+        }
+        break;
     }
-    make_settings(settings, N_SETTINGS, made->made);
+    make_settings(made, settings, N_OF(settings));
 }
 
 static void leave_settings(const struct made_settings *made)
 {
-    unmake_settings(settings, N_SETTINGS, made->made);
-    unmake_settings(local_settings, N_LOCAL, made->made_local);
-    if (made->made_folder) {
-        unsetenv("UCX_POSIX_DIR");
+    for (unsigned i = 0; i < made->n; i++) {
+        if (made->made[i].before != NULL) {
+            setenv(made->made[i].name, made->made[i].before, 1);
+            free(made->made[i].before);
+        } else {
+            unsetenv(made->made[i].name);
+        }
     }
 }
 
@@ -245,7 +279,7 @@ static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
     return status;
 }
 
-tm_status ucx_open_worker(struct ucx *ucx, unsigned n_nodes,
+tm_status ucx_open_worker(struct ucx *ucx, const struct ucx_request *request,
                           ucp_context_h *context, ucp_worker_h *worker)
 {
     struct made_settings made;
@@ -258,8 +292,8 @@ tm_status ucx_open_worker(struct ucx *ucx, unsigned n_nodes,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     note_descriptors(&before);
-    enter_settings(&made);
-    status = load_and_open(ucx, n_nodes, context, worker);
+    enter_settings(request, &made);
+    status = load_and_open(ucx, request->n_nodes, context, worker);
     leave_settings(&made);
     close_new_on_exec(&before);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);

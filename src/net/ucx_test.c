@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "net/address.h"
 #include "net/cluster_harness.h"
+#include "net/seal.h"
 #include "net/ucx.h"
 
 static int start_tests(void **unused)
@@ -45,17 +46,19 @@ static void receive_nothing(void *owner, node_id from,
     harness_check(!"nothing is received");
 }
 
+static const struct net_config two_nodes = {
+    .n_nodes = 2, .n_here = 2, .receive = receive_nothing};
+
 static tm_status connect_to(const struct transport *transport,
                             const uint8_t *address, size_t size)
 {
-    const void *addresses[2] = {NULL, address};
-    size_t sizes[2] = {0, size};
+    const struct net_place places[2] = {{0}, {address, size, 0}};
     char why[256];
     struct net *net;
     tm_status status;
 
-    harness_check(transport->open(&net, 0, 2, receive_nothing, NULL) == TM_OK);
-    status = transport->connect(net, addresses, sizes, why, sizeof why);
+    harness_check(transport->open(&net, &two_nodes) == TM_OK);
+    status = transport->connect(net, places, NULL, why, sizeof why);
     transport->close(net);
     return status;
 }
@@ -97,14 +100,19 @@ struct stranger {
 };
 
 static void open_stranger(struct stranger *stranger, const void *address,
-                          size_t size)
+                          size_t size, enum ucx_reach reach)
 {
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-        .address = address_unwrap(address, size),
     };
+    const struct ucx_request request = {
+        reach, reach == UCX_BETWEEN_HOSTS ? "lo" : NULL, 2};
+    unsigned part = reach == UCX_BETWEEN_HOSTS;
+    struct address_parts parts;
 
-    harness_check(ucx_open_worker(&stranger->ucx, 2, &stranger->context,
+    harness_check(address_split(address, size, &parts) == TM_OK);
+    params.address = address_unwrap(parts.bytes[part], parts.size[part]);
+    harness_check(ucx_open_worker(&stranger->ucx, &request, &stranger->context,
                                   &stranger->worker) == TM_OK);
     harness_check(stranger->ucx.ucp_ep_create(stranger->worker, &params,
                                               &stranger->endpoint) == UCS_OK);
@@ -150,16 +158,19 @@ static uint64_t n_bad(struct harness_node *node)
     return counters.bad_frames;
 }
 
+/** Sequence number and sender. */
+#define PREFIX 10u
+
 /** Frame `sequence` of node 1: a message of type idle, round is the sequence. */
-static uint32_t make_frame(uint8_t *bytes, uint32_t sequence)
+static uint32_t make_frame(uint8_t *bytes, uint64_t sequence)
 {
     struct message message = {.type = MESSAGE_idle,
                               .u.idle = {.round = sequence}};
-    struct wire_writer writer = {.at = bytes, .end = bytes + 6};
+    struct wire_writer writer = {.at = bytes, .end = bytes + PREFIX};
 
-    wire_put_u32(&writer, sequence);
+    wire_put_u64(&writer, sequence);
     wire_put_u16(&writer, 1);
-    return 6 + message_encode_header(&message, bytes + 6);
+    return PREFIX + message_encode_header(&message, bytes + PREFIX);
 }
 
 static void expect_next_round(struct harness_node *node, node_id from,
@@ -200,12 +211,12 @@ static void send_refused(struct stranger *stranger, struct harness_node *node)
     make_frame(frame, 8 + 100000); // too early
     send_raw(stranger, node, frame, size, eager);
     make_frame(frame, 8);
-    frame[4] = 0; // from the receiver itself
+    frame[8] = 0; // from the receiver itself
     send_raw(stranger, node, frame, size, eager);
-    frame[4] = 2; // from nobody
+    frame[8] = 2; // from nobody
     send_raw(stranger, node, frame, size, eager);
-    frame[4] = 1;
-    send_raw(stranger, node, frame, 6, eager);            // empty
+    frame[8] = 1;
+    send_raw(stranger, node, frame, PREFIX, eager);       // empty
     send_raw(stranger, node, frame, sizeof frame, eager); // too long
     send_raw(stranger, node, frame, 5000, UCP_AM_SEND_FLAG_RNDV);
     harness_check(n_bad(node) == 8);
@@ -241,7 +252,7 @@ static void suffer_a_stranger(struct harness_node *node)
     if (node->self == 0) {
         harness_check(freopen("/dev/null", "w", stderr) != NULL);
         node->transport->address(node->net, &address, &size);
-        open_stranger(&stranger, address, size);
+        open_stranger(&stranger, address, size, UCX_ONE_HOST);
         send_shuffled(&stranger, node);
         send_refused(&stranger, node);
         send_random(&stranger, node);
@@ -250,6 +261,128 @@ static void suffer_a_stranger(struct harness_node *node)
     }
     harness_barrier(node);
     node->transport->close(node->net);
+}
+
+// ---- strangers on the network between hosts ----
+
+/** Three nodes on two hosts: 0 and 2 on one, 1 on the other. */
+struct forger {
+    struct stranger stranger;
+    struct harness_node *node; ///< 0, whom it is after
+    struct seals *seals;       ///< of node 1, as if it had the key
+    unsigned n_bad;            ///< frames that were to be refused
+};
+
+/** @return the size of frame `sequence` of node 1 for node 0, sealed */
+static uint32_t make_sealed(struct seals *seals, uint8_t *bytes,
+                            uint64_t sequence)
+{
+    const struct seal_frame place = {sequence, bytes, PREFIX};
+    uint32_t size = make_frame(bytes, sequence);
+
+    seals_seal(seals, 0, &place, bytes + PREFIX, size - PREFIX);
+    return size + SEAL_TAG_SIZE;
+}
+
+static void send_bad(struct forger *forger, const void *bytes, size_t size)
+{
+    send_raw(&forger->stranger, forger->node, bytes, size,
+             UCP_AM_SEND_FLAG_EAGER);
+    forger->n_bad++;
+    harness_check(n_bad(forger->node) == forger->n_bad);
+}
+
+static void send_good(struct forger *forger, uint64_t sequence)
+{
+    uint8_t frame[100];
+    uint32_t size = make_sealed(forger->seals, frame, sequence);
+
+    send_raw(&forger->stranger, forger->node, frame, size,
+             UCP_AM_SEND_FLAG_EAGER);
+    harness_check(n_bad(forger->node) == forger->n_bad);
+}
+
+static void send_changed(struct forger *forger, uint64_t sequence)
+{
+    uint8_t frame[100];
+    uint32_t size = make_sealed(forger->seals, frame, sequence);
+
+    for (uint32_t at = 0; at < size; at++) {
+        frame[at] ^= 1;
+        send_bad(forger, frame, size);
+        frame[at] ^= 1;
+        send_bad(forger, frame, at + (at == 0)); // truncated
+    }
+    send_bad(forger, frame, size + 1); // with something behind
+}
+
+static void send_foreign(struct forger *forger, uint64_t sequence)
+{
+    static const uint8_t other_key[SEAL_KEY_SIZE] = "of another run";
+    uint8_t frame[100];
+    struct seals *seals;
+    uint32_t size;
+
+    harness_check(seals_new(&seals, other_key, 1, 3) == TM_OK);
+    size = make_sealed(seals, frame, sequence);
+    send_bad(forger, frame, size);
+    seals_free(seals);
+    size = make_frame(frame, sequence); // not sealed at all
+    send_bad(forger, frame, size);
+    frame[8] = 2; // as node 2 would send it, which is on node 0's own host
+    send_bad(forger, frame, size);
+}
+
+static void forge(struct harness_node *node)
+{
+    struct forger forger = {.node = node};
+    const int *next = node->state;
+    uint8_t frame[100];
+    uint32_t size;
+    const void *address;
+    size_t address_size;
+
+    harness_check(freopen("/dev/null", "w", stderr) != NULL);
+    node->transport->address(node->net, &address, &address_size);
+    open_stranger(&forger.stranger, address, address_size, UCX_BETWEEN_HOSTS);
+    harness_check(seals_new(&forger.seals, harness_job_key, 1, 3) == TM_OK);
+    send_good(&forger, 0);
+    send_good(&forger, 2); // early
+    harness_check(*next == 1);
+    send_changed(&forger, 1);
+    send_foreign(&forger, 1);
+    send_changed(&forger, 4); // early
+    size = make_sealed(forger.seals, frame, 2);
+    send_bad(&forger, frame, size); // replayed, while held
+    harness_check(*next == 1);
+    send_good(&forger, 1);
+    harness_check(*next == 3);
+    size = make_sealed(forger.seals, frame, 1);
+    send_bad(&forger, frame, size); // replayed
+    send_good(&forger, 3);
+    harness_check(*next == 4);
+    seals_free(forger.seals);
+    close_stranger(&forger.stranger);
+}
+
+static void suffer_a_forger(struct harness_node *node)
+{
+    static int next;
+
+    node->state = &next;
+    node->receive = expect_next_round;
+    if (node->self == 0) {
+        forge(node);
+    }
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void only_sealed_frames_of_their_sender_come_from_hosts(void **unused)
+{
+    (void)unused;
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 3, 2, suffer_a_forger, NULL), 3);
 }
 
 static void strange_frames_are_counted_and_early_ones_held(void **unused)
@@ -333,8 +466,7 @@ static void look_around(void)
     struct net *net;
 
     note_handlers(&before);
-    harness_check(transport_ucx.open(&net, 0, 2, receive_nothing, NULL) ==
-                  TM_OK);
+    harness_check(transport_ucx.open(&net, &two_nodes) == TM_OK);
     note_handlers(&after);
     harness_check(memcmp(&before, &after, sizeof before) == 0);
     harness_check(n_environment() == n_variables);
@@ -361,6 +493,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_damaged_address_is_refused),
         cmocka_unit_test(strange_frames_are_counted_and_early_ones_held),
+        cmocka_unit_test(only_sealed_frames_of_their_sender_come_from_hosts),
         cmocka_unit_test(ucx_behaves_as_a_guest),
     };
 

@@ -42,7 +42,7 @@ int look_all_idle(void)
     return n_threads == n_parked;
 }
 
-// Are there as many processors as nodes and workers on this machine?
+// Are there as many processors as workers of nodes on this machine?
 int look_spins(void)
 {
     static int answer = -1;
@@ -50,9 +50,9 @@ int look_spins(void)
     if (answer < 0) {
         long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-        answer =
-            runtime.n_nodes > 1 &&
-            (long)runtime.n_nodes * (long)runtime.n_workers <= n_processors;
+        answer = runtime.n_nodes > 1 &&
+                 (long)runtime.bootstrap.n_here * (long)runtime.n_workers <=
+                     n_processors;
     }
     return answer;
 }

@@ -31,7 +31,7 @@ struct seat {
 // With processors to spare the kernel finds better places than we do.
 void seats_open(void)
 {
-    unsigned n_workers = runtime.n_nodes * runtime.n_workers;
+    unsigned n_workers = runtime.bootstrap.n_here * runtime.n_workers;
     unsigned n = processor_count();
 
     runtime.has_seats =
@@ -65,5 +65,5 @@ void seats_take_worker(unsigned worker)
     static _Thread_local struct seat seat
         __attribute__((tls_model("initial-exec")));
 
-    take(&seat, runtime.self * runtime.n_workers + worker);
+    take(&seat, runtime.bootstrap.n_here_below * runtime.n_workers + worker);
 }

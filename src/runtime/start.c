@@ -15,6 +15,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
+#include "os/secret.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -55,6 +56,7 @@ static void must_meet(tm_status status)
     must(status, "meeting the other nodes");
 }
 
+// @param n_nodes  of this host
 static unsigned workers_of(const struct options *options, unsigned n_nodes)
 {
     long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -77,7 +79,7 @@ static void read_settings(void)
     must(bootstrap_open(&runtime.bootstrap), "the launcher's variables");
     runtime.self = runtime.bootstrap.self;
     runtime.n_nodes = runtime.bootstrap.n_nodes;
-    runtime.n_workers = workers_of(&runtime.options, runtime.n_nodes);
+    runtime.n_workers = workers_of(&runtime.options, runtime.bootstrap.n_here);
     runtime.shuffle_state = runtime.options.shuffle + runtime.self * 7919u;
     if (runtime.n_nodes > 1) {
         snprintf(speaker, sizeof speaker, "n%u", runtime.self);
@@ -216,20 +218,44 @@ static void add_address(struct node_card *card)
     memcpy(card->address, address, size);
 }
 
-static void connect_to_all(const struct node_card *cards)
+static struct boot_roster new_roster(void)
 {
-    const void *addresses[TM_MAX_NODES];
-    size_t sizes[TM_MAX_NODES];
-    char why[256];
+    struct boot_roster roster = {
+        .job_key = secret_new(BOOT_KEY_SIZE),
+        .cards = calloc(runtime.n_nodes, sizeof *roster.cards),
+        .host_of = calloc(runtime.n_nodes, sizeof *roster.host_of),
+    };
+
+    if (roster.job_key == NULL || roster.cards == NULL ||
+        roster.host_of == NULL) {
+        refuse(EXIT_MEMORY, "the list of nodes", TM_ENOMEM);
+    }
+    return roster;
+}
+
+static void free_roster(struct boot_roster *roster)
+{
+    secret_free(roster->job_key, BOOT_KEY_SIZE);
+    free(roster->cards);
+    free(roster->host_of);
+}
+
+static void connect_to_all(const struct boot_roster *roster)
+{
+    struct net_place places[TM_MAX_NODES];
+    char why[256] = "";
     tm_status status;
 
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        addresses[i] = cards[i].address;
-        sizes[i] = cards[i].address_size;
+        places[i] = (struct net_place){
+            .address = roster->cards[i].address,
+            .size = roster->cards[i].address_size,
+            .is_elsewhere = roster->host_of[i] != roster->host_of[runtime.self],
+        };
     }
     node_enter();
-    status = runtime.transport->connect(runtime.net, addresses, sizes, why,
-                                        sizeof why);
+    status = runtime.transport->connect(runtime.net, places, roster->job_key,
+                                        why, sizeof why);
     node_leave();
     // A node that cannot be reached has died, most often: the launcher sees that
     // soon, and names it.
@@ -242,22 +268,33 @@ static void connect_to_all(const struct node_card *cards)
     }
 }
 
+static void open_transport(void)
+{
+    const char *device = runtime.bootstrap.device;
+    const struct net_config config = {
+        .self = runtime.self,
+        .n_nodes = runtime.n_nodes,
+        .n_here = runtime.bootstrap.n_here,
+        .device = device[0] != '\0' ? device : NULL,
+        .receive = node_receive,
+    };
+
+    runtime.transport = runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
+    must(runtime.transport->open(&runtime.net, &config), "the transport");
+}
+
 // @return the root's canary
 static uint64_t join_cluster(void)
 {
-    struct node_card *cards = calloc(runtime.n_nodes + 1, sizeof *cards);
-    struct node_card *own;
+    struct node_card *own = calloc(1, sizeof *own);
+    struct boot_roster roster;
     uint64_t canary;
 
-    ensure(cards != NULL);
-    own = &cards[runtime.n_nodes];
+    ensure(own != NULL);
     fill_card(own);
-    runtime.transport = runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
-    must(runtime.transport->open(&runtime.net, runtime.self, runtime.n_nodes,
-                                 node_receive, NULL),
-         "the transport");
+    open_transport();
     if (runtime.n_nodes == 1) {
-        free(cards);
+        free(own);
         return image_canary();
     }
     if (!image_is_fixed()) {
@@ -266,12 +303,14 @@ static uint64_t join_cluster(void)
     }
     statics_measure_own(&own->statics);
     add_address(own);
-    must_meet(bootstrap_exchange(&runtime.bootstrap, own, cards));
-    connect_to_all(cards);
+    roster = new_roster();
+    must_meet(bootstrap_exchange(&runtime.bootstrap, own, &roster));
+    free(own);
+    connect_to_all(&roster);
     must_meet(bootstrap_ready(&runtime.bootstrap));
-    statics_take(cards);
-    canary = cards[0].canary;
-    free(cards);
+    statics_take(roster.cards);
+    canary = roster.cards[0].canary;
+    free_roster(&roster);
     return canary;
 }
 

@@ -158,13 +158,16 @@ static void join(int argc, char **argv)
 {
     static struct node_card card;
     static struct node_card cards[TM_MAX_NODES];
+    static uint16_t host_of[TM_MAX_NODES];
+    static uint8_t job_key[BOOT_KEY_SIZE];
+    const struct boot_roster roster = {job_key, cards, host_of};
     tm_status status;
 
     node_card_set_version(&card);
     strcpy(card.build_id, BUILD_ID);
     card.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
     card.pid = (uint32_t)getpid();
-    status = bootstrap_exchange(&bootstrap, &card, cards);
+    status = bootstrap_exchange(&bootstrap, &card, &roster);
     if (status == TM_OK) {
         obey_all(argc, argv, '+');
         status = bootstrap_ready(&bootstrap);
