@@ -9,6 +9,7 @@
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_agent(int argc, char **argv); ///< for the launcher's own use
 
 void run_print_help(void);
 void plan_print_help(void);

@@ -65,9 +65,13 @@ int job_is_open(const struct job *job)
     return job->phase < JOB_CLOSING;
 }
 
-static void signal_group(const struct node *node, int signal)
+void job_signal(struct job *job, const struct node *node, int signal)
 {
-    kill(-node->pid, signal);
+    if (node->host == 0) {
+        kill(-node->pid, signal);
+    } else {
+        far_signal(job, node, signal);
+    }
 }
 
 void job_stop(struct job *job, int signal, int exit_code)
@@ -86,7 +90,7 @@ void job_stop(struct job *job, int signal, int exit_code)
         if (node->has_card) {
             link_send_number(&node->link, BOOT_STOP, (uint32_t)signal);
         } else {
-            signal_group(node, signal);
+            job_signal(job, node, signal);
         }
     }
 }
@@ -126,7 +130,7 @@ void job_close(struct job *job)
 static void signal_all(struct job *job, int signal)
 {
     for (unsigned i = job->phase == JOB_CLOSING; i < job->n_started; i++) {
-        signal_group(&job->nodes[i], signal);
+        job_signal(job, &job->nodes[i], signal);
     }
 }
 
@@ -144,14 +148,41 @@ static void lose_node(struct job *job, struct node *node, int exit_code,
         job->exit_code = exit_code;
         job->is_consequence = 0;
     }
-    job_say(job, "node %u (pid %d) died: %s after %.1f s", node->id,
-            (int)node->pid, how, job_seconds(job));
+    job_say(job, "%s died: %s after %.1f s", node->name, how, job_seconds(job));
     if (node->has_card && job->phase <= JOB_CONNECTING) {
         for (unsigned i = 0; i < job->n_started; i++) {
             send_refusal(&job->nodes[i], exit_code, how);
         }
     }
     job_stop(job, SIGTERM, exit_code);
+}
+
+void job_lose_host(struct job *job, unsigned host, const char *why)
+{
+    int is_open = job_is_open(job) || job->phase == JOB_CLOSING;
+    unsigned n_lost = 0;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (node->host == host && node->is_alive) {
+            node->is_alive = 0;
+            job->n_alive--;
+            n_lost++;
+        }
+    }
+    if (job->n_alive == 0 && job->ended_ns == 0) {
+        job->ended_ns = clock_now_ns();
+    }
+    if (n_lost == 0) {
+        return;
+    }
+    if (is_open || job->is_consequence) {
+        job_say(job, "host %s is lost, with %u of %u nodes: %s, after %.1f s",
+                job->far.hosts[host - 1].name, n_lost, job->n_nodes, why,
+                job_seconds(job));
+    }
+    job_stop(job, SIGTERM, EXIT_NODE_LOST);
 }
 
 static void judge_signal(struct job *job, struct node *node, int code,
@@ -189,9 +220,9 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
         judge_root_exit(job, exit_code);
     } else if (job_is_open(job) && (exit_code != 0 || !node->has_left)) {
         job_say(job,
-                "node %u (pid %d) ended with exit code %d after %.1f s, "
+                "%s ended with exit code %d after %.1f s, "
                 "before the program had ended",
-                node->id, (int)node->pid, exit_code, job_seconds(job));
+                node->name, exit_code, job_seconds(job));
         job_stop(job, SIGTERM, exit_code != 0 ? exit_code : EXIT_NODE_LOST);
         job->is_consequence = job->exit_code == EXIT_NODE_LOST;
     }
@@ -244,10 +275,8 @@ void job_advance(struct job *job, uint64_t now_ns)
         struct node *node = &job->nodes[i];
 
         if (cut_due_ns(job, node) <= now_ns) {
-            job_say(job,
-                    "node %u (pid %d) closed its control socket after "
-                    "%.1f s",
-                    i, (int)node->pid, job_seconds(job));
+            job_say(job, "%s closed its control socket after %.1f s",
+                    node->name, job_seconds(job));
             job_stop(job, SIGTERM, EXIT_NODE_LOST);
         }
     }

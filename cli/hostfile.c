@@ -3,6 +3,7 @@
 // other nodes than the user meant would cost more than to ask.
 #include "hostfile.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +18,9 @@
 
 #define BLANKS " \t\r\n\v\f"
 
+/** Of what is no file. */
+#define NO_LINE UINT_MAX
+
 /** Where in the file, and what to say of it. */
 struct place {
     const char *path;
@@ -29,8 +33,10 @@ __attribute__((format(printf, 2, 3))) static tm_status refuse(
     const struct place *place, const char *format, ...)
 {
     va_list arguments;
-    int used = snprintf(place->error, place->size, "%s:%u: ", place->path,
-                        place->line);
+    int used = place->line != NO_LINE
+                   ? snprintf(place->error, place->size, "%s:%u: ", place->path,
+                              place->line)
+                   : snprintf(place->error, place->size, "%s: ", place->path);
 
     if (used > 0 && (size_t)used < place->size) {
         va_start(arguments, format);
@@ -99,6 +105,26 @@ static tm_status take_memory(const struct place *place, const char *value,
     return TM_OK;
 }
 
+static tm_status take_address(const struct place *place, const char *value,
+                              struct host *host)
+{
+    struct in6_addr bytes;
+
+    if (host->address[0] != '\0') {
+        return refuse(place, "addr= is there twice");
+    }
+    if (strlen(value) >= sizeof host->address ||
+        (inet_pton(AF_INET, value, &bytes) != 1 &&
+         inet_pton(AF_INET6, value, &bytes) != 1)) {
+        return refuse(place,
+                      "addr= is '%s'; allowed: an address of the host, in "
+                      "numbers, like 192.168.1.7",
+                      value);
+    }
+    snprintf(host->address, sizeof host->address, "%s", value);
+    return TM_OK;
+}
+
 /** Take one word behind the name. */
 static tm_status take_word(const struct place *place, char *word,
                            struct host *host)
@@ -119,11 +145,14 @@ static tm_status take_word(const struct place *place, char *word,
         if (strcmp(word, "memory") == 0) {
             return take_memory(place, value, host);
         }
+        if (strcmp(word, "addr") == 0) {
+            return take_address(place, value, host);
+        }
         value[-1] = '=';
     }
     return refuse(place,
                   "'%s' is not known; a line is NAME [slots=N] [workers=W] "
-                  "[speed=S] [memory=SIZE]",
+                  "[speed=S] [memory=SIZE] [addr=IP]",
                   word);
 }
 
@@ -149,6 +178,9 @@ static tm_status take_line(const struct place *place, char *line,
                       sizeof host->name - 1);
     }
     memcpy(host->name, word, strlen(word) + 1);
+    if (host->name[0] == '-') {
+        return refuse(place, "'%s' is no name of a host", host->name);
+    }
     while (status == TM_OK && (word = strtok_r(NULL, BLANKS, &rest)) != NULL) {
         status = take_word(place, word, host);
     }
@@ -216,6 +248,54 @@ tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
     if (status == TM_OK) {
         status = check_speeds(&found, &place);
     }
+    if (status != TM_OK) {
+        hosts_release(&found);
+        return status;
+    }
+    *hosts = found;
+    return TM_OK;
+}
+
+/** Take NAME[:NODES]. */
+static tm_status take_item(const struct place *place, char *item,
+                           struct hosts *hosts)
+{
+    struct host host = {.share = 1};
+    char *colon = strrchr(item, ':');
+    unsigned n_nodes = 1;
+    tm_status status = TM_OK;
+
+    if (colon != NULL) {
+        *colon = '\0';
+        if (!parse_workers(colon + 1, &n_nodes)) {
+            return refuse(place, "'%s:%s': nodes on a host are 1 to %d", item,
+                          colon + 1, WORKERS_MAX);
+        }
+    }
+    if (item[0] == '\0' || item[0] == '-' || strlen(item) >= sizeof host.name) {
+        return refuse(place, "'%s' is no name of a host", item);
+    }
+    memcpy(host.name, item, strlen(item) + 1);
+    while (status == TM_OK && n_nodes-- > 0) {
+        status = add(hosts, &host, place);
+    }
+    return status;
+}
+
+tm_status hosts_parse_list(const char *list, struct hosts *hosts, char *error,
+                           size_t size)
+{
+    const struct place place = {"--hosts", NO_LINE, error, size};
+    struct hosts found = {0};
+    char *copy = strdup(list);
+    char *rest = copy;
+    char *item;
+    tm_status status = copy != NULL ? TM_OK : TM_ENOMEM;
+
+    while (status == TM_OK && (item = strsep(&rest, ",")) != NULL) {
+        status = take_item(&place, item, &found);
+    }
+    free(copy);
     if (status != TM_OK) {
         hosts_release(&found);
         return status;

@@ -17,6 +17,8 @@ struct host {
     double speed;     ///< beside others, in any unit
     uint64_t memory;  ///< bytes
     double share;     ///< of a processor for each worker: emulate.h
+    char address[64]; ///< of its network card that leads to the others; "": the
+                      ///< one that ssh reaches it by
 };
 
 struct hosts {
@@ -27,7 +29,7 @@ struct hosts {
 /**
  * Read a hostfile: one node a line, the format of mpirun's with more keys.
  *
- *     NAME [slots=N] [workers=W] [speed=S] [memory=SIZE]   # a comment
+ *     NAME [slots=N] [workers=W] [speed=S] [memory=SIZE] [addr=IP]   # comment
  *
  * @param path        for messages
  * @param[out] hosts  to be released with hosts_release(); set on success only
@@ -40,6 +42,11 @@ TM_CHECKED tm_status hosts_parse(FILE *file, const char *path,
 /** The same of a file by its name. */
 TM_CHECKED tm_status hosts_read(const char *path, struct hosts *hosts,
                                 char *error, size_t size);
+
+/** Read a list of hosts as it is given to --hosts: NAME[:NODES],NAME[:NODES]...
+ * @param[out] hosts  one for each node; otherwise as hosts_parse() */
+TM_CHECKED tm_status hosts_parse_list(const char *list, struct hosts *hosts,
+                                      char *error, size_t size);
 
 void hosts_release(struct hosts *hosts);
 

@@ -83,10 +83,10 @@ static void a_refusal_names_file_line_and_what_is_allowed(void **state)
                    "hosts:2: a line begins with a name, not with 'speed=3'");
     expect_refusal("n1 sped=3\n",
                    "hosts:1: 'sped=3' is not known; a line is NAME [slots=N] "
-                   "[workers=W] [speed=S] [memory=SIZE]");
+                   "[workers=W] [speed=S] [memory=SIZE] [addr=IP]");
     expect_refusal("n1 n2\n",
                    "hosts:1: 'n2' is not known; a line is NAME [slots=N] "
-                   "[workers=W] [speed=S] [memory=SIZE]");
+                   "[workers=W] [speed=S] [memory=SIZE] [addr=IP]");
     expect_refusal("n1 slots=0\n", "hosts:1: slots= is '0'; allowed: 1 to 256");
     expect_refusal("n1\n\nn2 workers=2.5\n",
                    "hosts:3: workers= is '2.5'; allowed: 1 to 256");
@@ -149,6 +149,60 @@ static void any_bytes_are_refused_in_one_line(void **state)
             assert_null(strchr(error, '\n'));
         }
     }
+}
+
+static void an_address_is_one_in_numbers(void **state)
+{
+    struct hosts hosts = parsed("n1 addr=10.1.2.3\nn2 addr=fe80::1");
+
+    (void)state;
+    assert_string_equal(hosts.all[0].address, "10.1.2.3");
+    assert_string_equal(hosts.all[1].address, "fe80::1");
+    hosts_release(&hosts);
+    expect_refusal("n1 addr=n1.example.org\n",
+                   "hosts:1: addr= is 'n1.example.org'; allowed: an address "
+                   "of the host, in numbers, like 192.168.1.7");
+    expect_refusal("n1 addr=10.1.2.3 addr=10.1.2.3\n",
+                   "hosts:1: addr= is there twice");
+    expect_refusal("-oProxyCommand=x\n",
+                   "hosts:1: a line begins with a name, not with "
+                   "'-oProxyCommand=x'");
+    expect_refusal("-x\n", "hosts:1: '-x' is no name of a host");
+}
+
+static void expect_list_refusal(const char *list, const char *expected)
+{
+    struct hosts hosts = {.n = 77};
+    char error[256] = "";
+
+    assert_int_equal(hosts_parse_list(list, &hosts, error, sizeof error),
+                     TM_ECONFIG);
+    assert_string_equal(error, expected);
+    assert_int_equal(hosts.n, 77);
+}
+
+static void a_list_has_a_number_of_nodes_for_each_host(void **state)
+{
+    static const char *const names[] = {"a", "b.example.org", "b.example.org",
+                                        "a"};
+    struct hosts hosts;
+    char error[256] = "";
+
+    (void)state;
+    assert_int_equal(
+        hosts_parse_list("a,b.example.org:2,a:1", &hosts, error, sizeof error),
+        TM_OK);
+    assert_int_equal(hosts.n, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_string_equal(hosts.all[i].name, names[i]);
+    }
+    hosts_release(&hosts);
+    expect_list_refusal("", "--hosts: '' is no name of a host");
+    expect_list_refusal("a,,b", "--hosts: '' is no name of a host");
+    expect_list_refusal("a,-oX", "--hosts: '-oX' is no name of a host");
+    expect_list_refusal("a:0", "--hosts: 'a:0': nodes on a host are 1 to 256");
+    expect_list_refusal("a:x", "--hosts: 'a:x': nodes on a host are 1 to 256");
+    expect_list_refusal("a:200,b:57", "--hosts: more than 256 nodes");
 }
 
 static void too_many_nodes_are_refused(void **state)
@@ -269,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_refusal_names_file_line_and_what_is_allowed),
         cmocka_unit_test(speeds_are_of_all_nodes_or_of_none),
         cmocka_unit_test(any_bytes_are_refused_in_one_line),
+        cmocka_unit_test(an_address_is_one_in_numbers),
+        cmocka_unit_test(a_list_has_a_number_of_nodes_for_each_host),
         cmocka_unit_test(too_many_nodes_are_refused),
         cmocka_unit_test(this_machine_is_known_by_its_names),
         cmocka_unit_test(what_the_file_says_becomes_variables),

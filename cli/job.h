@@ -2,16 +2,19 @@
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "cluster/bootstrap.h"
+#include "far.h"
 #include "hostfile.h"
 #include "input.h"
 #include "keeper.h"
 #include "link.h"
 #include "output.h"
+#include "spawn.h"
 
 /** What a run is doing; launch.c draws the transitions. */
 enum job_phase {
@@ -24,8 +27,9 @@ enum job_phase {
 
 struct node {
     node_id id;
-    uint16_t host; ///< equal for nodes of one host
-    pid_t pid;     ///< and its process group; not reaped before the run's end
+    uint16_t host;  ///< 0: the launcher's own, else far.hosts[host - 1]
+    char name[320]; ///< for messages: "node 2 (pid 17 on n3)"
+    pid_t pid;      ///< and its process group; not reaped before the run's end
     int is_alive;
     int has_card;
     int is_ready;
@@ -57,8 +61,9 @@ struct job {
     uint64_t ended_ns;    ///< when the last node ended; 0: some live
     double slowdown;      ///< TM_TEST_SLOWDOWN
 
-    uint8_t *key; ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
-                  ///< NULL: all nodes are on one
+    struct far far; ///< the other hosts
+    uint8_t *key;   ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
+                    ///< NULL: all nodes are on one
     struct sink out;
     struct sink err_apart; ///< if stderr is not the same file
     struct sink *err;
@@ -80,11 +85,16 @@ struct launch_plan {
     unsigned n_nodes;
     char **argv;              ///< program and arguments, NULL at the end
     const struct host *hosts; ///< [n_nodes] of the hostfile; NULL: none
+    int is_spread;            ///< hosts that are not this machine are others
+    const char *ssh;          ///< words that reach them
     int is_tagged;
     int is_verbose;
 };
 
 /* start.c: the beginning */
+
+/** TM_TEST_SLOWDOWN, 1 without. */
+double job_slowdown(void);
 
 /** Prepare all but the nodes. @return 0, or an exit code on failure (told) */
 int job_open(struct job *job, const struct launch_plan *plan);
@@ -105,6 +115,12 @@ void members_check_mixture(struct job *job);
 void members_time_out(struct job *job);
 
 /* ending.c: what ends a run */
+
+/** Send a signal to all of a node's processes. */
+void job_signal(struct job *job, const struct node *node, int signal);
+
+/** A host with nodes of the run is lost; says so, once. */
+void job_lose_host(struct job *job, unsigned host, const char *why);
 
 /** A line on stderr, behind all that nodes have written so far. */
 __attribute__((format(printf, 2, 3))) void job_say(struct job *job,
@@ -136,6 +152,50 @@ void job_advance(struct job *job, uint64_t now_ns);
 
 /** When something will be due next; UINT64_MAX: never. */
 uint64_t job_due_ns(const struct job *job);
+
+/* far_open.c: other hosts, before nodes run */
+
+/** Reach all other hosts of the plan and start their nodes.
+ * @return 0, or an exit code (told) */
+int far_open(struct job *job, const struct launch_plan *plan);
+
+/** What spawn_node() would tell of a node of another host.
+ * @param input  its standard input, which becomes far's; -1: none */
+void far_adopt(struct job *job, unsigned node, int input,
+               struct spawned *spawned);
+
+/** TEAMSTER_PLACE of a node of this host; NULL: all are here. */
+const char *far_place(struct job *job, unsigned node);
+
+/* far_ssh.c: how they are reached */
+
+/** Start the agent of a host through ssh, the words of a command.
+ * @return 0, -1 with errno set */
+int far_start_ssh(struct job *job, struct far_host *host, const char *ssh);
+
+/** Take what ssh and the agent have written to stderr. */
+void far_hear_words(struct far_host *host);
+
+/** The last line of it; "" if there is none. @param[out] line  [size] */
+void far_last_words(struct far_host *host, char *line, size_t size);
+
+/* far.c: other hosts, while nodes run */
+
+size_t far_n_polled(const struct far *far);
+void far_fill(const struct far *far, struct pollfd *set);
+void far_move(struct job *job, const struct pollfd *set, uint64_t now_ns);
+
+/** Obey what has come from the agents; look for hosts that are lost. */
+void far_look(struct job *job, uint64_t now_ns);
+
+/** Send a signal to all processes of a node of another host. */
+void far_signal(struct job *job, const struct node *node, int signal);
+
+/** When far_look() is due; UINT64_MAX: never. */
+uint64_t far_due_ns(const struct far *far);
+
+/** End what is left on the other hosts. Waits for them, but not for long. */
+void far_finish(struct job *job);
 
 /* launch.c */
 

@@ -46,7 +46,7 @@ static void look_for_deaths(struct job *job)
         struct node *node = &job->nodes[i];
         siginfo_t info = {0};
 
-        if (node->is_alive &&
+        if (node->is_alive && node->host == 0 &&
             waitid(P_PID, (id_t)node->pid, &info,
                    WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == node->pid) {
@@ -62,11 +62,11 @@ static void pause_job(struct job *job)
     uint64_t paused_ns = clock_now_ns();
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        kill(-job->nodes[i].pid, SIGSTOP);
+        job_signal(job, &job->nodes[i], SIGSTOP);
     }
     raise(SIGSTOP);
     for (unsigned i = 0; i < job->n_started; i++) {
-        kill(-job->nodes[i].pid, SIGCONT);
+        job_signal(job, &job->nodes[i], SIGCONT);
     }
     if (job->deadline_ns != 0) {
         job->deadline_ns += clock_now_ns() - paused_ns;
@@ -157,6 +157,7 @@ static void fill_poll_set(const struct job *job, struct pollfd *set,
         at[1] = watch_stream(&node->out);
         at[2] = watch_stream(&node->err);
     }
+    far_fill(&job->far, &set[AT_NODES + 3 * job->n_started]);
 }
 
 static uint64_t next_due_ns(const struct job *job)
@@ -166,6 +167,7 @@ static uint64_t next_due_ns(const struct job *job)
         job->ended_ns != 0 ? job->ended_ns + AFTER_END_S * SECOND_NS : 0,
         job->n_started > 0 ? stream_prompt_ns(&job->nodes[0].out) : 0,
         job->input.to_root >= 0 ? job->input.retry_ns : 0,
+        job->far.n > 0 ? far_due_ns(&job->far) : 0,
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -247,7 +249,8 @@ static int is_over(const struct job *job, uint64_t now_ns)
 
 static void run_loop(struct job *job)
 {
-    size_t n_set = AT_NODES + 3 * (size_t)job->n_started;
+    size_t n_set =
+        AT_NODES + 3 * (size_t)job->n_started + far_n_polled(&job->far);
     struct pollfd *set = calloc(n_set, sizeof *set);
     uint64_t now_ns = clock_now_ns();
 
@@ -262,6 +265,8 @@ static void run_loop(struct job *job)
         }
         take_signals(job);
         now_ns = clock_now_ns();
+        far_move(job, &set[AT_NODES + 3 * job->n_started], now_ns);
+        far_look(job, now_ns);
         move_data(job, set, now_ns);
         write_sinks(job);
         job_advance(job, now_ns);
@@ -311,6 +316,7 @@ static void flush(struct job *job)
 static void finish(struct job *job)
 {
     job_kill(job);
+    far_finish(job);
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -339,8 +345,11 @@ int launch(const struct launch_plan *plan)
     if (exit_code != 0) {
         return exit_code;
     }
-    job_start_nodes(&job, plan);
-    run_loop(&job);
+    job.exit_code = far_open(&job, plan);
+    if (job.exit_code == 0) {
+        job_start_nodes(&job, plan);
+        run_loop(&job);
+    }
     finish(&job);
     return job.exit_code;
 }

@@ -46,6 +46,7 @@ static void print_help(void)
          "Exit codes:\n"
          "    0   all went well; 1 to 63 are the program's own\n"
          "   64   usage: a wrong command or option\n"
+         "   69   a host cannot be reached, or has no such program\n"
          "   70   internal error; please report it\n"
          "   71   out of memory, processes or descriptors\n"
          "   73   output could not be written\n"
@@ -135,6 +136,9 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(word, "help") == 0) {
         return help(argv[2]);
+    }
+    if (strcmp(word, "agent") == 0) { // no user's: not in the help
+        return command_agent(argc - 1, argv + 1);
     }
     if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
         print_version();

@@ -61,6 +61,18 @@ static void send_cards(struct job *job)
     set_deadline(job);
 }
 
+/** Say which hosts node 0 and another one are on. */
+static void add_hosts(const struct job *job, unsigned other, char *text,
+                      size_t size)
+{
+    size_t used = strlen(text);
+
+    if (job->far.n > 0 && used < size) {
+        snprintf(text + used, size - used, "; they are %s and %s",
+                 job->nodes[0].name, job->nodes[other].name);
+    }
+}
+
 static void compare_cards(struct job *job)
 {
     static char text[1024];
@@ -68,6 +80,7 @@ static void compare_cards(struct job *job)
     for (unsigned i = 1; i < job->n_nodes; i++) {
         if (node_card_compare(&job->nodes[0].card, &job->nodes[i].card, 0,
                               (node_id)i, text, sizeof text) != TM_OK) {
+            add_hosts(job, i, text, sizeof text);
             job_refuse(job, EXIT_MISMATCH, text);
             return;
         }
@@ -126,10 +139,8 @@ static void take_failure(struct job *job, struct node *node, int exit_code)
         return;
     }
     if (exit_code != 0) {
-        job_say(job,
-                "node %u (pid %d) ends the run with exit code %d after "
-                "%.1f s",
-                node->id, (int)node->pid, exit_code, job_seconds(job));
+        job_say(job, "%s ends the run with exit code %d after %.1f s",
+                node->name, exit_code, job_seconds(job));
     }
     job_stop(job, SIGTERM, exit_code);
     job->is_consequence = exit_code == EXIT_NODE_LOST;
@@ -186,10 +197,9 @@ void members_hear(struct job *job, struct node *node)
         }
         if (job_is_open(job)) {
             job_say(job,
-                    "node %u (pid %d) sent nonsense over its control "
-                    "socket; does it write to descriptors that are not its "
-                    "own?",
-                    node->id, (int)node->pid);
+                    "%s sent nonsense over its control socket; does it write "
+                    "to descriptors that are not its own?",
+                    node->name);
             job_stop(job, SIGTERM, EXIT_INTERNAL);
         }
         link_close(&node->link);

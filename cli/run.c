@@ -16,10 +16,14 @@ void run_print_help(void)
     puts(
         "Usage: teamster run [OPTION]... PROGRAM [ARGUMENT]...\n"
         "\n"
-        "Run a program on several nodes of this machine as if it were one.\n"
+        "Run a program on several nodes, of this machine or of several, as "
+        "if they\n"
+        "were one.\n"
         "\n"
         "  teamster run -n 4 ./jacobi 2048     four nodes, one result\n"
         "  teamster run -n 2 -t ./hello        say which node writes what\n"
+        "  teamster run -H a,b:2 ./jacobi      a node on host a, two on host "
+        "b\n"
         "  teamster run --hostfile F --emulate ./jacobi\n"
         "                                      unequal nodes, on this machine\n"
         "\n"
@@ -37,8 +41,9 @@ void run_print_help(void)
         "126 and 127 if the program cannot be run or is not found.");
 }
 
-/** How many nodes the hostfile's are to be: -n, else all of them. */
-static int count_nodes(const struct options *options, struct hosts *hosts)
+/** How many of the hosts' nodes there are to be: -n, else all of them. */
+static int count_nodes(const struct options *options, const char *list,
+                       struct hosts *hosts)
 {
     const char *given = getenv("TEAMSTER_NODES");
 
@@ -47,8 +52,7 @@ static int count_nodes(const struct options *options, struct hosts *hosts)
     }
     if (options->nodes > hosts->n) {
         fprintf(stderr, "teamster run: %s names %u node%s; --nodes is %u\n",
-                options->hostfile, hosts->n, hosts->n == 1 ? "" : "s",
-                options->nodes);
+                list, hosts->n, hosts->n == 1 ? "" : "s", options->nodes);
         return EXIT_USAGE;
     }
     hosts->n = options->nodes;
@@ -84,53 +88,56 @@ static int emulate(const struct options *options, struct hosts *hosts)
     return 0;
 }
 
-static int refuse_other_machines(const struct options *options,
-                                 const struct hosts *hosts)
+static int is_spread(const struct options *options, const struct hosts *hosts)
 {
-    for (unsigned i = 0; i < hosts->n; i++) {
-        const struct host *host = &hosts->all[i];
-
-        if (!host_is_local(host->name)) {
-            fprintf(stderr,
-                    "teamster run: %s:%u: '%s' is not this machine, and nodes "
-                    "cannot be on others yet; --emulate runs all of them "
-                    "here\n",
-                    options->hostfile, host->line, host->name);
-            return EXIT_CONFIG;
+    for (unsigned i = 0; i < hosts->n && !options->emulate; i++) {
+        if (!host_is_local(hosts->all[i].name)) {
+            return 1;
         }
     }
     return 0;
 }
 
-/** Read the hostfile. @return 0, or an exit code (told) */
-static int use_hostfile(const struct options *options, struct hosts *hosts)
+/** Read the list of hosts. @return 0, or an exit code (told) */
+static int read_hosts(const struct options *options, int is_file,
+                      struct hosts *hosts)
 {
     char error[512];
-    int exit_code;
+    tm_status status =
+        is_file ? hosts_read(options->hostfile, hosts, error, sizeof error)
+                : hosts_parse_list(options->hosts, hosts, error, sizeof error);
 
-    if (hosts_read(options->hostfile, hosts, error, sizeof error) != TM_OK) {
+    if (status != TM_OK) {
         fprintf(stderr, "teamster run: %s\n", error);
-        return EXIT_CONFIG;
+        return is_file ? EXIT_CONFIG : EXIT_USAGE;
     }
-    exit_code = count_nodes(options, hosts);
-    if (exit_code == 0) {
-        exit_code = options->emulate ? emulate(options, hosts)
-                                     : refuse_other_machines(options, hosts);
-    }
-    return exit_code;
+    return count_nodes(options, is_file ? options->hostfile : "--hosts", hosts);
+}
+
+/** @return 0, or an exit code (told) */
+static int use_hosts(const struct options *options, int is_file,
+                     struct hosts *hosts)
+{
+    int exit_code = read_hosts(options, is_file, hosts);
+
+    return exit_code == 0 && options->emulate ? emulate(options, hosts)
+                                              : exit_code;
 }
 
 static int run(const struct options *options, char **argv)
 {
     struct hosts hosts = {0};
-    int has_hostfile = strcmp(options->hostfile, "none") != 0;
-    int exit_code = has_hostfile ? use_hostfile(options, &hosts) : 0;
+    int has_file = strcmp(options->hostfile, "none") != 0;
+    int has_hosts = has_file || strcmp(options->hosts, "none") != 0;
+    int exit_code = has_hosts ? use_hosts(options, has_file, &hosts) : 0;
 
     if (exit_code == 0) {
         exit_code = launch(&(struct launch_plan){
-            .n_nodes = has_hostfile ? hosts.n : options->nodes,
+            .n_nodes = has_hosts ? hosts.n : options->nodes,
             .argv = argv,
             .hosts = hosts.all,
+            .is_spread = is_spread(options, &hosts),
+            .ssh = options->ssh,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
         });
@@ -160,6 +167,12 @@ int command_run(int argc, char **argv)
     if (first >= argc) {
         fprintf(stderr, "teamster run: which program? Try \"teamster run -n 2 "
                         "./program\" or \"teamster run --help\".\n");
+        return EXIT_USAGE;
+    }
+    if (strcmp(options.hosts, "none") != 0 &&
+        strcmp(options.hostfile, "none") != 0) {
+        fprintf(stderr, "teamster run: --hosts and --hostfile both say where "
+                        "nodes are to be; give one of them\n");
         return EXIT_USAGE;
     }
     if (options.emulate && strcmp(options.hostfile, "none") == 0) {

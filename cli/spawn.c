@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,22 @@ struct channels {
     int link[2];   ///< [0] the launcher's
     int report[2]; ///< errno of a failed execve()
 };
+
+/** Of core files, for nodes; see spawn_keep_cores_away(). */
+static struct rlimit core_limit;
+static int has_core_limit;
+
+void spawn_keep_cores_away(void)
+{
+    struct rlimit none;
+
+    if (!has_core_limit && getrlimit(RLIMIT_CORE, &core_limit) == 0) {
+        has_core_limit = 1;
+        none = core_limit;
+        none.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &none);
+    }
+}
 
 static void close_pair(int ends[2])
 {
@@ -73,6 +90,15 @@ static void set_number(const char *variable, int number)
 
     snprintf(text, sizeof text, "%d", number);
     setenv(variable, text, 1);
+}
+
+static void set_place(const char *place)
+{
+    if (place != NULL) {
+        setenv("TEAMSTER_PLACE", place, 1);
+    } else {
+        unsetenv("TEAMSTER_PLACE");
+    }
 }
 
 static void set_folder(const char *folder)
@@ -131,6 +157,11 @@ _Noreturn static void become_node(const struct spawn_request *request,
         host_export(request->host);
     }
     set_folder(request->folder);
+    set_place(request->place);
+    if (has_core_limit) {
+        setrlimit(RLIMIT_CORE, &core_limit);
+    }
+    unsetenv("TEAMSTER_SSH"); // how hosts are reached is the launcher's affair
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, request->signals, NULL);
     execvp(request->argv[0], request->argv);

@@ -13,6 +13,7 @@ struct spawn_request {
     unsigned n_nodes;
     const struct host
         *host;          ///< what a hostfile says of it; NULL: there is none
+    const char *place;  ///< TEAMSTER_PLACE; NULL: all nodes are on this host
     char **argv;        ///< program and arguments, NULL at the end
     int input;          ///< its standard input; -1: /dev/null
     const char *folder; ///< for its segments; "": none
@@ -26,6 +27,10 @@ struct spawned {
     int err;
     int link; ///< the launcher's end of its control socket
 };
+
+/** No core file of this process from now on, since it knows the job's key; nodes
+ * keep the limit that this process had. */
+void spawn_keep_cores_away(void);
 
 /**
  * Start a node and wait until it runs the program.

@@ -16,7 +16,7 @@
 #include "spawn.h"
 #include "verdict.h"
 
-static double read_slowdown(void)
+double job_slowdown(void)
 {
     const char *text = getenv("TM_TEST_SLOWDOWN");
     double factor = text != NULL ? strtod(text, NULL) : 1;
@@ -61,7 +61,7 @@ int job_open(struct job *job, const struct launch_plan *plan)
     *job = (struct job){
         .n_nodes = plan->n_nodes,
         .start_ns = clock_now_ns(),
-        .slowdown = read_slowdown(),
+        .slowdown = job_slowdown(),
         .is_verbose = plan->is_verbose,
     };
     job->nodes = calloc(plan->n_nodes, sizeof *job->nodes);
@@ -105,6 +105,17 @@ static void tell_spawn_failure(struct job *job, unsigned node,
     job_stop(job, SIGKILL, exit_code);
 }
 
+static void name_node(const struct job *job, struct node *node)
+{
+    if (node->host == 0) {
+        snprintf(node->name, sizeof node->name, "node %u (pid %d)", node->id,
+                 (int)node->pid);
+    } else {
+        snprintf(node->name, sizeof node->name, "node %u (pid %d on %s)",
+                 node->id, (int)node->pid, job->far.hosts[node->host - 1].name);
+    }
+}
+
 static void adopt(struct job *job, const struct spawned *spawned,
                   const struct host *host, int is_tagged)
 {
@@ -125,7 +136,10 @@ static void adopt(struct job *job, const struct spawned *spawned,
     }
     job->n_started++;
     job->n_alive++;
-    keeper_add(&job->keeper, spawned->pid);
+    name_node(job, node);
+    if (node->host == 0) {
+        keeper_add(&job->keeper, spawned->pid);
+    }
     if (job->is_verbose) {
         job_say(job, "node %u%s%s is process %d", node->id,
                 host != NULL ? ", " : "", host != NULL ? host->name : "",
@@ -148,7 +162,13 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         request.node = i;
         request.host = plan->hosts != NULL ? &plan->hosts[i] : NULL;
         request.input = i == 0 ? root_input : -1;
-        error = spawn_node(&request, &spawned, &what);
+        request.place = far_place(job, i);
+        if (job->nodes[i].host == 0) {
+            error = spawn_node(&request, &spawned, &what);
+        } else {
+            far_adopt(job, i, request.input, &spawned);
+            root_input = i == 0 ? -1 : root_input;
+        }
         if (error == 0) {
             adopt(job, &spawned, request.host, plan->is_tagged);
         }

@@ -242,6 +242,17 @@ static int parse_hostfile(struct reading *reading, struct options *options)
                    sizeof options->hostfile);
 }
 
+static int parse_hosts(struct reading *reading, struct options *options)
+{
+    return path_in(reading, 1, "none, or a list", options->hosts,
+                   sizeof options->hosts);
+}
+
+static int parse_ssh(struct reading *reading, struct options *options)
+{
+    return path_in(reading, 1, "a command", options->ssh, sizeof options->ssh);
+}
+
 static int parse_save_profile(struct reading *reading, struct options *options)
 {
     return path_in(reading, 1, "none, or a path", options->save_profile,

@@ -25,6 +25,8 @@ struct options {
     unsigned nodes;
     unsigned workers;   ///< 0: auto
     char hostfile[512]; ///< "none": none
+    char hosts[4096];   ///< "none": none
+    char ssh[512];      ///< words with blanks between them
     int emulate;
     double speed;         ///< in any unit; 0: not declared
     double share;         ///< of a processor, above 0, at most 1

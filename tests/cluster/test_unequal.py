@@ -168,8 +168,8 @@ class Tests:
         self.expect_refusal(78, f"{path}:2: 'sped=3' is not known",
                             "--hostfile", path)
         path = self.hostfile("localhost\nn2.invalid\n")
-        self.expect_refusal(78, f"{path}:2: 'n2.invalid' is not this machine",
-                            "--hostfile", path)
+        self.expect_refusal(69, "cannot reach host n2.invalid: ",
+                            "--ssh=false", "--hostfile", path)
         self.expect_refusal(64, f"{path} names 2 nodes; --nodes is 3",
                             "-n", "3", "--hostfile", path)
         path = self.hostfile("a speed=1000000\nb speed=1\n")

@@ -27,6 +27,7 @@ import ctypes
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import signal
 import subprocess
@@ -149,6 +150,11 @@ def be_host(name, folder):
             ["mount", "--bind", f"{folder}/hosts", "/etc/hosts"],
             ["ip", "link", "set", "lo", "up"]):
         subprocess.run(command, check=True)
+    # What a user's shell does when it starts may take seconds.
+    for file in (".bashrc", ".profile"):
+        path = os.path.join(pwd.getpwuid(0).pw_dir, file)
+        if os.path.exists(path):
+            subprocess.run(["mount", "--bind", "/dev/null", path], check=True)
     os.mkdir("/run/sshd")
     subprocess.run(["hostname", name], check=True)
     subprocess.run([shutil.which("sshd"), "-f", f"{folder}/sshd_config",
@@ -418,8 +424,10 @@ def up(options):
 
 def execute(made, command):
     environment = dict(os.environ, TEAMSTER_SSH=made.ssh())
-    return subprocess.run(made.command_on(*command), env=environment,
-                          check=False).returncode
+    host, *words = command
+    return subprocess.run(
+        made.command_on(host, "env", "-C", os.getcwd(), *words),
+        env=environment, check=False).returncode
 
 
 def run(options):

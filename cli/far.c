@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Other hosts while nodes run there. A node's control socket and output are files of
+// this process like those of a node here, with the connection to the agent (mux.c)
+// behind them; what is left is how it started and ended, signals, and whether its
+// host is there.
+//
+//   the agent says EXIT            the node has ended: job_judge()
+//   the connection ends            the host is lost
+//   nothing comes for 3 s, 5 s     it is suspect, and told so; it is lost
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "job.h"
+#include "net/message.h"
+#include "os/secret.h"
+
+#define FINISH_MS 3000
+
+size_t far_n_polled(const struct far *far)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < far->n; i++) {
+        n += mux_n_polled(&far->hosts[i].mux);
+    }
+    return n;
+}
+
+void far_fill(const struct far *far, struct pollfd *set)
+{
+    for (unsigned i = 0; i < far->n; i++) {
+        mux_fill(&far->hosts[i].mux, set);
+        set += mux_n_polled(&far->hosts[i].mux);
+    }
+}
+
+void far_move(struct job *job, const struct pollfd *set, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < job->far.n; i++) {
+        mux_move(&job->far.hosts[i].mux, set, now_ns);
+        set += mux_n_polled(&job->far.hosts[i].mux);
+    }
+}
+
+void far_take(struct far_host *host, const struct mux_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    struct far_node *node;
+
+    if (frame->kind == MUX_BEAT) {
+        return;
+    }
+    if (frame->node >= host->n_nodes) {
+        host->mux.is_broken = 1;
+        return;
+    }
+    node = &host->nodes[frame->node];
+    if (frame->kind == MUX_STARTED) {
+        node->pid = (pid_t)wire_get_u32(&reader);
+    } else if (frame->kind == MUX_FAILED) {
+        const char *what;
+
+        node->error = (int)wire_get_u32(&reader);
+        what = wire_get_string(&reader);
+        snprintf(node->what, sizeof node->what, "%s", what != NULL ? what : "");
+    } else if (frame->kind == MUX_EXIT) {
+        node->code = (int)wire_get_u32(&reader);
+        node->status = (int)wire_get_u32(&reader);
+        node->has_ended = 1;
+    } else {
+        reader.failed = 1;
+    }
+    host->mux.is_broken |= reader.failed;
+}
+
+/** Nodes that have ended, as look_for_deaths() does for those here. */
+static void judge_ended(struct job *job, struct far_host *host)
+{
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        struct far_node *far = &host->nodes[i];
+        struct node *node = &job->nodes[far->node];
+
+        if (far->has_ended && far->is_adopted && !far->is_judged &&
+            node->is_alive) {
+            far->is_judged = 1;
+            members_hear(job, node); // what it said before
+            job_judge(job, node, far->code, far->status);
+        }
+    }
+}
+
+/** What ssh and the agent complain about goes where our own words go. */
+static void pass_words_on(struct job *job, struct far_host *host)
+{
+    char bytes[1024];
+    ssize_t size;
+
+    while (host->words_fd >= 0 &&
+           (size = read(host->words_fd, bytes, sizeof bytes - 1)) > 0) {
+        bytes[size - (bytes[size - 1] == '\n')] = '\0';
+        job_say(job, "%s: %s", host->name, bytes);
+    }
+}
+
+static void lose(struct job *job, unsigned index, const char *why)
+{
+    struct far_host *host = &job->far.hosts[index];
+
+    host->is_lost = 1;
+    host->mux.is_broken = 1;
+    job_lose_host(job, index + 1, why);
+}
+
+static void look_at_host(struct job *job, unsigned index, uint64_t now_ns)
+{
+    struct far_host *host = &job->far.hosts[index];
+    enum beat_state state = beat_of(&job->far.beat, host->mux.heard_ns, now_ns);
+    char why[64];
+
+    if (state == BEAT_SUSPECT && !host->is_suspect) {
+        job_say(job, "host %s has been silent for %.0f s", host->name,
+                BEAT_SUSPECT_S * job->slowdown);
+    }
+    host->is_suspect = state == BEAT_SUSPECT;
+    if (host->mux.is_broken || host->mux.in < 0) {
+        lose(job, index, "the connection to it has ended");
+    } else if (state == BEAT_LOST) {
+        snprintf(why, sizeof why, "silent for %.0f s",
+                 beat_lost_s(&job->far.beat));
+        lose(job, index, why);
+    }
+}
+
+void far_look(struct job *job, uint64_t now_ns)
+{
+    struct far *far = &job->far;
+    int is_due = far->n > 0 && beat_is_due(&far->beat, now_ns);
+
+    beat_look(&far->beat, now_ns);
+    for (unsigned i = 0; i < far->n; i++) {
+        struct far_host *host = &far->hosts[i];
+        struct mux_frame frame;
+
+        while (mux_next(&host->mux, &frame)) {
+            far_take(host, &frame);
+        }
+        judge_ended(job, host);
+        if (host->is_lost) {
+            continue;
+        }
+        if (is_due) {
+            mux_send(&host->mux, MUX_BEAT, 0, NULL, 0);
+        }
+        look_at_host(job, i, now_ns);
+        pass_words_on(job, host);
+    }
+}
+
+uint64_t far_due_ns(const struct far *far)
+{
+    return far->n > 0 ? far->beat.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
+                      : UINT64_MAX;
+}
+
+void far_signal(struct job *job, const struct node *node, int signal)
+{
+    struct far_host *host = &job->far.hosts[node->host - 1];
+
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        if (host->nodes[i].node == node->id) {
+            mux_send_number(&host->mux, MUX_SIGNAL, i, (uint32_t)signal);
+        }
+    }
+}
+
+// ---- the end ----
+
+static int is_gone(const struct far_host *host)
+{
+    return host->ssh <= 0 || host->mux.in < 0 ||
+           (host->mux.is_broken && host->is_lost);
+}
+
+static int all_are_gone(const struct far *far)
+{
+    for (unsigned i = 0; i < far->n; i++) {
+        if (!is_gone(&far->hosts[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/** Wait for the agents' ends of file. */
+static void wait_for_agents(struct job *job)
+{
+    struct far *far = &job->far;
+    struct pollfd *set = calloc(far_n_polled(far), sizeof *set);
+    uint64_t end_ns = clock_now_ns() +
+                      (uint64_t)(FINISH_MS * job->slowdown) * UINT64_C(1000000);
+
+    while (set != NULL && !all_are_gone(far) && clock_now_ns() < end_ns) {
+        struct mux_frame frame;
+
+        far_fill(far, set);
+        poll(set, far_n_polled(far), 100);
+        far_move(job, set, clock_now_ns());
+        for (unsigned i = 0; i < far->n; i++) {
+            while (mux_next(&far->hosts[i].mux, &frame)) {
+            }
+        }
+    }
+    free(set);
+}
+
+void far_finish(struct job *job)
+{
+    struct far *far = &job->far;
+
+    for (unsigned i = 0; i < far->n; i++) {
+        struct far_host *host = &far->hosts[i];
+
+        if (host->has_hello && !host->is_lost) {
+            mux_send(&host->mux, MUX_BYE, 0, NULL, 0);
+        } else {
+            host->mux.is_broken = 1;
+            host->is_lost = 1;
+        }
+    }
+    if (far->n > 0) {
+        wait_for_agents(job);
+    }
+    for (unsigned i = 0; i < far->n; i++) {
+        struct far_host *host = &far->hosts[i];
+
+        if (host->ssh > 0) {
+            kill(host->ssh, SIGKILL);
+            waitpid(host->ssh, NULL, 0);
+        }
+        if (host->words_fd >= 0) {
+            close(host->words_fd);
+        }
+        mux_close(&host->mux);
+        buffer_release(&host->words);
+        free(host->nodes);
+    }
+    free(far->hosts);
+    secret_free(job->key, BOOT_KEY_SIZE);
+}

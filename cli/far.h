@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_FAR_H
+#define CLI_FAR_H
+
+#include <sys/types.h>
+
+#include "beat.h"
+#include "buffer.h"
+#include "mux.h"
+#include "spawn.h"
+
+/** A node of another host, as its agent tells of it. */
+struct far_node {
+    unsigned node;       ///< its number in the run
+    pid_t pid;           ///< there; 0: not started yet
+    int error;           ///< why it could not be started
+    char what[512];      ///< in doing what; "": no failure
+    struct spawned ends; ///< the run's ends of its channels
+    int is_adopted;      ///< the run has taken them
+    int has_ended;       ///< with what waitid() says:
+    int code;
+    int status;
+    int is_judged;
+};
+
+/** Another host with nodes of the run. */
+struct far_host {
+    const char *name;
+    const char *address; ///< addr=, or ""
+    pid_t ssh;           ///< 0: there is none
+    int words_fd;        ///< what ssh and the agent write to stderr; -1: closed
+    struct buffer words;
+    struct mux mux;
+    char launcher[64]; ///< this machine's address as that host sees it
+    int has_hello;
+    int is_suspect; ///< told so
+    int is_lost;
+    char why[256]; ///< it could not be reached; "": it was
+    unsigned n_nodes;
+    struct far_node *nodes; ///< [n_nodes]
+};
+
+/** Take a frame that is about a node, or a beat. */
+void far_take(struct far_host *host, const struct mux_frame *frame);
+
+struct far {
+    unsigned n; ///< 0: all nodes are on this machine
+    struct far_host *hosts;
+    struct beat beat;
+    char place[64]; ///< of a node of this machine
+    char device[32];
+};
+
+#endif

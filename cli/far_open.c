@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Other hosts, before nodes run there. All are reached at once, each by an ssh that
+// starts an agent (agent.c); when all agents have answered, each gets the list of its
+// nodes; when all nodes have started, the run begins (launch.c), and with it nodes of
+// this machine. Whatever is wrong is told of all hosts together.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "far_start.h"
+#include "job.h"
+#include "net/message.h"
+#include "os/secret.h"
+
+#define SECOND_NS 1000000000.0
+#define REACH_S 10 // of which ssh may connect for 5
+#define START_S 20
+
+extern char **environ;
+
+// ---- the list of hosts ----
+
+static struct far_host *find_host(struct far *far, const struct host *host)
+{
+    struct far_host *grown;
+
+    for (unsigned i = 0; i < far->n; i++) {
+        if (strcmp(far->hosts[i].name, host->name) == 0) {
+            return &far->hosts[i];
+        }
+    }
+    grown = realloc(far->hosts, (far->n + 1) * sizeof *grown);
+    if (grown == NULL) {
+        return NULL;
+    }
+    far->hosts = grown;
+    grown[far->n] = (struct far_host){.name = host->name,
+                                      .address = host->address,
+                                      .words_fd = -1,
+                                      .mux = {.in = -1, .out_fd = -1}};
+    return &grown[far->n++];
+}
+
+static int add_node(struct far_host *host, unsigned node)
+{
+    struct far_node *grown =
+        realloc(host->nodes, (host->n_nodes + 1) * sizeof *grown);
+
+    if (grown == NULL) {
+        return -1;
+    }
+    host->nodes = grown;
+    grown[host->n_nodes++] = (struct far_node){.node = node};
+    return 0;
+}
+
+static int list_hosts(struct job *job, const struct launch_plan *plan)
+{
+    for (unsigned i = 0; i < plan->n_nodes; i++) {
+        struct far_host *host;
+
+        if (host_is_local(plan->hosts[i].name)) {
+            continue;
+        }
+        host = find_host(&job->far, &plan->hosts[i]);
+        if (host == NULL || add_node(host, i) != 0) {
+            return -1;
+        }
+        job->nodes[i].host = (uint16_t)(host - job->far.hosts + 1);
+    }
+    return 0;
+}
+
+// ---- answers ----
+
+static void take_hello(struct far_host *host, const struct mux_frame *frame)
+{
+    static struct node_card own;
+    struct far_hello hello;
+
+    node_card_set_version(&own);
+    if (far_hello_get(frame->body, frame->size, &hello) != TM_OK) {
+        host->mux.is_broken = 1;
+        return;
+    }
+    host->has_hello = 1;
+    snprintf(host->launcher, sizeof host->launcher, "%s", hello.launcher);
+    if (strcmp(own.version, hello.version) != 0) {
+        snprintf(host->why, sizeof host->why,
+                 "its teamster has version \"%.64s\", here it is \"%s\"",
+                 hello.version, own.version);
+    }
+}
+
+static int has_answered(const struct far_node *node)
+{
+    return node->pid != 0 || node->what[0] != '\0';
+}
+
+/** What is to be waited for: first for HELLO, then for all nodes. */
+static int is_settled(const struct far_host *host, int starts_nodes)
+{
+    if (host->why[0] != '\0') {
+        return 1;
+    }
+    for (unsigned i = 0; i < host->n_nodes && starts_nodes; i++) {
+        if (!has_answered(&host->nodes[i])) {
+            return 0;
+        }
+    }
+    return host->has_hello;
+}
+
+static void hear_host(struct far_host *host)
+{
+    struct mux_frame frame;
+
+    while (mux_next(&host->mux, &frame)) {
+        if (frame.kind == MUX_HELLO && !host->has_hello) {
+            take_hello(host, &frame);
+        } else if (!host->has_hello) {
+            host->mux.is_broken = 1;
+        } else {
+            far_take(host, &frame);
+        }
+    }
+    if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0') {
+        far_hear_words(host);
+        far_last_words(host, host->why, sizeof host->why);
+        if (host->why[0] == '\0') {
+            snprintf(host->why, sizeof host->why, "%s",
+                     host->mux.is_broken ? "it does not answer as teamster does"
+                                         : "the connection has ended");
+        }
+    }
+}
+
+/** @return a signal's number if one asks to end, 0 */
+static int asked_to_end(struct job *job)
+{
+    struct signalfd_siginfo info;
+
+    while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 &&
+            info.ssi_signo != SIGTSTP) {
+            return (int)info.ssi_signo;
+        }
+    }
+    return 0;
+}
+
+static int all_are_settled(const struct far *far, int starts_nodes)
+{
+    for (unsigned i = 0; i < far->n; i++) {
+        if (!is_settled(&far->hosts[i], starts_nodes)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_far)
+{
+    set[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
+    far_fill(&job->far, &set[1]);
+    for (unsigned i = 0; i < job->far.n; i++) {
+        set[1 + n_far + i] =
+            (struct pollfd){.fd = job->far.hosts[i].words_fd, .events = POLLIN};
+    }
+    poll(set, 1 + n_far + job->far.n, 100);
+}
+
+/** Wait until all hosts have said what they are to say, or the time is over.
+ * @return 0, or an exit code if a signal ends it */
+static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
+{
+    struct far *far = &job->far;
+    size_t n_far = far_n_polled(far);
+    struct pollfd *set = calloc(1 + n_far + far->n, sizeof *set);
+    uint64_t waited_ns = 0;
+    uint64_t last_ns = clock_now_ns();
+    int number = 0;
+
+    while (set != NULL && number == 0 && !all_are_settled(far, starts_nodes) &&
+           (double)waited_ns < seconds * job->slowdown * SECOND_NS) {
+        uint64_t now_ns;
+        size_t at = 1;
+
+        fill_and_poll(job, set, n_far);
+        now_ns = clock_now_ns();
+        for (unsigned i = 0; i < far->n; i++) {
+            mux_move(&far->hosts[i].mux, &set[at], now_ns);
+            at += mux_n_polled(&far->hosts[i].mux);
+            far_hear_words(&far->hosts[i]);
+            hear_host(&far->hosts[i]);
+        }
+        number = asked_to_end(job);
+        // Time in which this process was stopped does not count.
+        waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
+        last_ns = now_ns;
+    }
+    free(set);
+    return set == NULL ? EXIT_MEMORY : (number != 0 ? 128 + number : 0);
+}
+
+// ---- what is wrong ----
+
+static void tell_unreachable(struct job *job, const struct far_host *host,
+                             const char *ssh)
+{
+    char why[300];
+
+    snprintf(why, sizeof why, "%s", host->why);
+    if (why[0] == '\0') {
+        snprintf(why, sizeof why, "no answer within %.0f s",
+                 REACH_S * job->slowdown);
+    }
+    job_say(job, "cannot reach host %s: %s; try: %s %s teamster --version",
+            host->name, why, ssh, host->name);
+}
+
+static int check_reached(struct job *job, const char *ssh)
+{
+    unsigned n_bad = 0;
+
+    for (unsigned i = 0; i < job->far.n; i++) {
+        const struct far_host *host = &job->far.hosts[i];
+
+        if (host->why[0] != '\0' || !host->has_hello) {
+            tell_unreachable(job, host, ssh);
+            n_bad++;
+        }
+    }
+    return n_bad > 0 ? EXIT_UNREACHABLE : 0;
+}
+
+static void tell_not_started(struct job *job, const struct far_host *host,
+                             const char *program)
+{
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        const struct far_node *node = &host->nodes[i];
+
+        if (node->what[0] == '\0') {
+            continue;
+        }
+        if (strcmp(node->what, "start the program") == 0) {
+            job_say(job,
+                    "host %s cannot start '%s': %s; the program must be "
+                    "there under the same name on all hosts",
+                    host->name, program, strerror(node->error));
+        } else {
+            job_say(job, "host %s cannot %s: %s", host->name, node->what,
+                    strerror(node->error));
+        }
+        return; // the same for its other nodes
+    }
+    job_say(job, "host %s: %s", host->name,
+            host->why[0] != '\0' ? host->why : "its nodes do not start");
+}
+
+static int check_started(struct job *job, const char *program)
+{
+    unsigned n_bad = 0;
+
+    for (unsigned i = 0; i < job->far.n; i++) {
+        const struct far_host *host = &job->far.hosts[i];
+        int is_bad = host->why[0] != '\0';
+
+        for (unsigned k = 0; k < host->n_nodes; k++) {
+            is_bad |= host->nodes[k].pid == 0;
+        }
+        if (is_bad) {
+            tell_not_started(job, host, program);
+            n_bad++;
+        }
+    }
+    return n_bad > 0 ? EXIT_UNREACHABLE : 0;
+}
+
+// ---- starting nodes ----
+
+/** Variables that nodes on other hosts get too. */
+static int travels(const char *variable)
+{
+    static const char *const prefixes[] = {"TEAMSTER_", "UCX_",   "TM_TEST_",
+                                           "ASAN_",     "UBSAN_", "TSAN_"};
+    static const char *const not_these[] = {
+        "TEAMSTER_SSH=", "TEAMSTER_HOSTFILE=", "TEAMSTER_HOSTS="};
+
+    for (unsigned i = 0; i < sizeof not_these / sizeof not_these[0]; i++) {
+        if (strncmp(variable, not_these[i], strlen(not_these[i])) == 0) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static char **variables_that_travel(void)
+{
+    size_t n = 0;
+    char **list;
+
+    while (environ[n] != NULL) {
+        n++;
+    }
+    list = calloc(n + 1, sizeof *list);
+    for (size_t i = 0, used = 0; i < n && list != NULL; i++) {
+        if (travels(environ[i])) {
+            list[used++] = environ[i];
+        }
+    }
+    return list;
+}
+
+/** @return the run's end of a node's output, -1 */
+static int open_output(struct far_host *host, unsigned index,
+                       enum mux_channel which)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    mux_attach(&host->mux, index, which, ends[1]);
+    return ends[0];
+}
+
+/** Make files that look like those of a node here. Before the node starts: what
+ * comes from a channel that has no file is lost. */
+static int open_channels(struct far_host *host)
+{
+    int failed = mux_make_channels(&host->mux, host->n_nodes) != 0;
+
+    for (unsigned i = 0; i < host->n_nodes && !failed; i++) {
+        struct spawned *spawned = &host->nodes[i].ends;
+        int ends[2];
+
+        failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0;
+        if (!failed) {
+            mux_attach(&host->mux, i, MUX_LINK, ends[1]);
+            spawned->link = ends[0];
+            spawned->out = open_output(host, i, MUX_OUT);
+            spawned->err = open_output(host, i, MUX_ERR);
+            failed = spawned->out < 0 || spawned->err < 0;
+        }
+    }
+    return failed ? -1 : 0;
+}
+
+static int start_host(struct far_host *host, const struct launch_plan *plan,
+                      struct far_start *start)
+{
+    struct buffer body = {0};
+
+    start->address = host->address;
+    start->n_here = host->n_nodes;
+    start->nodes = calloc(host->n_nodes, sizeof *start->nodes);
+    if (start->nodes == NULL || open_channels(host) != 0) {
+        free(start->nodes);
+        return -1;
+    }
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        unsigned node = host->nodes[i].node;
+
+        start->nodes[i].node = node;
+        start->nodes[i].host = plan->hosts[node];
+    }
+    far_start_put(start, &body);
+    mux_send(&host->mux, MUX_START, 0, buffer_front(&body), body.used);
+    buffer_release(&body);
+    free(start->nodes);
+    return 0;
+}
+
+static int start_hosts(struct job *job, const struct launch_plan *plan)
+{
+    char folder[4096];
+    struct far_start start = {.n_nodes = plan->n_nodes,
+                              .folder = getcwd(folder, sizeof folder),
+                              .argv = plan->argv,
+                              .variables = variables_that_travel()};
+    int failed = start.folder == NULL || start.variables == NULL;
+
+    for (unsigned i = 0; i < job->far.n && !failed; i++) {
+        failed = start_host(&job->far.hosts[i], plan, &start) != 0;
+    }
+    free(start.variables);
+    return failed ? EXIT_MEMORY : 0;
+}
+
+// ---- this machine among the others ----
+
+/** The card that leads from here to the others. @return 0, an exit code (told) */
+static int choose_own_device(struct job *job, const struct launch_plan *plan)
+{
+    const char *address = job->far.hosts[0].launcher;
+    const char *given = "";
+    int is_needed = 0;
+
+    for (unsigned i = 0; i < plan->n_nodes; i++) {
+        if (job->nodes[i].host == 0) {
+            is_needed = 1;
+            given = plan->hosts[i].address;
+        }
+    }
+    address = given[0] != '\0' ? given : address;
+    if (!is_needed ||
+        find_device(address, job->far.device, sizeof job->far.device)) {
+        return 0;
+    }
+    job_say(job,
+            "no network card here has the address '%s'; give this host one of "
+            "its own with addr= in a hostfile",
+            address);
+    return EXIT_CONFIG;
+}
+
+const char *far_place(struct job *job, unsigned node)
+{
+    unsigned n_here = 0;
+    unsigned n_below = 0;
+
+    if (job->far.n == 0) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < job->n_nodes; i++) {
+        n_here += job->nodes[i].host == 0;
+        n_below += job->nodes[i].host == 0 && i < node;
+    }
+    snprintf(job->far.place, sizeof job->far.place, "%u %u %s", n_below, n_here,
+             job->far.device);
+    return job->far.place;
+}
+
+static int make_key(struct job *job)
+{
+    job->key = secret_new(BOOT_KEY_SIZE);
+    spawn_keep_cores_away();
+    return job->key != NULL &&
+                   getrandom(job->key, BOOT_KEY_SIZE, 0) == BOOT_KEY_SIZE
+               ? 0
+               : EXIT_MEMORY;
+}
+
+// ---- together ----
+
+static int reach_hosts(struct job *job, const char *ssh)
+{
+    int exit_code;
+
+    for (unsigned i = 0; i < job->far.n; i++) {
+        if (far_start_ssh(job, &job->far.hosts[i], ssh) != 0) {
+            job_say(job, "cannot start ssh: %s", strerror(errno));
+            return EXIT_MEMORY;
+        }
+    }
+    exit_code = wait_for_hosts(job, 0, REACH_S);
+    return exit_code != 0 ? exit_code : check_reached(job, ssh);
+}
+
+int far_open(struct job *job, const struct launch_plan *plan)
+{
+    int exit_code;
+
+    if (!plan->is_spread) {
+        return 0;
+    }
+    exit_code = list_hosts(job, plan) == 0 ? make_key(job) : EXIT_MEMORY;
+    if (exit_code == 0) {
+        exit_code = reach_hosts(job, plan->ssh);
+    }
+    if (exit_code == 0) {
+        exit_code = choose_own_device(job, plan);
+    }
+    if (exit_code == 0) {
+        exit_code = start_hosts(job, plan);
+    }
+    if (exit_code == 0) {
+        exit_code = wait_for_hosts(job, 1, START_S);
+    }
+    if (exit_code == 0) {
+        exit_code = check_started(job, plan->argv[0]);
+    }
+    beat_start(&job->far.beat);
+    return exit_code;
+}
+
+void far_adopt(struct job *job, unsigned node, int input,
+               struct spawned *spawned)
+{
+    struct far_host *host = &job->far.hosts[job->nodes[node].host - 1];
+    unsigned index = 0;
+
+    while (host->nodes[index].node != node) {
+        index++;
+    }
+    if (input >= 0) {
+        mux_attach(&host->mux, index, MUX_INPUT, input);
+    }
+    *spawned = host->nodes[index].ends;
+    spawned->pid = host->nodes[index].pid;
+    host->nodes[index].is_adopted = 1;
+}

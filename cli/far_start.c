@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "far_start.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/message.h"
+
+static void put_text(struct buffer *body, const char *text)
+{
+    buffer_append(body, text, strlen(text) + 1);
+}
+
+static void put_number(struct buffer *body, uint64_t number)
+{
+    uint8_t bytes[8];
+    struct wire_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
+
+    wire_put_u64(&writer, number);
+    buffer_append(body, bytes, sizeof bytes);
+}
+
+static void put_real(struct buffer *body, double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    put_number(body, bits);
+}
+
+static void put_list(struct buffer *body, char **list)
+{
+    unsigned n = 0;
+
+    while (list[n] != NULL) {
+        n++;
+    }
+    put_number(body, n);
+    for (unsigned i = 0; i < n; i++) {
+        put_text(body, list[i]);
+    }
+}
+
+void far_start_put(const struct far_start *start, struct buffer *body)
+{
+    put_number(body, start->n_nodes);
+    put_text(body, start->folder);
+    put_text(body, start->address);
+    put_list(body, start->argv);
+    put_list(body, start->variables);
+    put_number(body, start->n_here);
+    for (unsigned i = 0; i < start->n_here; i++) {
+        const struct host *host = &start->nodes[i].host;
+
+        put_number(body, start->nodes[i].node);
+        put_number(body, host->workers);
+        put_number(body, host->memory);
+        put_real(body, host->speed);
+        put_real(body, host->share);
+    }
+}
+
+static const char *get_text(struct wire_reader *reader)
+{
+    const char *text = wire_get_string(reader);
+
+    return text != NULL ? text : "";
+}
+
+static double get_real(struct wire_reader *reader)
+{
+    uint64_t bits = wire_get_u64(reader);
+    double number;
+
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/** A number of things of which each takes a byte at least. */
+static unsigned get_count(struct wire_reader *reader)
+{
+    uint64_t n = wire_get_u64(reader);
+
+    if (n > (uint64_t)(reader->end - reader->at)) {
+        reader->failed = 1;
+        return 0;
+    }
+    return (unsigned)n;
+}
+
+static char **get_list(struct wire_reader *reader)
+{
+    unsigned n = get_count(reader);
+    char **list = calloc((size_t)n + 1, sizeof *list);
+
+    for (unsigned i = 0; i < n && list != NULL; i++) {
+        list[i] = (char *)get_text(reader);
+    }
+    return list;
+}
+
+static void get_nodes(struct wire_reader *reader, struct far_start *start)
+{
+    start->n_here = get_count(reader);
+    start->nodes = calloc(start->n_here + 1u, sizeof *start->nodes);
+    for (unsigned i = 0; i < start->n_here && start->nodes != NULL; i++) {
+        struct far_node_start *node = &start->nodes[i];
+
+        node->node = (unsigned)wire_get_u64(reader);
+        node->host.workers = (unsigned)wire_get_u64(reader);
+        node->host.memory = wire_get_u64(reader);
+        node->host.speed = get_real(reader);
+        node->host.share = get_real(reader);
+    }
+}
+
+static int makes_sense(const struct far_start *start)
+{
+    int does = start->n_nodes >= 1 && start->n_nodes <= TM_MAX_NODES &&
+               start->n_here >= 1 && start->n_here <= start->n_nodes &&
+               start->argv[0] != NULL;
+
+    for (unsigned i = 0; i < start->n_here; i++) {
+        does = does && start->nodes[i].node < start->n_nodes;
+    }
+    return does;
+}
+
+tm_status far_start_get(const void *bytes, size_t size, struct far_start *start)
+{
+    struct wire_reader reader = {.at = bytes,
+                                 .end = (const uint8_t *)bytes + size};
+    struct far_start found = {.n_nodes = (unsigned)wire_get_u64(&reader)};
+    tm_status status = TM_OK;
+
+    found.folder = get_text(&reader);
+    found.address = get_text(&reader);
+    found.argv = get_list(&reader);
+    found.variables = get_list(&reader);
+    get_nodes(&reader, &found);
+    if (found.argv == NULL || found.variables == NULL || found.nodes == NULL) {
+        status = TM_ENOMEM;
+    } else if (reader.failed || reader.at != reader.end ||
+               !makes_sense(&found)) {
+        status = TM_EWIRE;
+    }
+    if (status != TM_OK) {
+        far_start_release(&found);
+        return status;
+    }
+    *start = found;
+    return TM_OK;
+}
+
+void far_start_release(struct far_start *start)
+{
+    free(start->argv);
+    free(start->variables);
+    free(start->nodes);
+    *start = (struct far_start){0};
+}
+
+void far_hello_put(const struct far_hello *hello, struct buffer *body)
+{
+    put_text(body, hello->version);
+    put_text(body, hello->launcher);
+}
+
+tm_status far_hello_get(const void *bytes, size_t size, struct far_hello *hello)
+{
+    struct wire_reader reader = {.at = bytes,
+                                 .end = (const uint8_t *)bytes + size};
+    struct far_hello found = {.version = get_text(&reader)};
+
+    found.launcher = get_text(&reader);
+    if (reader.failed || reader.at != reader.end) {
+        return TM_EWIRE;
+    }
+    *hello = found;
+    return TM_OK;
+}
+
+static int has_address(const struct ifaddrs *card, int family,
+                       const void *wanted)
+{
+    if (card->ifa_addr == NULL || card->ifa_addr->sa_family != family) {
+        return 0;
+    }
+    if (family == AF_INET) {
+        const struct sockaddr_in *in =
+            (const struct sockaddr_in *)(const void *)card->ifa_addr;
+
+        return memcmp(&in->sin_addr, wanted, sizeof in->sin_addr) == 0;
+    }
+    return memcmp(&((const struct sockaddr_in6 *)(const void *)card->ifa_addr)
+                       ->sin6_addr,
+                  wanted, sizeof(struct in6_addr)) == 0;
+}
+
+int find_device(const char *address, char *device, size_t size)
+{
+    struct in6_addr wanted = {0};
+    int family = inet_pton(AF_INET, address, &wanted) == 1 ? AF_INET : AF_INET6;
+    struct ifaddrs *cards = NULL;
+    int found = 0;
+
+    if ((family == AF_INET6 && inet_pton(AF_INET6, address, &wanted) != 1) ||
+        getifaddrs(&cards) != 0) {
+        return 0;
+    }
+    for (const struct ifaddrs *card = cards; card != NULL && !found;
+         card = card->ifa_next) {
+        found =
+            has_address(card, family, &wanted) && strlen(card->ifa_name) < size;
+        if (found) {
+            snprintf(device, size, "%s", card->ifa_name);
+        }
+    }
+    freeifaddrs(cards);
+    return found;
+}

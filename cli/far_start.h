@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_FAR_START_H
+#define CLI_FAR_START_H
+
+#include "buffer.h"
+#include "hostfile.h"
+
+/*
+ * What the launcher and the agent on another host tell each other before nodes run.
+ */
+
+/** One node of that host. */
+struct far_node_start {
+    unsigned node; ///< its number in the run
+    struct host host;
+};
+
+/** The body of MUX_START. */
+struct far_start {
+    unsigned n_nodes;    ///< of the run
+    const char *folder;  ///< where the nodes are to run
+    const char *address; ///< addr= of the host; "": the one ssh has reached
+    char **argv;         ///< program and arguments, NULL at the end
+    char **variables;    ///< NAME=VALUE, NULL at the end
+    unsigned n_here;     ///< nodes of that host
+    struct far_node_start *nodes; ///< [n_here]
+};
+
+/** Append it to a buffer. */
+void far_start_put(const struct far_start *start, struct buffer *body);
+
+/** Take it apart; accepts any bytes.
+ * @param bytes       must outlive the result, which points into it
+ * @param[out] start  to be released with far_start_release(), set on success
+ * @return TM_OK, TM_EWIRE, TM_ENOMEM */
+TM_CHECKED tm_status far_start_get(const void *bytes, size_t size,
+                                   struct far_start *start);
+void far_start_release(struct far_start *start);
+
+/** The body of MUX_HELLO. */
+struct far_hello {
+    const char *version;  ///< as node_card_set_version() has it
+    const char *launcher; ///< the launcher's address as that host sees it
+};
+
+void far_hello_put(const struct far_hello *hello, struct buffer *body);
+TM_CHECKED tm_status far_hello_get(const void *bytes, size_t size,
+                                   struct far_hello *hello);
+
+/** Find the network card that has an address.
+ * @param[out] device  [size]  its name
+ * @return 1, 0 if there is none */
+int find_device(const char *address, char *device, size_t size);
+
+#endif

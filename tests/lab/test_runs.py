@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`teamster run` over the hosts of a lab.
+
+    test_runs.py TEST --build DIR
+
+After each run every host is searched: no process and no segment of it may be
+left. The launcher runs on n1 unless a test says otherwise.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import lab
+
+SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+DEADLINE_S = 120 * SLOWDOWN  # what is never reached if all is well
+LOADED_S = 20 * SLOWDOWN  # what a loaded machine may add to a promise
+LEFTOVER_S = 10 * SLOWDOWN + LOADED_S  # until nothing is left
+DETECT_S = (5 + 2) * SLOWDOWN  # until the loss of a host has ended a run
+UNREACHABLE, NODE_LOST, MISMATCH = 69, 75, 76
+
+
+class Failure(Exception):
+    """A fact that should hold does not."""
+
+
+class Run:
+    """A run that has been started. `command` begins behind `teamster run`."""
+
+    def __init__(self, bed, build, *command, host="n1", folder=None,
+                 **variables):
+        self.bed = bed
+        self.command = [os.path.join(build, "cli", "teamster"), "run",
+                        "--tag-output", *map(str, command)]
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("TEAMSTER_", "UCX_"))}
+        environment.update(TEAMSTER_POLICY="none", TEAMSTER_SSH=bed.ssh(),
+                           **variables)
+        self.process = subprocess.Popen(
+            bed.command_on(host, *self.command), env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, errors="replace",
+            cwd=folder or bed.folder)
+        self.start = time.monotonic()
+
+    def fail(self, what, output=""):
+        raise Failure(f"{what}\nof: {' '.join(self.command)}\n{output}")
+
+    def program(self, host, name):
+        """The first node of a host."""
+        return lab.wait_until(
+            lambda: next((pid for pid, text in
+                          sorted(self.bed.processes(host).items())
+                          if os.path.basename(text.split()[0]) == name), None),
+            f"no {name} on {host}", DEADLINE_S)
+
+    def launcher(self, host="n1"):
+        """Not nsenter, which is not on the host."""
+        return next(pid for pid, text in self.bed.processes(host).items()
+                    if text.startswith(self.command[0] + " run "))
+
+    def lines(self, n_lines=1):
+        """Wait for some lines of output. @return them"""
+        return [self.process.stdout.readline() for _ in range(n_lines)]
+
+    def finish(self, expected=0, but_hosts=()):
+        """@return the output"""
+        def output_of_all():
+            try:
+                return self.process.communicate(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                return None
+
+        try:
+            output, _ = lab.wait_until(output_of_all, "", DEADLINE_S)
+        except TimeoutError:
+            self.process.kill()
+            self.fail(f"no end after {DEADLINE_S:.0f} s",
+                      self.process.communicate()[0])
+        if self.process.returncode != expected:
+            self.fail(f"exit code {self.process.returncode}, not {expected}",
+                      output)
+        self.expect_nothing_left(output, but_hosts)
+        return output
+
+    def expect_nothing_left(self, output="", but_hosts=()):
+        for host in self.bed.hosts:
+            if host in but_hosts:
+                continue
+            try:
+                lab.wait_until(lambda: not self.bed.processes(host), "",
+                               LEFTOVER_S)
+                lab.wait_until(
+                    lambda: not self.bed.inside(host, "ls", "/dev/shm"), "",
+                    LEFTOVER_S)
+            except TimeoutError:
+                self.fail(f"left on {host}: {self.bed.processes(host)} "
+                          f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
+
+
+class Tests:
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+
+    def app(self, name):
+        return os.path.join(self.build, "apps", name)
+
+    def run(self, bed, *command, **options):
+        return Run(bed, self.build, *command, **options)
+
+    def long_run(self, bed, hosts="n1,n2,n3", host="n1"):
+        """A run that does not end by itself, and runs."""
+        run = self.run(bed, "--verbose", "-H", hosts, self.app("jacobi"),
+                       "--size=1024", "--iterations=1000000", host=host)
+        seen = []
+        while not seen or "nodes are connected" not in seen[-1]:
+            seen += run.lines()
+            if seen[-1] == "":
+                run.fail("it does not start", "".join(seen))
+        return run
+
+    def expect(self, condition, what, output):
+        if not condition:
+            raise Failure(f"{what} does not hold in\n{output}")
+
+    # ---- results
+
+    def checksum(self, text):
+        match = re.search(r"checksum: ([0-9a-f]{16})$", text, re.M)
+        self.expect(match, "a checksum", text)
+        return match.group(1)
+
+    def results_are_those_of_one_host(self):
+        work = ("--size=200", "--iterations=30", "--threads=8")
+        alone = self.checksum(subprocess.run(
+            [self.app("jacobi"), "--sequential", *work], text=True,
+            stdout=subprocess.PIPE, check=True).stdout)
+        with lab.lab(n_hosts=4) as bed:
+            for hosts in ("n1,n2", "n2,n3,n4,n1", "n3,n4:2", "n1:2,n2:2"):
+                for protocol in ("eager-release", "sequential"):
+                    output = self.run(
+                        bed, "-H", hosts, "--protocol", protocol,
+                        self.app("jacobi"), "--verify", *work).finish()
+                    self.expect(self.checksum(output) == alone,
+                                f"{alone} on {hosts}", output)
+
+    def threads_move_between_hosts(self):
+        work = ("--size=200", "--iterations=60", "--threads=8")
+        with lab.lab(n_hosts=3) as bed:
+            output = self.run(bed, "-H", "n1,n2,n3", "--shuffle=7",
+                              self.app("sor"), "--verify", *work).finish()
+            self.checksum(output)
+
+    def hostfiles_reach_their_nodes(self):
+        text = ("# name of the host, what it is like\n"
+                "n1 addr=10.250.77.1 workers=1 speed=500\n"
+                "n2 slots=1 memory=64M speed=400 # and a comment\n"
+                "n2 workers=1 speed=400\n")
+        with lab.lab(n_hosts=2) as bed:
+            path = os.path.join(bed.folder, "hostfile")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            output = self.run(bed, "--verbose", "--hostfile", path,
+                              self.app("hello")).finish()
+            self.expect("nodes: 3" in output, "three nodes", output)
+            for number, host in ((0, "n1"), (1, "n2"), (2, "n2")):
+                self.expect(re.search(rf"node {number} on {host}:.* 1 workers",
+                                      output), f"{host} has {number}", output)
+
+    def input_and_output_go_through(self):
+        script = ("echo out; echo err >&2; test $TEAMSTER_NODE = 0 && cat; "
+                  "pwd; exit $((TEAMSTER_NODE + 3))")
+        text = "".join(f"line {i}\n" for i in range(20000))
+        with lab.lab(n_hosts=2) as bed:
+            ended = subprocess.run(
+                bed.command_on("n1", "env", "-C", "/usr/lib",
+                               f"{self.build}/cli/teamster", "run", "-H",
+                               "n2,n2", "sh", "-c", script),
+                env=dict(os.environ, TEAMSTER_SSH=bed.ssh()), input=text,
+                capture_output=True, text=True, timeout=DEADLINE_S,
+                check=False)
+            self.expect(ended.returncode == 4, "the highest exit code",
+                        ended.stderr)
+            lines = ended.stdout.splitlines(keepends=True)
+            for line in ("out\n", "/usr/lib\n"):
+                self.expect(lines.count(line) == 2, line, ended.stdout[-500:])
+            got = "".join(line for line in lines if line.startswith("line"))
+            self.expect(got == text, f"all input, {len(text)} bytes",
+                        f"{len(got)} bytes, ends {got[-100:]}")
+            self.expect(ended.stderr.count("err\n") == 2, "all errors",
+                        ended.stderr)
+
+    # ---- a wrong start
+
+    def unreachable_hosts_are_named_together(self):
+        with lab.lab(n_hosts=4) as bed:
+            bed.cut("n4")
+            run = self.run(bed, "-H", "n1,n9,n2,n4,nowhere",
+                           self.app("hello"))
+            output = run.finish(UNREACHABLE)
+            seconds = time.monotonic() - run.start
+            for host in ("n9", "n4", "nowhere"):
+                self.expect(f"cannot reach host {host}: " in output and
+                            f"ssh_config {host} " in output, host, output)
+            self.expect("reach host n2" not in output, "n2 is fine", output)
+            self.expect(seconds < 10 * SLOWDOWN + LOADED_S, "in time", output)
+
+    def a_host_without_the_program_is_named(self):
+        with lab.lab(n_hosts=3) as bed:
+            program = os.path.join(bed.folder, "program")
+            subprocess.run(["cp", self.app("hello"), program], check=True)
+            for host in ("n2", "n3"): # each has an empty folder there
+                bed.inside(host, "mkdir", "/run/program")
+            bed.inside("n1", "cp", "-r", self.app("hello"), "/run/program")
+            output = self.run(bed, "-H", "n1,n2,n3",
+                              "/run/program").finish(UNREACHABLE)
+            for host in ("n2", "n3"):
+                self.expect(f"host {host} cannot start '/run/program'" in
+                            output, host, output)
+
+    def another_program_is_refused(self):
+        with lab.lab(n_hosts=3) as bed:
+            for host, app in (("n1", "jacobi"), ("n2", "jacobi"),
+                              ("n3", "sor")):
+                bed.inside(host, "cp", self.app(app), "/run/program")
+            output = self.run(bed, "-H", "n1,n2,n3",
+                              "/run/program").finish(MISMATCH)
+            self.expect("build-id differs" in output and "on n3)" in output,
+                        "both values, and n3", output)
+            self.expect(output.count('has "') == 2, "both values", output)
+
+    # ---- ends
+
+    def expect_loss(self, run, pattern, but_hosts=()):
+        start = time.monotonic()
+        output = run.finish(NODE_LOST, but_hosts)
+        seconds = time.monotonic() - start
+        self.expect(re.search(pattern, output), pattern, output)
+        self.expect(seconds < DETECT_S + LEFTOVER_S, "it is soon", output)
+
+    def a_killed_node_ends_the_run(self):
+        with lab.lab(n_hosts=4) as bed:
+            for host, killed in (("n1", "n2"), ("n1", "n1"), ("n4", "n1"),
+                                 ("n4", "n3")):
+                run = self.long_run(bed, host=host)
+                os.kill(run.program(killed, "jacobi"), signal.SIGKILL)
+                where = "" if host == killed else f" on {killed}"
+                self.expect_loss(run, rf"node \d \(pid \d+{where}\) died: "
+                                      "killed by SIGKILL")
+
+    def a_host_without_power_ends_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            bed.power_off("n3")
+            self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes",
+                             ["n3"])
+
+    def a_cut_cable_ends_the_run_on_both_sides(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            bed.cut("n3")
+            self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes")
+
+    def a_cable_that_is_soon_back_does_no_harm(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            bed.cut("n3")
+            time.sleep(1) # and TCP may take as long again to notice
+            bed.mend("n3")
+            time.sleep(7 * SLOWDOWN)
+            if run.process.poll() is not None:
+                run.fail("it has ended", run.process.communicate()[0])
+            os.kill(run.launcher(), signal.SIGTERM)
+            run.finish(128 + signal.SIGTERM)
+
+    def a_killed_agent_or_launcher_leaves_nothing(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            agent = next(pid for pid, text in bed.processes("n3").items()
+                         if text.startswith(run.command[0] + " agent"))
+            os.kill(agent, signal.SIGKILL)
+            self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes")
+            run = self.long_run(bed)
+            os.kill(run.launcher(), signal.SIGKILL)
+            run.process.communicate()
+            run.expect_nothing_left()
+
+    def signals_end_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                run = self.long_run(bed)
+                os.kill(run.launcher(), number)
+                run.finish(128 + number)
+
+
+def main():
+    tests = [name for name in vars(Tests)
+             if "_" in name and name not in ("long_run", "expect_loss",
+                                             "__init__", "__module__")]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("test", choices=tests)
+    parser.add_argument("--build", required=True)
+    arguments = parser.parse_args()
+    try:
+        lab.check_machine()
+        getattr(Tests(arguments.build), arguments.test)()
+    except lab.Skip as skipped:
+        print(f"skipped: {skipped}")
+        return lab.SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
