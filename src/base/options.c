@@ -389,6 +389,20 @@ static int parse_deadlock(struct reading *reading, struct options *options)
     return 1;
 }
 
+static int parse_peer_timeout(struct reading *reading, struct options *options)
+{
+    if (strcmp(reading->text, "0") == 0) {
+        options->peer_timeout = 0;
+        return 1;
+    }
+    if (unsigned_in(reading, 2, 24 * 60 * 60, &options->peer_timeout)) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "0, or 2 to 86400 seconds");
+    return 0;
+}
+
 static int parse_deadlock_after(struct reading *reading,
                                 struct options *options)
 {

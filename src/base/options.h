@@ -47,6 +47,7 @@ struct options {
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
     unsigned deadlock_after; ///< seconds
+    unsigned peer_timeout;   ///< seconds; 0: never
     char policy[16];
     struct {
         unsigned n; ///< 0: none were given

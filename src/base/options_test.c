@@ -72,6 +72,9 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.tag_output, 0);
     assert_int_equal(options.deadlock, DEADLOCK_ABORT);
     assert_int_equal(options.deadlock_after, 10);
+    assert_int_equal(options.peer_timeout, 5);
+    assert_string_equal(options.hosts, "none");
+    assert_string_equal(options.ssh, "ssh");
     assert_int_equal(options.stats, 0);
     assert_int_equal(options.verbose, 0);
     assert_int_equal(options.shuffle, 0);
@@ -102,6 +105,10 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_TAG_OUTPUT", "1").tag_output, 1);
     assert_int_equal(read_with("TEAMSTER_DEADLOCK", "off").deadlock,
                      DEADLOCK_OFF);
+    assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "0").peer_timeout, 0);
+    assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "2").peer_timeout, 2);
+    assert_string_equal(read_with("TEAMSTER_HOSTS", "a,b:2").hosts, "a,b:2");
+    assert_string_equal(read_with("TEAMSTER_SSH", "ssh -v").ssh, "ssh -v");
     assert_int_equal(read_with("TEAMSTER_DEADLOCK_AFTER", "3").deadlock_after,
                      3);
     assert_int_equal(read_with("TEAMSTER_STATS", "1").stats, 1);

@@ -161,6 +161,8 @@ static tm_status receive_runtime(node_id from, const struct message *message)
         return statics_receive(from, message);
     case MESSAGE_paging_ask:
         return paging_receive(message);
+    case MESSAGE_beat:
+        return TM_OK; // it has been heard
     case MESSAGE_track:
         return tracking_receive(from, message);
     case MESSAGE_track_set:
@@ -186,6 +188,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (message->type < MESSAGE_idle) {
         runtime.activity++;
     }
+    lifesigns_hear(from);
     freed_watch(message);
     if (message->type < 40) {
         status = engine_receive(runtime.engine, from, message);

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/tokens.h"
 #include "cluster/bootstrap.h"
+#include "cluster/pulse.h"
 #include "mem/space.h"
 #include "net/transport.h"
 #include "observe/access_sets.h"
@@ -194,6 +195,8 @@ struct runtime {
     uint64_t n_to_self; ///< messages to this node that were sent ...
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
+    struct pulse pulse; ///< who is alive, if has_pulse
+    int has_pulse;
 
     struct ult_system *ult;
     struct observer observer;
@@ -579,6 +582,18 @@ void finish_fatal(int exit_code);
 // ---- deadlock.c
 
 void deadlock_tick(void);
+
+// ---- lifesigns.c: who is alive. All under the node lock
+
+/** Nodes are connected. */
+void lifesigns_start(void);
+
+/** From the service thread, several times a second. */
+void lifesigns_tick(void);
+
+/** A message has come. */
+void lifesigns_hear(node_id from);
+
 void deadlock_receive(node_id from, const struct message *message);
 
 #endif

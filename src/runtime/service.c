@@ -67,6 +67,7 @@ static int tick(void)
     is_busy |= paging_poll();
     sync_poll(runtime.sync, look_all_idle());
     deadlock_tick();
+    lifesigns_tick();
     tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
 }

@@ -322,6 +322,7 @@ static void go(void)
     on_exit(finish_at_exit, NULL);
     paging_start();
     distribution_start();
+    lifesigns_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
     if (runtime.n_nodes > 1) {

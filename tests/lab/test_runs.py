@@ -266,6 +266,25 @@ class Tests:
             bed.cut("n3")
             self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes")
 
+    def a_broken_way_between_two_hosts_ends_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            bed.part("n2", "n3") # the launcher, on n1, reaches both
+            self.expect_loss(run, r"node [12] is lost: silent for 5 s")
+
+    def a_stopped_node_ends_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            stopped = run.program("n3", "jacobi")
+            os.kill(stopped, signal.SIGSTOP)
+            time.sleep(2)
+            os.kill(stopped, signal.SIGCONT) # soon enough
+            time.sleep(4 * SLOWDOWN)
+            if run.process.poll() is not None:
+                run.fail("it has ended", run.process.communicate()[0])
+            os.kill(stopped, signal.SIGSTOP)
+            self.expect_loss(run, r"node 2 is lost: silent for 5 s")
+
     def a_cable_that_is_soon_back_does_no_harm(self):
         with lab.lab(n_hosts=3) as bed:
             run = self.long_run(bed)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A node that has been stopped, or that no cable leads to any more, does not say
+// so, and nothing below says it in time: TCP keeps the connection of a stopped
+// process for ever. So each node sends each other a beat every second, and any
+// message counts as one.
+//
+//   heard within 3/5 of the time   alive
+//   silent for longer              suspect: PULSE_SUSPECT, once; PULSE_BACK if it
+//                                  is heard again
+//   silent for all of it           PULSE_LOST, at each look
+//
+// I1  Time in which this node itself did not look does not count: it was stopped,
+//     or had no processor, and could hear nobody (since_ns). What has come
+//     meanwhile is heard before it looks the next time.
+// I2  heard_ns is the time of the look before, so that no clock is read for each
+//     message; looks are much more frequent than beats.
+#include "cluster/pulse.h"
+
+#include <stdlib.h>
+
+#define BEAT_NS UINT64_C(1000000000)
+
+/** A node that looks so much later than it should was stopped. */
+#define STOPPED_NS UINT64_C(500000000)
+
+tm_status pulse_init(struct pulse *pulse, const struct port *port,
+                     double timeout_s)
+{
+    *pulse = (struct pulse){
+        .port = port,
+        .timeout_ns = (uint64_t)(timeout_s * 1e9),
+        .n_nodes = port->n_nodes,
+        .nodes = calloc(port->n_nodes, sizeof(struct pulse_node)),
+    };
+    pulse->since_ns = pulse->looked_ns = port->now_ns(port->owner);
+    return pulse->nodes != NULL ? TM_OK : TM_ENOMEM;
+}
+
+void pulse_release(struct pulse *pulse)
+{
+    free(pulse->nodes);
+    *pulse = (struct pulse){0};
+}
+
+void pulse_hear(struct pulse *pulse, node_id from)
+{
+    if (from < pulse->n_nodes) {
+        pulse->nodes[from].heard_ns = pulse->looked_ns; // I2
+    }
+}
+
+static void send_beats(struct pulse *pulse, uint64_t now_ns)
+{
+    const struct message message = {.type = MESSAGE_beat,
+                                    .u.beat = {.number = pulse->n_beats}};
+
+    if (now_ns - pulse->sent_ns < BEAT_NS) {
+        return;
+    }
+    pulse->sent_ns = now_ns;
+    pulse->n_beats++;
+    for (unsigned i = 0; i < pulse->n_nodes; i++) {
+        if (i != pulse->port->self) {
+            port_send(pulse->port, (node_id)i, &message);
+        }
+    }
+}
+
+static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node,
+                             uint64_t now_ns)
+{
+    uint64_t from_ns =
+        node->heard_ns > pulse->since_ns ? node->heard_ns : pulse->since_ns;
+    uint64_t silence_ns = now_ns - from_ns;
+    int was_suspect = node->is_suspect;
+
+    if (silence_ns >= pulse->timeout_ns) {
+        return PULSE_LOST;
+    }
+    node->is_suspect = silence_ns >= pulse->timeout_ns / 5 * 3;
+    if (node->is_suspect == was_suspect) {
+        return PULSE_NOTHING;
+    }
+    return node->is_suspect ? PULSE_SUSPECT : PULSE_BACK;
+}
+
+enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
+{
+    uint64_t now_ns = pulse->port->now_ns(pulse->port->owner);
+
+    if (now_ns - pulse->looked_ns > STOPPED_NS) {
+        pulse->since_ns = now_ns; // I1
+    }
+    pulse->looked_ns = now_ns;
+    send_beats(pulse, now_ns);
+    for (unsigned i = 0; i < pulse->n_nodes && pulse->timeout_ns > 0; i++) {
+        enum pulse_news news = PULSE_NOTHING;
+
+        if (i != pulse->port->self) {
+            news = judge(pulse, &pulse->nodes[i], now_ns);
+        }
+        if (news != PULSE_NOTHING) {
+            *node = (node_id)i;
+            return news;
+        }
+    }
+    return PULSE_NOTHING;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLUSTER_PULSE_H
+#define CLUSTER_PULSE_H
+
+#include "net/port.h"
+
+/** Who of the other nodes is alive; pulse.c says how that is known. */
+struct pulse {
+    const struct port *port;
+    uint64_t timeout_ns; ///< 0: nobody is ever lost
+    uint32_t n_beats;    ///< sent so far
+    uint64_t sent_ns;    ///< when the own beats went out
+    uint64_t looked_ns;  ///< the last pulse_look()
+    uint64_t since_ns;   ///< silence before this time does not count
+    unsigned n_nodes;
+    struct pulse_node {
+        uint64_t heard_ns;
+        int is_suspect;
+    } * nodes; ///< [n_nodes]
+};
+
+/** What pulse_look() has found. */
+enum pulse_news {
+    PULSE_NOTHING,
+    PULSE_SUSPECT, ///< a node has been silent for three fifths of the time
+    PULSE_BACK,    ///< a suspect one is heard again
+    PULSE_LOST,    ///< a node has been silent for all of it
+};
+
+/**
+ * @param port       outlives it; beats are sent through it
+ * @param timeout_s  seconds of silence until a node is lost; 0: never
+ * @return TM_OK, TM_ENOMEM
+ */
+TM_CHECKED tm_status pulse_init(struct pulse *pulse, const struct port *port,
+                                double timeout_s);
+void pulse_release(struct pulse *pulse);
+
+/** A message has come from a node, whatever it says. */
+void pulse_hear(struct pulse *pulse, node_id from);
+
+/**
+ * Send beats if it is time, and see who is silent. To be called several times a
+ * second.
+ *
+ * @param[out] node  whom the news are about; set unless PULSE_NOTHING
+ * @return the most important news; the rest comes with the next calls
+ * Context: as all of it, under the node lock.
+ */
+enum pulse_news pulse_look(struct pulse *pulse, node_id *node);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Time is a number here, and the other nodes are what the test says of them.
+#include "cluster/pulse.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N_NODES 3u
+#define MS UINT64_C(1000000)
+#define LOOK_MS 20
+
+static uint64_t now_ns;
+static unsigned n_beats[N_NODES];
+
+static uint64_t read_clock(void *owner)
+{
+    (void)owner;
+    return now_ns;
+}
+
+static void count_beats(void *owner, node_id to, const struct message *message)
+{
+    (void)owner;
+    assert_int_equal(message->type, MESSAGE_beat);
+    assert_true(to < N_NODES && to != 1);
+    n_beats[to]++;
+}
+
+static const struct port port = {
+    .self = 1, .n_nodes = N_NODES, .send = count_beats, .now_ns = read_clock};
+
+static struct pulse new_pulse(double timeout_s)
+{
+    struct pulse pulse;
+
+    now_ns = 1000000 * MS;
+    memset(n_beats, 0, sizeof n_beats);
+    assert_int_equal(pulse_init(&pulse, &port, timeout_s), TM_OK);
+    return pulse;
+}
+
+/** Time passes, node 0 is heard, node 2 only if it is not silent.
+ * @return the news, if any; the time has stopped there */
+static enum pulse_news let_pass(struct pulse *pulse, unsigned ms, int is_silent)
+{
+    for (unsigned at = 0; at < ms; at += LOOK_MS) {
+        enum pulse_news news;
+        node_id node = NODE_NONE;
+
+        now_ns += LOOK_MS * MS;
+        pulse_hear(pulse, 0);
+        if (!is_silent) {
+            pulse_hear(pulse, 2);
+        }
+        news = pulse_look(pulse, &node);
+        if (news != PULSE_NOTHING) {
+            assert_int_equal(node, 2);
+            return news;
+        }
+    }
+    return PULSE_NOTHING;
+}
+
+static void every_node_gets_a_beat_a_second(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+
+    (void)unused;
+    assert_int_equal(let_pass(&pulse, 10000, 0), PULSE_NOTHING);
+    assert_in_range(n_beats[0], 9, 11);
+    assert_int_equal(n_beats[2], n_beats[0]);
+    assert_int_equal(n_beats[1], 0);
+    pulse_release(&pulse);
+}
+
+static void a_silent_node_is_suspect_then_lost(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+    uint64_t start_ns;
+
+    (void)unused;
+    let_pass(&pulse, 2000, 0);
+    start_ns = now_ns;
+    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_SUSPECT);
+    assert_in_range(now_ns - start_ns, 2900 * MS, 3100 * MS);
+    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
+    assert_in_range(now_ns - start_ns, 4900 * MS, 5100 * MS);
+    assert_int_equal(let_pass(&pulse, 100, 1), PULSE_LOST);
+    pulse_release(&pulse);
+}
+
+static void a_suspect_that_is_heard_again_is_told_once(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+
+    (void)unused;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(let_pass(&pulse, 4500, 1), PULSE_SUSPECT);
+        assert_int_equal(let_pass(&pulse, 100, 0), PULSE_BACK);
+        assert_int_equal(let_pass(&pulse, 10000, 0), PULSE_NOTHING);
+    }
+    pulse_release(&pulse);
+}
+
+static void nobody_is_lost_while_this_node_was_stopped(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+
+    (void)unused;
+    let_pass(&pulse, 1000, 0);
+    for (unsigned i = 0; i < 10; i++) {
+        now_ns += 60000 * MS;
+        assert_int_equal(let_pass(&pulse, 2800, 1), PULSE_NOTHING);
+    }
+    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_SUSPECT);
+    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
+    pulse_release(&pulse);
+}
+
+static void without_a_time_nobody_is_lost(void **unused)
+{
+    struct pulse pulse = new_pulse(0);
+
+    (void)unused;
+    assert_int_equal(let_pass(&pulse, 100000, 1), PULSE_NOTHING);
+    assert_true(n_beats[2] > 90);
+    pulse_release(&pulse);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_node_gets_a_beat_a_second),
+        cmocka_unit_test(a_silent_node_is_suspect_then_lost),
+        cmocka_unit_test(a_suspect_that_is_heard_again_is_told_once),
+        cmocka_unit_test(nobody_is_lost_while_this_node_was_stopped),
+        cmocka_unit_test(without_a_time_nobody_is_lost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
