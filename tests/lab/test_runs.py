@@ -149,6 +149,17 @@ class Tests:
                     self.expect(self.checksum(output) == alone,
                                 f"{alone} on {hosts}", output)
 
+    def all_programs_give_their_results(self):
+        sizes = {"sor": 200, "matmul": 128, "gauss": 128, "nbody": 200,
+                 "motion": 128, "vq": 128}
+        with lab.lab(n_hosts=4) as bed:
+            for name, size in sizes.items():
+                output = self.run(bed, "-H", "n1,n2,n3,n4", self.app(name),
+                                  "--verify", "--threads=8",
+                                  f"--size={size}").finish()
+                self.expect("identical to the sequential" in output, name,
+                            output)
+
     def threads_move_between_hosts(self):
         work = ("--size=200", "--iterations=60", "--threads=8")
         with lab.lab(n_hosts=3) as bed:
