@@ -6,6 +6,15 @@
 #include "base/waiter.h"
 #include "mem/node_set.h"
 
+/** For qsort() of page numbers. */
+static inline int page_no_compare(const void *left, const void *right)
+{
+    page_no a = *(const page_no *)left;
+    page_no b = *(const page_no *)right;
+
+    return (a > b) - (a < b);
+}
+
 /*
  * What a node knows about one page. A record of zeros is an untouched page, so
  * that the table of records needs no initialisation and no memory for pages that

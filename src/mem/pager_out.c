@@ -87,14 +87,6 @@ static int may_go(void *owner, page_no page)
     return fate_of(owner, page) != FATE_STAY;
 }
 
-static int compare(const void *a, const void *b)
-{
-    page_no x = *(const page_no *)a;
-    page_no y = *(const page_no *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void unmap(struct pager *pager, const page_no *pages, unsigned n)
 {
     size_t run;
@@ -125,7 +117,7 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
     unsigned n_to_write = 0;
     unsigned n_gone = 0;
 
-    qsort(pages, n, sizeof *pages, compare);
+    qsort(pages, n, sizeof *pages, page_no_compare);
     unmap(pager, pages, n);
     for (unsigned i = 0; i < n; i++) {
         const struct page *record = pager_page(pager, pages[i]);

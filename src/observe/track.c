@@ -75,14 +75,6 @@ static void list_add(struct page_list *list, page_no page)
     list->at[list->n++] = page;
 }
 
-static int compare_pages(const void *a, const void *b)
-{
-    page_no x = *(const page_no *)a;
-    page_no y = *(const page_no *)b;
-
-    return (x > y) - (x < y);
-}
-
 static const struct page *record_of(const struct track *track, page_no page)
 {
     return &track->space->pages[page];
@@ -96,7 +88,7 @@ static void map_list(struct track *track, page_no *pages, size_t n,
     size_t i = 0;
 
     if (n > 0) {
-        qsort(pages, n, sizeof *pages, compare_pages);
+        qsort(pages, n, sizeof *pages, page_no_compare);
     }
     while (i < n) {
         page_no first = pages[i];

@@ -118,14 +118,6 @@ static void make_exclusive(struct engine *engine, page_no page_number)
     page->state = PAGE_EXCLUSIVE;
 }
 
-static int compare_pages(const void *a, const void *b)
-{
-    page_no x = *(const page_no *)a;
-    page_no y = *(const page_no *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int to_be_protected(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
@@ -182,7 +174,7 @@ static void start_flush(struct engine *engine)
     size_t kept = 0;
 
     sort_out(engine);
-    qsort(dirty->at, dirty->n, sizeof *dirty->at, compare_pages);
+    qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
     protect_runs(engine);
     flight = flight_new(engine, FLIGHT_FLUSH);
     flight->origin = engine->port->self;

@@ -101,14 +101,6 @@ void kernel_passing_close(void)
 
 // ---- what goes
 
-static int by_number(const void *left, const void *right)
-{
-    const page_no *a = left;
-    const page_no *b = right;
-
-    return (*a > *b) - (*a < *b);
-}
-
 // Globals and heap are not neighbours in the program's view.
 static int is_one_run(page_no before, page_no page)
 {
@@ -120,7 +112,7 @@ static void page_out(page_no *pages, unsigned n)
 {
     unsigned first = 0;
 
-    qsort(pages, n, sizeof *pages, by_number);
+    qsort(pages, n, sizeof *pages, page_no_compare);
     for (unsigned i = 1; i <= n; i++) {
         if (i == n || !is_one_run(pages[i - 1], pages[i])) {
             space_page_out(&runtime.space, pages[first],
