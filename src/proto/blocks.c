@@ -249,7 +249,7 @@ static void forget_page(struct engine *engine, page_no page_number)
         twin_pool_put(&engine->space->twins, page->twin);
     }
     copyset_clear(engine, page);
-    page_drop_deferred(engine, page_number);
+    deferred_drop(&page->deferred);
     memset(page, 0, sizeof *page);
 }
 

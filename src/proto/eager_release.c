@@ -13,7 +13,6 @@
 //   dirty      -> clean, exclusive   release.c
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
-#include "base/ensure.h"
 #include "base/log.h"
 #include "mem/diff.h"
 #include "proto/engine_priv.h"
@@ -186,18 +185,12 @@ static int read_item(const struct engine *engine, struct wire_reader *reader,
 
 static void keep_diff(struct page *page, const struct item *item)
 {
-    struct deferred *kept = calloc(1, sizeof *kept + item->size);
-    struct deferred **end = &page->deferred;
+    struct deferred *kept = deferred_add(&page->deferred, item->size);
 
-    ensure(kept != NULL);
     kept->message.type = MESSAGE_update;
     kept->version = item->version;
     kept->size = item->size;
     memcpy(kept->diff, item->diff, item->size);
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = kept;
 }
 
 // Is this copy of use? It is unmapped now and then, and dropped if it then stays
@@ -253,6 +246,15 @@ static void receive_push(struct engine *engine, struct flight *flight,
     }
 }
 
+// Nothing is under way for the page that is of this owner's doing, and that node has
+// a copy.
+static int is_calm(const struct page *page, node_id to)
+{
+    return page->is_owner && page->state == PAGE_CLEAN && page->pushing == 0 &&
+           !page->pending && page->copyset != NULL &&
+           node_set_has(page->copyset, to);
+}
+
 // The page's bytes are in the swap file, and the node that has changed it has the only
 // copy: they need not be read only to be given up.
 static int may_hand_at_once(const struct engine *engine, page_no page_number,
@@ -260,9 +262,7 @@ static int may_hand_at_once(const struct engine *engine, page_no page_number,
 {
     const struct page *page = page_of(engine, page_number);
 
-    return engine->space->pager != NULL &&
-           pager_is_out(engine->space->pager, page_number) &&
-           page->state == PAGE_CLEAN && page->pushing == 0 && !page->pending &&
+    return paging_is_out(engine, page_number) && is_calm(page, to) &&
            copyset_is_only(page, to);
 }
 
@@ -323,11 +323,8 @@ int eager_may_hand(const struct engine *engine, page_no page_number, node_id to)
 {
     const struct page *page = page_of(engine, page_number);
 
-    return page->is_owner && page->state == PAGE_CLEAN &&
-           (page->access == ACCESS_NONE ||
-            paging_is_unwanted(engine, page_number)) &&
-           page->pushing == 0 && !page->pending && page->copyset != NULL &&
-           node_set_has(page->copyset, to);
+    return is_calm(page, to) && (page->access == ACCESS_NONE ||
+                                 paging_is_unwanted(engine, page_number));
 }
 
 void eager_take(struct engine *engine, page_no page_number, node_id from,

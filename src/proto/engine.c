@@ -491,7 +491,7 @@ static void free_page_records(struct engine *engine)
 
         for (page_no at = extent->page; at < extent->page + extent->n_pages;
              at++) {
-            page_drop_deferred(engine, at);
+            deferred_drop(&page_of(engine, at)->deferred);
         }
     }
 }
@@ -522,7 +522,7 @@ void engine_free(struct engine *engine)
     free(engine->news);
     free(engine->dirty.at);
     hold_close(engine);
-    paging_drop_parked(engine);
+    deferred_drop(&engine->parked);
     tokens_release(&engine->tokens);
     free(engine);
 }

@@ -188,10 +188,16 @@ void hold_page(struct engine *engine, page_no page);
 /** Pages of the extent are held no longer; what waits for them is forgotten
  * elsewhere. */
 void hold_forget(struct engine *engine, const struct extent *extent);
+/** A new one at the end of a list, of zeros. @param room  bytes behind it */
+struct deferred *deferred_add(struct deferred **list, size_t room);
+/** Keep a message at the end of a list, without its body. */
+void deferred_keep(struct deferred **list, node_id from,
+                   const struct message *message);
+/** Forget all of a list. */
+void deferred_drop(struct deferred **list);
+/** Keep a message until the page is free for it. */
 void page_defer(struct engine *engine, page_no page, node_id from,
                 const struct message *message);
-/** Forget what waited for the page. */
-void page_drop_deferred(struct engine *engine, page_no page);
 /** Handle the messages that waited for a sequential page, if they may be by
  * now. */
 void page_run_deferred(struct engine *engine, page_no page);
@@ -262,15 +268,16 @@ void sequential_receive(struct engine *engine, node_id from,
                         const struct message *message);
 
 // ---- paging.c
-void paging_drop_parked(struct engine *engine);
-
 /** An update has come for a page: is the copy of it here one that was given up
  * without telling its owner, or is given up now because its bytes are not in
  * memory? The owner is to be told. */
 int paging_gives_up(struct engine *engine, page_no page);
 
-/** Are a page's bytes in the swap file, or on their way from there? */
+/** Are a page's bytes in the swap file only? */
 int paging_is_out(const struct engine *engine, page_no page);
+
+/** The same, or are they on their way from there? */
+int paging_is_away(const struct engine *engine, page_no page);
 
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */
 int paging_is_unwanted(const struct engine *engine, page_no page);

@@ -278,7 +278,7 @@ static void serve_group(struct engine *engine, node_id from,
     request.is_ahead = 1;
     request.has_copy = 0;
     for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
-        if (!page_of(engine, at)->is_owner || paging_is_out(engine, at) ||
+        if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||
             protocol->serve(engine, at, &request) != SERVED) {
             n_unserved++;
         }

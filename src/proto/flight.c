@@ -192,51 +192,37 @@ static void send_ack(struct engine *engine, const struct flight *flight,
     port_send(engine->port, flight->reply_to, &message);
 }
 
-// Copies given up here, told at once: the next request for such a page must not
-// overtake the news that it was dropped (E2).
-static void report_dropped(struct engine *engine, struct flight *flight)
+// A part of the acknowledgement that is full goes.
+static void make_room(struct engine *engine, const struct flight *flight,
+                      uint8_t *body, struct wire_writer *writer, size_t size)
+{
+    if ((size_t)(writer->end - writer->at) < size) {
+        send_ack(engine, flight, body, writer, 0);
+        writer->at = body;
+    }
+}
+
+// What is told at once. Copies given up here: the next request for such a page must
+// not overtake the news that it was dropped (E2). Pages that go to the origin without
+// having been changed here: nobody may be served from the old bytes.
+static void report_early(struct engine *engine, struct flight *flight)
 {
     uint8_t body[4096];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
     for (size_t i = 0; i < flight->dropped.n; i++) {
-        if ((size_t)(writer.end - writer.at) < DROPPED_ITEM) {
-            send_ack(engine, flight, body, &writer, 0);
-            writer.at = body;
-        }
+        make_room(engine, flight, body, &writer, DROPPED_ITEM);
         wire_put_u64(&writer, flight->dropped.at[i]);
         wire_put_u8(&writer, ACK_DROPPED);
     }
-    if (flight->dropped.n > 0) {
+    for (size_t i = 0; i < flight->handed.n; i++) {
+        make_room(engine, flight, body, &writer, HANDED_ITEM);
+        hand_over(engine, &writer, flight->handed.at[i], flight->origin);
+    }
+    if (writer.at > body) {
         send_ack(engine, flight, body, &writer, 0);
     }
     flight->dropped.n = 0;
-}
-
-// Pages go with a part of the acknowledgement; a full one is sent.
-static void hand_over_in(struct engine *engine, const struct flight *flight,
-                         uint8_t *body, struct wire_writer *writer,
-                         page_no page)
-{
-    if ((size_t)(writer->end - writer->at) < HANDED_ITEM) {
-        send_ack(engine, flight, body, writer, 0);
-        writer->at = body;
-    }
-    hand_over(engine, writer, page, flight->origin);
-}
-
-// Before anybody can ask for such a page: its bytes here are the old ones.
-static void report_handed(struct engine *engine, struct flight *flight)
-{
-    uint8_t body[4096];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-
-    for (size_t i = 0; i < flight->handed.n; i++) {
-        hand_over_in(engine, flight, body, &writer, flight->handed.at[i]);
-    }
-    if (flight->handed.n > 0) {
-        send_ack(engine, flight, body, &writer, 0);
-    }
     flight->handed.n = 0;
 }
 
@@ -250,7 +236,8 @@ static void acknowledge(struct engine *engine, struct flight *flight)
 
         if (item->may_hand &&
             eager_may_hand(engine, item->page, flight->origin)) {
-            hand_over_in(engine, flight, body, &writer, item->page);
+            make_room(engine, flight, body, &writer, HANDED_ITEM);
+            hand_over(engine, &writer, item->page, flight->origin);
         }
     }
     send_ack(engine, flight, body, &writer, 1);
@@ -284,8 +271,7 @@ static void finish(struct engine *engine, struct flight *flight)
 
 void flight_depart(struct engine *engine, struct flight *flight)
 {
-    report_dropped(engine, flight);
-    report_handed(engine, flight);
+    report_early(engine, flight);
     for (unsigned i = 0; i < engine->port->n_nodes; i++) {
         if (engine->outboxes[i].used > 0) {
             send_outbox(engine, flight, (node_id)i);

@@ -206,33 +206,43 @@ void hold_forget(struct engine *engine, const struct extent *extent)
 
 // ---- messages that wait
 
-void page_defer(struct engine *engine, page_no page, node_id from,
-                const struct message *message)
+struct deferred *deferred_add(struct deferred **list, size_t room)
 {
-    struct deferred *deferred = calloc(1, sizeof *deferred);
-    struct deferred **end = &page_of(engine, page)->deferred;
+    struct deferred *deferred = calloc(1, sizeof *deferred + room);
 
     ensure(deferred != NULL);
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    *list = deferred;
+    return deferred;
+}
+
+void deferred_drop(struct deferred **list)
+{
+    while (*list != NULL) {
+        struct deferred *next = (*list)->next;
+
+        free(*list);
+        *list = next;
+    }
+}
+
+void deferred_keep(struct deferred **list, node_id from,
+                   const struct message *message)
+{
+    struct deferred *deferred = deferred_add(list, 0);
+
     deferred->from = from;
     deferred->message = *message;
     deferred->message.body = NULL;
     deferred->message.body_size = 0;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = deferred;
 }
 
-void page_drop_deferred(struct engine *engine, page_no page_number)
+void page_defer(struct engine *engine, page_no page, node_id from,
+                const struct message *message)
 {
-    struct page *page = page_of(engine, page_number);
-
-    while (page->deferred != NULL) {
-        struct deferred *next = page->deferred->next;
-
-        free(page->deferred);
-        page->deferred = next;
-    }
+    deferred_keep(&page_of(engine, page)->deferred, from, message);
 }
 
 void page_run_deferred(struct engine *engine, page_no page_number)

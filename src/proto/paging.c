@@ -22,7 +22,6 @@
 // happens meanwhile needs to know of them, but for
 //   P1 A page of a parked fetch stays, once it is here.
 //   P2 A block is freed when no node has a fetch out (blocks.c), so none is parked.
-#include "base/ensure.h"
 #include "proto/engine_priv.h"
 
 #include <stdlib.h>
@@ -131,6 +130,13 @@ void engine_keep_copies(struct engine *engine, int keep)
     engine->keeps_copies = keep;
 }
 
+int paging_is_out(const struct engine *engine, page_no page)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager != NULL && pager_is_out(pager, page);
+}
+
 int paging_gives_up(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -140,8 +146,7 @@ int paging_gives_up(struct engine *engine, page_no page_number)
         return 1;
     }
     if (page->state != PAGE_CLEAN || page->is_owner ||
-        engine->space->pager == NULL ||
-        !pager_is_out(engine->space->pager, page_number)) {
+        !paging_is_out(engine, page_number)) {
         return 0;
     }
     give_up(engine, page);
@@ -149,7 +154,7 @@ int paging_gives_up(struct engine *engine, page_no page_number)
     return 1;
 }
 
-int paging_is_out(const struct engine *engine, page_no page)
+int paging_is_away(const struct engine *engine, page_no page)
 {
     const struct pager *pager = engine->space->pager;
 
@@ -162,21 +167,6 @@ int paging_is_unwanted(const struct engine *engine, page_no page)
     const struct pager *pager = engine->space->pager;
 
     return pager != NULL && pager_is_unwanted(pager, page);
-}
-
-static void park(struct engine *engine, node_id from,
-                 const struct message *message)
-{
-    struct deferred *parked = calloc(1, sizeof *parked);
-    struct deferred **end = &engine->parked;
-
-    ensure(parked != NULL);
-    parked->from = from;
-    parked->message = *message;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = parked;
 }
 
 int paging_parks(struct engine *engine, node_id from,
@@ -195,16 +185,6 @@ int paging_parks(struct engine *engine, node_id from,
     if (!pager_is_coming(pager, fetch->page, fetch->count)) {
         return 0;
     }
-    park(engine, from, message);
+    deferred_keep(&engine->parked, from, message);
     return 1;
-}
-
-void paging_drop_parked(struct engine *engine)
-{
-    while (engine->parked != NULL) {
-        struct deferred *next = engine->parked->next;
-
-        free(engine->parked);
-        engine->parked = next;
-    }
 }
