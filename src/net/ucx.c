@@ -112,6 +112,15 @@ static void make_settings(struct made_settings *made,
     }
 }
 
+/** Whatever the user has made. */
+static void force_settings(struct made_settings *made,
+                           const struct setting *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        make_setting(made, table[i].name, table[i].value);
+    }
+}
+
 /** While a segment is made it has a name, and a node may be killed then. The
  * launcher's folder goes with the run, and so do such names. */
 static void enter_folder(struct made_settings *made)
@@ -137,8 +146,7 @@ static void enter_settings(const struct ucx_request *request,
     enter_folder(made);
     switch (request->reach) {
     case UCX_WITHIN_HOST:
-        make_setting(made, "UCX_TLS", "posix");
-        make_setting(made, "UCX_MODULES", "none");
+        force_settings(made, local_settings, N_OF(local_settings));
         break;
     case UCX_BETWEEN_HOSTS:
         make_setting(made, "UCX_NET_DEVICES", request->device);
