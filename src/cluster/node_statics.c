@@ -169,7 +169,11 @@ void statics_crowds(const struct node_statics *statics, unsigned n_nodes,
         while (statics[first].machine != statics[i].machine) {
             first++;
         }
-        crowds[i] =
-            is_crowded(statics, n_nodes, statics[i].machine) ? first + 1 : 0;
+        if (first < i) {
+            crowds[i] = crowds[first];
+        } else {
+            crowds[i] =
+                is_crowded(statics, n_nodes, statics[i].machine) ? i + 1 : 0;
+        }
     }
 }

@@ -180,7 +180,6 @@ static unsigned count_sweeps(const struct cluster_view *view,
                              const struct measurement *measured,
                              unsigned n_sweeps)
 {
-
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         const double possible = (double)prediction->nodes[x].demand_pages -
                                 KEPT * (double)view->nodes[x].memory_pages;

@@ -74,7 +74,6 @@ static int fault(struct thread *thread, page_no page, int is_write,
     } else {
         handled_ns -= paged_ns; // threads wait by the wall clock
     }
-    began_ns = clock_now_ns();
     thread->handling_ns += handled_ns;
     if (result == FAULT_ALLOWED) {
         paging_note_cost(paged_ns + handled_ns);
@@ -84,6 +83,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
         return result == FAULT_ALLOWED;
     }
     thread->repeats = 0;
+    began_ns = clock_now_ns();
     // What this thread has mapped is not for others.
     wait_for(&wait, may_switch && !tracking_is_on());
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,

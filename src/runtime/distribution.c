@@ -190,7 +190,6 @@ void distribution_start(void)
         .n_nodes = runtime.n_nodes,
         .explains = runtime.options.explain,
     };
-
     uint32_t crowds[TM_MAX_NODES];
 
     if (!is_wanted()) {

@@ -5,12 +5,11 @@
 //
 // Counting. A page that the kernel has taken is no longer mapped. With userfaultfd the
 // next access is a fault of ours, although the page's access would allow it: so the
-// runtime sees every one, by page and thread. Whether the disk had to be waited for is
+// runtime sees every one. Whether the disk had to be waited for is
 // another matter: the kernel reads several at a time, and some have not gone yet.
 // (mincore() calls all of these resident, so it is not asked.) Two threads that meet
 // such a page at one time are counted twice. With mprotect the kernel swaps in by
-// itself, and counts major faults of kernel threads, which are those that have waited:
-// what a worker has had between two arrivals at barriers is its thread's.
+// itself, and counts major faults of kernel threads, which are those that have waited.
 //
 // What stays. The kernel lets go what was used longest ago, and a worker that runs
 // its threads in the same order again and again uses just that next. With userfaultfd
@@ -94,12 +93,6 @@ uint64_t kernel_paging_began(page_no page, int is_write)
     return clock_now_ns();
 }
 
-static void count(struct thread *thread, uint64_t n)
-{
-    thread->n_page_ins += n;
-    runtime.kernel_paging.n_page_ins += n;
-}
-
 uint64_t kernel_paging_ended(struct thread *thread, page_no page,
                              uint64_t began_ns)
 {
@@ -110,21 +103,21 @@ uint64_t kernel_paging_ended(struct thread *thread, page_no page,
     }
     kernel_passing_came(thread, page);
     ns = clock_now_ns() - began_ns;
-    count(thread, 1);
+    runtime.kernel_paging.n_page_ins++;
     runtime.kernel_paging.wait_ns += ns;
     return ns;
 }
 
 // The caller's kernel thread is the worker.
-static void count_major_faults(struct thread *thread)
+static void count_major_faults(const struct thread *thread)
 {
     uint64_t *before =
         &runtime.kernel_paging.major_faults[ult_worker(thread->ult)];
     struct rusage usage;
 
     if (!sees_faults() && getrusage(RUSAGE_THREAD, &usage) == 0) {
-        count(thread,
-              *before == 0 ? 0 : (uint64_t)usage.ru_majflt + 1 - *before);
+        runtime.kernel_paging.n_page_ins +=
+            *before == 0 ? 0 : (uint64_t)usage.ru_majflt + 1 - *before;
         *before = (uint64_t)usage.ru_majflt + 1;
     }
 }

@@ -46,8 +46,7 @@ struct thread {
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
     uint32_t round;    ///< of its worker that it is in: paging.c
-    uint64_t n_page_ins; ///< by the kernel
-    uint32_t turn;       ///< barriers that it has arrived at: kernel_passing.c
+    uint32_t turn;     ///< barriers that it has arrived at: kernel_passing.c
 };
 
 /** Which barriers end an iteration. */
@@ -582,6 +581,7 @@ void finish_fatal(int exit_code);
 // ---- deadlock.c
 
 void deadlock_tick(void);
+void deadlock_receive(node_id from, const struct message *message);
 
 // ---- lifesigns.c: who is alive. All under the node lock
 
@@ -593,7 +593,5 @@ void lifesigns_tick(void);
 
 /** A message has come. */
 void lifesigns_hear(node_id from);
-
-void deadlock_receive(node_id from, const struct message *message);
 
 #endif

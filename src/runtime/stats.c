@@ -167,7 +167,6 @@ void stats_print_table(void)
         log_error("no memory for the table of --stats");
         return;
     }
-
     fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
             "speed", "threads", "compute s", "reads", "writes", "fetched",
             "served", "updates", "messages", "MiB sent");
