@@ -122,16 +122,24 @@ static void start_node(struct agent *agent, const struct far_start *start,
     mux_send_number(&agent->mux, MUX_STARTED, index, (uint32_t)spawned.pid);
 }
 
-/** The address that ssh has reached this host by: the third word of what it says
- * of the connection. @param which  0: the launcher's own, 2: this host's */
+/** @param n  of nodes that all fail for this */
+static void tell_failures(struct agent *agent, unsigned n, int error,
+                          const char *what)
+{
+    for (unsigned i = 0; i < n; i++) {
+        tell_failure(agent, i, error, what);
+    }
+}
+
+/** An address of what ssh says of the connection. @param which  0: the launcher's own,
+ * 2: the one that this host was reached by */
 static void ssh_address(unsigned which, char *address, size_t size)
 {
     const char *text = getenv("SSH_CONNECTION");
-    char words[4][64] = {""};
+    char words[3][64] = {""};
 
     if (text != NULL) {
-        sscanf(text, "%63s %63s %63s %63s", words[0], words[1], words[2],
-               words[3]);
+        sscanf(text, "%63s %63s %63s", words[0], words[1], words[2]);
     }
     snprintf(address, size, "%s", words[which]);
 }
@@ -156,9 +164,7 @@ static int choose_device(struct agent *agent, const struct far_start *start,
         "find a network card with the address '%s'; give it one of its own "
         "with addr= in a hostfile",
         address);
-    for (unsigned i = 0; i < start->n_here; i++) {
-        tell_failure(agent, i, ENODEV, what);
-    }
+    tell_failures(agent, start->n_here, ENODEV, what);
     return 0;
 }
 
@@ -172,9 +178,7 @@ static int enter_folder(struct agent *agent, const struct far_start *start)
     }
     error = errno;
     snprintf(what, sizeof what, "enter the directory %.400s", start->folder);
-    for (unsigned i = 0; i < start->n_here; i++) {
-        tell_failure(agent, i, error, what);
-    }
+    tell_failures(agent, start->n_here, error, what);
     return 0;
 }
 
@@ -436,7 +440,6 @@ int command_agent(int argc, char **argv)
     }
     log_set_speaker("agent");
     beat_start(&agent.beat);
-    agent.mux.heard_ns = clock_now_ns();
     say_hello(&agent);
     run_loop(&agent);
     finish(&agent);

@@ -23,10 +23,7 @@ static void make_room(struct buffer *buffer, size_t size)
     if (room > buffer->room) {
         buffer->bytes = realloc(buffer->bytes, room);
         if (buffer->bytes == NULL) {
-            log_fatal(EXIT_MEMORY,
-                      "the launcher has no memory for %zu bytes "
-                      "of output",
-                      room);
+            log_fatal(EXIT_MEMORY, "no memory for %zu bytes that wait", room);
         }
         buffer->room = room;
     }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /** Bytes that wait: put in at the end, taken from the front. All zero is an
- * empty one. Out of memory ends the launcher, and with it the run (71). */
+ * empty one. Out of memory ends the launcher or agent, and with it the run (71). */
 struct buffer {
     char *bytes; ///< the first that waits is bytes[start]
     size_t start;

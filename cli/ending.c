@@ -157,27 +157,32 @@ static void lose_node(struct job *job, struct node *node, int exit_code,
     job_stop(job, SIGTERM, exit_code);
 }
 
+// The process of a node has ended, or is out of reach.
+static void bury(struct job *job, struct node *node)
+{
+    node->is_alive = 0;
+    job->n_alive--;
+    if (job->n_alive == 0) {
+        job->ended_ns = clock_now_ns();
+    }
+}
+
 void job_lose_host(struct job *job, unsigned host, const char *why)
 {
-    int is_open = job_is_open(job) || job->phase == JOB_CLOSING;
     unsigned n_lost = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
         if (node->host == host && node->is_alive) {
-            node->is_alive = 0;
-            job->n_alive--;
+            bury(job, node);
             n_lost++;
         }
-    }
-    if (job->n_alive == 0 && job->ended_ns == 0) {
-        job->ended_ns = clock_now_ns();
     }
     if (n_lost == 0) {
         return;
     }
-    if (is_open || job->is_consequence) {
+    if (job->phase != JOB_STOPPING || job->is_consequence) {
         job_say(job, "host %s is lost, with %u of %u nodes: %s, after %.1f s",
                 job->far.hosts[host - 1].name, n_lost, job->n_nodes, why,
                 job_seconds(job));
@@ -230,11 +235,7 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
 
 void job_judge(struct job *job, struct node *node, int code, int status)
 {
-    node->is_alive = 0;
-    job->n_alive--;
-    if (job->n_alive == 0) {
-        job->ended_ns = clock_now_ns();
-    }
+    bury(job, node);
     if (code == CLD_EXITED) {
         judge_exit(job, node, status);
     } else {

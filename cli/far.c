@@ -87,9 +87,7 @@ static void judge_ended(struct job *job, struct far_host *host)
         struct far_node *far = &host->nodes[i];
         struct node *node = &job->nodes[far->node];
 
-        if (far->has_ended && far->is_adopted && !far->is_judged &&
-            node->is_alive) {
-            far->is_judged = 1;
+        if (far->has_ended && node->is_alive) {
             members_hear(job, node); // what it said before
             job_judge(job, node, far->code, far->status);
         }
@@ -184,8 +182,7 @@ void far_signal(struct job *job, const struct node *node, int signal)
 
 static int is_gone(const struct far_host *host)
 {
-    return host->ssh <= 0 || host->mux.in < 0 ||
-           (host->mux.is_broken && host->is_lost);
+    return host->ssh <= 0 || host->mux.in < 0 || host->is_lost;
 }
 
 static int all_are_gone(const struct far *far)

@@ -16,11 +16,9 @@ struct far_node {
     int error;           ///< why it could not be started
     char what[512];      ///< in doing what; "": no failure
     struct spawned ends; ///< the run's ends of its channels
-    int is_adopted;      ///< the run has taken them
     int has_ended;       ///< with what waitid() says:
     int code;
     int status;
-    int is_judged;
 };
 
 /** Another host with nodes of the run. */

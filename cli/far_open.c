@@ -515,5 +515,4 @@ void far_adopt(struct job *job, unsigned node, int input,
     }
     *spawned = host->nodes[index].ends;
     spawned->pid = host->nodes[index].pid;
-    host->nodes[index].is_adopted = 1;
 }

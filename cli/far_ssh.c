@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "job.h"
 
 #define CONNECT_S "5"
@@ -90,7 +89,6 @@ int far_start_ssh(struct job *job, struct far_host *host, const char *ssh)
         close(ends[i]);
     }
     mux_open(&host->mux, pipes[1][0], pipes[0][1]);
-    host->mux.heard_ns = clock_now_ns();
     host->words_fd = pipes[2][0];
     fcntl(host->words_fd, F_SETFL, O_NONBLOCK);
     keeper_add(&job->keeper, host->ssh);

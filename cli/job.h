@@ -83,10 +83,11 @@ static inline int node_is_root(const struct node *node)
 /** What is asked for. */
 struct launch_plan {
     unsigned n_nodes;
-    char **argv;              ///< program and arguments, NULL at the end
-    const struct host *hosts; ///< [n_nodes] of the hostfile; NULL: none
-    int is_spread;            ///< hosts that are not this machine are others
-    const char *ssh;          ///< words that reach them
+    char **argv; ///< program and arguments, NULL at the end
+    const struct host
+        *hosts;      ///< [n_nodes] of --hosts or the hostfile; NULL: none
+    int is_spread;   ///< hosts that are not this machine are others
+    const char *ssh; ///< words that reach them
     int is_tagged;
     int is_verbose;
 };

@@ -167,7 +167,7 @@ static uint64_t next_due_ns(const struct job *job)
         job->ended_ns != 0 ? job->ended_ns + AFTER_END_S * SECOND_NS : 0,
         job->n_started > 0 ? stream_prompt_ns(&job->nodes[0].out) : 0,
         job->input.to_root >= 0 ? job->input.retry_ns : 0,
-        job->far.n > 0 ? far_due_ns(&job->far) : 0,
+        far_due_ns(&job->far),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {

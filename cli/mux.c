@@ -118,7 +118,8 @@ static void put_header(struct mux *mux, enum mux_kind kind, unsigned node,
     buffer_append(&mux->to, header, sizeof header);
 }
 
-void mux_write(struct mux *mux)
+/** Write what waits, as far as possible now. */
+static void mux_write(struct mux *mux)
 {
     while (mux->to.used > 0) {
         ssize_t size = write(mux->out_fd, buffer_front(&mux->to), mux->to.used);

@@ -96,9 +96,6 @@ void mux_send(struct mux *mux, enum mux_kind kind, unsigned node,
 void mux_send_number(struct mux *mux, enum mux_kind kind, unsigned node,
                      uint32_t number);
 
-/** Write what waits, as far as possible now. */
-void mux_write(struct mux *mux);
-
 /** Send what the files of a node hold now, whatever the other side has room for:
  * its process has ended. */
 void mux_drain(struct mux *mux, unsigned node);

@@ -92,21 +92,13 @@ static void set_number(const char *variable, int number)
     setenv(variable, text, 1);
 }
 
-static void set_place(const char *place)
+/** Without a text a run around this one may have left a value. */
+static void set_text(const char *variable, const char *text)
 {
-    if (place != NULL) {
-        setenv("TEAMSTER_PLACE", place, 1);
+    if (text != NULL && text[0] != '\0') {
+        setenv(variable, text, 1);
     } else {
-        unsetenv("TEAMSTER_PLACE");
-    }
-}
-
-static void set_folder(const char *folder)
-{
-    if (folder[0] != '\0') {
-        setenv("TEAMSTER_FOLDER", folder, 1);
-    } else {
-        unsetenv("TEAMSTER_FOLDER"); // that of a run around this one
+        unsetenv(variable);
     }
 }
 
@@ -156,8 +148,8 @@ _Noreturn static void become_node(const struct spawn_request *request,
     if (request->host != NULL) {
         host_export(request->host);
     }
-    set_folder(request->folder);
-    set_place(request->place);
+    set_text("TEAMSTER_FOLDER", request->folder);
+    set_text("TEAMSTER_PLACE", request->place);
     if (has_core_limit) {
         setrlimit(RLIMIT_CORE, &core_limit);
     }

@@ -162,8 +162,8 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         request.node = i;
         request.host = plan->hosts != NULL ? &plan->hosts[i] : NULL;
         request.input = i == 0 ? root_input : -1;
-        request.place = far_place(job, i);
         if (job->nodes[i].host == 0) {
+            request.place = far_place(job, i);
             error = spawn_node(&request, &spawned, &what);
         } else {
             far_adopt(job, i, request.input, &spawned);

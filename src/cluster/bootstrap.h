@@ -65,14 +65,14 @@ struct bootstrap {
                      ///< are on this host
 };
 
+#define BOOT_KEY_SIZE 32u
+
 /** What all nodes learn of all, and nobody else. */
 struct boot_roster {
     uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
     struct node_card *cards; ///< [n_nodes]
     uint16_t *host_of;       ///< [n_nodes]  equal for nodes of one host
 };
-
-#define BOOT_KEY_SIZE 32u
 
 /** Read the variables and take the socket. Without them: node 0 of 1. Unsets
  * the variables and sets close-on-exec, so that children know nothing of it.

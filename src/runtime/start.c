@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "net/seal.h"
 #include "os/image.h"
 #include "os/secret.h"
 #include "runtime/runtime.h"
@@ -217,6 +218,9 @@ static void add_address(struct node_card *card)
     card->address_size = (uint32_t)size;
     memcpy(card->address, address, size);
 }
+
+_Static_assert(BOOT_KEY_SIZE == SEAL_KEY_SIZE,
+               "the launcher's key is what frames are sealed with");
 
 static struct boot_roster new_roster(void)
 {
