@@ -52,6 +52,10 @@ APPS = {
 }
 
 
+class Killed(measure.Failure):
+    """By the kernel, again and again."""
+
+
 class Cliff:
     def __init__(self, options, folder):
         self.options = options
@@ -107,7 +111,7 @@ class Cliff:
                 if "SIGKILL" not in str(failure):
                     raise
                 self.n_killed[who] = self.n_killed.get(who, 0) + 1
-        raise measure.Failure(f"{app}: killed {TRIES} times")
+        raise Killed(f"{app}: killed {TRIES} times")
 
     def time(self, way, app, ratio):
         if way == "pager":
@@ -131,13 +135,13 @@ class Cliff:
 
     def note(self, way, failure):
         print(f"    {way}: {failure}", file=sys.stderr, flush=True)
-        if way == "pager":
+        if not isinstance(failure, Killed):
             self.failures.append(str(failure))
 
 
 def cell(time):
     if time is None:
-        return "killed"
+        return "none ended"
     return f"{time[0]:.1f} ({time[1]:.1f} to {time[2]:.1f})"
 
 

@@ -94,19 +94,14 @@ static void *go_over(void *arg)
 int main(int argc, char **argv)
 {
     tm_thread threads[2];
-    int is_well;
 
-    is_well = tm_init(&argc, &argv) == TM_OK &&
-              tm_barrier_init(&job.barrier, 2) == TM_OK;
+    OK(tm_init(&argc, &argv));
+    OK(tm_barrier_init(&job.barrier, 2));
     job.pages = new_pages();
-    is_well = is_well &&
-              tm_thread_create(&threads[0], NULL, go_over, NULL) == TM_OK &&
-              tm_thread_create(&threads[1], NULL, ask, NULL) == TM_OK &&
-              tm_thread_join(threads[0], NULL) == TM_OK &&
-              tm_thread_join(threads[1], NULL) == TM_OK;
-    if (!is_well) {
-        FAIL("%s", "a call has failed");
-    }
+    OK(tm_thread_create(&threads[0], NULL, go_over, NULL));
+    OK(tm_thread_create(&threads[1], NULL, ask, NULL));
+    OK(tm_thread_join(threads[0], NULL));
+    OK(tm_thread_join(threads[1], NULL));
     tm_free(job.pages);
     return tm_end() == TM_OK ? 0 : 1;
 }

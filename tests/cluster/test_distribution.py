@@ -20,6 +20,9 @@ import time
 
 import jobs
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../tools"))
+from experiment.machine import Busy  # noqa: E402
+
 SPEEDS = (500, 400, 400, 300)
 N_THREADS = 32
 BY_HAND = ("10,8,8,6", "11,8,8,5", "9,8,8,7", "10,9,8,5", "10,8,7,7")
@@ -60,13 +63,9 @@ def counts_carried_out(output):
 
 def others_busy():
     """How many processors are busy while this process does nothing."""
-    def busy():
-        with open("/proc/stat", encoding="ascii") as file:
-            fields = [int(word) for word in file.readline().split()[1:9]]
-        return sum(fields) - fields[3] - fields[4] # all but idle and iowait
-    before = busy()
+    busy = Busy()
     time.sleep(0.5)
-    return (busy() - before) / os.sysconf("SC_CLK_TCK") / 0.5
+    return busy.others()
 
 
 class Tests:

@@ -25,7 +25,6 @@ import kernel_swap  # noqa: E402
 SOURCES = ("userfaultfd", "mprotect")
 PROTOCOLS = ("eager-release", "sequential")
 SHORT = 71
-LEAST_KIB = 240  # for TM_SHARED variables of the applications, and two workers
 
 # Arguments, and budgets from ample to what one thread uses, or the least.
 APPS = {
@@ -68,6 +67,13 @@ class Tests:
         job = self.start(n_nodes, memory, *command, variables=variables)
         output = job.expect_success(jobs.DEADLINE_S * 2)
         self.expect_empty(job)
+        return output
+
+    def run_paged(self, *arguments, **variables):
+        """One in which pages went to a swap file. @return its output"""
+        output = self.run(*arguments, **variables)
+        if self.counted(output, " out") == 0:
+            raise jobs.Failure(f"no page went to a swap file\n{output}")
         return output
 
     def expect_empty(self, job):
@@ -132,8 +138,8 @@ class Tests:
                 if i % 3 == 0:
                     variables["TEAMSTER_SHUFFLE"] = str(seed + i)
                 variables["TEAMSTER_WORKERS"] = str(1 + i % 2)
-                output = self.run(n_nodes, "200K", program, "-s", seed, "-x",
-                                  100, variables=variables)
+                output = self.run_paged(n_nodes, "200K", program, "-s", seed,
+                                        "-x", 100, variables=variables)
                 sums.add(re.search("checksum: ([0-9a-f]+)", output).group(1))
             if len(sums) != 1:
                 raise jobs.Failure(f"seed {seed}: checksums {sums}")
@@ -141,7 +147,8 @@ class Tests:
     def litmus(self):
         modes = ("seq-cst", "mutex", "barrier", "one-mutex", "relaxed", "atomic",
                  "semaphore", "condition", "iteration")
-        for i, mode in enumerate(modes[:9 if self.options.all else 3]):
+        for i, mode in enumerate(modes if self.options.all
+                                 else modes[:3]):
             self.run(2 + i % 2, "160K", self.path("tests/cluster", "litmus"),
                      "-m", mode, "-s", 1 + i, "-r", 1,
                      variables={"TEAMSTER_WORKERS": "1",
@@ -153,9 +160,9 @@ class Tests:
         names = ("file", "vector", "vector_at", "at", "stream", "stream_pipe",
                  "stream_unlocked")
         for source, name in itertools.product(SOURCES, names):
-            self.run(2, "512K", self.path("tests/cluster", "calls"), name,
-                     1024 * 1024 + 17,
-                     variables={"TEAMSTER_FAULT_SOURCE": source})
+            self.run_paged(2, "512K", self.path("tests/cluster", "calls"), name,
+                           1024 * 1024 + 17,
+                           variables={"TEAMSTER_FAULT_SOURCE": source})
 
     # ---- the end
 
@@ -243,15 +250,16 @@ class Tests:
     def calm(self):
         """When nothing is to be done, nothing is done."""
         for protocol in PROTOCOLS:
-            self.run(2, "700K", self.path("tests/cluster", "calm"),
-                     variables={"TEAMSTER_PROTOCOL": protocol})
+            self.run_paged(2, "700K", self.path("tests/cluster", "calm"),
+                           variables={"TEAMSTER_PROTOCOL": protocol})
 
     def home(self):
         """A node short of memory does not keep pages that it does not use."""
         for protocol, source in itertools.product(PROTOCOLS, SOURCES):
-            output = self.run(2, "1M", self.path("tests/cluster", "home"),
-                              variables={"TEAMSTER_PROTOCOL": protocol,
-                                         "TEAMSTER_FAULT_SOURCE": source})
+            output = self.run_paged(
+                2, "1M", self.path("tests/cluster", "home"),
+                variables={"TEAMSTER_PROTOCOL": protocol,
+                           "TEAMSTER_FAULT_SOURCE": source})
             n_updates = int(re.search(r"updates: (\d+)", output)[1])
             # 64 pages, 10 rounds; a page may have stayed by chance.
             if n_updates > 60:
@@ -322,7 +330,9 @@ class Tests:
             for i, (app, (_, size)) in enumerate(KERNEL_APPS.items()):
                 swap.set_limit(None)
                 swap.forget_most()
-                self.in_group(swap, SOURCES[0], app, 1)
+                code, output = self.in_group(swap, SOURCES[0], app, 1)
+                if code != 0:
+                    raise jobs.Failure(f"{app}: {code}\n{output}")
                 swap.set_limit(swap.most() - size // 8)
                 for source in SOURCES:
                     n_ins = self.with_little(swap, source, app, 1 + i % 2)

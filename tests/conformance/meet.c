@@ -15,16 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t pick(struct thread *thread, uint64_t bound)
-{
-    return sim_random(thread->world->sim, bound);
-}
-
-static struct engine *engine_at(struct world *world, node_id node)
-{
-    return world->nodes[node].engine;
-}
-
 // As in sync: a third node hears of this node's writes from others as well.
 static node_id next_of(const struct world *world, node_id from, node_id to)
 {
@@ -55,8 +45,7 @@ static void release_for(struct thread *thread, node_id next,
 {
     thread->then = then;
     thread->step = WAITING;
-    engine_release(engine_at(thread->world, thread->node), next,
-                   &thread->waiter);
+    engine_release(engine_of(thread), next, &thread->waiter);
 }
 
 void release_then(struct thread *thread, void (*then)(struct thread *))
@@ -217,7 +206,7 @@ static void pass_on(struct world *world, struct lock *lock)
         .lock = lock,
         .to = thread,
     };
-    engine_release(engine_at(world, lock->node),
+    engine_release(world->nodes[lock->node].engine,
                    next_of(world, lock->node, thread->node), &courier->waiter);
 }
 

@@ -12,16 +12,6 @@ void resume(struct thread *thread)
               step, thread, 0);
 }
 
-static struct engine *engine_of(struct thread *thread)
-{
-    return thread->world->nodes[thread->node].engine;
-}
-
-static uint64_t pick(struct thread *thread, uint64_t bound)
-{
-    return sim_random(thread->world->sim, bound);
-}
-
 // ---- accesses
 
 static void perform(struct thread *thread)

@@ -180,7 +180,10 @@ static int last_answers(struct world *world)
 {
     int n_found = 0;
 
-    for (unsigned i = 0; i < world->n_nodes && has_budget; i++) {
+    if (!has_budget) {
+        return 0;
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
         if (swap_file_in_flight(world->nodes[i].swap) > 0) {
             pager_poll(world->nodes[i].pager);
             n_found++;

@@ -132,4 +132,15 @@ int meet_receive(struct world *world, node_id at,
 /** Deal the cells that no lock guards to threads, for the next phase. */
 void deal_cells(struct world *world);
 
+static inline struct engine *engine_of(const struct thread *thread)
+{
+    return thread->world->nodes[thread->node].engine;
+}
+
+/** @return a number below `bound` */
+static inline uint64_t pick(const struct thread *thread, uint64_t bound)
+{
+    return sim_random(thread->world->sim, bound);
+}
+
 #endif

@@ -46,7 +46,7 @@ class FakeRunner:
 
 def fake_times(times):
     """cell -> milliseconds, by (env, app, policy); the rest from PAPER_LIKE,
-    N-Body and its like from FRUGAL_LIKE."""
+    N-Body and its like."""
     def ms(cell):
         key = (cell.env, cell.app, cell.policy)
         if key in times:

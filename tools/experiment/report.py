@@ -211,8 +211,9 @@ def render(results, settings, machine, disk, charts):
     lines += ["## Figures", "", "Multiples of the first policy's time, with the "
               "least and the most of a cell's runs.", ""]
     lines += figures(results, THEN)
-    if figures(results, TODAY):
-        lines += ["Today's disk:", ""] + figures(results, TODAY)
+    today = figures(results, TODAY)
+    if today:
+        lines += ["Today's disk:", "", *today]
     lines += chart_lines(*charts)
     lines += ["## All cells", "",
               "*ms*: time of an iteration, the median of those measured, "

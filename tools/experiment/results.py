@@ -13,7 +13,7 @@ WIDE_TIE = 0.15  # about what runs of one cell differ by on a small machine
 @dataclass
 class Summary:
     """A cell that has runs."""
-    ms: float          # median of its runs' mean iteration time
+    ms: float          # median of its runs' median iteration time
     least: float       # of its runs
     most: float
     deviation: float   # from iteration to iteration, median of the runs

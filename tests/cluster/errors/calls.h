@@ -8,19 +8,12 @@
 #include <string.h>
 #include <teamster.h>
 
+#include "check.h"
+
 /* What calls*.c share: calls.c has the essay. */
 
 #define GLOBAL_SIZE 200000
 #define OFFSET 1237 // of the buffer in its first page
-
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            printf("line %d: %s does not hold, errno %d\n", __LINE__,          \
-                   #condition, errno);                                         \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
 
 /** What a thread on the other node does with the buffer. */
 struct task {

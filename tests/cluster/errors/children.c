@@ -12,14 +12,7 @@
 #include <teamster.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            printf("line %d: %s does not hold, errno %d\n", __LINE__,          \
-                   #condition, errno);                                         \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
+#include "check.h"
 
 static TM_SHARED int shared = 1;
 static TM_SHARED tm_mutex mutex;

@@ -12,15 +12,9 @@
 #include <teamster.h>
 #include <unistd.h>
 
-#define N_PAGES 64
+#include "check.h"
 
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            printf("line %d: %s does not hold\n", __LINE__, #condition);       \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
+#define N_PAGES 64
 
 static TM_SHARED char *shared; // N_PAGES pages
 static TM_SHARED char *grid;   // 10000 bytes
