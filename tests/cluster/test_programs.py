@@ -6,11 +6,12 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N] [--minutes N]
 
-Tests: litmus, random, migrate, kill_node, kill_starting, unlike_transports,
-kill_launcher, signals, start_fails; and soak, which goes on with seeds of its
-own until the time is over.
+Tests: litmus, random, migrate, settled, vast, kill_node, kill_starting,
+unlike_transports, kill_launcher, signals, start_fails; and soak, which goes on
+with seeds of its own until the time is over.
 """
 import argparse
+import itertools
 import os
 import random
 import re
@@ -98,6 +99,39 @@ class Tests:
             variables["TEAMSTER_SHUFFLE"] = str(seed)
             self.succeed(n_nodes, self.program("migrate"), "-n", "-s", seed,
                          variables=variables)
+
+    def settled(self, _seed):
+        """Pages are soon with those that use them, whoever wrote them first."""
+        for protocol, source in itertools.product(PROTOCOLS, SOURCES):
+            for n_nodes in (2, 3, 4):
+                output = self.succeed(
+                    n_nodes, self.program("settled"),
+                    variables={"TEAMSTER_PROTOCOL": protocol,
+                               "TEAMSTER_FAULT_SOURCE": source})
+                lines = re.findall(r"node (\d): (\d+) fetched, (\d+) updates, "
+                                   r"(\d) edges, (\d+) iterations", output)
+                if len(lines) != n_nodes:
+                    raise jobs.Failure(f"not a line for each node\n{output}")
+                for line in lines:
+                    self.expect_settled(protocol, *map(int, line))
+
+    def expect_settled(self, protocol, node, n_fetched, n_updates, n_edges,
+                       n_iterations):
+        """With `sequential` a page goes to its reader and comes back."""
+        most_fetched, most_updates = 0, n_edges * n_iterations
+        if protocol == "sequential":
+            most_fetched, most_updates = 2 * n_edges * n_iterations, 0
+        if n_fetched > most_fetched or n_updates > most_updates:
+            raise jobs.Failure(
+                f"{protocol}, node {node}: {n_fetched} pages fetched, at most "
+                f"{most_fetched}; {n_updates} updates, at most {most_updates}")
+
+    def vast(self, _seed):
+        """More shared memory than there is memory."""
+        for protocol, source in itertools.product(PROTOCOLS, SOURCES):
+            self.succeed(3, self.program("vast"),
+                         variables={"TEAMSTER_PROTOCOL": protocol,
+                                    "TEAMSTER_FAULT_SOURCE": source})
 
     def variables(self, number):
         """Protocol and source as asked for, or as the number says."""
