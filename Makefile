@@ -24,6 +24,11 @@ demo: setup-build programs ## build, then show several programs on several nodes
 bench: setup-bench programs ## build, then measure
 	cmake --build --preset release --target bench
 
+bench-hosts: setup-bench setup-lab programs ## measure runs over several hosts
+	cmake --preset release
+	cmake --build --preset release
+	bench/hosts.py
+
 bench-cliff: setup-bench programs ## measure what lack of memory costs
 	cmake --build --preset release --target bench-cliff
 
@@ -55,12 +60,12 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 install: programs ## install into $DESTDIR$PREFIX
 	cmake --install build/release --prefix "$(PREFIX)"
 
-setup-build setup-check setup-bench setup-experiments: setup-%:
+setup-build setup-check setup-bench setup-experiments setup-lab: setup-%:
 	@tools/setup.sh $*
 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo bench bench-cliff experiments debug asan tsan valgrind \
+.PHONY: help check demo bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
         release programs format lint install setup-build setup-check \
-        setup-bench setup-experiments clean
+        setup-bench setup-experiments setup-lab clean
