@@ -12,7 +12,7 @@ sources := include src sim cli apps bench tests
 
 help: ## print this
 	@echo "make TARGET, where TARGET is one of"
-	@sed -n 's/^\([a-z ]*\):.*## /  \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z -]*\):.*## /  \1\t/p' Makefile | expand -t 18
 	@echo "install takes PREFIX=$(PREFIX) and DESTDIR=$(DESTDIR)"
 
 check: setup-check ## install what is missing, build, run all tests
