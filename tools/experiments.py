@@ -64,8 +64,8 @@ def parse_arguments():
     add("--app", action="append", choices=papers.LIU06_APPS, help=which)
     add("--env", action="append", choices=envs, help="environment of [Liu06] "
         "Table 1, or a group of two; T2: those of [Liang03] Table 2")
-    add("--policy", action="append", choices=[*papers.LIU06_POLICIES,
-                                              "liang03", "best"], help=which)
+    add("--policy", action="append", help=which,
+        choices=[*papers.LIU06_POLICIES, "mem", "liang03", "best"])
     add("--disk", action="append", choices=cells.DISKS, help="then: slowed to "
         "the papers' ratio of disk to processor; today: as it is")
     add("--scale", type=scale, default=scale(DEFAULT_SCALE), metavar="F",

@@ -413,8 +413,8 @@ static int parse_deadlock_after(struct reading *reading,
 static int parse_policy(struct reading *reading, struct options *options)
 {
     static const char *const names[] = {
-        "none", "initial", "cpu",      "mem",  "cpu-mem", "liang03",
-        "cvm",  "jiajia",  "cohesion", "gate", "optimal"};
+        "none",    "initial", "cpu",    "mem",      "mem-share", "cpu-mem",
+        "liang03", "cvm",     "jiajia", "cohesion", "gate",      "optimal"};
     unsigned index;
 
     if (!one_of(reading, names, sizeof names / sizeof names[0], &index)) {

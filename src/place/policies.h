@@ -9,6 +9,7 @@
 extern const struct policy policy_initial;
 extern const struct policy policy_cpu;
 extern const struct policy policy_mem;
+extern const struct policy policy_mem_share;
 extern const struct policy policy_cpu_mem;
 extern const struct policy policy_liang03;
 extern const struct policy policy_cvm;

@@ -269,6 +269,38 @@ static void gate_fills_no_node_beyond_its_memory(void **state)
     cluster_view_release(&view);
 }
 
+static void mem_share_is_in_proportion_to_memory_short_or_not(void **state)
+{
+    const double memory[] = {400, 36, 45, 72};
+    struct cluster_view view;
+    uint32_t current[32];
+    struct answer a;
+
+    (void)state;
+    // Group 1 B of [Liu06], ample: `mem` sees no difference, `mem-share` does.
+    make_powers(&view, 32);
+    for (uint32_t x = 0; x < 4; x++) {
+        view.nodes[x].memory_pages = 256 * (90 - 15 * x);
+    }
+    mapping_in_blocks(&view, current);
+    ask(&policy_mem, &view, current, NULL, &a);
+    assert_int_equal(a.placement.n_moves, 0);
+    ask(&policy_mem_share, &view, current, NULL, &a);
+    assert_counts(&a, 11, 9, 7, 5);
+    assert_int_equal(a.placement.n_moves, 4); // no more than needed
+    cluster_view_release(&view);
+
+    make_table3(&view, 9, 0, memory, 1);
+    ask(&policy_mem_share, &view, current, NULL, &a);
+    assert_counts(&a, 23, 2, 3, 4);
+    for (uint32_t x = 0; x < 4; x++) {
+        view.nodes[x].memory_pages = 0;
+    }
+    ask(&policy_mem_share, &view, current, NULL, &a);
+    assert_counts(&a, 8, 8, 8, 8);
+    cluster_view_release(&view);
+}
+
 static void cpu_mem_leaves_what_cannot_be_bettered(void **state)
 {
     struct cluster_view view;
@@ -323,6 +355,7 @@ int main(void)
         cmocka_unit_test(jiajia_learns_power_from_times),
         cmocka_unit_test(cohesion_moves_to_the_lightest_and_swaps_what_shares),
         cmocka_unit_test(gate_fills_no_node_beyond_its_memory),
+        cmocka_unit_test(mem_share_is_in_proportion_to_memory_short_or_not),
         cmocka_unit_test(cpu_mem_leaves_what_cannot_be_bettered),
         cmocka_unit_test(cpu_mem_puts_all_on_one_node_if_sending_costs_most),
     };

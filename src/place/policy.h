@@ -38,6 +38,8 @@ struct policy {
     int uses_memory;     ///< whether it looks at memory
     int wants_uses;      ///< whether it looks at who uses which pages; if not,
                          ///< no tracking is needed for it
+    int insists; ///< its answer is carried out once, in balance or not, and
+                 ///< is neither asked to gain anything nor taken back
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,
     // and owners_move and is_proven if they are not 0; policy_place() does the

@@ -18,6 +18,8 @@
 //   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
 //   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
 //
+// A policy that insists goes through the same states once, without a trigger.
+//
 // A plan is made of at least LEAST_SAMPLES iterations that are like each other. What
 // a change teaches may show a better one, so after each change that is kept there is
 // one more plan, up to LOOKS of them; it is carried out if it promises enough.
@@ -241,6 +243,16 @@ static int is_better(const struct scheme *scheme)
     return plan->n_moves > 0 && gain_s(plan) > plan->before.iteration_s * least;
 }
 
+static int insists(const struct scheme *scheme)
+{
+    return scheme->config.policy->insists;
+}
+
+static int is_wanted(const struct scheme *scheme)
+{
+    return insists(scheme) ? scheme->plan.n_moves > 0 : is_better(scheme);
+}
+
 static double change_cost_s(const struct remap *plan)
 {
     return plan->n_moves * STACK_BYTES / BYTES_PER_S + plan->warm_up_s;
@@ -328,13 +340,13 @@ void scheme_thought(struct scheme *scheme)
     ensure(scheme->state == THINKING);
     scheme->state = WATCHING;
     scheme->has_plan = scheme->plan_status == TM_OK;
-    if (!scheme->has_plan || !is_better(scheme)) {
+    if (!scheme->has_plan || !is_wanted(scheme)) {
         scheme_say(scheme, "iteration %llu: nothing better is known",
                    (unsigned long long)book_n_closed(scheme->book));
         trigger_refused(&scheme->trigger);
         return;
     }
-    if (!is_worth(scheme)) {
+    if (!insists(scheme) && !is_worth(scheme)) {
         postpone(scheme);
         return;
     }
@@ -464,6 +476,22 @@ static void look_again(struct scheme *scheme)
     }
 }
 
+// A policy that insists is asked once, as soon as there is enough to ask it with; what
+// it answers is never judged by the trigger.
+static void insist(struct scheme *scheme)
+{
+    scheme_judge(scheme);
+    if (scheme->stats.n_plans > 0) {
+        return;
+    }
+    if (scheme->trigger.state == TRIGGER_RESTING) {
+        collect(scheme);
+    } else if (scheme->trigger.state == TRIGGER_DECIDING &&
+               book_n_since_restart(scheme->book) >= LEAST_SAMPLES) {
+        think(scheme);
+    }
+}
+
 static void watch(struct scheme *scheme)
 {
     enum trigger_state before = scheme->trigger.state;
@@ -514,6 +542,8 @@ void scheme_step(struct scheme *scheme)
     case WATCHING:
         if (scheme->counts != NULL) {
             impose(scheme);
+        } else if (insists(scheme)) {
+            insist(scheme);
         } else {
             watch(scheme);
         }

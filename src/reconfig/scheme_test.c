@@ -19,6 +19,7 @@ struct world {
     struct scheme *scheme;
     double power[N_NODES];    // as the nodes are
     double slowdown[N_NODES]; // another job takes so much of them
+    uint64_t memory_pages[N_NODES];
     double work_s[N_THREADS];
     uint32_t node_of[N_THREADS];
     uint32_t target[N_THREADS];
@@ -70,10 +71,12 @@ static void op_leave(void *owner, const struct remap *plan,
 
 static void op_describe(void *owner, unsigned node, struct node_view *view)
 {
+    const struct world *world = owner;
+
     *view = (struct node_view){
-        .power = ((const struct world *)owner)->power[node],
+        .power = world->power[node],
         .n_processors = 1,
-        .memory_pages = 1u << 20,
+        .memory_pages = world->memory_pages[node],
         .free_pages = 1u << 20,
         .total_pages = 1u << 20,
         .packet_s = 1e-5,
@@ -126,6 +129,7 @@ static struct world *world_new(const char *policy, const double *power)
     for (unsigned i = 0; i < N_NODES; i++) {
         world->power[i] = power[i];
         world->slowdown[i] = 1;
+        world->memory_pages[i] = 1u << 20;
     }
     for (unsigned i = 0; i < N_THREADS; i++) {
         world->work_s[i] = 0.01;
@@ -458,6 +462,29 @@ static void a_malformed_report_is_refused(void **state)
     world_free(world);
 }
 
+// All in balance, nothing gained, and not taken back: as [Liu06]'s MEM-based.
+static void a_policy_that_insists_has_its_way_once(void **state)
+{
+    static const unsigned expected[N_NODES] = {11, 9, 7, 5};
+    struct world *world = world_new("mem-share", equal);
+    struct scheme_stats stats;
+    unsigned n[N_NODES];
+
+    (void)state;
+    for (unsigned x = 0; x < N_NODES; x++) {
+        world->memory_pages[x] = 1000 * (6 - x);
+    }
+    iterate(world, 200);
+    count(world, n);
+    assert_memory_equal(n, expected, sizeof n);
+    scheme_stats(world->scheme, &stats);
+    assert_int_equal(stats.n_tracked, 1);
+    assert_int_equal(stats.n_plans, 1);
+    assert_int_equal(stats.n_remaps, 1);
+    assert_int_equal(stats.n_undone, 0);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +499,7 @@ int main(void)
         cmocka_unit_test(the_period_of_barriers_is_found),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),
+        cmocka_unit_test(a_policy_that_insists_has_its_way_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,8 @@ APPS = {  # enough work that nodes differ by more than what messages take
     "matmul": ("--size", "384"),
     "gauss": ("--size", "1024"),
 }
-POLICIES = ("cpu", "mem", "cpu-mem", "liang03", "cvm", "jiajia", "cohesion",
-            "gate", "optimal")
+POLICIES = ("cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm", "jiajia",
+            "cohesion", "gate", "optimal")
 
 
 @contextlib.contextmanager

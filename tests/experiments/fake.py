@@ -18,7 +18,7 @@ def fake_run(ms, counts=(8, 8, 8, 8), **changes):
 
 # Milliseconds of each policy, as the papers have them where memory is short.
 PAPER_LIKE = {"none": 100.0, "initial": 100.0, "cpu": 100.0, "mem": 60.0,
-              "cpu-mem": 50.0, "liang03": 55.0}
+              "mem-share": 60.0, "cpu-mem": 50.0, "liang03": 55.0}
 COUNTS = {"mem": (15, 4, 5, 8), "cpu-mem": (14, 5, 5, 8)}
 
 
@@ -52,6 +52,6 @@ def fake_times(times):
         if key in times:
             return times[key]
         if cell.app in papers.FRUGAL:
-            return {"mem": 130.0}.get(cell.policy, 100.0)
+            return {"mem-share": 130.0}.get(cell.policy, 100.0)
         return PAPER_LIKE[cell.policy]
     return ms

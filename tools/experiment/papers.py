@@ -22,7 +22,8 @@ LIU06_CLUSTERS = {
     "3B": ((500, 400, 400, 300), (45, 60, 75, 90)),
 }
 LIU06_APPS = ("sor", "matmul", "gauss", "jacobi", "nbody", "motion", "vq")
-LIU06_POLICIES = ("initial", "cpu", "mem", "cpu-mem")
+# MEM-based is in proportion to memory in [Liu06], as much as fits in [Liang03].
+LIU06_POLICIES = ("initial", "cpu", "mem-share", "cpu-mem")
 HUNGRY = ("sor", "matmul", "gauss", "jacobi")  # those that need much memory
 FRUGAL = ("nbody", "motion", "vq")
 

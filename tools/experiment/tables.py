@@ -54,14 +54,14 @@ def figures(results, disk):
         rows = [row for row in rows if row]
         if rows:
             lines += [f"[Liu06] Fig. {number}", "", *table(
-                ["env", "application", "initial, ms", "cpu", "mem", "cpu-mem",
-                 "threads, cpu-mem"], rows), ""]
+                ["env", "application", "initial, ms",
+                 *papers.LIU06_POLICIES[1:], "threads, cpu-mem"], rows), ""]
     rows = [_row(results, Cell(papers.LIANG03, "T2", app, "cpu", disk), "cpu",
                  papers.LIANG03_POLICIES) for app in papers.LIANG03_APPS]
     rows = [row for row in rows if row]
     if rows:
         lines += ["[Liang03] Fig. 1 to 3", "", *table(
-            ["env", "application", "cpu, ms", "mem", "cpu-mem", "liang03",
+            ["env", "application", "cpu, ms", *papers.LIANG03_POLICIES[1:],
              "threads, cpu-mem"], rows), ""]
     return lines
 
@@ -76,7 +76,7 @@ def errors(results, wanted):
 
 def error_lines(results):
     rows = []
-    for policy in ("cpu", "mem", "cpu-mem", "liang03"):
+    for policy in ("cpu", "mem-share", "mem", "cpu-mem", "liang03"):
         for disk in (THEN, TODAY):
             for name, apps in (("short of memory", papers.HUNGRY),
                                ("the others", papers.FRUGAL)):

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The MEM-based policy as [Liu06] 5.1 words it: threads "according to the amount
+// of physical memory space each processor is able to provide". Counts are in
+// proportion to memory, whether it is short or not; which threads, says the second
+// subphase. `mem` is the other reading: it minimises Tmem, as [Liang03] Table 3
+// does, and where nothing is short it leaves threads where they are. Here to be
+// compared with.
+#include <math.h>
+#include <stdlib.h>
+
+#include "place/clusters.h"
+#include "place/counts.h"
+#include "place/policies.h"
+
+#define WORTH 0.005       ///< part of an iteration that a cut is worth
+#define METIS_MAX 250000u ///< threads; above, METIS takes a second
+
+static tm_status count(const struct cluster_view *view, double *memory,
+                       uint32_t *counts)
+{
+    double sum = 0;
+
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        memory[x] = (double)view->nodes[x].memory_pages;
+        sum += memory[x];
+    }
+    for (uint32_t x = 0; sum <= 0 && x < view->n_nodes; x++) {
+        memory[x] = 1;
+    }
+    return counts_in_proportion(view->n_threads, memory, view->n_nodes, counts);
+}
+
+static tm_status choose(const struct place_request *request,
+                        const uint32_t *counts, double before_s,
+                        uint32_t *node_of)
+{
+    const struct cluster_view *view = request->view;
+    struct affinity affinity = {0};
+    const struct cluster_problem problem = {view, &affinity, counts,
+                                            request->current, INFINITY};
+    tm_status status = affinity_init(&affinity, view, AFFINITY_COST, 0);
+
+    if (status == TM_OK) {
+        status =
+            clusters_find(&problem, WORTH * view->n_nodes * before_s,
+                          view->n_threads <= METIS_MAX, request->seed, node_of);
+    }
+    affinity_release(&affinity);
+    return status;
+}
+
+static tm_status place(const struct place_request *request,
+                       struct placement *placement)
+{
+    const uint32_t n_nodes = request->view->n_nodes;
+    double *memory = malloc(n_nodes * sizeof *memory);
+    uint32_t *counts = malloc(n_nodes * sizeof *counts);
+    tm_status status = TM_ENOMEM;
+
+    if (memory != NULL && counts != NULL) {
+        status = count(request->view, memory, counts);
+    }
+    if (status == TM_OK) {
+        status =
+            choose(request, counts, placement->before_s, placement->node_of);
+    }
+    free(memory);
+    free(counts);
+    return status;
+}
+
+const struct policy policy_mem_share = {
+    .name = "mem-share",
+    .summary = "[Liu06] MEM-based: in proportion to memory, whatever it costs",
+    .uses_memory = 1,
+    .wants_uses = 1,
+    .insists = 1,
+    .place = place,
+};
