@@ -4,9 +4,9 @@
 
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
-Tests: app (of --app), random, litmus, calls, end, full_disk, bad_disk,
-too_little, slots, resident, calm, home, kernel. --all: not a choice of the
-combinations, but all.
+Tests: app (of --app), policies (of --app), random, litmus, calls, end,
+full_disk, bad_disk, too_little, slots, resident, calm, home, kernel. --all: not a
+choice of the combinations, but all.
 """
 import argparse
 import itertools
@@ -38,6 +38,21 @@ APPS = {
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 5],
            ("8M", "800K", "400K")),
 }
+# On four unequal nodes, long enough for policies to move threads. The nodes have so
+# many KiB, times the number behind.
+POLICY_NODES = ((500, 800), (400, 320), (400, 480), (300, 280))
+POLICY_APPS = {
+    "jacobi": (["--size", 340, "--iterations", 40], 1),
+    "sor": (["--size", 420, "--iterations", 40], 0.9),
+    "matmul": (["--size", 130, "--iterations", 40], 0.65),
+    "gauss": (["--size", 340, "--steps", 60], 1),
+    "nbody": (["--size", 2000, "--iterations", 16], 0.55),
+    "motion": (["--size", 256, "--range", 2, "--iterations", 40], 0.9),
+    "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
+}
+POLICIES = ("initial", "cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm",
+            "jiajia", "cohesion", "gate", "optimal")
+
 # Where the kernel pages: arguments, and bytes of the data.
 KERNEL_APPS = {
     "jacobi": (["--size", 1000, "--iterations", 12], 2 * 1002 * 1002 * 8),
@@ -129,6 +144,35 @@ class Tests:
         if n_outs == 0:
             raise jobs.Failure(f"{name}: no page went to a swap file")
 
+    def policies(self):
+        """Whatever a policy does with threads while pages are out."""
+        name = self.options.app
+        arguments, factor = POLICY_APPS[name]
+        n_moved = 0
+        with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
+            hosts.write("".join(
+                f"n{i} workers=1 speed={speed} memory={factor * kib:.0f}K\n"
+                for i, (speed, kib) in enumerate(POLICY_NODES)))
+            hosts.flush()
+            for i, policy in enumerate(POLICIES):
+                job = jobs.Job(self.path("cli", "teamster"), [
+                    "--emulate", f"--hostfile={hosts.name}", "--verbose",
+                    "--explain", "--swap-dir", self.folder,
+                    f"--policy={policy}", self.path("apps", name), *arguments,
+                    "--threads", 12, "--verify"],
+                    {"TEAMSTER_PROTOCOL": PROTOCOLS[i % 2],
+                     "TEAMSTER_FAULT_SOURCE": SOURCES[i // 2 % 2]})
+                output = job.expect_success(jobs.DEADLINE_S * 4)
+                if "result: identical" not in output:
+                    job.fail(f"{policy}: not verified", output)
+                if self.counted(output, " out") == 0:
+                    job.fail(f"{policy}: no page went to a swap file", output)
+                n_moved += sum(map(int, re.findall(
+                    r", (\d+) threads moved", output)))
+        print(f"{name}: {n_moved} threads moved")
+        if n_moved == 0:
+            raise jobs.Failure(f"{name}: no policy moved a thread")
+
     def random(self):
         """With memory for a tenth of the data (2.2 MB and more) on each node."""
         program = self.path("tests/cluster", "random_program")
@@ -171,6 +215,24 @@ class Tests:
                           "--size", 300, "--iterations", 6, "--verify",
                           variables=variables)
 
+    @staticmethod
+    def check_tables(output):
+        """--stats: each page that came in came for a thread, or several."""
+        nodes = {int(node): int(ins) for node, ins in re.findall(
+            r"^\[0\] +(\d)(?: +[\d.]+){3} +(\d+) +\d+ +\d+ +[\d.]+ +[\d.]+$",
+            output, re.M)}
+        threads = {}
+        for node, ins in re.findall(
+                r"^\[0\] +\d+ +(\d) +(\d+) +[\d.]+ +[\d.]+$", output,
+                re.M):
+            threads[int(node)] = threads.get(int(node), 0) + int(ins)
+        if not nodes or sum(nodes.values()) == 0:
+            raise jobs.Failure(f"--stats says nothing of nodes\n{output}")
+        for node, n_ins in nodes.items():
+            if n_ins > 100 and not n_ins / 2 < threads.get(node, 0) < n_ins * 2:
+                raise jobs.Failure(f"node {node}: {n_ins} pages in, of its "
+                                   f"threads {threads}\n{output}")
+
     def end(self):
         """exit() and what is written at the end, with pages out."""
         for n_nodes, source in itertools.product((1, 2), SOURCES):
@@ -184,8 +246,7 @@ class Tests:
                     "--iterations", 8, variables=variables)
                 if not os.path.getsize(sets):
                     raise jobs.Failure(f"nothing was tracked\n{output}")
-                if "pages in  pages out" not in output:
-                    raise jobs.Failure(f"--stats says nothing of it\n{output}")
+                self.check_tables(output)
         job = self.start(2, "200K", "--deadlock-after", 1,
                          self.path("tests/cluster", "waits"), "crossed")
         code, output = job.finish()
@@ -207,7 +268,9 @@ class Tests:
         for variable, words in (("OUT=1", "its swap file has failed"),
                                 ("OUT=9", "its swap file has failed"),
                                 ("IN=1", "cannot be read back"),
-                                ("IN=20", "cannot be read back")):
+                                ("IN=20", "cannot be read back"),
+                                ("TEAR=1", "cannot be read back"),
+                                ("TEAR=5", "cannot be read back")):
             self.expect_short(self.long_run(
                 "240K", "env", f"BAD_DISK_{variable}",
                 f"LD_PRELOAD={library}"), words)
