@@ -577,9 +577,15 @@ struct tm_node_stats {
     uint64_t page_outs; ///< pages written to it
     uint64_t copies_forgotten; ///< copies given up because memory was short
     uint64_t swap_ns;          ///< time threads waited for memory, summed
-    uint64_t speed_ppm;        ///< what a worker gets of a processor of its
-                               ///< machine, constant: 1000000; less if a slow
-                               ///< node is emulated
+    uint64_t
+        swap_out_ns; ///< of it, until other pages had gone; the rest is for
+                     ///< pages to come
+    uint64_t
+        lack; ///< bytes that its threads use beyond `memory`, as tracked last
+              ///< (does not only grow); 0 while nothing was
+    uint64_t speed_ppm; ///< what a worker gets of a processor of its
+                        ///< machine, constant: 1000000; less if a slow
+                        ///< node is emulated
 };
 
 /**
@@ -591,6 +597,29 @@ struct tm_node_stats {
  * Context: an application thread; blocks for a round trip.
  */
 TM_API tm_status tm_stats(unsigned node, struct tm_node_stats *stats);
+
+/** What too little memory has cost a thread on one node since the start. */
+struct tm_thread_stats {
+    tm_thread thread;
+    uint64_t page_ins; ///< pages that came from the swap file for it: those it
+                       ///< waited for, and those read ahead that it came to
+    uint64_t swap_ns;  ///< time it waited for memory
+    uint64_t swap_out_ns; ///< of it, until other pages had gone
+};
+
+/**
+ * The threads that have paged on a node, whether they are still there or not.
+ *
+ * @param node       < tm_node_count()
+ * @param[out] rows  [room] by thread; the first min(room, *n) are set
+ * @param[out] n     how many threads there are
+ * @return TM_OK
+ * @return TM_EINVAL  node is out of range
+ *
+ * Context: an application thread; blocks for some round trips.
+ */
+TM_API tm_status tm_thread_stats(unsigned node, struct tm_thread_stats *rows,
+                                 size_t room, size_t *n);
 
 #ifdef __cplusplus
 }

@@ -354,7 +354,8 @@ static void read_ahead(struct pager *pager, unsigned worker)
 }
 
 // A page that was read ahead is used now: so will be those that came with it.
-static void use_ahead(struct pager *pager, page_no page, int is_write)
+// @return how many these are
+static unsigned use_ahead(struct pager *pager, page_no page, int is_write)
 {
     const struct page *first = pager_page(pager, page);
     page_no n = 0;
@@ -377,6 +378,7 @@ static void use_ahead(struct pager *pager, page_no page, int is_write)
     if (n > 0 && first->access != ACCESS_NONE) {
         space_restore(pager->space, page, n);
     }
+    return (unsigned)n;
 }
 
 // A page is written that was only read since it came: so will be those behind it
@@ -419,11 +421,12 @@ static enum pager_answer wait_outside(struct pager *pager,
 }
 
 enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
-                              const struct pager_toucher *toucher,
+                              struct pager_toucher *toucher,
                               struct waiter *waiter)
 {
     struct page *record = pager_page(pager, page);
 
+    toucher->n_ahead = 0;
     note_touch(pager, page, toucher);
     if (!record->exists) {
         if (!toucher->is_let_in &&
@@ -449,7 +452,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
         record->stays = 1;
     }
     if (record->ahead) {
-        use_ahead(pager, page, is_write);
+        toucher->n_ahead = use_ahead(pager, page, is_write);
     } else if (is_write && record->slot != 0) {
         write_around(pager, page);
     }

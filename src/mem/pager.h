@@ -53,7 +53,8 @@ enum pager_answer {
 struct pager_toucher {
     unsigned worker; ///< < PAGER_WORKERS
     uint32_t thread;
-    int is_let_in; ///< it has waited, and was told to go on without room
+    int is_let_in;    ///< it has waited, and was told to go on without room
+    unsigned n_ahead; ///< set: pages read ahead that are handed to it now
 };
 
 /** Since the start, but for those that say otherwise. */
@@ -98,7 +99,7 @@ void pager_set_budget(struct pager *pager, uint64_t budget);
  *                to be let in.
  */
 enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
-                              const struct pager_toucher *toucher,
+                              struct pager_toucher *toucher,
                               struct waiter *waiter);
 
 /** The turn of the thread that a worker runs is over, even if the same thread has

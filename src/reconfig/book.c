@@ -248,6 +248,7 @@ unsigned book_take(struct book *book, const struct book_report *report,
     open->busy_s += report->busy_s;
     open->comp_s += report->comp_s;
     open->mem_s += report->mem_s;
+    open->out_s += report->out_s;
     open->pages_in += report->pages_in;
     open->release_s += report->release_s;
     for (uint32_t i = 0; i < report->n_arrivals; i++) {
@@ -395,6 +396,7 @@ void book_node(const struct book *book, node_id node, struct book_node *usual)
         .busy_s = node_median(book, node, offsetof(struct book_node, busy_s)),
         .comp_s = node_median(book, node, offsetof(struct book_node, comp_s)),
         .mem_s = node_median(book, node, offsetof(struct book_node, mem_s)),
+        .out_s = node_median(book, node, offsetof(struct book_node, out_s)),
         .pages_in =
             node_median(book, node, offsetof(struct book_node, pages_in)),
         .release_s =

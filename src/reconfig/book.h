@@ -30,6 +30,7 @@ struct book_report {
                      ///< barriers left out
     double comp_s;   ///< of its busiest worker
     double mem_s;    ///< waiting for swapped pages
+    double out_s;    ///< of it, until others had gone
     double pages_in; ///< how many have come
     double release_s; ///< in releases at barriers
     uint32_t n_arrivals;
@@ -51,6 +52,7 @@ struct book_node {
     double busy_s;
     double comp_s;
     double mem_s;
+    double out_s;
     double pages_in;
     double release_s;
 };

@@ -246,6 +246,8 @@ void remap_measure(const struct book *book, unsigned n_nodes,
         node->time_s = usual.busy_s;
         node->comp_s = usual.comp_s;
         node->mem_s = usual.mem_s;
+        node->swap_out_s = fmin(usual.out_s, usual.mem_s);
+        node->swap_in_s = usual.mem_s - node->swap_out_s;
         node->lack_pages = (uint64_t)usual.pages_in;
         node->comm_s = fmax(0, usual.busy_s - usual.comp_s - usual.mem_s);
         busiest_s = fmax(busiest_s, usual.busy_s);

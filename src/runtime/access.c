@@ -76,7 +76,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
     }
     thread->handling_ns += handled_ns;
     if (result == FAULT_ALLOWED) {
-        paging_note_cost(paged_ns + handled_ns);
+        paging_note_cost(thread, paged_ns + handled_ns);
     }
     if (result != FAULT_WAIT) {
         watch_repeats(thread, page);

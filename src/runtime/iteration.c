@@ -181,6 +181,7 @@ static void add_memory(struct message_iteration *report)
 
     paging_take_use(&use);
     report->mem_ns = use.wait_ns;
+    report->out_ns = use.out_ns;
     report->pages_in = use.n_pages;
     report->comp_ns -=
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
@@ -207,6 +208,7 @@ static void send_report(struct iteration *iteration)
         message.u.iteration.busy_ns = 0;
         message.u.iteration.comp_ns = 0;
         message.u.iteration.mem_ns = 0;
+        message.u.iteration.out_ns = 0;
         message.u.iteration.pages_in = 0;
         message.u.iteration.release_ns = 0;
     }

@@ -105,6 +105,8 @@ uint64_t kernel_paging_ended(struct thread *thread, page_no page,
     ns = clock_now_ns() - began_ns;
     runtime.kernel_paging.n_page_ins++;
     runtime.kernel_paging.wait_ns += ns;
+    atomic_fetch_add_explicit(&thread->page_ins, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thread->swap_ns, ns, memory_order_relaxed);
     return ns;
 }
 

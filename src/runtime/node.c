@@ -148,6 +148,10 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_stats_are:
         stats_receive(from, message);
         return TM_OK;
+    case MESSAGE_thread_stats_ask:
+    case MESSAGE_thread_stats_are:
+        thread_paging_receive(from, message);
+        return TM_OK;
     case MESSAGE_iteration:
         return distribution_receive(from, message);
     case MESSAGE_iteration_mode:

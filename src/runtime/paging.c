@@ -157,6 +157,7 @@ void paging_close(void)
     struct paging *paging = &runtime.paging;
 
     kernel_paging_close();
+    thread_paging_close();
     if (!is_on()) {
         return;
     }
@@ -213,10 +214,21 @@ void paging_take_use(struct memory_use *use)
     take_totals(&n_pages, &wait_ns);
     *use = (struct memory_use){
         .wait_ns = (wait_ns - paging->told_wait_ns) / runtime.n_workers,
+        .out_ns = (paging->out_ns - paging->told_out_ns) / runtime.n_workers,
         .n_pages = n_pages - paging->told_pages,
     };
     paging->told_wait_ns = wait_ns;
+    paging->told_out_ns = paging->out_ns;
     paging->told_pages = n_pages;
+}
+
+// M_lack, as far as is known what threads use.
+static uint64_t lack_pages(uint64_t budget)
+{
+    const uint64_t needed =
+        replace_needs(pager_replace(runtime.paging.pager)).n_pages;
+
+    return needed > budget ? needed - budget : 0;
 }
 
 void paging_stats(struct tm_node_stats *stats)
@@ -235,6 +247,8 @@ void paging_stats(struct tm_node_stats *stats)
     stats->copies_forgotten = counted.dropped;
     stats->swap_ns =
         atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed);
+    stats->swap_out_ns = runtime.paging.out_ns;
+    stats->lack = lack_pages(counted.budget) * TM_PAGE_SIZE;
 }
 
 // ---- the order of threads
@@ -383,6 +397,25 @@ tm_status paging_receive(const struct message *message)
 
 // ---- threads that wait
 
+// Of a thread: only its worker adds, others read.
+static void count(_Atomic uint64_t *sum, uint64_t n)
+{
+    atomic_store_explicit(sum,
+                          atomic_load_explicit(sum, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+// A thread has waited for a page to come, or until others had gone: T_spi, T_spo.
+static void note_wait(struct thread *thread, int is_coming, uint64_t ns)
+{
+    if (is_coming) {
+        count(&thread->page_ins, 1);
+    } else {
+        count(&thread->swap_out_ns, ns);
+        runtime.paging.out_ns += ns;
+    }
+}
+
 uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
 {
     struct pager_toucher toucher = {.thread = (uint32_t)thread->number};
@@ -394,28 +427,34 @@ uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
     toucher.worker = ult_worker(thread->ult);
     for (;;) {
         struct wait wait;
-        uint64_t began_ns;
+        uint64_t ns;
+        int is_coming;
 
         wait_init(&wait);
         if (pager_fault(runtime.paging.pager, page, is_write, &toucher,
                         &wait.waiter) == PAGER_GO_ON) {
+            count(&thread->page_ins, toucher.n_ahead);
             return waited_ns;
         }
+        is_coming = pager_is_coming(runtime.paging.pager, page, 1);
         node_leave();
-        began_ns = clock_now_ns();
+        ns = clock_now_ns();
         wait_for(&wait, 0);
-        waited_ns += clock_now_ns() - began_ns;
+        ns = clock_now_ns() - ns;
+        waited_ns += ns;
         node_enter();
+        note_wait(thread, is_coming, ns);
         toucher.is_let_in = wait.waiter.result != 0;
     }
 }
 
 // On a node that is short of memory nearly all faults on pages that are there come
 // from that.
-void paging_note_cost(uint64_t ns)
+void paging_note_cost(struct thread *thread, uint64_t ns)
 {
     if (is_on() && pager_is_short(runtime.paging.pager)) {
         atomic_fetch_add_explicit(&runtime.paging.wait_ns, ns,
                                   memory_order_relaxed);
+        count(&thread->swap_ns, ns);
     }
 }

@@ -47,6 +47,18 @@ struct thread {
     int is_tracked;    ///< it is in the iteration that is tracked
     uint32_t round;    ///< of its worker that it is in: paging.c
     uint32_t turn;     ///< barriers that it has arrived at: kernel_passing.c
+    // What too little memory has cost it on this node: thread_paging.c.
+    _Atomic uint64_t page_ins;
+    _Atomic uint64_t swap_ns;
+    _Atomic uint64_t swap_out_ns; ///< of it, until there was room
+};
+
+/** Threads that have left or ended, and what paging cost them here. Guarded by the
+ * node lock. */
+struct thread_paging {
+    struct tm_thread_stats *rows; ///< [n] of `room`
+    size_t n;
+    size_t room;
 };
 
 /** Which barriers end an iteration. */
@@ -118,7 +130,9 @@ struct paging {
     int is_asked;                ///< the root is asked to track
     int is_learned;              ///< orders of use are known
     _Atomic uint64_t wait_ns;    ///< that too little memory has cost threads
-    uint64_t told_wait_ns;       ///< of it, paging_take_use() has told
+    uint64_t out_ns;             ///< of it, until there was room
+    uint64_t told_wait_ns;       ///< of these, paging_take_use() has told
+    uint64_t told_out_ns;
     uint64_t told_pages;
 };
 
@@ -179,6 +193,7 @@ struct runtime {
     struct paging paging;
     struct kernel_paging kernel_paging;
     struct kernel_passing kernel_passing;
+    struct thread_paging thread_paging;
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
@@ -378,8 +393,8 @@ void paging_close(void);
  * there is room for them. Under the node lock, which is given back meanwhile.
  * @return how long it has waited, ns */
 uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
-/** A fault that needed no other node has cost this, with all waiting. */
-void paging_note_cost(uint64_t ns);
+/** A fault that needed no other node has cost a thread this, with all waiting. */
+void paging_note_cost(struct thread *thread, uint64_t ns);
 /** The swap file's descriptor is readable. Whoever waited for a transfer may have
  * seen its end before that: it is made unreadable, or who sleeps on it never would.
  * Under the node lock. */
@@ -411,6 +426,7 @@ void paging_learn(const struct access_set *set);
 /** What too little memory has cost since the last call. Under the node lock. */
 struct memory_use {
     uint64_t wait_ns; ///< a worker's waiting, on the average
+    uint64_t out_ns;  ///< of it, until other pages had gone
     uint64_t n_pages; ///< that came in from the swap file, or again from others
 };
 void paging_take_use(struct memory_use *use);
@@ -568,6 +584,16 @@ void tracking_finish(void);
 void stats_collect(struct tm_node_stats *stats);
 void stats_receive(node_id from, const struct message *message);
 void stats_print_table(void);
+
+// ---- thread_paging.c: what too little memory costs each thread
+
+/** A thread ends here or leaves. Under the node lock. */
+void thread_paging_left(const struct thread *thread);
+/** One of its messages has come. Under the node lock. */
+void thread_paging_receive(node_id from, const struct message *message);
+/** For --stats: those that waited longest. */
+void thread_paging_print(void);
+void thread_paging_close(void);
 
 // ---- finish.c
 

@@ -132,12 +132,13 @@ static void print_row(unsigned node, const struct tm_node_stats *stats)
 
 static void print_memory_row(unsigned node, const struct tm_node_stats *stats)
 {
-    fprintf(stderr, "%4u %10.1f %8.1f %10llu %10llu %10llu %10.3f\n", node,
-            mib(stats->memory), mib(stats->resident),
+    fprintf(stderr,
+            "%4u %10.1f %8.1f %8.1f %10llu %10llu %10llu %10.3f %10.3f\n", node,
+            mib(stats->memory), mib(stats->resident), mib(stats->lack),
             (unsigned long long)stats->page_ins,
             (unsigned long long)stats->page_outs,
             (unsigned long long)stats->copies_forgotten,
-            (double)stats->swap_ns * 1e-9);
+            (double)stats->swap_ns * 1e-9, (double)stats->swap_out_ns * 1e-9);
 }
 
 // Of the nodes that have a budget, if there are such.
@@ -150,9 +151,9 @@ static void print_memory(const struct tm_node_stats *stats)
             continue;
         }
         if (is_first) {
-            fprintf(stderr, "%4s %10s %8s %10s %10s %10s %10s\n", "node",
-                    "memory MiB", "resident", "pages in", "pages out",
-                    "given up", "waited s");
+            fprintf(stderr, "%4s %10s %8s %8s %10s %10s %10s %10s %10s\n",
+                    "node", "memory MiB", "resident", "lack", "pages in",
+                    "pages out", "given up", "waited s", "for room");
             is_first = 0;
         }
         print_memory_row(i, &stats[i]);
@@ -176,5 +177,6 @@ void stats_print_table(void)
         }
     }
     print_memory(stats);
+    thread_paging_print();
     free(stats);
 }

@@ -44,6 +44,7 @@ static void end(void *owner, struct ult *ult)
     runtime.threads[thread_slot_of(thread->number)] = NULL;
     tracking_thread_left(thread);
     paging_thread_left(thread);
+    thread_paging_left(thread);
     ult_forget(ult);
     sync_thread_exit(runtime.sync, thread->number, thread->result);
     node_leave();
@@ -132,6 +133,7 @@ static void leave(void *owner, struct ult *ult)
     runtime.threads[thread_slot_of(thread->number)] = NULL;
     tracking_thread_left(thread);
     paging_thread_left(thread);
+    thread_paging_left(thread);
     ult_forget(ult);
     runtime.n_moved_out++;
     node_leave();

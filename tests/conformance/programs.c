@@ -71,8 +71,8 @@ static void track_or_not(struct thread *thread)
 static int is_admitted(struct thread *thread, page_no page)
 {
     const struct node *node = &thread->world->nodes[thread->node];
-    const struct pager_toucher toucher = {.thread = thread->number,
-                                          .is_let_in = thread->is_let_in};
+    struct pager_toucher toucher = {.thread = thread->number,
+                                    .is_let_in = thread->is_let_in};
 
     thread->is_let_in = 0;
     if (node->pager == NULL ||
