@@ -143,12 +143,15 @@ void job_kill(struct job *job)
 static void lose_node(struct job *job, struct node *node, int exit_code,
                       const char *how)
 {
+    char when[128];
+
     // A death explains what a survivor has complained about.
     if (job->phase == JOB_STOPPING && job->is_consequence) {
         job->exit_code = exit_code;
         job->is_consequence = 0;
     }
-    job_say(job, "%s died: %s after %.1f s", node->name, how, job_seconds(job));
+    losses_describe(job, node->n_threads, when, sizeof when);
+    job_say(job, "%s died: %s %s", node->name, how, when);
     if (node->has_card && job->phase <= JOB_CONNECTING) {
         for (unsigned i = 0; i < job->n_started; i++) {
             send_refusal(&job->nodes[i], exit_code, how);
@@ -170,6 +173,9 @@ static void bury(struct job *job, struct node *node)
 void job_lose_host(struct job *job, unsigned host, const char *why)
 {
     unsigned n_lost = 0;
+    unsigned n_untold = 0;
+    unsigned n_threads = 0;
+    char when[128];
 
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
@@ -177,15 +183,17 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
         if (node->host == host && node->is_alive) {
             bury(job, node);
             n_lost++;
+            n_untold += !node->is_lost;
+            n_threads += node->n_threads;
         }
     }
     if (n_lost == 0) {
         return;
     }
-    if (job->phase != JOB_STOPPING || job->is_consequence) {
-        job_say(job, "host %s is lost, with %u of %u nodes: %s, after %.1f s",
-                job->far.hosts[host - 1].name, n_lost, job->n_nodes, why,
-                job_seconds(job));
+    if (job->phase != JOB_STOPPING || (job->is_consequence && n_untold > 0)) {
+        losses_describe(job, n_threads, when, sizeof when);
+        job_say(job, "host %s is lost, with %u of %u nodes: %s, %s",
+                job->far.hosts[host - 1].name, n_lost, job->n_nodes, why, when);
     }
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
 }

@@ -122,11 +122,12 @@ static void look_at_host(struct job *job, unsigned index, uint64_t now_ns)
     enum beat_state state = beat_of(&job->far.beat, host->mux.heard_ns, now_ns);
     char why[64];
 
-    if (state == BEAT_SUSPECT && !host->is_suspect) {
-        job_say(job, "host %s has been silent for %.0f s", host->name,
-                BEAT_SUSPECT_S * job->slowdown);
+    if ((state == BEAT_SUSPECT) != host->is_suspect) {
+        host->is_suspect = state == BEAT_SUSPECT;
+        losses_suspect_host(job, index + 1,
+                            host->is_suspect ? BEAT_SUSPECT_S * job->slowdown
+                                             : 0);
     }
-    host->is_suspect = state == BEAT_SUSPECT;
     if (host->mux.is_broken || host->mux.in < 0) {
         lose(job, index, "the connection to it has ended");
     } else if (state == BEAT_LOST) {

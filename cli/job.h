@@ -28,13 +28,17 @@ enum job_phase {
 struct node {
     node_id id;
     uint16_t host;  ///< 0: the launcher's own, else far.hosts[host - 1]
-    char name[320]; ///< for messages: "node 2 (pid 17 on n3)"
+    char name[320]; ///< for messages: "node 2 (pid 17)", "n3 (node 2)"
     pid_t pid;      ///< and its process group; not reaped before the run's end
     int is_alive;
     int has_card;
     int is_ready;
-    int has_left;    ///< it has said DONE
-    uint64_t cut_ns; ///< when its link closed; 0: it has not
+    int has_left;          ///< it has said DONE
+    uint64_t cut_ns;       ///< when its link closed; 0: it has not
+    uint64_t n_iterations; ///< it said had ended there, lately
+    uint32_t n_threads;    ///< it said were there, lately
+    int is_suspect;        ///< it is silent, and that has been said
+    int is_lost;           ///< another node has given it up
     struct link link;
     struct node_card card;
     struct stream out;
@@ -114,6 +118,28 @@ void members_check_mixture(struct job *job);
 
 /** Joining or connecting has taken too long. */
 void members_time_out(struct job *job);
+
+/* losses.c: what is said of nodes that are silent or lost */
+
+/** PROGRESS and PEER have come from a node. */
+tm_status losses_take_progress(struct node *node,
+                               const struct link_frame *frame);
+tm_status losses_take_peer(struct job *job, const struct node *node,
+                           const struct link_frame *frame);
+
+/** A host has not been heard for so many seconds; 0: it is heard again. */
+void losses_suspect_host(struct job *job, unsigned host, double seconds);
+
+/** Iterations that have ended, as far as it is known. */
+uint64_t losses_n_iterations(const struct job *job);
+
+/** "after 41.2 s, iteration 17", as far as it is known. */
+void losses_describe_time(const struct job *job, char *text, size_t size);
+
+/** "after 41.2 s, iteration 17. 8 of 32 threads lost.", as far as it is known.
+ * @param n_threads  that were on what is lost */
+void losses_describe(const struct job *job, unsigned n_threads, char *text,
+                     size_t size);
 
 /* ending.c: what ends a run */
 

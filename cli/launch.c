@@ -75,14 +75,16 @@ static void pause_job(struct job *job)
 
 static void tell_status(struct job *job)
 {
+    char when[128];
     static const char *const names[] = {
         [JOB_JOINING] = "have started",  [JOB_CONNECTING] = "are connecting",
         [JOB_RUNNING] = "are running",   [JOB_CLOSING] = "are closing",
         [JOB_STOPPING] = "are stopping",
     };
 
-    job_say(job, "%u of %u nodes %s after %.1f s", job->n_alive, job->n_nodes,
-            names[job->phase], job_seconds(job));
+    losses_describe_time(job, when, sizeof when);
+    job_say(job, "%u of %u nodes %s %s", job->n_alive, job->n_nodes,
+            names[job->phase], when);
     for (unsigned i = 0; i < job->n_started; i++) {
         if (job->nodes[i].has_card) {
             link_send(&job->nodes[i].link, BOOT_STATUS, NULL, 0);

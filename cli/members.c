@@ -153,11 +153,17 @@ static tm_status obey(struct job *job, struct node *node,
                                  .end = frame->body + frame->size};
     int exit_code;
 
-    if (frame->kind == BOOT_CARD) {
+    switch (frame->kind) {
+    case BOOT_CARD:
         return take_card(job, node, frame);
-    }
-    if (frame->kind == BOOT_READY) {
+    case BOOT_READY:
         return take_ready(job, node);
+    case BOOT_PROGRESS:
+        return losses_take_progress(node, frame);
+    case BOOT_PEER:
+        return losses_take_peer(job, node, frame);
+    default:
+        break;
     }
     exit_code = (int)(wire_get_u32(&reader) & 0xff);
     if (reader.failed) {

@@ -105,14 +105,15 @@ static void tell_spawn_failure(struct job *job, unsigned node,
     job_stop(job, SIGKILL, exit_code);
 }
 
-static void name_node(const struct job *job, struct node *node)
+/** @param host  NULL: all nodes are here */
+static void name_node(struct node *node, const struct host *host)
 {
-    if (node->host == 0) {
+    if (host == NULL) {
         snprintf(node->name, sizeof node->name, "node %u (pid %d)", node->id,
                  (int)node->pid);
     } else {
-        snprintf(node->name, sizeof node->name, "node %u (pid %d on %s)",
-                 node->id, (int)node->pid, job->far.hosts[node->host - 1].name);
+        snprintf(node->name, sizeof node->name, "%s (node %u)", host->name,
+                 node->id);
     }
 }
 
@@ -136,7 +137,7 @@ static void adopt(struct job *job, const struct spawned *spawned,
     }
     job->n_started++;
     job->n_alive++;
-    name_node(job, node);
+    name_node(node, job->far.n > 0 ? host : NULL);
     if (node->host == 0) {
         keeper_add(&job->keeper, spawned->pid);
     }

@@ -8,6 +8,7 @@
 //   bootstrap_poll      from then on: STOP, STATUS, or the end of file
 //   bootstrap_is_ended  the same, for a node that cannot go on
 //   bootstrap_done, bootstrap_failed   the last word of a node
+//   bootstrap_tell_*    what the launcher says of the run if a node is lost
 //
 // I1  A frame is taken from the socket whole and nothing behind it: the calls
 //     share no buffer, and what comes between two of them stays in the kernel.
@@ -350,6 +351,48 @@ void bootstrap_done(const struct bootstrap *bootstrap, int exit_code)
 void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code)
 {
     say_code(bootstrap->fd, BOOT_FAILED, exit_code);
+}
+
+/** Send a small frame if there is room for it: a launcher that is stopped does not
+ * stop the node. @param writer  behind BOOT_HEADER bytes and the fields */
+static void tell(int fd, enum boot_kind kind, uint8_t *bytes,
+                 const struct wire_writer *writer)
+{
+    size_t size = (size_t)(writer->at - bytes);
+    ssize_t sent;
+
+    if (fd < 0) {
+        return;
+    }
+    boot_header(bytes, kind, size - BOOT_HEADER);
+    do {
+        sent = send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+}
+
+void bootstrap_tell_progress(const struct bootstrap *bootstrap,
+                             uint64_t n_iterations, uint32_t n_threads)
+{
+    uint8_t bytes[BOOT_HEADER + 12];
+    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
+                                 .end = bytes + sizeof bytes};
+
+    wire_put_u64(&writer, n_iterations);
+    wire_put_u32(&writer, n_threads);
+    tell(bootstrap->fd, BOOT_PROGRESS, bytes, &writer);
+}
+
+void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
+                         enum boot_peer what, unsigned seconds)
+{
+    uint8_t bytes[BOOT_HEADER + 5];
+    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
+                                 .end = bytes + sizeof bytes};
+
+    wire_put_u16(&writer, peer);
+    wire_put_u8(&writer, (uint8_t)what);
+    wire_put_u16(&writer, (uint16_t)(seconds < 65535 ? seconds : 65535));
+    tell(bootstrap->fd, BOOT_PEER, bytes, &writer);
 }
 
 /** Take a frame that is known to be in the socket. */

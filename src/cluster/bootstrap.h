@@ -29,6 +29,10 @@
  *                               Another node: it leaves in order
  *   node -> launcher   FAILED   exit code u32: this node stops the program (0
  *                               too: a thread on it called exit(0))
+ *   node -> launcher   PROGRESS iterations that have ended here u64, threads here
+ *                               u32: now and then, for what is said of a loss
+ *   node -> launcher   PEER     node u16, enum boot_peer u8, seconds u16: what this
+ *                               node hears of another one
  *   launcher -> node   STOP     end now; signal number u32, 0: in order
  *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
  *
@@ -38,7 +42,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 8u
+#define WIRE_VERSION 9u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -96,6 +100,22 @@ TM_CHECKED tm_status bootstrap_ready(struct bootstrap *bootstrap);
 void bootstrap_done(const struct bootstrap *bootstrap, int exit_code);
 void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code);
 
+/** Tell the launcher how far this node is. May be lost if the launcher does not
+ * read. Does nothing without a launcher, as the next. */
+void bootstrap_tell_progress(const struct bootstrap *bootstrap,
+                             uint64_t n_iterations, uint32_t n_threads);
+
+/** What a node hears of another one. */
+enum boot_peer {
+    BOOT_PEER_SUSPECT = 1, ///< nothing, for some seconds
+    BOOT_PEER_BACK = 2,    ///< something again
+    BOOT_PEER_LOST = 3,    ///< nothing for too long: the sender ends
+};
+
+/** Tell the launcher of another node. @param seconds  of silence */
+void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
+                         enum boot_peer what, unsigned seconds);
+
 enum bootstrap_event {
     BOOTSTRAP_NOTHING, ///< no whole frame yet
     BOOTSTRAP_GONE,    ///< the launcher has gone
@@ -123,6 +143,8 @@ enum boot_kind {
     BOOT_FAILED = 7,
     BOOT_STOP = 8,
     BOOT_STATUS = 9,
+    BOOT_PROGRESS = 10,
+    BOOT_PEER = 11,
 };
 
 #define BOOT_FRAME_MAX (8u * 1024u * 1024u)

@@ -105,9 +105,11 @@ int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
         thread->n_barriers++; // the threads of an iteration count alike
     }
     if (iteration->mode == ITERATION_OFF) {
+        iteration->is_ending |= kind == ARRIVE_ITERATION;
         return kind == ARRIVE_ITERATION;
     }
     is_end = ends_iteration(iteration, thread, kind);
+    iteration->is_ending |= is_end;
     if (is_end || iteration->mode == ITERATION_SEARCH) {
         *next_arrival(iteration) = (struct arrival){
             .thread = thread->number,
@@ -314,6 +316,10 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 
     (void)owner;
     tracking_at_barrier(key, stage);
+    if (stage == STAGE_PASSING) {
+        iteration->n_ended += iteration->is_ending != 0;
+        iteration->is_ending = 0;
+    }
     if (iteration->mode == ITERATION_OFF) {
         return;
     }

@@ -4,8 +4,11 @@
 // sees each death, and a node that is stopped is somebody's who wants that (a
 // debugger), so there are none.
 //
-// A node that has lost another one cannot go on, and says so; the launcher then ends
-// all. One that is cut off from the launcher too is ended by the agent of its host.
+// Nodes tell the launcher, which knows names and says each thing once. A node that has
+// lost another one cannot go on and ends; the launcher then ends all. One that is cut
+// off from the launcher too is ended by the agent of its host, if not by itself.
+#include <unistd.h>
+
 #include "base/log.h"
 #include "runtime/runtime.h"
 
@@ -14,6 +17,24 @@ void lifesigns_start(void)
     runtime.has_pulse = runtime.bootstrap.device[0] != '\0' &&
                         pulse_init(&runtime.pulse, &runtime.port,
                                    runtime.options.peer_timeout) == TM_OK;
+}
+
+static void tell(node_id node, enum boot_peer what, unsigned seconds)
+{
+    bootstrap_tell_peer(&runtime.bootstrap, node, what, seconds);
+}
+
+static _Noreturn void end_without(node_id node)
+{
+    unsigned seconds = runtime.options.peer_timeout;
+
+    if (runtime.bootstrap.fd < 0) {
+        log_fatal(EXIT_NODE_LOST,
+                  "node %u is lost: silent for %u s (--peer-timeout)", node,
+                  seconds);
+    }
+    tell(node, BOOT_PEER_LOST, seconds);
+    _exit(EXIT_NODE_LOST);
 }
 
 void lifesigns_tick(void)
@@ -25,16 +46,13 @@ void lifesigns_tick(void)
     }
     switch (pulse_look(&runtime.pulse, &node)) {
     case PULSE_SUSPECT:
-        log_warning("node %u has been silent for %u s", node,
-                    runtime.options.peer_timeout * 3 / 5);
+        tell(node, BOOT_PEER_SUSPECT, runtime.options.peer_timeout * 3 / 5);
         break;
     case PULSE_BACK:
-        log_warning("node %u is heard again", node);
+        tell(node, BOOT_PEER_BACK, 0);
         break;
     case PULSE_LOST:
-        log_fatal(EXIT_NODE_LOST,
-                  "node %u is lost: silent for %u s (--peer-timeout)", node,
-                  runtime.options.peer_timeout);
+        end_without(node);
     default:
         break;
     }

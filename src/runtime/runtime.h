@@ -85,6 +85,8 @@ struct iteration {
     uint64_t *wall_ns; ///< [n_workers] in threads, when they last reported
     uint64_t arrived_ns;
     uint64_t release_ns; ///< of it, releases at barriers
+    int is_ending;       ///< threads have arrived where one ends
+    uint64_t n_ended;    ///< that threads here have taken part in
 };
 
 /** What the message `track` asks for. */
@@ -165,6 +167,13 @@ struct kernel_passing {
     uint64_t n_told;            ///< pages that the kernel was told to page out
 };
 
+/** How far the launcher believes this node to be: progress.c. */
+struct told {
+    uint64_t at_ns;
+    uint64_t n_iterations;
+    unsigned n_threads;
+};
+
 enum runtime_step {
     RUNTIME_NONE,
     RUNTIME_STARTING,
@@ -211,6 +220,7 @@ struct runtime {
     uint64_t shuffle_state;
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
+    struct told told; ///< what the launcher knows
 
     struct ult_system *ult;
     struct observer observer;
@@ -619,5 +629,11 @@ void lifesigns_tick(void);
 
 /** A message has come. */
 void lifesigns_hear(node_id from);
+
+// ---- progress.c
+
+/** Tell the launcher how far this node is, if that is news. Under the node lock, from
+ * the service thread. */
+void progress_tick(void);
 
 #endif

@@ -68,6 +68,7 @@ static int tick(void)
     sync_poll(runtime.sync, look_all_idle());
     deadlock_tick();
     lifesigns_tick();
+    progress_tick();
     tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
 }

@@ -103,12 +103,34 @@ static void obey_simple(const char *word)
     }
 }
 
+/** What this node has to say of others, and of how far it is.
+ * @return 0 if it is no word of these */
+static int tell(const char *word, long value)
+{
+    if (strncmp(word, "threads=", 8) == 0) {
+        bootstrap_tell_progress(&bootstrap, 16, (uint32_t)value);
+    } else if (strncmp(word, "suspect=", 8) == 0) {
+        bootstrap_tell_peer(&bootstrap, (node_id)value, BOOT_PEER_SUSPECT, 3);
+    } else if (strncmp(word, "back=", 5) == 0) {
+        bootstrap_tell_peer(&bootstrap, (node_id)value, BOOT_PEER_BACK, 0);
+    } else if (strncmp(word, "lost=", 5) == 0) {
+        bootstrap_tell_peer(&bootstrap, (node_id)value, BOOT_PEER_LOST, 5);
+        exit(EXIT_NODE_LOST);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
 static void obey(const char *word)
 {
     const char *equals = strchr(word, '=');
     long value = equals != NULL ? atol(equals + 1) : 0;
     size_t length = equals != NULL ? (size_t)(equals - word) : 0;
 
+    if (tell(word, value)) {
+        return;
+    }
     if (equals == NULL) {
         obey_simple(word);
     } else if (strncmp(word, "exit", length) == 0) {

@@ -177,6 +177,32 @@ class ExitCodes(LauncherTest):
             self.assertRegex(err, rf"^teamster run: node {victim} \(pid \d+\) "
                              r"died: killed by SIGKILL after \d+\.\d s\n$")
 
+    def test_a_loss_says_how_far_the_run_was(self):
+        process = self.start_serving(4, "*:threads=8", "0:wait=500")
+        self.kill_node(process, 2)
+        code, _, err = self.finish(process)
+        self.assertEqual(code, 75)
+        self.assertRegex(err, r"^teamster run: node 2 \(pid \d+\) died: killed "
+                         r"by SIGKILL after \d+\.\d s, iteration 17\. "
+                         r"8 of 32 threads lost\.\n$")
+
+    def test_silence_is_told_once(self):
+        code, _, err = self.run_nodes(
+            4, "0:suspect=3", "1:suspect=3", "2:wait=500", "2:back=3",
+            "2:suspect=3", "2:lost=3", "*:serve")
+        self.assertEqual(code, 75)
+        self.assertRegex(
+            err, r"^(teamster run: node 3 \(pid \d+\) has been silent for 3 s "
+            r"\(suspect\)\n){2}"
+            r"teamster run: node 3 \(pid \d+\) is lost: silent for 5 s "
+            r"\(--peer-timeout\), after \d+\.\d s\n$")
+
+    def test_nonsense_of_other_nodes_ends_the_run(self):
+        for word in "1:suspect=1", "1:suspect=7", "1:lost=65535":
+            code, _, err = self.run_nodes(3, word, "*:serve")
+            self.assertEqual(code, 70)
+            self.assertNotIn("suspect", err)
+
     def test_a_crash_on_any_node_is_128_plus_its_signal(self):
         for node, number in ((0, 11), (1, 6), (2, 8), (1, 7), (0, 4)):
             code, _, err = self.run_nodes(

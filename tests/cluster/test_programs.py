@@ -197,7 +197,9 @@ class Tests:
         what += f": node {victim} of {n_nodes} killed after {delay_s:.4f} s"
         output = self.expect_end(job, 75, what)
         if not re.fullmatch(rf"teamster run: node {victim} \(pid {pid}\) died: "
-                            r"killed by SIGKILL after \d+\.\d s\n", output):
+                            r"killed by SIGKILL after \d+\.\d s"
+                            r"(, iteration \d+)?(\. \d+ of \d+ threads? lost\.)?"
+                            r"\n", output):
             job.fail(f"{what}: the output is not the one line", output)
 
     def kill_starting(self, seed):

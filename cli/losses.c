@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is said of nodes that are silent or lost.
+//
+// Of a silence several may tell: every other node, and the launcher itself if nothing
+// comes from the host. Each is said once, by whoever comes first: is_suspect, is_lost.
+// A node that is heard again has caused nothing, so only --verbose says that.
+//
+// How far the program was is what all nodes have said of themselves; the farthest
+// counts, for nobody gets beyond the barrier that a lost node has not reached.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "job.h"
+#include "net/message.h"
+
+tm_status losses_take_progress(struct node *node,
+                               const struct link_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    uint64_t n_iterations = wire_get_u64(&reader);
+    uint32_t n_threads = wire_get_u32(&reader);
+
+    if (reader.failed) {
+        return TM_EWIRE;
+    }
+    node->n_iterations = n_iterations;
+    node->n_threads = n_threads;
+    return TM_OK;
+}
+
+uint64_t losses_n_iterations(const struct job *job)
+{
+    uint64_t n_most = 0;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        uint64_t n = job->nodes[i].n_iterations;
+
+        n_most = n > n_most ? n : n_most;
+    }
+    return n_most;
+}
+
+void losses_describe_time(const struct job *job, char *text, size_t size)
+{
+    uint64_t n_ended = losses_n_iterations(job);
+
+    if (n_ended == 0) {
+        snprintf(text, size, "after %.1f s", job_seconds(job));
+    } else { // the next one is under way
+        snprintf(text, size, "after %.1f s, iteration %" PRIu64,
+                 job_seconds(job), n_ended + 1);
+    }
+}
+
+void losses_describe(const struct job *job, unsigned n_threads, char *text,
+                     size_t size)
+{
+    unsigned n_all = 0;
+    size_t used;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        n_all += job->nodes[i].n_threads;
+    }
+    losses_describe_time(job, text, size);
+    used = strlen(text);
+    if (n_all > 0 && used < size) {
+        snprintf(text + used, size - used, ". %u of %u thread%s lost.",
+                 n_threads, n_all, n_all == 1 ? "" : "s");
+    }
+}
+
+static void suspect(struct job *job, struct node *node, unsigned seconds)
+{
+    if (!node->is_suspect && job_is_open(job)) {
+        job_say(job, "%s has been silent for %u s (suspect)", node->name,
+                seconds);
+    }
+    node->is_suspect = 1;
+}
+
+static void take_back(struct job *job, struct node *node)
+{
+    if (node->is_suspect && job->is_verbose) {
+        job_say(job, "%s is heard again", node->name);
+    }
+    node->is_suspect = 0;
+}
+
+static void lose(struct job *job, struct node *node, unsigned seconds)
+{
+    char when[128];
+
+    if (!job_is_open(job)) {
+        return;
+    }
+    node->is_lost = 1;
+    losses_describe(job, node->n_threads, when, sizeof when);
+    job_say(job, "%s is lost: silent for %u s (--peer-timeout), %s", node->name,
+            seconds, when);
+    job_stop(job, SIGTERM, EXIT_NODE_LOST);
+    job->is_consequence = 1;
+}
+
+tm_status losses_take_peer(struct job *job, const struct node *node,
+                           const struct link_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    unsigned peer = wire_get_u16(&reader);
+    enum boot_peer what = wire_get_u8(&reader);
+    unsigned seconds = wire_get_u16(&reader);
+
+    if (reader.failed || peer >= job->n_started || peer == node->id) {
+        return TM_EWIRE;
+    }
+    switch (what) {
+    case BOOT_PEER_SUSPECT:
+        suspect(job, &job->nodes[peer], seconds);
+        return TM_OK;
+    case BOOT_PEER_BACK:
+        take_back(job, &job->nodes[peer]);
+        return TM_OK;
+    case BOOT_PEER_LOST:
+        lose(job, &job->nodes[peer], seconds);
+        return TM_OK;
+    default:
+        return TM_EWIRE;
+    }
+}
+
+void losses_suspect_host(struct job *job, unsigned host, double seconds)
+{
+    int is_told = 0;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].host == host) {
+            is_told |= job->nodes[i].is_suspect;
+            job->nodes[i].is_suspect = seconds > 0;
+        }
+    }
+    if (seconds > 0 && !is_told && job_is_open(job)) {
+        job_say(job, "host %s has been silent for %.0f s (suspect)",
+                job->far.hosts[host - 1].name, seconds);
+    }
+}
