@@ -10,9 +10,8 @@
 // threads go on in the moment in which the last arrival is counted. Between two
 // nodes the manager of a barrier goes on with its own updates still on their
 // way, and the other node when it is told.
-#include "world.h"
+#include "death.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // As in sync: a third node hears of this node's writes from others as well.
@@ -161,35 +160,28 @@ static void grant(struct lock *lock, struct thread *thread)
     resume(thread);
 }
 
-// Brings a lock's token to a thread of another node.
-struct courier {
-    struct waiter waiter; // first
-    struct world *world;
-    struct lock *lock;
-    struct thread *to;
-};
-
-static void courier_wake(struct waiter *waiter)
+static void send_token(struct waiter *waiter)
 {
-    struct courier *courier = (struct courier *)waiter;
-    struct world *world = courier->world;
+    struct lock *lock = (struct lock *)waiter;
+    struct thread *to = lock->to;
+    struct world *world = to->world;
 
     if (world->tells) {
-        tell(world, courier->lock->node, courier->to->node, MESSAGE_lock_grant,
-             (uint64_t)(courier->lock - world->locks) * MAX_THREADS +
-                 courier->to->number);
+        tell(world, lock->node, to->node, MESSAGE_lock_grant,
+             (uint64_t)(lock - world->locks) * MAX_THREADS + to->number);
     } else {
-        grant(courier->lock, courier->to);
+        grant(lock, to);
     }
-    free(courier);
 }
 
 // The next one gets the lock: at its node, or when this node has released.
 static void pass_on(struct world *world, struct lock *lock)
 {
     struct thread *thread = &world->threads[lock->queue[0]];
-    struct courier *courier;
 
+    if (death_is_gone(world, lock->node)) {
+        return; // and the token with it
+    }
     lock->n_queue--;
     memmove(lock->queue, lock->queue + 1,
             lock->n_queue * sizeof lock->queue[0]);
@@ -198,16 +190,10 @@ static void pass_on(struct world *world, struct lock *lock)
         return;
     }
     lock->holder = MAX_THREADS; // on its way
-    courier = calloc(1, sizeof *courier);
-    CHECK(courier != NULL);
-    *courier = (struct courier){
-        .waiter = {.wake = courier_wake},
-        .world = world,
-        .lock = lock,
-        .to = thread,
-    };
+    lock->waiter = (struct waiter){.wake = send_token};
+    lock->to = thread;
     engine_release(world->nodes[lock->node].engine,
-                   next_of(world, lock->node, thread->node), &courier->waiter);
+                   next_of(world, lock->node, thread->node), &lock->waiter);
 }
 
 void take_lock(struct thread *thread, unsigned number)

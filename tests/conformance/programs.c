@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the simulated threads do: a step at a time, each an access, a release, a
 // lock, an atomic operation or a barrier.
-#include "world.h"
+#include "death.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -309,6 +309,9 @@ void step(void *owner, uint64_t argument)
     void (*then)(struct thread *) = thread->then;
 
     (void)argument;
+    if (death_is_gone(thread->world, thread->node)) {
+        return;
+    }
     if (thread->is_waiting_page) {
         go_on(thread);
         return;

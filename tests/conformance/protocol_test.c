@@ -21,10 +21,15 @@
 //
 // PROTOCOL/budget: the same, and nodes may have only 2 to 25 pages in memory. A
 // thread's access asks the pager first, as a fault does.
+//
+// PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
+// the last (death.c).
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "death.h"
 #include "page_trace.h"
 #include "proto/protocol.h"
 #include "world.h"
@@ -35,6 +40,7 @@ static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
 static int has_budget; // nodes have little memory, and swap files
+static int has_death;  // a node dies at each of its messages
 
 void fail(const char *what, int line)
 {
@@ -62,6 +68,9 @@ static void check_page(struct world *world, page_no page)
     for (unsigned i = 0; i < world->n_nodes; i++) {
         const struct page *record = &world->nodes[i].space.pages[page];
 
+        if (death_is_gone(world, (node_id)i)) {
+            continue;
+        }
         CHECK(engine_page_is_valid(world->nodes[i].engine, page));
         n_owners += record->is_owner;
         n_exclusive += record->state == PAGE_EXCLUSIVE;
@@ -144,6 +153,9 @@ static void receive(void *owner, node_id from, const struct message *message)
     struct end *end = owner;
     struct world *world = end->world;
 
+    if (death_takes(world, end->node, from, message)) {
+        return;
+    }
     if (traced_page >= 0) {
         page_trace(world->sim, world->first + (page_no)traced_page, from,
                    end->node, message);
@@ -234,6 +246,9 @@ static void tick(void *owner, uint64_t argument)
 {
     struct world *world = owner;
 
+    if (death_is_gone(world, (node_id)argument)) {
+        return;
+    }
     engine_tick(world->nodes[argument].engine);
     if (world->n_ended < world->n_threads || world->lives_left > 0) {
         sim_after(world->sim, 1000000, tick, world, argument);
@@ -252,6 +267,7 @@ static void run_until_woken(struct world *world)
 {
     while (n_woken == 0) {
         CHECK(sim_step(world->sim));
+        death_end_if_over(world);
     }
     n_woken = 0;
 }
@@ -295,6 +311,7 @@ static void open_nodes(struct world *world)
             open_pager(world, i);
         }
     }
+    death_open(world);
 }
 
 static void allocate_block(struct world *world)
@@ -424,6 +441,7 @@ static void check_end(struct world *world)
 
 static void close_world(struct world *world)
 {
+    death_close(world);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         track_free(world->nodes[i].track);
         swap_file_close(world->nodes[i].swap);
@@ -471,6 +489,7 @@ static void live(struct world *world)
            (sim_step(world->sim) || last_answers(world))) {
         check_world(world);
         check_pagers(world);
+        death_end_if_over(world);
         if (sim_now_ns(world->sim) > LIMIT_NS) {
             say_who_waits(world);
         }
@@ -481,6 +500,20 @@ static void live(struct world *world)
                       world->block);
         release_block(world, 0, world->counter_address);
     }
+}
+
+// All lives, to their end or that of the nodes.
+static void live_all(struct world *world)
+{
+    if (setjmp(death_exit) != 0) {
+        return;
+    }
+    for (world->lives_left = (unsigned)sim_random(world->sim, 3) + 1;
+         world->lives_left > 0;) {
+        world->lives_left--;
+        live(world);
+    }
+    check_end(world);
 }
 
 static uint64_t run(tm_protocol protocol)
@@ -509,13 +542,9 @@ static uint64_t run(tm_protocol protocol)
     world->tells =
         protocol == TM_EAGER_RELEASE && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(world->sim, world->n_nodes);
+    n_woken = 0;
     open_nodes(world);
-    for (world->lives_left = (unsigned)sim_random(world->sim, 3) + 1;
-         world->lives_left > 0;) {
-        world->lives_left--;
-        live(world);
-    }
-    check_end(world);
+    live_all(world);
     hash = sim_event_hash(world->sim);
     close_world(world);
     return hash;
@@ -534,6 +563,7 @@ int main(int argc, char **argv)
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     length = strcspn(protocol_name, "/");
     has_budget = strcmp(protocol_name + length, "/budget") == 0;
+    has_death = strcmp(protocol_name + length, "/death") == 0;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         const char *name = protocol_by_id(id)->name;
 
@@ -543,14 +573,21 @@ int main(int argc, char **argv)
         }
     }
     if (protocol == NULL) {
-        fprintf(stderr,
-                "protocol_test PROTOCOL[/budget] [SEED [N]]: no protocol "
-                "%s\n",
-                protocol_name);
+        fprintf(
+            stderr,
+            "protocol_test PROTOCOL[/budget|/death] [SEED [N]]: no protocol "
+            "%s\n",
+            protocol_name);
         return 1;
     }
     for (seed = first; seed < first + n; seed++) {
-        uint64_t hash = run(protocol->id);
+        uint64_t hash;
+
+        if (has_death) {
+            death_at_each_message(run, protocol->id);
+            continue;
+        }
+        hash = run(protocol->id);
 
         if (seed % 10 == 0) {
             CHECK(run(protocol->id) == hash); // the same seed, the same events

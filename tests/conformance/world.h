@@ -58,8 +58,10 @@ struct thread {
 };
 
 struct lock {
-    int holder;   // thread, -1
-    node_id node; // where the token is
+    struct waiter waiter; // first: of its token's way to another node ...
+    struct thread *to;    // ... where this thread waits
+    int holder;           // thread, -1
+    node_id node;         // where the token is
     unsigned queue[MAX_THREADS];
     unsigned n_queue;
 };

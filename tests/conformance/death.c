@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One node of the world dies at its Nth message: it takes no more, its threads do not
+// go on, and of what it has sent to each other node a part still arrives. The others
+// look after each other as nodes of several hosts do (cluster/pulse.h), and end when
+// they hear of a death. Whoever runs the world for N = 1, 2, 3, ... has seen every
+// moment in which a node can die.
+//
+// D1  Each survivor is told of this death, of no other, and within DETECT_NS: so no
+//     thread waits for ever.
+// D2  Until then the records of each survivor are valid (check_world).
+// D3  A node that has ended half way can be taken apart: no byte is lost or used
+//     again (address sanitizer).
+#include "death.h"
+
+#include <stdio.h>
+
+#include "cluster/pulse.h"
+
+#define TIMEOUT_S 5
+#define DETECT_NS ((TIMEOUT_S + 2) * 1000000000ull)
+#define LOOK_NS 200000000ull
+#define LAST_WORDS 8 // of the dead node, to each other one, at most
+
+static struct {
+    unsigned nth; // 0: nobody dies
+    node_id victim;
+    unsigned n_messages; // that have come to it
+    int is_dead;
+    uint64_t died_ns;
+    unsigned n_words[MAX_NODES]; // that still come from it
+    int is_gone[MAX_NODES];
+    unsigned n_gone;
+    unsigned n_blocked; // threads of survivors, when these ended
+    struct pulse pulses[MAX_NODES];
+} death;
+
+jmp_buf death_exit;
+
+void death_at_each_message(uint64_t (*run)(tm_protocol protocol),
+                           tm_protocol protocol)
+{
+    unsigned n_blocked = 0;
+
+    for (unsigned nth = 1;; nth++) {
+        death = (typeof(death)){.nth = nth};
+        run(protocol);
+        n_blocked += death.n_blocked;
+        if (!death.is_dead) {
+            printf("%u deaths, %u threads of survivors were waiting\n", nth - 1,
+                   n_blocked);
+            return;
+        }
+    }
+}
+
+int death_is_gone(const struct world *world, node_id node)
+{
+    (void)world;
+    return death.is_gone[node];
+}
+
+static int is_over(const struct world *world)
+{
+    return death.is_dead && death.n_gone == world->n_nodes;
+}
+
+void death_end_if_over(const struct world *world)
+{
+    CHECK(sim_now_ns(world->sim) < LIMIT_NS);
+    if (is_over(world)) {
+        longjmp(death_exit, 1);
+    }
+}
+
+static void go(struct world *world, node_id node)
+{
+    death.is_gone[node] = 1;
+    death.n_gone++;
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        const struct thread *thread = &world->threads[i];
+
+        death.n_blocked += node != death.victim && thread->node == node &&
+                           (thread->step == WAITING || thread->is_waiting_page);
+    }
+}
+
+static void die(struct world *world)
+{
+    death.is_dead = 1;
+    death.died_ns = sim_now_ns(world->sim);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        death.n_words[i] = (unsigned)sim_random(world->sim, LAST_WORDS + 1);
+    }
+    go(world, death.victim);
+}
+
+int death_takes(struct world *world, node_id at, node_id from,
+                const struct message *message)
+{
+    if (death.nth == 0) {
+        return 0;
+    }
+    if (at == death.victim && message->type != MESSAGE_beat &&
+        ++death.n_messages == death.nth) {
+        die(world);
+    }
+    if (death.is_gone[at] ||
+        (death.is_dead && from == death.victim && death.n_words[at]-- == 0)) {
+        death.n_words[at] = 0;
+        return 1;
+    }
+    pulse_hear(&death.pulses[at], from);
+    return message->type == MESSAGE_beat;
+}
+
+static int is_running(const struct world *world)
+{
+    return death.is_dead || world->n_ended < world->n_threads ||
+           world->lives_left > 0;
+}
+
+static void look(void *owner, uint64_t node)
+{
+    struct world *world = owner;
+    node_id silent = NODE_NONE;
+
+    if (death.is_gone[node]) {
+        return;
+    }
+    switch (pulse_look(&death.pulses[node], &silent)) {
+    case PULSE_LOST:
+        CHECK(death.is_dead && silent == death.victim);             // D1
+        CHECK(sim_now_ns(world->sim) - death.died_ns <= DETECT_NS); // D1
+        go(world, (node_id)node);
+        return;
+    case PULSE_SUSPECT:
+        CHECK(death.is_dead && silent == death.victim);
+        break;
+    default:
+        break;
+    }
+    if (is_running(world)) {
+        sim_after(world->sim, LOOK_NS, look, world, node);
+    }
+}
+
+void death_open(struct world *world)
+{
+    if (death.nth == 0) {
+        return;
+    }
+    death.victim = (node_id)sim_random(world->sim, world->n_nodes);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        CHECK(pulse_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
+                         TIMEOUT_S) == TM_OK);
+        sim_after(world->sim, 1000 * i, look, world, i);
+    }
+}
+
+void death_close(struct world *world)
+{
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        pulse_release(&death.pulses[i]);
+    }
+}
