@@ -19,6 +19,16 @@ need("ucp/api/ucp.h, the header of UCX," TM_HAVE_UCP_H libucx-dev)
 check_include_file(sodium.h TM_HAVE_SODIUM_H)
 need("sodium.h, the header of libsodium," TM_HAVE_SODIUM_H libsodium-dev)
 
+# PMIx too, where mpirun or srun starts the nodes. Without its header programs are
+# started by `teamster run` only.
+find_path(TM_PMIX_INCLUDE pmix.h PATH_SUFFIXES pmix2/include pmix/include
+          HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+mark_as_advanced(TM_PMIX_INCLUDE)
+if(NOT TM_PMIX_INCLUDE)
+    message(STATUS "No pmix.h: programs will not run under mpirun or srun. On "
+                   "Debian: apt-get install libpmix-dev")
+endif()
+
 # METIS too: a cluster without it divides threads by simpler means.
 check_include_file(metis.h TM_HAVE_METIS_H)
 need("metis.h, the header of METIS," TM_HAVE_METIS_H libmetis-dev)

@@ -2,7 +2,8 @@
 //
 // A node's end of the control socket, the launcher's is cli/link.c.
 //
-//   bootstrap_open      no variable: a cluster of one; else the socket is taken
+//   bootstrap_open      no variable: a cluster of one, or PMIx; else the socket is
+//                       taken
 //   bootstrap_exchange  CARD out, CARDS or REFUSED in
 //   bootstrap_ready     READY out, GO or REFUSED in
 //   bootstrap_poll      from then on: STOP, STATUS, or the end of file
@@ -31,6 +32,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/boot_pmix.h"
+#include "cluster/pmix.h"
 #include "net/message.h"
 
 /** A frame's kind and fields. */
@@ -206,35 +209,6 @@ static tm_status read_place(struct bootstrap *bootstrap)
     return TM_OK;
 }
 
-tm_status bootstrap_open(struct bootstrap *bootstrap)
-{
-    long fd;
-    long self;
-    long n_nodes;
-
-    *bootstrap = (struct bootstrap){.fd = -1, .n_nodes = 1, .n_here = 1};
-    if (getenv("TEAMSTER_BOOT_FD") == NULL) {
-        return TM_OK;
-    }
-    if (read_number("TEAMSTER_BOOT_FD", 0, 1 << 20, &fd) != TM_OK ||
-        read_number("TEAMSTER_NODES", 1, TM_MAX_NODES, &n_nodes) != TM_OK ||
-        read_number("TEAMSTER_NODE", 0, n_nodes - 1, &self) != TM_OK ||
-        take_socket((int)fd) != TM_OK) {
-        return TM_ECONFIG;
-    }
-    unsetenv("TEAMSTER_BOOT_FD");
-    unsetenv("TEAMSTER_NODE");
-    unsetenv("TEAMSTER_NODES");
-    bootstrap->fd = (int)fd;
-    bootstrap->self = (node_id)self;
-    bootstrap->n_nodes = (unsigned)n_nodes;
-    if (read_place(bootstrap) != TM_OK) {
-        return TM_ECONFIG;
-    }
-    unsetenv("TEAMSTER_PLACE");
-    return TM_OK;
-}
-
 static tm_status send_card(int fd, const struct node_card *card)
 {
     uint8_t *bytes = malloc(BOOT_HEADER + NODE_CARD_MAX);
@@ -278,18 +252,13 @@ static tm_status decode_cards(const struct frame *frame, unsigned n_nodes,
     return TM_OK;
 }
 
-tm_status bootstrap_exchange(struct bootstrap *bootstrap,
-                             const struct node_card *card,
-                             const struct boot_roster *roster)
+static tm_status exchange(struct bootstrap *bootstrap,
+                          const struct node_card *card,
+                          const struct boot_roster *roster)
 {
     struct frame frame;
     tm_status status;
 
-    if (bootstrap->fd < 0) {
-        roster->cards[0] = *card;
-        roster->host_of[0] = 0;
-        return TM_OK;
-    }
     status = send_card(bootstrap->fd, card);
     if (status != TM_OK) {
         return status;
@@ -304,15 +273,12 @@ tm_status bootstrap_exchange(struct bootstrap *bootstrap,
     return status;
 }
 
-tm_status bootstrap_ready(struct bootstrap *bootstrap)
+static tm_status ready(struct bootstrap *bootstrap)
 {
     uint8_t header[BOOT_HEADER];
     struct frame frame;
     tm_status status;
 
-    if (bootstrap->fd < 0) {
-        return TM_OK;
-    }
     boot_header(header, BOOT_READY, 0);
     status = send_all(bootstrap->fd, header, sizeof header);
     if (status != TM_OK) {
@@ -323,6 +289,97 @@ tm_status bootstrap_ready(struct bootstrap *bootstrap)
         free(frame.body);
     }
     return status;
+}
+
+static tm_status exchange_alone(struct bootstrap *bootstrap,
+                                const struct node_card *card,
+                                const struct boot_roster *roster)
+{
+    (void)bootstrap;
+    roster->cards[0] = *card;
+    roster->host_of[0] = 0;
+    return TM_OK;
+}
+
+static tm_status ready_alone(struct bootstrap *bootstrap)
+{
+    (void)bootstrap;
+    return TM_OK;
+}
+
+static const struct boot_way ways[] = {
+    {exchange_alone, ready_alone},
+    {exchange, ready},
+    {boot_pmix_exchange, boot_pmix_ready},
+};
+
+enum { ALONE, LAUNCHER, PMIX };
+
+static tm_status open_launcher(struct bootstrap *bootstrap)
+{
+    long fd;
+    long self;
+    long n_nodes;
+
+    if (read_number("TEAMSTER_BOOT_FD", 0, 1 << 20, &fd) != TM_OK ||
+        read_number("TEAMSTER_NODES", 1, TM_MAX_NODES, &n_nodes) != TM_OK ||
+        read_number("TEAMSTER_NODE", 0, n_nodes - 1, &self) != TM_OK ||
+        take_socket((int)fd) != TM_OK) {
+        return TM_ECONFIG;
+    }
+    unsetenv("TEAMSTER_BOOT_FD");
+    unsetenv("TEAMSTER_NODE");
+    unsetenv("TEAMSTER_NODES");
+    bootstrap->fd = (int)fd;
+    bootstrap->self = (node_id)self;
+    bootstrap->n_nodes = (unsigned)n_nodes;
+    if (read_place(bootstrap) != TM_OK) {
+        return TM_ECONFIG;
+    }
+    unsetenv("TEAMSTER_PLACE");
+    return TM_OK;
+}
+
+int bootstrap_is_by_others(void)
+{
+    char name[512];
+
+    return getenv("TEAMSTER_BOOT_FD") == NULL &&
+           pmix_is_offered(name, sizeof name);
+}
+
+tm_status bootstrap_open(struct bootstrap *bootstrap)
+{
+    *bootstrap = (struct bootstrap){
+        .way = &ways[ALONE], .fd = -1, .n_nodes = 1, .n_here = 1};
+    if (getenv("TEAMSTER_BOOT_FD") != NULL) {
+        bootstrap->way = &ways[LAUNCHER];
+        return open_launcher(bootstrap);
+    }
+    if (bootstrap_is_by_others()) {
+        tm_status status = boot_pmix_open(bootstrap);
+
+        bootstrap->way = &ways[bootstrap->pmix != NULL ? PMIX : ALONE];
+        return status;
+    }
+    return TM_OK;
+}
+
+tm_status bootstrap_exchange(struct bootstrap *bootstrap,
+                             const struct node_card *card,
+                             const struct boot_roster *roster)
+{
+    return bootstrap->way->exchange(bootstrap, card, roster);
+}
+
+tm_status bootstrap_ready(struct bootstrap *bootstrap)
+{
+    return bootstrap->way->ready(bootstrap);
+}
+
+int bootstrap_has_launcher(const struct bootstrap *bootstrap)
+{
+    return bootstrap->fd >= 0;
 }
 
 /** I2. Nobody is left to tell if it fails: the launcher is gone. */

@@ -39,6 +39,8 @@
  * The launcher keeps its end open: end of file on it means that the launcher is
  * gone, and the node ends itself. The other way round, end of file before DONE
  * means that the node is lost.
+ *
+ * A node that mpirun or srun has started has no launcher: boot_pmix.c.
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
@@ -59,8 +61,12 @@ struct node_card {
                            ///< message if nodes differ; empty in CARDS
 };
 
+struct boot_pmix;
+
 struct bootstrap {
-    int fd; ///< -1: no launcher, a cluster of one
+    const struct boot_way *way; ///< how this node meets the others
+    struct boot_pmix *pmix;     ///< until bootstrap_ready(), if that is PMIx
+    int fd;                     ///< of the launcher; -1: there is none
     node_id self;
     unsigned n_nodes;
     unsigned n_here;       ///< nodes on this host, self included
@@ -78,15 +84,30 @@ struct boot_roster {
     uint16_t *host_of;       ///< [n_nodes]  equal for nodes of one host
 };
 
-/** Read the variables and take the socket. Without them: node 0 of 1. Unsets
+/** A way to meet the other nodes. Both calls block until all nodes have made them;
+ * no longer than the other side's deadline. */
+struct boot_way {
+    tm_status (*exchange)(struct bootstrap *bootstrap,
+                          const struct node_card *card,
+                          const struct boot_roster *roster);
+    tm_status (*ready)(struct bootstrap *bootstrap);
+};
+
+/** Was this process started to be a node, but by no launcher of ours? Reads
+ * variables only. */
+int bootstrap_is_by_others(void);
+
+/** Read the variables and take the socket, or, if mpirun or srun has started this
+ * process, meet the other nodes through PMIx. Without either: node 0 of 1. Unsets
  * the variables and sets close-on-exec, so that children know nothing of it.
- * @return TM_OK, TM_ECONFIG (logged) */
+ * @return TM_OK, TM_ECONFIG (logged)
+ * @return TM_EMISMATCH, TM_EPEER  PMIx only (told) */
 TM_CHECKED tm_status bootstrap_open(struct bootstrap *bootstrap);
 
 /** Give the own card, get all.
  * @param roster  its arrays are the caller's, and filled in
  * @return TM_OK
- * @return TM_EMISMATCH, TM_EPEER  the launcher said so (it has told the user)
+ * @return TM_EMISMATCH, TM_EPEER  nodes differ, or one is lost (the user was told)
  * Blocks until all nodes have done the same; the launcher has a deadline. */
 TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                                         const struct node_card *card,
@@ -94,6 +115,9 @@ TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
 
 /** Say that this node is connected, wait until all are. */
 TM_CHECKED tm_status bootstrap_ready(struct bootstrap *bootstrap);
+
+/** Will somebody end the other nodes if this one fails? */
+int bootstrap_has_launcher(const struct bootstrap *bootstrap);
 
 /** Tell the launcher that the program has ended, or that it fails here. Does
  * nothing without a launcher. Async-signal-safe. */

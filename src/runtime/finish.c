@@ -6,7 +6,9 @@
 //                                    all, then DONE to the launcher
 //   root, tm_end()                   the same, and main() goes on alone
 //   another node, FINISH arrives     its workers stop, it flushes and exits with 0
-//   another node, exit() by a thread the launcher is told, and ends all
+//   another node, exit() by a thread the launcher is told, and ends all; without
+//                                    one FINISH to all, with the exit code, which
+//                                    becomes the root's
 //   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
 #include "base/log.h"
 #include "runtime/runtime.h"
@@ -17,9 +19,12 @@
 
 #define STOP_TIMEOUT_MS 300
 
-static void send_finish(void)
+static void send_finish(int exit_code)
 {
-    struct message message = {.type = MESSAGE_finish};
+    struct message message = {
+        .type = MESSAGE_finish,
+        .u.finish = {.exit_code = (uint32_t)exit_code},
+    };
 
     node_enter();
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
@@ -31,12 +36,13 @@ static void send_finish(void)
 }
 
 // Leave the cluster; after this only the process is left.
-static void leave(void)
+// @param exit_code  of the other nodes
+static void leave(int exit_code)
 {
     tracking_finish();
     tracking_close();
     runtime.step = RUNTIME_ENDED;
-    send_finish();
+    send_finish(exit_code);
     observer_stop();
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
     service_join();
@@ -56,10 +62,26 @@ tm_status tm_end(void)
     }
     distribution_print();
     profile_save();
-    leave();
+    leave(0);
     paging_close();
     space_close(&runtime.space);
     return TM_OK;
+}
+
+// A thread of another node than the root has called exit().
+static void end_from_here(int status)
+{
+    if (bootstrap_has_launcher(&runtime.bootstrap)) {
+        bootstrap_failed(&runtime.bootstrap, status);
+        return;
+    }
+    if (status != 0) {
+        log_error("node %u ends the run with exit code %d", runtime.self,
+                  status & 0xff);
+    }
+    if (runtime.step == RUNTIME_RUNNING) {
+        leave(status & 0xff);
+    }
 }
 
 void finish_at_exit(int status, void *argument)
@@ -69,7 +91,7 @@ void finish_at_exit(int status, void *argument)
         return; // a child of fork()
     }
     if (runtime.self != 0) {
-        bootstrap_failed(&runtime.bootstrap, status);
+        end_from_here(status);
         return;
     }
     if (runtime.step == RUNTIME_RUNNING) {
@@ -79,7 +101,7 @@ void finish_at_exit(int status, void *argument)
         }
         distribution_print();
         profile_save();
-        leave();
+        leave(0);
     }
     fflush(NULL);
     bootstrap_done(&runtime.bootstrap, status);
@@ -95,13 +117,15 @@ static _Noreturn void end_process(void)
     observer_stop();
     paging_finish();
     fflush(NULL);
-    bootstrap_done(&runtime.bootstrap, 0);
-    _exit(0);
+    bootstrap_done(&runtime.bootstrap, runtime.exit_code);
+    _exit(runtime.exit_code);
 }
 
 void finish_receive(const struct message *message)
 {
-    (void)message;
+    // The others' part in it is over; what the run has come to is the root's to say.
+    runtime.exit_code =
+        runtime.self == 0 ? (int)message->u.finish.exit_code : 0;
     runtime.is_finishing = 1; // the service thread goes on with finish_now()
 }
 

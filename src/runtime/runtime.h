@@ -14,6 +14,7 @@
 #include "net/transport.h"
 #include "observe/access_sets.h"
 #include "observe/track.h"
+#include "os/death_watch.h"
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
@@ -182,11 +183,19 @@ enum runtime_step {
     RUNTIME_FORKED, ///< this process is a child of a node: child.c
 };
 
+/** Who of this host has died; the service thread's. */
+struct neighbours {
+    struct death_watch *watch; ///< NULL: a launcher sees deaths
+    uint64_t died_ns;          ///< when one did, 0: none
+    node_id dead;
+};
+
 /** The one mutable global: this node. */
 struct runtime {
     _Atomic int step; ///< enum runtime_step
     struct options options;
     struct bootstrap bootstrap;
+    struct neighbours neighbours;
     node_id self;
     unsigned n_nodes;
     unsigned n_workers;
@@ -239,6 +248,7 @@ struct runtime {
     uint64_t start_ns;
     int pid;
     int is_finishing;         ///< service thread: the program has ended
+    int exit_code;            ///< then: of this process
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 
@@ -635,5 +645,19 @@ void lifesigns_hear(node_id from);
 /** Tell the launcher how far this node is, if that is news. Under the node lock, from
  * the service thread. */
 void progress_tick(void);
+
+// ---- neighbours.c: deaths on this host, if no launcher sees them
+
+/** Nodes are connected. @param roster  their cards and hosts */
+void neighbours_watch(const struct boot_roster *roster);
+
+/** Readable if neighbours_look() has something to do; -1: there is nothing. */
+int neighbours_fd(void);
+
+/** From the service thread, outside the node lock. */
+void neighbours_look(void);
+
+/** From the service thread, several times a second. */
+void neighbours_tick(void);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The service thread makes the network progress and answers every request. It
-// sleeps on the transport's descriptor, on the launcher's socket, on the swap
-// file's, and on an eventfd by which other kernel threads wake it; while
+// sleeps on the transport's descriptor, on the launcher's socket or the neighbours'
+// processes, on the swap file's, and on an eventfd by which other kernel threads wake it; while
 // something is due by time it looks every millisecond. It never waits for the
 // network.
 //
@@ -69,6 +69,7 @@ static int tick(void)
     deadlock_tick();
     lifesigns_tick();
     progress_tick();
+    neighbours_tick();
     tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
 }
@@ -104,15 +105,16 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
         .tv_sec = (time_t)(timeout_ns / 1000000000u),
         .tv_nsec = (long)(timeout_ns % 1000000000u),
     };
-    struct pollfd fds[4] = {
+    struct pollfd fds[5] = {
         {.fd = runtime.wake_fd, .events = POLLIN},
         {.fd = transport_fd, .events = POLLIN},
         {.fd = runtime.bootstrap.fd, .events = POLLIN},
         {.fd = paging_fd(), .events = POLLIN},
+        {.fd = neighbours_fd(), .events = POLLIN},
     };
     uint64_t count;
 
-    if (ppoll(fds, 4, &timeout, NULL) <= 0) {
+    if (ppoll(fds, 5, &timeout, NULL) <= 0) {
         return;
     }
     if (fds[0].revents != 0) {
@@ -125,6 +127,9 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
     }
     if (fds[3].revents != 0) {
         poll_disk();
+    }
+    if (fds[4].revents != 0) {
+        neighbours_look();
     }
 }
 

@@ -19,9 +19,11 @@
 #include "os/secret.h"
 #include "runtime/runtime.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define DEATH_SEEN_MS 3000
@@ -47,7 +49,7 @@ static void must(tm_status status, const char *what)
     }
 }
 
-// Meeting the other nodes has failed. The launcher has told the user why, or is
+// Meeting the other nodes has failed. The user was told why, or the launcher is
 // gone, which is in the log; more lines would only hide that one.
 static void must_meet(tm_status status)
 {
@@ -57,14 +59,19 @@ static void must_meet(tm_status status)
     must(status, "meeting the other nodes");
 }
 
+// mpirun and srun may give each process processors of its own.
 // @param n_nodes  of this host
 static unsigned workers_of(const struct options *options, unsigned n_nodes)
 {
-    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long share = n_processors / (long)n_nodes;
+    long share = sysconf(_SC_NPROCESSORS_ONLN) / (long)n_nodes;
+    cpu_set_t own;
 
     if (options->workers > 0) {
         return options->workers;
+    }
+    if (sched_getaffinity(0, sizeof own, &own) == 0 &&
+        CPU_COUNT(&own) < share) {
+        share = CPU_COUNT(&own);
     }
     return share < 1 ? 1 : (unsigned)share;
 }
@@ -74,10 +81,10 @@ static void read_settings(void)
     char text[256];
     char speaker[16];
 
+    must_meet(bootstrap_open(&runtime.bootstrap)); // may change variables
     if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);
     }
-    must(bootstrap_open(&runtime.bootstrap), "the launcher's variables");
     runtime.self = runtime.bootstrap.self;
     runtime.n_nodes = runtime.bootstrap.n_nodes;
     runtime.n_workers = workers_of(&runtime.options, runtime.bootstrap.n_here);
@@ -188,15 +195,22 @@ static void open_machines(void)
     tracking_open();
 }
 
-// Before the transport is opened: what it loads lies where it likes, no thread
-// of the program points there.
-static void fill_card(struct node_card *card)
+// Before anything is loaded (PMIx, the transport): that lies where it likes, no
+// thread of the program points there.
+static struct node_card *new_card(void)
 {
-    memset(card, 0, sizeof *card);
-    node_card_set_version(card);
-    must(image_build_id(card->build_id), "the program's build-id");
+    struct node_card *card = calloc(1, sizeof *card);
+
+    ensure(card != NULL);
     must(image_layout(&card->layout_hash, card->layout, sizeof card->layout),
          "the program's mappings");
+    return card;
+}
+
+static void fill_card(struct node_card *card)
+{
+    node_card_set_version(card);
+    must(image_build_id(card->build_id), "the program's build-id");
     card->canary = image_canary();
     card->page_size = TM_PAGE_SIZE;
     card->pid = (uint32_t)getpid();
@@ -268,7 +282,7 @@ static void connect_to_all(const struct boot_roster *roster)
         _exit(EXIT_NODE_LOST);
     }
     if (status != TM_OK) {
-        log_fatal(EXIT_CONFIG, "%s", why);
+        log_fatal(status == TM_EPEER ? EXIT_NODE_LOST : EXIT_CONFIG, "%s", why);
     }
 }
 
@@ -287,14 +301,13 @@ static void open_transport(void)
     must(runtime.transport->open(&runtime.net, &config), "the transport");
 }
 
+// @param own  with the layout; freed
 // @return the root's canary
-static uint64_t join_cluster(void)
+static uint64_t join_cluster(struct node_card *own)
 {
-    struct node_card *own = calloc(1, sizeof *own);
     struct boot_roster roster;
     uint64_t canary;
 
-    ensure(own != NULL);
     fill_card(own);
     open_transport();
     if (runtime.n_nodes == 1) {
@@ -303,7 +316,8 @@ static uint64_t join_cluster(void)
     }
     if (!image_is_fixed()) {
         log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
-                               "start the program with `teamster run`");
+                               "start the program with `teamster run`, or by "
+                               "`setarch -R`");
     }
     statics_measure_own(&own->statics);
     add_address(own);
@@ -313,6 +327,7 @@ static uint64_t join_cluster(void)
     connect_to_all(&roster);
     must_meet(bootstrap_ready(&runtime.bootstrap));
     statics_take(roster.cards);
+    neighbours_watch(&roster);
     canary = roster.cards[0].canary;
     free_roster(&roster);
     return canary;
@@ -354,9 +369,24 @@ static void become_main(void)
     go();
 }
 
+// Nodes that `teamster run` starts have no address randomisation. One that mpirun or
+// srun starts runs itself again without it, before main(), so that nothing of the
+// program is done twice. Its process and variables, by which PMIx knows it, stay.
+// A program with rights of its own would get randomisation back each time.
+__attribute__((constructor)) static void fix_addresses(int argc, char **argv)
+{
+    (void)argc;
+    if (bootstrap_is_by_others() && !image_is_fixed() &&
+        getauxval(AT_SECURE) == 0) {
+        // If it fails, which is told, the program may run alone nevertheless.
+        (void)!image_reexec_fixed(argv);
+    }
+}
+
 tm_status tm_init_program(int *argc, char ***argv,
                           const struct tm_program *program)
 {
+    struct node_card *own;
     uint64_t canary;
 
     (void)argc;
@@ -367,10 +397,11 @@ tm_status tm_init_program(int *argc, char ***argv,
     }
     runtime.step = RUNTIME_STARTING;
     runtime.pid = getpid();
+    own = new_card();
     read_settings();
     open_memory(program);
     open_machines();
-    canary = join_cluster();
+    canary = join_cluster(own);
     if (runtime.self != 0) {
         become_server(canary);
     }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A launcher of ours sees each death, and ends all other nodes. mpirun does the same,
+// srun does not; so nodes that these have started watch each other's processes on one
+// host, and the process that has started them. (Those of other hosts: lifesigns.c.)
+//
+// A node that has ended has died, or the program is over and FINISH is on its way
+// here too: nodes get it at about the same time, and take their time to end. What has
+// not come SETTLE_NS later does not come.
+#include "base/clock.h"
+#include "base/log.h"
+#include "os/death_watch.h"
+#include "runtime/runtime.h"
+
+#include <unistd.h>
+
+#define SETTLE_NS UINT64_C(1000000000)
+
+/** The label of the process that has started this one; no node has it. */
+#define PARENT TM_MAX_NODES
+
+void neighbours_watch(const struct boot_roster *roster)
+{
+    struct death_watch *watch;
+    int failed;
+
+    if (bootstrap_has_launcher(&runtime.bootstrap) ||
+        death_watch_open(&watch) != TM_OK) {
+        return;
+    }
+    failed = death_watch_add(watch, getppid(), PARENT) != TM_OK;
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (i != runtime.self &&
+            roster->host_of[i] == roster->host_of[runtime.self]) {
+            failed |=
+                death_watch_add(watch, (pid_t)roster->cards[i].pid, i) != TM_OK;
+        }
+    }
+    if (failed) {
+        log_debug("not every death on this host will be seen at once: %m");
+    }
+    runtime.neighbours.watch = watch;
+}
+
+int neighbours_fd(void)
+{
+    const struct death_watch *watch = runtime.neighbours.watch;
+
+    return watch != NULL ? death_watch_fd(watch) : -1;
+}
+
+void neighbours_look(void)
+{
+    struct neighbours *neighbours = &runtime.neighbours;
+    unsigned label;
+
+    while (death_watch_next(neighbours->watch, &label)) {
+        if (label == PARENT) {
+            log_fatal(EXIT_NODE_LOST,
+                      "who has started this process is gone: node %u ends",
+                      runtime.self);
+        }
+        if (neighbours->died_ns == 0) {
+            neighbours->died_ns = clock_now_ns();
+            neighbours->dead = (node_id)label;
+        }
+    }
+}
+
+void neighbours_tick(void)
+{
+    const struct neighbours *neighbours = &runtime.neighbours;
+
+    if (neighbours->died_ns != 0 && !runtime.is_finishing &&
+        clock_now_ns() - neighbours->died_ns > SETTLE_NS) {
+        log_fatal(EXIT_NODE_LOST,
+                  "node %u has died, after %llu barriers here: node %u ends",
+                  neighbours->dead,
+                  (unsigned long long)sync_n_barriers(runtime.sync),
+                  runtime.self);
+    }
+}
