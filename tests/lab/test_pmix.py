@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that mpirun and srun start, over the hosts of a lab.
+
+    test_pmix.py TEST --build DIR
+
+As in test_runs.py, no process and no segment may be left on any host after a run.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import lab
+import slurm
+from test_runs import (DETECT_S, LEFTOVER_S, MISMATCH, NODE_LOST, Failure,
+                       Run)
+
+KILLED = 128 + signal.SIGKILL
+HOSTS = ("n1", "n2", "n3", "n4")
+
+
+class Job(Run):
+    """A run that somebody else than `teamster run` has started."""
+
+    def __init__(self, bed, words, host="n1", **variables):
+        # pylint: disable=super-init-not-called
+        self.bed = bed
+        self.command = list(map(str, words))
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("TEAMSTER_", "UCX_", "OMPI_",
+                                               "PMIX_", "SLURM_"))}
+        environment.update(variables)
+        self.process = subprocess.Popen(
+            bed.command_on(host, *self.command), env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, errors="replace", cwd=bed.folder)
+        self.start = time.monotonic()
+
+    def left_on(self, host):
+        return {pid: text for pid, text in self.bed.processes(host).items()
+                if not slurm.is_daemon(text)}
+
+    def expect_nothing_left(self, output="", but_hosts=()):
+        for host in self.bed.hosts:
+            if host in but_hosts:
+                continue
+            try:
+                lab.wait_until(lambda: not self.left_on(host), "", LEFTOVER_S)
+                lab.wait_until(
+                    lambda: not self.bed.inside(host, "ls", "/dev/shm"), "",
+                    LEFTOVER_S)
+            except TimeoutError:
+                self.fail(f"left on {host}: {self.left_on(host)} "
+                          f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
+
+    def wait_for_line(self, wanted):
+        """@return what came before it"""
+        seen = []
+        while not seen or wanted not in seen[-1]:
+            seen += self.lines()
+            if seen[-1] == "":
+                self.fail(f"'{wanted}' does not come", "".join(seen))
+        return "".join(seen)
+
+    def starter(self, name, host="n1"):
+        return next(pid for pid, text in self.bed.processes(host).items()
+                    if os.path.basename(text.split()[0]) == name)
+
+
+class Mpirun:
+    """Open MPI's, by ssh."""
+    name = "mpirun"
+
+    def __init__(self, bed):
+        self.bed = bed
+
+    @staticmethod
+    def check():
+        if shutil.which("mpirun", path=lab.PATH) is None:
+            raise lab.Skip("no mpirun: on Debian, apt-get install openmpi-bin")
+
+    def words(self, *program, hosts=HOSTS):
+        return ["mpirun", "--allow-run-as-root", "--oversubscribe",
+                "--bind-to", "none", "--mca", "plm_rsh_args",
+                f"-F {self.bed.folder}/ssh_config", "--mca",
+                "orte_tmpdir_base", self.bed.folder, "-H", ",".join(hosts),
+                *program]
+
+    def start(self, *program, hosts=HOSTS, **variables):
+        return Job(self.bed, self.words(*program, hosts=hosts), **variables)
+
+
+class Srun:
+    """Slurm's."""
+    name = "srun"
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.conf = slurm.start(bed)
+
+    @staticmethod
+    def check():
+        slurm.check()
+
+    def start(self, *program, hosts=HOSTS, **variables):
+        words = ["srun", "--mpi=pmix", "--distribution=block",
+                 f"--nodes={len(set(hosts))}", f"--ntasks={len(hosts)}",
+                 "--overcommit", "--nodelist=" + ",".join(sorted(set(hosts))),
+                 *program]
+        return Job(self.bed, words, SLURM_CONF=self.conf, **variables)
+
+
+class Tests:
+    """Each is run by each of the two."""
+
+    def __init__(self, build, starter):
+        self.build = os.path.abspath(build)
+        self.starter = starter
+
+    def app(self, name):
+        return os.path.join(self.build, "apps", name)
+
+    def ends(self):
+        return os.path.join(self.build, "tests", "lab", "ends")
+
+    def expect(self, condition, what, output):
+        if not condition:
+            raise Failure(f"{what} does not hold in\n{output}")
+
+    def lab(self, n_hosts=4):
+        return lab.lab(n_hosts=n_hosts)
+
+    def long_job(self, starter, hosts=HOSTS):
+        job = starter.start(self.ends(), "wait", hosts=hosts)
+        job.wait_for_line("all nodes work")
+        return job
+
+    # ---- results
+
+    def results_are_those_of_one_node(self):
+        work = {"jacobi": ("--size=200", "--iterations=30"),
+                "sor": ("--size=200", "--iterations=30"),
+                "matmul": ("--size=128",)}
+        with self.lab() as bed:
+            starter = self.starter(bed)
+            for name, options in work.items():
+                for hosts in (("n1",), ("n1", "n1", "n2"), HOSTS):
+                    output = starter.start(
+                        self.app(name), "--verify", "--threads=8", *options,
+                        hosts=hosts).finish()
+                    self.expect("identical to the sequential" in output,
+                                f"{name} on {hosts}", output)
+                    self.expect(f"nodes: {len(hosts)}" in output, "nodes",
+                                output)
+
+    def all_have_the_settings_of_node_0(self):
+        # mpirun gives other hosts no variables, srun all of them.
+        with self.lab(2) as bed:
+            output = self.starter(bed).start(
+                self.ends(), "options", hosts=("n1", "n1", "n2"),
+                TEAMSTER_POLICY="mem", TEAMSTER_MEMORY="64M").finish()
+            for number, host in ((0, "n1"), (1, "n1"), (2, "n2")):
+                self.expect(f"node {number} on {host}: speed - memory 64M "
+                            "policy mem\n" in output, f"node {number}", output)
+
+    # ---- ends
+
+    def the_exit_code_is_the_programs(self):
+        with self.lab(2) as bed:
+            starter = self.starter(bed)
+            hosts = ("n1", "n1", "n2")
+            for words, code in ((("return", 0), 0), (("return", 7), 7),
+                                (("exit", 0, 6), 6), (("exit", 1, 5), 5),
+                                (("exit", 2, 0), 0)):
+                job = starter.start(self.ends(), *map(str, words), hosts=hosts)
+                job.finish(code)
+
+    def a_killed_node_ends_the_run(self):
+        with self.lab(3) as bed:
+            starter = self.starter(bed)
+            for host, hosts in (("n1", ("n1", "n1", "n1")),
+                                ("n1", ("n1", "n2", "n3")),
+                                ("n3", ("n1", "n2", "n3"))):
+                job = self.long_job(starter, hosts)
+                os.kill(job.program(host, "ends"), signal.SIGKILL)
+                start = time.monotonic()
+                output = job.finish(KILLED)
+                seconds = time.monotonic() - start
+                self.expect(seconds < DETECT_S + LEFTOVER_S, "it is soon",
+                            output)
+                if starter.name == "srun": # mpirun kills them before
+                    self.expect(re.search(r"node \d (has died|is lost)",
+                                          output), "a survivor says so",
+                                output)
+                    self.expect(f"exit code {NODE_LOST}" in output,
+                                "survivors end by themselves", output)
+
+    def another_program_is_refused(self):
+        with self.lab(3) as bed:
+            starter = self.starter(bed)
+            for host, app in (("n1", "jacobi"), ("n2", "jacobi"),
+                              ("n3", "sor")):
+                bed.inside(host, "cp", self.app(app), "/run/program")
+            output = starter.start("/run/program",
+                                   hosts=("n1", "n2", "n3")).finish(MISMATCH)
+            self.expect("build-id differs" in output, "the reason", output)
+            self.expect(output.count('has "') == 2, "both values", output)
+
+    def signals_end_the_run(self):
+        with self.lab(3) as bed:
+            starter = self.starter(bed)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                job = self.long_job(starter, ("n1", "n1", "n2", "n3"))
+                pid = job.starter(starter.name)
+                os.kill(pid, number)
+                if number == signal.SIGINT: # srun wants it twice in a second
+                    time.sleep(0.2)
+                    try:
+                        os.kill(pid, number)
+                    except ProcessLookupError:
+                        pass
+                job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
+                job.expect_nothing_left()
+
+    def a_killed_starter_leaves_nothing(self):
+        with self.lab(3) as bed:
+            starter = self.starter(bed)
+            job = self.long_job(starter, ("n1", "n1", "n2", "n3"))
+            os.kill(job.starter(starter.name), signal.SIGKILL)
+            job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
+            if starter.name == "srun": # Slurm keeps the nodes until told
+                bed.inside("n1", "env", f"SLURM_CONF={starter.conf}",
+                           "scancel", "--user=root")
+            job.expect_nothing_left()
+
+
+def only_mpirun(build):
+    """Unequal nodes, by variables of their own."""
+    tests = Tests(build, Mpirun)
+    with tests.lab(2) as bed:
+        starter = Mpirun(bed)
+        words = starter.words(
+            "-n", "1", "-x", "TEAMSTER_SPEED=500", "-x",
+            "TEAMSTER_MEMORY=64M", tests.ends(), "options", ":",
+            "-n", "2", "-x", "TEAMSTER_SPEED=400", tests.ends(), "options",
+            hosts=("n1", "n2", "n2"))
+        output = Job(bed, words).finish()
+        for number, host, speed in ((0, "n1", 500), (1, "n2", 400),
+                                    (2, "n2", 400)):
+            tests.expect(f"node {number} on {host}: speed {speed} memory 64M "
+                         in output, f"node {number}", output)
+
+
+def main():
+    tests = [name for name, value in vars(Tests).items()
+             if "_" in name and callable(value) and
+             name not in ("long_job", "__init__")]
+    starters = {"mpirun": Mpirun, "srun": Srun}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("test", choices=[*tests, "nodes_are_unequal"])
+    parser.add_argument("--starter", choices=starters, required=True)
+    parser.add_argument("--build", required=True)
+    arguments = parser.parse_args()
+    starter = starters[arguments.starter]
+    try:
+        lab.check_machine()
+        starter.check()
+        if arguments.test == "nodes_are_unequal":
+            only_mpirun(arguments.build)
+        else:
+            getattr(Tests(arguments.build, starter), arguments.test)()
+    except lab.Skip as skipped:
+        print(f"skipped: {skipped}")
+        return lab.SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
