@@ -131,17 +131,24 @@ static void tell_failures(struct agent *agent, unsigned n, int error,
     }
 }
 
-/** An address of what ssh says of the connection. @param which  0: the launcher's own,
- * 2: the one that this host was reached by */
-static void ssh_address(unsigned which, char *address, size_t size)
+/** An address of the connection that the agent was started by, as ssh or Slurm tells.
+ * @param is_own  1: the one that this host was reached by, 0: the launcher's */
+static void connection_address(int is_own, char *address, size_t size)
 {
     const char *text = getenv("SSH_CONNECTION");
-    char words[3][64] = {""};
+    const char *launcher = getenv("SLURM_LAUNCH_NODE_IPADDR");
+    char words[2][64] = {""};
 
     if (text != NULL) {
-        sscanf(text, "%63s %63s %63s", words[0], words[1], words[2]);
+        sscanf(text, "%63s %*s %63s", words[0], words[1]);
+        snprintf(address, size, "%s", words[is_own]);
+    } else if (launcher == NULL) {
+        address[0] = '\0';
+    } else if (is_own) {
+        find_own_address(launcher, address, size);
+    } else {
+        snprintf(address, size, "%s", launcher);
     }
-    snprintf(address, size, "%s", words[which]);
 }
 
 /** @return 0 if there is no card with the address; told */
@@ -154,7 +161,7 @@ static int choose_device(struct agent *agent, const struct far_start *start,
     if (start->address[0] != '\0') {
         snprintf(address, sizeof address, "%s", start->address);
     } else {
-        ssh_address(2, address, sizeof address);
+        connection_address(1, address, sizeof address);
     }
     if (find_device(address, device, size)) {
         return 1;
@@ -403,7 +410,7 @@ static void say_hello(struct agent *agent)
         return;
     }
     node_card_set_version(card);
-    ssh_address(0, launcher, sizeof launcher);
+    connection_address(0, launcher, sizeof launcher);
     far_hello_put(&(struct far_hello){card->version, launcher}, &body);
     mux_send(&agent->mux, MUX_HELLO, 0, buffer_front(&body), body.used);
     buffer_release(&body);

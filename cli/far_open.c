@@ -225,8 +225,8 @@ static void tell_unreachable(struct job *job, const struct far_host *host,
         snprintf(why, sizeof why, "no answer within %.0f s",
                  REACH_S * job->slowdown);
     }
-    job_say(job, "cannot reach host %s: %s; try: %s %s teamster --version",
-            host->name, why, ssh, host->name);
+    job_say(job, "cannot reach host %s: %s; try: %s %s%s teamster --version",
+            host->name, why, ssh, far_host_option(ssh), host->name);
 }
 
 static int check_reached(struct job *job, const char *ssh)

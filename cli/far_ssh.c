@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ssh of a host: how it is started, and what it complains about.
+// The ssh of a host, or srun in its place: how it is started, and what it complains
+// about.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,33 +15,75 @@
 #define WORDS_MAX 64
 #define WORDS_KEPT 8192
 
-static int is_openssh(const char *program)
-{
-    const char *slash = strrchr(program, '/');
+/** Options for the programs that are known to have them. srun makes a step of one
+ * task beside the others, with all that the allocation has on that host; what the
+ * task writes comes byte by byte (--unbuffered). */
+static const struct reacher {
+    const char *program;
+    const char *options[8]; ///< up to NULL
+    const char *host;       ///< the option that names it; "": the name alone
+    int is_shell;           ///< it hands its last word to a shell there
+} reachers[] = {
+    {"ssh", {"-T", "-oBatchMode=yes", "-oConnectTimeout=" CONNECT_S}, "", 1},
+    {"srun",
+     {"--quiet", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none",
+      "--mpi=none", "--unbuffered"},
+     "--nodelist=",
+     0},
+    {"", {NULL}, "", 1}, // any other
+};
 
-    return strcmp(slash != NULL ? slash + 1 : program, "ssh") == 0;
+/** @param command  may have options behind its name */
+static const struct reacher *reacher_of(const char *command)
+{
+    const struct reacher *found = reachers;
+    size_t length = strcspn(command, " ");
+    const char *name = command + length;
+
+    while (name > command && name[-1] != '/') {
+        name--;
+    }
+    length -= (size_t)(name - command);
+    while (found->program[0] != '\0' &&
+           (strlen(found->program) != length ||
+            strncmp(found->program, name, length) != 0)) {
+        found++;
+    }
+    return found;
+}
+
+const char *far_host_option(const char *command)
+{
+    return reacher_of(command)->host;
 }
 
 /** The words of the command for a host; `text` holds them. */
-static void make_command(char *text, const char *host, char *remote,
+static void make_command(char *text, const char *host, const char *program,
                          char **words)
 {
+    static char named[320];
+    static char remote[1200];
+    const struct reacher *reacher = reacher_of(text);
     unsigned n = 0;
     char *rest = NULL;
-    int knows_options;
 
     for (char *word = strtok_r(text, " ", &rest);
-         word != NULL && n < WORDS_MAX - 8; word = strtok_r(NULL, " ", &rest)) {
+         word != NULL && n < WORDS_MAX - 16;
+         word = strtok_r(NULL, " ", &rest)) {
         words[n++] = word;
     }
-    knows_options = n > 0 && is_openssh(words[0]);
-    if (knows_options) {
-        words[n++] = "-T";
-        words[n++] = "-oBatchMode=yes";
-        words[n++] = "-oConnectTimeout=" CONNECT_S;
+    for (unsigned i = 0; reacher->options[i] != NULL; i++) {
+        words[n++] = (char *)reacher->options[i];
     }
-    words[n++] = (char *)host;
+    snprintf(named, sizeof named, "%s%s", reacher->host, host);
+    words[n++] = named;
+    snprintf(remote, sizeof remote,
+             reacher->is_shell ? "exec '%s' agent" : "%s", program);
     words[n++] = remote;
+    if (!reacher->is_shell) {
+        words[n++] = "agent";
+        unsetenv("SSH_CONNECTION"); // of this session, not of the agent's
+    }
     words[n] = NULL;
 }
 
@@ -49,14 +92,12 @@ _Noreturn static void become_ssh(const struct job *job, const char *ssh,
 {
     char *words[WORDS_MAX];
     char program[1024];
-    char remote[1200];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
     setpgid(0, 0); // Ctrl-C is for the launcher
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     program[length > 0 ? length : 0] = '\0';
-    snprintf(remote, sizeof remote, "exec '%s' agent", program);
-    make_command(strdup(ssh), host, remote, words);
+    make_command(strdup(ssh), host, program, words);
     for (int i = 0; i < 3; i++) {
         dup2(ends[i], i);
     }

@@ -3,9 +3,11 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "net/message.h"
 
@@ -221,4 +223,31 @@ int find_device(const char *address, char *device, size_t size)
     }
     freeifaddrs(cards);
     return found;
+}
+
+// To connect a datagram socket sends nothing; the kernel chooses the way.
+void find_own_address(const char *other, char *address, size_t size)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+    int fd;
+
+    address[0] = '\0';
+    if (getaddrinfo(other, "9", &hints, &found) != 0) {
+        return;
+    }
+    fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+        getsockname(fd, (struct sockaddr *)&own, &length) == 0 &&
+        getnameinfo((struct sockaddr *)&own, length, address, (socklen_t)size,
+                    NULL, 0, NI_NUMERICHOST) != 0) {
+        address[0] = '\0';
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    freeaddrinfo(found);
 }

@@ -52,4 +52,9 @@ TM_CHECKED tm_status far_hello_get(const void *bytes, size_t size,
  * @return 1, 0 if there is none */
 int find_device(const char *address, char *device, size_t size);
 
+/** Find the address of this host by which it reaches another one.
+ * @param other         an address, in numbers
+ * @param[out] address  [size]  "": there is none */
+void find_own_address(const char *other, char *address, size_t size);
+
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "nodelist.h"
 
 #define BLANKS " \t\r\n\v\f"
 
@@ -165,7 +166,6 @@ static tm_status take_line(const struct place *place, char *line,
     tm_status status = TM_OK;
 
     *host = (struct host){.line = place->line, .share = 1};
-    line[strcspn(line, "#")] = '\0';
     word = strtok_r(line, BLANKS, &rest);
     if (word == NULL) {
         return TM_OK;
@@ -186,6 +186,27 @@ static tm_status take_line(const struct place *place, char *line,
     }
     host->workers = host->workers != 0 ? host->workers : host->slots;
     return status;
+}
+
+/** The same of a line that may be one of a Charm++ nodelist. */
+static tm_status take_any_line(const struct place *place,
+                               struct nodelist *nodelist, char *line,
+                               struct host *host)
+{
+    char text[512];
+
+    line[strcspn(line, "#")] = '\0';
+    switch (nodelist_translate(nodelist, line, text, sizeof text)) {
+    case NODELIST_WRONG:
+        return refuse(place, "%s", text);
+    case NODELIST_EMPTY:
+        *host = (struct host){0};
+        return TM_OK;
+    case NODELIST_HOST:
+        return take_line(place, text, host);
+    default:
+        return take_line(place, line, host);
+    }
 }
 
 static tm_status add(struct hosts *hosts, const struct host *host,
@@ -229,6 +250,7 @@ tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
 {
     struct place place = {path, 0, error, size};
     struct hosts found = {0};
+    struct nodelist nodelist = {0};
     struct host host;
     char *line = NULL;
     size_t room = 0;
@@ -236,7 +258,7 @@ tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
 
     while (status == TM_OK && getline(&line, &room, file) >= 0) {
         place.line++;
-        status = take_line(&place, line, &host);
+        status = take_any_line(&place, &nodelist, line, &host);
         if (status == TM_OK && host.name[0] != '\0') {
             status = add(&found, &host, &place);
         }

@@ -31,6 +31,8 @@ struct hosts {
  *
  *     NAME [slots=N] [workers=W] [speed=S] [memory=SIZE] [addr=IP]   # comment
  *
+ * or a nodelist of Charm++ (nodelist.h).
+ *
  * @param path        for messages
  * @param[out] hosts  to be released with hosts_release(); set on success only
  * @param[out] error  [size] one line with path and line, set on failure

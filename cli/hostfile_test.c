@@ -74,6 +74,52 @@ static void each_line_is_a_node(void **state)
     hosts_release(&hosts);
 }
 
+static void nodelists_of_charm_are_read(void **state)
+{
+    struct hosts hosts = parsed("# of another program\n"
+                                "group main ++shell ssh ++speed 1\n"
+                                "  host n1 ++cpus 2 ++speed 1.5\n"
+                                "host n2   # slow\n"
+                                "\n"
+                                "group other ++cpus 7\n"
+                                "host n9 ++speed 3\n"
+                                "group main ++cpus 4\n"
+                                "host n3 ++speed 2.5\n");
+
+    (void)state;
+    assert_int_equal(hosts.n, 3);
+    assert_string_equal(hosts.all[0].name, "n1");
+    assert_int_equal(hosts.all[0].workers, 2);
+    assert_true(hosts.all[0].speed == 1.5);
+    assert_int_equal(hosts.all[0].line, 3);
+    assert_string_equal(hosts.all[1].name, "n2");
+    assert_int_equal(hosts.all[1].workers, 0);
+    assert_true(hosts.all[1].speed == 1);
+    assert_string_equal(hosts.all[2].name, "n3");
+    assert_int_equal(hosts.all[2].workers, 4);
+    assert_true(hosts.all[2].speed == 2.5);
+    hosts_release(&hosts);
+    hosts = parsed("host slots=2\ngroup\n"); // names of hosts, as any other
+    assert_int_equal(hosts.n, 2);
+    assert_string_equal(hosts.all[0].name, "host");
+    hosts_release(&hosts);
+}
+
+static void what_a_nodelist_cannot_say_is_refused(void **state)
+{
+    (void)state;
+    expect_refusal("group other\nhost n1\n", "hosts:2: the file names no node");
+    expect_refusal("group main\nhost n1 ++cpus\n",
+                   "hosts:2: '++cpus' has no value");
+    expect_refusal("host n1 ++cpus 0\n",
+                   "hosts:1: slots= is '0'; allowed: 1 to 256");
+    expect_refusal("host n1 ++user me\n",
+                   "hosts:1: '++user me' is not known; of a nodelist: group "
+                   "NAME or host NAME, [++cpus N] [++speed S] [++shell ssh]");
+    expect_refusal("group main ++shell rsh\nhost n1\n",
+                   "hosts:1: '++shell rsh': give it to all hosts, with --ssh");
+}
+
 static void a_refusal_names_file_line_and_what_is_allowed(void **state)
 {
     (void)state;
@@ -320,6 +366,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_line_is_a_node),
+        cmocka_unit_test(nodelists_of_charm_are_read),
+        cmocka_unit_test(what_a_nodelist_cannot_say_is_refused),
         cmocka_unit_test(a_refusal_names_file_line_and_what_is_allowed),
         cmocka_unit_test(speeds_are_of_all_nodes_or_of_none),
         cmocka_unit_test(any_bytes_are_refused_in_one_line),

@@ -200,6 +200,9 @@ const char *far_place(struct job *job, unsigned node);
  * @return 0, -1 with errno set */
 int far_start_ssh(struct job *job, struct far_host *host, const char *ssh);
 
+/** What is written before a host's name for that command: "", or an option. */
+const char *far_host_option(const char *command);
+
 /** Take what ssh and the agent have written to stderr. */
 void far_hear_words(struct far_host *host);
 

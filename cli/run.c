@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocation.h"
 #include "base/log.h"
 #include "command.h"
 #include "emulate.h"
@@ -26,6 +27,8 @@ void run_print_help(void)
         "b\n"
         "  teamster run --hostfile F --emulate ./jacobi\n"
         "                                      unequal nodes, on this machine\n"
+        "  salloc -N 4 teamster run ./jacobi   the hosts of Slurm's "
+        "allocation\n"
         "\n"
         "Options; what is given here goes before the variable in brackets:\n");
     flags_print_help();
@@ -124,12 +127,40 @@ static int use_hosts(const struct options *options, int is_file,
                                               : exit_code;
 }
 
+/** Slurm's hosts, if nobody says how many nodes there are to be, or where. */
+static int use_allocation(struct hosts *hosts)
+{
+    char error[512];
+
+    if (allocation_read(hosts, error, sizeof error) != TM_OK) {
+        fprintf(stderr, "teamster run: %s\n", error);
+        return EXIT_CONFIG;
+    }
+    return 0;
+}
+
+/** What reaches other hosts. In an allocation srun does, and needs no keys. */
+static const char *way_of(const struct options *options, int is_allocated)
+{
+    return is_allocated && getenv("TEAMSTER_SSH") == NULL ? "srun"
+                                                          : options->ssh;
+}
+
 static int run(const struct options *options, char **argv)
 {
     struct hosts hosts = {0};
     int has_file = strcmp(options->hostfile, "none") != 0;
     int has_hosts = has_file || strcmp(options->hosts, "none") != 0;
-    int exit_code = has_hosts ? use_hosts(options, has_file, &hosts) : 0;
+    int is_allocated =
+        !has_hosts && getenv("TEAMSTER_NODES") == NULL && allocation_is_there();
+    int exit_code = 0;
+
+    if (has_hosts) {
+        exit_code = use_hosts(options, has_file, &hosts);
+    } else if (is_allocated) {
+        exit_code = use_allocation(&hosts);
+        has_hosts = 1;
+    }
 
     if (exit_code == 0) {
         exit_code = launch(&(struct launch_plan){
@@ -137,7 +168,7 @@ static int run(const struct options *options, char **argv)
             .argv = argv,
             .hosts = hosts.all,
             .is_spread = is_spread(options, &hosts),
-            .ssh = options->ssh,
+            .ssh = way_of(options, is_allocated),
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
         });
