@@ -239,30 +239,79 @@ class Tests:
             job.expect_nothing_left()
 
 
-def only_mpirun(build):
-    """Unequal nodes, by variables of their own."""
-    tests = Tests(build, Mpirun)
-    with tests.lab(2) as bed:
-        starter = Mpirun(bed)
-        words = starter.words(
-            "-n", "1", "-x", "TEAMSTER_SPEED=500", "-x",
-            "TEAMSTER_MEMORY=64M", tests.ends(), "options", ":",
-            "-n", "2", "-x", "TEAMSTER_SPEED=400", tests.ends(), "options",
-            hosts=("n1", "n2", "n2"))
-        output = Job(bed, words).finish()
-        for number, host, speed in ((0, "n1", 500), (1, "n2", 400),
-                                    (2, "n2", 400)):
-            tests.expect(f"node {number} on {host}: speed {speed} memory 64M "
-                         in output, f"node {number}", output)
+class Special:
+    """What only one of the two has."""
+
+    def __init__(self, build):
+        self.tests = Tests(build, Srun)
+
+    def mpirun_gives_nodes_variables_of_their_own(self):
+        tests = self.tests
+        with tests.lab(2) as bed:
+            words = Mpirun(bed).words(
+                "-n", "1", "-x", "TEAMSTER_SPEED=500", "-x",
+                "TEAMSTER_MEMORY=64M", tests.ends(), "options", ":",
+                "-n", "2", "-x", "TEAMSTER_SPEED=400", tests.ends(), "options",
+                hosts=("n1", "n2", "n2"))
+            output = Job(bed, words).finish()
+            for number, host, speed in ((0, "n1", 500), (1, "n2", 400),
+                                        (2, "n2", 400)):
+                tests.expect(f"node {number} on {host}: speed {speed} memory "
+                             "64M" in output, f"node {number}", output)
+
+    def allocate(self, bed, conf, *words, options=("-N3",)):
+        return Job(bed, ["salloc", "--quiet", *options,
+                         os.path.join(self.tests.build, "cli", "teamster"),
+                         "run", *words], SLURM_CONF=conf)
+
+    def an_allocations_hosts_are_used(self):
+        tests = self.tests
+        with tests.lab(3) as bed:
+            conf = slurm.start(bed)
+            output = self.allocate(bed, conf, tests.app("sor"), "--verify",
+                                   "--size=200", "--threads=8").finish()
+            tests.expect("nodes: 3" in output and
+                         "identical to the sequential" in output, "its result",
+                         output)
+            output = self.allocate(bed, conf, tests.ends(), "options",
+                                   options=("-N2", "-n3")).finish()
+            for host, number in (("n1", 2), ("n2", 1)):
+                tests.expect(len(re.findall(rf"node \d on {host}:", output)) ==
+                             number, f"{number} on {host}", output)
+            script = "head -c 2000000 /dev/urandom | base64 -w0 | wc -c"
+            output = self.allocate(bed, conf, "sh", "-c", script).finish()
+            tests.expect(output == "2666668\n" * 3, "all output", output)
+            self.allocate(bed, conf, tests.ends(), "return", "7").finish(7)
+
+    def an_allocation_leaves_nothing(self):
+        tests = self.tests
+        with tests.lab(3) as bed:
+            conf = slurm.start(bed)
+            for name, host, expected in (("ends", "n3", NODE_LOST),
+                                         ("teamster", "n1", None)):
+                job = self.allocate(bed, conf, tests.ends(), "wait")
+                job.wait_for_line("all nodes work")
+                pid = job.starter(name, host)
+                os.kill(pid, signal.SIGKILL)
+                if expected is not None:
+                    output = job.finish(expected)
+                    tests.expect(re.search(r"node 2 \(pid \d+ on n3\) died",
+                                           output), "who died", output)
+                else:
+                    job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
+                    job.expect_nothing_left()
+
+
+def methods(cls):
+    return [name for name, value in vars(cls).items()
+            if "_" in name and callable(value) and
+            name not in ("long_job", "__init__")]
 
 
 def main():
-    tests = [name for name, value in vars(Tests).items()
-             if "_" in name and callable(value) and
-             name not in ("long_job", "__init__")]
     starters = {"mpirun": Mpirun, "srun": Srun}
     parser = argparse.ArgumentParser()
-    parser.add_argument("test", choices=[*tests, "nodes_are_unequal"])
+    parser.add_argument("test", choices=methods(Tests) + methods(Special))
     parser.add_argument("--starter", choices=starters, required=True)
     parser.add_argument("--build", required=True)
     arguments = parser.parse_args()
@@ -270,10 +319,10 @@ def main():
     try:
         lab.check_machine()
         starter.check()
-        if arguments.test == "nodes_are_unequal":
-            only_mpirun(arguments.build)
-        else:
-            getattr(Tests(arguments.build, starter), arguments.test)()
+        tests = (Tests(arguments.build, starter)
+                 if arguments.test in vars(Tests) else
+                 Special(arguments.build))
+        getattr(tests, arguments.test)()
     except lab.Skip as skipped:
         print(f"skipped: {skipped}")
         return lab.SKIPPED
