@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "cluster/bootstrap.h"
+#include "cluster/pmix.h"
 #include "command.h"
 #include "info_node.h"
 #include "os/fault.h"
@@ -97,6 +98,19 @@ static void print_transport(void)
     }
     *(void **)&version = dlsym(ucx, "ucp_get_version_string");
     info_row("transport", "UCX %s", version != NULL ? version() : "(unknown)");
+}
+
+static void print_pmix(void)
+{
+    char why[256];
+    const char *version = pmix_version(why, sizeof why);
+
+    if (version == NULL) {
+        info_row("mpirun, srun", "no: %s", why);
+    } else {
+        info_row("mpirun, srun", "by %.*s", (int)strcspn(version, "("),
+                 version);
+    }
 }
 
 static void print_system(void)
@@ -274,6 +288,7 @@ static void print_machine(const struct options *options)
     info_row("Teamster", "%s", card.version);
     print_fault_sources(options);
     print_transport();
+    print_pmix();
     print_system();
     print_speed(options);
     print_memory(options);

@@ -10,7 +10,7 @@
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
 #   lab     tests on several hosts made out of this one, besides check; Debian
-#           starts the sshd that this installs, unless told not to
+#           starts the sshd and the munged that this installs, unless told not to
 #   all     all of these
 #
 # Says nothing and calls no package manager when everything is there. --list
@@ -31,6 +31,8 @@ build libmetis-dev          headers of the graph partitioner
 build libmetis5             the partitioner, loaded for many threads
 build libsodium-dev         headers of what encrypts between hosts
 build libsodium23           encrypts, loaded when a run has several hosts
+build libpmix-dev           headers of what mpirun and srun start nodes by
+build libpmix2              the same, loaded when they do
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
@@ -49,6 +51,9 @@ experiments gnuplot-nox     charts of the report
 lab iproute2                network cards of hosts
 lab openssh-client          reaches hosts
 lab openssh-server          of hosts
+lab openmpi-bin             mpirun, which starts nodes
+lab slurm-wlm               srun and salloc, which do
+lab munge                   authenticates Slurm
 '
 
 usage() {

@@ -285,6 +285,30 @@ tm_status boot_pmix_open(struct bootstrap *bootstrap)
     return status;
 }
 
+void boot_pmix_miss(void)
+{
+    static const struct {
+        const char *n_variable, *rank_variable, *who;
+    } rows[] = {
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
+        {"PMI_SIZE", "PMI_RANK", "mpiexec"},
+    };
+
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *n = getenv(rows[i].n_variable);
+        const char *rank = getenv(rows[i].rank_variable);
+
+        if (n != NULL && atoi(n) > 1 && rank != NULL &&
+            strcmp(rank, "0") == 0 && getenv("PMIX_RANK") == NULL &&
+            getenv("TEAMSTER_JOINED") == NULL) {
+            log_warning("%s has started %s processes without PMIx: each is a "
+                        "run of its own with one node; for one run with all: "
+                        "srun --mpi=pmix, or Open MPI's mpirun",
+                        rows[i].who, n);
+        }
+    }
+}
+
 // ---- CARD ----
 
 static tm_status give_card(struct boot_pmix *state,

@@ -14,6 +14,10 @@
  * @return TM_OK, TM_ECONFIG, TM_EPEER, TM_EMISMATCH (all told) */
 TM_CHECKED tm_status boot_pmix_open(struct bootstrap *bootstrap);
 
+/** Nobody has offered PMIx. Warn if this is one of several processes that were
+ * started together nevertheless: each would be a run of its own. */
+void boot_pmix_miss(void);
+
 TM_CHECKED tm_status boot_pmix_exchange(struct bootstrap *bootstrap,
                                         const struct node_card *card,
                                         const struct boot_roster *roster);

@@ -362,6 +362,7 @@ tm_status bootstrap_open(struct bootstrap *bootstrap)
         bootstrap->way = &ways[bootstrap->pmix != NULL ? PMIX : ALONE];
         return status;
     }
+    boot_pmix_miss();
     return TM_OK;
 }
 

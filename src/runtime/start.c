@@ -282,7 +282,7 @@ static void connect_to_all(const struct boot_roster *roster)
         _exit(EXIT_NODE_LOST);
     }
     if (status != TM_OK) {
-        log_fatal(status == TM_EPEER ? EXIT_NODE_LOST : EXIT_CONFIG, "%s", why);
+        log_fatal(EXIT_CONFIG, "%s", why);
     }
 }
 

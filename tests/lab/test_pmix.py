@@ -245,7 +245,7 @@ class Special:
     def __init__(self, build):
         self.tests = Tests(build, Srun)
 
-    def mpirun_gives_nodes_variables_of_their_own(self):
+    def nodes_have_variables_of_their_own(self):
         tests = self.tests
         with tests.lab(2) as bed:
             words = Mpirun(bed).words(
@@ -258,6 +258,15 @@ class Special:
                                         (2, "n2", 400)):
                 tests.expect(f"node {number} on {host}: speed {speed} memory "
                              "64M" in output, f"node {number}", output)
+
+    def without_pmix_it_warns(self):
+        with self.tests.lab(2) as bed:
+            words = ["srun", "--mpi=none", "--nodes=2", self.tests.ends(),
+                     "return", "0"]
+            output = Job(bed, words, SLURM_CONF=slurm.start(bed)).finish()
+            self.tests.expect(output.count("srun has started 2 processes "
+                                           "without PMIx") == 1, "a warning",
+                              output)
 
     def allocate(self, bed, conf, *words, options=("-N3",)):
         return Job(bed, ["salloc", "--quiet", *options,
