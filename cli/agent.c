@@ -12,7 +12,7 @@
 //
 // The nodes end with the agent, whatever ends it: BYE, the end of its input (the
 // launcher, or ssh, has ended), a signal, or a launcher that has been silent for
-// BEAT_LOST_S. Should it be killed itself, its keeper ends them (keeper.c).
+// too long (beat.h). Should it be killed itself, its keeper ends them (keeper.c).
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -199,6 +199,7 @@ static int start_nodes(struct agent *agent, const struct far_start *start)
         return 0;
     }
     agent->n_nodes = start->n_here;
+    agent->beat.is_watched = start->n_here < start->n_nodes;
     for (char **variable = start->variables; *variable != NULL; variable++) {
         char *equals = strchr(*variable, '=');
 

@@ -38,7 +38,8 @@ void beat_look(struct beat *beat, uint64_t now_ns)
 
 double beat_lost_s(const struct beat *beat)
 {
-    return BEAT_LOST_S * beat->slowdown;
+    return (beat->is_watched ? BEAT_WATCHED_LOST_S : BEAT_LOST_S) *
+           beat->slowdown;
 }
 
 enum beat_state beat_of(const struct beat *beat, uint64_t heard_ns,
@@ -48,7 +49,7 @@ enum beat_state beat_of(const struct beat *beat, uint64_t heard_ns,
     double silence_s =
         now_ns > from_ns ? (double)(now_ns - from_ns) / SECOND_NS : 0;
 
-    if (silence_s >= BEAT_LOST_S * beat->slowdown) {
+    if (silence_s >= beat_lost_s(beat)) {
         return BEAT_LOST;
     }
     return silence_s >= BEAT_SUSPECT_S * beat->slowdown ? BEAT_SUSPECT

@@ -13,6 +13,10 @@
 #define BEAT_SUSPECT_S 3.0
 #define BEAT_LOST_S 5.0
 
+/** The same where nodes of other hosts see a death sooner. ssh's connection, over which
+ * beats go, may need twice as long as a cable was out to notice that it is back. */
+#define BEAT_WATCHED_LOST_S 9.0
+
 /** At least so often beat_look() must be called. */
 #define BEAT_POLL_MS 500
 
@@ -21,6 +25,7 @@ struct beat {
     uint64_t looked_ns; ///< when beat_look() was called last
     uint64_t since_ns;  ///< silence before this time does not count
     int is_paused;      ///< silence does not count now
+    int is_watched;     ///< nodes of several hosts look after each other
     double slowdown;    ///< TM_TEST_SLOWDOWN
 };
 

@@ -81,6 +81,7 @@ void job_stop(struct job *job, int signal, int exit_code)
     }
     job->phase = JOB_STOPPING;
     job->exit_code = exit_code;
+    job->far.beat.is_watched = 0; // nodes do not look any more
     job->deadline_ns = 0;
     job->stop_ns = clock_now_ns();
     job->stop_step = 0;

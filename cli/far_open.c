@@ -474,6 +474,16 @@ static int reach_hosts(struct job *job, const char *ssh)
     return exit_code != 0 ? exit_code : check_reached(job, ssh);
 }
 
+static int has_several_hosts(const struct job *job)
+{
+    for (unsigned i = 1; i < job->n_nodes; i++) {
+        if (job->nodes[i].host != job->nodes[0].host) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int far_open(struct job *job, const struct launch_plan *plan)
 {
     int exit_code;
@@ -498,6 +508,7 @@ int far_open(struct job *job, const struct launch_plan *plan)
         exit_code = check_started(job, plan->argv[0]);
     }
     beat_start(&job->far.beat);
+    job->far.beat.is_watched = has_several_hosts(job);
     return exit_code;
 }
 

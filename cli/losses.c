@@ -90,17 +90,53 @@ static void take_back(struct job *job, struct node *node)
     node->is_suspect = 0;
 }
 
+/** Does the launcher hear nothing from there either? */
+static int is_cut_off(const struct job *job, const struct node *node)
+{
+    return node->host > 0 && job->far.hosts[node->host - 1].is_suspect;
+}
+
+/** @param[out] names  [size] of those that are lost
+ * @return how many there are */
+static unsigned list_lost(const struct job *job, char *names, size_t size,
+                          unsigned *n_threads)
+{
+    unsigned n = 0;
+    size_t used = 0;
+
+    *n_threads = 0;
+    for (unsigned i = 0; i < job->n_started; i++) {
+        const struct node *node = &job->nodes[i];
+
+        if (node->is_lost && used < size) {
+            used += (size_t)snprintf(names + used, size - used, "%s%s",
+                                     n > 0 ? ", " : "", node->name);
+        }
+        n += node->is_lost != 0;
+        *n_threads += node->is_lost ? node->n_threads : 0;
+    }
+    return n;
+}
+
+/** Others that are as silent go with it: half of the hosts, perhaps. */
 static void lose(struct job *job, struct node *node, unsigned seconds)
 {
+    char names[600];
     char when[128];
+    unsigned n;
+    unsigned n_threads;
 
     if (!job_is_open(job)) {
         return;
     }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        job->nodes[i].is_lost = is_cut_off(job, &job->nodes[i]);
+    }
     node->is_lost = 1;
-    losses_describe(job, node->n_threads, when, sizeof when);
-    job_say(job, "%s is lost: silent for %u s (--peer-timeout), %s", node->name,
-            seconds, when);
+    n = list_lost(job, names, sizeof names, &n_threads);
+    losses_describe(job, n_threads, when, sizeof when);
+    job_say(job, "%s %s lost: silent for %u s (--peer-timeout), %s", names,
+            n == 1 ? "is" : "are", seconds, when);
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
     job->is_consequence = 1;
 }

@@ -363,6 +363,70 @@ class Lab:
             self.on_switch("bridge", "link", "set", "dev", "p" + host[1:],
                            "isolated", "off")
 
+    def partition(self, *hosts):
+        """These hosts see each other, and nobody else."""
+        for command in ("link add br1 type bridge", "link set br1 up"):
+            self.on_switch("ip", *command.split())
+        for host in hosts:
+            self.on_switch("ip", "link", "set", "p" + host[1:], "master", "br1")
+
+    def unify(self):
+        """The end of partition()."""
+        self.on_switch("ip", "link", "del", "br1")
+        for host in self.hosts:
+            self.mend(host)
+
+    def lose_way(self, host, other):
+        """What a host sends to another one is lost; the other way is not."""
+        self.inside(host, "ip", "neighbour", "replace",
+                    f"{SUBNET}.{other[1:]}", "lladdr", "02:00:00:00:00:01",
+                    "dev", "eth0", "nud", "permanent")
+
+    def find_way(self, host, other):
+        self.inside(host, "ip", "neighbour", "del", f"{SUBNET}.{other[1:]}",
+                    "dev", "eth0")
+
+    def freeze(self, host):
+        """All of a host stops: its programs, its sshd, everything."""
+        self._signal_all(host, signal.SIGSTOP)
+
+    def thaw(self, host):
+        self._signal_all(host, signal.SIGCONT)
+
+    def _signal_all(self, host, number):
+        """Twice: somebody may just have been started."""
+        namespace = os.readlink(f"/proc/{self.hosts[host]}/ns/pid")
+        for pid in 2 * [int(name) for name in os.listdir("/proc")
+                        if name.isdigit()]:
+            with contextlib.suppress(OSError):
+                if (pid != self.hosts[host] and
+                        os.readlink(f"/proc/{pid}/ns/pid") == namespace):
+                    os.kill(pid, number)
+
+    @contextlib.contextmanager
+    def bad_wire(self, host, wire, delay_ms=0, loss=0, duplicate=0, reorder=0,
+                 seed=1):
+        """While this lasts, wire.c is between a host and the switch; in percent."""
+        number = host[1:]
+        self.on_switch("ip", "link", "add", f"w{number}", "up", "type", "veth",
+                       "peer", "name", f"x{number}")
+        self.on_switch("ip", "link", "set", f"x{number}", "master", "br0", "up")
+        self.cut(host)
+        with subprocess.Popen(
+                ["nsenter", f"--target={self.switch}", "--net", "--", wire,
+                 f"p{number}", f"w{number}", *map(str, (delay_ms, loss, duplicate,
+                                                        reorder, seed))],
+                stdout=subprocess.PIPE, text=True,
+                preexec_fn=die_with_parent) as process:
+            try:
+                if process.stdout.readline() != "up\n":
+                    raise RuntimeError(f"no wire to {host}")
+                yield
+            finally:
+                process.kill()
+                self.mend(host)
+                self.on_switch("ip", "link", "del", f"w{number}")
+
     def power_off(self, host):
         """First the cable, so that nobody hears that connections end."""
         self.cut(host)

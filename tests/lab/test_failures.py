@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What may happen to hosts and cables while a program runs over them.
+
+    test_failures.py TEST --build DIR
+
+docs/failures.md says which test shows what. Each loss must end the run, on every
+host that can be reached, within the time promised and with one line; whatever is
+no loss must change nothing.
+"""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+import lab
+import test_runs
+from test_runs import LEFTOVER_S, N3_IS_LOST, NODE_LOST, SLOWDOWN
+
+OOM_KILLED = 71
+WORK = ("--size=200", "--iterations=60", "--threads=8")
+
+
+class Tests(test_runs.Tests):
+    def wire(self):
+        return os.path.join(self.build, "tests", "lab", "wire")
+
+    def read_until(self, run, pattern):
+        seen = []
+        while not seen or not re.search(pattern, seen[-1]):
+            seen += run.lines()
+            if seen[-1] == "":
+                run.fail(f"{pattern} is not said", "".join(seen))
+        return seen[-1]
+
+    def expect_alive(self, run, seconds):
+        """It goes on for so long, and then can be ended. @return the output"""
+        time.sleep(seconds * SLOWDOWN)
+        if run.process.poll() is not None:
+            run.fail("it has ended", run.process.communicate()[0])
+        os.kill(run.launcher(), signal.SIGTERM)
+        output = run.finish(128 + signal.SIGTERM)
+        self.expect(not re.search(test_runs.LOST, output), "nobody is lost",
+                    output)
+        return output
+
+    # ---- hangs
+
+    def a_silent_node_is_named_and_may_come_back(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            node = run.program("n3", "jacobi")
+            os.kill(node, signal.SIGSTOP)
+            self.read_until(run, r"^teamster run: n3 \(node 2\) has been silent "
+                                 r"for 3 s \(suspect\)$")
+            os.kill(node, signal.SIGCONT)
+            output = self.expect_alive(run, 4)
+            self.expect("suspect" not in output, "it is said once", output)
+
+    def a_host_that_comes_back_late_ends_and_disturbs_nobody(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            bed.freeze("n3")
+            self.expect_loss(run, N3_IS_LOST, ["n3"])
+            self.expect(run.program("n3", "jacobi"), "it is still there", "")
+            second = self.run(bed, "-H", "n1,n2", self.app("jacobi"), "--verify",
+                              "--size=400", "--iterations=1500", "--threads=8")
+            bed.thaw("n3")
+            output = second.finish() # and nothing is left, on n3 either
+            self.expect("identical to the sequential" in output, "right",
+                        output)
+
+    # ---- cables
+
+    def a_partition_ends_the_run_on_both_sides(self):
+        with lab.lab(n_hosts=4) as bed:
+            run = self.long_run(bed, hosts="n1,n2,n3,n4")
+            bed.partition("n3", "n4") # the root and the launcher are on n1
+            self.expect_loss(run, r"^teamster run: (host )?n[34] .*(is|are) lost")
+            bed.unify()
+
+    def a_way_that_is_lost_ends_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            for host, other in (("n3", "n1"), ("n1", "n3")):
+                run = self.long_run(bed)
+                bed.lose_way(host, other)
+                self.expect_loss(run, r"^teamster run: (host )?n[13] .*is lost")
+                bed.find_way(host, other)
+
+    def a_killed_ssh_ends_the_run(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            ssh = next(pid for pid, text in bed.processes("n1").items()
+                       if text.startswith("ssh ") and " n3 " in text)
+            os.kill(ssh, signal.SIGKILL)
+            self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes: the "
+                                  "connection to it has ended")
+
+    def a_bad_network_changes_no_result(self):
+        """Delay, loss, packets twice and out of order."""
+        with lab.lab(n_hosts=3) as bed:
+            with bed.bad_wire("n2", self.wire(), delay_ms=2, loss=2,
+                              duplicate=5, reorder=5):
+                output = self.run(bed, "-H", "n1,n2,n3", self.app("jacobi"),
+                                  "--verify", *WORK).finish()
+            self.expect("identical to the sequential" in output, "right",
+                        output)
+
+    def no_false_death_on_a_bad_network(self):
+        for bad in ({"loss": 10}, {"delay_ms": 200}):
+            with lab.lab(n_hosts=3) as bed:
+                run = self.long_run(bed)
+                with bed.bad_wire("n2", self.wire(), **bad):
+                    time.sleep(10 * SLOWDOWN)
+                self.expect_alive(run, 1)
+
+    # ---- slow nodes
+
+    @contextlib.contextmanager
+    def quota(self, percent, pids):
+        """Processes that may have so much of one processor, where groups of the
+        first version can be made; else they just run."""
+        group = f"/sys/fs/cgroup/cpu/teamster-lab-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError:
+            yield
+            return
+        try:
+            with open(f"{group}/cpu.cfs_quota_us", "w", encoding="ascii") as file:
+                file.write(str(percent * 1000))
+            for pid in pids:
+                with open(f"{group}/cgroup.procs", "w", encoding="ascii") as file:
+                    file.write(str(pid))
+            yield
+        finally:
+            lab.wait_until(lambda: not any(map(lab.is_alive, pids)),
+                           "it does not end", LEFTOVER_S)
+            os.rmdir(group)
+
+    def no_false_death_of_a_slow_node(self):
+        """One that has a third of a processor, pages, and is stopped for 2 s."""
+        text = "n1 memory=64M\nn2 memory=400K\nn3 memory=64M\n"
+        with lab.lab(n_hosts=3) as bed:
+            path = os.path.join(bed.folder, "hostfile")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            run = self.run(bed, "--hostfile", path, self.app("jacobi"),
+                           "--verify", "--size=400", "--iterations=400",
+                           "--threads=12")
+            node = run.program("n2", "jacobi")
+            with self.quota(30, [node]):
+                time.sleep(1)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(node, signal.SIGSTOP)
+                    time.sleep(2)
+                    os.kill(node, signal.SIGCONT)
+                output = run.finish()
+            self.expect("identical to the sequential" in output, "right",
+                        output)
+            self.expect(not re.search(test_runs.LOST, output),
+                        "nobody is lost", output)
+
+    # ---- memory
+
+    def a_node_killed_for_memory_is_told(self):
+        """Too little for what the program has, in a group that says so."""
+        with lab.lab(n_hosts=2) as bed, MemoryGroup(24 << 20) as group:
+            program = os.path.join(bed.folder, "program")
+            with open(program, "w", encoding="ascii") as file:
+                file.write("#!/bin/sh\n"
+                           "[ $(hostname) = n2 ] && echo $$ > "
+                           f"{group.path}/cgroup.procs\n"
+                           f'exec {self.app("jacobi")} "$@"\n')
+            os.chmod(program, 0o700)
+            output = self.run(bed, "-H", "n1,n2", "--memory=1G", program,
+                              "--size=4000", "--iterations=30").finish(
+                                  OOM_KILLED)
+            self.expect(re.search(
+                r"^teamster run: n2 \(node 1\) was killed by the kernel for memory "
+                rf"after \d+\.\d s.*: the limit is 24 MiB, by {group.path}/\S+; "
+                r"use fewer threads there, or --memory$", output, re.M),
+                        "n2, its limit, what to do", output)
+
+
+class MemoryGroup:
+    """A control group with little memory and no swap."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.path = ""
+
+    def __enter__(self):
+        for above, names in (
+                ("/sys/fs/cgroup/memory", ("memory.limit_in_bytes",
+                                           "memory.memsw.limit_in_bytes")),
+                ("/sys/fs/cgroup", ("memory.max", "memory.swap.max"))):
+            path = f"{above}/teamster-lab-{os.getpid()}"
+            with contextlib.suppress(OSError):
+                os.mkdir(path)
+                self.path = path
+                with open(f"{path}/{names[0]}", "r+", encoding="ascii") as file:
+                    file.write(str(self.limit))
+                with contextlib.suppress(OSError), \
+                        open(f"{path}/{names[1]}", "r+",
+                             encoding="ascii") as file:
+                    file.write("0" if "swap" in names[1] else str(self.limit))
+                return self
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+        raise lab.Skip("no control group of memory can be made here")
+
+    def __exit__(self, *_):
+        def is_removed():
+            with contextlib.suppress(OSError):
+                os.rmdir(self.path)
+            return not os.path.exists(self.path)
+
+        lab.wait_until(is_removed, f"{self.path} cannot be removed")
+
+
+if __name__ == "__main__":
+    raise SystemExit(test_runs.main(Tests))
