@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,17 +71,26 @@ void log_warning(const char *format, ...)
     va_end(arguments);
 }
 
-void log_debug(const char *format, ...)
+/** Kernel threads may find out at the same time; they find the same. */
+static int is_verbose(void)
 {
-    static int verbose = -1;
-    va_list arguments;
+    static _Atomic int known = -1;
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
 
-    if (verbose < 0) {
+    if (answer < 0) {
         const char *value = getenv("TEAMSTER_VERBOSE");
 
-        verbose = value != NULL && strcmp(value, "0") != 0;
+        answer = value != NULL && strcmp(value, "0") != 0;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
     }
-    if (verbose == 0) {
+    return answer;
+}
+
+void log_debug(const char *format, ...)
+{
+    va_list arguments;
+
+    if (!is_verbose()) {
         return;
     }
     va_start(arguments, format);

@@ -42,26 +42,20 @@ int look_all_idle(void)
     return n_threads == n_parked;
 }
 
-// Are there as many processors as workers of nodes on this machine?
-int look_spins(void)
+void look_start(void)
 {
-    static int answer = -1;
+    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (answer < 0) {
-        long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-        answer = runtime.n_nodes > 1 &&
-                 (long)runtime.bootstrap.n_here * (long)runtime.n_workers <=
-                     n_processors;
-    }
-    return answer;
+    runtime.spins = runtime.n_nodes > 1 &&
+                    (long)runtime.bootstrap.n_here * (long)runtime.n_workers <=
+                        n_processors;
 }
 
 // Do senders wake this node only if nobody looks? Then a worker that looks says so,
 // and nobody patrols.
 int look_is_rung(void)
 {
-    return look_spins() && runtime.transport->is_rung(runtime.net);
+    return runtime.spins && runtime.transport->is_rung(runtime.net);
 }
 
 int look_is_on(void)
@@ -132,10 +126,10 @@ static int is_crowded(uint64_t now_ns)
 // @return the time afterwards
 static uint64_t give_way(uint64_t now_ns)
 {
-    const uint64_t most_ns = look_spins() ? LOST_NS : CROWDED_NS;
+    const uint64_t most_ns = runtime.spins ? LOST_NS : CROWDED_NS;
     uint64_t then_ns;
 
-    if (look_spins()) {
+    if (runtime.spins) {
         __builtin_ia32_pause();
     } else {
         sched_yield();
@@ -154,9 +148,9 @@ static uint64_t look_until_ns(uint64_t now_ns)
         return now_ns;
     }
     if (is_crowded(now_ns)) {
-        return look_spins() ? now_ns + LOOK_SPIN_NS : now_ns;
+        return runtime.spins ? now_ns + LOOK_SPIN_NS : now_ns;
     }
-    return now_ns + (look_spins() ? LONG_SPIN_NS : LOOK_SPIN_NS);
+    return now_ns + (runtime.spins ? LONG_SPIN_NS : LOOK_SPIN_NS);
 }
 
 static void begin_to_look(uint64_t now_ns)
@@ -216,17 +210,17 @@ int service_idle(void *owner, unsigned worker)
         sync_poll(runtime.sync, 1);
         node_leave();
     }
-    if (look_spins()) {
+    if (runtime.spins) {
         begin_to_look(now_ns);
     }
     look();
-    while (now_ns < until_ns && (look_spins() || !is_crowded(now_ns)) &&
+    while (now_ns < until_ns && (runtime.spins || !is_crowded(now_ns)) &&
            !ult_is_wanted(runtime.ult, worker)) {
         atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
         look();
         now_ns = give_way(now_ns);
     }
-    if (look_spins()) {
+    if (runtime.spins) {
         stop_looking(since_ns, now_ns);
     }
     return ult_is_wanted(runtime.ult, worker);

@@ -8,8 +8,8 @@
 /** A longer look is a long one. */
 #define LOOK_LONG_NS (80 * 1000u)
 
-/** Are there as many processors as nodes and workers on this machine? */
-int look_spins(void);
+/** Find out how looks are to be. Before there are other kernel threads. */
+void look_start(void);
 
 /** Do senders ring this node only if nobody looks? Then a worker that looks says
  * so, and nobody need come by. */

@@ -236,6 +236,7 @@ struct runtime {
     pthread_t service;
     int wake_fd;   ///< eventfd: wakes the service thread
     int has_seats; ///< workers have a processor each (seats.c)
+    int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network

@@ -150,14 +150,14 @@ static uint64_t lazy_ns(void)
 // nobody else could use the processor.
 static int keeps_looking(uint64_t last_ns)
 {
-    return look_spins() && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
+    return runtime.spins && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
            !look_is_on() && look_all_idle();
 }
 
 // Where processors are scarce every patrol takes one from a worker.
 static uint64_t patrol_ns(void)
 {
-    return look_spins() ? 50 * 1000u : 100 * 1000u;
+    return runtime.spins ? 50 * 1000u : 100 * 1000u;
 }
 
 // Does a worker look at the network, or did so just now? If senders can ring: has

@@ -17,6 +17,7 @@
 #include "net/seal.h"
 #include "os/image.h"
 #include "os/secret.h"
+#include "runtime/look.h"
 #include "runtime/runtime.h"
 
 #include <sched.h>
@@ -342,6 +343,7 @@ static void go(void)
     paging_start();
     distribution_start();
     lifesigns_start();
+    look_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
     if (runtime.n_nodes > 1) {
