@@ -37,10 +37,7 @@ void address_wrap(const void *address, size_t size, uint8_t *wrapped)
 
 const void *address_unwrap(const void *wrapped, size_t size)
 {
-    struct wire_reader reader = {
-        .at = wrapped,
-        .end = (const uint8_t *)wrapped + size,
-    };
+    struct wire_reader reader = wire_read(wrapped, size);
     uint32_t mark = wire_get_u32(&reader);
     uint32_t sum = wire_get_u32(&reader);
     size_t left = (size_t)(reader.end - reader.at);
@@ -74,10 +71,7 @@ void address_join(const struct address_parts *parts, uint8_t *joined)
 tm_status address_split(const void *joined, size_t size,
                         struct address_parts *parts)
 {
-    struct wire_reader reader = {
-        .at = joined,
-        .end = (const uint8_t *)joined + size,
-    };
+    struct wire_reader reader = wire_read(joined, size);
 
     for (unsigned i = 0; i < 2; i++) {
         parts->size[i] = wire_get_u32(&reader);

@@ -236,10 +236,7 @@ uint32_t message_encode_header(const struct message *message, uint8_t *header)
 tm_status message_decode(const void *frame, uint32_t size,
                          struct message *message)
 {
-    struct wire_reader reader = {
-        .at = frame,
-        .end = (const uint8_t *)frame + size,
-    };
+    struct wire_reader reader = wire_read(frame, size);
     struct message decoded;
 
     decoded.type = (enum message_type)wire_get_u16(&reader);

@@ -94,6 +94,20 @@ struct wire_writer {
     int failed;
 };
 
+/** A reader of bytes. @param bytes  [size], NULL if there are none */
+static inline struct wire_reader wire_read(const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+
+    return (struct wire_reader){at, size > 0 ? at + size : at, 0};
+}
+
+/** The same of a message's body. */
+static inline struct wire_reader wire_read_body(const struct message *message)
+{
+    return wire_read(message->body, message->body_size);
+}
+
 /** @return the next integer, 0 if the body ends before */
 uint8_t wire_get_u8(struct wire_reader *reader);
 uint16_t wire_get_u16(struct wire_reader *reader);

@@ -89,10 +89,7 @@ static int unseal(struct net *net, struct arrival *arrival, const void *prefix)
 
 static void place_frame(struct wire *wire, const void *bytes, size_t size)
 {
-    struct wire_reader reader = {
-        .at = bytes,
-        .end = (const uint8_t *)bytes + size,
-    };
+    struct wire_reader reader = wire_read(bytes, size);
     struct net *net = wire->net;
     struct arrival arrival = {0};
     enum order_place place;

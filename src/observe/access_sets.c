@@ -91,7 +91,7 @@ static struct collected *get(struct access_sets *sets, uint64_t thread)
 static int is_good(const struct access_sets *sets, const void *body,
                    uint32_t size)
 {
-    struct wire_reader reader = {body, (const uint8_t *)body + size, 0};
+    struct wire_reader reader = wire_read(body, size);
     struct access_run run;
 
     while (reader.at < reader.end) {
@@ -105,7 +105,7 @@ static int is_good(const struct access_sets *sets, const void *body,
 tm_status access_sets_add(struct access_sets *sets, node_id node,
                           uint64_t thread, const void *body, uint32_t size)
 {
-    struct wire_reader reader = {body, (const uint8_t *)body + size, 0};
+    struct wire_reader reader = wire_read(body, size);
     struct collected *to;
     size_t n = size / ACCESS_RUN_SIZE;
 

@@ -165,8 +165,7 @@ static tm_status receive_new(struct engine *engine,
                              const struct message *message)
 {
     const struct message_extent_new *news = &message->u.extent_new;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct extent extent = {
         .page = news->page,
         .n_pages = news->n_pages,
@@ -306,8 +305,7 @@ static tm_status receive_block_is(struct engine *engine,
                                   const struct message *message)
 {
     const struct message_block_is *is = &message->u.block_is;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct waiter *waiter = tokens_take(&engine->tokens, is->token);
     struct heap_block *block;
 

@@ -99,8 +99,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
                                    const struct message *message)
 {
     struct message_alloc_ask ask = message->u.alloc_ask;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     const char *name = wire_get_string(&reader);
     const char *file = wire_get_string(&reader);
     struct heap_block block;
@@ -179,8 +178,7 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
                                   const struct message *message)
 {
     const struct message_free_ask *ask = &message->u.free_ask;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     const char *file = wire_get_string(&reader);
     struct heap_block block;
     struct heap_extent extent;

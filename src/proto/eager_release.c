@@ -292,8 +292,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
 tm_status eager_receive_update(struct engine *engine, node_id from,
                                const struct message *message)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct flight *flight = flight_new(engine, FLIGHT_RELAY);
     tm_status status = TM_OK;
     struct item item;

@@ -555,8 +555,7 @@ static void end_fetch(struct engine *engine,
 
 static void receive_news(struct engine *engine, const struct message *message)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     while (reader.at < reader.end && !reader.failed) {
         page_no page = wire_get_u64(&reader);

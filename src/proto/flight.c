@@ -341,8 +341,7 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
                              const struct message *message)
 {
     struct flight *flight = find(engine, message->u.update_ack.batch);
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     tm_status status;
 
     if (flight == NULL) {

@@ -107,8 +107,7 @@ static tm_status begin(struct migration *migration, node_id from,
                        const struct message *message)
 {
     const struct message_thread_move *move = &message->u.thread_move;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     const char *name = wire_get_string(&reader);
     struct traveller *traveller;
 

@@ -302,8 +302,7 @@ static tm_status expect(struct pages *pages, const struct message *message)
     uint32_t n = message->body_size / RUN_BYTES;
     struct expected *expected =
         calloc(1, sizeof *expected + n * sizeof expected->runs[0]);
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     ensure(expected != NULL);
     for (uint32_t i = 0; i < n && read_run(&reader, &expected->runs[i]); i++) {
@@ -317,8 +316,7 @@ static tm_status expect(struct pages *pages, const struct message *message)
 
 static tm_status forget(struct pages *pages, const struct message *message)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct run run;
 
     if (message->u.pages_unused.n_runs != message->body_size / RUN_BYTES) {

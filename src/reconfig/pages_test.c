@@ -24,8 +24,7 @@ struct sent {
 static void op_send(void *owner, node_id to, const struct message *message)
 {
     struct sent *sent = owner;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     while (reader.at < reader.end) {
         assert_true(sent->n < MAX_RUNS);

@@ -47,8 +47,7 @@ static void search(struct scheme *scheme, uint64_t thread, uint64_t n_barriers,
 
 static void look_for_period(struct scheme *scheme, const struct message *report)
 {
-    struct wire_reader reader = {
-        report->body, (const uint8_t *)report->body + report->body_size, 0};
+    struct wire_reader reader = wire_read_body(report);
 
     while (scheme->state == SEARCHING && reader.at < reader.end) {
         uint64_t thread = wire_get_u64(&reader);
@@ -78,8 +77,7 @@ static uint64_t read_arrivals(struct scheme *scheme,
 {
     uint64_t iteration = 0;
     uint32_t n = message->body_size / ARRIVAL_BYTES;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     make_room(scheme, n);
     for (uint32_t i = 0; i < n; i++) {

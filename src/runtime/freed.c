@@ -39,8 +39,7 @@ static void note_place(struct place *place, const char *file, uint32_t line)
 void freed_watch(const struct message *message)
 {
     const struct message_extent_close *close = &message->u.extent_close;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     const struct extent *extent;
     struct freed *freed;
 

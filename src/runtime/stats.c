@@ -64,8 +64,7 @@ static void accept(const struct message *message)
 {
     struct stats_wait *wait =
         tokens_take(&runtime.calls, message->u.stats_are.token);
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     uint64_t numbers[N_NUMBERS];
 
     if (wait == NULL) {
