@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,17 @@ static double get_real(struct wire_reader *reader)
     return number;
 }
 
+static unsigned get_unsigned(struct wire_reader *reader)
+{
+    uint64_t number = wire_get_u64(reader);
+
+    if (number > UINT_MAX) {
+        reader->failed = 1;
+        return 0;
+    }
+    return (unsigned)number;
+}
+
 /** A number of things of which each takes a byte at least. */
 static unsigned get_count(struct wire_reader *reader)
 {
@@ -111,8 +123,8 @@ static void get_nodes(struct wire_reader *reader, struct far_start *start)
     for (unsigned i = 0; i < start->n_here && start->nodes != NULL; i++) {
         struct far_node_start *node = &start->nodes[i];
 
-        node->node = (unsigned)wire_get_u64(reader);
-        node->host.workers = (unsigned)wire_get_u64(reader);
+        node->node = get_unsigned(reader);
+        node->host.workers = get_unsigned(reader);
         node->host.memory = wire_get_u64(reader);
         node->host.speed = get_real(reader);
         node->host.share = get_real(reader);
@@ -133,9 +145,8 @@ static int makes_sense(const struct far_start *start)
 
 tm_status far_start_get(const void *bytes, size_t size, struct far_start *start)
 {
-    struct wire_reader reader = {.at = bytes,
-                                 .end = (const uint8_t *)bytes + size};
-    struct far_start found = {.n_nodes = (unsigned)wire_get_u64(&reader)};
+    struct wire_reader reader = wire_read(bytes, size);
+    struct far_start found = {.n_nodes = get_unsigned(&reader)};
     tm_status status = TM_OK;
 
     found.folder = get_text(&reader);
@@ -173,8 +184,7 @@ void far_hello_put(const struct far_hello *hello, struct buffer *body)
 
 tm_status far_hello_get(const void *bytes, size_t size, struct far_hello *hello)
 {
-    struct wire_reader reader = {.at = bytes,
-                                 .end = (const uint8_t *)bytes + size};
+    struct wire_reader reader = wire_read(bytes, size);
     struct far_hello found = {.version = get_text(&reader)};
 
     found.launcher = get_text(&reader);

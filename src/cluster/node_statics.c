@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/** Fractions travel as millionths. */
+/** Fractions travel as millionths, as many as a double holds exactly. */
 #define PARTS 1e6
+#define PARTS_MAX (UINT64_C(1) << 53)
 
 static void put_fraction(struct wire_writer *writer, double value)
 {
@@ -13,7 +14,13 @@ static void put_fraction(struct wire_writer *writer, double value)
 
 static double get_fraction(struct wire_reader *reader)
 {
-    return (double)wire_get_u64(reader) / PARTS;
+    uint64_t parts = wire_get_u64(reader);
+
+    if (parts > PARTS_MAX) {
+        reader->failed = 1;
+        return 0;
+    }
+    return (double)parts / PARTS;
 }
 
 void node_statics_put(struct wire_writer *writer,

@@ -125,9 +125,10 @@ tm_status threads_receive_start(struct sync *sync, node_id from,
                                 const struct message *message)
 {
     const char *name = message->body;
+    uint32_t slot = thread_slot_of(message->u.thread_start.thread);
 
-    if (from != ROOT || message->body_size == 0 ||
-        name[message->body_size - 1] != '\0') {
+    if (from != ROOT || slot < 1 || slot > sync->registry.max_threads ||
+        message->body_size == 0 || name[message->body_size - 1] != '\0') {
         return TM_EWIRE;
     }
     sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
