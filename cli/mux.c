@@ -13,7 +13,8 @@
 //     pass on yet: whoever does not read its output holds up the writer alone, and
 //     no other channel.
 // I2  A side that says what makes no sense is not listened to any more
-//     (is_broken).
+//     (is_broken). Nor is one that sends more than I1 lets it: what waits here is
+//     bounded, whatever the other side does.
 #include "mux.h"
 
 #include <errno.h>
@@ -29,6 +30,10 @@
 #define FRAME_LIMIT (8u << 20)
 #define WINDOW (256u << 10)
 #define PART (32u << 10)
+#define LAST_PARTS 4u ///< that mux_drain() sends, whatever the window is
+
+_Static_assert(MUX_WAITING_MAX == WINDOW + (1 + LAST_PARTS) * PART,
+               "what a side that keeps to I1 sends at most");
 
 size_t mux_n_polled(const struct mux *mux)
 {
@@ -211,8 +216,8 @@ void mux_drain(struct mux *mux, unsigned node)
         struct channel *channel = channel_of(mux, node, which);
 
         // A process that it left behind may write for ever.
-        for (unsigned i = 0; i < 4 && channel->fd >= 0 && channel->is_read &&
-                             read_file(mux, channel);
+        for (unsigned i = 0; i < LAST_PARTS && channel->fd >= 0 &&
+                             channel->is_read && read_file(mux, channel);
              i++) {
         }
     }
@@ -261,6 +266,20 @@ static void write_file(struct mux *mux, struct channel *channel)
     }
 }
 
+/** Take bytes for a file. @return 0 if they are more than may wait: I2 */
+static int take_bytes(struct channel *channel, const uint8_t *bytes,
+                      size_t size)
+{
+    if (channel->fd < 0 || !channel->is_written) {
+        return 1; // nobody reads them
+    }
+    if (size > MUX_WAITING_MAX - channel->out.used) {
+        return 0;
+    }
+    buffer_append(&channel->out, bytes, size);
+    return 1;
+}
+
 /** Take a frame of a channel. @return 0 if it makes no sense */
 static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
 {
@@ -284,9 +303,10 @@ static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
     }
     if (frame->kind == MUX_END) {
         channel->is_ending = 1;
-    } else if (channel->fd >= 0 && channel->is_written) {
-        buffer_append(&channel->out, reader.at,
-                      (size_t)(reader.end - reader.at));
+    } else if (frame->kind != MUX_DATA ||
+               !take_bytes(channel, reader.at,
+                           (size_t)(reader.end - reader.at))) {
+        return 0;
     }
     write_file(mux, channel);
     return 1;
@@ -367,7 +387,7 @@ static struct pollfd watch(int fd, int events)
 
 void mux_fill(const struct mux *mux, struct pollfd *set)
 {
-    set[0] = watch(mux->in, POLLIN);
+    set[0] = watch(mux->in, mux->is_broken ? 0 : POLLIN); // I2
     set[1] = watch(mux->out_fd, mux->to.used > 0 ? POLLOUT : 0);
     for (size_t i = 0; i < (size_t)mux->n_nodes * MUX_CHANNELS; i++) {
         const struct channel *channel = &mux->channels[i];

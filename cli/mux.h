@@ -39,6 +39,9 @@ enum mux_kind {
     MUX_BEAT, ///< I am alive
 };
 
+/** The most bytes of a channel that wait for its file. */
+#define MUX_WAITING_MAX (416u << 10)
+
 /** A frame that is not mux.c's own; body is valid until the next call. */
 struct mux_frame {
     enum mux_kind kind;

@@ -214,6 +214,7 @@ static void nonsense_is_not_listened_to(void **unused)
         {"\4\0\0\0\1\0\0\7", 8},             // no such channel
         {"\4\0\0\0\1\2\0\1", 8},             // no such node
         {"\3\0\0\0\1\0\0", 7},               // no channel
+        {"\4\0\0\0\0\0\0\2", 8},             // no kind of frame
         {"\x8\0\0\0\3\0\0\0\xff\0\0\0", 12}, // more taken than was sent
     };
 
@@ -229,6 +230,22 @@ static void nonsense_is_not_listened_to(void **unused)
     }
 }
 
+/** From a side that keeps to no window, and nobody reads the node's output. */
+static void what_waits_is_bounded(void **unused)
+{
+    static uint8_t body[32 << 10] = {MUX_OUT};
+
+    (void)unused;
+    for (unsigned i = 0; i < 200; i++) {
+        mux_send(&agent.mux, MUX_DATA, 0, body, sizeof body);
+        move(&launcher);
+        move(&agent);
+    }
+    assert_int_equal(launcher.mux.is_broken, 1);
+    assert_true(launcher.mux.channels[MUX_OUT].out.used <= MUX_WAITING_MAX);
+    assert_true(launcher.mux.from.used < (1 << 20));
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_sides, close_sides)
 
@@ -240,6 +257,7 @@ int main(void)
         TEST(ends_of_file_pass),
         TEST(other_frames_are_handed_out_in_order),
         TEST(nonsense_is_not_listened_to),
+        TEST(what_waits_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
