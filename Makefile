@@ -7,6 +7,7 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+FUZZ_RUNS ?= 5000000
 export DESTDIR PREFIX
 sources := include src sim cli apps bench tests
 
@@ -14,6 +15,7 @@ help: ## print this
 	@echo "make TARGET, where TARGET is one of"
 	@sed -n 's/^\([a-z -]*\):.*## /  \1\t/p' Makefile | expand -t 18
 	@echo "install takes PREFIX=$(PREFIX) and DESTDIR=$(DESTDIR)"
+	@echo "fuzz takes FUZZ_RUNS=$(FUZZ_RUNS)"
 
 check: setup-check ## install what is missing, build, run all tests
 	cmake --workflow --preset debug
@@ -41,6 +43,11 @@ debug asan tsan: setup-check ## configure, build and test with this preset
 valgrind: setup-check ## the same, only the tests that can be run under it
 	cmake --workflow --preset valgrind
 
+fuzz: setup-fuzz ## give all decoders FUZZ_RUNS inputs, made up by libFuzzer
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	tests/fuzz/run.py --build build/fuzz --runs $(FUZZ_RUNS)
+
 release: setup-build ## configure, build and test with optimisation
 	cmake --workflow --preset release
 
@@ -60,12 +67,12 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 install: programs ## install into $DESTDIR$PREFIX
 	cmake --install build/release --prefix "$(PREFIX)"
 
-setup-build setup-check setup-bench setup-experiments setup-lab: setup-%:
+setup-build setup-check setup-bench setup-experiments setup-fuzz setup-lab: setup-%:
 	@tools/setup.sh $*
 
 clean: ## remove build/
 	rm -rf build
 
 .PHONY: help check demo bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
-        release programs format lint install setup-build setup-check \
-        setup-bench setup-experiments setup-lab clean
+        fuzz release programs format lint install setup-build setup-check \
+        setup-bench setup-experiments setup-fuzz setup-lab clean

@@ -9,6 +9,7 @@
 #   check   the tests and lints, besides build
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
+#   fuzz    the fuzzers, besides check
 #   lab     tests on several hosts made out of this one, besides check; Debian
 #           starts the sshd and the munged that this installs, unless told not to
 #   all     all of these
@@ -48,6 +49,8 @@ bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
 experiments python3         runs them and writes the report
 experiments gnuplot-nox     charts of the report
+fuzz clang                  compiles the fuzzers
+fuzz libclang-rt-dev        libFuzzer and the sanitizers of clang
 lab iproute2                network cards of hosts
 lab openssh-client          reaches hosts
 lab openssh-server          of hosts
@@ -57,7 +60,7 @@ lab munge                   authenticates Slurm
 '
 
 usage() {
-    sed -n '4,17s/^# \{0,1\}//p' "$0"
+    sed -n '4,18s/^# \{0,1\}//p' "$0"
 }
 
 die() {
@@ -122,11 +125,12 @@ for argument in "$@"; do
     check) groups+=(build check) ;;
     bench) groups+=(build bench) ;;
     experiments) groups+=(build experiments) ;;
+    fuzz) groups+=(build check fuzz) ;;
     lab) groups+=(build check lab) ;;
-    all) groups+=(build check bench experiments lab) ;;
+    all) groups+=(build check bench experiments fuzz lab) ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown group '$argument'; allowed: build, check," \
-        "bench, experiments, lab, all" ;;
+        "bench, experiments, fuzz, lab, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)
