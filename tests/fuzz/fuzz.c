@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     log_set_fatal_hook(stop_here);
+    signal(SIGPIPE, SIG_IGN); // as launcher and agents do
     return 0;
 }
 

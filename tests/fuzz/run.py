@@ -54,7 +54,7 @@ def fuzz(build, name, runs, timeout_s):
         folder.mkdir(parents=True, exist_ok=True)
     command = [str(build / "tests/fuzz" / f"fuzz_{name}"), f"-runs={runs}",
                f"-artifact_prefix={crashes}/", f"-timeout={timeout_s}",
-               *SETTINGS, str(corpus)]
+               f"-report_slow_units={timeout_s}", *SETTINGS, str(corpus)]
     if (SEEDS / name).is_dir():
         command.append(str(SEEDS / name))
     began = time.monotonic()
