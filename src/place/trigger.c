@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The trigger manager.
+// The trigger manager. It is fed with samples: an iteration each, or if they are short
+// the mean of some. Where one takes seconds, fewer of them are enough.
 //
 //     resting --area > cost--> collecting --collected()--> deciding
 //        ^                                                  |    |
@@ -9,27 +10,31 @@
 //        +<----- kept, or undone() after a change for worse -- watching
 //
 // *Resting.* Utilisation is mean / max of the nodes' times. While it is below
-// 0.9 in 4 iterations in a row, threads wait at the barrier for nothing; but
+// 0.9 in 4 samples in a row, threads wait at the barrier for nothing; but
 // tracking and moving cost something too. [MetaLB]'s rule weighs the two: the
 // area between the longest time and the attainable one, summed up since the
 // last change, is what has been lost so far; when that exceeds what a change
 // costs, it is time. So a large imbalance is answered soon, a small one later,
-// and one that lasts only for a moment never: each iteration in balance halves
+// and one that lasts only for a moment never: each sample in balance halves
 // the area.
 //
-// *Watching.* After a change the first iteration does not count: pages come to
+// *Watching.* After a change the first sample does not count: pages come to
 // their new nodes. After nine others it is decided: longer than before, and the
 // change is undone. What is compared are usual times, which the caller knows: one
 // iteration in which the machine did something else must not take back a good
-// change.
+// change. Nor must times that are uncertain: if it is longer by less than twice the
+// standard error, nine more are waited for, and if that is still so, it is kept.
 //
 // *Back-off.* If nothing can be won, or a change was undone, asking again soon
-// would only cost. The rest doubles with each refusal, from 8 iterations, and with
+// would only cost. The rest doubles with each refusal, from 8 samples, and with
 // each change undone, from 32. What the iteration takes at a refusal is the floor:
 // only what is lost above it counts.
 //
+// *Errors.* What is measured differs from time to time. A difference counts as much as
+// it exceeds what the caller says that this may be.
+//
 // *Conditions.* If the longest or the mean time is off by a tenth from what it
-// was at the last decision, in 4 iterations in a row, all of that is forgotten,
+// was at the last decision, in 4 samples in a row, all of that is forgotten,
 // and counting begins anew.
 //
 // I1  area_s >= 0; floor_s, level_max_s, level_mean_s are 0 or set together
@@ -42,6 +47,9 @@
 #define FIRST_BACKOFF 8u
 #define FIRST_UNDONE 32u
 #define SAMPLES_MAX 64u ///< older ones count half
+#define LEAST_SAMPLES 2u
+#define ENOUGH_S 2.0 ///< samples that take so long together say enough
+#define SURE 2.0     ///< standard errors
 
 void trigger_config_init(struct trigger_config *config)
 {
@@ -59,6 +67,23 @@ void trigger_init(struct trigger *trigger, const struct trigger_config *config)
     *trigger = (struct trigger){.config = *config, .state = TRIGGER_RESTING};
 }
 
+uint32_t trigger_enough(uint32_t most, double length_s)
+{
+    uint32_t least = (most + 3) / 4;
+
+    if (length_s * most <= ENOUGH_S) {
+        return most;
+    }
+    least = least < LEAST_SAMPLES ? LEAST_SAMPLES : least;
+    return length_s * least >= ENOUGH_S ? least
+                                        : (uint32_t)ceil(ENOUGH_S / length_s);
+}
+
+int trigger_is_sure(double difference_s, double error_s)
+{
+    return difference_s > SURE * error_s;
+}
+
 // ---- windows ----
 
 static void clear_window(struct trigger *trigger)
@@ -74,7 +99,13 @@ static void clear_window(struct trigger *trigger)
 int trigger_sees_imbalance(const struct trigger *trigger,
                            const struct trigger_sample *sample)
 {
-    return sample->mean_s < trigger->config.max_utilisation * sample->max_s;
+    return sample->mean_s <
+           trigger->config.max_utilisation * sample->max_s - sample->error_s;
+}
+
+static uint32_t n_iterations(const struct trigger_sample *sample)
+{
+    return sample->n_iterations > 0 ? sample->n_iterations : 1;
 }
 
 static void add_sample(struct trigger *trigger,
@@ -84,7 +115,8 @@ static void add_sample(struct trigger *trigger,
         sample->attainable_s > 0 ? sample->attainable_s : sample->mean_s;
 
     attainable_s = fmax(attainable_s, trigger->floor_s);
-    trigger->area_s = fmax(0, trigger->area_s + sample->max_s - attainable_s);
+    trigger->area_s = fmax(0, trigger->area_s + (sample->max_s - attainable_s) *
+                                                    n_iterations(sample));
     if (trigger_sees_imbalance(trigger, sample)) {
         trigger->n_unbalanced++;
     } else {
@@ -110,23 +142,27 @@ static void set_level(struct trigger *trigger)
     }
 }
 
-static int is_off(const struct trigger *trigger, double time_s, double level_s)
+static int is_off(const struct trigger *trigger, double time_s, double level_s,
+                  double error_s)
 {
-    return level_s > 0 &&
-           fabs(time_s - level_s) > trigger->config.change * level_s;
+    return level_s > 0 && trigger_is_sure(fabs(time_s - level_s) -
+                                              trigger->config.change * level_s,
+                                          error_s);
 }
 
 /** @return whether conditions are others than at the last decision */
 static int have_changed(struct trigger *trigger,
                         const struct trigger_sample *sample)
 {
-    if (is_off(trigger, sample->max_s, trigger->level_max_s) ||
-        is_off(trigger, sample->mean_s, trigger->level_mean_s)) {
+    if (is_off(trigger, sample->max_s, trigger->level_max_s, sample->error_s) ||
+        is_off(trigger, sample->mean_s, trigger->level_mean_s,
+               sample->error_s)) {
         trigger->n_drifting++;
     } else {
         trigger->n_drifting = 0;
     }
-    return trigger->n_drifting >= trigger->config.min_samples;
+    return trigger->n_drifting >=
+           trigger_enough(trigger->config.min_samples, sample->length_s);
 }
 
 // ---- states ----
@@ -155,7 +191,8 @@ static void back_off(struct trigger *trigger, uint32_t first)
 static enum trigger_advice feed_resting(struct trigger *trigger,
                                         const struct trigger_sample *sample)
 {
-    const struct trigger_config *config = &trigger->config;
+    const uint32_t enough =
+        trigger_enough(trigger->config.min_samples, sample->length_s);
 
     if (have_changed(trigger, sample)) {
         clear_window(trigger);
@@ -170,8 +207,7 @@ static enum trigger_advice feed_resting(struct trigger *trigger,
         return TRIGGER_REST;
     }
     add_sample(trigger, sample);
-    if (trigger->n_unbalanced < config->min_samples ||
-        trigger->area_s <= sample->cost_s) {
+    if (trigger->n_unbalanced < enough || trigger->area_s <= sample->cost_s) {
         return TRIGGER_REST;
     }
     trigger->state = TRIGGER_COLLECTING;
@@ -184,17 +220,23 @@ static enum trigger_advice feed_watching(struct trigger *trigger,
     const double before_s =
         sample->before_s > 0 ? sample->before_s : trigger->before_s;
     const double now_s = sample->usual_s > 0 ? sample->usual_s : sample->max_s;
+    const uint32_t enough = trigger_enough(TRIGGER_WATCHED, sample->length_s);
 
     if (trigger->rest_left > 0) { // pages are still coming
         trigger->rest_left--;
         return TRIGGER_REST;
     }
     add_sample(trigger, sample);
-    if (trigger->n_samples < TRIGGER_WATCHED) {
+    if (trigger->n_samples < enough) {
         return TRIGGER_REST;
     }
     if (now_s > before_s * (1 + trigger->config.worse)) {
-        return TRIGGER_UNDO;
+        if (trigger_is_sure(now_s - before_s, sample->error_s)) {
+            return TRIGGER_UNDO;
+        }
+        if (trigger->n_samples < 2 * enough) {
+            return TRIGGER_REST;
+        }
     }
     trigger->backoff = 0;
     rest(trigger);
@@ -235,6 +277,13 @@ void trigger_refused(struct trigger *trigger)
 {
     rest(trigger);
     trigger->floor_s = trigger->level_max_s;
+    back_off(trigger, FIRST_BACKOFF);
+}
+
+void trigger_undecided(struct trigger *trigger)
+{
+    rest(trigger);
+    trigger->floor_s = 0;
     back_off(trigger, FIRST_BACKOFF);
 }
 

@@ -19,19 +19,21 @@ enum trigger_advice {
                      ///< trigger_undone()
 };
 
-/** Iterations that decide on a change. */
+/** Samples that decide on a change. */
 #define TRIGGER_WATCHED 9u
 
 struct trigger_config {
-    uint32_t min_samples;   ///< iterations before anything is concluded (4)
+    uint32_t min_samples;   ///< before anything is concluded (4)
     double max_utilisation; ///< mean / max below this is an imbalance (0.9)
     double change;        ///< a change of conditions is one by this part (0.1)
     double worse;         ///< undo if slower than before by this part (0.05)
-    uint32_t max_backoff; ///< iterations of rest at most (1024)
+    uint32_t max_backoff; ///< samples of rest at most (1024)
 };
 
-/** What one iteration was like. */
+/** What one iteration was like, or, if they are short, several in the mean. */
 struct trigger_sample {
+    uint32_t n_iterations; ///< how many; 0: one
+    double length_s;     ///< how long these took together; 0: not known, short
     double max_s;        ///< time of the slowest node, barrier excluded
     double usual_s;      ///< the same as it is usually since the last change,
                          ///< taken like trigger_changed()'s before_s; 0: max_s
@@ -41,6 +43,9 @@ struct trigger_sample {
     double cost_s;       ///< what tracking and one change would cost
     double before_s; ///< what the mapping before the last change would take,
                      ///< if that is known to be others than it took; else 0
+    double
+        error_s; ///< standard error of max_s; after a change, of usual_s less
+                 ///< before_s; 0: not known
 };
 
 enum trigger_state {
@@ -64,9 +69,20 @@ struct trigger {
     uint32_t n_drifting; ///< samples in a row that are off these
     double floor_s;      ///< nothing below it can be had, as a refusal found
     double before_s;     ///< iteration time before the last change
-    uint32_t backoff;    ///< iterations of rest after the last refusal
+    uint32_t backoff;    ///< samples of rest after the last refusal
     uint32_t rest_left;  ///< of them, still to come
 };
+
+/**
+ * How many samples are enough, where `most` are of short ones: fewer, if they take more
+ * than some seconds together, but a quarter, and two.
+ *
+ * @param length_s  of one
+ */
+uint32_t trigger_enough(uint32_t most, double length_s);
+
+/** Is a difference of two times more than chance, which they are off by? */
+int trigger_is_sure(double difference_s, double error_s);
 
 /** The usual settings, in parentheses above. */
 void trigger_config_init(struct trigger_config *config);
@@ -75,7 +91,7 @@ void trigger_config_init(struct trigger_config *config);
 void trigger_init(struct trigger *trigger, const struct trigger_config *config);
 
 /**
- * Feed one iteration.
+ * Feed a sample.
  * @return what to do before the next one; TRIGGER_REMAP comes only after
  *         trigger_collected(), TRIGGER_UNDO only after trigger_changed()
  */
@@ -98,6 +114,10 @@ void trigger_changed(struct trigger *trigger, double before_s);
 /** Nothing can be won by placing, or not enough: rest, twice as long as the last
  * time, unless conditions change. */
 void trigger_refused(struct trigger *trigger);
+
+/** Something may be won, but less than what times differ by anyway: rest as after a
+ * refusal, and ask again. */
+void trigger_undecided(struct trigger *trigger);
 
 /** A change was taken back: rest, longer than after a refusal. Something may be
  * had all the same, by another change. */

@@ -142,6 +142,63 @@ static void a_change_for_the_worse_is_undone(void **state)
     assert_int_equal(trigger.backoff, 64);
 }
 
+static void a_loss_that_may_be_chance_is_watched_for_longer(void **state)
+{
+    const struct trigger_sample unsure = {
+        .max_s = 1.1, .mean_s = 0.6, .cost_s = 1, .error_s = 0.06};
+    struct trigger trigger;
+    unsigned n = 0;
+
+    (void)state;
+    begin(&trigger);
+    feed_until(&trigger, 1, 0.6, 1, TRIGGER_COLLECT, 100);
+    trigger_collected(&trigger);
+    trigger_changed(&trigger, 1);
+    while (trigger.state == TRIGGER_WATCHING && n < 100) {
+        assert_int_equal(trigger_feed(&trigger, &unsure), TRIGGER_REST);
+        n++;
+    }
+    assert_int_equal(n, 1 + 2 * TRIGGER_WATCHED); // and then it is kept
+}
+
+static void samples_of_seconds_need_not_be_many(void **state)
+{
+    struct trigger_sample sample = {
+        .max_s = 10, .mean_s = 6, .cost_s = 1, .length_s = 10};
+    struct trigger trigger;
+
+    (void)state;
+    assert_int_equal(trigger_enough(9, 0), 9);
+    assert_int_equal(trigger_enough(9, 0.2), 9);
+    assert_int_equal(trigger_enough(9, 0.5), 4);
+    assert_int_equal(trigger_enough(9, 60), 3);
+    assert_int_equal(trigger_enough(4, 60), 2);
+    begin(&trigger);
+    assert_int_equal(trigger_feed(&trigger, &sample), TRIGGER_REST);
+    assert_int_equal(trigger_feed(&trigger, &sample), TRIGGER_COLLECT);
+    trigger_collected(&trigger);
+    trigger_changed(&trigger, 5);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(trigger_feed(&trigger, &sample), TRIGGER_REST);
+    }
+    assert_int_equal(trigger_feed(&trigger, &sample), TRIGGER_UNDO);
+}
+
+static void what_a_sample_loses_counts_for_all_its_iterations(void **state)
+{
+    const struct trigger_sample sample = {
+        .n_iterations = 10, .max_s = 1, .mean_s = 0.6, .cost_s = 40.1};
+    struct trigger trigger;
+    unsigned n = 1;
+
+    (void)state;
+    begin(&trigger);
+    while (trigger_feed(&trigger, &sample) == TRIGGER_REST) {
+        n++;
+    }
+    assert_in_range(n, 10, 11); // 4 s are lost in each
+}
+
 static void refusals_come_ever_more_rarely(void **state)
 {
     struct trigger trigger;
@@ -205,6 +262,9 @@ int main(void)
         cmocka_unit_test(one_slow_iteration_is_forgotten),
         cmocka_unit_test(a_change_for_the_better_is_kept),
         cmocka_unit_test(a_change_for_the_worse_is_undone),
+        cmocka_unit_test(a_loss_that_may_be_chance_is_watched_for_longer),
+        cmocka_unit_test(samples_of_seconds_need_not_be_many),
+        cmocka_unit_test(what_a_sample_loses_counts_for_all_its_iterations),
         cmocka_unit_test(refusals_come_ever_more_rarely),
         cmocka_unit_test(other_conditions_end_a_rest),
         cmocka_unit_test(a_change_must_pay),

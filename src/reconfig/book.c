@@ -3,8 +3,12 @@
 // Reports come in any order within an iteration, and a node may send several (its
 // threads may arrive in groups). They are added up until the iteration closes:
 //
-//   open --all threads have reported, or one reports a later one--> closed: values
-//   go into the rings, who has not reported is dropped --> open
+//   open --all threads have reported, or one reports a later one--> closed: who has
+//   not reported is dropped --> open
+//
+// Several short iterations are one sample, and when that is complete, what an
+// iteration of it was like goes into the rings. How many there are in it is doubled
+// or halved, so that it lasts as long as BOOK_SAMPLE_S asks for.
 //
 // B1 `n_reported` threads have has_reported set.
 // B2 place[slot of number] is where a thread is in `threads`, plus one; 0 if it is
@@ -12,37 +16,16 @@
 #include "reconfig/book.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ensure.h"
+#include "reconfig/book_priv.h"
 
-enum { RAGGED_BITS = 16 };
-
-struct node_ring {
-    struct book_node open; ///< added up so far
-    struct book_node kept[BOOK_WINDOW];
-};
-
-struct book {
-    unsigned n_nodes;
-    double *power;           ///< [n_nodes]
-    uint32_t *crowds;        ///< [n_nodes]
-    struct node_ring *nodes; ///< [n_nodes]
-    struct book_thread *threads;
-    uint32_t n_threads;
-    uint32_t n_room;
-    uint32_t *place;
-    uint32_t n_places;
-    uint32_t n_reported;
-    uint64_t current; ///< the iteration that is open, if n_reported > 0
-    uint64_t closed;  ///< the latest that was closed, if n_closed > 0
-    uint64_t n_closed;
-    uint32_t n_since;  ///< closed since the restart
-    uint32_t ragged;   ///< a bit for each of the latest iterations
-    uint64_t ended_ns; ///< the latest close, 0: none
-    double times_s[BOOK_WINDOW];
+enum {
+    RAGGED_BITS = 16,
+    TOGETHER_MAX = 64, // iterations in a sample
+    FAR_TOO_LONG = 4,  // times as long as asked for
 };
 
 struct book *book_new(unsigned n_nodes, const double *power)
@@ -53,6 +36,7 @@ struct book *book_new(unsigned n_nodes, const double *power)
         return NULL;
     }
     book->n_nodes = n_nodes;
+    book->n_wanted = 1;
     book->power = malloc(n_nodes * sizeof *book->power);
     book->crowds = calloc(n_nodes, sizeof *book->crowds);
     book->nodes = calloc(n_nodes, sizeof *book->nodes);
@@ -118,15 +102,23 @@ static struct book_thread *add(struct book *book, uint64_t number)
     return thread;
 }
 
+static void add_work(const struct book *book, struct book_thread *thread)
+{
+    thread->open_work_s += thread->comp_s * book->power[thread->node];
+    thread->n_open++;
+    thread->comp_s = 0;
+    thread->has_reported = 0;
+}
+
 static void keep_work(const struct book *book, struct book_thread *thread)
 {
-    thread->work[book->n_closed % BOOK_WINDOW] =
-        thread->comp_s * book->power[thread->node];
+    thread->work[book->n_samples % BOOK_WINDOW] =
+        thread->open_work_s / thread->n_open;
     if (thread->n_kept < BOOK_WINDOW) {
         thread->n_kept++;
     }
-    thread->comp_s = 0;
-    thread->has_reported = 0;
+    thread->open_work_s = 0;
+    thread->n_open = 0;
 }
 
 static void settle_threads(struct book *book)
@@ -137,7 +129,7 @@ static void settle_threads(struct book *book)
         uint32_t *place = place_of(book, book->threads[i].number);
 
         if (book->threads[i].has_reported) {
-            keep_work(book, &book->threads[i]);
+            add_work(book, &book->threads[i]);
             book->threads[n++] = book->threads[i];
             *place = n;
         } else if (*place == i + 1) { // B2: nobody new is in its slot
@@ -186,22 +178,66 @@ static void share_crowds(struct book *book)
     }
 }
 
-static void close_iteration(struct book *book, uint64_t now_ns)
+static void keep_node(struct book *book, struct node_ring *node)
 {
-    unsigned slot = book->n_closed % BOOK_WINDOW;
+    const double n = book->n_open;
+    const struct book_node *open = &node->open;
+
+    node->kept[book->n_samples % BOOK_WINDOW] = (struct book_node){
+        .busy_s = open->busy_s / n,
+        .comp_s = open->comp_s / n,
+        .mem_s = open->mem_s / n,
+        .out_s = open->out_s / n,
+        .pages_in = open->pages_in / n,
+        .release_s = open->release_s / n,
+    };
+    memset(&node->open, 0, sizeof node->open);
+}
+
+// @param length_s  of the sample just closed; 0: not known
+static void choose_length(struct book *book, double length_s)
+{
+    if (length_s > 0 && length_s < BOOK_SAMPLE_S &&
+        book->n_wanted < TOGETHER_MAX) {
+        book->n_wanted *= 2;
+    } else if (length_s > FAR_TOO_LONG * BOOK_SAMPLE_S && book->n_wanted > 1) {
+        book->n_wanted /= 2;
+    }
+}
+
+static void close_sample(struct book *book, uint64_t now_ns)
+{
+    double length_s =
+        book->ended_ns == 0 ? 0 : (double)(now_ns - book->ended_ns) * 1e-9;
 
     share_crowds(book);
     for (unsigned i = 0; i < book->n_nodes; i++) {
-        book->nodes[i].kept[slot] = book->nodes[i].open;
-        memset(&book->nodes[i].open, 0, sizeof book->nodes[i].open);
+        keep_node(book, &book->nodes[i]);
     }
-    book->times_s[slot] =
-        book->ended_ns == 0 ? 0 : (double)(now_ns - book->ended_ns) * 1e-9;
+    for (uint32_t i = 0; i < book->n_threads; i++) {
+        keep_work(book, &book->threads[i]);
+    }
+    book->times_s[book->n_samples % BOOK_WINDOW] = length_s / book->n_open;
+    book->n_together = book->n_open;
+    book->n_open = 0;
+    book->ended_ns = now_ns;
+    book->n_samples++;
+    book->n_since++;
+    choose_length(book, length_s);
+}
+
+// @return whether that was a sample's last
+static unsigned close_iteration(struct book *book, uint64_t now_ns)
+{
     settle_threads(book);
     book->closed = book->current;
-    book->ended_ns = now_ns;
     book->n_closed++;
-    book->n_since++;
+    book->n_open++;
+    if (book->n_open < book->n_wanted) {
+        return 0;
+    }
+    close_sample(book, now_ns);
+    return 1;
 }
 
 // The iteration has been closed without them.
@@ -241,8 +277,7 @@ unsigned book_take(struct book *book, const struct book_report *report,
         return 0;
     }
     if (book->n_reported > 0 && report->iteration > book->current) {
-        close_iteration(book, now_ns);
-        n_closed++;
+        n_closed += close_iteration(book, now_ns);
     }
     book->current = report->iteration;
     open->busy_s += report->busy_s;
@@ -255,8 +290,7 @@ unsigned book_take(struct book *book, const struct book_report *report,
         add_arrival(book, report->node, &report->arrivals[i]);
     }
     if (book->n_closed > 0 && book->n_reported == book->n_threads) {
-        close_iteration(book, now_ns);
-        n_closed++;
+        n_closed += close_iteration(book, now_ns);
     }
     return n_closed;
 }
@@ -277,66 +311,19 @@ const struct book_thread *book_threads(const struct book *book, uint32_t *n)
     return book->threads;
 }
 
-static int compare_values(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-// @param values  [n] are sorted
-static double median(double *values, unsigned n)
-{
-    if (n == 0) {
-        return 0;
-    }
-    qsort(values, n, sizeof *values, compare_values);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-static unsigned slot_back(const struct book *book, unsigned distance)
-{
-    return (unsigned)((book->n_closed - 1 - distance) % BOOK_WINDOW);
-}
-
-// A thread reports each iteration, so those kept are the latest ones.
-static unsigned copy_work(const struct book *book,
-                          const struct book_thread *thread, double *work)
-{
-    unsigned n = thread->n_kept;
-
-    if (book->n_since >= BOOK_FEW && book->n_since < n) {
-        n = book->n_since;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        work[i] = thread->work[slot_back(book, i)];
-    }
-    return n;
-}
-
-double book_work_s(const struct book *book, const struct book_thread *thread)
-{
-    double work[BOOK_WINDOW];
-
-    return median(work, copy_work(book, thread, work));
-}
-
-double book_noise_s(const struct book *book, const struct book_thread *thread)
-{
-    double work[BOOK_WINDOW];
-    unsigned n = copy_work(book, thread, work);
-    double middle_s = median(work, n);
-
-    for (unsigned i = 0; i < n; i++) {
-        work[i] = fabs(work[i] - middle_s);
-    }
-    return median(work, n);
-}
-
 uint64_t book_n_closed(const struct book *book)
 {
     return book->n_closed;
+}
+
+uint64_t book_n_samples(const struct book *book)
+{
+    return book->n_samples;
+}
+
+uint32_t book_n_together(const struct book *book)
+{
+    return book->n_together;
 }
 
 uint32_t book_n_since_restart(const struct book *book)
@@ -348,67 +335,4 @@ unsigned book_n_ragged(const struct book *book)
 {
     return (unsigned)__builtin_popcount(book->ragged &
                                         ((1u << RAGGED_BITS) - 1));
-}
-
-// Iterations that the medians are of.
-static unsigned n_window(const struct book *book)
-{
-    return book->n_since < BOOK_WINDOW ? book->n_since : BOOK_WINDOW;
-}
-
-double book_latest_s(const struct book *book)
-{
-    return book->n_since == 0 ? 0 : book->times_s[slot_back(book, 0)];
-}
-
-double book_iteration_s(const struct book *book)
-{
-    unsigned n = n_window(book);
-    double times_s[BOOK_WINDOW];
-
-    if (n == book->n_closed && n > 0) {
-        n--; // nobody knows when the first one began
-    }
-    for (unsigned i = 0; i < n; i++) {
-        times_s[i] = book->times_s[slot_back(book, i)];
-    }
-    return median(times_s, n);
-}
-
-// Of one of the four times of a node, at `offset` in struct book_node.
-static double node_median(const struct book *book, node_id node, size_t offset)
-{
-    double times_s[BOOK_WINDOW];
-    unsigned n = n_window(book);
-
-    for (unsigned i = 0; i < n; i++) {
-        const struct book_node *kept =
-            &book->nodes[node].kept[slot_back(book, i)];
-
-        memcpy(&times_s[i], (const char *)kept + offset, sizeof times_s[i]);
-    }
-    return median(times_s, n);
-}
-
-void book_node(const struct book *book, node_id node, struct book_node *usual)
-{
-    *usual = (struct book_node){
-        .busy_s = node_median(book, node, offsetof(struct book_node, busy_s)),
-        .comp_s = node_median(book, node, offsetof(struct book_node, comp_s)),
-        .mem_s = node_median(book, node, offsetof(struct book_node, mem_s)),
-        .out_s = node_median(book, node, offsetof(struct book_node, out_s)),
-        .pages_in =
-            node_median(book, node, offsetof(struct book_node, pages_in)),
-        .release_s =
-            node_median(book, node, offsetof(struct book_node, release_s)),
-    };
-}
-
-void book_node_latest(const struct book *book, node_id node,
-                      struct book_node *latest)
-{
-    memset(latest, 0, sizeof *latest);
-    if (book->n_since > 0) {
-        *latest = book->nodes[node].kept[slot_back(book, 0)];
-    }
 }

@@ -8,13 +8,18 @@
 /*
  * What the root knows of the latest iterations: the basic information of [Liu06]
  * 4.1. Nodes report what their threads did; when all threads that take part have
- * been heard of, the iteration is closed. Kept are the latest BOOK_WINDOW
- * iterations; what is told of them are medians, so that a few iterations in which
- * the machine did something else change nothing.
+ * been heard of, the iteration is closed. A *sample* is an iteration, or the mean of
+ * several if they are short. Kept are the latest BOOK_WINDOW samples; what is told
+ * of them are medians, so that a few in which the machine did something else change
+ * nothing.
  */
 
 #define BOOK_WINDOW 16u
-#define BOOK_FEW 4u ///< iterations that a median is worth taking of
+#define BOOK_FEW 4u ///< samples that a median is worth taking of
+
+/** Iterations are taken together until they last so long: what a machine does beside
+ * comes in slices of some milliseconds. */
+#define BOOK_SAMPLE_S 0.01
 
 /** A part of a report: a thread that has arrived at the iteration's end. */
 struct book_arrival {
@@ -44,6 +49,8 @@ struct book_thread {
     uint8_t has_reported;
     uint8_t n_kept;           ///< values in `work`
     double comp_s;            ///< in the iteration that is open
+    double open_work_s;       ///< in those of the sample that is open
+    uint32_t n_open;          ///< how many these are
     double work[BOOK_WINDOW]; ///< comp_s times its node's power, as a ring
 };
 
@@ -83,7 +90,7 @@ void book_set_crowds(struct book *book, const uint32_t *crowds);
  * its threads take part from the next one on.
  *
  * @param now_ns  the root's clock
- * @return how many iterations this has closed: 0, 1 or 2
+ * @return how many samples this has closed: 0, 1 or 2
  *
  * Context: under the node lock; may allocate.
  */
@@ -105,15 +112,22 @@ double book_work_s(const struct book *book, const struct book_thread *thread);
  * noise. */
 double book_noise_s(const struct book *book, const struct book_thread *thread);
 
-/** Iterations closed in all, and since book_restart(). */
+/** Iterations closed in all. */
 uint64_t book_n_closed(const struct book *book);
+
+/** Samples closed in all, and since book_restart(). */
+uint64_t book_n_samples(const struct book *book);
 uint32_t book_n_since_restart(const struct book *book);
+
+/** Iterations in the latest sample. */
+uint32_t book_n_together(const struct book *book);
 
 /** Of the latest 16 iterations, those in which threads were missing. Many mean
  * that the threads have no iterations in common. */
 unsigned book_n_ragged(const struct book *book);
 
-/** Time from close to close: the latest one, and the median over the window. */
+/** Time of an iteration, from close to close: in the latest sample, and the median
+ * over the window. */
 double book_latest_s(const struct book *book);
 double book_iteration_s(const struct book *book);
 
@@ -121,8 +135,18 @@ double book_iteration_s(const struct book *book);
  * each by itself. */
 void book_node(const struct book *book, node_id node, struct book_node *usual);
 
-/** The same of the latest iteration alone. */
-void book_node_latest(const struct book *book, node_id node,
-                      struct book_node *latest);
+/**
+ * How far what is usual may be off, as standard errors, from what the samples of the
+ * window differ by; 0 if there are less than BOOK_FEW.
+ *
+ * book_node_error_s()  busy_s of a node beside the others: what makes all of them
+ *                      longer or shorter at once, another job or less work, is no error
+ * book_slowest_error_s()  busy_s of who is slowest, whatever the reason
+ */
+double book_node_error_s(const struct book *book, node_id node);
+double book_slowest_error_s(const struct book *book);
+
+/** A node's busy_s over the latest n samples, or as many as there are. */
+double book_busy_s(const struct book *book, node_id node, unsigned n);
 
 #endif

@@ -12,6 +12,7 @@
 
 #define EPSILON 1e-12
 #define MS 1000000u
+#define LONG (20 * MS) // an iteration that is a sample
 
 static const double power[] = {1.0, 0.5};
 
@@ -134,15 +135,15 @@ static void a_thread_that_is_missing_no_longer_takes_part(void **state)
     (void)state;
     iterate(book, 3, &now_ns);
     iteration++;
-    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 0);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += LONG), 0);
     iteration++;
     // Thread 3 has ended: the next iteration of the others tells.
-    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 2);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += LONG), 2);
     book_threads(book, &n);
     assert_int_equal(n, 2);
     assert_int_equal(book_n_ragged(book), 1);
     iteration++;
-    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 1);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += LONG), 1);
     book_free(book);
 }
 
@@ -155,10 +156,10 @@ static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
     uint32_t n;
 
     (void)state;
-    iterate(book, 4, &now_ns);
+    iterate(book, 3, &now_ns);
     iteration++;
-    report(book, 0, 0.3, 1, first_two, now_ns += MS);
-    assert_int_equal(report(book, 1, 0.8, 2, all, now_ns += MS), 1);
+    report(book, 0, 0.3, 1, first_two, now_ns += LONG);
+    assert_int_equal(report(book, 1, 0.8, 2, all, now_ns += LONG), 1);
     threads = book_threads(book, &n);
     assert_int_equal(n, 3);
     for (uint32_t i = 0; i < n; i++) {
@@ -177,15 +178,15 @@ static void threads_that_come_late_join_the_next_iteration(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         iteration++;
-        report(book, 0, 0.3, 2, first_two, now_ns += MS);
+        report(book, 0, 0.3, 2, first_two, now_ns += LONG);
     }
-    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 0);
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += LONG), 0);
     iteration++;
-    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 0);
-    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 1);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += LONG), 0);
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += LONG), 1);
     iteration++;
-    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += MS), 0);
-    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += MS), 1);
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += LONG), 0);
+    assert_int_equal(report(book, 0, 0.3, 2, first_two, now_ns += LONG), 1);
     book_threads(book, &n);
     assert_int_equal(n, 3);
     assert_int_equal(book_n_ragged(book), 0);
@@ -198,7 +199,6 @@ static void who_shares_processors_shares_the_waiting(void **state)
     struct book *book = book_new(2, power);
     uint64_t now_ns = 1;
     struct book_node usual;
-    struct book_node latest;
 
     (void)state;
     book_set_crowds(book, crowds);
@@ -206,15 +206,78 @@ static void who_shares_processors_shares_the_waiting(void **state)
     book_node(book, 0, &usual);
     assert_true(fabs(usual.comp_s - 0.15) < EPSILON);
     assert_true(fabs(usual.busy_s - 0.325) < EPSILON);
-    book_node_latest(book, 1, &latest);
-    assert_true(fabs(latest.comp_s - 0.2) < EPSILON);
-    assert_true(fabs(latest.busy_s - 0.375) < EPSILON);
+    assert_true(fabs(book_busy_s(book, 1, 1) - 0.375) < EPSILON);
+    book_free(book);
+}
+
+// Ten of them take as long as a sample is to last; every third is disturbed.
+static void short_iterations_are_taken_together(void **state)
+{
+    struct book *book = book_new(2, power);
+    const struct book_thread *threads;
+    uint64_t now_ns = 1;
+    unsigned n_samples = 0;
+    struct book_node usual;
+    uint32_t n;
+
+    (void)state;
+    for (unsigned i = 0; i < 500; i++) {
+        const struct book_arrival own[] = {{1, i % 3 == 0 ? 0.4 : 0.1}};
+
+        iteration++;
+        n_samples +=
+            report(book, 0, i % 3 == 0 ? 0.9 : 0.3, 1, own, now_ns += MS / 4);
+        n_samples += report(book, 1, 0.4, 1, third, now_ns += MS - MS / 4);
+    }
+    assert_int_equal(book_n_closed(book), 500);
+    assert_int_equal(book_n_samples(book), n_samples);
+    assert_int_equal(book_n_together(book), 16); // 1, 2, 4, 8, 16, 16, ...
+    assert_in_range(n_samples, 4 + 460 / 16, 5 + 500 / 16);
+    book_node(book, 0, &usual);
+    assert_true(fabs(usual.busy_s - 0.5) < 0.05); // means, one like the other
+    assert_true(fabs(book_iteration_s(book) - 0.001) < EPSILON);
+    threads = book_threads(book, &n);
+    assert_int_equal(n, 2);
+    assert_true(fabs(book_work_s(book, &threads[0]) - 0.2) < 0.03);
+    book_free(book);
+}
+
+// A node that takes 10 % more or less each time; then both do, together.
+static void errors_say_what_a_median_is_worth(void **state)
+{
+    static const double factors[] = {1, 1.1, 0.9, 1.05, 0.95};
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 0;
+
+    (void)state;
+    iterate(book, 2, &now_ns);
+    assert_true(book_node_error_s(book, 0) == 0); // of two nobody knows
+    for (unsigned both = 0; both < 2; both++) {
+        book_restart(book);
+        for (unsigned i = 0; i < BOOK_WINDOW; i++) {
+            double factor = factors[i % 5];
+
+            iteration++;
+            report(book, 0, both ? 0.3 * factor : 0.3, 2, first_two,
+                   now_ns += LONG);
+            report(book, 1, 0.4 * factor, 1, third, now_ns += LONG);
+        }
+        // The median is off by 0.05 * 0.4: 1.858 / 4 of that is the error.
+        assert_true(fabs(book_slowest_error_s(book) - 0.0093) < 0.0005);
+        if (both) {
+            assert_true(book_node_error_s(book, 1) < EPSILON);
+        } else {
+            assert_in_range(book_node_error_s(book, 1) * 1e6, 3000, 6000);
+        }
+    }
     book_free(book);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_iterations_are_taken_together),
+        cmocka_unit_test(errors_say_what_a_median_is_worth),
         cmocka_unit_test(who_shares_processors_shares_the_waiting),
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),
         cmocka_unit_test(work_is_time_at_power_one),

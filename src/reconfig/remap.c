@@ -40,11 +40,13 @@ static tm_status allocate(struct remap *plan, uint32_t n_threads,
     plan->current = calloc(n_threads, sizeof *plan->current);
     plan->wanted = calloc(n_threads, sizeof *plan->wanted);
     plan->measured.nodes = calloc(n_nodes, sizeof *plan->measured.nodes);
+    plan->errors_s = calloc(n_nodes, sizeof *plan->errors_s);
     plan->before.nodes = calloc(n_nodes, sizeof *plan->before.nodes);
     plan->after.nodes = calloc(n_nodes, sizeof *plan->after.nodes);
     if (plan->numbers == NULL || plan->current == NULL ||
         plan->wanted == NULL || plan->measured.nodes == NULL ||
-        plan->before.nodes == NULL || plan->after.nodes == NULL) {
+        plan->errors_s == NULL || plan->before.nodes == NULL ||
+        plan->after.nodes == NULL) {
         return TM_ENOMEM;
     }
     return cluster_view_init(&plan->view, n_nodes, n_threads);
@@ -255,6 +257,14 @@ void remap_measure(const struct book *book, unsigned n_nodes,
     measured->iteration_s = busiest_s;
 }
 
+static void measure_errors(struct remap *plan, const struct book *book)
+{
+    plan->slowest_error_s = book_slowest_error_s(book);
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        plan->errors_s[x] = book_node_error_s(book, (node_id)x);
+    }
+}
+
 tm_status remap_begin(struct remap *plan, const struct policy *policy,
                       const struct book *book, const struct node_view *nodes,
                       unsigned n_nodes, const struct correction *corrections)
@@ -270,6 +280,7 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
     if (status == TM_OK) {
         memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
         remap_measure(book, n_nodes, &plan->measured); // levelling wants it
+        measure_errors(plan, book);
         status = copy_threads(plan, book);
     }
     if (status != TM_OK) {
@@ -395,6 +406,20 @@ tm_status remap_make(struct remap *plan)
     return status;
 }
 
+double remap_gain_error_s(const struct remap *plan)
+{
+    const uint32_t from = plan->before.slowest;
+    const uint32_t to = plan->after.slowest;
+    const double before_s = plan->before.nodes[to].time_s;
+    double from_s = plan->errors_s[from];
+    double to_s = before_s > 0
+                      ? plan->errors_s[to] * plan->after.iteration_s / before_s
+                      : plan->errors_s[to];
+
+    // One node is off by the same part before and after.
+    return from == to ? fabs(from_s - to_s) : hypot(from_s, to_s);
+}
+
 void remap_release(struct remap *plan)
 {
     cluster_view_release(&plan->view);
@@ -402,6 +427,7 @@ void remap_release(struct remap *plan)
     free(plan->current);
     free(plan->wanted);
     free(plan->measured.nodes);
+    free(plan->errors_s);
     free(plan->before.nodes);
     free(plan->after.nodes);
     memset(plan, 0, sizeof *plan);

@@ -26,6 +26,8 @@ struct remap {
     uint32_t *current; ///< [n_threads] where they are
     uint32_t *wanted;  ///< [n_threads] where they should be
     struct measurement measured;
+    double *errors_s;       ///< [n_nodes] standard errors of measured times
+    double slowest_error_s; ///< of measured.iteration_s
     struct cost_model model;
     struct prediction before; ///< of `current`
     struct prediction after;  ///< of `wanted`
@@ -70,6 +72,10 @@ void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner);
  * Context: any thread, without the node lock; allocates.
  */
 TM_CHECKED tm_status remap_make(struct remap *plan);
+
+/** How far before.iteration_s less after.iteration_s may be off by what measured times
+ * are, as a standard error. Of a plan that was made. */
+double remap_gain_error_s(const struct remap *plan);
 
 /** What the book tells of an iteration under the mapping in force, as a plan's
  * `measured`. @param[out] measured  with nodes [n_nodes] of the caller's

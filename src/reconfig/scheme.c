@@ -20,46 +20,32 @@
 //
 // A policy that insists goes through the same states once, without a trigger.
 //
-// A plan is made of at least LEAST_SAMPLES iterations that are like each other. What
-// a change teaches may show a better one, so after each change that is kept there is
-// one more plan, up to LOOKS of them; it is carried out if it promises enough.
+// All this goes by samples (book.h): an iteration each, or several short ones. A plan
+// is made of at least LEAST_SAMPLES, or of fewer if they take seconds; of a whole
+// window, if what it promises could be chance, by what samples differ by; and if it
+// still could be, it is not carried out. What a change teaches may show a better one,
+// so after each change that is kept there is one more plan, up to LOOKS of them; it is
+// carried out if it promises enough.
 //
 // S1 `plan`, `corrections` and `learned` belong to scheme_think() while THINKING.
 #include "reconfig/scheme.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/ensure.h"
 #include "reconfig/scheme_priv.h"
 
 enum {
-    SETTLE_TRACKED = 3, // iterations that are slow after tracking
+    SETTLE_TRACKED = 3, // samples that are slow after tracking
     SETTLE_MOVED = 6,   // and after a move
-    POSTPONE_MAX = 256,
-    MOVE_PATIENCE = 4, // iterations in which all should have moved
-    LEAST_SAMPLES = 8, // iterations that a plan is made of
-    LOOKS = 3,         // plans after a change, until the next imbalance
-    RAGGED_MAX = 8,    // of 16 iterations
+    MOVE_PATIENCE = 4,  // samples in which all should have moved
+    LEAST_SAMPLES = 8,  // that a plan is made of
+    LOOKS = 3,          // plans after a change, until the next imbalance
+    RAGGED_MAX = 8,     // of 16 iterations
 };
-
-/** A part of the iteration that must be gained for a change to be worth it. Without an
- * imbalance it is more, the more threads move: up to five times as much for all. */
-#define LEAST_GAIN 0.02
-#define LEAST_GAIN_AGAIN 0.04
-#define GAIN_FOR_MOVES 4.0
 
 /** What tracking may cost until it has been done. */
 #define FIRST_COST_S 0.05
-
-/** How far a measurement, a median of several iterations, is believed. */
-#define GAIN 1.0
-
-/** Moved bytes are taken to travel at this rate until it is measured. */
-#define BYTES_PER_S 200e6
-#define STACK_BYTES 16384.0
 
 static int copy_counts(struct scheme *scheme)
 {
@@ -137,17 +123,25 @@ void scheme_free(struct scheme *scheme)
 
 // ---- steps
 
-static void settle(struct scheme *scheme, unsigned n_iterations)
+// How many of so many samples are enough.
+static unsigned enough(const struct scheme *scheme, unsigned most)
+{
+    return trigger_enough(most,
+                          scheme->usual_s * book_n_together(scheme->book));
+}
+
+static void settle(struct scheme *scheme, unsigned most)
 {
     scheme->state = SETTLING;
-    scheme->countdown = n_iterations;
+    scheme->countdown = enough(scheme, most);
 }
 
 // What tracking or moving has cost: the time of these iterations beyond the usual.
 // The next will cost about as much.
 static void count_cost(struct scheme *scheme)
 {
-    double extra_s = book_latest_s(scheme->book) - scheme->usual_s;
+    double extra_s = (book_latest_s(scheme->book) - scheme->usual_s) *
+                     book_n_together(scheme->book);
 
     if (scheme->state == WATCHING) {
         scheme->usual_s = book_iteration_s(scheme->book);
@@ -167,6 +161,7 @@ static void count_cost(struct scheme *scheme)
 static void collect(struct scheme *scheme)
 {
     scheme->n_looks = LOOKS;
+    scheme->n_wanted = LEAST_SAMPLES;
     if (!scheme_needs_tracking(scheme)) {
         book_restart(scheme->book); // it was different before
         trigger_collected(&scheme->trigger);
@@ -185,106 +180,10 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
         return;
     }
     scheme->is_tracked |= is_ok;
-    scheme->tracked_at = book_n_closed(scheme->book);
+    scheme->tracked_at = book_n_samples(scheme->book);
     scheme->stats.n_tracked++;
     trigger_collected(&scheme->trigger);
     settle(scheme, SETTLE_TRACKED);
-}
-
-// Costs are measured while the program runs; power is known from the start.
-static void look_at_nodes(struct scheme *scheme)
-{
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        scheme->ops.describe(scheme->ops.owner, i, &scheme->nodes[i]);
-    }
-}
-
-static void think(struct scheme *scheme)
-{
-    struct remap plan = {0};
-    tm_status status;
-
-    look_at_nodes(scheme);
-    status =
-        remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
-                    scheme->config.n_nodes, scheme->corrections);
-    if (status != TM_OK) {
-        trigger_refused(&scheme->trigger);
-        return;
-    }
-    if (scheme->is_tracked) {
-        remap_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
-    }
-    remap_release(&scheme->plan);
-    scheme->plan = plan;
-    scheme->has_plan = 0;
-    scheme->is_again = scheme->is_kept;
-    scheme->is_kept = 0;
-    scheme->planned_ideal_s = scheme_ideal_s(scheme);
-    scheme->state = THINKING;
-    scheme->stats.n_plans++;
-    scheme->ops.think(scheme->ops.owner);
-}
-
-static double gain_s(const struct remap *plan)
-{
-    return plan->before.iteration_s - plan->after.iteration_s;
-}
-
-static int is_better(const struct scheme *scheme)
-{
-    const struct remap *plan = &scheme->plan;
-
-    double moved = (double)plan->n_moves / plan->view.n_threads;
-    double least = scheme->is_again
-                       ? LEAST_GAIN_AGAIN * (1 + GAIN_FOR_MOVES * moved)
-                       : LEAST_GAIN;
-
-    return plan->n_moves > 0 && gain_s(plan) > plan->before.iteration_s * least;
-}
-
-static int insists(const struct scheme *scheme)
-{
-    return scheme->config.policy->insists;
-}
-
-static int is_wanted(const struct scheme *scheme)
-{
-    return insists(scheme) ? scheme->plan.n_moves > 0 : is_better(scheme);
-}
-
-static double change_cost_s(const struct remap *plan)
-{
-    return plan->n_moves * STACK_BYTES / BYTES_PER_S + plan->warm_up_s;
-}
-
-// Iterations so far are a guess of how many are left.
-static int is_worth(const struct scheme *scheme)
-{
-    const struct remap *plan = &scheme->plan;
-
-    return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
-                           book_n_closed(scheme->book),
-                           plan->n_moves * STACK_BYTES, BYTES_PER_S,
-                           plan->warm_up_s);
-}
-
-void scheme_think(struct scheme *scheme)
-{
-    const size_t size = scheme->config.n_nodes * sizeof *scheme->learned;
-    uint64_t began_ns = clock_now_ns();
-
-    ensure(scheme->state == THINKING); // S1
-    memcpy(scheme->corrections, scheme->learned, size);
-    scheme->plan_status = remap_make(&scheme->plan);
-    if (scheme->plan_status == TM_OK) {
-        // Learn first from how the mapping in force is, then ask again.
-        correct(&scheme->plan.view, &scheme->plan.before,
-                &scheme->plan.measured, GAIN, scheme->corrections);
-        memcpy(scheme->learned, scheme->corrections, size);
-        scheme->plan_status = remap_make(&scheme->plan);
-    }
-    scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
 }
 
 static const uint32_t *mapping_before(const struct scheme *scheme)
@@ -297,7 +196,7 @@ static const uint32_t *mapping_after(const struct scheme *scheme)
     return scheme->is_undoing ? scheme->plan.current : scheme->plan.wanted;
 }
 
-static void move_all(struct scheme *scheme)
+void scheme_move_all(struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
     const uint32_t *node_of = mapping_after(scheme);
@@ -315,53 +214,6 @@ static void move_all(struct scheme *scheme)
     scheme->countdown = MOVE_PATIENCE;
 }
 
-// The program has not run for long, so it may end soon. The trigger will ask for a
-// plan again when it has run for long enough.
-static void postpone(struct scheme *scheme)
-{
-    uint64_t n = book_n_closed(scheme->book);
-    double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
-    unsigned n_rest = 1;
-
-    scheme_say(
-        scheme,
-        "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
-        "costs %.3f s: later",
-        (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
-        scheme->plan.before.iteration_s * 1e3, change_cost_s(&scheme->plan));
-    if (n_needed > (double)n) {
-        n_rest = (unsigned)fmin(n_needed - (double)n + 1, POSTPONE_MAX);
-    }
-    settle(scheme, n_rest);
-}
-
-void scheme_thought(struct scheme *scheme)
-{
-    ensure(scheme->state == THINKING);
-    scheme->state = WATCHING;
-    scheme->has_plan = scheme->plan_status == TM_OK;
-    if (!scheme->has_plan || !is_wanted(scheme)) {
-        scheme_say(scheme, "iteration %llu: nothing better is known",
-                   (unsigned long long)book_n_closed(scheme->book));
-        trigger_refused(&scheme->trigger);
-        return;
-    }
-    if (!insists(scheme) && !is_worth(scheme)) {
-        postpone(scheme);
-        return;
-    }
-    scheme_say(scheme, "iteration %llu: %u threads move, policy %s",
-               (unsigned long long)book_n_closed(scheme->book),
-               scheme->plan.n_moves, scheme->config.policy->name);
-    scheme_explain_plan(scheme);
-    scheme->before_s = scheme->plan.measured.iteration_s;
-    scheme->before_ideal_s = scheme->planned_ideal_s;
-    scheme->is_undoing = 0;
-    scheme->stats.n_remaps++;
-    scheme->plan.is_carried_out = 1;
-    move_all(scheme);
-}
-
 // What the model did not know of the mapping that is taken back.
 static void learn_from_result(struct scheme *scheme)
 {
@@ -371,7 +223,8 @@ static void learn_from_result(struct scheme *scheme)
 
     if (measured.nodes != NULL) {
         remap_measure(scheme->book, plan->view.n_nodes, &measured);
-        correct(&plan->view, &plan->after, &measured, GAIN, scheme->learned);
+        correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
+                scheme->learned);
     }
     free(measured.nodes);
 }
@@ -382,9 +235,9 @@ static void undo(struct scheme *scheme)
     scheme_explain_result(scheme);
     learn_from_result(scheme);
     scheme->is_undoing = 1;
-    scheme->predicted_s = 0;
+    scheme->is_predicted = 0;
     scheme->stats.n_undone++;
-    move_all(scheme);
+    scheme_move_all(scheme);
 }
 
 static uint32_t plan_index(const struct remap *plan, uint64_t number)
@@ -444,7 +297,17 @@ static void impose(struct scheme *scheme)
     }
     remap_release(&scheme->plan);
     scheme->plan = plan;
-    move_all(scheme);
+    scheme_move_all(scheme);
+}
+
+static void note_predicted(struct scheme *scheme)
+{
+    const struct prediction *after = &scheme->plan.after;
+    double comm_s = after->nodes[after->slowest].comm_s;
+
+    scheme->predicted = (struct time_parts){after->iteration_s - comm_s, comm_s,
+                                            scheme->planned_ideal_s};
+    scheme->is_predicted = 1;
 }
 
 static void arrive(struct scheme *scheme)
@@ -456,9 +319,8 @@ static void arrive(struct scheme *scheme)
     if (scheme->is_undoing) {
         trigger_undone(&scheme->trigger);
     } else {
-        trigger_changed(&scheme->trigger, scheme->before_s);
-        scheme->predicted_s = scheme->plan.after.iteration_s;
-        scheme->predicted_ideal_s = scheme->planned_ideal_s;
+        trigger_changed(&scheme->trigger, scheme_time_s(&scheme->before));
+        note_predicted(scheme);
     }
     scheme->ops.leave(scheme->ops.owner, &scheme->plan, mapping_before(scheme),
                       mapping_after(scheme), 1);
@@ -470,9 +332,9 @@ static void look_again(struct scheme *scheme)
 {
     if (scheme->is_kept && scheme->n_looks > 0 &&
         scheme->trigger.state == TRIGGER_RESTING &&
-        book_n_since_restart(scheme->book) >= BOOK_WINDOW) {
+        book_n_since_restart(scheme->book) >= enough(scheme, BOOK_WINDOW)) {
         scheme->n_looks--;
-        think(scheme);
+        scheme_ask(scheme);
     }
 }
 
@@ -487,8 +349,9 @@ static void insist(struct scheme *scheme)
     if (scheme->trigger.state == TRIGGER_RESTING) {
         collect(scheme);
     } else if (scheme->trigger.state == TRIGGER_DECIDING &&
-               book_n_since_restart(scheme->book) >= LEAST_SAMPLES) {
-        think(scheme);
+               book_n_since_restart(scheme->book) >=
+                   enough(scheme, LEAST_SAMPLES)) {
+        scheme_ask(scheme);
     }
 }
 
@@ -515,8 +378,10 @@ static void watch(struct scheme *scheme)
         collect(scheme);
         break;
     case TRIGGER_REMAP:
-        if (book_n_since_restart(scheme->book) >= LEAST_SAMPLES) {
-            think(scheme);
+        if (book_n_closed(scheme->book) >= scheme->not_before &&
+            book_n_since_restart(scheme->book) >=
+                enough(scheme, scheme->n_wanted)) {
+            scheme_ask(scheme);
         }
         break;
     case TRIGGER_UNDO:
@@ -525,10 +390,10 @@ static void watch(struct scheme *scheme)
     }
 }
 
-// An iteration has been closed.
+// A sample has been closed.
 void scheme_step(struct scheme *scheme)
 {
-    scheme->stats.n_iterations++;
+    scheme->stats.n_iterations = book_n_closed(scheme->book);
     count_cost(scheme);
     if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
         scheme->state != THINKING) {
@@ -542,7 +407,7 @@ void scheme_step(struct scheme *scheme)
     case WATCHING:
         if (scheme->counts != NULL) {
             impose(scheme);
-        } else if (insists(scheme)) {
+        } else if (scheme->config.policy->insists) {
             insist(scheme);
         } else {
             watch(scheme);

@@ -11,8 +11,8 @@
 #include "reconfig/scheme_priv.h"
 
 enum {
-    TRACKED_FOR = 64,      // iterations that tracked pages are good for
-    JUDGED_EVERY = 8,      // iterations that are held against a prediction
+    TRACKED_FOR = 64,      // samples that tracked pages are good for
+    JUDGED_EVERY = 8,      // samples that are held against a prediction
     TEXT_BYTES = 1u << 16, // of an explanation
 };
 
@@ -83,18 +83,23 @@ int scheme_needs_tracking(const struct scheme *scheme)
 {
     return scheme->config.policy->wants_uses &&
            (!scheme->is_tracked ||
-            book_n_closed(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+            book_n_samples(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+}
+
+double scheme_time_s(const struct time_parts *parts)
+{
+    return parts->work_s + parts->rest_s;
 }
 
 // Programs whose work grows or shrinks: what was so long would now be.
-static double as_of_now(const struct scheme *scheme, double time_s,
-                        double ideal_then_s)
+static double as_of_now_s(const struct scheme *scheme,
+                          const struct time_parts *then)
 {
     double now_s = scheme_ideal_s(scheme);
 
-    return fabs(now_s - ideal_then_s) > SAME_WORK * ideal_then_s
-               ? time_s * now_s / ideal_then_s
-               : time_s;
+    return fabs(now_s - then->ideal_s) > SAME_WORK * then->ideal_s
+               ? then->work_s * now_s / then->ideal_s + then->rest_s
+               : scheme_time_s(then);
 }
 
 // Of the slowest node, as a plan's measured.iteration_s. Not the usual time of who
@@ -112,54 +117,58 @@ static double usual_s(const struct scheme *scheme)
     return most_s;
 }
 
-// What takes medians of all threads and nodes is left out where nobody looks at it: a
-// program in balance should not pay for it.
+// How long the nodes take, lately: one sample alone says little.
+static void look_at_times(const struct scheme *scheme,
+                          struct trigger_sample *sample)
+{
+    const unsigned n = trigger_enough(TRIGGER_WATCHED, sample->length_s);
+
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        double busy_s = book_busy_s(scheme->book, (node_id)i, n);
+
+        sample->mean_s += busy_s / scheme->config.n_nodes;
+        sample->max_s = fmax(sample->max_s, busy_s);
+    }
+    sample->error_s = book_slowest_error_s(scheme->book);
+}
+
+// What takes medians of all threads is left out where nobody looks at it: a program
+// in balance should not pay for it.
 void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
 {
-    double sum_s = 0;
+    const uint32_t n = book_n_together(scheme->book);
 
-    memset(sample, 0, sizeof *sample);
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        struct book_node node;
-
-        book_node_latest(scheme->book, (node_id)i, &node);
-        sum_s += node.busy_s;
-        sample->max_s =
-            node.busy_s > sample->max_s ? node.busy_s : sample->max_s;
-    }
-    sample->mean_s = sum_s / scheme->config.n_nodes;
+    *sample = (struct trigger_sample){
+        .n_iterations = n,
+        .length_s = book_iteration_s(scheme->book) * n,
+        .cost_s = scheme->moving_cost_s +
+                  (scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0),
+    };
+    look_at_times(scheme, sample);
     if (trigger_sees_imbalance(&scheme->trigger, sample)) {
         sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
     }
-    sample->cost_s =
-        scheme->moving_cost_s +
-        (scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0);
     if (scheme->trigger.state == TRIGGER_WATCHING) {
         sample->usual_s = usual_s(scheme);
-        sample->before_s =
-            as_of_now(scheme, scheme->before_s, scheme->before_ideal_s);
+        sample->before_s = as_of_now_s(scheme, &scheme->before);
+        sample->error_s = hypot(scheme->before_error_s, sample->error_s);
     }
 }
 
 // ---- predictions and what came of them
-
-static double predicted_now_s(const struct scheme *scheme)
-{
-    return as_of_now(scheme, scheme->predicted_s, scheme->predicted_ideal_s);
-}
 
 // How the mapping in force was predicted, against how it is.
 void scheme_judge(struct scheme *scheme)
 {
     double measured_s;
 
-    if (scheme->predicted_s <= 0 ||
+    if (!scheme->is_predicted ||
         book_n_since_restart(scheme->book) % JUDGED_EVERY != 0) {
         return;
     }
     measured_s = usual_s(scheme);
     if (measured_s > 0) {
-        double error = predicted_now_s(scheme) / measured_s - 1;
+        double error = as_of_now_s(scheme, &scheme->predicted) / measured_s - 1;
 
         scheme->stats.n_judged++;
         scheme->stats.error_sum += error < 0 ? -error : error;
@@ -173,8 +182,8 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
         "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
         "%.3f ms",
         (unsigned long long)book_n_closed(scheme->book), verdict,
-        scheme->before_s * 1e3, usual_s(scheme) * 1e3,
-        predicted_now_s(scheme) * 1e3);
+        scheme_time_s(&scheme->before) * 1e3, usual_s(scheme) * 1e3,
+        as_of_now_s(scheme, &scheme->predicted) * 1e3);
 }
 
 // What the mapping in force was predicted to be like, and what it is like.

@@ -6,8 +6,8 @@
 #include "reconfig/scheme.h"
 
 /*
- * What the scheme's files share: its states in scheme.c, what it sees and says in
- * scheme_look.c, reports and the search for a period in scheme_reports.c.
+ * What the scheme's files share: its states in scheme.c, plans in scheme_plan.c, what
+ * it sees and says in scheme_look.c, reports and the search for a period in scheme_reports.c.
  */
 
 enum state {
@@ -18,6 +18,16 @@ enum state {
     MOVING,
     SETTLING,
     OFF,
+};
+
+/** How far a measurement, a median of several iterations, is believed. */
+#define SCHEME_GAIN 1.0
+
+/** An iteration's time: what goes with the threads' work, and what does not. */
+struct time_parts {
+    double work_s;
+    double rest_s;
+    double ideal_s; ///< scheme_ideal_s() then
 };
 
 struct scheme {
@@ -34,22 +44,24 @@ struct scheme {
     uint64_t leader;     ///< whose barriers the period is looked for in
     uint32_t end_place;  ///< of the barriers that end an iteration
     unsigned n_restarts; ///< of the search
-    unsigned countdown;  ///< SETTLING, MOVING: iterations left
-    uint64_t tracked_at; ///< iteration; 0: never
+    unsigned countdown;  ///< SETTLING, MOVING: samples left
+    unsigned n_wanted;   ///< samples that a plan is made of
+    uint64_t not_before; ///< iteration before which no plan is made
+    uint64_t tracked_at; ///< sample; 0: never
     int is_tracked;      ///< there are tracked pages
     int is_undoing;
-    double predicted_s;       ///< of the mapping in force; 0: not known
-    double predicted_ideal_s; ///< and ideal_s() then
-    int is_kept;              ///< a change, and nothing was planned since
-    int is_again;             ///< the plan is made without an imbalance
-    double usual_s;           ///< iteration time while nothing is done
-    double extra_s;           ///< beyond it, since something is
-    int extra_is_tracking;    ///< which of the next two it is
-    double tracking_cost_s;   ///< of the latest, or a guess
-    double moving_cost_s;     ///< likewise
-    double before_s;          ///< iteration time before the latest change
-    double before_ideal_s;    ///< and ideal_s() then
-    double planned_ideal_s;   ///< ideal_s() when the latest plan was begun
+    int is_predicted;            ///< `predicted` is known
+    struct time_parts predicted; ///< of the mapping in force
+    int is_kept;                 ///< a change, and nothing was planned since
+    int is_again;                ///< the plan is made without an imbalance
+    double usual_s;              ///< iteration time while nothing is done
+    double extra_s;              ///< beyond it, since something is
+    int extra_is_tracking;       ///< which of the next two it is
+    double tracking_cost_s;      ///< of the latest, or a guess
+    double moving_cost_s;        ///< likewise
+    struct time_parts before;    ///< the iteration before the latest change
+    double before_error_s;       ///< its standard error
+    double planned_ideal_s;      ///< ideal_s() when the latest plan was begun
     unsigned n_looks; ///< plans that may still be made without an imbalance
     struct remap plan;
     int has_plan; ///< `plan` was made, for the threads there are
@@ -73,6 +85,9 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict);
 /** What the mapping in force was predicted to be like, and what it is like. */
 void scheme_explain_result(const struct scheme *scheme);
 
+/** The parts together. */
+double scheme_time_s(const struct time_parts *parts);
+
 /** All work over all power, seconds: no mapping is faster. */
 double scheme_ideal_s(const struct scheme *scheme);
 
@@ -85,7 +100,13 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample);
 /** Hold the prediction for the mapping in force against what it is. */
 void scheme_judge(struct scheme *scheme);
 
-/** An iteration has been closed. */
+/** Begin a plan, which scheme_think() makes. */
+void scheme_ask(struct scheme *scheme);
+
+/** Tell all threads of `plan` that are elsewhere where they should be. */
+void scheme_move_all(struct scheme *scheme);
+
+/** A sample has been closed. */
 void scheme_step(struct scheme *scheme);
 
 #endif

@@ -356,6 +356,65 @@ static void a_balanced_program_is_left_alone(void **state)
     world_free(world);
 }
 
+static void scale_works(struct world *world, double factor)
+{
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        world->work_s[i] *= factor;
+    }
+}
+
+// Nodes differ by what else the machine does, and by nothing else.
+static void noise_is_no_reason_to_move(void **state)
+{
+    unsigned n_moves = 0;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct world *world = world_new("cpu-mem", equal);
+        struct scheme_stats stats;
+
+        world->noise = 0.6;
+        world->draw = seed;
+        scale_works(world, seed % 2 == 0 ? 0.02 : 1); // 1.6 ms, 80 ms
+        iterate(world, 1000);
+        scheme_stats(world->scheme, &stats);
+        n_moves += (unsigned)stats.n_moves;
+        world_free(world);
+    }
+    assert_in_range(n_moves, 0, 40); // 20 runs; a change moves some of 32
+}
+
+// 130 ms are 80 of them: then it is known what is what.
+static void short_iterations_are_understood_after_some_time(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct world *world = world_new("cpu-mem", unequal);
+
+        world->noise = 0.5;
+        world->draw = seed;
+        scale_works(world, 0.01); // 1.3 ms
+        iterate(world, 20);
+        assert_true(iteration_s(world) > 0.0013); // nothing is known yet
+        iterate(world, 1000);
+        assert_true(iteration_s(world) <= 0.00114); // 1 ms is the best
+        world_free(world);
+    }
+}
+
+static void long_iterations_are_answered_after_few(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    scale_works(world, 100); // 13 s
+    iterate(world, 8);
+    assert_true(iteration_s(world) < 10.1);
+    iterate(world, 10);
+    assert_non_null(strstr(world->said, "kept"));
+    world_free(world);
+}
+
 static void another_job_is_answered_and_so_is_its_end(void **state)
 {
     struct world *world = world_new("cpu-mem", equal);
@@ -493,6 +552,9 @@ int main(void)
         cmocka_unit_test(
             a_program_that_shrinks_is_not_taken_for_a_better_mapping),
         cmocka_unit_test(a_balanced_program_is_left_alone),
+        cmocka_unit_test(noise_is_no_reason_to_move),
+        cmocka_unit_test(short_iterations_are_understood_after_some_time),
+        cmocka_unit_test(long_iterations_are_answered_after_few),
         cmocka_unit_test(another_job_is_answered_and_so_is_its_end),
         cmocka_unit_test(threads_that_differ_are_dealt_out_by_their_work),
         cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RECONFIG_BOOK_PRIV_H
+#define RECONFIG_BOOK_PRIV_H
+
+#include "reconfig/book.h"
+
+/*
+ * What book.c, which takes reports, and book_usual.c, which tells what is usual, share.
+ */
+
+struct node_ring {
+    struct book_node open; ///< added up so far, over the sample
+    struct book_node kept[BOOK_WINDOW];
+};
+
+struct book {
+    unsigned n_nodes;
+    double *power;           ///< [n_nodes]
+    uint32_t *crowds;        ///< [n_nodes]
+    struct node_ring *nodes; ///< [n_nodes]
+    struct book_thread *threads;
+    uint32_t n_threads;
+    uint32_t n_room;
+    uint32_t *place;
+    uint32_t n_places;
+    uint32_t n_reported;
+    uint64_t current; ///< the iteration that is open, if n_reported > 0
+    uint64_t closed;  ///< the latest that was closed, if n_closed > 0
+    uint64_t n_closed;
+    uint32_t n_wanted;   ///< iterations that are to be in a sample
+    uint32_t n_open;     ///< closed ones in the sample that is open
+    uint32_t n_together; ///< in the latest sample
+    uint64_t n_samples;
+    uint32_t n_since;  ///< of them, since the restart
+    uint32_t ragged;   ///< a bit for each of the latest iterations
+    uint64_t ended_ns; ///< the end of the latest sample, 0: none
+    double times_s[BOOK_WINDOW];
+};
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A plan: asked for, made, and judged before it is carried out. It must promise enough
+// gain, more than what measured times differ by anyway, and more than it costs.
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "reconfig/scheme_priv.h"
+
+#define POSTPONE_MAX 256u ///< iterations
+
+/** A part of the iteration that must be gained for a change to be worth it. Without an
+ * imbalance it is more, the more threads move: up to five times as much for all. */
+#define LEAST_GAIN 0.02
+#define LEAST_GAIN_AGAIN 0.04
+#define GAIN_FOR_MOVES 4.0
+
+/** Moved bytes are taken to travel at this rate until it is measured. */
+#define BYTES_PER_S 200e6
+#define STACK_BYTES 16384.0
+
+// Costs are measured while the program runs; power is known from the start.
+static void look_at_nodes(struct scheme *scheme)
+{
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        scheme->ops.describe(scheme->ops.owner, i, &scheme->nodes[i]);
+    }
+}
+
+void scheme_ask(struct scheme *scheme)
+{
+    struct remap plan = {0};
+    tm_status status;
+
+    look_at_nodes(scheme);
+    status =
+        remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
+                    scheme->config.n_nodes, scheme->corrections);
+    if (status != TM_OK) {
+        trigger_refused(&scheme->trigger);
+        return;
+    }
+    if (scheme->is_tracked) {
+        remap_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
+    }
+    remap_release(&scheme->plan);
+    scheme->plan = plan;
+    scheme->has_plan = 0;
+    scheme->is_again = scheme->is_kept;
+    scheme->is_kept = 0;
+    scheme->planned_ideal_s = scheme_ideal_s(scheme);
+    scheme->state = THINKING;
+    scheme->stats.n_plans++;
+    scheme->ops.think(scheme->ops.owner);
+}
+
+static double gain_s(const struct remap *plan)
+{
+    return plan->before.iteration_s - plan->after.iteration_s;
+}
+
+static int is_better(const struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+
+    double moved = (double)plan->n_moves / plan->view.n_threads;
+    double least = scheme->is_again
+                       ? LEAST_GAIN_AGAIN * (1 + GAIN_FOR_MOVES * moved)
+                       : LEAST_GAIN;
+
+    return plan->n_moves > 0 && gain_s(plan) > plan->before.iteration_s * least;
+}
+
+static int is_wanted(const struct scheme *scheme)
+{
+    return scheme->config.policy->insists ? scheme->plan.n_moves > 0
+                                          : is_better(scheme);
+}
+
+static double change_cost_s(const struct remap *plan)
+{
+    return plan->n_moves * STACK_BYTES / BYTES_PER_S + plan->warm_up_s;
+}
+
+// Iterations so far are a guess of how many are left.
+static int is_worth(const struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+
+    return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
+                           book_n_closed(scheme->book),
+                           plan->n_moves * STACK_BYTES, BYTES_PER_S,
+                           plan->warm_up_s);
+}
+
+void scheme_think(struct scheme *scheme)
+{
+    const size_t size = scheme->config.n_nodes * sizeof *scheme->learned;
+    uint64_t began_ns = clock_now_ns();
+
+    ensure(scheme->state == THINKING); // S1
+    memcpy(scheme->corrections, scheme->learned, size);
+    scheme->plan_status = remap_make(&scheme->plan);
+    if (scheme->plan_status == TM_OK) {
+        // Learn first from how the mapping in force is, then ask again.
+        correct(&scheme->plan.view, &scheme->plan.before,
+                &scheme->plan.measured, SCHEME_GAIN, scheme->corrections);
+        memcpy(scheme->learned, scheme->corrections, size);
+        scheme->plan_status = remap_make(&scheme->plan);
+    }
+    scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
+}
+
+// The program has not run for long, so it may end soon. The trigger will ask for a
+// plan again when it has run for long enough.
+static void postpone(struct scheme *scheme)
+{
+    uint64_t n = book_n_closed(scheme->book);
+    double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
+    unsigned n_rest = 1;
+
+    scheme_say(
+        scheme,
+        "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
+        "costs %.3f s: later",
+        (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
+        scheme->plan.before.iteration_s * 1e3, change_cost_s(&scheme->plan));
+    if (n_needed > (double)n) {
+        n_rest = (unsigned)fmin(n_needed - (double)n + 1, POSTPONE_MAX);
+    }
+    scheme->not_before = n + n_rest;
+}
+
+// Measured times differ too much for what the plan promises.
+static void doubt(struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+
+    scheme_say(scheme,
+               "iteration %llu: %.3f ms would do instead of %.3f ms, but times "
+               "are off by %.3f ms: not sure",
+               (unsigned long long)book_n_closed(scheme->book),
+               plan->after.iteration_s * 1e3, plan->before.iteration_s * 1e3,
+               remap_gain_error_s(plan) * 1e3);
+    if (scheme->is_again || scheme->n_wanted == BOOK_WINDOW) {
+        trigger_refused(&scheme->trigger);
+    }
+    scheme->n_wanted = BOOK_WINDOW; // so that the next one is surer
+}
+
+// Is the plan not sure, or not worth its cost yet?
+static int put_off(struct scheme *scheme)
+{
+    if (!trigger_is_sure(gain_s(&scheme->plan),
+                         remap_gain_error_s(&scheme->plan))) {
+        doubt(scheme);
+        return 1;
+    }
+    if (!is_worth(scheme)) {
+        postpone(scheme);
+        return 1;
+    }
+    return 0;
+}
+
+static void note_before(struct scheme *scheme)
+{
+    const struct measurement *measured = &scheme->plan.measured;
+    const struct node_measurement *slowest = &measured->nodes[0];
+
+    for (uint32_t x = 1; x < scheme->plan.view.n_nodes; x++) {
+        if (measured->nodes[x].time_s > slowest->time_s) {
+            slowest = &measured->nodes[x];
+        }
+    }
+    scheme->before =
+        (struct time_parts){slowest->comp_s + slowest->mem_s, slowest->comm_s,
+                            scheme->planned_ideal_s};
+    scheme->before_error_s = scheme->plan.slowest_error_s;
+}
+
+void scheme_thought(struct scheme *scheme)
+{
+    ensure(scheme->state == THINKING);
+    scheme->state = WATCHING;
+    scheme->has_plan = scheme->plan_status == TM_OK;
+    if (!scheme->has_plan || !is_wanted(scheme)) {
+        scheme_say(scheme, "iteration %llu: nothing better is known",
+                   (unsigned long long)book_n_closed(scheme->book));
+        trigger_refused(&scheme->trigger);
+        return;
+    }
+    if (!scheme->config.policy->insists && put_off(scheme)) {
+        return;
+    }
+    scheme_say(scheme, "iteration %llu: %u threads move, policy %s",
+               (unsigned long long)book_n_closed(scheme->book),
+               scheme->plan.n_moves, scheme->config.policy->name);
+    scheme_explain_plan(scheme);
+    note_before(scheme);
+    scheme->is_undoing = 0;
+    scheme->stats.n_remaps++;
+    scheme->plan.is_carried_out = 1;
+    scheme_move_all(scheme);
+}
