@@ -279,7 +279,8 @@ typedef struct tm_thread_attr {
 /**
  * Start a thread. The threads that one caller creates before it next blocks are
  * spread over the nodes together: blocks of consecutive threads, as equal as
- * possible. They start when the caller blocks, yields, or after 2 ms.
+ * possible with those of its that live. They start when the caller blocks, yields,
+ * or after 2 ms.
  *
  * What the creator wrote before, the new thread sees.
  *

@@ -6,9 +6,11 @@
 // The creator's end starts the rest, for its message comes after a release too.
 //
 // A batch of K threads goes to N nodes in blocks of neighbours, as equal as can
-// be: the i-th to node i * N / K. If there are fewer threads than nodes, each
-// goes where the fewest threads live, and neighbours stay in the order of the
-// nodes.
+// be: the i-th to node i * N / K. If its creator has others that live, from a batch
+// before, both together are spread evenly: on a busy machine the 2 ms after which
+// threads start are over before all have been created, and 27 and 5 of 32 would
+// come to 9, 8, 8, 7. If there are fewer threads than nodes, each goes where the
+// fewest threads live. In these cases too neighbours are in the order of the nodes.
 //
 // I1  A chain holds HELD threads of its creator, n_held of them; its creator is
 //     LIVE.
@@ -32,6 +34,13 @@ static void start_on(struct sync *sync, struct thread_record *thread,
     message.body = thread->name;
     message.body_size = (uint32_t)strlen(thread->name) + 1;
     send_to(sync, thread->node, &message);
+}
+
+static void place_on(struct sync *sync, struct thread_record *thread,
+                     node_id node)
+{
+    thread->placed = (uint16_t)(node + 1);
+    start_on(sync, thread, node);
 }
 
 static struct thread_record *unchain(struct registry *registry,
@@ -71,16 +80,14 @@ static node_id least_loaded(const uint32_t *n_on_node, unsigned n_nodes)
     return best;
 }
 
-/* Fewer threads than nodes: each goes where the fewest are, and neighbours stay
- * in the order of the nodes. */
-static void start_few(struct sync *sync, struct thread_record *creator,
-                      uint32_t n)
+/* Each goes where the fewest are, and neighbours stay in the order of the nodes.
+ * @param load  [n_nodes]  threads there, which are added to */
+static void start_evenly(struct sync *sync, struct thread_record *creator,
+                         uint32_t n, uint32_t *load)
 {
     struct registry *registry = &sync->registry;
-    uint32_t load[TM_MAX_NODES];
     uint32_t n_new[TM_MAX_NODES] = {0};
 
-    memcpy(load, registry->n_on_node, registry->n_nodes * sizeof *load);
     for (uint32_t i = 0; i < n; i++) {
         node_id node = least_loaded(load, registry->n_nodes);
 
@@ -89,22 +96,50 @@ static void start_few(struct sync *sync, struct thread_record *creator,
     }
     for (unsigned node = 0; node < registry->n_nodes; node++) {
         for (; n_new[node] > 0; n_new[node]--) {
-            start_on(sync, unchain(registry, creator), (node_id)node);
+            place_on(sync, unchain(registry, creator), (node_id)node);
         }
     }
+}
+
+/* Its living threads, where they were started: they may have been moved since, for
+ * a reason that is not ours.
+ * @param[out] load  [n_nodes]
+ * @return how many */
+static uint32_t count_placed(const struct registry *registry,
+                             const struct thread_record *creator,
+                             uint32_t *load)
+{
+    uint32_t n = 0;
+
+    memset(load, 0, registry->n_nodes * sizeof *load);
+    for (uint32_t slot = 1; slot < registry->n_threads; slot++) {
+        const struct thread_record *thread = &registry->threads[slot];
+
+        if (thread->state == THREAD_LIVE && thread->placed > 0 &&
+            thread->creator == creator->number) {
+            load[thread->placed - 1]++;
+            n++;
+        }
+    }
+    return n;
 }
 
 void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
 {
     struct registry *registry = &sync->registry;
     uint64_t n_nodes = registry->n_nodes;
+    uint32_t load[TM_MAX_NODES];
 
     if (n < n_nodes) {
-        start_few(sync, creator, n);
-        return;
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        start_on(sync, unchain(registry, creator), (node_id)(i * n_nodes / n));
+        memcpy(load, registry->n_on_node, n_nodes * sizeof *load);
+        start_evenly(sync, creator, n, load);
+    } else if (count_placed(registry, creator, load) > 0) {
+        start_evenly(sync, creator, n, load);
+    } else {
+        for (uint64_t i = 0; i < n; i++) {
+            place_on(sync, unchain(registry, creator),
+                     (node_id)(i * n_nodes / n));
+        }
     }
 }
 

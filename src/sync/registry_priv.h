@@ -22,6 +22,7 @@ struct thread_record {
     uint32_t target_order;
 
     uint64_t creator;
+    uint16_t placed; ///< 1 + the node it was started on by launch.c; 0: by hand
     uint32_t next_held; ///< slot; 0: none
     uint32_t first_held;
     uint32_t last_held;

@@ -164,6 +164,46 @@ static void a_batch_is_spread_in_equal_blocks(void **state)
     world_run_program(world_config_of(4), main_of_placement);
 }
 
+// Two batches of 32, each in two parts, as on a busy machine; the first has been
+// moved away meanwhile.
+static void main_of_parts(struct actor *self, uint64_t arg)
+{
+    struct world *world = self->world;
+    uint64_t threads[32];
+
+    (void)arg;
+    for (int i = 0; i < 64; i++) {
+        uint64_t thread = must_create(self, wait_long, 50000000, 0);
+
+        if (i < 32) {
+            threads[i] = thread;
+        }
+        if (i == 26 || i == 31 || i == 40 || i == 63) {
+            do_launch(self);
+            do_compute(self, 1000000);
+        }
+        if (i % 32 == 31) {
+            for (int node = 0; node < 4; node++) {
+                check(world->n_starts[node] == (unsigned)(i + 1) / 4);
+            }
+        }
+        if (i == 31) {
+            for (int k = 0; k < 8; k++) {
+                check(do_migrate(self, threads[k], 3) == TM_OK);
+            }
+        }
+    }
+    for (int i = 0; i < 32; i++) {
+        must_join(self, threads[i]);
+    }
+}
+
+static void batches_of_a_creator_are_even_together(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(4), main_of_parts);
+}
+
 static void main_of_launch(struct actor *self, uint64_t arg)
 {
     (void)arg;
@@ -277,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),
         cmocka_unit_test(only_living_threads_count_against_the_limit),
         cmocka_unit_test(a_batch_is_spread_in_equal_blocks),
+        cmocka_unit_test(batches_of_a_creator_are_even_together),
         cmocka_unit_test(created_threads_start_at_the_launch_or_after_2_ms),
         cmocka_unit_test(what_a_thread_created_starts_when_it_ends),
         cmocka_unit_test(a_target_reaches_its_thread_wherever_it_has_moved),
