@@ -203,10 +203,10 @@ static int wait_for_fence(struct pmix *pmix)
     struct timespec end;
     int result;
 
-    clock_gettime(CLOCK_REALTIME, &end);
+    clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += FENCE_S;
     do {
-        result = sem_timedwait(&pmix->fence_is_over, &end);
+        result = sem_clockwait(&pmix->fence_is_over, CLOCK_MONOTONIC, &end);
     } while (result != 0 && errno == EINTR);
     return result;
 }

@@ -2,6 +2,7 @@
 // cluster/bootstrap.c: a node to which anything may speak as its launcher. Every call
 // comes to an end. The input is taken as it is, or, if its first byte says so, as
 // frames with the lengths that they have.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,11 +55,24 @@ static void converse(struct bootstrap *bootstrap)
     bootstrap_is_ended(bootstrap, 0);
 }
 
+/** As a launcher's child. */
+static void open_node(struct bootstrap *bootstrap, int fd)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", fd);
+    FUZZ_CHECK(setenv("TEAMSTER_BOOT_FD", text, 1) == 0);
+    snprintf(text, sizeof text, "%d", N_NODES);
+    FUZZ_CHECK(setenv("TEAMSTER_NODES", text, 1) == 0);
+    FUZZ_CHECK(setenv("TEAMSTER_NODE", "0", 1) == 0);
+    FUZZ_CHECK(bootstrap_open(bootstrap) == TM_OK);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[MOST];
     struct wire_reader input = wire_read(data, size);
-    struct bootstrap bootstrap = {.n_nodes = N_NODES, .n_here = N_NODES};
+    struct bootstrap bootstrap;
     int ends[2];
 
     if (wire_get_u8(&input) & 1) {
@@ -68,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(bytes, input.at, size);
     }
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    bootstrap.fd = ends[0];
+    open_node(&bootstrap, ends[0]);
     FUZZ_CHECK(send(ends[1], bytes, size, 0) == (ssize_t)size);
     shutdown(ends[1], SHUT_WR);
     converse(&bootstrap);
