@@ -2,6 +2,7 @@
 //
 // The workload distribution scheme (reconfig/scheme.h) in a running node: on the
 // root, fed with the reports of all nodes; what it asks for is done here.
+#include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/runtime.h"
@@ -218,15 +219,22 @@ void distribution_start(void)
 
 tm_status distribution_receive(node_id from, const struct message *message)
 {
+    uint64_t began_ns = clock_now_ns();
+    tm_status status;
+
     if (runtime.scheme == NULL) {
         return TM_OK;
     }
-    return scheme_receive(runtime.scheme, from, message,
-                          runtime.port.now_ns(runtime.port.owner));
+    status = scheme_receive(runtime.scheme, from, message,
+                            runtime.port.now_ns(runtime.port.owner));
+    runtime.iteration.spent_ns += clock_now_ns() - began_ns;
+    return status;
 }
 
 void distribution_print(void)
 {
+    const struct iteration *iteration = &runtime.iteration;
+    uint64_t run_ns = clock_now_ns() - iteration->started_ns;
     struct scheme_stats stats;
     char text[512];
 
@@ -238,11 +246,13 @@ void distribution_print(void)
         text, sizeof text,
         "%llu iterations; %u tracked, %u plans in %.1f ms, %u carried out, "
         "%u taken back, %llu threads moved\n"
-        "tracking and moving took %.3f s; prediction off by %.1f %% on average "
-        "in %llu looks",
+        "collecting took %.2f ms on the root, %.3f %% of the run; tracking and "
+        "moving %.3f s\n"
+        "prediction off by %.1f %% on average in %llu looks",
         (unsigned long long)stats.n_iterations, stats.n_tracked, stats.n_plans,
         stats.thinking_s * 1e3, stats.n_remaps, stats.n_undone,
-        (unsigned long long)stats.n_moves, stats.overhead_s,
+        (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
+        100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s,
         stats.n_judged == 0 ? 0
                             : 100 * stats.error_sum / (double)stats.n_judged,
         (unsigned long long)stats.n_judged);

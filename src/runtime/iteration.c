@@ -44,6 +44,7 @@ void iteration_start(void)
                                  ? ITERATION_SEARCH
                                  : ITERATION_MARKED;
     runtime.iteration.began_ns = clock_now_ns();
+    runtime.iteration.started_ns = runtime.iteration.began_ns;
     runtime.iteration.wall_ns =
         calloc(runtime.n_workers, sizeof *runtime.iteration.wall_ns);
     ensure(runtime.iteration.wall_ns != NULL);
@@ -99,6 +100,7 @@ static uint64_t computed_ns(struct thread *thread)
 int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
 {
     struct iteration *iteration = &runtime.iteration;
+    uint64_t began_ns = clock_now_ns();
     int is_end;
 
     if (iteration->mode != ITERATION_MARKED || kind == ARRIVE_ITERATION) {
@@ -120,6 +122,7 @@ int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
         };
         iteration->is_marked |= is_end;
     }
+    iteration->spent_ns += clock_now_ns() - began_ns;
     return is_end;
 }
 
@@ -230,6 +233,7 @@ static void count_sent(struct iteration *iteration)
     iteration->began_ns = now_ns;
     if (iteration->n_arrivals > 0 && !iteration->is_reported) {
         send_report(iteration);
+        iteration->spent_ns += clock_now_ns() - now_ns;
     }
 }
 
