@@ -40,6 +40,8 @@ struct policy {
                          ///< no tracking is needed for it
     int insists; ///< its answer is carried out once, in balance or not, and
                  ///< is neither asked to gain anything nor taken back
+    int keeps_worse; ///< what it changed is not taken back if times are longer: it
+                     ///< looks away from something, as published
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,
     // and owners_move and is_proven if they are not 0; policy_place() does the

@@ -114,5 +114,6 @@ const struct policy policy_jiajia = {
     .name = "jiajia",
     .summary = "as JIAJIA: blocks in proportion to power learned from "
                "measured times",
+    .keeps_worse = 1,
     .place = place,
 };

@@ -30,6 +30,7 @@
 // S1 `plan`, `corrections` and `learned` belong to scheme_think() while THINKING.
 #include "reconfig/scheme.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,9 @@ struct scheme *scheme_new(const struct scheme_config *config,
     }
     free(power);
     trigger_config_init(&settings);
+    if (config->policy->keeps_worse) {
+        settings.worse = INFINITY;
+    }
     trigger_init(&scheme->trigger, &settings);
     scheme->tracking_cost_s = FIRST_COST_S;
     return scheme;
@@ -393,7 +397,6 @@ static void watch(struct scheme *scheme)
 // A sample has been closed.
 void scheme_step(struct scheme *scheme)
 {
-    scheme->stats.n_iterations = book_n_closed(scheme->book);
     count_cost(scheme);
     if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
         scheme->state != THINKING) {
@@ -434,6 +437,7 @@ void scheme_step(struct scheme *scheme)
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)
 {
     *stats = scheme->stats;
+    stats->n_iterations = book_n_closed(scheme->book);
 }
 
 const struct remap *scheme_latest(const struct scheme *scheme)

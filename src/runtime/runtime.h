@@ -88,7 +88,6 @@ struct iteration {
     uint64_t release_ns; ///< of it, releases at barriers
     int is_ending;       ///< threads have arrived where one ends
     uint64_t n_ended;    ///< that threads here have taken part in
-
     uint64_t started_ns;
     uint64_t spent_ns; ///< on all this, and on the scheme, but for plans
 };
