@@ -39,7 +39,7 @@ APPS = {
     "jacobi": ("--size", "1536", "--effort", "4", "--iterations", "160"),
     "sor": ("--size", "1536", "--effort", "3", "--iterations", "160"),
     "matmul": ("--size", "384", "--iterations", "160"),
-    "gauss": ("--size", "1024", "--effort", "3", "--steps", "640",
+    "gauss": ("--size", "768", "--effort", "12", "--steps", "320",
               "--iterations", "160"),
 }
 POLICIES = ("cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm", "jiajia",
