@@ -21,6 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "..", "tests", "lab"))
 import lab  # noqa: E402
 import measure  # noqa: E402
+import slurm  # noqa: E402
 from run import Bench, header, row  # noqa: E402
 
 HOSTS = ["n1", "n2", "n3", "n4"]
@@ -90,20 +91,51 @@ def seconds_of(command):
     return time.monotonic() - start
 
 
+def ways_to_start(bench):
+    """What is run on n1, by name; the first is what others are compared with."""
+    work = ("--size", 64, "--iterations", 6, "--threads", len(HOSTS))
+    tiny = (bench.program("jacobi"), *work)
+    ways = {"teamster run -H": bench.over_hosts("jacobi", *work),
+            "mpirun": bench.mpi_over_hosts("jacobi", *work),
+            "mpirun, an MPI program": bench.mpi_over_hosts("barrier_mpi")}
+    try:
+        slurm.check()
+    except lab.Skip as reason:
+        print(f"hosts.py: no srun: {reason}", file=sys.stderr)
+        return ways
+    conf = f"SLURM_CONF={slurm.start(bench.bed)}"
+    ways["srun --mpi=pmix"] = bench.on_first(
+        "env", conf, "srun", "--mpi=pmix", "-N", len(HOSTS), *tiny)
+    ways["salloc, teamster run"] = bench.on_first(
+        "env", "-u", "TEAMSTER_SSH", conf, "salloc", "--quiet", "-N",
+        len(HOSTS), bench.program("teamster"), "run", "-w", 1, "--policy",
+        "none", *tiny)
+    return ways
+
+
 def start(bench):
     """From the command until a program that does next to nothing has ended."""
     print("\n## Start and end, four hosts\n")
-    header("what", "s", "spread")
-    commands = {"teamster run": bench.over_hosts("hello"),
-                "mpirun": bench.mpi_over_hosts("barrier_mpi")}
-    times = {what: [] for what in commands}
-    for _ in range(bench.n_pairs):
-        for what, command in commands.items():
+    header("what", "s", "spread", "to teamster run", "spread")
+    ways = ways_to_start(bench)
+    times = {what: [] for what in ways}
+    ratios = {what: [] for what in ways}
+    for _ in range(2 * bench.n_pairs + 1):
+        first = None
+        for what, command in ways.items():
             took = bench.attempt(what, seconds_of, command)
             if took is not None:
+                first = first or took
                 times[what].append(took)
+                ratios[what].append(took / first)
     for what, found in times.items():
-        tell(what, found)
+        if not found:
+            row(what, "failed", "", "", "")
+            continue
+        row(what, f"{statistics.median(found):.2f}",
+            f"{min(found):.2f} to {max(found):.2f}",
+            f"{statistics.median(ratios[what]):.2f}",
+            f"{min(ratios[what]):.2f} to {max(ratios[what]):.2f}")
 
 
 def tell(what, found):

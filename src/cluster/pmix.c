@@ -5,8 +5,8 @@
 // runs any more. Its code stays in the process, as unloading libraries that have had
 // threads is not safe.
 //
-// PMIx counts those who have it open in a process. So a program may use MPI, which
-// uses PMIx too, before or after.
+// PMIx counts those who have it open in a process, so MPI, which uses it too, may have
+// it open already. Open MPI cannot have it later: a server forgets who has closed it.
 #include "cluster/pmix.h"
 
 #include <dlfcn.h>
