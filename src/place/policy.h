@@ -38,8 +38,8 @@ struct policy {
     int uses_memory;     ///< whether it looks at memory
     int wants_uses;      ///< whether it looks at who uses which pages; if not,
                          ///< no tracking is needed for it
-    int insists; ///< its answer is carried out once, in balance or not, and
-                 ///< is neither asked to gain anything nor taken back
+    int insists;     ///< its answer is carried out once, in balance or not, and
+                     ///< is neither asked to gain anything nor taken back
     int keeps_worse; ///< what it changed is not taken back if times are longer: it
                      ///< looks away from something, as published
 
