@@ -123,6 +123,7 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
 {
     char names[600];
     char when[128];
+    char why[64] = "its connection has ended";
     unsigned n;
     unsigned n_threads;
 
@@ -135,8 +136,10 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
     node->is_lost = 1;
     n = list_lost(job, names, sizeof names, &n_threads);
     losses_describe(job, n_threads, when, sizeof when);
-    job_say(job, "%s %s lost: silent for %u s (--peer-timeout), %s", names,
-            n == 1 ? "is" : "are", seconds, when);
+    if (seconds > 0) {
+        snprintf(why, sizeof why, "silent for %u s (--peer-timeout)", seconds);
+    }
+    job_say(job, "%s %s lost: %s, %s", names, n == 1 ? "is" : "are", why, when);
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
     job->is_consequence = 1;
 }

@@ -403,6 +403,34 @@ static int parse_peer_timeout(struct reading *reading, struct options *options)
     return 0;
 }
 
+// "A-B", or one port.
+static int parse_port_range(struct reading *reading, struct options *options)
+{
+    unsigned first = 0;
+    unsigned last = 0;
+    int n = 0;
+
+    if (strcmp(reading->text, "any") != 0) {
+        if (sscanf(reading->text, "%5u%n-%5u%n", &first, &n, &last, &n) == 1) {
+            last = first;
+        }
+        if (!isdigit((unsigned char)reading->text[0]) || first < 1 ||
+            reading->text[n] != '\0' || last < first || last > UINT16_MAX) {
+            snprintf(reading->allowed, sizeof reading->allowed,
+                     "any, or A-B with ports from 1 to 65535");
+            return 0;
+        }
+    }
+    options->port_range.first = (uint16_t)first;
+    options->port_range.last = (uint16_t)last;
+    return 1;
+}
+
+static int parse_trust_network(struct reading *reading, struct options *options)
+{
+    return switch_in(reading, &options->trust_network);
+}
+
 static int parse_deadlock_after(struct reading *reading,
                                 struct options *options)
 {

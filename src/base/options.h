@@ -48,6 +48,11 @@ struct options {
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
     unsigned deadlock_after; ///< seconds
     unsigned peer_timeout;   ///< seconds; 0: never
+    struct {
+        uint16_t first; ///< 0: any
+        uint16_t last;
+    } port_range;
+    int trust_network;
     char policy[16];
     struct {
         unsigned n; ///< 0: none were given

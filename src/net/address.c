@@ -3,8 +3,8 @@
 
 #include "base/ensure.h"
 
-/** "TMU3" */
-#define ADDRESS_MARK 0x33554d54u
+/** "TMU4" */
+#define ADDRESS_MARK 0x34554d54u
 #define HEADER_SIZE 8u
 
 static uint32_t checksum(const uint8_t *bytes, size_t size)

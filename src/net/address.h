@@ -5,16 +5,16 @@
 #include "net/message.h"
 
 /*
- * The address of a node is that of its UCX workers: one for nodes of its own host
- * and, if there are several, one for other hosts, each behind its length:
+ * The address of a node: of its UCX worker, for nodes of its own host, and of its
+ * listener, for others, each behind its length, which is 0 for one that is not there:
  *
  *     length u32, address, length u32, address
  *
- * Each is wrapped with where the node's bell is (net/bell.h; only nodes of its host
- * have a use for it), so that a damaged one is recognised, because UCX trusts what
- * it is given:
+ * Each is wrapped, so that a damaged one is recognised; UCX trusts what it is given:
  *
- *     mark u32, checksum u32, UCX's address, BELL_BYTES of the bell
+ *     mark u32, checksum u32, address
+ *
+ * Behind UCX's address are BELL_BYTES of the node's bell (net/bell.h).
  */
 
 /** The parts of a node's address: for nodes of its own host, and for others. */
@@ -36,15 +36,15 @@ void address_join(const struct address_parts *parts, uint8_t *joined);
 TM_CHECKED tm_status address_split(const void *joined, size_t size,
                                    struct address_parts *parts);
 
-/** @return the bytes that the wrapped form of a UCX address takes. */
+/** @return the bytes that the wrapped form of an address takes. */
 size_t address_wrapped_size(size_t size);
 
-/** Wrap a UCX address. @param[out] wrapped  [address_wrapped_size(size)] */
+/** Wrap an address. @param[out] wrapped  [address_wrapped_size(size)] */
 void address_wrap(const void *address, size_t size, uint8_t *wrapped);
 
 /**
  * Unwrap an address; accepts any bytes.
- * @return UCX's address, inside of `wrapped`
+ * @return the address, inside of `wrapped`
  * @return NULL  it is damaged
  */
 const void *address_unwrap(const void *wrapped, size_t size);

@@ -107,6 +107,16 @@ static void receive(void *owner, node_id from, const struct message *message)
     node->receive(node, from, message);
 }
 
+static void note_event(void *owner, enum net_event event, node_id about,
+                       const char *why)
+{
+    struct harness_node *node = owner;
+
+    if (node->event != NULL) {
+        node->event(node, event, about, why);
+    }
+}
+
 const uint8_t harness_job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
 
 static unsigned host_of(const struct harness_node *node, unsigned number)
@@ -120,6 +130,7 @@ static struct net_config config_of(struct harness_node *node)
         .self = node->self,
         .n_nodes = node->n_nodes,
         .device = node->n_hosts > 1 ? "lo" : NULL,
+        .event = note_event,
         .receive = receive,
         .owner = node,
     };
@@ -145,9 +156,9 @@ static void connect_node(struct harness_node *node)
     board->size[node->self] = own_size;
     harness_barrier(node);
     for (unsigned i = 0; i < node->n_nodes; i++) {
-        places[i] =
-            (struct net_place){board->address[i], board->size[i],
-                               host_of(node, i) != host_of(node, node->self)};
+        places[i] = (struct net_place){
+            board->address[i], board->size[i],
+            host_of(node, i) != host_of(node, node->self), i < node->self};
     }
     harness_check(node->transport->connect(node->net, places, harness_job_key,
                                            why, sizeof why) == TM_OK);

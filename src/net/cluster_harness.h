@@ -24,6 +24,9 @@ struct harness_node {
     void *state;
     void (*receive)(struct harness_node *node, node_id from,
                     const struct message *message);
+    /// May be NULL.
+    void (*event)(struct harness_node *node, enum net_event event,
+                  node_id about, const char *why);
 };
 
 /** The body of a node; it ends with exit code 0 if all was well. Checks that do

@@ -3,20 +3,20 @@
 // Frames between hosts are sealed with ChaCha20-Poly1305 (RFC 8439) of libsodium:
 // nobody without the job's key can read one, make one, or change one.
 //
-// The job's key is 32 random bytes of the launcher. Each pair of nodes has two keys
-// made of it, one for each direction:
+// The job's key is 32 random bytes of the launcher. Two keys are made of it, one
+// for the greetings of connections (BLAKE2b with a key) and one that goes into the
+// keys of each connection, with what X25519 makes of two numbers that its ends have
+// drawn for it (net/handshake.c).
 //
-//     key(a -> b) = BLAKE2b of the job's key, the number a * 2^16 + b and the
-//                   context "TmFrames"                      (crypto_kdf)
-//
-// I1  The nonce of a frame is its sequence number, 64 bits that the transport
-//     counts from 0 for each direction and never uses twice. With a key for each
-//     direction and a key for each run, no nonce is used twice under one key.
-// I2  Sequence number and sender, which travel in the clear, are authenticated as
-//     additional data: a frame cannot be given another place or sender. One that
-//     comes a second time is refused by its sequence number (net/order.c), one
-//     that is sent back to its sender by the direction of its key.
-// I3  Keys are in memory that no core file has (os/secret.h).
+// I1  The nonce of a frame is its number in its lane, 64 bits that count from 0.
+//     Each lane has a key of its own that is never made again, so no nonce is used
+//     twice under one key; and a frame opens at its own place only: one that is
+//     left out, repeated, moved or recorded elsewhere does not.
+// I2  The head, which travels in the clear, is authenticated as additional data.
+//     With is_plain all of the frame is: it can be read, and nothing else.
+// I3  Keys are in memory that no core file has (os/secret.h), and those of
+//     connections can be made by nobody any more when these have ended: who
+//     records a run and gets the job's key later cannot read it.
 //
 // ChaCha20 is fast on every processor, without tables that a cache could tell of.
 // The library is loaded when a run has several hosts; a run on one needs none.
@@ -26,7 +26,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base/ensure.h"
 #include "base/log.h"
 #include "os/secret.h"
 
@@ -34,16 +33,28 @@
 #define NONCE_SIZE crypto_aead_chacha20poly1305_ietf_NPUBBYTES
 
 _Static_assert(SEAL_KEY_SIZE == crypto_kdf_KEYBYTES &&
+                   SEAL_KEY_SIZE == crypto_generichash_KEYBYTES &&
+                   SEAL_KEY_SIZE == crypto_scalarmult_BYTES &&
+                   SEAL_KEY_SIZE == crypto_scalarmult_SCALARBYTES &&
                    SEAL_KEY_SIZE == crypto_aead_chacha20poly1305_ietf_KEYBYTES,
-               "the job's key makes keys of its own length");
+               "all keys have the same length");
 _Static_assert(SEAL_TAG_SIZE == crypto_aead_chacha20poly1305_ietf_ABYTES,
-               "a sealed text is longer by the tag");
+               "a sealed frame is longer by the tag");
+_Static_assert(SEAL_MAC_SIZE == crypto_generichash_BYTES, "a hash is a MAC");
 
 #define SODIUM_FUNCTIONS(F)                                                    \
     F(crypto_aead_chacha20poly1305_ietf_decrypt)                               \
     F(crypto_aead_chacha20poly1305_ietf_encrypt)                               \
+    F(crypto_generichash_final)                                                \
+    F(crypto_generichash_init)                                                 \
+    F(crypto_generichash_update)                                               \
     F(crypto_kdf_derive_from_key)                                              \
-    F(sodium_init)
+    F(crypto_scalarmult)                                                       \
+    F(crypto_scalarmult_base)                                                  \
+    F(randombytes_buf)                                                         \
+    F(sodium_init)                                                             \
+    F(sodium_memcmp)                                                           \
+    F(sodium_memzero)
 
 struct sodium {
 #define SODIUM_FUNCTION(name) __typeof__(name) *(name);
@@ -51,18 +62,11 @@ struct sodium {
 #undef SODIUM_FUNCTION
 };
 
-/** The keys of a node with another one. */
-struct pair {
-    uint8_t to[SEAL_KEY_SIZE];
-    uint8_t from[SEAL_KEY_SIZE];
-};
-
 struct seals {
     struct sodium sodium;
-    size_t size; ///< of all this
-    node_id self;
-    unsigned n_nodes;
-    struct pair pairs[]; ///< [n_nodes]; that of self is not used
+    int is_plain;
+    uint8_t greeting_key[SEAL_KEY_SIZE];
+    uint8_t connection_key[SEAL_KEY_SIZE];
 };
 
 static tm_status load(struct sodium *sodium)
@@ -90,87 +94,136 @@ static tm_status load(struct sodium *sodium)
     return TM_OK;
 }
 
-static void derive(struct seals *seals, const uint8_t *job_key)
+static void derive(const struct sodium *sodium, uint8_t *key, uint64_t number,
+                   const uint8_t *job_key)
 {
-    for (unsigned i = 0; i < seals->n_nodes; i++) {
-        struct pair *pair = &seals->pairs[i];
-        uint64_t out = (uint64_t)seals->self << 16 | i;
-        uint64_t in = (uint64_t)i << 16 | seals->self;
-
-        seals->sodium.crypto_kdf_derive_from_key(pair->to, SEAL_KEY_SIZE, out,
-                                                 "TmFrames", job_key);
-        seals->sodium.crypto_kdf_derive_from_key(pair->from, SEAL_KEY_SIZE, in,
-                                                 "TmFrames", job_key);
-    }
+    sodium->crypto_kdf_derive_from_key(key, SEAL_KEY_SIZE, number, "TmFrames",
+                                       job_key);
 }
 
-tm_status seals_new(struct seals **seals, const uint8_t *job_key, node_id self,
-                    unsigned n_nodes)
+tm_status seals_new(struct seals **seals, const uint8_t *job_key, int is_plain)
 {
-    size_t size = sizeof **seals + n_nodes * sizeof(struct pair);
-    struct seals *made = secret_new(size);
+    struct seals *made = secret_new(sizeof *made);
     tm_status status;
 
-    ensure(self < n_nodes);
     if (made == NULL) {
-        log_error("no memory for %u nodes' keys: %m", n_nodes);
+        log_error("no memory for keys: %m");
         return TM_ENOMEM;
     }
-    made->size = size;
-    made->self = self;
-    made->n_nodes = n_nodes;
     status = load(&made->sodium);
     if (status != TM_OK) {
         seals_free(made);
         return status;
     }
-    derive(made, job_key);
+    made->is_plain = is_plain;
+    derive(&made->sodium, made->greeting_key, 1, job_key);
+    derive(&made->sodium, made->connection_key, 2, job_key);
     *seals = made;
     return TM_OK;
 }
 
 void seals_free(struct seals *seals)
 {
-    if (seals != NULL) {
-        secret_free(seals, seals->size);
-    }
+    secret_free(seals, sizeof *seals);
 }
 
-/** I1. */
-static void make_nonce(uint8_t *nonce, uint64_t sequence)
-{
-    memset(nonce, 0, NONCE_SIZE);
-    for (unsigned i = 0; i < 8; i++) {
-        nonce[NONCE_SIZE - 8 + i] = (uint8_t)(sequence >> (8 * i));
-    }
-}
+// ---- frames ----
 
-void seals_seal(const struct seals *seals, node_id to,
-                const struct seal_frame *frame, void *text, size_t size)
-{
+/** What the cipher is given of a frame. */
+struct parts {
+    const uint8_t *clear; ///< authenticated only
+    size_t clear_size;
+    uint8_t *text; ///< encrypted as well, the tag behind it
+    size_t text_size;
     uint8_t nonce[NONCE_SIZE];
+};
 
-    ensure(to < seals->n_nodes && to != seals->self);
-    make_nonce(nonce, frame->sequence);
+static struct parts parts_of(const struct seals *seals, struct seal_lane *lane,
+                             const struct seal_frame *frame)
+{
+    size_t both = frame->head_size + frame->text_size;
+    size_t n_clear = seals->is_plain ? both : frame->head_size; // I2
+    struct parts parts = {
+        .clear = frame->bytes,
+        .clear_size = n_clear,
+        .text = frame->bytes + n_clear,
+        .text_size = both - n_clear,
+    };
+
+    for (unsigned i = 0; i < 8; i++) { // I1
+        parts.nonce[NONCE_SIZE - 8 + i] = (uint8_t)(lane->sequence >> (8 * i));
+    }
+    lane->sequence++;
+    return parts;
+}
+
+void seals_seal(const struct seals *seals, struct seal_lane *lane,
+                const struct seal_frame *frame)
+{
+    struct parts parts = parts_of(seals, lane, frame);
+
     seals->sodium.crypto_aead_chacha20poly1305_ietf_encrypt(
-        text, NULL, text, size, frame->head, frame->head_size, NULL, nonce,
-        seals->pairs[to].to);
+        parts.text, NULL, parts.text, parts.text_size, parts.clear,
+        parts.clear_size, NULL, parts.nonce, lane->key);
 }
 
-tm_status seals_open(const struct seals *seals, node_id from,
-                     const struct seal_frame *frame, const void *sealed,
-                     size_t size, void *text)
+tm_status seals_open(const struct seals *seals, struct seal_lane *lane,
+                     const struct seal_frame *frame)
 {
-    uint8_t nonce[NONCE_SIZE];
+    struct parts parts = parts_of(seals, lane, frame);
 
-    ensure(from < seals->n_nodes && from != seals->self);
-    if (size < SEAL_TAG_SIZE) {
-        return TM_EWIRE;
-    }
-    make_nonce(nonce, frame->sequence);
     return seals->sodium.crypto_aead_chacha20poly1305_ietf_decrypt(
-               text, NULL, NULL, sealed, size, frame->head, frame->head_size,
-               nonce, seals->pairs[from].from) == 0
+               parts.text, NULL, NULL, parts.text,
+               parts.text_size + SEAL_TAG_SIZE, parts.clear, parts.clear_size,
+               parts.nonce, lane->key) == 0
                ? TM_OK
                : TM_EWIRE;
+}
+
+// ---- for handshakes ----
+
+void seals_mac(const struct seals *seals, const void *a, size_t a_size,
+               const void *b, size_t b_size, uint8_t *mac)
+{
+    const struct sodium *sodium = &seals->sodium;
+    crypto_generichash_state state;
+
+    sodium->crypto_generichash_init(&state, seals->greeting_key, SEAL_KEY_SIZE,
+                                    SEAL_MAC_SIZE);
+    sodium->crypto_generichash_update(&state, a, a_size);
+    sodium->crypto_generichash_update(&state, b, b_size);
+    sodium->crypto_generichash_final(&state, mac, SEAL_MAC_SIZE);
+    sodium->sodium_memzero(&state, sizeof state);
+}
+
+int seals_is_same(const struct seals *seals, const uint8_t *a, const uint8_t *b)
+{
+    return seals->sodium.sodium_memcmp(a, b, SEAL_MAC_SIZE) == 0;
+}
+
+void seals_make_pair(const struct seals *seals, uint8_t *secret, uint8_t *shown)
+{
+    seals->sodium.randombytes_buf(secret, SEAL_KEY_SIZE);
+    seals->sodium.crypto_scalarmult_base(shown, secret);
+}
+
+tm_status seals_agree(const struct seals *seals, const uint8_t *secret,
+                      const uint8_t *shown, const void *said, size_t said_size,
+                      uint8_t *keys)
+{
+    const struct sodium *sodium = &seals->sodium;
+    crypto_generichash_state state;
+    uint8_t shared[SEAL_KEY_SIZE];
+
+    if (sodium->crypto_scalarmult(shared, secret, shown) != 0) {
+        return TM_EWIRE;
+    }
+    sodium->crypto_generichash_init(&state, seals->connection_key,
+                                    SEAL_KEY_SIZE, (size_t)2 * SEAL_KEY_SIZE);
+    sodium->crypto_generichash_update(&state, shared, sizeof shared);
+    sodium->crypto_generichash_update(&state, said, said_size);
+    sodium->crypto_generichash_final(&state, keys, (size_t)2 * SEAL_KEY_SIZE);
+    sodium->sodium_memzero(&state, sizeof state);
+    sodium->sodium_memzero(shared, sizeof shared);
+    return TM_OK;
 }

@@ -18,37 +18,81 @@ struct net; ///< one node's end; each transport has its own
 typedef void net_receive_fn(void *owner, node_id from,
                             const struct message *message);
 
+/** What else happens between hosts. */
+enum net_event {
+    NET_PEER_UP,   ///< a node that was added after connect() is connected
+    NET_PEER_LOST, ///< the connection of one that was not removed has ended, or
+                   ///< cannot be made; all that came of it has been delivered
+    NET_FENCED,    ///< a node has told this one that the cluster has gone on
+                   ///< without it
+};
+
+/** What the transport calls with each event, from progress() and arm() only. It may
+ * call send(), add_peer() and remove_peer().
+ * @param why  of NET_PEER_LOST: a few words; lives until it returns */
+typedef void net_event_fn(void *owner, enum net_event event, node_id node,
+                          const char *why);
+
+/** Why a connection from another host was closed before it was a node's. */
+enum net_refusal {
+    NET_NO_HELLO,    ///< it does not begin as nodes do
+    NET_CUT_SHORT,   ///< it has ended too soon
+    NET_TOO_SLOW,    ///< it has not gone on
+    NET_TOO_MANY,    ///< others came
+    NET_WRONG_KEY,   ///< the hello was not made with the job's key
+    NET_WRONG_NODE,  ///< it was, for another node, or for no such
+    NET_NOT_AWAITED, ///< the node that it names is connected already
+    NET_REMOVED,     ///< that node is no member any more
+    NET_NO_CONFIRM,  ///< the hello was a recording
+    NET_TOO_LATE,    ///< no more nodes are awaited
+    NET_N_REFUSALS
+};
+
+/** In a few words, for users. */
+extern const char *const net_refusal_texts[NET_N_REFUSALS];
+
 struct net_counters {
     uint64_t messages_sent;
     uint64_t bytes_sent; ///< frames to other nodes, without transport headers
     uint64_t messages_received;
     uint64_t bytes_received;
     uint64_t bad_frames;
+    uint64_t refused[NET_N_REFUSALS]; ///< connections
 };
 
 /** What a node's end is opened with. */
 struct net_config {
     node_id self;
-    unsigned n_nodes;
-    unsigned n_here;    ///< nodes on this host, self included
-    const char *device; ///< the network card that other hosts are reached by;
-                        ///< NULL: all nodes are on this host
+    unsigned n_nodes; ///< the numbers of nodes that may ever be added are below
+    unsigned n_here;  ///< nodes on this host, self included
+    const char *device;  ///< the network card that other hosts are reached by;
+                         ///< NULL: all nodes are on this host, and what follows
+                         ///< up to `event` is not read
+    uint16_t first_port; ///< to listen on; 0: the system chooses
+    uint16_t last_port;  ///< not below first_port
+    unsigned timeout_s;  ///< what is not acknowledged for so long ends a
+                         ///< connection; 0: after the system's time
+    int is_plain;        ///< authenticated only, not encrypted
+    net_event_fn *event;
     net_receive_fn *receive;
-    void *owner; ///< for receive
+    void *owner; ///< for receive and event
 };
 
 /** Where a node is. */
 struct net_place {
     const void *address;
-    size_t size;
+    size_t size;      ///< 0: there is no such node now
     int is_elsewhere; ///< on another host
+    int comes;        ///< of such a one: it connects to this node, not this one
+                      ///< to it, and its address is not read
 };
 
 struct transport {
     const char *name; ///< as in TEAMSTER_TRANSPORT and `teamster info`
 
     /** Open this node's end. May take milliseconds.
-     * @return TM_OK, TM_ESYSTEM (logged) */
+     * @return TM_OK, TM_ESYSTEM (logged), TM_EBUSY (no port to listen on;
+     *         logged) */
     tm_status (*open)(struct net **net, const struct net_config *config);
 
     /** This node's address, for the others. Lives until close(). */
@@ -56,7 +100,10 @@ struct transport {
 
     /** Connect to all others. What travels to another host is encrypted and
      * authenticated with keys made of the job's.
-     * @param places     [n_nodes]  copied; the entry of self is not read
+     * Blocks until that is done, at most 10 s.
+     *
+     * @param places     [n_nodes]  copied; the entry of self is not read. Of two
+     *                   nodes on two hosts exactly one has `comes` for the other
      * @param job_key    [SEAL_KEY_SIZE]  the same for all nodes of a run and for
      *                   no other run; not kept. NULL if no node is elsewhere
      * @param[out] why   [room]  on failure: one line, not logged, since a node
@@ -66,8 +113,29 @@ struct transport {
     tm_status (*connect)(struct net *net, const struct net_place *places,
                          const uint8_t *job_key, char *why, size_t room);
 
+    /** Connect to one more node, or to one under a number that was removed. Does
+     * not block: what is sent to it waits. NET_PEER_UP or NET_PEER_LOST follows
+     * for one on another host.
+     * @param why  as for connect()
+     * @return TM_OK, TM_EWIRE, TM_EPEER
+     * @return TM_ESTATE  it `comes`, and this node does not listen any more: it
+     *                    does until all that come have been connected */
+    tm_status (*add_peer)(struct net *net, node_id node,
+                          const struct net_place *place, char *why,
+                          size_t room);
+
+    /** A node is no member any more, as of the epoch that was set before. What it
+     * still sends is refused and counted, and if it is on another host it is
+     * told: there NET_FENCED follows, unless it has closed its end. */
+    void (*remove_peer)(struct net *net, node_id node);
+
+    /** The epoch that is in each frame to other hosts from now on, 0 until then.
+     * It only grows. */
+    void (*set_epoch)(struct net *net, uint32_t epoch);
+
     /** Queue a message for a node, self included (then progress() delivers it).
-     * Copies everything; never calls receive. */
+     * Copies everything; never calls receive. What is sent to a lost or removed
+     * node is dropped. */
     void (*send)(struct net *net, node_id to, const struct message *message);
 
     /** Deliver what has arrived, and push out what is queued.
@@ -100,7 +168,7 @@ struct transport {
     void (*counters)(struct net *net, struct net_counters *counters);
 };
 
-extern const struct transport transport_ucx;  ///< UCX active messages
+extern const struct transport transport_ucx;  ///< UCX, and TCP between hosts
 extern const struct transport transport_self; ///< a cluster of one
 
 #endif

@@ -3,6 +3,7 @@
 // The transport of a cluster of one: what the node sends to itself waits in its
 // inbox until the next progress(). Nothing comes from outside, so there is
 // nothing to sleep on.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/ensure.h"
@@ -47,6 +48,28 @@ static tm_status self_connect(struct net *net, const struct net_place *places,
     (void)why;
     (void)room;
     return TM_OK;
+}
+
+static tm_status self_add_peer(struct net *net, node_id node,
+                               const struct net_place *place, char *why,
+                               size_t room)
+{
+    (void)net;
+    (void)place;
+    snprintf(why, room, "node %u: a cluster of one stays so", node);
+    return TM_EPEER;
+}
+
+static void self_remove_peer(struct net *net, node_id node)
+{
+    (void)net;
+    (void)node;
+}
+
+static void self_set_epoch(struct net *net, uint32_t epoch)
+{
+    (void)net;
+    (void)epoch;
 }
 
 static void self_send(struct net *net, node_id to,
@@ -108,6 +131,9 @@ const struct transport transport_self = {
     .open = self_open,
     .address = self_address,
     .connect = self_connect,
+    .add_peer = self_add_peer,
+    .remove_peer = self_remove_peer,
+    .set_epoch = self_set_epoch,
     .send = self_send,
     .progress = self_progress,
     .arm = self_arm,

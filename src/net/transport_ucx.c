@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transport over UCX active messages.
+// The transport of a cluster: UCX active messages between the nodes of one host, over
+// shared memory, and TCP between hosts (net/tcp.c). A run on one host has no TCP:
+// nothing listens. Here are UCX's part and what joins the two.
 //
-// A frame on the way to another node:
+// A frame on the way to another node of this host:
 //
 //     sequence u64, sender u16, message (net/message.h)
-//
-// A node has up to two wires (net/ucx_wire.h), UCX workers of its own: one for the
-// nodes of its host, over shared memory, and one for all others, over the network,
-// where the message is sealed and 16 bytes longer (net/seal.h). A run on one host has
-// no second wire: nothing listens.
 //
 // send() encodes a message into a frame of the pool and hands that to UCX, always
 // by an eager protocol: those need nothing of the receiver but room, so a node that
@@ -32,6 +29,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "net/tcp_socket.h"
 #include "net/transport_ucx_priv.h"
 
 /** How often progress() lets UCX look, at most: other work must get its turn. */
@@ -42,12 +40,6 @@
 
 // ---- sending ----
 
-struct wire *ucx_any_wire(struct net *net)
-{
-    return net->wires[WITHIN_HOST] != NULL ? net->wires[WITHIN_HOST]
-                                           : net->wires[BETWEEN_HOSTS];
-}
-
 static struct net *net_of_frame(struct frame *frame)
 {
     return (struct net *)((char *)frame->pool - offsetof(struct net, pool));
@@ -57,22 +49,31 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
 {
     struct frame *frame = owner;
     struct net *net = net_of_frame(frame);
+    struct peer *peer = &net->peers[frame->to];
 
     (void)status; // an error is told to endpoint_has_failed(), too
-    ucx_any_wire(net)->ucx.ucp_request_free(request);
-    net->n_unsent--;
-    rope_pull(&net->peers[frame->to].rope);
+    net->wire->ucx.ucp_request_free(request);
+    peer->n_unsent--;
+    net->n_unsent -= !peer->is_lost;
+    rope_pull(&peer->rope);
     frame_put(frame);
+}
+
+/** What waits for it will not go. */
+static void forget_peer(struct peer *peer)
+{
+    if (!peer->is_lost) {
+        peer->is_lost = 1;
+        peer->net->n_unsent -= peer->n_unsent;
+    }
 }
 
 static void lose_peer(struct peer *peer, ucs_status_t status)
 {
-    if (!peer->is_lost) {
-        peer->is_lost = 1;
-        log_debug("the connection to node %u is lost: %s",
-                  (unsigned)(peer - peer->net->peers),
-                  peer->wire->ucx.ucs_status_string(status));
-    }
+    log_debug("the connection to node %u is lost: %s",
+              (unsigned)(peer - peer->net->peers),
+              peer->net->wire->ucx.ucs_status_string(status));
+    forget_peer(peer);
 }
 
 static void endpoint_has_failed(void *owner, ucp_ep_h endpoint,
@@ -91,11 +92,12 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
         .cb.send = frame_is_sent,
         .user_data = frame,
     };
-    void *request = peer->wire->ucx.ucp_am_send_nbx(
+    void *request = net->wire->ucx.ucp_am_send_nbx(
         peer->endpoint, WIRE_AM, NULL, 0, frame->bytes, frame->size, &param);
 
     if (UCS_PTR_IS_PTR(request)) {
-        net->n_unsent++; // its first pieces may have gone: I3
+        peer->n_unsent++; // its first pieces may have gone: I3
+        net->n_unsent++;
         rope_pull(&peer->rope);
         return;
     }
@@ -106,41 +108,23 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
     frame_put(frame);
 }
 
-/** Write what is in front of a message, and seal it if it goes to another host. */
-static void finish_frame(struct net *net, struct peer *peer,
-                         struct frame *frame, uint32_t tail)
+static void send_within_host(struct net *net, node_id to,
+                             const struct message *message)
 {
-    const struct seal_frame place = {peer->sent, frame->bytes, PREFIX};
-    struct wire_writer prefix = {
-        .at = frame->bytes,
-        .end = frame->bytes + PREFIX,
-    };
-
-    wire_put_u64(&prefix, peer->sent);
-    wire_put_u16(&prefix, net->inbox.self);
-    if (peer->wire->is_sealed) {
-        seals_seal(net->seals, (node_id)(peer - net->peers), &place,
-                   frame->bytes + PREFIX, frame->size - PREFIX - tail);
-    }
-    peer->sent++;
-}
-
-static void send_to_peer(struct net *net, struct peer *peer,
-                         const struct message *message)
-{
+    struct peer *peer = &net->peers[to];
     struct frame *frame;
-    uint32_t tail;
+    struct wire_writer prefix;
 
-    ensure(peer->endpoint != NULL);
     if (peer->is_lost) {
         return;
     }
-    tail = peer->wire->is_sealed ? SEAL_TAG_SIZE : 0;
-    frame = frame_encode(&net->pool, PREFIX, tail, message);
+    frame = frame_encode(&net->pool, PREFIX, 0, message);
     net->inbox.counters.messages_sent++;
-    net->inbox.counters.bytes_sent += frame->size - PREFIX - tail;
-    finish_frame(net, peer, frame, tail);
-    frame->to = (node_id)(peer - net->peers);
+    net->inbox.counters.bytes_sent += frame->size - PREFIX;
+    prefix = (struct wire_writer){frame->bytes, frame->bytes + PREFIX, 0};
+    wire_put_u64(&prefix, peer->sent++);
+    wire_put_u16(&prefix, net->inbox.self);
+    frame->to = to;
     hand_to_ucx(net, peer, frame);
 }
 
@@ -150,8 +134,17 @@ static void ucx_send(struct net *net, node_id to, const struct message *message)
     if (to == net->inbox.self) {
         inbox_send_to_self(&net->inbox,
                            frame_encode(&net->pool, 0, 0, message));
-    } else {
-        send_to_peer(net, &net->peers[to], message);
+        return;
+    }
+    switch (net->peers[to].reach) {
+    case REACH_HERE:
+        send_within_host(net, to, message);
+        break;
+    case REACH_ELSEWHERE:
+        tcp_send(net->tcp, to, message);
+        break;
+    case REACH_NONE:
+        break;
     }
 }
 
@@ -160,12 +153,20 @@ static void ucx_send(struct net *net, node_id to, const struct message *message)
 static tm_status make_address(struct net *net)
 {
     struct address_parts parts = {0};
+    uint8_t place[TCP_PLACE_MAX];
+    uint8_t wrapped[64];
 
-    for (unsigned i = 0; i < N_WIRES; i++) {
-        if (net->wires[i] != NULL) {
-            parts.bytes[i] = net->wires[i]->address;
-            parts.size[i] = net->wires[i]->address_size;
-        }
+    if (net->wire != NULL) {
+        parts.bytes[ADDRESS_WITHIN_HOST] = net->wire->address;
+        parts.size[ADDRESS_WITHIN_HOST] = net->wire->address_size;
+    }
+    if (net->tcp != NULL) {
+        size_t size = tcp_address(net->tcp, place);
+
+        ensure(address_wrapped_size(size) <= sizeof wrapped);
+        address_wrap(place, size, wrapped);
+        parts.bytes[ADDRESS_BETWEEN_HOSTS] = wrapped;
+        parts.size[ADDRESS_BETWEEN_HOSTS] = address_wrapped_size(size);
     }
     net->address_size = address_joined_size(&parts);
     net->address = malloc(net->address_size);
@@ -177,40 +178,35 @@ static tm_status make_address(struct net *net)
     return TM_OK;
 }
 
-static tm_status open_wire(struct net *net, unsigned which,
-                           const struct ucx_request *request)
+static tm_status open_within_host(struct net *net,
+                                  const struct net_config *config)
 {
-    struct wire *wire = &net->room[which];
+    enum ucx_reach reach =
+        config->device == NULL ? UCX_ONE_HOST : UCX_WITHIN_HOST;
     tm_status status;
 
-    wire->net = net;
-    wire->is_sealed = which == BETWEEN_HOSTS;
-    if (ucx_is_local(request)) {
+    net->wire_room.net = net;
+    if (ucx_is_local(reach)) {
         net->bell = bell_new();
-        wire->bell = net->bell;
+        net->wire_room.bell = net->bell;
     }
-    status = wire_open(wire, request, ucx_frame_has_come);
+    status =
+        wire_open(&net->wire_room, reach, config->n_here, ucx_frame_has_come);
     if (status == TM_OK) {
-        net->wires[which] = wire;
+        net->wire = &net->wire_room;
     }
     return status;
 }
 
 static tm_status open_wires(struct net *net, const struct net_config *config)
 {
-    struct ucx_request request = {
-        .reach = config->device == NULL ? UCX_ONE_HOST : UCX_WITHIN_HOST,
-        .n_nodes = config->n_nodes,
-    };
     tm_status status = TM_OK;
 
     if (config->device == NULL || config->n_here > 1) {
-        status = open_wire(net, WITHIN_HOST, &request);
+        status = open_within_host(net, config);
     }
     if (status == TM_OK && config->device != NULL) {
-        request.reach = UCX_BETWEEN_HOSTS;
-        request.device = config->device;
-        status = open_wire(net, BETWEEN_HOSTS, &request);
+        status = tcp_open(&net->tcp, config, &net->inbox, &net->pool);
     }
     return status;
 }
@@ -225,7 +221,7 @@ static struct net *new_net(const struct net_config *config)
         return NULL;
     }
     net->n_nodes = config->n_nodes;
-    net->n_here = config->n_here;
+    net->n_here = 1;
     net->joined_fd = net->joined_bell_fd = -1;
     frame_pool_init(&net->pool);
     inbox_init(&net->inbox, config->self, config->receive, config->owner);
@@ -245,10 +241,8 @@ static void close_if_open(int fd)
 
 static void free_net(struct net *net)
 {
-    for (unsigned i = 0; i < N_WIRES; i++) {
-        if (net->wires[i] != NULL) {
-            wire_close(net->wires[i]);
-        }
+    if (net->wire != NULL) {
+        wire_close(net->wire);
     }
     for (unsigned i = 0; i < net->n_nodes; i++) {
         order_release(&net->peers[i].order);
@@ -258,9 +252,15 @@ static void free_net(struct net *net)
     close_if_open(net->joined_bell_fd);
     bell_free(net->bell);
     frame_pool_release(&net->pool);
-    seals_free(net->seals);
     free(net->address);
     free(net);
+}
+
+static void close_tcp(struct net *net, uint64_t deadline_ns)
+{
+    if (net->tcp != NULL) {
+        tcp_close(net->tcp, deadline_ns);
+    }
 }
 
 static tm_status ucx_open(struct net **net, const struct net_config *config)
@@ -279,6 +279,7 @@ static tm_status ucx_open(struct net **net, const struct net_config *config)
         status = make_address(made);
     }
     if (status != TM_OK) {
+        close_tcp(made, 0);
         free_net(made);
         return status;
     }
@@ -292,14 +293,15 @@ static void ucx_address(struct net *net, const void **bytes, size_t *size)
     *size = net->address_size;
 }
 
-static tm_status connect_wire(struct peer *peer, const void *address,
-                              size_t size, char *why, size_t room)
+static tm_status connect_within_host(struct peer *peer, const void *address,
+                                     size_t size, char *why, size_t room)
 {
     const ucp_err_handler_t failed = {.cb = endpoint_has_failed, .arg = peer};
+    struct wire *wire = peer->net->wire;
     unsigned number = (unsigned)(peer - peer->net->peers);
     ucs_status_t result;
-    tm_status status = wire_connect(peer->wire, address, size, &failed,
-                                    &peer->endpoint, &result);
+    tm_status status =
+        wire_connect(wire, address, size, &failed, &peer->endpoint, &result);
 
     if (status == TM_EWIRE) {
         snprintf(why, room, "the address of node %u is malformed", number);
@@ -307,77 +309,122 @@ static tm_status connect_wire(struct peer *peer, const void *address,
         snprintf(why, room,
                  "cannot connect to node %u: %s; UCX_TLS must be the same on "
                  "all nodes, UCX_LOG_LEVEL=info says more",
-                 number, peer->wire->ucx.ucs_status_string(result));
-    } else if (peer->wire->bell != NULL) {
+                 number, wire->ucx.ucs_status_string(result));
+    } else if (wire->bell != NULL) {
         rope_take(&peer->rope, (const uint8_t *)address + size - BELL_BYTES);
     }
     return status;
 }
 
-static tm_status connect_peer(struct net *net, struct peer *peer,
+static tm_status add_within_host(struct net *net, node_id node,
+                                 const struct address_parts *parts, char *why,
+                                 size_t room)
+{
+    struct peer *peer = &net->peers[node];
+
+    order_release(&peer->order);
+    peer->sent = 0;
+    if (peer->is_lost) {
+        net->n_unsent += peer->n_unsent;
+        peer->is_lost = 0;
+    }
+    net->n_here += peer->reach != REACH_HERE;
+    peer->reach = REACH_HERE;
+    return connect_within_host(peer, parts->bytes[ADDRESS_WITHIN_HOST],
+                               parts->size[ADDRESS_WITHIN_HOST], why, room);
+}
+
+static tm_status add_elsewhere(struct net *net, node_id node,
+                               const struct address_parts *parts, int comes,
+                               char *why, size_t room)
+{
+    const void *place = address_unwrap(parts->bytes[ADDRESS_BETWEEN_HOSTS],
+                                       parts->size[ADDRESS_BETWEEN_HOSTS]);
+    size_t size = parts->size[ADDRESS_BETWEEN_HOSTS] - address_wrapped_size(0);
+    tm_status status = TM_EWIRE;
+
+    net->peers[node].reach = REACH_ELSEWHERE;
+    if (comes || place != NULL) {
+        status = tcp_add(net->tcp, node, place, size, comes);
+    }
+    if (status != TM_OK) {
+        snprintf(why, room,
+                 status == TM_EWIRE ? "the address of node %u is malformed"
+                                    : "node %u comes too late",
+                 node);
+    }
+    return status;
+}
+
+static tm_status ucx_add_peer(struct net *net, node_id node,
                               const struct net_place *place, char *why,
                               size_t room)
 {
-    unsigned which = place->is_elsewhere ? BETWEEN_HOSTS : WITHIN_HOST;
-    unsigned number = (unsigned)(peer - net->peers);
-    struct address_parts parts;
+    struct address_parts parts = {0};
+    unsigned part =
+        place->is_elsewhere ? ADDRESS_BETWEEN_HOSTS : ADDRESS_WITHIN_HOST;
+    int is_read = !(place->is_elsewhere && place->comes);
 
-    if (address_split(place->address, place->size, &parts) != TM_OK) {
-        snprintf(why, room, "the address of node %u is malformed", number);
+    ensure(node < net->n_nodes && node != net->inbox.self);
+    if (is_read &&
+        address_split(place->address, place->size, &parts) != TM_OK) {
+        snprintf(why, room, "the address of node %u is malformed", node);
         return TM_EWIRE;
     }
-    peer->wire = net->wires[which];
-    if (peer->wire == NULL || parts.size[which] == 0) {
-        snprintf(why, room, "node %u cannot be reached from this host", number);
+    if ((is_read && parts.size[part] == 0) ||
+        (place->is_elsewhere ? net->tcp == NULL : net->wire == NULL)) {
+        snprintf(why, room, "node %u cannot be reached from this host", node);
         return TM_EPEER;
     }
-    return connect_wire(peer, parts.bytes[which], parts.size[which], why, room);
+    return place->is_elsewhere
+               ? add_elsewhere(net, node, &parts, place->comes, why, room)
+               : add_within_host(net, node, &parts, why, room);
 }
 
-static tm_status make_seals(struct net *net, const uint8_t *job_key, char *why,
-                            size_t room)
+static void ucx_remove_peer(struct net *net, node_id node)
 {
-    tm_status status = TM_OK;
+    struct peer *peer = &net->peers[node];
 
-    if (net->wires[BETWEEN_HOSTS] != NULL) {
-        ensure(job_key != NULL);
-        status = seals_new(&net->seals, job_key, net->inbox.self, net->n_nodes);
-        if (status != TM_OK) {
-            snprintf(why, room, "nothing can be encrypted here");
-        }
+    ensure(node < net->n_nodes && node != net->inbox.self);
+    if (peer->reach == REACH_ELSEWHERE) {
+        tcp_remove(net->tcp, node);
+    } else if (peer->reach == REACH_HERE) {
+        forget_peer(peer);
+        rope_drop(&peer->rope);
+        net->n_here--;
     }
-    return status;
+    peer->reach = REACH_NONE;
+}
+
+static void ucx_set_epoch(struct net *net, uint32_t epoch)
+{
+    if (net->tcp != NULL) {
+        tcp_set_epoch(net->tcp, epoch);
+    }
 }
 
 static tm_status ucx_connect(struct net *net, const struct net_place *places,
                              const uint8_t *job_key, char *why, size_t room)
 {
-    tm_status status = make_seals(net, job_key, why, room);
+    tm_status status = TM_OK;
 
+    if (net->tcp != NULL) {
+        ensure(job_key != NULL);
+        status = tcp_take_key(net->tcp, job_key);
+        snprintf(why, room, "nothing can be encrypted here");
+    }
     for (unsigned i = 0; i < net->n_nodes && status == TM_OK; i++) {
-        if (i != net->inbox.self) {
-            status = connect_peer(net, &net->peers[i], &places[i], why, room);
+        if (i != net->inbox.self && places[i].size > 0) {
+            status = ucx_add_peer(net, (node_id)i, &places[i], why, room);
         }
+    }
+    if (status == TM_OK && net->tcp != NULL) {
+        status = tcp_meet(net->tcp, why, room);
     }
     return status;
 }
 
 // ---- progress ----
-
-/** @return 0 if no wire had anything to do */
-static unsigned progress_wires(struct net *net)
-{
-    unsigned n_done = 0;
-
-    for (unsigned i = 0; i < N_WIRES; i++) {
-        struct wire *wire = net->wires[i];
-
-        if (wire != NULL) {
-            n_done += wire->ucx.ucp_worker_progress(wire->worker);
-        }
-    }
-    return n_done;
-}
 
 // I3
 static void ring_if_unsent(const struct net *net)
@@ -395,9 +442,13 @@ unsigned ucx_progress(struct net *net)
     net->is_in_progress = 1;
     net->inbox.n_delivered = 0;
     inbox_deliver_to_self(&net->inbox);
-    while (progress_wires(net) != 0 && ++looks < N_LOOKS) {
+    while (net->wire != NULL && ++looks < N_LOOKS &&
+           net->wire->ucx.ucp_worker_progress(net->wire->worker) != 0) {
     }
     ring_if_unsent(net);
+    if (net->tcp != NULL) {
+        tcp_progress(net->tcp);
+    }
     net->is_in_progress = 0;
     return net->inbox.n_delivered;
 }
@@ -409,9 +460,9 @@ static unsigned ucx_n_unsent(const struct net *net)
 
 // ---- closing ----
 
-static void push_out(struct net *net, const struct wire *wire,
-                     uint64_t deadline_ns)
+static void push_out(struct net *net, uint64_t deadline_ns)
 {
+    const struct wire *wire = net->wire;
     const ucp_request_param_t param = {0};
     void *request = wire->ucx.ucp_worker_flush_nbx(wire->worker, &param);
 
@@ -431,11 +482,10 @@ static void ucx_close(struct net *net)
     uint64_t deadline_ns = clock_now_ns() + CLOSE_NS;
 
     net->is_closing = 1;
-    for (unsigned i = 0; i < N_WIRES; i++) {
-        if (net->wires[i] != NULL) {
-            push_out(net, net->wires[i], deadline_ns);
-        }
+    if (net->wire != NULL) {
+        push_out(net, deadline_ns);
     }
+    close_tcp(net, deadline_ns);
     free_net(net);
 }
 
@@ -449,6 +499,9 @@ const struct transport transport_ucx = {
     .open = ucx_open,
     .address = ucx_address,
     .connect = ucx_connect,
+    .add_peer = ucx_add_peer,
+    .remove_peer = ucx_remove_peer,
+    .set_epoch = ucx_set_epoch,
     .send = ucx_send,
     .progress = ucx_progress,
     .arm = ucx_arm,

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transport over UCX: how a node sleeps. The nodes of its own host ring its bell
-// (net/bell.h), if all of them can; else UCX wakes it. Nodes of other hosts are heard
-// by UCX's descriptor of the network in any case. So a node with peers on both sides
-// sleeps on two descriptors, joined to one: a bell and the network's, or UCX's two.
+// The transport over UCX and TCP: how a node sleeps. The nodes of its own host ring its
+// bell (net/bell.h), if all of them can; else UCX wakes it. Nodes of other hosts are
+// heard by the descriptor of TCP in any case. So a node with peers on both sides
+// sleeps on two descriptors, joined to one: the bell's or UCX's, and TCP's.
 //
 // S1  After the bell is armed this host's messages are looked for once more: a sender
 //     that has seen it unarmed has put its message there before.
-// S2  The wire between hosts is armed last, and nothing is done with it before the
-//     sleep: progress could take the event away and leave it unarmed. UCX itself
-//     looks again when it is armed, and refuses if something has come.
+// S2  TCP's descriptor needs no arming: it is readable while there is something.
 // S3  A look (transport.h) silences the bell only. What other hosts send meanwhile
 //     wakes who sleeps here; that is for nothing, and no harm.
 #include <sys/epoll.h>
@@ -41,17 +39,16 @@ static int join_descriptors(int one, int other)
 
 tm_status ucx_join_networks(struct net *net)
 {
-    const struct wire *near = net->wires[WITHIN_HOST];
-    const struct wire *far = net->wires[BETWEEN_HOSTS];
     int is_done;
 
-    if (near == NULL || far == NULL) {
+    if (net->wire == NULL || net->tcp == NULL) {
         return TM_OK;
     }
-    net->joined_fd = join_descriptors(ucx_fd(near), ucx_fd(far));
+    net->joined_fd = join_descriptors(ucx_fd(net->wire), tcp_fd(net->tcp));
     is_done = net->joined_fd >= 0;
     if (is_done && net->bell != NULL) {
-        net->joined_bell_fd = join_descriptors(bell_fd(net->bell), ucx_fd(far));
+        net->joined_bell_fd =
+            join_descriptors(bell_fd(net->bell), tcp_fd(net->tcp));
         is_done = net->joined_bell_fd >= 0;
     }
     if (!is_done) {
@@ -65,26 +62,23 @@ int ucx_is_rung(const struct net *net)
     return bell_is_rung_by(net->bell, net->n_here - 1);
 }
 
-static int arm_wire(const struct wire *wire)
-{
-    return wire == NULL || wire->ucx.ucp_worker_arm(wire->worker) == UCS_OK;
-}
-
 /** By the bell, or by UCX. @return 0 something has come from this host meanwhile */
 static int arm_within_host(struct net *net)
 {
     net->sleeps_by_bell = ucx_is_rung(net);
-    if (!net->sleeps_by_bell) {
-        return arm_wire(net->wires[WITHIN_HOST]);
+    if (net->sleeps_by_bell) {
+        bell_arm(net->bell);
+        return ucx_progress(net) == 0 && inbox_is_empty(&net->inbox);
     }
-    bell_arm(net->bell);
-    return ucx_progress(net) == 0 && inbox_is_empty(&net->inbox);
+    return net->wire == NULL ||
+           net->wire->ucx.ucp_worker_arm(net->wire->worker) == UCS_OK;
 }
 
 int ucx_arm(struct net *net)
 {
-    return inbox_is_empty(&net->inbox) && arm_within_host(net) &&
-           arm_wire(net->wires[BETWEEN_HOSTS]); // last: S2
+    return inbox_is_empty(&net->inbox) &&
+           (net->tcp == NULL || !tcp_is_restless(net->tcp)) &&
+           arm_within_host(net);
 }
 
 void ucx_look(struct net *net, int is_looking)
@@ -100,5 +94,8 @@ int ucx_wait_fd(struct net *net)
         return net->joined_bell_fd >= 0 ? net->joined_bell_fd
                                         : bell_fd(net->bell);
     }
-    return net->joined_fd >= 0 ? net->joined_fd : ucx_fd(ucx_any_wire(net));
+    if (net->joined_fd >= 0) {
+        return net->joined_fd;
+    }
+    return net->wire != NULL ? ucx_fd(net->wire) : tcp_fd(net->tcp);
 }

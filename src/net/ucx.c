@@ -9,10 +9,9 @@
 // where the user has not set them, and these are taken back when UCX has read
 // them, so that programs that the user's program starts do not inherit them.
 //
-// A node of a run on several hosts has two workers: one for the nodes of its own
-// host, which only shared memory leads to, and one for the others. What comes by
-// the first was written by a process of this user on this host; what comes by the
-// second may come from anybody on the network (net/seal.h).
+// In a run on several hosts only shared memory leads to the worker of a node, and
+// what comes by it was written by a process of this user on this host. UCX was not
+// written to stand strangers: other hosts have a wire of our own (net/tcp.h).
 //
 // What UCX leaves in the process: one thread (all signals blocked), a few
 // descriptors (close-on-exec).
@@ -68,12 +67,6 @@ static const struct setting {
 // memory alone will do. Nothing listens, and no driver needs to be loaded.
 static const struct setting local_settings[] = {
     {"UCX_TLS", "posix"},
-    {"UCX_MODULES", "none"},
-};
-
-// The same for other hosts: TCP.
-static const struct setting network_settings[] = {
-    {"UCX_TLS", "tcp"},
     {"UCX_MODULES", "none"},
 };
 
@@ -133,32 +126,19 @@ static void enter_folder(struct made_settings *made)
     unsetenv("TEAMSTER_FOLDER");
 }
 
-int ucx_is_local(const struct ucx_request *request)
+int ucx_is_local(enum ucx_reach reach)
 {
-    return request->reach == UCX_WITHIN_HOST ||
-           (request->reach == UCX_ONE_HOST && getenv("UCX_TLS") == NULL);
+    return reach == UCX_WITHIN_HOST || getenv("UCX_TLS") == NULL;
 }
 
-static void enter_settings(const struct ucx_request *request,
-                           struct made_settings *made)
+static void enter_settings(enum ucx_reach reach, struct made_settings *made)
 {
     made->n = 0;
     enter_folder(made);
-    switch (request->reach) {
-    case UCX_WITHIN_HOST:
+    if (reach == UCX_WITHIN_HOST) {
         force_settings(made, local_settings, N_OF(local_settings));
-        break;
-    case UCX_BETWEEN_HOSTS:
-        make_setting(made, "UCX_NET_DEVICES", request->device);
-        if (getenv("UCX_TLS") == NULL) {
-            make_settings(made, network_settings, N_OF(network_settings));
-        }
-        break;
-    case UCX_ONE_HOST:
-        if (ucx_is_local(request)) {
-            make_settings(made, local_settings, N_OF(local_settings));
-        }
-        break;
+    } else if (ucx_is_local(reach)) {
+        make_settings(made, local_settings, N_OF(local_settings));
     }
     make_settings(made, settings, N_OF(settings));
 }
@@ -287,8 +267,9 @@ static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
     return status;
 }
 
-tm_status ucx_open_worker(struct ucx *ucx, const struct ucx_request *request,
-                          ucp_context_h *context, ucp_worker_h *worker)
+tm_status ucx_open_worker(struct ucx *ucx, enum ucx_reach reach,
+                          unsigned n_nodes, ucp_context_h *context,
+                          ucp_worker_h *worker)
 {
     struct made_settings made;
     struct open_descriptors before;
@@ -300,8 +281,8 @@ tm_status ucx_open_worker(struct ucx *ucx, const struct ucx_request *request,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     note_descriptors(&before);
-    enter_settings(request, &made);
-    status = load_and_open(ucx, request->n_nodes, context, worker);
+    enter_settings(reach, &made);
+    status = load_and_open(ucx, n_nodes, context, worker);
     leave_settings(&made);
     close_new_on_exec(&before);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);

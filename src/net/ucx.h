@@ -42,33 +42,24 @@ struct ucx {
  */
 TM_CHECKED tm_status ucx_load(struct ucx *ucx);
 
-/** Whom a worker reaches, and by what. */
+/** Of a run on several hosts a worker reaches the nodes of its own only. */
 enum ucx_reach {
     UCX_ONE_HOST,    ///< all nodes are on this host: by shared memory, or by
                      ///< what the user's UCX_TLS says
-    UCX_WITHIN_HOST, ///< this host's nodes, of a run on several: shared memory
-    UCX_BETWEEN_HOSTS, ///< the others: by TCP, or by what UCX_TLS says
+    UCX_WITHIN_HOST, ///< others are not: by shared memory
 };
 
-/** A worker that is wanted. */
-struct ucx_request {
-    enum ucx_reach reach;
-    const char *device; ///< the network card for UCX_BETWEEN_HOSTS; else NULL
-    unsigned n_nodes;
-};
-
-/** Does the worker reach others by shared memory alone? That is so within a host,
- * unless all nodes are on one and the user has chosen transports. */
-int ucx_is_local(const struct ucx_request *request);
+/** Does the worker reach others by shared memory alone? That is so unless all nodes
+ * are on one host and the user has chosen transports. */
+int ucx_is_local(enum ucx_reach reach);
 
 /**
  * Load the library and open a worker for active messages.
  * @return TM_OK, TM_ESYSTEM (logged); the caller destroys worker, then context
  * Context: as ucx_load().
  */
-TM_CHECKED tm_status ucx_open_worker(struct ucx *ucx,
-                                     const struct ucx_request *request,
-                                     ucp_context_h *context,
+TM_CHECKED tm_status ucx_open_worker(struct ucx *ucx, enum ucx_reach reach,
+                                     unsigned n_nodes, ucp_context_h *context,
                                      ucp_worker_h *worker);
 
 #endif

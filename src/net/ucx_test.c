@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "net/address.h"
 #include "net/cluster_harness.h"
-#include "net/seal.h"
 #include "net/ucx.h"
 
 static int start_tests(void **unused)
@@ -52,7 +51,8 @@ static const struct net_config two_nodes = {
 static tm_status connect_to(const struct transport *transport,
                             const uint8_t *address, size_t size)
 {
-    const struct net_place places[2] = {{0}, {address, size, 0}};
+    const struct net_place places[2] = {{0},
+                                        {.address = address, .size = size}};
     char why[256];
     struct net *net;
     tm_status status;
@@ -100,19 +100,18 @@ struct stranger {
 };
 
 static void open_stranger(struct stranger *stranger, const void *address,
-                          size_t size, enum ucx_reach reach)
+                          size_t size)
 {
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
     };
-    const struct ucx_request request = {
-        reach, reach == UCX_BETWEEN_HOSTS ? "lo" : NULL, 2};
-    unsigned part = reach == UCX_BETWEEN_HOSTS;
     struct address_parts parts;
 
     harness_check(address_split(address, size, &parts) == TM_OK);
-    params.address = address_unwrap(parts.bytes[part], parts.size[part]);
-    harness_check(ucx_open_worker(&stranger->ucx, &request, &stranger->context,
+    params.address = address_unwrap(parts.bytes[ADDRESS_WITHIN_HOST],
+                                    parts.size[ADDRESS_WITHIN_HOST]);
+    harness_check(ucx_open_worker(&stranger->ucx, UCX_ONE_HOST, 2,
+                                  &stranger->context,
                                   &stranger->worker) == TM_OK);
     harness_check(stranger->ucx.ucp_ep_create(stranger->worker, &params,
                                               &stranger->endpoint) == UCS_OK);
@@ -252,7 +251,7 @@ static void suffer_a_stranger(struct harness_node *node)
     if (node->self == 0) {
         harness_check(freopen("/dev/null", "w", stderr) != NULL);
         node->transport->address(node->net, &address, &size);
-        open_stranger(&stranger, address, size, UCX_ONE_HOST);
+        open_stranger(&stranger, address, size);
         send_shuffled(&stranger, node);
         send_refused(&stranger, node);
         send_random(&stranger, node);
@@ -261,128 +260,6 @@ static void suffer_a_stranger(struct harness_node *node)
     }
     harness_barrier(node);
     node->transport->close(node->net);
-}
-
-// ---- strangers on the network between hosts ----
-
-/** Three nodes on two hosts: 0 and 2 on one, 1 on the other. */
-struct forger {
-    struct stranger stranger;
-    struct harness_node *node; ///< 0, whom it is after
-    struct seals *seals;       ///< of node 1, as if it had the key
-    unsigned n_bad;            ///< frames that were to be refused
-};
-
-/** @return the size of frame `sequence` of node 1 for node 0, sealed */
-static uint32_t make_sealed(struct seals *seals, uint8_t *bytes,
-                            uint64_t sequence)
-{
-    const struct seal_frame place = {sequence, bytes, PREFIX};
-    uint32_t size = make_frame(bytes, sequence);
-
-    seals_seal(seals, 0, &place, bytes + PREFIX, size - PREFIX);
-    return size + SEAL_TAG_SIZE;
-}
-
-static void send_bad(struct forger *forger, const void *bytes, size_t size)
-{
-    send_raw(&forger->stranger, forger->node, bytes, size,
-             UCP_AM_SEND_FLAG_EAGER);
-    forger->n_bad++;
-    harness_check(n_bad(forger->node) == forger->n_bad);
-}
-
-static void send_good(struct forger *forger, uint64_t sequence)
-{
-    uint8_t frame[100];
-    uint32_t size = make_sealed(forger->seals, frame, sequence);
-
-    send_raw(&forger->stranger, forger->node, frame, size,
-             UCP_AM_SEND_FLAG_EAGER);
-    harness_check(n_bad(forger->node) == forger->n_bad);
-}
-
-static void send_changed(struct forger *forger, uint64_t sequence)
-{
-    uint8_t frame[100];
-    uint32_t size = make_sealed(forger->seals, frame, sequence);
-
-    for (uint32_t at = 0; at < size; at++) {
-        frame[at] ^= 1;
-        send_bad(forger, frame, size);
-        frame[at] ^= 1;
-        send_bad(forger, frame, at + (at == 0)); // truncated
-    }
-    send_bad(forger, frame, size + 1); // with something behind
-}
-
-static void send_foreign(struct forger *forger, uint64_t sequence)
-{
-    static const uint8_t other_key[SEAL_KEY_SIZE] = "of another run";
-    uint8_t frame[100];
-    struct seals *seals;
-    uint32_t size;
-
-    harness_check(seals_new(&seals, other_key, 1, 3) == TM_OK);
-    size = make_sealed(seals, frame, sequence);
-    send_bad(forger, frame, size);
-    seals_free(seals);
-    size = make_frame(frame, sequence); // not sealed at all
-    send_bad(forger, frame, size);
-    frame[8] = 2; // as node 2 would send it, which is on node 0's own host
-    send_bad(forger, frame, size);
-}
-
-static void forge(struct harness_node *node)
-{
-    struct forger forger = {.node = node};
-    const int *next = node->state;
-    uint8_t frame[100];
-    uint32_t size;
-    const void *address;
-    size_t address_size;
-
-    harness_check(freopen("/dev/null", "w", stderr) != NULL);
-    node->transport->address(node->net, &address, &address_size);
-    open_stranger(&forger.stranger, address, address_size, UCX_BETWEEN_HOSTS);
-    harness_check(seals_new(&forger.seals, harness_job_key, 1, 3) == TM_OK);
-    send_good(&forger, 0);
-    send_good(&forger, 2); // early
-    harness_check(*next == 1);
-    send_changed(&forger, 1);
-    send_foreign(&forger, 1);
-    send_changed(&forger, 4); // early
-    size = make_sealed(forger.seals, frame, 2);
-    send_bad(&forger, frame, size); // replayed, while held
-    harness_check(*next == 1);
-    send_good(&forger, 1);
-    harness_check(*next == 3);
-    size = make_sealed(forger.seals, frame, 1);
-    send_bad(&forger, frame, size); // replayed
-    send_good(&forger, 3);
-    harness_check(*next == 4);
-    seals_free(forger.seals);
-    close_stranger(&forger.stranger);
-}
-
-static void suffer_a_forger(struct harness_node *node)
-{
-    static int next;
-
-    node->state = &next;
-    node->receive = expect_next_round;
-    if (node->self == 0) {
-        forge(node);
-    }
-    harness_barrier(node);
-    node->transport->close(node->net);
-}
-
-static void only_sealed_frames_of_their_sender_come_from_hosts(void **unused)
-{
-    (void)unused;
-    assert_all_ended_well(
-        harness_run_on_hosts(&transport_ucx, 3, 2, suffer_a_forger, NULL), 3);
 }
 
 static void strange_frames_are_counted_and_early_ones_held(void **unused)
@@ -493,7 +370,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_damaged_address_is_refused),
         cmocka_unit_test(strange_frames_are_counted_and_early_ones_held),
-        cmocka_unit_test(only_sealed_frames_of_their_sender_come_from_hosts),
         cmocka_unit_test(ucx_behaves_as_a_guest),
     };
 

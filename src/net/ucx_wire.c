@@ -65,11 +65,11 @@ static tm_status listen_for_frames(struct wire *wire,
     return TM_OK;
 }
 
-tm_status wire_open(struct wire *wire, const struct ucx_request *request,
+tm_status wire_open(struct wire *wire, enum ucx_reach reach, unsigned n_nodes,
                     ucp_am_recv_callback_t receive)
 {
-    tm_status status =
-        ucx_open_worker(&wire->ucx, request, &wire->context, &wire->worker);
+    tm_status status = ucx_open_worker(&wire->ucx, reach, n_nodes,
+                                       &wire->context, &wire->worker);
 
     if (status != TM_OK) {
         return status;

@@ -6,8 +6,8 @@
 #include "net/ucx.h"
 
 /*
- * One UCX worker of a node with all that belongs to it: how frames come from and
- * go to some of the other nodes. Used inside of net/ only.
+ * The UCX worker of a node with all that belongs to it: how frames come from and go
+ * to the other nodes of its host. Used inside of net/ only.
  */
 
 /** The number of our active messages. */
@@ -22,18 +22,18 @@ struct wire {
     struct net *net;  ///< whose it is
     uint8_t *address; ///< of the worker, wrapped (net/address.h)
     size_t address_size;
-    int is_sealed;           ///< frames on it are (net/seal.h)
     const struct bell *bell; ///< that its nodes ring; NULL: UCX wakes this one
 };
 
 /**
- * @param wire     net, is_sealed and bell are set by the caller
+ * @param wire     net and bell are set by the caller
+ * @param n_nodes  so many it is likely to reach
  * @param receive  called with each frame that comes, from progress; its argument
  *                 is the wire
  * @return TM_OK, TM_ESYSTEM (logged)
  */
-TM_CHECKED tm_status wire_open(struct wire *wire,
-                               const struct ucx_request *request,
+TM_CHECKED tm_status wire_open(struct wire *wire, enum ucx_reach reach,
+                               unsigned n_nodes,
                                ucp_am_recv_callback_t receive);
 
 /** Drops what is queued. */

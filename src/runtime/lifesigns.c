@@ -4,13 +4,22 @@
 // sees each death, and a node that is stopped is somebody's who wants that (a
 // debugger), so there are none.
 //
+// A node is lost when it has been silent for --peer-timeout, or when its connection
+// ends, which is at once if its process does. In that case whoever has started it
+// knows better of what it has died, or that the run has ended in order, and gets
+// GRACE_NS to say so.
+//
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
 // off from the launcher too is ended by the agent of its host, if not by itself.
+#include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "runtime/runtime.h"
+
+#define GRACE_NS UINT64_C(1500000000)
 
 void lifesigns_start(void)
 {
@@ -19,42 +28,82 @@ void lifesigns_start(void)
                                    runtime.options.peer_timeout) == TM_OK;
 }
 
+void lifesigns_event(void *owner, enum net_event event, node_id node,
+                     const char *why)
+{
+    struct loss *loss = &runtime.loss;
+
+    (void)owner;
+    switch (event) {
+    case NET_PEER_LOST:
+        if (loss->seen_ns == 0) {
+            loss->seen_ns = clock_now_ns();
+            loss->node = node;
+            snprintf(loss->why, sizeof loss->why, "%s", why);
+        }
+        break;
+    case NET_FENCED:
+        log_fatal(EXIT_MISMATCH,
+                  "node %u has been away for too long: node %u says that the "
+                  "others have gone on without it",
+                  runtime.self, node);
+    case NET_PEER_UP:
+        break;
+    }
+}
+
 static void tell(node_id node, enum boot_peer what, unsigned seconds)
 {
     bootstrap_tell_peer(&runtime.bootstrap, node, what, seconds);
 }
 
-static _Noreturn void end_without(node_id node)
+/** @param seconds  of silence; 0: its connection has ended */
+static _Noreturn void end_without(node_id node, unsigned seconds,
+                                  const char *why)
 {
-    unsigned seconds = runtime.options.peer_timeout;
-
-    if (runtime.bootstrap.fd < 0) {
-        log_fatal(EXIT_NODE_LOST,
-                  "node %u is lost: silent for %u s (--peer-timeout)", node,
-                  seconds);
+    if (!bootstrap_has_launcher(&runtime.bootstrap)) {
+        log_fatal(EXIT_NODE_LOST, "node %u is lost: %s", node, why);
     }
+    log_debug("node %u is lost: %s", node, why);
     tell(node, BOOT_PEER_LOST, seconds);
     _exit(EXIT_NODE_LOST);
 }
 
-void lifesigns_tick(void)
+static void look_at_loss(const struct loss *loss)
 {
+    if (loss->seen_ns != 0 && !runtime.is_finishing &&
+        runtime.step == RUNTIME_RUNNING &&
+        clock_now_ns() - loss->seen_ns > GRACE_NS) {
+        end_without(loss->node, 0, loss->why);
+    }
+}
+
+static void look_at_pulse(void)
+{
+    unsigned seconds = runtime.options.peer_timeout;
+    char why[64];
     node_id node;
 
-    if (!runtime.has_pulse) {
-        return;
-    }
     switch (pulse_look(&runtime.pulse, &node)) {
     case PULSE_SUSPECT:
-        tell(node, BOOT_PEER_SUSPECT, runtime.options.peer_timeout * 3 / 5);
+        tell(node, BOOT_PEER_SUSPECT, seconds * 3 / 5);
         break;
     case PULSE_BACK:
         tell(node, BOOT_PEER_BACK, 0);
         break;
     case PULSE_LOST:
-        end_without(node);
+        snprintf(why, sizeof why, "silent for %u s (--peer-timeout)", seconds);
+        end_without(node, seconds, why);
     default:
         break;
+    }
+}
+
+void lifesigns_tick(void)
+{
+    look_at_loss(&runtime.loss);
+    if (runtime.has_pulse) {
+        look_at_pulse();
     }
 }
 

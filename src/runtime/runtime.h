@@ -192,6 +192,13 @@ struct neighbours {
     node_id dead;
 };
 
+/** The first node whose connection has ended: lifesigns.c. */
+struct loss {
+    uint64_t seen_ns; ///< 0: none has
+    node_id node;
+    char why[256];
+};
+
 /** The one mutable global: this node. */
 struct runtime {
     _Atomic int step; ///< enum runtime_step
@@ -232,6 +239,7 @@ struct runtime {
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
     struct told told; ///< what the launcher knows
+    struct loss loss; ///< guarded by the node lock
 
     struct ult_system *ult;
     struct observer observer;
@@ -639,6 +647,10 @@ void lifesigns_start(void);
 
 /** From the service thread, several times a second. */
 void lifesigns_tick(void);
+
+/** What the transport tells: a net_event_fn. */
+void lifesigns_event(void *owner, enum net_event event, node_id node,
+                     const char *why);
 
 /** A message has come. */
 void lifesigns_hear(node_id from);

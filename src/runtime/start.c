@@ -216,9 +216,10 @@ static void fill_card(struct node_card *card)
     card->page_size = TM_PAGE_SIZE;
     card->pid = (uint32_t)getpid();
     snprintf(card->options, sizeof card->options,
-             "protocol %d stack %zu threads %u space %zu",
+             "protocol %d stack %zu threads %u space %zu encrypted %d",
              (int)runtime.options.protocol, runtime.options.stack_size,
-             runtime.options.max_threads, runtime.options.space);
+             runtime.options.max_threads, runtime.options.space,
+             !runtime.options.trust_network);
 }
 
 static void add_address(struct node_card *card)
@@ -270,6 +271,7 @@ static void connect_to_all(const struct boot_roster *roster)
             .address = roster->cards[i].address,
             .size = roster->cards[i].address_size,
             .is_elsewhere = roster->host_of[i] != roster->host_of[runtime.self],
+            .comes = i < runtime.self,
         };
     }
     node_enter();
@@ -283,7 +285,10 @@ static void connect_to_all(const struct boot_roster *roster)
         _exit(EXIT_NODE_LOST);
     }
     if (status != TM_OK) {
-        log_fatal(EXIT_CONFIG, "%s", why);
+        log_fatal(status == TM_EPEER && runtime.bootstrap.device[0] != '\0'
+                      ? EXIT_UNREACHABLE
+                      : EXIT_CONFIG,
+                  "%s", why);
     }
 }
 
@@ -295,11 +300,27 @@ static void open_transport(void)
         .n_nodes = runtime.n_nodes,
         .n_here = runtime.bootstrap.n_here,
         .device = device[0] != '\0' ? device : NULL,
+        .first_port = runtime.options.port_range.first,
+        .last_port = runtime.options.port_range.last,
+        // The node's own signs of life come first, and name the node.
+        .timeout_s = runtime.options.peer_timeout > 0
+                         ? runtime.options.peer_timeout + 2
+                         : 0,
+        .is_plain = runtime.options.trust_network,
+        .event = lifesigns_event,
         .receive = node_receive,
     };
+    tm_status status;
 
     runtime.transport = runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
-    must(runtime.transport->open(&runtime.net, &config), "the transport");
+    status = runtime.transport->open(&runtime.net, &config);
+    if (status == TM_EBUSY) {
+        log_fatal(EXIT_UNREACHABLE,
+                  "node %u has no port that others can "
+                  "reach; --port-range=A-B gives some",
+                  runtime.self);
+    }
+    must(status, "the transport");
 }
 
 // @param own  with the layout; freed
@@ -334,9 +355,19 @@ static uint64_t join_cluster(struct node_card *own)
     return canary;
 }
 
+static void warn_of_trust(void)
+{
+    if (runtime.options.trust_network && runtime.self == 0 &&
+        runtime.bootstrap.device[0] != '\0') {
+        log_warning("--trust-network: whoever is on the network between the "
+                    "hosts can read what nodes send");
+    }
+}
+
 static void go(void)
 {
     child_prepare();
+    warn_of_trust();
     runtime.start_ns = clock_now_ns();
     runtime.step = RUNTIME_RUNNING;
     on_exit(finish_at_exit, NULL);

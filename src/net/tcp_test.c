@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The wire between hosts among nodes: messages, members, ends. Strangers have a test
+// of their own.
+#include "net/tcp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "net/tcp_harness.h"
+#include "net/tcp_socket.h"
+
+static struct end ends[ENDS_MAX];
+
+// ---- messages ----
+
+static uint32_t size_of(unsigned i)
+{
+    static const uint32_t sizes[] = {0, 1, 100, 4096, 65536, MESSAGE_BODY_MAX};
+
+    return i % 37 == 0 ? sizes[i % 6] : (i * 7919u) % 5000u;
+}
+
+static void exchange(unsigned n_ends, unsigned n_messages)
+{
+    for (unsigned i = 0; i < n_messages; i++) {
+        for (unsigned from = 0; from < n_ends; from++) {
+            for (unsigned to = 0; to < n_ends; to++) {
+                if (from != to) {
+                    end_send(&ends[from], (node_id)to, i, size_of(i));
+                }
+            }
+        }
+        if (i % 8 == 0) {
+            ends_progress(ends, n_ends, 0);
+        }
+    }
+    for (unsigned at = 0; at < n_ends; at++) {
+        for (unsigned from = 0; from < n_ends; from++) {
+            if (from != at) {
+                ends_wait(ends, n_ends, &ends[at].from[from].n_come,
+                          n_messages);
+            }
+        }
+    }
+}
+
+static void messages_of_all_sizes_arrive_in_order(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 3);
+    exchange(3, 1000);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(ends[i].inbox.counters.bad_frames, 0);
+        assert_int_equal(ends[i].inbox.counters.messages_sent, 2000);
+        assert_int_equal(ends[i].inbox.counters.messages_received, 2000);
+    }
+    ends_close(ends, 3);
+}
+
+static void plain_messages_arrive_too(void **unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < 2; i++) {
+        end_open_with(&ends[i],
+                      &(struct net_config){.self = (node_id)i, .is_plain = 1},
+                      ends_job_key);
+    }
+    ends_add(ends, 0, 1);
+    exchange(2, 300);
+    ends_close(ends, 2);
+}
+
+static void what_is_sent_before_the_connection_goes_when_it_is_there(
+    void **unused)
+{
+    (void)unused;
+    end_open(&ends[0], 0);
+    end_open(&ends[1], 1);
+    ends_add(ends, 0, 1);
+    exchange(2, 40);
+    ends_close(ends, 2);
+}
+
+static void answer_thrice(struct end *end, node_id from)
+{
+    unsigned n = end->from[from].n_come - 1;
+
+    for (unsigned i = 0; i < 3; i++) {
+        end_send(end, from, 3 * n + i, 4096);
+    }
+}
+
+static void answers_from_receive_go_out(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    ends[1].receive = answer_thrice;
+    for (unsigned i = 0; i < 100; i++) {
+        end_send(&ends[0], 1, i, 10);
+        ends_wait(ends, 2, &ends[0].from[1].n_come, 3 * (i + 1));
+    }
+    ends_close(ends, 2);
+}
+
+// ---- members ----
+
+static void nodes_are_added_while_others_talk(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    exchange(2, 10);
+    end_open(&ends[2], 2);
+    ends_add(ends, 2, 0);
+    ends_add(ends, 2, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        end_send(&ends[i], 2, 0, 300); // at once
+        end_send(&ends[2], (node_id)i, 0, 300);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        ends_wait(ends, 3, &ends[2].from[i].n_come, 1);
+        ends_wait(ends, 3, &ends[i].from[2].n_come, 1);
+        assert_int_equal(ends[i].from[2].n_up, 1);
+    }
+    ends_close(ends, 3);
+}
+
+static void one_that_comes_before_it_is_added_waits(void **unused)
+{
+    (void)unused;
+    end_open(&ends[0], 0);
+    end_open(&ends[1], 1);
+    assert_int_equal(
+        tcp_add(ends[0].tcp, 1, ends[1].address, ends[1].address_size, 0),
+        TM_OK);
+    ends_progress(ends, 2, 100);
+    assert_int_equal(ends[0].from[1].n_up, 0);
+    assert_int_equal(end_n_refused(&ends[1]), 0);
+    assert_int_equal(tcp_add(ends[1].tcp, 0, NULL, 0, 1), TM_OK);
+    exchange(2, 3);
+    ends_close(ends, 2);
+}
+
+static void a_removed_node_is_refused_and_told(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    exchange(2, 5);
+    tcp_set_epoch(ends[0].tcp, 3);
+    tcp_remove(ends[0].tcp, 1);
+    end_send(&ends[0], 1, 99, 0); // is dropped
+    end_send(&ends[1], 0, 5, 100);
+    ends_wait(ends, 2, &ends[1].from[0].n_fenced, 1);
+    ends_progress(ends, 2, 50);
+    assert_int_equal(ends[0].from[1].n_come, 5);
+    assert_int_equal(ends[0].inbox.counters.bad_frames, 1);
+    assert_int_equal(ends[1].from[0].n_come, 5);
+    end_close(&ends[1]);
+    ends_progress(ends, 1, 50);
+    assert_int_equal(ends[0].from[1].n_lost, 0); // that is no news
+    ends_close(ends, 2);
+}
+
+/** One that takes nothing meanwhile: a frozen one. */
+static void a_frozen_node_reads_that_it_was_removed(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    for (unsigned i = 0; i < 100; i++) { // more than there is room for
+        end_send(&ends[0], 1, i, MESSAGE_BODY_MAX);
+    }
+    tcp_set_epoch(ends[0].tcp, 1);
+    tcp_remove(ends[0].tcp, 1);
+    ends_progress(ends, 1, 50);
+    ends_wait(ends, 2, &ends[1].from[0].n_fenced, 1);
+    assert_true(ends[1].from[0].n_come < 100);
+    assert_int_equal(ends[1].inbox.counters.bad_frames, 0);
+    ends_close(ends, 2);
+}
+
+static void a_number_can_be_added_again(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    exchange(2, 2);
+    end_close(&ends[1]);
+    ends_progress(ends, 1, 50);
+    tcp_set_epoch(ends[0].tcp, 5);
+    tcp_remove(ends[0].tcp, 1);
+    ends[0].from[1].n_come = 0;
+    end_open(&ends[1], 1);
+    tcp_set_epoch(ends[1].tcp, 6);
+    tcp_set_epoch(ends[0].tcp, 6);
+    ends_add(ends, 0, 1);
+    exchange(2, 4);
+    ends_close(ends, 2);
+}
+
+// ---- ends ----
+
+/** As if the process of a node that others connect to had ended. */
+static void cut_off(const struct end *end)
+{
+    struct tcp_place own;
+
+    assert_int_equal(tcp_place_decode(end->address, end->address_size, &own),
+                     TM_OK);
+    for (int fd = 3; fd < 200; fd++) {
+        struct sockaddr_in peer;
+        struct sockaddr_in here = {0};
+        socklen_t size = sizeof peer;
+
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+            getsockname(fd, (struct sockaddr *)&here, &size) == 0 &&
+            here.sin_port == own.name.v4.sin_port) {
+            shutdown(fd, SHUT_RDWR);
+        }
+    }
+}
+
+static void a_lost_connection_is_told_after_all_that_came(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    for (unsigned i = 0; i < 50; i++) {
+        end_send(&ends[1], 0, i, 3000);
+    }
+    cut_off(&ends[1]);
+    ends_wait(ends, 1, &ends[0].from[1].n_lost, 1);
+    assert_int_equal(ends[0].from[1].n_come, 50);
+    end_send(&ends[0], 1, 0, 100); // is dropped
+    ends_progress(ends, 1, 20);
+    assert_int_equal(ends[0].from[1].n_lost, 1);
+    ends_close(ends, 2);
+}
+
+static void an_end_in_order_is_no_loss_and_all_arrives(void **unused)
+{
+    (void)unused;
+    ends_open(ends, 2);
+    for (unsigned i = 0; i < 50; i++) {
+        end_send(&ends[1], 0, i, 4000);
+    }
+    end_close(&ends[1]);
+    ends_wait(ends, 1, &ends[0].from[1].n_come, 50);
+    ends_progress(ends, 1, 50);
+    assert_int_equal(ends[0].from[1].n_lost, 0);
+    ends_close(ends, 2);
+}
+
+static void one_that_takes_nothing_is_lost_in_the_end(void **unused)
+{
+    unsigned n = 0;
+
+    (void)unused;
+    ends_open(ends, 2);
+    while (n < 320) { // 80 MiB
+        end_send(&ends[0], 1, n++, MESSAGE_BODY_MAX);
+    }
+    ends_progress(ends, 1, 1500);
+    end_send(&ends[0], 1, n++, 0);
+    ends_progress(ends, 1, 1);
+    assert_int_equal(ends[0].from[1].n_lost, 0); // not so soon
+    ends_progress(ends, 1, 2000);
+    end_send(&ends[0], 1, n++, 0);
+    ends_wait(ends, 1, &ends[0].from[1].n_lost, 1);
+    assert_non_null(strstr(ends[0].from[1].why, "takes nothing"));
+    ends_close(ends, 2);
+}
+
+static void one_that_is_slow_gets_all(void **unused)
+{
+    unsigned n = 0;
+
+    (void)unused;
+    ends_open(ends, 2);
+    while (n < 320) {
+        end_send(&ends[0], 1, n++, MESSAGE_BODY_MAX);
+    }
+    ends_wait(ends, 2, &ends[1].from[0].n_come, n);
+    end_send(&ends[0], 1, n++, 0);
+    ends_wait(ends, 2, &ends[1].from[0].n_come, n);
+    ends_close(ends, 2);
+}
+
+// ---- listening ----
+
+static void nobody_listens_when_all_are_there(void **unused)
+{
+    struct hand hand;
+    struct tcp_place place;
+    char why[256];
+    int fd;
+
+    (void)unused;
+    ends_open(ends, 2);
+    hand_connect(&hand, &ends[1]);
+    ends_progress(ends, 2, 10);
+    assert_int_equal(tcp_meet(ends[1].tcp, why, sizeof why), TM_OK);
+    ends_progress(ends, 2, 1);
+    assert_int_equal(ends[1].inbox.counters.refused[NET_TOO_LATE], 1);
+    assert_true(hand_is_closed(&hand, &ends[1]));
+    assert_int_equal(
+        tcp_place_decode(ends[1].address, ends[1].address_size, &place), TM_OK);
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &place.name.any, place.size), -1);
+    close(fd);
+    assert_int_equal(tcp_add(ends[1].tcp, 3, NULL, 0, 1), TM_ESTATE);
+    exchange(2, 3);
+    hand_close(&hand);
+    ends_close(ends, 2);
+}
+
+static void a_port_in_use_is_refused_and_the_next_one_taken(void **unused)
+{
+    struct tcp_place place;
+    struct tcp_place other;
+    struct tcp_ports ports;
+    int fd;
+    int second;
+
+    (void)unused;
+    ports = (struct tcp_ports){0, 0};
+    assert_int_equal(tcp_listen("lo", &ports, &place, &fd), TM_OK);
+    ports.first = ports.last = ntohs(place.name.v4.sin_port);
+    assert_int_equal(tcp_listen("lo", &ports, &other, &second), TM_EBUSY);
+    if (ports.last < UINT16_MAX - 20) {
+        ports.last += 20;
+        assert_int_equal(tcp_listen("lo", &ports, &other, &second), TM_OK);
+        assert_true(ntohs(other.name.v4.sin_port) > ports.first);
+        close(second);
+    }
+    close(fd);
+    assert_int_equal(tcp_listen("no-such-card", &ports, &place, &fd),
+                     TM_ESYSTEM);
+}
+
+static void places_are_encoded_and_malformed_ones_refused(void **unused)
+{
+    static const uint8_t v4[] = {4, 0x34, 0x12, 10, 0, 0, 1};
+    uint8_t bytes[TCP_PLACE_MAX] = {6, 0x34, 0x12, 0xfd};
+    struct tcp_place place;
+    char text[TCP_PLACE_TEXT];
+
+    (void)unused;
+    for (size_t size = 0; size < sizeof v4; size++) {
+        assert_int_equal(tcp_place_decode(v4, size, &place), TM_EWIRE);
+    }
+    assert_int_equal(tcp_place_decode(v4, sizeof v4, &place), TM_OK);
+    tcp_place_text(&place, text);
+    assert_string_equal(text, "10.0.0.1:4660");
+    assert_int_equal(tcp_place_decode(bytes, 18, &place), TM_EWIRE);
+    assert_int_equal(tcp_place_decode(bytes, 19, &place), TM_OK);
+    tcp_place_text(&place, text);
+    assert_string_equal(text, "[fd00::]:4660");
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(tcp_place_encode(&place, bytes), 19);
+    assert_int_equal(bytes[0], 6);
+    assert_int_equal(bytes[3], 0xfd);
+    bytes[0] = 5;
+    assert_int_equal(tcp_place_decode(bytes, 19, &place), TM_EWIRE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_of_all_sizes_arrive_in_order),
+        cmocka_unit_test(plain_messages_arrive_too),
+        cmocka_unit_test(
+            what_is_sent_before_the_connection_goes_when_it_is_there),
+        cmocka_unit_test(answers_from_receive_go_out),
+        cmocka_unit_test(nodes_are_added_while_others_talk),
+        cmocka_unit_test(one_that_comes_before_it_is_added_waits),
+        cmocka_unit_test(a_removed_node_is_refused_and_told),
+        cmocka_unit_test(a_frozen_node_reads_that_it_was_removed),
+        cmocka_unit_test(a_number_can_be_added_again),
+        cmocka_unit_test(a_lost_connection_is_told_after_all_that_came),
+        cmocka_unit_test(an_end_in_order_is_no_loss_and_all_arrives),
+        cmocka_unit_test(one_that_takes_nothing_is_lost_in_the_end),
+        cmocka_unit_test(one_that_is_slow_gets_all),
+        cmocka_unit_test(nobody_listens_when_all_are_there),
+        cmocka_unit_test(a_port_in_use_is_refused_and_the_next_one_taken),
+        cmocka_unit_test(places_are_encoded_and_malformed_ones_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
