@@ -578,15 +578,14 @@ struct tm_node_stats {
     uint64_t page_outs; ///< pages written to it
     uint64_t copies_forgotten; ///< copies given up because memory was short
     uint64_t swap_ns;          ///< time threads waited for memory, summed
-    uint64_t
-        swap_out_ns; ///< of it, until other pages had gone; the rest is for
-                     ///< pages to come
-    uint64_t
-        lack; ///< bytes that its threads use beyond `memory`, as tracked last
-              ///< (does not only grow); 0 while nothing was
-    uint64_t speed_ppm; ///< what a worker gets of a processor of its
-                        ///< machine, constant: 1000000; less if a slow
-                        ///< node is emulated
+    uint64_t swap_out_ns;      ///< of it, until other pages had gone
+    uint64_t lack;         ///< bytes that its threads use beyond `memory`, as
+                           ///< tracked last; 0: never (does not only grow)
+    uint64_t speed_ppm;    ///< what a worker gets of a processor of its
+                           ///< machine, constant: 1000000; less if a slow
+                           ///< node is emulated
+    uint64_t bad_messages; ///< messages that were refused: no node sends such
+    uint64_t strangers;    ///< connections of others that were refused
 };
 
 /**

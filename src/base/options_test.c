@@ -73,6 +73,8 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.deadlock, DEADLOCK_ABORT);
     assert_int_equal(options.deadlock_after, 10);
     assert_int_equal(options.peer_timeout, 5);
+    assert_int_equal(options.port_range.first, 0);
+    assert_int_equal(options.trust_network, 0);
     assert_string_equal(options.hosts, "none");
     assert_string_equal(options.ssh, "ssh");
     assert_int_equal(options.stats, 0);
@@ -107,6 +109,7 @@ static void each_variable_sets_its_field(void **state)
                      DEADLOCK_OFF);
     assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "0").peer_timeout, 0);
     assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "2").peer_timeout, 2);
+    assert_int_equal(read_with("TEAMSTER_TRUST_NETWORK", "1").trust_network, 1);
     assert_string_equal(read_with("TEAMSTER_HOSTS", "a,b:2").hosts, "a,b:2");
     assert_string_equal(read_with("TEAMSTER_SSH", "ssh -v").ssh, "ssh -v");
     assert_int_equal(read_with("TEAMSTER_DEADLOCK_AFTER", "3").deadlock_after,
@@ -115,6 +118,23 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_VERBOSE", "1").verbose, 1);
     assert_true(read_with("TEAMSTER_SHUFFLE", "18446744073709551615").shuffle ==
                 UINT64_MAX);
+}
+
+static void expect_ports(const char *text, unsigned first, unsigned last)
+{
+    struct options options = read_with("TEAMSTER_PORT_RANGE", text);
+
+    assert_int_equal(options.port_range.first, first);
+    assert_int_equal(options.port_range.last, last);
+}
+
+static void ports_are_a_range_or_one(void **state)
+{
+    (void)state;
+    expect_ports("any", 0, 0);
+    expect_ports("1-65535", 1, 65535);
+    expect_ports("20000-20003", 20000, 20003);
+    expect_ports("4711", 4711, 4711);
 }
 
 static void an_empty_variable_is_as_good_as_none(void **state)
@@ -171,6 +191,17 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
     expect_refusal("TEAMSTER_DEADLOCK", "1",
                    "TEAMSTER_DEADLOCK (--deadlock) is '1'; allowed: abort, "
                    "warn or off");
+    for (unsigned i = 0; i < 7; i++) {
+        static const char *const bad[] = {"0",    "5-4",     "5-",    "a",
+                                          "1-2x", "5-65536", "123456"};
+        char allowed[128];
+
+        snprintf(allowed, sizeof allowed,
+                 "TEAMSTER_PORT_RANGE (--port-range) is '%s'; allowed: any, or "
+                 "A-B with ports from 1 to 65535",
+                 bad[i]);
+        expect_refusal("TEAMSTER_PORT_RANGE", bad[i], allowed);
+    }
     expect_refusal("TEAMSTER_STATS", "yes",
                    "TEAMSTER_STATS (--stats) is 'yes'; allowed: 0 or 1");
     expect_refusal("TEAMSTER_SHUFFLE", "18446744073709551616",
@@ -313,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_variables_the_defaults_hold),
         cmocka_unit_test(each_variable_sets_its_field),
+        cmocka_unit_test(ports_are_a_range_or_one),
         cmocka_unit_test(an_empty_variable_is_as_good_as_none),
         cmocka_unit_test(sizes_are_rounded_up_to_whole_pages),
         cmocka_unit_test(a_refusal_names_variable_value_and_what_is_allowed),

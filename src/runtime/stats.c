@@ -10,6 +10,16 @@
 
 #define N_NUMBERS (sizeof(struct tm_node_stats) / sizeof(uint64_t))
 
+static uint64_t n_strangers(const struct net_counters *counters)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < NET_N_REFUSALS; i++) {
+        n += counters->refused[i];
+    }
+    return n;
+}
+
 void stats_collect(struct tm_node_stats *stats)
 {
     struct net_counters counters;
@@ -26,6 +36,8 @@ void stats_collect(struct tm_node_stats *stats)
     stats->barriers = sync_n_barriers(runtime.sync);
     stats->messages_sent = counters.messages_sent;
     stats->bytes_sent = counters.bytes_sent;
+    stats->bad_messages = counters.bad_frames;
+    stats->strangers = n_strangers(&counters);
     stats->threads_in = runtime.n_moved_in;
     stats->threads_out = runtime.n_moved_out;
     stats->fault_ns =
@@ -159,6 +171,19 @@ static void print_memory(const struct tm_node_stats *stats)
     }
 }
 
+// Of the nodes that have refused something.
+static void print_refused(const struct tm_node_stats *stats)
+{
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        if (stats[i].bad_messages > 0 || stats[i].strangers > 0) {
+            fprintf(stderr,
+                    "node %u refused %llu messages and %llu connections\n", i,
+                    (unsigned long long)stats[i].bad_messages,
+                    (unsigned long long)stats[i].strangers);
+        }
+    }
+}
+
 void stats_print_table(void)
 {
     struct tm_node_stats *stats = calloc(runtime.n_nodes, sizeof *stats);
@@ -177,5 +202,6 @@ void stats_print_table(void)
     }
     print_memory(stats);
     thread_paging_print();
+    print_refused(stats);
     free(stats);
 }

@@ -44,8 +44,8 @@ class Run:
                         "--tag-output", *map(str, command)]
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("TEAMSTER_", "UCX_"))}
-        environment.update(TEAMSTER_POLICY="none", TEAMSTER_SSH=bed.ssh(),
-                           **variables)
+        environment.update({"TEAMSTER_POLICY": "none",
+                            "TEAMSTER_SSH": bed.ssh(), **variables})
         self.process = subprocess.Popen(
             bed.command_on(host, *self.command), env=environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -118,10 +118,11 @@ class Tests:
     def run(self, bed, *command, **options):
         return Run(bed, self.build, *command, **options)
 
-    def long_run(self, bed, hosts="n1,n2,n3", host="n1"):
+    def long_run(self, bed, hosts="n1,n2,n3", host="n1", *options):
         """A run that does not end by itself, and is past its first iteration."""
-        run = self.run(bed, "--verbose", "-H", hosts, self.app("jacobi"),
-                       "--size=1024", "--iterations=1000000", host=host)
+        run = self.run(bed, "--verbose", "-H", hosts, *options,
+                       self.app("jacobi"), "--size=1024",
+                       "--iterations=1000000", host=host)
         seen = []
         while not seen or not re.search(r"are running .*iteration \d", seen[-1]):
             seen += run.lines()
