@@ -117,7 +117,9 @@ static void note_event(void *owner, enum net_event event, node_id about,
     }
 }
 
-const uint8_t harness_job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
+int harness_is_plain;
+
+static const uint8_t job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
 
 static unsigned host_of(const struct harness_node *node, unsigned number)
 {
@@ -130,6 +132,7 @@ static struct net_config config_of(struct harness_node *node)
         .self = node->self,
         .n_nodes = node->n_nodes,
         .device = node->n_hosts > 1 ? "lo" : NULL,
+        .is_plain = harness_is_plain,
         .event = note_event,
         .receive = receive,
         .owner = node,
@@ -160,8 +163,8 @@ static void connect_node(struct harness_node *node)
             board->address[i], board->size[i],
             host_of(node, i) != host_of(node, node->self), i < node->self};
     }
-    harness_check(node->transport->connect(node->net, places, harness_job_key,
-                                           why, sizeof why) == TM_OK);
+    harness_check(node->transport->connect(node->net, places, job_key, why,
+                                           sizeof why) == TM_OK);
     harness_barrier(node);
 }
 

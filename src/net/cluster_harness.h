@@ -44,8 +44,8 @@ struct harness_result harness_run(const struct transport *transport,
                                   unsigned n_nodes, harness_body *body,
                                   void *argument);
 
-/** The job's key of all such runs. */
-extern const uint8_t harness_job_key[];
+/** What travels between hosts is not encrypted. */
+extern int harness_is_plain;
 
 /** The same with the nodes on several hosts, as the transport sees it: node i is on
  * host i % n_hosts, and the network card between them is the loopback interface. */

@@ -113,9 +113,10 @@ struct transport {
     tm_status (*connect)(struct net *net, const struct net_place *places,
                          const uint8_t *job_key, char *why, size_t room);
 
-    /** Connect to one more node, or to one under a number that was removed. Does
-     * not block: what is sent to it waits. NET_PEER_UP or NET_PEER_LOST follows
-     * for one on another host.
+    /** Connect to one more node, or to one under a number that was removed, as of
+     * the epoch that was set before: what it sends with an older one is refused.
+     * Does not block: what is sent to it waits. NET_PEER_UP or NET_PEER_LOST
+     * follows for one on another host.
      * @param why  as for connect()
      * @return TM_OK, TM_EWIRE, TM_EPEER
      * @return TM_ESTATE  it `comes`, and this node does not listen any more: it

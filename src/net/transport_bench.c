@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures round trips and streams of the UCX transport between two processes:
+// Measures round trips and streams of the transport between two processes:
 // polling, and asleep on the event descriptor. Time is for one message there and
 // back, or for one message of a stream.
 //
-//     transport_bench [round trips]
+//     transport_bench [round trips [hosts [plain]]]
+//
+// 2 hosts: the wire between hosts, over the loopback interface; plain: not encrypted.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -98,6 +100,7 @@ static void measure(struct harness_node *node)
 int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : 20000;
+    unsigned n_hosts = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     struct ping pings[] = {
         {"round trip, no body", 0, 0, n, 0, 0},
         {"round trip, 4 KiB answer", 0, 4096, n, 0, 0},
@@ -107,11 +110,13 @@ int main(int argc, char **argv)
         {"stream of 64 KiB", 65536, 0, n / 10, 1, 0},
     };
 
+    harness_is_plain = argc > 3;
     for (int asleep = 0; asleep < 2; asleep++) {
         for (unsigned i = 0; i < sizeof pings / sizeof pings[0]; i++) {
             pings[i].asleep = asleep;
             fflush(stdout);
-            harness_run(&transport_ucx, 2, measure, &pings[i]);
+            harness_run_on_hosts(&transport_ucx, 2, n_hosts, measure,
+                                 &pings[i]);
         }
     }
     return 0;
