@@ -21,6 +21,11 @@
 #                                          its memory, also pages that are not
 #                                          here
 
+#   tm_tsan_runs([REGEX])                  of this folder's tests, added before,
+#                                          ThreadSanitizer runs those that match,
+#                                          or none: the others get the label
+#                                          `no-tsan`, which its preset leaves out
+
 # Everything that is compiled here.
 add_library(tm_flags INTERFACE)
 target_compile_features(tm_flags INTERFACE c_std_17)
@@ -100,6 +105,14 @@ function(tm_command)
     tm_program(teamster teamster_internal ${ARGN})
 endfunction()
 
+function(tm_tsan_runs)
+    get_property(tests DIRECTORY PROPERTY TESTS)
+    if(ARGC GREATER 0)
+        list(FILTER tests EXCLUDE REGEX ${ARGV0})
+    endif()
+    set_property(TEST ${tests} APPEND PROPERTY LABELS no-tsan)
+endfunction()
+
 function(tm_test_defaults)
     cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED_PAGES" "TIMEOUT" "")
     if(NOT arg_TIMEOUT)
@@ -154,7 +167,7 @@ endfunction()
 
 # Unit tests of these folders compute with one kernel thread, which races with
 # nobody: they have the label `no-tsan`, and the preset `tsan` leaves them out.
-set(TM_ONE_THREAD_FOLDERS model place sim plan pager)
+set(TM_ONE_THREAD_FOLDERS model place sim)
 
 set(TM_MEMCHECK)
 if(TM_VALGRIND)
