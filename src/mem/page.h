@@ -58,6 +58,7 @@ struct page {
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)
+    uint8_t late;      ///< updates of it are kept (late.c)
     uint32_t epoch;    ///< of the ownership that hint (or is_owner) speaks of
     uint32_t version;  ///< owner: updates ordered so far
     uint32_t base;     ///< version of the contents when they came

@@ -221,6 +221,11 @@ void pager_bring(struct pager *pager, page_no first, page_no n)
     pager_read(pager, pages, n_pages, ALL_PAGES);
 }
 
+void pager_bring_all(struct pager *pager, page_no *pages, unsigned n)
+{
+    pager_read(pager, pages, n, ALL_PAGES);
+}
+
 int pager_is_coming(const struct pager *pager, page_no first, page_no n)
 {
     for (page_no at = first; at < first + n; at++) {

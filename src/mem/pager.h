@@ -123,6 +123,10 @@ void pager_finish_transfers(struct pager *pager);
  */
 void pager_bring(struct pager *pager, page_no first, page_no n);
 
+/** The same for pages that are out, each once, room or not; they are sorted.
+ * @param n  1 to SWAP_CLUSTER */
+void pager_bring_all(struct pager *pager, page_no *pages, unsigned n);
+
 /** Is one of these pages on its way in? */
 int pager_is_coming(const struct pager *pager, page_no first, page_no n);
 

@@ -93,14 +93,16 @@ void atomic_finish(struct engine *engine, const struct flight *flight)
     send_result(engine, flight->reply_to, flight->token, flight->before);
 }
 
-static void receive_request(struct engine *engine,
+static void receive_request(struct engine *engine, node_id from,
                             const struct message *message)
 {
     struct message on = *message;
     page_no page = message->u.atomic.page;
 
     if (page_of(engine, page)->is_owner) {
-        perform(engine, &message->u.atomic);
+        if (!paging_parks(engine, from, message)) {
+            perform(engine, &message->u.atomic);
+        }
         return;
     }
     if (fetch_is_untouched(engine, page)) {
@@ -117,7 +119,7 @@ tm_status atomic_receive(struct engine *engine, node_id from,
     struct waiter *waiter;
 
     if (message->type == MESSAGE_atomic) {
-        receive_request(engine, message);
+        receive_request(engine, from, message);
         return TM_OK;
     }
     waiter = tokens_take(&engine->tokens, message->u.atomic_done.token);

@@ -162,17 +162,8 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 
 // ---- updates
 
-struct item {
-    page_no page;
-    uint32_t version;
-    uint32_t epoch;
-    unsigned kind;
-    uint16_t size;
-    const void *diff;
-};
-
 static int read_item(const struct engine *engine, struct wire_reader *reader,
-                     struct item *item)
+                     struct update_item *item)
 {
     item->page = wire_get_u64(reader);
     item->version = wire_get_u32(reader);
@@ -183,7 +174,7 @@ static int read_item(const struct engine *engine, struct wire_reader *reader,
     return !reader->failed && item->page < engine->space->n_pages;
 }
 
-static void keep_diff(struct page *page, const struct item *item)
+static void keep_diff(struct page *page, const struct update_item *item)
 {
     struct deferred *kept = deferred_add(&page->deferred, item->size);
 
@@ -221,7 +212,7 @@ static int look_for_use(struct engine *engine, page_no page_number)
 }
 
 static void receive_push(struct engine *engine, struct flight *flight,
-                         node_id from, const struct item *item)
+                         node_id from, const struct update_item *item)
 {
     struct page *page = page_of(engine, item->page);
 
@@ -237,7 +228,7 @@ static void receive_push(struct engine *engine, struct flight *flight,
         page_list_add(&flight->dropped, item->page);
         return;
     }
-    if (page->state == PAGE_ABSENT) {
+    if (page->state == PAGE_ABSENT || late_keeps(engine, flight, from, item)) {
         return;
     }
     apply(engine, item->page, item->diff, item->size);
@@ -267,7 +258,7 @@ static int may_hand_at_once(const struct engine *engine, page_no page_number,
 }
 
 static void receive_to_owner(struct engine *engine, struct flight *flight,
-                             node_id from, const struct item *item)
+                             node_id from, const struct update_item *item)
 {
     struct page *page = page_of(engine, item->page);
     int is_pushed;
@@ -282,11 +273,24 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
         page_list_add(&flight->handed, item->page);
         return;
     }
+    if (late_keeps(engine, flight, from, item)) {
+        return;
+    }
     apply(engine, item->page, item->diff, item->size);
     page->version++;
     is_pushed = flight_push(engine, flight, item->page, flight->origin,
                             item->diff, item->size);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
+}
+
+void eager_receive_item(struct engine *engine, struct flight *flight,
+                        node_id from, const struct update_item *item)
+{
+    if (item->kind == ITEM_PUSH) {
+        receive_push(engine, flight, from, item);
+    } else {
+        receive_to_owner(engine, flight, from, item);
+    }
 }
 
 tm_status eager_receive_update(struct engine *engine, node_id from,
@@ -295,7 +299,7 @@ tm_status eager_receive_update(struct engine *engine, node_id from,
     struct wire_reader reader = wire_read_body(message);
     struct flight *flight = flight_new(engine, FLIGHT_RELAY);
     tm_status status = TM_OK;
-    struct item item;
+    struct update_item item;
 
     flight->reply_to = from;
     flight->origin = message->u.update.origin;
@@ -306,12 +310,9 @@ tm_status eager_receive_update(struct engine *engine, node_id from,
             status = TM_EWIRE;
             break;
         }
-        if (item.kind == ITEM_PUSH) {
-            receive_push(engine, flight, from, &item);
-        } else {
-            receive_to_owner(engine, flight, from, &item);
-        }
+        eager_receive_item(engine, flight, from, &item);
     }
+    late_bring(engine);
     flight_depart(engine, flight);
     return status;
 }

@@ -107,9 +107,11 @@ struct engine {
 
     struct held_list held; ///< sequential pages held for a thread
 
-    struct deferred *parked; ///< fetches that wait for the disk: paging.c
-    int is_short;            ///< of memory: paging.c
-    int keeps_copies;        ///< when memory is short: paging.c
+    struct deferred *parked; ///< requests that wait for the disk: paging.c
+    struct late *first_late; ///< updates that do: late.c
+    struct late *last_late;
+    int is_short;     ///< of memory: paging.c
+    int keeps_copies; ///< when memory is short: paging.c
 
     struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
     page_no discard_page;   ///< a run of pages whose memory goes back at the
@@ -245,6 +247,27 @@ void flight_depart(struct engine *engine, struct flight *flight);
 tm_status flight_receive_ack(struct engine *engine, node_id from,
                              const struct message *message);
 
+// ---- late.c: updates that wait for the disk
+/** What an update says of one page. */
+struct update_item {
+    page_no page;
+    uint32_t version;
+    uint32_t epoch;
+    unsigned kind; ///< ITEM_PUSH or ITEM_TO_OWNER
+    uint16_t size;
+    const void *diff; ///< [size]
+};
+
+/** An item is about to be applied. Must it wait until its page has come? Then it is
+ * copied, and its flight stays open. late_bring() is to follow. @return 1 if so */
+int late_keeps(struct engine *engine, struct flight *flight, node_id from,
+               const struct update_item *item);
+/** Have pages come that items wait for. */
+void late_bring(struct engine *engine);
+/** Pages have come: apply what waited for them. */
+void late_look(struct engine *engine);
+void late_close(struct engine *engine);
+
 // ---- release.c
 void release_flushed(struct engine *engine);
 /** The diffs of a release have been sent. */
@@ -256,6 +279,9 @@ void release_list(struct engine *engine, page_no page);
 // ---- eager_release.c
 tm_status eager_receive_update(struct engine *engine, node_id from,
                                const struct message *message);
+/** One item of an update, which may be late. Part of a flight that is being made. */
+void eager_receive_item(struct engine *engine, struct flight *flight,
+                        node_id from, const struct update_item *item);
 /** Ownership of a page has come with an acknowledgement. */
 void eager_take(struct engine *engine, page_no page, node_id from,
                 uint32_t version, uint32_t epoch, uint8_t moves,
@@ -282,8 +308,13 @@ int paging_is_away(const struct engine *engine, page_no page);
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */
 int paging_is_unwanted(const struct engine *engine, page_no page);
 
-/** A fetch has come for a page that this node owns. Must it wait for the disk? Then it
- * is kept, and looked at again when the pages have come. @return 1 if so */
+/** Have pages that are out come in, and host.have_come() told. @param n  0 to
+ * SWAP_CLUSTER */
+void paging_bring(struct engine *engine, page_no *pages, unsigned n);
+
+/** A fetch or an atomic operation has come for a page that this node owns. Must it wait
+ * for the disk? Then it is kept, and looked at again when pages have come. @return 1 if
+ * so */
 int paging_parks(struct engine *engine, node_id from,
                  const struct message *message);
 

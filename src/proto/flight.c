@@ -8,7 +8,8 @@
 // While a flight is being made its diffs are collected in one outbox a node, so
 // that each node gets one message (or, over MESSAGE_BODY_MAX, a few).
 //
-// F1 `outstanding` is the number of UPDATE messages sent and not acknowledged.
+// F1 `outstanding` is the number of UPDATE messages sent and not acknowledged, and of
+//    items that are late (late.c).
 // F2 `pushing` of a page is the number of flights that push it.
 #include "base/ensure.h"
 #include "base/log.h"

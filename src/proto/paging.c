@@ -15,13 +15,14 @@
 // Either way a request that comes first brings a new copy, and the copyset is right
 // again.
 //
-// A fetch of pages that are out is parked until the disk has brought them: it would
-// keep the node from everything else for as long. Others that come meanwhile for the
-// same pages are parked behind it, in order; then all are looked at as if they came
-// now. Whether there is a page to wait for is seen anew each time, so nothing that
+// A fetch of pages that are out, or an atomic operation on one, is parked until the
+// disk has brought them: it would keep the node from everything else for as long.
+// Others that come meanwhile for the same pages are parked behind it, in order; then
+// all are looked at as if they came now. (Updates: late.c.) Whether there is a page to wait for is seen anew each time, so nothing that
 // happens meanwhile needs to know of them, but for
-//   P1 A page of a parked fetch stays, once it is here.
+//   P1 A page of a parked request stays, once it is here.
 //   P2 A block is freed when no node has a fetch out (blocks.c), so none is parked.
+//      (And who frees one that others still operate on has made an error.)
 #include "proto/engine_priv.h"
 
 #include <stdlib.h>
@@ -32,16 +33,29 @@ static int is_idle(const struct page *page)
            !page->queues && page->waiters == NULL && page->deferred == NULL;
 }
 
+// @param[out] n  pages that a request wants. @return the first
+static page_no pages_of(const struct message *message, page_no *n)
+{
+    if (message->type == MESSAGE_fetch) {
+        *n = message->u.fetch.count;
+        return message->u.fetch.page;
+    }
+    *n = 1;
+    return message->u.atomic.page;
+}
+
 static int is_parked(const struct engine *engine, page_no page)
 {
-    const struct deferred *at = engine->parked;
+    for (const struct deferred *at = engine->parked; at != NULL;
+         at = at->next) {
+        page_no n;
+        page_no first = pages_of(&at->message, &n);
 
-    while (at != NULL &&
-           (page < at->message.u.fetch.page ||
-            page >= at->message.u.fetch.page + at->message.u.fetch.count)) {
-        at = at->next;
+        if (page >= first && page < first + n) {
+            return 1;
+        }
     }
-    return at != NULL;
+    return 0;
 }
 
 static enum page_fate fate(void *owner, page_no page_number)
@@ -49,8 +63,8 @@ static enum page_fate fate(void *owner, page_no page_number)
     const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
-    if (!is_idle(page) || page->state == PAGE_DIRTY ||
-        is_parked(engine, page_number)) { // P1
+    if (!is_idle(page) || page->state == PAGE_DIRTY || page->late || // L2
+        is_parked(engine, page_number)) {                            // P1
         return FATE_STAY;
     }
     if (page->state == PAGE_ABSENT) {
@@ -105,10 +119,15 @@ static void have_come(void *owner)
     while (parked != NULL) {
         struct deferred *next = parked->next;
 
-        fetch_receive_request(engine, parked->from, &parked->message);
+        if (parked->message.type == MESSAGE_fetch) {
+            fetch_receive_request(engine, parked->from, &parked->message);
+        } else {
+            (void)atomic_receive(engine, parked->from, &parked->message);
+        }
         free(parked);
         parked = next;
     }
+    late_look(engine);
     engine_discard_now(engine);
 }
 
@@ -169,20 +188,29 @@ int paging_is_unwanted(const struct engine *engine, page_no page)
     return pager != NULL && pager_is_unwanted(pager, page);
 }
 
+void paging_bring(struct engine *engine, page_no *pages, unsigned n)
+{
+    if (n > 0) {
+        pager_bring_all(engine->space->pager, pages, n);
+    }
+}
+
 int paging_parks(struct engine *engine, node_id from,
                  const struct message *message)
 {
-    const struct message_fetch *fetch = &message->u.fetch;
     struct pager *pager = engine->space->pager;
+    page_no n;
+    page_no first = pages_of(message, &n);
 
-    if (pager == NULL || fetch->requester == engine->port->self ||
-        fetch->has_copy) {
+    if (pager == NULL || (message->type == MESSAGE_fetch &&
+                          (message->u.fetch.requester == engine->port->self ||
+                           message->u.fetch.has_copy))) {
         return 0; // no bytes are needed
     }
-    if (pager_is_out(pager, fetch->page)) {
-        pager_bring(pager, fetch->page, fetch->count);
+    if (pager_is_out(pager, first)) {
+        pager_bring(pager, first, n);
     }
-    if (!pager_is_coming(pager, fetch->page, fetch->count)) {
+    if (!pager_is_coming(pager, first, n)) {
         return 0;
     }
     deferred_keep(&engine->parked, from, message);
