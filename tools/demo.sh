@@ -49,32 +49,40 @@ n3 speed=400 workers=1
 n4 speed=300 workers=1
 END
 
-# policy NAME: matrices on unequal nodes, threads distributed by that policy
+# policy NAME: a plate on unequal nodes, threads distributed by that policy. A gain is
+# how much longer iterations are without it: predicted, of the last change, beside the
+# time before the first; measured, beside the run before with `initial`.
+initial_ms=0
 policy() {
     printf '%-8s ' "$1"
-    "$teamster" run --hostfile "$hosts" --emulate --policy "$1" --explain \
-        "$build/apps/matmul" --size 384 --threads 32 --iterations 200 --time \
-        --stats 2>&1 | awk '
+    row=$("$teamster" run --hostfile "$hosts" --emulate --policy "$1" --explain \
+        "$build/apps/jacobi" --size 1536 --effort 4 --threads 32 \
+        --iterations 300 --time --stats 2>&1 | awk -v initial="$initial_ms" '
         /^ +[0-9] +[0-9]+ +[0-9]+ +[0-9.]+ / { threads = threads " " $2 }
-        /^iteration_ms=/ { split($1, mean, "="); split($2, median, "=") }
+        /^iteration_ms=/ { split($2, median, "=") }
         / plans in / { moved = $(NF - 2) }
         # ...: kept; measured A ms before, B ms now, predicted C ms
         / (kept|taken back); measured / {
             if (before == "") before = $(NF - 8)
-            now = $(NF - 5); predicted = $(NF - 1)
+            predicted = $(NF - 1); kept = / kept; /
         }
         END {
-            printf "%-14s %8.2f ms %8.2f ms %5d", threads, median[2], mean[2], moved
-            if (before != "")
-                printf "   %6.2f ms %9.2f ms %8.2f ms", before, predicted, now
+            printf "%-14s %8.2f ms %5d", threads, median[2], moved
+            if (initial > 0 && before != "" && kept)
+                printf "   %6.2f ms %9.2f ms %10.2f %9.2f %+8.1f %%", before, predicted, before / predicted, initial / median[2], 100 * (before / predicted * median[2] / initial - 1)
             print ""
-        }'
+        }')
+    printf '%s\n' "$row"
+    if [ "$1" = initial ]; then
+        initial_ms=$(printf '%s' "$row" | sed 's/ ms.*//; s/.* //')
+    fi
 }
 
-printf '\n%sMatrix multiplication on unequal nodes: speeds 500, 400, 400, 300, emulated; 32 threads%s\n' \
+printf '\n%sHeat in a plate on unequal nodes: speeds 500, 400, 400, 300, emulated; 32 threads%s\n' \
     "$strong" "$plain"
-printf 'last 100 of 200 iterations; the last change, and the time before the first\n'
-printf 'policy   threads at end  median it.    mean it. moves      before predicted    measured\n'
+printf 'median of the last 150 of 300 iterations; before the first change, and predicted of the last;\n'
+printf 'gain beside initial, as predicted and as measured\n'
+printf 'policy   threads at end     median moves      before    predicted gain: predicted measured  error\n'
 for name in initial cpu mem cpu-mem; do
     policy "$name"
 done

@@ -6,8 +6,8 @@
 
 Nodes are emulated (docs/emulation.md). Times are compared with times of the same
 test only. A machine that is busy with something else cannot give each node its
-share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; a
-scheme that is wrong is wrong each time. What runs of one mapping differ by is noise;
+share, so what depends on times is tried N_ATTEMPTS times, or N_COMPARISONS, with
+growing pauses; a scheme that is wrong is wrong each time. What runs of one mapping differ by is noise;
 where that is more than NOISE_MOST nothing can be said.
 """
 import argparse
@@ -31,7 +31,8 @@ BY_HAND = ("10,8,8,6", "11,8,8,5", "9,8,8,7", "10,9,8,5", "10,8,7,7")
 OTHERS_MOST = 0.3  # of a processor
 WORSE = 0.05  # than the best mapping by hand; noise comes to that
 NOISE_MOST = 0.15
-N_ROUNDS = 3
+N_ROUNDS = 2
+N_COMPARISONS = 3
 N_ATTEMPTS = 6
 # Enough work that nodes differ by more than what messages take; little memory, since
 # nodes share the machine's.
@@ -142,7 +143,7 @@ class Tests:
         """cpu-mem comes within 5 % and noise of the best mapping by hand, and
         is shorter than without it."""
         quietest = 1
-        for attempt in range(N_ATTEMPTS):
+        for attempt in range(N_COMPARISONS):
             time.sleep(2 * attempt)
             ratio, noise, output = self.compare(name)
             quietest = min(noise, quietest)

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the scheme costs a program in balance: many short runs with cpu-mem and with
+initial in turn, on two equal nodes, and the time that the root counts for collecting.
+
+    scheme_cost.py --build DIR [--pairs N] [--iterations K] [--size S]
+                   [APP ...]
+
+A ratio is the mean of the pairs' ratios (of their logarithms), of the mean time
+of an iteration in the whole run but the first five, with its 95 % interval; pairs that
+are off by more than a third were disturbed, are left out and counted.
+"""
+import argparse
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # nothing is left in the sources
+import measure  # noqa: E402
+
+DISTURBED = math.log(4 / 3)
+
+
+class Runs:
+    def __init__(self, options, app):
+        self.command = [
+            os.path.join(options.build, "cli", "teamster"), "run", "-n", "2",
+            "-w", "1", "--explain", os.path.join(options.build, "apps", app),
+            "--size", str(options.size), "--threads", "16", "--iterations",
+            str(options.iterations)]
+        self.parts, self.n_tracked, self.n_moved = [], 0, 0
+
+    def time_ms(self, policy):
+        done = subprocess.run(
+            self.command, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=True, timeout=300,
+            env={**os.environ, "TEAMSTER_POLICY": policy})
+        found = re.search(r"on the root, ([\d.]+) %", done.stdout)
+        if found:
+            self.parts.append(float(found.group(1)))
+            counted = re.search(r"; (\d+) tracked.* (\d+) threads moved",
+                                done.stdout)
+            self.n_tracked += int(counted.group(1))
+            self.n_moved += int(counted.group(2))
+        return float(measure.find(measure.TIME_LINE, done.stdout,
+                                  self.command))
+
+    def pair(self, i):
+        """@return logarithm of the ratio"""
+        times = {}
+        for policy in ("cpu-mem", "initial")[::1 if i % 2 == 0 else -1]:
+            times[policy] = self.time_ms(policy)
+        return math.log(times["cpu-mem"] / times["initial"])
+
+
+def report(app, runs, logs):
+    calm = [log for log in logs if abs(log) < DISTURBED]
+    if len(calm) < 2:
+        raise measure.Failure(f"{app}: all pairs were disturbed")
+    mean = statistics.mean(calm)
+    error = 1.96 * statistics.stdev(calm) / math.sqrt(len(calm))
+    print(f"| {app} | {math.exp(mean):.4f} | {math.exp(mean - error):.4f} to "
+          f"{math.exp(mean + error):.4f} "
+          f"| {math.exp(statistics.median(logs)):.4f} | {len(calm)} of "
+          f"{len(logs)} | {statistics.median(runs.parts):.3f} % "
+          f"| {runs.n_tracked} | {runs.n_moved} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--iterations", type=int, default=150)
+    parser.add_argument("--size", type=int, default=2048)
+    parser.add_argument("apps", nargs="*", default=["jacobi", "sor"])
+    options = parser.parse_args()
+    print("| program | ratio | 95 % | median | pairs | collecting, root "
+          "| tracked | moved |\n|---|---|---|---|---|---|---|---|", flush=True)
+    runs = {app: Runs(options, app) for app in options.apps}
+    logs = {app: [] for app in options.apps}
+    for i in range(options.pairs):
+        for app in options.apps:
+            logs[app].append(runs[app].pair(i))
+    for app in options.apps:
+        report(app, runs[app], logs[app])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except measure.Failure as failure:
+        sys.exit(f"scheme_cost.py: {failure}")
