@@ -39,8 +39,10 @@ struct book *book_new(unsigned n_nodes, const double *power)
     book->n_wanted = 1;
     book->power = malloc(n_nodes * sizeof *book->power);
     book->crowds = calloc(n_nodes, sizeof *book->crowds);
+    book->n_workers = calloc(n_nodes, sizeof *book->n_workers);
     book->nodes = calloc(n_nodes, sizeof *book->nodes);
-    if (book->power == NULL || book->crowds == NULL || book->nodes == NULL) {
+    if (book->power == NULL || book->crowds == NULL ||
+        book->n_workers == NULL || book->nodes == NULL) {
         book_free(book);
         return NULL;
     }
@@ -52,6 +54,7 @@ void book_free(struct book *book)
 {
     if (book != NULL) {
         free(book->crowds);
+        free(book->n_workers);
         free(book->power);
         free(book->nodes);
         free(book->threads);
@@ -146,6 +149,16 @@ static double other_s(const struct book_node *node)
     return fmax(0, node->busy_s - node->comp_s - node->mem_s);
 }
 
+// Time by the clock in which threads did not have the processor is no computation: it
+// is as much chance as other waiting.
+static void count_processor_time(struct book *book, unsigned node)
+{
+    struct node_ring *ring = &book->nodes[node];
+
+    ring->open.comp_s =
+        fmin(ring->open.comp_s, ring->open_cpu_s / book->n_workers[node]);
+}
+
 // Nodes without threads have no times, and no part in it.
 static void share_crowd(struct book *book, uint32_t crowd)
 {
@@ -156,6 +169,7 @@ static void share_crowd(struct book *book, uint32_t crowd)
         const struct book_node *open = &book->nodes[i].open;
 
         if (book->crowds[i] == crowd && open->busy_s > 0) {
+            count_processor_time(book, i);
             sum_s += other_s(open);
             n++;
         }
@@ -192,6 +206,7 @@ static void keep_node(struct book *book, struct node_ring *node)
         .release_s = open->release_s / n,
     };
     memset(&node->open, 0, sizeof node->open);
+    node->open_cpu_s = 0;
 }
 
 // @param length_s  of the sample just closed; 0: not known
@@ -263,6 +278,7 @@ static void add_arrival(struct book *book, node_id node,
     thread->has_reported = 1;
     thread->node = node;
     thread->comp_s += arrival->comp_s;
+    book->nodes[node].open_cpu_s += arrival->comp_s;
 }
 
 unsigned book_take(struct book *book, const struct book_report *report,
@@ -295,9 +311,11 @@ unsigned book_take(struct book *book, const struct book_report *report,
     return n_closed;
 }
 
-void book_set_crowds(struct book *book, const uint32_t *crowds)
+void book_set_crowds(struct book *book, const uint32_t *crowds,
+                     const uint32_t *n_workers)
 {
     memcpy(book->crowds, crowds, book->n_nodes * sizeof *crowds);
+    memcpy(book->n_workers, n_workers, book->n_nodes * sizeof *n_workers);
 }
 
 void book_restart(struct book *book)

@@ -73,12 +73,15 @@ void book_free(struct book *book);
 
 /**
  * Nodes that take processors from each other. What an iteration of one of them took
- * besides its own computation and memory is mostly waiting for the others, and whom it
- * hits is chance: each is given the mean of it.
+ * besides its threads' processor time and its memory is mostly waiting for the others,
+ * and whom it hits is chance: each is given the mean of it.
  *
- * @param crowds  [n_nodes]  1 + the first node of those that share; 0: with none; copied
+ * @param crowds     [n_nodes]  1 + the first node of those that share; 0: with none;
+ *                   copied
+ * @param n_workers  [n_nodes]  of each; copied
  */
-void book_set_crowds(struct book *book, const uint32_t *crowds);
+void book_set_crowds(struct book *book, const uint32_t *crowds,
+                     const uint32_t *n_workers);
 
 /**
  * Take a report.

@@ -10,6 +10,7 @@
 
 struct node_ring {
     struct book_node open; ///< added up so far, over the sample
+    double open_cpu_s;     ///< likewise, of all its threads
     struct book_node kept[BOOK_WINDOW];
 };
 
@@ -17,6 +18,7 @@ struct book {
     unsigned n_nodes;
     double *power;           ///< [n_nodes]
     uint32_t *crowds;        ///< [n_nodes]
+    uint32_t *n_workers;     ///< [n_nodes] of those in crowds
     struct node_ring *nodes; ///< [n_nodes]
     struct book_thread *threads;
     uint32_t n_threads;

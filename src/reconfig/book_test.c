@@ -168,6 +168,31 @@ static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
     book_free(book);
 }
 
+// The threads of node 1 used the processor for 0.4 s of the 0.5 s that they ran.
+static void who_shares_processors_computes_as_long_as_it_has_one(void **state)
+{
+    const uint32_t crowds[] = {1, 1};
+    const uint32_t n_workers[] = {1, 1};
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 1;
+    struct book_node usual;
+
+    (void)state;
+    book_set_crowds(book, crowds, n_workers);
+    for (unsigned i = 0; i < 5; i++) {
+        iteration++;
+        report(book, 0, 0.6, 2, first_two, now_ns += LONG); // 0.3 by the clock
+        report(book, 1, 1.0, 1, third, now_ns += LONG);
+    }
+    book_node(book, 1, &usual);
+    assert_true(fabs(usual.comp_s - 0.4) < EPSILON);
+    assert_true(fabs(usual.busy_s - 0.85) < EPSILON); // 0.3 and 0.6 of waiting
+    book_node(book, 0, &usual);
+    assert_true(fabs(usual.comp_s - 0.3) < EPSILON);
+    assert_true(fabs(usual.busy_s - 0.75) < EPSILON);
+    book_free(book);
+}
+
 // Nodes learn at different times which barriers end an iteration.
 static void threads_that_come_late_join_the_next_iteration(void **state)
 {
@@ -196,12 +221,13 @@ static void threads_that_come_late_join_the_next_iteration(void **state)
 static void who_shares_processors_shares_the_waiting(void **state)
 {
     const uint32_t crowds[] = {1, 1};
+    const uint32_t n_workers[] = {1, 1};
     struct book *book = book_new(2, power);
     uint64_t now_ns = 1;
     struct book_node usual;
 
     (void)state;
-    book_set_crowds(book, crowds);
+    book_set_crowds(book, crowds, n_workers);
     iterate(book, 5, &now_ns); // 0.15 and 0.2 s besides computation
     book_node(book, 0, &usual);
     assert_true(fabs(usual.comp_s - 0.15) < EPSILON);
@@ -279,6 +305,7 @@ int main(void)
         cmocka_unit_test(short_iterations_are_taken_together),
         cmocka_unit_test(errors_say_what_a_median_is_worth),
         cmocka_unit_test(who_shares_processors_shares_the_waiting),
+        cmocka_unit_test(who_shares_processors_computes_as_long_as_it_has_one),
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),
         cmocka_unit_test(work_is_time_at_power_one),
         cmocka_unit_test(an_iteration_that_is_disturbed_does_not_count),

@@ -63,6 +63,21 @@ static int copy_counts(struct scheme *scheme)
     return 1;
 }
 
+static int set_crowds(struct scheme *scheme)
+{
+    uint32_t *n_workers = calloc(scheme->config.n_nodes, sizeof *n_workers);
+
+    if (n_workers == NULL) {
+        return 0;
+    }
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        n_workers[i] = scheme->nodes[i].n_processors;
+    }
+    book_set_crowds(scheme->book, scheme->config.crowds, n_workers);
+    free(n_workers);
+    return 1;
+}
+
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops)
 {
@@ -92,10 +107,10 @@ struct scheme *scheme_new(const struct scheme_config *config,
     if (scheme->book == NULL || !copy_counts(scheme)) {
         goto fail;
     }
-    if (config->crowds != NULL) {
-        book_set_crowds(scheme->book, config->crowds);
-        scheme->config.crowds = NULL; // the caller's
+    if (config->crowds != NULL && !set_crowds(scheme)) {
+        goto fail;
     }
+    scheme->config.crowds = NULL; // the caller's
     free(power);
     trigger_config_init(&settings);
     if (config->policy->keeps_worse) {
