@@ -58,6 +58,16 @@ class Job(Run):
                 self.fail(f"left on {host}: {self.left_on(host)} "
                           f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
 
+    def end_somehow(self):
+        """Whatever the exit code is."""
+        try:
+            lab.wait_until(lambda: self.process.poll() is not None, "",
+                           DETECT_S + LEFTOVER_S)
+        except TimeoutError:
+            self.process.kill()
+            self.fail("it does not end", self.process.communicate()[0])
+        self.expect_nothing_left(self.process.communicate()[0])
+
     def wait_for_line(self, wanted):
         """@return what came before it"""
         seen = []
@@ -224,19 +234,18 @@ class Tests:
                         os.kill(pid, number)
                     except ProcessLookupError:
                         pass
-                job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
-                job.expect_nothing_left()
+                job.end_somehow()
 
     def a_killed_starter_leaves_nothing(self):
         with self.lab(3) as bed:
             starter = self.starter(bed)
             job = self.long_job(starter, ("n1", "n1", "n2", "n3"))
             os.kill(job.starter(starter.name), signal.SIGKILL)
-            job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
+            job.process.wait()
             if starter.name == "srun": # Slurm keeps the nodes until told
                 bed.inside("n1", "env", f"SLURM_CONF={starter.conf}",
                            "scancel", "--user=root")
-            job.expect_nothing_left()
+            job.end_somehow()
 
 
 class Special:
@@ -307,8 +316,7 @@ class Special:
                     tests.expect("n3 (node 2) died" in output, "who died",
                                  output)
                 else:
-                    job.process.communicate(timeout=DETECT_S + LEFTOVER_S)
-                    job.expect_nothing_left()
+                    job.end_somehow()
 
 
 def methods(cls):
