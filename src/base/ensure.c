@@ -11,3 +11,11 @@ void ensure_failed(const char *expression, const char *file, int line,
               "this line",
               expression, function, file, line);
 }
+
+void ensure_memory_failed(const char *file, int line, const char *function)
+{
+    log_fatal(EXIT_MEMORY,
+              "out of memory in %s(), %s:%d; see ulimit -v and what else runs "
+              "on this machine",
+              function, file, line);
+}

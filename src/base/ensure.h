@@ -13,8 +13,14 @@
     ((condition) ? (void)0                                                     \
                  : ensure_failed(#condition, __FILE__, __LINE__, __func__))
 
-/** What ensure() calls. */
+/** The same of memory that was asked for and must be there: exits with 71. */
+#define ensure_memory(condition)                                               \
+    ((condition) ? (void)0 : ensure_memory_failed(__FILE__, __LINE__, __func__))
+
+/** What ensure() and ensure_memory() call. */
 _Noreturn void ensure_failed(const char *expression, const char *file, int line,
                              const char *function);
+_Noreturn void ensure_memory_failed(const char *file, int line,
+                                    const char *function);
 
 #endif

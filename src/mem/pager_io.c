@@ -34,7 +34,7 @@ static struct transfer *new_transfer(struct pager *pager, enum swap_op op,
         pager->unused = transfer->next;
     } else {
         transfer = malloc(sizeof *transfer);
-        ensure(transfer != NULL);
+        ensure_memory(transfer != NULL);
     }
     memset(&transfer->swap, 0, sizeof transfer->swap);
     transfer->swap.op = op;

@@ -106,7 +106,7 @@ struct replace *replace_new(page_no n_pages,
     replace->random |= 1;
     replace->n_chunks = n_pages / NOTES_PER_CHUNK + 1;
     replace->chunks = calloc(replace->n_chunks, sizeof *replace->chunks);
-    ensure(replace->chunks != NULL);
+    ensure_memory(replace->chunks != NULL);
     replace->is_stale = 1;
     return replace;
 }

@@ -172,7 +172,7 @@ static tm_status make_address(struct net *net)
     net->address = malloc(net->address_size);
     if (net->address == NULL) {
         log_error("no memory for the transport's address");
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     address_join(&parts, net->address);
     return TM_OK;

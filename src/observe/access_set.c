@@ -9,7 +9,7 @@ struct access_set *access_set_new(uint64_t thread)
 {
     struct access_set *set = calloc(1, sizeof *set);
 
-    ensure(set != NULL);
+    ensure_memory(set != NULL);
     set->thread = thread;
     return set;
 }
@@ -40,7 +40,7 @@ struct access_entry *access_set_get(struct access_set *set, page_no page)
     if (set->n == set->room) {
         set->room = set->room == 0 ? 64 : set->room * 2;
         set->entries = realloc(set->entries, set->room * sizeof *set->entries);
-        ensure(set->entries != NULL);
+        ensure_memory(set->entries != NULL);
     }
     number_map_add(&set->map, page, set->n);
     entry = &set->entries[set->n++];

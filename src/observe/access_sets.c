@@ -81,7 +81,7 @@ static struct collected *get(struct access_sets *sets, uint64_t thread)
         sets->room = sets->room == 0 ? 64 : sets->room * 2;
         sets->threads =
             realloc(sets->threads, sets->room * sizeof *sets->threads);
-        ensure(sets->threads != NULL);
+        ensure_memory(sets->threads != NULL);
     }
     number_map_add(&sets->map, thread, sets->n_threads);
     sets->threads[sets->n_threads] = (struct collected){.thread = thread};
@@ -119,7 +119,7 @@ tm_status access_sets_add(struct access_sets *sets, node_id node,
         to->room =
             2 * to->room > to->n_runs + n ? 2 * to->room : to->n_runs + n;
         to->runs = realloc(to->runs, to->room * sizeof *to->runs);
-        ensure(to->runs != NULL);
+        ensure_memory(to->runs != NULL);
     }
     while (reader.at < reader.end) {
         ensure(access_run_get(&reader, sets->n_pages,

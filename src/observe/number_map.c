@@ -36,7 +36,7 @@ static void grow(struct number_map *map)
     struct number_map bigger = {.room = map->room == 0 ? 64 : map->room * 2};
 
     bigger.slots = calloc(bigger.room, sizeof *bigger.slots);
-    ensure(bigger.slots != NULL);
+    ensure_memory(bigger.slots != NULL);
     for (size_t i = 0; i < map->room; i++) {
         if (map->slots[i].place != 0) {
             *slot_of(&bigger, map->slots[i].number) = map->slots[i];

@@ -70,7 +70,7 @@ static void list_add(struct page_list *list, page_no page)
     if (list->n == list->room) {
         list->room = list->room == 0 ? 256 : list->room * 2;
         list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure(list->at != NULL);
+        ensure_memory(list->at != NULL);
     }
     list->at[list->n++] = page;
 }

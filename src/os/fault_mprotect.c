@@ -28,7 +28,7 @@ static tm_status open_watch(struct fault_watch **watch)
     *watch = calloc(1, sizeof **watch);
     if (*watch == NULL) {
         log_error("no memory for the fault source");
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     return TM_OK;
 }

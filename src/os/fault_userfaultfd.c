@@ -160,7 +160,7 @@ static tm_status open_watch(struct fault_watch **watch)
 
     if (made == NULL) {
         log_error("no memory for the fault source");
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     made->fd = open_descriptor(reason, sizeof reason);
     if (made->fd < 0) {
@@ -182,7 +182,7 @@ static tm_status add(struct fault_watch *watch, char *start, size_t size)
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hints == MAP_FAILED) {
         log_error("no memory to watch %zu bytes: %m", size);
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     if (register_range(watch->fd, start, size) != 0) {
         log_error("cannot watch %zu bytes at %p: %m", size, (void *)start);

@@ -102,10 +102,11 @@ tm_status memfd_map(const struct memfd *memfd, size_t offset, char *address,
     if (got == MAP_FAILED) {
         log_error("cannot map %zu bytes of shared memory at %p: %m", size,
                   (void *)address);
+        status = errno == ENOMEM ? TM_ENOMEM : TM_ESYSTEM;
         if (!replace) {
             munmap(address, size);
         }
-        return TM_ESYSTEM;
+        return status;
     }
     madvise(got, size, MADV_DONTFORK);
     madvise(got, size, MADV_DONTDUMP);

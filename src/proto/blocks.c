@@ -99,7 +99,7 @@ static void insert_extent(struct engine *engine, const struct extent *extent)
             engine->extents_room == 0 ? 64 : engine->extents_room * 2;
         engine->extents =
             realloc(engine->extents, engine->extents_room * sizeof *extent);
-        ensure(engine->extents != NULL);
+        ensure_memory(engine->extents != NULL);
     }
     memmove(&engine->extents[index + 1], &engine->extents[index],
             (engine->n_extents - index) * sizeof *extent);

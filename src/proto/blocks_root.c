@@ -33,7 +33,7 @@ static struct allocation *start_step(struct engine *engine, node_id requester,
 {
     struct allocation *allocation = calloc(1, sizeof *allocation);
 
-    ensure(allocation != NULL);
+    ensure_memory(allocation != NULL);
     allocation->serial = ++engine->last_allocation;
     allocation->n_missing = engine->port->n_nodes;
     allocation->requester = requester;

@@ -40,7 +40,7 @@ void page_list_add(struct page_list *list, page_no page)
     if (list->n == list->room) {
         list->room = list->room == 0 ? 256 : list->room * 2;
         list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure(list->at != NULL);
+        ensure_memory(list->at != NULL);
     }
     list->at[list->n++] = page;
 }
@@ -54,7 +54,7 @@ static struct node_set *new_copyset(struct engine *engine)
     if (copyset == NULL) {
         struct copyset_chunk *chunk = malloc(sizeof *chunk);
 
-        ensure(chunk != NULL);
+        ensure_memory(chunk != NULL);
         chunk->next = engine->copyset_chunks;
         engine->copyset_chunks = chunk;
         for (unsigned i = 0; i < COPYSETS_A_CHUNK; i++) {

@@ -28,7 +28,7 @@ static struct flight *add_slot(struct engine *engine)
     size_t n = engine->n_flights + 1;
 
     engine->flights = realloc(engine->flights, n * sizeof(struct flight *));
-    ensure(flight != NULL && engine->flights != NULL);
+    ensure_memory(flight != NULL && engine->flights != NULL);
     flight->slot = (uint32_t)engine->n_flights;
     engine->flights[engine->n_flights++] = flight;
     return flight;
@@ -66,7 +66,7 @@ void flight_add_page(struct flight *flight, page_no page, int is_pushed,
         flight->room = flight->room == 0 ? 64 : flight->room * 2;
         flight->pages =
             realloc(flight->pages, flight->room * sizeof *flight->pages);
-        ensure(flight->pages != NULL);
+        ensure_memory(flight->pages != NULL);
     }
     flight->pages[flight->n_pages++] = (struct flight_page){
         .page = page,
@@ -109,7 +109,7 @@ void flight_add(struct engine *engine, struct flight *flight, node_id to,
 
     if (outbox->bytes == NULL) {
         outbox->bytes = malloc(MESSAGE_BODY_MAX);
-        ensure(outbox->bytes != NULL);
+        ensure_memory(outbox->bytes != NULL);
     }
     if (outbox->used + ITEM_HEADER + size > MESSAGE_BODY_MAX) {
         send_outbox(engine, flight, to);

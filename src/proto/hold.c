@@ -73,7 +73,7 @@ void hold_page(struct engine *engine, page_no page_number)
     if (list->n == list->room) {
         list->room = list->room == 0 ? 16 : list->room * 2;
         list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure(list->at != NULL);
+        ensure_memory(list->at != NULL);
     }
     until_ns = now_ns(engine) + HELD_MAX_NS;
     list->at[list->n++] = (struct held){page_number, until_ns};
@@ -210,7 +210,7 @@ struct deferred *deferred_add(struct deferred **list, size_t room)
 {
     struct deferred *deferred = calloc(1, sizeof *deferred + room);
 
-    ensure(deferred != NULL);
+    ensure_memory(deferred != NULL);
     while (*list != NULL) {
         list = &(*list)->next;
     }

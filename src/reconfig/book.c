@@ -72,7 +72,7 @@ static uint32_t *place_of(struct book *book, uint64_t number)
         uint32_t n = slot * 2 + 64;
 
         book->place = realloc(book->place, n * sizeof *book->place);
-        ensure(book->place != NULL);
+        ensure_memory(book->place != NULL);
         memset(book->place + book->n_places, 0,
                (n - book->n_places) * sizeof *book->place);
         book->n_places = n;
@@ -97,7 +97,7 @@ static struct book_thread *add(struct book *book, uint64_t number)
         book->n_room = book->n_room * 2 + 32;
         book->threads =
             realloc(book->threads, book->n_room * sizeof *book->threads);
-        ensure(book->threads != NULL);
+        ensure_memory(book->threads != NULL);
     }
     thread = &book->threads[book->n_threads++];
     *thread = (struct book_thread){.number = number};

@@ -116,7 +116,7 @@ static tm_status begin(struct migration *migration, node_id from,
         return TM_EWIRE;
     }
     traveller = calloc(1, sizeof *traveller + move->stack_top - move->context);
-    ensure(traveller != NULL);
+    ensure_memory(traveller != NULL);
     traveller->from = from;
     traveller->move = *move;
     traveller->size = move->stack_top - move->context;

@@ -113,7 +113,7 @@ void pages_announce(struct pages *pages, node_id to, uint64_t thread,
     struct batch *batch = malloc(sizeof *batch);
     struct run run = {0};
 
-    ensure(batch != NULL);
+    ensure_memory(batch != NULL);
     *batch = (struct batch){
         .port = pages->port,
         .to = to,
@@ -162,7 +162,7 @@ static void numbers_add(struct numbers *numbers, const struct page_use *uses,
 {
     numbers->at =
         realloc(numbers->at, (numbers->n + n + 1) * sizeof *numbers->at);
-    ensure(numbers->at != NULL);
+    ensure_memory(numbers->at != NULL);
     for (size_t i = 0; i < n; i++) {
         numbers->at[numbers->n++] = uses[i].page;
     }
@@ -278,7 +278,7 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
 {
     struct batch *batch = malloc(sizeof *batch);
 
-    ensure(batch != NULL);
+    ensure_memory(batch != NULL);
     for (uint32_t x = 0; plan->uses != NULL && x < plan->view.n_nodes; x++) {
         const struct move move = {from, to, stage, x};
 
@@ -304,7 +304,7 @@ static tm_status expect(struct pages *pages, const struct message *message)
         calloc(1, sizeof *expected + n * sizeof expected->runs[0]);
     struct wire_reader reader = wire_read_body(message);
 
-    ensure(expected != NULL);
+    ensure_memory(expected != NULL);
     for (uint32_t i = 0; i < n && read_run(&reader, &expected->runs[i]); i++) {
     }
     expected->n = n;

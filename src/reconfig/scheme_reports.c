@@ -66,7 +66,7 @@ static void make_room(struct scheme *scheme, uint32_t n)
     if (n > scheme->n_room) {
         scheme->arrivals =
             realloc(scheme->arrivals, n * sizeof *scheme->arrivals);
-        ensure(scheme->arrivals != NULL);
+        ensure_memory(scheme->arrivals != NULL);
         scheme->n_room = n;
     }
 }

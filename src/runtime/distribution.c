@@ -74,7 +74,7 @@ static void move(void *owner, uint64_t thread, node_id node)
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
-    ensure(waiter != NULL);
+    ensure_memory(waiter != NULL);
     waiter->wake = noted;
     pages_announce(runtime.pages, node, thread, pages, n);
     sync_thread_migrate(runtime.sync, thread, node, waiter);

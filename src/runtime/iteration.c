@@ -47,7 +47,7 @@ void iteration_start(void)
     runtime.iteration.started_ns = runtime.iteration.began_ns;
     runtime.iteration.wall_ns =
         calloc(runtime.n_workers, sizeof *runtime.iteration.wall_ns);
-    ensure(runtime.iteration.wall_ns != NULL);
+    ensure_memory(runtime.iteration.wall_ns != NULL);
 }
 
 // Where in the program, and at which barrier: the same on all nodes.
@@ -69,7 +69,7 @@ static struct arrival *next_arrival(struct iteration *iteration)
         iteration->arrivals =
             realloc(iteration->arrivals,
                     iteration->n_room * sizeof *iteration->arrivals);
-        ensure(iteration->arrivals != NULL);
+        ensure_memory(iteration->arrivals != NULL);
     }
     return &iteration->arrivals[iteration->n_arrivals++];
 }
@@ -166,7 +166,7 @@ static void send_batch(struct message *message, const struct arrival *arrivals,
     uint8_t *body = malloc(n * ARRIVAL_BYTES);
     struct wire_writer writer = {body, body + n * ARRIVAL_BYTES, 0};
 
-    ensure(body != NULL);
+    ensure_memory(body != NULL);
     for (uint32_t i = 0; i < n; i++) {
         wire_put_u64(&writer, arrivals[i].thread);
         wire_put_u64(&writer, arrivals[i].comp_ns);
@@ -268,7 +268,7 @@ static uint64_t deal(const struct iteration *iteration, unsigned *worker_of)
     uint64_t *load_ns = calloc(runtime.n_workers, sizeof *load_ns);
     uint64_t most_ns = 0;
 
-    ensure(load_ns != NULL);
+    ensure_memory(load_ns != NULL);
     for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
         const struct arrival *arrival = &iteration->arrivals[i];
 
@@ -289,7 +289,7 @@ static void balance_workers(struct iteration *iteration)
     uint64_t longest = longest_ns(iteration);
     unsigned *worker_of = malloc(iteration->n_arrivals * sizeof *worker_of);
 
-    ensure(worker_of != NULL);
+    ensure_memory(worker_of != NULL);
     qsort(iteration->arrivals, iteration->n_arrivals,
           sizeof *iteration->arrivals, compare_arrivals);
     if (deal(iteration, worker_of) < longest - longest / LEAST_PART) {

@@ -57,7 +57,7 @@ void kernel_paging_open(void)
     if (is_on()) {
         runtime.kernel_paging.major_faults =
             calloc(runtime.n_workers, sizeof(uint64_t));
-        ensure(runtime.kernel_paging.major_faults != NULL);
+        ensure_memory(runtime.kernel_paging.major_faults != NULL);
     }
     if (helps() && sees_faults()) {
         kernel_passing_open();

@@ -77,11 +77,11 @@ void kernel_passing_open(void)
     passing->window = window_for(&passing->watch);
     passing->turns = calloc(runtime.space.n_pages, sizeof *passing->turns);
     passing->lists = calloc(runtime.n_workers, sizeof *passing->lists);
-    ensure(passing->turns != NULL && passing->lists != NULL);
+    ensure_memory(passing->turns != NULL && passing->lists != NULL);
     for (unsigned i = 0; i < runtime.n_workers; i++) {
         passing->lists[i].pages =
             calloc((size_t)2 * passing->window, sizeof(page_no));
-        ensure(passing->lists[i].pages != NULL);
+        ensure_memory(passing->lists[i].pages != NULL);
     }
 }
 

@@ -259,7 +259,7 @@ static void add_thread(struct worker_order *order, uint32_t thread)
         order->room = order->room * 2 + 16;
         order->threads =
             realloc(order->threads, order->room * sizeof *order->threads);
-        ensure(order->threads != NULL);
+        ensure_memory(order->threads != NULL);
     }
     order->threads[order->n++] = thread;
 }
@@ -332,7 +332,7 @@ void paging_learn(const struct access_set *set)
         return;
     }
     pages = malloc((set->n + 1) * sizeof *pages);
-    ensure(pages != NULL);
+    ensure_memory(pages != NULL);
     for (uint32_t i = 0; i < set->n; i++) {
         pages[i] = set->entries[i].page;
     }
@@ -353,7 +353,7 @@ void paging_thread_arrived(const struct thread *thread)
         return;
     }
     list = malloc(PAGES_SOON_MAX * sizeof *list);
-    ensure(list != NULL);
+    ensure_memory(list != NULL);
     n = pages_announced(runtime.pages, thread->number, list);
     for (size_t i = 0; i < n; i++) {
         if (list[i] >= runtime.space.n_pages) {

@@ -202,7 +202,7 @@ static struct node_card *new_card(void)
 {
     struct node_card *card = calloc(1, sizeof *card);
 
-    ensure(card != NULL);
+    ensure_memory(card != NULL);
     must(image_layout(&card->layout_hash, card->layout, sizeof card->layout),
          "the program's mappings");
     return card;

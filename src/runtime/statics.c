@@ -49,7 +49,7 @@ static void make_room(void)
 
     statics->nodes = calloc(runtime.n_nodes, sizeof *statics->nodes);
     statics->costs = calloc(runtime.n_nodes, sizeof *statics->costs);
-    ensure(statics->nodes != NULL && statics->costs != NULL);
+    ensure_memory(statics->nodes != NULL && statics->costs != NULL);
 }
 
 void statics_take(const struct node_card *cards)

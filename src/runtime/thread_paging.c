@@ -45,7 +45,7 @@ void thread_paging_left(const struct thread *thread)
     if (kept->n == kept->room) {
         kept->room = 2 * kept->room + 64;
         kept->rows = realloc(kept->rows, kept->room * sizeof *kept->rows);
-        ensure(kept->rows != NULL);
+        ensure_memory(kept->rows != NULL);
     }
     kept->rows[kept->n++] = row;
 }
@@ -96,7 +96,7 @@ static size_t collect(struct tm_thread_stats **rows)
     size_t n = 0;
 
     *rows = malloc((kept->n + ult_count(runtime.ult) + 1) * sizeof **rows);
-    ensure(*rows != NULL);
+    ensure_memory(*rows != NULL);
     for (; n < kept->n; n++) {
         (*rows)[n] = kept->rows[n];
     }
@@ -250,7 +250,7 @@ static size_t add_node(unsigned node, struct printed **all, size_t n_all)
     }
     rows = malloc(room * sizeof *rows);
     *all = realloc(*all, (n_all + room) * sizeof **all);
-    ensure(rows != NULL && *all != NULL);
+    ensure_memory(rows != NULL && *all != NULL);
     if (tm_thread_stats(node, rows, room, &n) == TM_OK) {
         for (size_t i = 0; i < n && i < room; i++) {
             (*all)[n_all++] = (struct printed){node, rows[i]};

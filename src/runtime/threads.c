@@ -25,7 +25,7 @@ struct thread *thread_new(uint64_t number, const char *name)
 {
     struct thread *thread = calloc(1, sizeof *thread);
 
-    ensure(thread != NULL);
+    ensure_memory(thread != NULL);
     thread->number = number;
     thread->target = NODE_NONE;
     snprintf(thread->name, sizeof thread->name, "%s", name == NULL ? "" : name);

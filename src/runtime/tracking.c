@@ -139,7 +139,7 @@ static struct page_run *list_pages(size_t *n)
         if (*n == room) {
             room = room * 2 + 16;
             runs = realloc(runs, room * sizeof *runs);
-            ensure(runs != NULL);
+            ensure_memory(runs != NULL);
         }
         runs[(*n)++] = (struct page_run){extent->page, extent->n_pages};
     }
