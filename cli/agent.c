@@ -32,14 +32,19 @@
 #include "keeper.h"
 #include "mux.h"
 #include "net/message.h"
+#include "oom.h"
 #include "spawn.h"
 
 /** For a signal descriptor, and the most nodes that a run has. */
 #define POLLED_MAX (1 + 2 + TM_MAX_NODES * MUX_CHANNELS)
 
+/** Not more often are control groups looked at. */
+#define NOTE_NS UINT64_C(50000000)
+
 struct agent_node {
     pid_t pid; ///< 0: it was not started
     int is_alive;
+    struct oom_watch oom;
 };
 
 struct agent {
@@ -48,7 +53,8 @@ struct agent {
     struct keeper keeper;
     int signal_fd;
     sigset_t old_signals;
-    unsigned n_nodes; ///< of this host; 0 before START
+    uint64_t noted_ns; ///< when the nodes' groups were looked at
+    unsigned n_nodes;  ///< of this host; 0 before START
     struct agent_node *nodes;
     int is_over;
     int exit_code;
@@ -114,7 +120,8 @@ static void start_node(struct agent *agent, const struct far_start *start,
         tell_failure(agent, index, error, what);
         return;
     }
-    agent->nodes[index] = (struct agent_node){spawned.pid, 1};
+    agent->nodes[index] =
+        (struct agent_node){.pid = spawned.pid, .is_alive = 1};
     keeper_add(&agent->keeper, spawned.pid);
     mux_attach(&agent->mux, index, MUX_LINK, spawned.link);
     mux_attach(&agent->mux, index, MUX_OUT, spawned.out);
@@ -297,7 +304,8 @@ static void look_for_deaths(struct agent *agent)
     for (unsigned i = 0; i < agent->n_nodes; i++) {
         struct agent_node *node = &agent->nodes[i];
         siginfo_t info = {0};
-        uint8_t body[8];
+        uint8_t body[800];
+        char oom_kill[700] = "";
         struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
         if (!node->is_alive ||
@@ -310,7 +318,9 @@ static void look_for_deaths(struct agent *agent)
         mux_drain(&agent->mux, i); // its last words come before its end
         wire_put_u32(&writer, (uint32_t)info.si_code);
         wire_put_u32(&writer, (uint32_t)info.si_status);
-        mux_send(&agent->mux, MUX_EXIT, i, body, sizeof body);
+        oom_explain(&node->oom, oom_kill, sizeof oom_kill);
+        wire_put_string(&writer, oom_kill);
+        mux_send(&agent->mux, MUX_EXIT, i, body, (size_t)(writer.at - body));
     }
 }
 
@@ -327,11 +337,27 @@ static void take_signals(struct agent *agent)
     }
 }
 
+/** Programs may enter their groups late: a script starts them, perhaps. What a node
+ * says when it joins wakes the agent, so it is seen then. */
+static void note_groups(struct agent *agent, uint64_t now_ns)
+{
+    if (now_ns - agent->noted_ns < NOTE_NS) {
+        return;
+    }
+    agent->noted_ns = now_ns;
+    for (unsigned i = 0; i < agent->n_nodes; i++) {
+        if (agent->nodes[i].is_alive) {
+            oom_note(&agent->nodes[i].oom, agent->nodes[i].pid);
+        }
+    }
+}
+
 static void look_at_clock(struct agent *agent, uint64_t now_ns)
 {
     if (beat_is_due(&agent->beat, now_ns)) {
         mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
     }
+    note_groups(agent, now_ns);
     beat_look(&agent->beat, now_ns);
     if (beat_of(&agent->beat, agent->mux.heard_ns, now_ns) == BEAT_LOST) {
         log_error("the launcher has been silent for %.0f s: the nodes on this "

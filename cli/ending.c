@@ -7,6 +7,7 @@
 //   a node says FAILED c                           c                stopped
 //   a node dies of its own signal n (SIGSEGV ...)  128 + n          stopped
 //   a node is killed (SIGKILL, SIGTERM ...)        75               stopped
+//   the kernel kills it for memory                 71               stopped
 //   another node exits with c before the end       c, 75 for 0      stopped
 //   nodes exit that have not joined                the highest      run on
 //   SIGINT, SIGTERM, SIGHUP, SIGQUIT               130 143 129 131  stopped
@@ -25,6 +26,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -38,6 +40,7 @@
 #define CLOSE_TERM_S 4
 #define CLOSE_KILL_S 6
 #define CUT_S 1
+#define SAID_MAX (64u << 10) // kept for the status file
 
 double job_seconds(const struct job *job)
 {
@@ -58,6 +61,9 @@ void job_say(struct job *job, const char *format, ...)
     va_end(arguments);
     sink_say(job->err, text);
     sink_write(job->err);
+    if (job->said.used < SAID_MAX) {
+        buffer_append(&job->said, text + used, strlen(text + used) + 1);
+    }
 }
 
 int job_is_open(const struct job *job)
@@ -142,7 +148,7 @@ void job_kill(struct job *job)
 }
 
 static void lose_node(struct job *job, struct node *node, int exit_code,
-                      const char *how)
+                      const char *how, const char *hint)
 {
     char when[128];
 
@@ -152,7 +158,7 @@ static void lose_node(struct job *job, struct node *node, int exit_code,
         job->is_consequence = 0;
     }
     losses_describe(job, node->n_threads, when, sizeof when);
-    job_say(job, "%s died: %s %s", node->name, how, when);
+    job_say(job, "%s died: %s %s%s", node->name, how, when, hint);
     if (node->has_card && job->phase <= JOB_CONNECTING) {
         for (unsigned i = 0; i < job->n_started; i++) {
             send_refusal(&job->nodes[i], exit_code, how);
@@ -207,9 +213,12 @@ static void judge_signal(struct job *job, struct node *node, int code,
         job_is_open(job) || (job->phase == JOB_CLOSING && node_is_root(node)) ||
         (job->is_consequence && job->stop_step == 0 && node->has_card);
 
-    if (is_cause) {
+    if (is_cause && signal == SIGKILL && node->oom_kill[0] != '\0') {
+        lose_node(job, node, EXIT_MEMORY, node->oom_kill,
+                  " Use fewer threads there, or --memory.");
+    } else if (is_cause) {
         verdict_describe(code, signal, how, sizeof how);
-        lose_node(job, node, verdict_of_signal(signal), how);
+        lose_node(job, node, verdict_of_signal(signal), how, "");
     }
 }
 
@@ -245,6 +254,8 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
 void job_judge(struct job *job, struct node *node, int code, int status)
 {
     bury(job, node);
+    node->code = code;
+    node->status = status;
     if (code == CLD_EXITED) {
         judge_exit(job, node, status);
     } else {

@@ -48,6 +48,13 @@ void far_move(struct job *job, const struct pollfd *set, uint64_t now_ns)
     }
 }
 
+static void take_text(struct wire_reader *reader, char *text, size_t size)
+{
+    const char *found = wire_get_string(reader);
+
+    snprintf(text, size, "%s", found != NULL ? found : "");
+}
+
 void far_take(struct far_host *host, const struct mux_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
@@ -65,14 +72,12 @@ void far_take(struct far_host *host, const struct mux_frame *frame)
     if (frame->kind == MUX_STARTED) {
         node->pid = (pid_t)wire_get_u32(&reader);
     } else if (frame->kind == MUX_FAILED) {
-        const char *what;
-
         node->error = (int)wire_get_u32(&reader);
-        what = wire_get_string(&reader);
-        snprintf(node->what, sizeof node->what, "%s", what != NULL ? what : "");
+        take_text(&reader, node->what, sizeof node->what);
     } else if (frame->kind == MUX_EXIT) {
         node->code = (int)wire_get_u32(&reader);
         node->status = (int)wire_get_u32(&reader);
+        take_text(&reader, node->oom_kill, sizeof node->oom_kill);
         node->has_ended = 1;
     } else {
         reader.failed = 1;
@@ -89,6 +94,7 @@ static void judge_ended(struct job *job, struct far_host *host)
 
         if (far->has_ended && node->is_alive) {
             members_hear(job, node); // what it said before
+            memcpy(node->oom_kill, far->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, far->code, far->status);
         }
     }

@@ -19,6 +19,7 @@ struct far_node {
     int has_ended;       ///< with what waitid() says:
     int code;
     int status;
+    char oom_kill[700]; ///< how the kernel has killed it for memory, or ""
 };
 
 /** Another host with nodes of the run. */

@@ -13,6 +13,7 @@
 #include "input.h"
 #include "keeper.h"
 #include "link.h"
+#include "oom.h"
 #include "output.h"
 #include "spawn.h"
 
@@ -27,9 +28,10 @@ enum job_phase {
 
 struct node {
     node_id id;
-    uint16_t host;  ///< 0: the launcher's own, else far.hosts[host - 1]
-    char name[320]; ///< for messages: "node 2 (pid 17)", "n3 (node 2)"
-    pid_t pid;      ///< and its process group; not reaped before the run's end
+    uint16_t host;         ///< 0: the launcher's own, else far.hosts[host - 1]
+    const char *host_name; ///< as the user has given it; NULL: not at all
+    char name[320];        ///< for messages: "node 2 (pid 17)", "n3 (node 2)"
+    pid_t pid; ///< and its process group; not reaped before the run's end
     int is_alive;
     int has_card;
     int is_ready;
@@ -37,8 +39,12 @@ struct node {
     uint64_t cut_ns;       ///< when its link closed; 0: it has not
     uint64_t n_iterations; ///< it said had ended there, lately
     uint32_t n_threads;    ///< it said were there, lately
-    int is_suspect;        ///< it is silent, and that has been said
-    int is_lost;           ///< another node has given it up
+    int code;              ///< of its end: waitid()'s, 0: there was none
+    int status;
+    struct oom_watch oom; ///< of a process of this machine
+    char oom_kill[700];   ///< how the kernel has killed it for memory, or ""
+    int is_suspect;       ///< it is silent, and that has been said
+    int is_lost;          ///< another node has given it up
     struct link link;
     struct node_card card;
     struct stream out;
@@ -76,6 +82,10 @@ struct job {
     int signal_fd;
     sigset_t old_signals;
     int is_verbose;
+    unsigned n_threads_lost; ///< as losses_describe() has told
+    struct buffer said;      ///< by job_say(), with a '\0' behind each line
+    const char *status_file; ///< "none": none
+    const char *program;
 };
 
 /** The root, node 0. */
@@ -92,6 +102,7 @@ struct launch_plan {
         *hosts;      ///< [n_nodes] of --hosts or the hostfile; NULL: none
     int is_spread;   ///< hosts that are not this machine are others
     const char *ssh; ///< words that reach them
+    const char *status_file; ///< how it ended goes there; "none": nowhere
     int is_tagged;
     int is_verbose;
 };
@@ -138,7 +149,7 @@ void losses_describe_time(const struct job *job, char *text, size_t size);
 
 /** "after 41.2 s, iteration 17. 8 of 32 threads lost.", as far as it is known.
  * @param n_threads  that were on what is lost */
-void losses_describe(const struct job *job, unsigned n_threads, char *text,
+void losses_describe(struct job *job, unsigned n_threads, char *text,
                      size_t size);
 
 /* ending.c: what ends a run */
@@ -226,6 +237,11 @@ uint64_t far_due_ns(const struct far *far);
 
 /** End what is left on the other hosts. Waits for them, but not for long. */
 void far_finish(struct job *job);
+
+/* status_file.c: the end in machine form */
+
+/** With --status-file, write it. What cannot be written is told. */
+void status_file_write(struct job *job);
 
 /* launch.c */
 

@@ -51,6 +51,7 @@ static void look_for_deaths(struct job *job)
                    WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == node->pid) {
             members_hear(job, node); // I3
+            oom_explain(&node->oom, node->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, info.si_code, info.si_status);
         }
     }
@@ -331,11 +332,13 @@ static void finish(struct job *job)
     input_close(&job->input);
     keeper_finish(&job->keeper);
     flush(job);
+    status_file_write(job);
     sink_close(&job->out);
     if (job->err != &job->out) {
         sink_close(job->err);
     }
     close(job->signal_fd);
+    buffer_release(&job->said);
     free(job->nodes);
 }
 

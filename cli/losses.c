@@ -56,7 +56,7 @@ void losses_describe_time(const struct job *job, char *text, size_t size)
     }
 }
 
-void losses_describe(const struct job *job, unsigned n_threads, char *text,
+void losses_describe(struct job *job, unsigned n_threads, char *text,
                      size_t size)
 {
     unsigned n_all = 0;
@@ -65,6 +65,7 @@ void losses_describe(const struct job *job, unsigned n_threads, char *text,
     for (unsigned i = 0; i < job->n_started; i++) {
         n_all += job->nodes[i].n_threads;
     }
+    job->n_threads_lost = n_threads;
     losses_describe_time(job, text, size);
     used = strlen(text);
     if (n_all > 0 && used < size) {

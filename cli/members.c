@@ -101,6 +101,9 @@ static tm_status take_card(struct job *job, struct node *node,
     }
     node->has_card = 1;
     job->n_cards++;
+    if (node->host == 0) {
+        oom_note(&node->oom, node->pid);
+    }
     if (job->n_cards == 1) {
         set_deadline(job);
     }

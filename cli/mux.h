@@ -34,7 +34,8 @@ enum mux_kind {
     MUX_HELLO,   ///< the agent's version, the launcher's address as it sees it
     MUX_STARTED, ///< u32: the node's process
     MUX_FAILED,  ///< u32 errno, text: the node could not be started
-    MUX_EXIT,    ///< u32 code, u32 status of waitid(): it has ended
+    MUX_EXIT,    ///< u32 code, u32 status of waitid(), text if the kernel has
+                 ///< killed it for memory: it has ended
     // Both ways:
     MUX_BEAT, ///< I am alive
 };

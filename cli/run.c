@@ -169,6 +169,7 @@ static int run(const struct options *options, char **argv)
             .hosts = hosts.all,
             .is_spread = is_spread(options, &hosts),
             .ssh = way_of(options, is_allocated),
+            .status_file = options->status_file,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
         });

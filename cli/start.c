@@ -63,6 +63,8 @@ int job_open(struct job *job, const struct launch_plan *plan)
         .start_ns = clock_now_ns(),
         .slowdown = job_slowdown(),
         .is_verbose = plan->is_verbose,
+        .status_file = plan->status_file,
+        .program = plan->argv[0],
     };
     job->nodes = calloc(plan->n_nodes, sizeof *job->nodes);
     if (job->nodes == NULL) {
@@ -137,6 +139,7 @@ static void adopt(struct job *job, const struct spawned *spawned,
     }
     job->n_started++;
     job->n_alive++;
+    node->host_name = host != NULL ? host->name : NULL;
     name_node(node, job->far.n > 0 ? host : NULL);
     if (node->host == 0) {
         keeper_add(&job->keeper, spawned->pid);

@@ -253,6 +253,12 @@ static int parse_ssh(struct reading *reading, struct options *options)
     return path_in(reading, 1, "a command", options->ssh, sizeof options->ssh);
 }
 
+static int parse_status_file(struct reading *reading, struct options *options)
+{
+    return path_in(reading, 1, "none, or a path", options->status_file,
+                   sizeof options->status_file);
+}
+
 static int parse_save_profile(struct reading *reading, struct options *options)
 {
     return path_in(reading, 1, "none, or a path", options->save_profile,

@@ -60,6 +60,7 @@ struct options {
     } counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     char save_profile[1024]; ///< "": none
+    char status_file[1024];  ///< "none": none
     int explain;
     int stats;
     int verbose;

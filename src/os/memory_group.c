@@ -44,6 +44,7 @@ static const struct {
     const char *swap_cached;
     const char *swap_limit; ///< version 1: of memory and swap together
     const char *swap_used;
+    const char *events; ///< its line "oom_kill" counts
 } versions[] = {
     [1] = {"cgroup",
            {"memory.limit_in_bytes", NULL},
@@ -52,7 +53,8 @@ static const struct {
            "total_active_file",
            "total_swapcached",
            "memory.memsw.limit_in_bytes",
-           "memory.memsw.usage_in_bytes"},
+           "memory.memsw.usage_in_bytes",
+           "memory.oom_control"},
     [2] = {"cgroup2",
            {"memory.max", "memory.high"},
            "memory.current",
@@ -60,7 +62,8 @@ static const struct {
            "active_file",
            "swapcached",
            "memory.swap.max",
-           "memory.swap.current"},
+           "memory.swap.current",
+           "memory.events"},
 };
 
 /** The paths of the process's group, by version; "": none. */
@@ -109,14 +112,20 @@ static void take_membership(struct membership *membership, char *line)
     }
 }
 
-static void read_membership(const char *root, struct membership *membership)
+/** @param pid  0: this process */
+static void read_membership(const char *root, pid_t pid,
+                            struct membership *membership)
 {
     char path[PATH_SIZE];
+    char process[16] = "self";
     char *line = NULL;
     size_t size = 0;
     FILE *file;
 
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    if (pid != 0) {
+        snprintf(process, sizeof process, "%d", (int)pid);
+    }
+    snprintf(path, sizeof path, "%s/proc/%s/cgroup", root, process);
     file = fopen(path, "re");
     while (file != NULL && getline(&line, &size, file) > 0) {
         take_membership(membership, line);
@@ -245,8 +254,8 @@ static void take_mount(struct found *found, const char *root,
     }
 }
 
-unsigned memory_groups_find(const char *root, struct memory_group *groups,
-                            unsigned n_max)
+unsigned memory_groups_of(const char *root, pid_t pid,
+                          struct memory_group *groups, unsigned n_max)
 {
     struct membership membership = {0};
     struct found found = {.groups = groups, .n_max = n_max};
@@ -255,7 +264,7 @@ unsigned memory_groups_find(const char *root, struct memory_group *groups,
     size_t size = 0;
     FILE *file;
 
-    read_membership(root, &membership);
+    read_membership(root, pid, &membership);
     snprintf(path, sizeof path, "%s/proc/self/mountinfo", root);
     file = fopen(path, "re");
     // The same group may be mounted twice: the first is as good as the second.
@@ -271,6 +280,26 @@ unsigned memory_groups_find(const char *root, struct memory_group *groups,
         fclose(file);
     }
     return found.n;
+}
+
+unsigned memory_groups_find(const char *root, struct memory_group *groups,
+                            unsigned n_max)
+{
+    return memory_groups_of(root, 0, groups, n_max);
+}
+
+uint64_t memory_group_kills(const struct memory_group *group)
+{
+    char path[640];
+    char text[1024];
+    uint64_t n = 0;
+
+    snprintf(path, sizeof path, "%s/%s", group->folder,
+             versions[group->version].events);
+    if (text_file_read(path, text, sizeof text) > 0) {
+        text_find_number(text, "oom_kill", &n);
+    }
+    return n;
 }
 
 /** A number in a file; MEMORY_UNLIMITED if there is none, or it is "max". */

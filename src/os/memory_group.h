@@ -3,6 +3,7 @@
 #define OS_MEMORY_GROUP_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Control groups that limit memory, of both versions.
@@ -39,6 +40,14 @@ struct memory_group_state {
  */
 unsigned memory_groups_find(const char *root, struct memory_group *groups,
                             unsigned n_max);
+
+/** The same of another process of this machine; 0: of this one. */
+unsigned memory_groups_of(const char *root, pid_t pid,
+                          struct memory_group *groups, unsigned n_max);
+
+/** How many processes of the group the kernel has killed for want of memory.
+ * @return 0 also if it does not say. Context: any kernel thread; reads a file. */
+uint64_t memory_group_kills(const struct memory_group *group);
 
 /** Read what a group says now. A file that is not there, or a group that is gone,
  * limits nothing. Context: any kernel thread; reads up to six small files. */

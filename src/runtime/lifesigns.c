@@ -12,7 +12,9 @@
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
 // off from the launcher too is ended by the agent of its host, if not by itself.
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,8 +23,44 @@
 
 #define GRACE_NS UINT64_C(1500000000)
 
+#ifdef TM_DEBUG
+
+/** For tests: with TEAMSTER_TEST_DIE_AT=NODE:N a node kills itself at the Nth message
+ * that comes to it, or that it sends itself. */
+static void plan_death(void)
+{
+    const char *text = getenv("TEAMSTER_TEST_DIE_AT");
+    unsigned node;
+    unsigned long n;
+
+    if (text != NULL && sscanf(text, "%u:%lu", &node, &n) == 2 &&
+        node == runtime.self) {
+        runtime.die_in = n;
+    }
+}
+
+static void die_if_planned(void)
+{
+    if (runtime.die_in > 0 && --runtime.die_in == 0) {
+        raise(SIGKILL);
+    }
+}
+
+#else
+
+static void plan_death(void)
+{
+}
+
+static void die_if_planned(void)
+{
+}
+
+#endif
+
 void lifesigns_start(void)
 {
+    plan_death();
     runtime.has_pulse = runtime.bootstrap.device[0] != '\0' &&
                         pulse_init(&runtime.pulse, &runtime.port,
                                    runtime.options.peer_timeout) == TM_OK;
@@ -109,6 +147,7 @@ void lifesigns_tick(void)
 
 void lifesigns_hear(node_id from)
 {
+    die_if_planned();
     if (runtime.has_pulse) {
         pulse_hear(&runtime.pulse, from);
     }

@@ -240,6 +240,7 @@ struct runtime {
     int has_pulse;
     struct told told; ///< what the launcher knows
     struct loss loss; ///< guarded by the node lock
+    uint64_t die_in;  ///< for tests: messages until this node dies; 0: never
 
     struct ult_system *ult;
     struct observer observer;

@@ -171,18 +171,20 @@ class Tests(test_runs.Tests):
             program = os.path.join(bed.folder, "program")
             with open(program, "w", encoding="ascii") as file:
                 file.write("#!/bin/sh\n"
-                           "[ $(hostname) = n2 ] && echo $$ > "
+                           "[ $TEAMSTER_NODE = 1 ] && echo $$ > "
                            f"{group.path}/cgroup.procs\n"
                            f'exec {self.app("jacobi")} "$@"\n')
             os.chmod(program, 0o700)
-            output = self.run(bed, "-H", "n1,n2", "--memory=1G", program,
-                              "--size=4000", "--iterations=30").finish(
-                                  OOM_KILLED)
-            self.expect(re.search(
-                r"^teamster run: n2 \(node 1\) was killed by the kernel for memory "
-                rf"after \d+\.\d s.*: the limit is 24 MiB, by {group.path}/\S+; "
-                r"use fewer threads there, or --memory$", output, re.M),
-                        "n2, its limit, what to do", output)
+            for nodes, name in (("-n2", r"node 1 \(pid \d+\)"),
+                                ("-Hn1,n2", r"n2 \(node 1\)")):
+                output = self.run(bed, nodes, "--memory=1G", program,
+                                  "--size=4000",
+                                  "--iterations=30").finish(OOM_KILLED)
+                self.expect(re.search(
+                    rf"^teamster run: {name} died: killed by the kernel for "
+                    rf"memory \(limit 24 MiB, by {group.path}/[a-z._]+\) after "
+                    r"\d+\.\d s.*\. Use fewer threads there, or --memory\.$",
+                    output, re.M), "who, its limit, what to do", output)
 
 
 class MemoryGroup:

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What may happen to a run on one machine; docs/failures.md says which test shows
+what. tests/lab/test_failures.py has what needs several hosts.
+
+    test_failures.py TEST --build DIR
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import jobs
+
+SIZES = ("--size", 200, "--iterations", 40, "--threads", 8)
+OUT_OF_MEMORY = 71
+N_TRIES = 14  # of each kind
+
+
+class Tests:
+    def __init__(self, build, folder):
+        self.build = os.path.abspath(build)
+        self.folder = folder
+
+    def path(self, *names):
+        path = os.path.join(self.build, *names)
+        if not os.path.exists(path):
+            raise jobs.Failure(f"{path} is not built")
+        return path
+
+    def start(self, *command, variables=None):
+        return jobs.Job(self.path("cli", "teamster"), command, variables)
+
+    def jacobi(self, *options, n_nodes=3, variables=None, before=()):
+        return self.start("-n", n_nodes, *options, *before,
+                          self.path("apps", "jacobi"), "--verify", *SIZES,
+                          variables=variables)
+
+    def expect(self, job, pattern, output):
+        if not re.search(pattern, output, re.M):
+            job.fail(f"{pattern} is not said", output)
+
+    # ---- a node dies at its Nth message
+
+    def a_node_that_dies_at_any_message_ends_the_run(self):
+        """N grows by half; the run ends in order when it needs fewer messages."""
+        for protocol in ("eager-release", "sequential"):
+            n_deaths = 0
+            number = 1
+            for i in range(N_TRIES):
+                job = self.jacobi(
+                    "--protocol", protocol,
+                    variables={"TEAMSTER_TEST_DIE_AT": f"{i % 3}:{number}"})
+                code, output = job.finish()
+                if code == 0:
+                    self.expect(job, "result: identical", output)
+                    continue
+                n_deaths += 1
+                if code != 75:
+                    job.fail(f"exit code {code}", output)
+                self.expect(job, rf"^teamster run: node {i % 3} \(pid \d+\) died: "
+                                 r"killed by SIGKILL after \d+\.\d s", output)
+                number = number + number // 2 + 1
+            print(f"{protocol}: {n_deaths} deaths, up to message {number}")
+            if n_deaths == 0:
+                raise jobs.Skip("only debug builds let nodes die by themselves")
+
+    # ---- memory
+
+    def memory_that_runs_out_ends_the_run(self):
+        """Never a crash, and never without a word."""
+        library = self.path("tests", "cluster", "libbad_memory.so")
+        for node in (0, 1):
+            number = 1
+            n_ends = 0
+            for _ in range(N_TRIES):
+                job = self.jacobi(n_nodes=2, before=(
+                    "env", f"LD_PRELOAD={library}", f"BAD_MEMORY_NODE={node}",
+                    f"BAD_MEMORY_AT={number}"))
+                code, output = job.finish()
+                n_ends += code != 0
+                if code not in (0, OUT_OF_MEMORY):
+                    job.fail(f"exit code {code} at call {number}", output)
+                if code != 0:
+                    self.expect(job, "memory", output)
+                number = number + number // 2 + 1
+            print(f"node {node}: {n_ends} ends, up to call {number}")
+
+    # ---- disks
+
+    def files_that_cannot_be_written_are_told(self):
+        """Neither profile nor status file has room; the result is right. The nodes
+        are unequal, so that something is decided."""
+        script = ("mount -t tmpfs -o size=4k tmpfs $0 && "
+                  "dd if=/dev/zero of=$0/full 2>/dev/null; exec \"$@\"")
+        tried = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, self.folder, "true"],
+            capture_output=True, check=False)
+        if tried.returncode != 0:
+            raise jobs.Skip("no file system can be mounted here")
+        with open(f"{self.folder}/hosts", "w", encoding="ascii") as file:
+            file.write("n1 speed=500 workers=1\nn2 speed=100 workers=1\n")
+        os.mkdir(f"{self.folder}/disk")
+        for option, said in (("--save-profile", "the profile cannot be written"),
+                             ("--status-file", "cannot write the status file")):
+            job = subprocess.run(
+                ["unshare", "--mount", "sh", "-c", script, f"{self.folder}/disk",
+                 self.path("cli", "teamster"), "run", "--emulate", "--hostfile",
+                 f"{self.folder}/hosts", option, f"{self.folder}/disk/file",
+                 self.path("apps", "jacobi"), "--verify", "--size", "1024",
+                 "--iterations", "250", "--threads", "32"], text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=jobs.DEADLINE_S, check=False)
+            if (job.returncode != 0 or said not in job.stdout or
+                    "result: identical" not in job.stdout):
+                raise jobs.Failure(f"{option}: {job.returncode}\n{job.stdout}")
+
+    # ---- clocks
+
+    def a_clock_that_jumps_changes_nothing(self):
+        library = self.path("tests", "cluster", "libbad_clock.so")
+        for n_nodes in (1, 3):
+            job = self.jacobi(n_nodes=n_nodes,
+                              variables={"LD_PRELOAD": library})
+            self.expect(job, "result: identical", job.expect_success())
+
+    # ---- the end in machine form
+
+    def status_of(self, job, code):
+        found, output = job.finish()
+        if found != code:
+            job.fail(f"exit code {found}, not {code}", output)
+        with open(f"{self.folder}/status", encoding="utf-8") as file:
+            status = json.load(file)
+        print(json.dumps(status))
+        assert os.listdir(self.folder) == ["status"]
+        os.unlink(f"{self.folder}/status")
+        assert status["exit_code"] == code and status["seconds"] > 0
+        return status
+
+    def a_status_file_says_how_it_ended(self):
+        option = ("--status-file", f"{self.folder}/status")
+        status = self.status_of(self.jacobi(*option), 0)
+        assert status["program"].endswith("jacobi") and not status["messages"]
+        assert [node["node"] for node in status["nodes"]] == [0, 1, 2]
+        assert all(node["end"] == "exited" and node["code"] == 0
+                   for node in status["nodes"])
+
+        job = self.start("-n", 3, *option, self.path("apps", "jacobi"), "--size",
+                         300, "--iterations", 1000000, "--threads", 6)
+        if not jobs.wait_until(lambda: job.node(2), jobs.DEADLINE_S):
+            job.fail("no node 2", job.kill_all())
+        time.sleep(2)
+        os.kill(job.node(2), signal.SIGKILL)
+        status = self.status_of(job, 75)
+        assert status["iteration"] > 1 and status["threads_lost"] == 2, status
+        assert status["nodes"][2]["end"] == "killed"
+        assert status["nodes"][2]["signal"] == "SIGKILL"
+        message, = status["messages"]
+        assert "died: killed by SIGKILL" in message
+
+        status = self.status_of(self.start(*option, "/nowhere/program"), 127)
+        assert "cannot start" in status["messages"][0] and not status["nodes"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test")
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args()
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Tests(options.build, folder), options.test)())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
