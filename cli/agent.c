@@ -40,6 +40,7 @@
 
 /** Not more often are control groups looked at. */
 #define NOTE_NS UINT64_C(50000000)
+#define EARLY_NS UINT64_C(3000000000)
 
 struct agent_node {
     pid_t pid; ///< 0: it was not started
@@ -53,6 +54,7 @@ struct agent {
     struct keeper keeper;
     int signal_fd;
     sigset_t old_signals;
+    uint64_t began_ns;
     uint64_t noted_ns; ///< when the nodes' groups were looked at
     unsigned n_nodes;  ///< of this host; 0 before START
     struct agent_node *nodes;
@@ -341,7 +343,8 @@ static void take_signals(struct agent *agent)
  * says when it joins wakes the agent, so it is seen then. */
 static void note_groups(struct agent *agent, uint64_t now_ns)
 {
-    if (now_ns - agent->noted_ns < NOTE_NS) {
+    if (now_ns - agent->began_ns > EARLY_NS &&
+        now_ns - agent->noted_ns < NOTE_NS) {
         return;
     }
     agent->noted_ns = now_ns;
@@ -374,6 +377,7 @@ static void run_loop(struct agent *agent)
     if (set == NULL) {
         end(agent, EXIT_MEMORY);
     }
+    agent->began_ns = clock_now_ns();
     while (!agent->is_over) {
         size_t n_set = 1 + mux_n_polled(&agent->mux);
         uint64_t now_ns;

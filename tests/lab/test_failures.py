@@ -129,8 +129,11 @@ class Tests(test_runs.Tests):
             yield
             return
         try:
-            with open(f"{group}/cpu.cfs_quota_us", "w", encoding="ascii") as file:
-                file.write(str(percent * 1000))
+            for name, period_us in (("cpu.cfs_quota_us", 100000),
+                                    ("cpu.rt_runtime_us", 1000000)):
+                if os.path.exists(f"{group}/{name}"):  # for service threads
+                    with open(f"{group}/{name}", "w", encoding="ascii") as file:
+                        file.write(str(period_us * percent // 100))
             for pid in pids:
                 with open(f"{group}/cgroup.procs", "w", encoding="ascii") as file:
                     file.write(str(pid))
