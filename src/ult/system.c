@@ -107,9 +107,10 @@ tm_status ult_start_workers(struct ult_system *system)
                       system->config.n_workers);
             return TM_ENOMEM;
         }
-        worker->is_started = 1;
         snprintf(name, sizeof name, "tm-worker-%u", i);
         pthread_setname_np(worker->kernel_thread, name);
+        // Pairs with ult_stop(): the run may end while workers start.
+        atomic_store_explicit(&worker->is_started, 1, memory_order_release);
     }
     return TM_OK;
 }
@@ -193,7 +194,8 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
         queue_wake(&system->workers[i]);
     }
     for (unsigned i = 1; i < system->config.n_workers; i++) {
-        if (system->workers[i].is_started) {
+        if (atomic_load_explicit(&system->workers[i].is_started,
+                                 memory_order_acquire)) {
             join(&system->workers[i], deadline_ns);
         }
     }

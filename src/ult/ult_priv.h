@@ -49,7 +49,7 @@ struct worker {
     struct ult_system *system;
     unsigned index;
     pthread_t kernel_thread;
-    int is_started;
+    _Atomic int is_started; ///< kernel_thread may be waited for
 
     // Used by the worker itself only.
     struct ult *current;
