@@ -199,8 +199,7 @@ static void get_address(struct wire_reader *reader,
 tm_status host_facts_decode(const void *bytes, size_t size,
                             struct host_facts *facts)
 {
-    struct wire_reader reader = {.at = bytes,
-                                 .end = (const uint8_t *)bytes + size};
+    struct wire_reader reader = wire_read(bytes, size);
 
     memset(facts, 0, sizeof *facts);
     get_text(&reader, facts->identity, sizeof facts->identity);

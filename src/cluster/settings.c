@@ -85,8 +85,7 @@ static void adopt(const char *variable, const char *value)
 
 tm_status settings_adopt(const char *bytes, size_t size)
 {
-    struct wire_reader reader = {.at = (const uint8_t *)bytes,
-                                 .end = (const uint8_t *)bytes + size};
+    struct wire_reader reader = wire_read(bytes, size);
 
     for (unsigned i = 0; i < n_option_rows; i++) {
         const char *value =

@@ -27,7 +27,8 @@
 // so after each change that is kept there is one more plan, up to LOOKS of them; it is
 // carried out if it promises enough.
 //
-// S1 `plan`, `corrections` and `learned` belong to scheme_think() while THINKING.
+// S1 `plan`, `corrections`, `learned` and `thought_s` belong to scheme_think() while
+//    THINKING.
 #include "reconfig/scheme.h"
 
 #include <math.h>

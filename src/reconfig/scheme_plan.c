@@ -110,7 +110,7 @@ void scheme_think(struct scheme *scheme)
         memcpy(scheme->learned, scheme->corrections, size);
         scheme->plan_status = remap_make(&scheme->plan);
     }
-    scheme->stats.thinking_s += (double)(clock_now_ns() - began_ns) * 1e-9;
+    scheme->thought_s = (double)(clock_now_ns() - began_ns) * 1e-9;
 }
 
 // The program has not run for long, so it may end soon. The trigger will ask for a
@@ -185,6 +185,7 @@ void scheme_thought(struct scheme *scheme)
 {
     ensure(scheme->state == THINKING);
     scheme->state = WATCHING;
+    scheme->stats.thinking_s += scheme->thought_s;
     scheme->has_plan = scheme->plan_status == TM_OK;
     if (!scheme->has_plan || !is_wanted(scheme)) {
         scheme_say(scheme, "iteration %llu: nothing better is known",

@@ -36,6 +36,7 @@ struct scheme {
     struct node_view *nodes;        ///< [n_nodes]
     struct correction *corrections; ///< [n_nodes] of `plan`
     struct correction *learned;     ///< [n_nodes] for the next plan
+    double thought_s;               ///< what the latest plan took
     uint32_t *counts;               ///< [n_nodes] by hand, or NULL
     enum state state;
     struct book *book;

@@ -56,6 +56,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
     uint64_t began_ns;
     uint64_t paged_ns;
     uint64_t handled_ns;
+    int is_for_memory = 0;
 
     wait_init(&wait);
     node_enter();
@@ -66,6 +67,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
     if (result == FAULT_ALLOWED) {
         paged_ns += kernel_paging_ended(thread, page, began_ns);
         tracking_touch(thread, page, is_write);
+        is_for_memory = paging_is_short();
     }
     node_leave();
     handled_ns = handling_clock_ns() - came_ns + TRAP_NS;
@@ -75,7 +77,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
         handled_ns -= paged_ns; // threads wait by the wall clock
     }
     thread->handling_ns += handled_ns;
-    if (result == FAULT_ALLOWED) {
+    if (is_for_memory) {
         paging_note_cost(thread, paged_ns + handled_ns);
     }
     if (result != FAULT_WAIT) {

@@ -448,13 +448,14 @@ uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
     }
 }
 
-// On a node that is short of memory nearly all faults on pages that are there come
-// from that.
+int paging_is_short(void)
+{
+    return is_on() && pager_is_short(runtime.paging.pager);
+}
+
 void paging_note_cost(struct thread *thread, uint64_t ns)
 {
-    if (is_on() && pager_is_short(runtime.paging.pager)) {
-        atomic_fetch_add_explicit(&runtime.paging.wait_ns, ns,
-                                  memory_order_relaxed);
-        count(&thread->swap_ns, ns);
-    }
+    atomic_fetch_add_explicit(&runtime.paging.wait_ns, ns,
+                              memory_order_relaxed);
+    count(&thread->swap_ns, ns);
 }

@@ -425,7 +425,10 @@ void paging_close(void);
  * there is room for them. Under the node lock, which is given back meanwhile.
  * @return how long it has waited, ns */
 uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
-/** A fault that needed no other node has cost a thread this, with all waiting. */
+/** Is this node short of memory? Then nearly all faults on pages that are there come
+ * from that. Under the node lock. */
+int paging_is_short(void);
+/** Such a fault has cost a thread this, with all waiting. */
 void paging_note_cost(struct thread *thread, uint64_t ns);
 /** The swap file's descriptor is readable. Whoever waited for a transfer may have
  * seen its end before that: it is made unreadable, or who sleeps on it never would.
