@@ -219,15 +219,16 @@ void distribution_start(void)
 
 tm_status distribution_receive(node_id from, const struct message *message)
 {
-    uint64_t began_ns = clock_now_ns();
+    uint64_t probe;
     tm_status status;
 
     if (runtime.scheme == NULL) {
         return TM_OK;
     }
+    probe = iteration_probe();
     status = scheme_receive(runtime.scheme, from, message,
                             runtime.port.now_ns(runtime.port.owner));
-    runtime.iteration.spent_ns += clock_now_ns() - began_ns;
+    iteration_probe_end(probe);
     return status;
 }
 

@@ -89,7 +89,9 @@ struct iteration {
     int is_ending;       ///< threads have arrived where one ends
     uint64_t n_ended;    ///< that threads here have taken part in
     uint64_t started_ns;
-    uint64_t spent_ns; ///< on all this, and on the scheme, but for plans
+    uint64_t n_probed; ///< calls of iteration_probe()
+    uint64_t
+        spent_ns; ///< processor time on all this and the scheme, but for plans
 };
 
 /** What the message `track` asks for. */
@@ -525,6 +527,11 @@ struct thread *thread_new(uint64_t number, const char *name);
 struct thread *thread_find(uint64_t number);
 
 // ---- iteration.c
+
+/** What the scheme costs, by processor time: one in some calls is measured, and stands
+ * for all. @return for iteration_probe_end() on the same kernel thread */
+uint64_t iteration_probe(void);
+void iteration_probe_end(uint64_t began_ns);
 
 /** Begin to take part in the distribution of threads. */
 void iteration_start(void);
