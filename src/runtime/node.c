@@ -98,6 +98,9 @@ tm_status check_call(const char *function, uintptr_t place)
                   function);
         return TM_ESTATE;
     }
+    while (runtime.step == RUNTIME_ENDED && runtime.is_finishing) {
+        pause(); // another node has ended the run: finish_now() ends the process
+    }
     if (runtime.step != RUNTIME_RUNNING) {
         log_error("%s() %s", function,
                   runtime.step == RUNTIME_ENDED ? "after tm_end()"
