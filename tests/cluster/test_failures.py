@@ -92,31 +92,48 @@ class Tests:
 
     # ---- disks
 
+    def run_with_disk(self, size, is_full, *command):
+        """`teamster run` where the folder `disk` is a file system of its own.
+        @return exit code, output"""
+        disk = f"{self.folder}/disk"
+        os.makedirs(disk, exist_ok=True)
+        script = (f"mount -t tmpfs -o size={size} tmpfs {disk} && " +
+                  (f"dd if=/dev/zero of={disk}/full 2>/dev/null; " if is_full
+                   else "") + 'exec "$@"')
+        inside = ["unshare", "--mount", "sh", "-c", script, "sh"]
+        if subprocess.run([*inside, "true"], capture_output=True,
+                          check=False).returncode != 0:
+            raise jobs.Skip("no file system can be mounted here")
+        job = subprocess.run(
+            [*inside, self.path("cli", "teamster"), "run",
+             *(word.replace("DISK", disk) for word in command)], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=jobs.DEADLINE_S, check=False)
+        return job.returncode, job.stdout
+
     def files_that_cannot_be_written_are_told(self):
         """Neither profile nor status file has room; the result is right. The nodes
         are unequal, so that something is decided."""
-        script = ("mount -t tmpfs -o size=4k tmpfs $0 && "
-                  "dd if=/dev/zero of=$0/full 2>/dev/null; exec \"$@\"")
-        tried = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", script, self.folder, "true"],
-            capture_output=True, check=False)
-        if tried.returncode != 0:
-            raise jobs.Skip("no file system can be mounted here")
         with open(f"{self.folder}/hosts", "w", encoding="ascii") as file:
             file.write("n1 speed=500 workers=1\nn2 speed=100 workers=1\n")
-        os.mkdir(f"{self.folder}/disk")
         for option, said in (("--save-profile", "the profile cannot be written"),
                              ("--status-file", "cannot write the status file")):
-            job = subprocess.run(
-                ["unshare", "--mount", "sh", "-c", script, f"{self.folder}/disk",
-                 self.path("cli", "teamster"), "run", "--emulate", "--hostfile",
-                 f"{self.folder}/hosts", option, f"{self.folder}/disk/file",
-                 self.path("apps", "jacobi"), "--verify", "--size", "1024",
-                 "--iterations", "250", "--threads", "32"], text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, timeout=jobs.DEADLINE_S, check=False)
-            if (job.returncode != 0 or said not in job.stdout or
-                    "result: identical" not in job.stdout):
-                raise jobs.Failure(f"{option}: {job.returncode}\n{job.stdout}")
+            code, output = self.run_with_disk(
+                "4k", True, "--emulate", "--hostfile", f"{self.folder}/hosts",
+                option, "DISK/file", self.path("apps", "jacobi"), "--verify",
+                "--size", "1024", "--iterations", "250", "--threads", "32")
+            if (code != 0 or said not in output or
+                    "result: identical" not in output):
+                raise jobs.Failure(f"{option}: {code}\n{output}")
+
+    def a_full_disk_for_pages_ends_the_run(self):
+        code, output = self.run_with_disk(
+            "1M", False, "-n", "2", "--memory", "240K", "--swap-dir", "DISK",
+            self.path("apps", "jacobi"), "--size", "400", "--iterations", "5")
+        if (code != OUT_OF_MEMORY or "No space left on device" not in output or
+                "may use 240 KiB for shared data, and its swap file is full; "
+                "more --memory or space in --swap-dir helps" not in output):
+            raise jobs.Failure(f"{code}\n{output}")
 
     # ---- clocks
 
