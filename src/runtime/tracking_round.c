@@ -189,22 +189,29 @@ static void write_sets(FILE *file, const struct access_sets *sets)
     }
 }
 
+// @return 0 if it is not written, with errno
+static int append_sets(const char *name, const struct access_sets *sets)
+{
+    FILE *file = fopen(name, runtime.tracking.n_written == 0 ? "w" : "a");
+    int is_written;
+
+    if (file == NULL) {
+        return 0;
+    }
+    write_sets(file, sets);
+    is_written = fflush(file) == 0 && !ferror(file);
+    return fclose(file) == 0 && is_written;
+}
+
 // Under the node lock, which is long for writing a file; but then the user has
 // asked for it.
 static void write_round(void *owner, struct access_sets *sets)
 {
     const char *name = runtime.options.track.file;
-    FILE *file;
 
     (void)owner;
-    if (name[0] != '\0') {
-        file = fopen(name, runtime.tracking.n_written == 0 ? "w" : "a");
-        if (file == NULL) {
-            log_error("cannot write %s, which --track names: %m", name);
-        } else {
-            write_sets(file, sets);
-            fclose(file);
-        }
+    if (name[0] != '\0' && !append_sets(name, sets)) {
+        log_error("cannot write %s, which --track names: %m", name);
     }
     runtime.tracking.n_written++;
     access_sets_free(sets);

@@ -112,16 +112,14 @@ class Tests:
         return job.returncode, job.stdout
 
     def files_that_cannot_be_written_are_told(self):
-        """Neither profile nor status file has room; the result is right. The nodes
-        are unequal, so that something is decided."""
-        with open(f"{self.folder}/hosts", "w", encoding="ascii") as file:
-            file.write("n1 speed=500 workers=1\nn2 speed=100 workers=1\n")
-        for option, said in (("--save-profile", "the profile cannot be written"),
-                             ("--status-file", "cannot write the status file")):
+        """There is no room for what was tracked, nor for the status file; the result
+        is right."""
+        for option, value, said in (
+                ("--track", "3:DISK/file", "which --track names: No space left"),
+                ("--status-file", "DISK/file", "cannot write the status file")):
             code, output = self.run_with_disk(
-                "4k", True, "--emulate", "--hostfile", f"{self.folder}/hosts",
-                option, "DISK/file", self.path("apps", "jacobi"), "--verify",
-                "--size", "1024", "--iterations", "250", "--threads", "32")
+                "4k", True, "-n", "2", option, value, self.path("apps", "jacobi"),
+                "--verify", *map(str, SIZES))
             if (code != 0 or said not in output or
                     "result: identical" not in output):
                 raise jobs.Failure(f"{option}: {code}\n{output}")
