@@ -41,10 +41,11 @@ struct node {
     uint32_t n_threads;    ///< it said were there, lately
     int code;              ///< of its end: waitid()'s, 0: there was none
     int status;
-    struct oom_watch oom; ///< of a process of this machine
-    char oom_kill[700];   ///< how the kernel has killed it for memory, or ""
-    int is_suspect;       ///< it is silent, and that has been said
-    int is_lost;          ///< another node has given it up
+    struct oom_watch oom;  ///< of a process of this machine
+    char oom_kill[700];    ///< how the kernel has killed it for memory, or ""
+    int is_suspect;        ///< it is silent, and that has been said
+    uint64_t suspected_ns; ///< when it was said
+    int is_lost;           ///< another node has given it up
     struct link link;
     struct node_card card;
     struct stream out;

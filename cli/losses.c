@@ -12,9 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
 #include "net/message.h"
+
+/** Who notices a silence so much later means the same one, which may be over. */
+#define SAME_NS UINT64_C(1000000000)
 
 tm_status losses_take_progress(struct node *node,
                                const struct link_frame *frame)
@@ -76,7 +80,11 @@ void losses_describe(struct job *job, unsigned n_threads, char *text,
 
 static void suspect(struct job *job, struct node *node, unsigned seconds)
 {
-    if (!node->is_suspect && job_is_open(job)) {
+    uint64_t now_ns = clock_now_ns();
+
+    if (!node->is_suspect && job_is_open(job) &&
+        now_ns - node->suspected_ns > SAME_NS) {
+        node->suspected_ns = now_ns;
         job_say(job, "%s has been silent for %u s (suspect)", node->name,
                 seconds);
     }

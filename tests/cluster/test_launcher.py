@@ -189,6 +189,7 @@ class ExitCodes(LauncherTest):
     def test_silence_is_told_once(self):
         code, _, err = self.run_nodes(
             4, "0:suspect=3", "1:suspect=3", "2:wait=500", "2:back=3",
+            "0:wait=700", "0:suspect=3", "0:back=3", "2:wait=2000",
             "2:suspect=3", "2:lost=3", "*:serve")
         self.assertEqual(code, 75)
         self.assertRegex(
