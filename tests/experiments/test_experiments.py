@@ -15,8 +15,8 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 
 # pylint: disable=wrong-import-position
-from experiment import cells, charts, claims, disk, output, papers, report
-from experiment import run, search, sizes
+from experiment import cells, charts, claims, disk, least, output, papers
+from experiment import report, run, search, sizes
 from experiment.cells import Cell
 from experiment.measure import Measurement, OutOfTime
 from experiment.progress import Progress
@@ -359,6 +359,21 @@ class DiskTest(unittest.TestCase):
         with self.assertRaises(disk.NotCalibrated):
             disk.calibrate(fake.FakeRunner(fail=["liu06-1B-sor-none-then"]),
                            1 / 32)
+
+
+class LeastTest(unittest.TestCase):
+    WORK = sizes.Work(0, 24, 5, 24, 10 * 4096 * papers.N_THREADS, 1 / 256)
+
+    def test_it_is_what_does_not_fit_in_each_sweep(self):
+        cell = cells.Cell(papers.LIU06, "1B", "jacobi", "cpu", "then")
+        # 90, 75, 60, 45 pages; threads have 10 each
+        self.assertAlmostEqual(
+            least.least(cell, self.WORK, (8, 8, 8, 8), 0), 5 + 20 + 35)
+        self.assertAlmostEqual(
+            least.least(cell, self.WORK, (8, 8, 8, 8), 15), 5 + 20)
+        self.assertAlmostEqual(
+            least.least(cell.beside(app="sor"), self.WORK, (9, 7, 6, 10), 0),
+            2 * 55)
 
 
 class ReportTest(InFolder):

@@ -6,6 +6,7 @@ from . import cells as every_cell
 from . import claims, papers, sizes
 from .cells import Cell, THEN, TODAY
 from .measure import MOST_OTHERS
+from .least import least_lines
 from .results import WIDE_TIE
 from .tables import NO, counts, error_lines, figures, table
 
@@ -175,7 +176,8 @@ def cell_lines(results, disk):
             continue
         rows.append([
             cell.paper, cell.env, cell.app, cell.policy, f"{own.ms:.2f}",
-            f"{own.least:.2f}–{own.most:.2f}", f"{own.deviation:.2f}",
+            f"{own.least:.2f}–{own.most:.2f} of {own.n_runs}",
+            f"{own.deviation:.2f}",
             number(own.predicted_ms), counts(own.counts)
             + ("" if own.agree == own.n_runs
                else f" in {own.agree} of {own.n_runs}"),
@@ -208,6 +210,7 @@ def render(results, settings, machine, disk, charts):
               "N-Body, MPEG4 (motion) and VQ do not page: they were not run "
               "again.", ""] + claim_lines(results, TODAY)
     lines += table3(results) + best_lines(results) + error_lines(results)
+    lines += least_lines(results, settings)
     lines += ["## Figures", "", "Multiples of the first policy's time, with the "
               "least and the most of a cell's runs.", ""]
     lines += figures(results, THEN)
@@ -217,7 +220,7 @@ def render(results, settings, machine, disk, charts):
     lines += chart_lines(*charts)
     lines += ["## All cells", "",
               "*ms*: time of an iteration, the median of those measured, "
-              "median of the runs; *runs*: least and most of them; *deviation*: "
+              "median of the runs; *runs*: least and most, of how many; *deviation*: "
               "standard deviation from iteration to iteration; *predicted*: "
               "by the model for the mapping the run ended with, if something "
               "was decided; pages are those of each node in an iteration.", "",
