@@ -42,7 +42,7 @@ class Progress:
     def usual(self, cell):
         """The longest that a run of this application took so far; if none is known,
         what is plenty at the default scale."""
-        return max(self.seconds.get(kind(cell), [90.0 if is_slow(cell) else 10.0]))
+        return max(self.seconds.get(kind(cell), [200.0 if is_slow(cell) else 10.0]))
 
     def time_left(self):
         """Seconds; None while nothing is known."""
