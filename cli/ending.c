@@ -10,6 +10,7 @@
 //   the kernel kills it for memory                 71               stopped
 //   another node exits with c before the end       c, 75 for 0      stopped
 //   nodes exit that have not joined                the highest      run on
+//   a node that leaves exits (change.c)            -                run on
 //   SIGINT, SIGTERM, SIGHUP, SIGQUIT               130 143 129 131  stopped
 //
 // "Before the end" is before the root has said DONE. What happens after the
@@ -213,7 +214,9 @@ static void judge_signal(struct job *job, struct node *node, int code,
         job_is_open(job) || (job->phase == JOB_CLOSING && node_is_root(node)) ||
         (job->is_consequence && job->stop_step == 0 && node->has_card);
 
-    if (is_cause && signal == SIGKILL && node->oom_kill[0] != '\0') {
+    if (node->is_guest) {
+        change_guest_ended(job, node);
+    } else if (is_cause && signal == SIGKILL && node->oom_kill[0] != '\0') {
         lose_node(job, node, EXIT_MEMORY, node->oom_kill,
                   " Use fewer threads there, or --memory.");
     } else if (is_cause) {
@@ -234,7 +237,9 @@ static void judge_root_exit(struct job *job, int exit_code)
 
 static void judge_exit(struct job *job, struct node *node, int exit_code)
 {
-    if (!node->has_card) {
+    if (node->is_guest) {
+        change_guest_ended(job, node);
+    } else if (!node->has_card) {
         if (job->phase != JOB_STOPPING && exit_code > job->exit_code) {
             job->exit_code = exit_code;
         }
@@ -248,6 +253,8 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
                 node->name, exit_code, job_seconds(job));
         job_stop(job, SIGTERM, exit_code != 0 ? exit_code : EXIT_NODE_LOST);
         job->is_consequence = job->exit_code == EXIT_NODE_LOST;
+    } else if (job_is_open(job)) {
+        change_left(job, node);
     }
 }
 

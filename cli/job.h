@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cluster/bootstrap.h"
+#include "control.h"
 #include "far.h"
 #include "hostfile.h"
 #include "input.h"
@@ -35,8 +36,10 @@ struct node {
     int is_alive;
     int has_card;
     int is_ready;
-    int has_left;          ///< it has said DONE
-    uint64_t cut_ns;       ///< when its link closed; 0: it has not
+    int has_left;    ///< it has said DONE
+    int is_leaving;  ///< it is no member any more: change.c
+    int is_guest;    ///< not a member yet; its end is not the run's: change.c
+    uint64_t cut_ns; ///< when its link closed; 0: it has not
     uint64_t n_iterations; ///< it said had ended there, lately
     uint32_t n_threads;    ///< it said were there, lately
     int code;              ///< of its end: waitid()'s, 0: there was none
@@ -58,8 +61,14 @@ struct job {
     int exit_code;
     int is_consequence; ///< exit_code tells of another node's death, which
                         ///< may be seen only later
-    struct node *nodes; ///< [n_nodes]
-    unsigned n_nodes;   ///< that were asked for
+    struct node *nodes; ///< [TM_MAX_NODES]
+    unsigned n_nodes;   ///< that were asked for, with those that have joined
+    unsigned n_first;   ///< at the start
+    const struct launch_plan *plan;
+    struct control control;
+    int has_guest;      ///< the node that was started last is one
+    unsigned n_peered;  ///< nodes that are not yet connected with it
+    unsigned n_changes; ///< nodes that have joined or left
     unsigned n_started;
     unsigned n_alive;
     unsigned n_cards;
@@ -119,7 +128,31 @@ int job_open(struct job *job, const struct launch_plan *plan);
 /** Start the nodes. If one cannot be started the job stops at once (told). */
 void job_start_nodes(struct job *job, const struct launch_plan *plan);
 
+/** Start one more, a guest. @return 0, -1 (told) */
+int job_start_guest(struct job *job);
+
+/* change.c: nodes come and go */
+
+/** What a user asks for: the control_request_fn. */
+void change_request(void *owner, struct control_client *client,
+                    const char *line);
+
+/** A guest has given its card, is connected. */
+void change_take_card(struct job *job, struct node *guest);
+void change_take_ready(struct job *job, struct node *guest);
+
+/** Another node is connected with the guest; the root says how far a change is. */
+tm_status change_take_peered(struct job *job, const struct link_frame *frame);
+tm_status change_take_news(struct job *job, const struct link_frame *frame);
+
+/** The process of a guest, or of a node that has said DONE, has ended. */
+void change_guest_ended(struct job *job, struct node *guest);
+void change_left(struct job *job, struct node *node);
+
 /* members.c: what nodes say over their links */
+
+/** Give a node the cards of all. */
+void members_send_cards(struct job *job, struct node *node);
 
 /** Take and obey what a node has said. */
 void members_hear(struct job *job, struct node *node);

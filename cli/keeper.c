@@ -25,6 +25,8 @@
 // theirs or their groups'.
 #include "keeper.h"
 
+#include "control.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -83,7 +85,7 @@ static void remove_folder(const char *folder)
     }
 }
 
-_Noreturn static void keep(int from_launcher, const char *folder)
+_Noreturn static void keep(int from_launcher, const struct keeper *keeper)
 {
     static pid_t nodes[TM_MAX_NODES];
     unsigned n_nodes = 0;
@@ -100,11 +102,13 @@ _Noreturn static void keep(int from_launcher, const char *folder)
     for (unsigned i = 0; i < n_nodes; i++) {
         kill(-nodes[i], SIGKILL);
     }
-    remove_folder(folder);
+    control_remove(keeper->control);
+    remove_folder(keeper->folder);
     _exit(0);
 }
 
-_Noreturn static void become_keeper(int from_launcher, const char *folder)
+_Noreturn static void become_keeper(int from_launcher,
+                                    const struct keeper *keeper)
 {
     sigset_t all;
 
@@ -117,10 +121,10 @@ _Noreturn static void become_keeper(int from_launcher, const char *folder)
     if (chdir("/") != 0) {
         _exit(1);
     }
-    keep(STDIN_FILENO, folder);
+    keep(STDIN_FILENO, keeper);
 }
 
-int keeper_start(struct keeper *keeper)
+int keeper_start(struct keeper *keeper, long job)
 {
     int ends[2];
 
@@ -129,9 +133,13 @@ int keeper_start(struct keeper *keeper)
         return -1;
     }
     make_folder(keeper);
+    keeper->control[0] = '\0';
+    if (job != 0) {
+        control_name(job, keeper->control);
+    }
     keeper->pid = fork();
     if (keeper->pid == 0) {
-        become_keeper(ends[0], keeper->folder);
+        become_keeper(ends[0], keeper);
     }
     close(ends[0]);
     keeper->to_keeper = ends[1];

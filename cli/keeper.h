@@ -7,14 +7,17 @@
 /** A small process that ends the nodes if the launcher cannot: it was killed. */
 struct keeper {
     pid_t pid;
-    int to_keeper;   ///< its end of file is the launcher's death
-    char folder[64]; ///< for the nodes' segments, goes with the run; "": none
+    int to_keeper;     ///< its end of file is the launcher's death
+    char control[108]; ///< the control socket, goes with the run; "": none
+    char folder[64];   ///< for the nodes' segments, goes with the run; "": none
 };
 
-/** Start it, and make the launcher the parent of everything that nodes leave
+/** @param job  whose control socket there is to be; 0: of none
+ *
+ * Start it, and make the launcher the parent of everything that nodes leave
  * behind. A folder in memory is made if that is possible.
  * @return 0, -1 with errno set */
-int keeper_start(struct keeper *keeper);
+int keeper_start(struct keeper *keeper, long job);
 
 /** Tell it of a node. */
 void keeper_add(const struct keeper *keeper, pid_t node);

@@ -38,7 +38,15 @@
 #define LAST_WORDS_S 2 // for our own output if a signal ended the run
 
 /** Places in the array for poll(); then three for each node. */
-enum { AT_SIGNALS, AT_STDIN, AT_ROOT_STDIN, AT_OUT, AT_ERR, AT_NODES };
+enum {
+    AT_SIGNALS,
+    AT_STDIN,
+    AT_ROOT_STDIN,
+    AT_OUT,
+    AT_ERR,
+    AT_CONTROL,
+    AT_NODES = AT_CONTROL + CONTROL_N_POLLED
+};
 
 static void look_for_deaths(struct job *job)
 {
@@ -151,6 +159,7 @@ static void fill_poll_set(const struct job *job, struct pollfd *set,
     set[AT_ERR] = watch(
         job->err->fd,
         job->err != &job->out && job->err->waiting.used > 0 ? POLLOUT : 0);
+    control_fill(&job->control, &set[AT_CONTROL]);
     for (unsigned i = 0; i < job->n_started; i++) {
         const struct node *node = &job->nodes[i];
         struct pollfd *at = &set[AT_NODES + 3 * i];
@@ -194,9 +203,9 @@ static int timeout_ms(uint64_t due_ns, uint64_t now_ns)
 }
 
 static void move_data(struct job *job, const struct pollfd *set,
-                      uint64_t now_ns)
+                      unsigned n_nodes, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < job->n_started; i++) {
+    for (unsigned i = 0; i < n_nodes; i++) {
         struct node *node = &job->nodes[i];
         const struct pollfd *at = &set[AT_NODES + 3 * i];
 
@@ -252,15 +261,18 @@ static int is_over(const struct job *job, uint64_t now_ns)
 
 static void run_loop(struct job *job)
 {
-    size_t n_set =
-        AT_NODES + 3 * (size_t)job->n_started + far_n_polled(&job->far);
-    struct pollfd *set = calloc(n_set, sizeof *set);
+    size_t n_far = far_n_polled(&job->far);
+    struct pollfd *set =
+        calloc(AT_NODES + 3 * TM_MAX_NODES + n_far, sizeof *set);
     uint64_t now_ns = clock_now_ns();
 
     if (set == NULL) {
         log_fatal(EXIT_MEMORY, "the launcher is out of memory");
     }
     while (!is_over(job, now_ns)) {
+        unsigned n_started = job->n_started;
+        size_t n_set = AT_NODES + 3 * (size_t)n_started + n_far;
+
         fill_poll_set(job, set, now_ns);
         if (poll(set, n_set, timeout_ms(next_due_ns(job), now_ns)) < 0 &&
             errno != EINTR) {
@@ -268,9 +280,10 @@ static void run_loop(struct job *job)
         }
         take_signals(job);
         now_ns = clock_now_ns();
-        far_move(job, &set[AT_NODES + 3 * job->n_started], now_ns);
+        far_move(job, &set[AT_NODES + 3 * n_started], now_ns);
         far_look(job, now_ns);
-        move_data(job, set, now_ns);
+        move_data(job, set, n_started, now_ns);
+        control_move(&job->control, &set[AT_CONTROL], change_request, job);
         write_sinks(job);
         job_advance(job, now_ns);
     }
@@ -318,6 +331,7 @@ static void flush(struct job *job)
 
 static void finish(struct job *job)
 {
+    control_close(&job->control);
     job_kill(job);
     far_finish(job);
     for (unsigned i = 0; i < job->n_started; i++) {

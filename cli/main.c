@@ -17,6 +17,9 @@ static const struct {
     {"run", command_run, run_print_help},
     {"plan", command_plan, plan_print_help},
     {"info", command_info, info_print_help},
+    {"ps", command_ps, ps_print_help},
+    {"add", command_add, add_print_help},
+    {"remove", command_remove, remove_print_help},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -30,9 +33,12 @@ static void print_help(void)
          "they were one. Programs are linked with libteamster.\n"
          "\n"
          "Commands:\n"
-         "  run   run a program on several nodes\n"
-         "  plan  repeat a decision of a run, or ask what if\n"
-         "  info  show what Teamster finds on this machine, and its limits\n"
+         "  run     run a program on several nodes\n"
+         "  ps      list your running jobs\n"
+         "  add     start one more node of a running job\n"
+         "  remove  have a node leave a running job\n"
+         "  plan    repeat a decision of a run, or ask what if\n"
+         "  info    show what Teamster finds on this machine, and its limits\n"
          "\n"
          "  teamster run -n 4 ./jacobi 2048\n"
          "  teamster plan profile.json --what-if n4.memory=+32M\n"
@@ -102,7 +108,8 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run, plan and info, see \"teamster "
+        fprintf(stderr, "; the commands are run, ps, add, remove, plan and "
+                        "info, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

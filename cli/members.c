@@ -21,42 +21,86 @@ static void set_deadline(struct job *job)
         clock_now_ns() + (uint64_t)(DEADLINE_S * job->slowdown * 1e9);
 }
 
-/** Cards as all nodes get them: without the layouts, which are the launcher's. */
-static size_t encode_cards(struct job *job, uint8_t *body, size_t room)
+/** A card as nodes get it: the layout is the launcher's affair. */
+static size_t encode_card(struct node *node, uint8_t *at, size_t room)
+{
+    char first = node->card.layout[0];
+    size_t size;
+
+    node->card.layout[0] = '\0';
+    size = node_card_encode(&node->card, at, room);
+    node->card.layout[0] = first;
+    return size;
+}
+
+/** Cards as all nodes get them. */
+static size_t encode_cards(struct job *job, unsigned n_nodes, uint8_t *body,
+                           size_t room)
 {
     static const uint8_t no_key[BOOT_KEY_SIZE];
     struct wire_writer writer = {.at = body, .end = body + room};
 
     wire_put_bytes(&writer, job->key != NULL ? job->key : no_key,
                    BOOT_KEY_SIZE);
-    wire_put_u16(&writer, (uint16_t)job->n_nodes);
-    for (unsigned i = 0; i < job->n_nodes; i++) {
+    wire_put_u16(&writer, (uint16_t)n_nodes);
+    for (unsigned i = 0; i < n_nodes; i++) {
         struct node *node = &job->nodes[i];
 
-        node->card.layout[0] = '\0';
+        if (!node->is_alive || node->has_left || node->is_leaving) {
+            wire_put_u16(&writer, BOOT_NO_HOST);
+            continue;
+        }
         wire_put_u16(&writer, node->host);
-        writer.at += node_card_encode(&node->card, writer.at,
-                                      (size_t)(writer.end - writer.at));
+        writer.at +=
+            encode_card(node, writer.at, (size_t)(writer.end - writer.at));
     }
     return (size_t)(writer.at - body);
 }
 
-static void send_cards(struct job *job)
+static uint8_t *new_cards(struct job *job, unsigned n_nodes, size_t *size)
 {
-    size_t room = BOOT_KEY_SIZE + 2 + job->n_nodes * (2 + NODE_CARD_MAX);
+    size_t room = BOOT_KEY_SIZE + 2 + n_nodes * (2 + NODE_CARD_MAX);
     uint8_t *body = malloc(room);
-    size_t size;
 
     if (body == NULL) {
         job_refuse(job, EXIT_MEMORY, "the launcher has no memory for cards");
+    } else {
+        *size = encode_cards(job, n_nodes, body, room);
+    }
+    return body;
+}
+
+static void free_cards(uint8_t *body, size_t size)
+{
+    if (body != NULL) {
+        explicit_bzero(body, size); // the key
+        free(body);
+    }
+}
+
+void members_send_cards(struct job *job, struct node *node)
+{
+    size_t size = 0;
+    uint8_t *body = new_cards(job, node->id + 1u, &size);
+
+    if (body != NULL) {
+        link_send(&node->link, BOOT_CARDS, body, size);
+    }
+    free_cards(body, size);
+}
+
+static void send_cards(struct job *job)
+{
+    size_t size = 0;
+    uint8_t *body = new_cards(job, job->n_nodes, &size);
+
+    if (body == NULL) {
         return;
     }
-    size = encode_cards(job, body, room);
     for (unsigned i = 0; i < job->n_nodes; i++) {
         link_send(&job->nodes[i].link, BOOT_CARDS, body, size);
     }
-    explicit_bzero(body, size);
-    free(body);
+    free_cards(body, size);
     job->phase = JOB_CONNECTING;
     set_deadline(job);
 }
@@ -100,6 +144,10 @@ static tm_status take_card(struct job *job, struct node *node,
         return TM_EWIRE;
     }
     node->has_card = 1;
+    if (node->is_guest) {
+        change_take_card(job, node);
+        return TM_OK;
+    }
     job->n_cards++;
     if (node->host == 0) {
         oom_note(&node->oom, node->pid);
@@ -118,6 +166,10 @@ static tm_status take_ready(struct job *job, struct node *node)
 {
     if (node->is_ready || job->phase == JOB_JOINING) {
         return TM_EWIRE;
+    }
+    if (node->is_guest) {
+        change_take_ready(job, node);
+        return TM_OK;
     }
     node->is_ready = 1;
     job->n_ready++;
@@ -167,6 +219,12 @@ static tm_status obey(struct job *job, struct node *node,
         return losses_take_peer(job, node, frame);
     default:
         break;
+    }
+    if (frame->kind == BOOT_PEERED) {
+        return change_take_peered(job, frame);
+    }
+    if (frame->kind == BOOT_NEWS && node_is_root(node)) {
+        return change_take_news(job, frame);
     }
     exit_code = (int)(wire_get_u32(&reader) & 0xff);
     if (reader.failed) {

@@ -116,13 +116,13 @@ static tm_status open_end(struct end *end, node_id self, int socket)
 
     *end = (struct end){
         .port = {.self = self,
-                 .n_nodes = 2,
                  .owner = end,
                  .send = send_message,
                  .now_ns = now_ns},
         .socket = socket,
         .deadline_ns = clock_now_ns() + PATIENCE_NS,
     };
+    roster_init(&end->port.roster, 2);
     status = transport_ucx.open(&end->net, &(struct net_config){
                                                .self = self,
                                                .n_nodes = 2,

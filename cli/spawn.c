@@ -150,6 +150,10 @@ _Noreturn static void become_node(const struct spawn_request *request,
     }
     set_text("TEAMSTER_FOLDER", request->folder);
     set_text("TEAMSTER_PLACE", request->place);
+    set_text("TEAMSTER_JOINS", NULL);
+    if (request->joins > 0) {
+        set_number("TEAMSTER_JOINS", (int)request->joins);
+    }
     if (has_core_limit) {
         setrlimit(RLIMIT_CORE, &core_limit);
     }

@@ -14,6 +14,7 @@ struct spawn_request {
     const struct host
         *host;          ///< what a hostfile says of it; NULL: there is none
     const char *place;  ///< TEAMSTER_PLACE; NULL: all nodes are on this host
+    int joins;          ///< the epoch that it will be in; 0: from the start
     char **argv;        ///< program and arguments, NULL at the end
     int input;          ///< its standard input; -1: /dev/null
     const char *folder; ///< for its segments; "": none

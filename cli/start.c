@@ -60,24 +60,28 @@ int job_open(struct job *job, const struct launch_plan *plan)
 {
     *job = (struct job){
         .n_nodes = plan->n_nodes,
+        .n_first = plan->n_nodes,
+        .plan = plan,
         .start_ns = clock_now_ns(),
         .slowdown = job_slowdown(),
         .is_verbose = plan->is_verbose,
         .status_file = plan->status_file,
         .program = plan->argv[0],
     };
-    job->nodes = calloc(plan->n_nodes, sizeof *job->nodes);
+    job->nodes = calloc(TM_MAX_NODES, sizeof *job->nodes);
     if (job->nodes == NULL) {
         fprintf(stderr, "teamster run: no memory for %u nodes\n",
                 plan->n_nodes);
         return EXIT_MEMORY;
     }
-    if (open_signals(job) != 0 || keeper_start(&job->keeper) != 0) {
+    if (open_signals(job) != 0 ||
+        keeper_start(&job->keeper, (long)getpid()) != 0) {
         fprintf(stderr, "teamster run: cannot start: %s\n", strerror(errno));
         free(job->nodes);
         return EXIT_MEMORY;
     }
     open_sinks(job);
+    control_open(&job->control, job->keeper.control);
     return 0;
 }
 
@@ -119,8 +123,8 @@ static void name_node(struct node *node, const struct host *host)
     }
 }
 
-static void adopt(struct job *job, const struct spawned *spawned,
-                  const struct host *host, int is_tagged)
+static struct node *adopt(struct job *job, const struct spawned *spawned,
+                          const struct host *host, int is_tagged)
 {
     struct node *node = &job->nodes[job->n_started];
 
@@ -149,6 +153,48 @@ static void adopt(struct job *job, const struct spawned *spawned,
                 host != NULL ? ", " : "", host != NULL ? host->name : "",
                 (int)node->pid);
     }
+    return node;
+}
+
+// How many nodes of this machine there are, for one that comes.
+static void place_guest(const struct job *job, char *place, size_t size)
+{
+    unsigned n_here = 0;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        n_here += job->nodes[i].host == 0 && job->nodes[i].is_alive;
+    }
+    snprintf(place, size, "%u %u %s", n_here, n_here + 1,
+             job->far.n > 0 ? job->far.device : "-");
+}
+
+int job_start_guest(struct job *job)
+{
+    char place[64];
+    const char *what = "start the program";
+    struct spawn_request request = {
+        .node = job->n_started,
+        .n_nodes = job->n_started + 1,
+        .argv = job->plan->argv,
+        .folder = job->keeper.folder,
+        .place = place,
+        .joins = (int)job->n_changes + 2,
+        .input = -1,
+        .signals = &job->old_signals,
+    };
+    struct spawned spawned;
+    int error;
+
+    place_guest(job, place, sizeof place);
+    error = spawn_node(&request, &spawned, &what);
+    if (error != 0) {
+        job_say(job, "cannot %s for node %u: %s", what, request.node,
+                strerror(error));
+        return -1;
+    }
+    adopt(job, &spawned, NULL, job->plan->is_tagged)->is_guest = 1;
+    job->has_guest = 1;
+    return 0;
 }
 
 void job_start_nodes(struct job *job, const struct launch_plan *plan)

@@ -206,6 +206,9 @@ static tm_status read_place(struct bootstrap *bootstrap)
         log_error("TEAMSTER_PLACE=%s is not what \"teamster run\" sets", text);
         return TM_ECONFIG;
     }
+    if (strcmp(bootstrap->device, "-") == 0) { // all nodes are here
+        bootstrap->device[0] = '\0';
+    }
     return TM_OK;
 }
 
@@ -240,6 +243,9 @@ static tm_status decode_cards(const struct frame *frame, unsigned n_nodes,
     }
     for (unsigned i = 0; i < n_nodes; i++) {
         roster->host_of[i] = wire_get_u16(&reader);
+        if (roster->host_of[i] == BOOT_NO_HOST) {
+            continue; // it has left; its card is of zeros
+        }
         if (reader.failed ||
             node_card_decode(reader.at, (size_t)(reader.end - reader.at),
                              &roster->cards[i], &used) != TM_OK) {
@@ -337,6 +343,11 @@ static tm_status open_launcher(struct bootstrap *bootstrap)
         return TM_ECONFIG;
     }
     unsetenv("TEAMSTER_PLACE");
+    if (getenv("TEAMSTER_JOINS") != NULL) {
+        bootstrap->joins =
+            (uint32_t)strtoul(getenv("TEAMSTER_JOINS"), NULL, 10);
+        unsetenv("TEAMSTER_JOINS");
+    }
     return TM_OK;
 }
 
@@ -500,6 +511,9 @@ enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap)
     if (kind == BOOT_REFUSED) {
         return BOOTSTRAP_STOP; // whatever the text is, it was the last frame
     }
+    if (kind == BOOT_NEWCOMER || kind == BOOT_ADMIT || kind == BOOT_REMOVE) {
+        return BOOTSTRAP_CHANGE;
+    }
     if (length == 0 || length > sizeof peeked - 4) {
         return BOOTSTRAP_GONE; // no launcher of ours
     }
@@ -507,6 +521,66 @@ enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap)
         return BOOTSTRAP_NOTHING;
     }
     return take_event(bootstrap->fd, length, kind);
+}
+
+static tm_status read_change(const struct frame *frame,
+                             struct boot_change *change)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    size_t used;
+
+    change->kind = frame->kind;
+    change->node = wire_get_u16(&reader);
+    if (frame->kind == BOOT_NEWCOMER) {
+        change->host = wire_get_u16(&reader);
+        if (node_card_decode(reader.at, (size_t)(reader.end - reader.at),
+                             &change->card, &used) != TM_OK) {
+            return TM_EWIRE;
+        }
+    }
+    return reader.failed || change->node >= TM_MAX_NODES ? TM_EWIRE : TM_OK;
+}
+
+tm_status bootstrap_take_change(struct bootstrap *bootstrap,
+                                struct boot_change *change)
+{
+    struct frame frame;
+    tm_status status = receive_frame(bootstrap->fd, &frame);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    status = read_change(&frame, change);
+    free(frame.body);
+    return status;
+}
+
+void bootstrap_peered(const struct bootstrap *bootstrap, node_id node)
+{
+    uint8_t bytes[BOOT_HEADER + 2];
+    struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
+
+    boot_header(bytes, BOOT_PEERED, 2);
+    wire_put_u16(&writer, node);
+    (void)send_all(bootstrap->fd, bytes, sizeof bytes); // or it is gone: logged
+}
+
+void bootstrap_news(const struct bootstrap *bootstrap, node_id node, int comes,
+                    unsigned news, const char *text)
+{
+    uint8_t bytes[BOOT_HEADER + 256];
+    struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
+
+    if (bootstrap->fd < 0) {
+        return;
+    }
+    wire_put_u16(&writer, node);
+    wire_put_u8(&writer, comes != 0);
+    wire_put_u8(&writer, (uint8_t)news);
+    wire_put_string(&writer, text);
+    boot_header(bytes, BOOT_NEWS, (size_t)(writer.at - bytes) - BOOT_HEADER);
+    (void)send_all(bootstrap->fd, bytes, (size_t)(writer.at - bytes));
 }
 
 int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms)

@@ -14,7 +14,8 @@
  * how many, TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
  * takes it; it may not be set), and TEAMSTER_PLACE, if not all nodes are on one host,
  * which of how many on its host it is, and the network card that leads to the
- * others: "0 2 eth0". Frames: length u32, kind u8, then the kind's fields,
+ * others: "0 2 eth0" (or "-": there are none). TEAMSTER_JOINS is set for a node that
+ * comes while the program runs, to the epoch of the roster that it will be in. Frames: length u32, kind u8, then the kind's fields,
  * little-endian; the length counts what is behind it.
  *
  *   node -> launcher   CARD     who I am (struct node_card)
@@ -35,6 +36,15 @@
  *                               node hears of another one
  *   launcher -> node   STOP     end now; signal number u32, 0: in order
  *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
+ *
+ * While the program runs, nodes may come and go. A node that comes gets CARDS in
+ * which those who have left have host 65535 and no card.
+ *   launcher -> node   NEWCOMER node u16, host u16, card: one that comes; connect
+ *   node -> launcher   PEERED   node u16: connected with it
+ *   launcher -> root   ADMIT    node u16: all are connected with it, it is to join
+ *   launcher -> root   REMOVE   node u16: it is to leave
+ *   root -> launcher   NEWS     node u16, comes u8, news u8, text: how far that is;
+ *                               enum membership_news
  *
  * The launcher keeps its end open: end of file on it means that the launcher is
  * gone, and the node ends itself. The other way round, end of file before DONE
@@ -71,6 +81,8 @@ struct bootstrap {
     unsigned n_nodes;
     unsigned n_here;       ///< nodes on this host, self included
     unsigned n_here_below; ///< of these, with a lower number
+    uint32_t
+        joins; ///< 0; the run is going on already: the epoch that there will be
     char device[32]; ///< the card that leads to other hosts; "": all nodes
                      ///< are on this host
 };
@@ -113,6 +125,9 @@ TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                                         const struct node_card *card,
                                         const struct boot_roster *roster);
 
+/** The host of a node that has left. */
+#define BOOT_NO_HOST 65535u
+
 /** Say that this node is connected, wait until all are. */
 TM_CHECKED tm_status bootstrap_ready(struct bootstrap *bootstrap);
 
@@ -140,23 +155,6 @@ enum boot_peer {
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds);
 
-enum bootstrap_event {
-    BOOTSTRAP_NOTHING, ///< no whole frame yet
-    BOOTSTRAP_GONE,    ///< the launcher has gone
-    BOOTSTRAP_STOP,
-    BOOTSTRAP_STATUS,
-};
-
-/** What the launcher has said since; does not block. Poll bootstrap->fd. */
-enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap);
-
-/** Does the launcher end this node, now or within a time? Blocks until it does,
- * at most so long.
- * @return 1 it does, or is gone; 0 the time has passed */
-int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms);
-
-/* The launcher's side (cli/) uses these. */
-
 enum boot_kind {
     BOOT_CARD = 1,
     BOOT_CARDS = 2,
@@ -169,7 +167,51 @@ enum boot_kind {
     BOOT_STATUS = 9,
     BOOT_PROGRESS = 10,
     BOOT_PEER = 11,
+    BOOT_NEWCOMER = 12,
+    BOOT_PEERED = 13,
+    BOOT_ADMIT = 14,
+    BOOT_REMOVE = 15,
+    BOOT_NEWS = 16,
 };
+
+enum bootstrap_event {
+    BOOTSTRAP_NOTHING, ///< no whole frame yet
+    BOOTSTRAP_GONE,    ///< the launcher has gone
+    BOOTSTRAP_STOP,
+    BOOTSTRAP_STATUS,
+    BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_change()
+};
+
+/** What the launcher wants of a node when another comes or goes. */
+struct boot_change {
+    enum boot_kind kind; ///< BOOT_NEWCOMER, BOOT_ADMIT or BOOT_REMOVE
+    node_id node;
+    uint16_t host;         ///< of BOOT_NEWCOMER
+    struct node_card card; ///< likewise
+};
+
+/** Take what BOOTSTRAP_CHANGE has announced. Reads to the end of the frame.
+ * @param[out] change  set on success
+ * @return TM_OK, TM_EPEER (the launcher has gone), TM_EWIRE, TM_ENOMEM */
+TM_CHECKED tm_status bootstrap_take_change(struct bootstrap *bootstrap,
+                                           struct boot_change *change);
+
+/** This node is connected with another. */
+void bootstrap_peered(const struct bootstrap *bootstrap, node_id node);
+
+/** On the root: how far a change is. */
+void bootstrap_news(const struct bootstrap *bootstrap, node_id node, int comes,
+                    unsigned news, const char *text);
+
+/** What the launcher has said since; does not block. Poll bootstrap->fd. */
+enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap);
+
+/** Does the launcher end this node, now or within a time? Blocks until it does,
+ * at most so long.
+ * @return 1 it does, or is gone; 0 the time has passed */
+int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms);
+
+/* The launcher's side (cli/) uses these. */
 
 #define BOOT_FRAME_MAX (8u * 1024u * 1024u)
 

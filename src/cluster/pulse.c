@@ -17,35 +17,28 @@
 //     message; looks are much more frequent than beats.
 #include "cluster/pulse.h"
 
-#include <stdlib.h>
-
 #define BEAT_NS UINT64_C(1000000000)
 
 /** A node that looks so much later than it should was stopped. */
 #define STOPPED_NS UINT64_C(500000000)
 
-tm_status pulse_init(struct pulse *pulse, const struct port *port,
-                     double timeout_s)
+void pulse_init(struct pulse *pulse, const struct port *port, double timeout_s)
 {
     *pulse = (struct pulse){
         .port = port,
         .timeout_ns = (uint64_t)(timeout_s * 1e9),
-        .n_nodes = port->n_nodes,
-        .nodes = calloc(port->n_nodes, sizeof(struct pulse_node)),
     };
     pulse->since_ns = pulse->looked_ns = port->now_ns(port->owner);
-    return pulse->nodes != NULL ? TM_OK : TM_ENOMEM;
 }
 
-void pulse_release(struct pulse *pulse)
+void pulse_expect(struct pulse *pulse, node_id node)
 {
-    free(pulse->nodes);
-    *pulse = (struct pulse){0};
+    pulse->nodes[node] = (struct pulse_node){.heard_ns = pulse->looked_ns};
 }
 
 void pulse_hear(struct pulse *pulse, node_id from)
 {
-    if (from < pulse->n_nodes) {
+    if (from < TM_MAX_NODES) {
         pulse->nodes[from].heard_ns = pulse->looked_ns; // I2
     }
 }
@@ -55,14 +48,16 @@ static void send_beats(struct pulse *pulse, uint64_t now_ns)
     const struct message message = {.type = MESSAGE_beat,
                                     .u.beat = {.number = pulse->n_beats}};
 
+    const struct roster *roster = &pulse->port->roster;
+
     if (now_ns - pulse->sent_ns < BEAT_NS) {
         return;
     }
     pulse->sent_ns = now_ns;
     pulse->n_beats++;
-    for (unsigned i = 0; i < pulse->n_nodes; i++) {
-        if (i != pulse->port->self) {
-            port_send(pulse->port, (node_id)i, &message);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (roster->live[i] != pulse->port->self) {
+            port_send(pulse->port, roster->live[i], &message);
         }
     }
 }
@@ -87,6 +82,7 @@ static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node,
 
 enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
 {
+    const struct roster *roster = &pulse->port->roster;
     uint64_t now_ns = pulse->port->now_ns(pulse->port->owner);
 
     if (now_ns - pulse->looked_ns > STOPPED_NS) {
@@ -94,14 +90,14 @@ enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
     }
     pulse->looked_ns = now_ns;
     send_beats(pulse, now_ns);
-    for (unsigned i = 0; i < pulse->n_nodes && pulse->timeout_ns > 0; i++) {
+    for (unsigned i = 0; i < roster->n_live && pulse->timeout_ns > 0; i++) {
         enum pulse_news news = PULSE_NOTHING;
 
-        if (i != pulse->port->self) {
-            news = judge(pulse, &pulse->nodes[i], now_ns);
+        *node = roster->live[i];
+        if (*node != pulse->port->self) {
+            news = judge(pulse, &pulse->nodes[*node], now_ns);
         }
         if (news != PULSE_NOTHING) {
-            *node = (node_id)i;
             return news;
         }
     }

@@ -12,11 +12,10 @@ struct pulse {
     uint64_t sent_ns;    ///< when the own beats went out
     uint64_t looked_ns;  ///< the last pulse_look()
     uint64_t since_ns;   ///< silence before this time does not count
-    unsigned n_nodes;
     struct pulse_node {
         uint64_t heard_ns;
         int is_suspect;
-    } * nodes; ///< [n_nodes]
+    } nodes[TM_MAX_NODES]; ///< of those who have left nothing counts
 };
 
 /** What pulse_look() has found. */
@@ -30,11 +29,11 @@ enum pulse_news {
 /**
  * @param port       outlives it; beats are sent through it
  * @param timeout_s  seconds of silence until a node is lost; 0: never
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status pulse_init(struct pulse *pulse, const struct port *port,
-                                double timeout_s);
-void pulse_release(struct pulse *pulse);
+void pulse_init(struct pulse *pulse, const struct port *port, double timeout_s);
+
+/** A node has come: its silence counts from now on. */
+void pulse_expect(struct pulse *pulse, node_id node);
 
 /** A message has come from a node, whatever it says. */
 void pulse_hear(struct pulse *pulse, node_id from);
@@ -43,7 +42,7 @@ void pulse_hear(struct pulse *pulse, node_id from);
  * Send beats if it is time, and see who is silent. To be called several times a
  * second.
  *
- * @param[out] node  whom the news are about; set unless PULSE_NOTHING
+ * @param[out] node  whom the news are about, unless PULSE_NOTHING
  * @return the most important news; the rest comes with the next calls
  * Context: as all of it, under the node lock.
  */

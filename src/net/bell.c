@@ -174,6 +174,9 @@ void rope_drop(struct rope *rope)
     if (rope->word == NULL) {
         return;
     }
+    if (rope->pipe >= 0) {
+        atomic_fetch_sub(&rope->word->n_ringers, 1);
+    }
     munmap(rope->word, sizeof *rope->word);
     close_if_open(rope->pipe);
     *rope = (struct rope){.pipe = -1};
@@ -196,8 +199,8 @@ void rope_pull(const struct rope *rope)
 int bell_is_rung_by(const struct bell *bell, unsigned n_nodes)
 {
     return bell != NULL &&
-           atomic_load_explicit(&bell->word->n_ringers, memory_order_relaxed) ==
-               n_nodes;
+           atomic_load_explicit(&bell->word->n_ringers, memory_order_relaxed) >=
+               n_nodes; // one that leaves lets go last
 }
 
 void bell_arm(struct bell *bell)

@@ -41,7 +41,7 @@ void rope_drop(struct rope *rope);
  * to be woken. Costs a look at one word if it does not. */
 void rope_pull(const struct rope *rope);
 
-/** Do as many nodes ring it? Else their messages wake nobody by it. */
+/** Do so many nodes ring it, or more? Else their messages wake nobody by it. */
 int bell_is_rung_by(const struct bell *bell, unsigned n_nodes);
 
 /** Senders are to ring from now on, once, unless somebody looks. The caller

@@ -3,6 +3,7 @@
 #define NET_PORT_H
 
 #include "net/message.h"
+#include "net/roster.h"
 
 /*
  * A port is how the state machines above (proto, sync) see the cluster: who they
@@ -12,8 +13,8 @@
  */
 struct port {
     node_id self;
-    unsigned n_nodes;
-    void *owner; ///< of the functions below; they get it back
+    struct roster roster; ///< changed by the membership's changes only
+    void *owner;          ///< of the functions below; they get it back
 
     /** Queue a message for a node, `to == self` included. Never calls back
      * before it returns; messages from one node to another arrive in the order
@@ -30,6 +31,15 @@ static inline void port_send(const struct port *port, node_id to,
                              const struct message *message)
 {
     port->send(port->owner, to, message);
+}
+
+/** Queue a message for all live nodes, self included. */
+static inline void port_send_all(const struct port *port,
+                                 const struct message *message)
+{
+    for (unsigned i = 0; i < port->roster.n_live; i++) {
+        port_send(port, port->roster.live[i], message);
+    }
 }
 
 #endif

@@ -307,11 +307,11 @@ static void init_node(struct sim *sim, node_id node)
     sim->nodes[node].sim = sim;
     sim->nodes[node].port = (struct port){
         .self = node,
-        .n_nodes = sim->config.n_nodes,
         .owner = &sim->nodes[node],
         .send = send_from,
         .now_ns = now_of,
     };
+    roster_init(&sim->nodes[node].port.roster, sim->config.n_nodes);
 }
 
 struct sim *sim_new(const struct sim_config *config)

@@ -41,7 +41,7 @@ void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write)
 {
     const page_no end = end_of(engine, first, n);
-    page_no page = first;
+    page_no page = engine->is_frozen ? end : first;
 
     while (page < end) {
         if (is_wanted(engine, page)) {

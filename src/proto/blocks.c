@@ -161,11 +161,30 @@ static void copy_text(char *to, size_t room, const char *from)
     snprintf(to, room, "%s", from == NULL ? "" : from);
 }
 
+// @return TM_OK and the extent is there, TM_EWIRE
+static tm_status add_extent(struct engine *engine, struct extent *extent,
+                            const struct message *message)
+{
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+
+    if (extent->page >= engine->space->n_pages || extent->n_pages == 0 ||
+        extent->n_pages > engine->space->n_pages - extent->page ||
+        protocol_by_id(extent->protocol) == NULL ||
+        extent->on_node >= TM_MAX_NODES ||
+        extent_find(engine, extent->page) != NULL) {
+        return TM_EWIRE;
+    }
+    copy_text(extent->name, sizeof extent->name, wire_get_string(&reader));
+    copy_text(extent->file, sizeof extent->file, wire_get_string(&reader));
+    insert_extent(engine, extent);
+    return TM_OK;
+}
+
 static tm_status receive_new(struct engine *engine,
                              const struct message *message)
 {
     const struct message_extent_new *news = &message->u.extent_new;
-    struct wire_reader reader = wire_read_body(message);
     struct extent extent = {
         .page = news->page,
         .n_pages = news->n_pages,
@@ -176,19 +195,54 @@ static tm_status receive_new(struct engine *engine,
         .serial = news->token,
         .line = news->line,
     };
+    tm_status status = add_extent(engine, &extent, message);
 
-    if (news->page >= engine->space->n_pages || news->n_pages == 0 ||
-        news->n_pages > engine->space->n_pages - news->page ||
-        protocol_by_id(extent.protocol) == NULL ||
-        news->on_node >= engine->port->n_nodes ||
-        extent_find(engine, news->page) != NULL) {
-        return TM_EWIRE;
+    if (status == TM_OK) {
+        acknowledge(engine, news->token);
     }
-    copy_text(extent.name, sizeof extent.name, wire_get_string(&reader));
-    copy_text(extent.file, sizeof extent.file, wire_get_string(&reader));
-    insert_extent(engine, &extent);
-    acknowledge(engine, news->token);
-    return TM_OK;
+    return status;
+}
+
+// This node comes in the middle of the run; the others know already.
+static tm_status receive_is(struct engine *engine,
+                            const struct message *message)
+{
+    const struct message_extent_is *is = &message->u.extent_is;
+    struct extent extent = {
+        .page = is->page,
+        .n_pages = is->n_pages,
+        .size = is->size,
+        .protocol = (tm_protocol)is->protocol,
+        .placement = (tm_placement)is->placement,
+        .on_node = is->on_node,
+        .serial = is->serial,
+        .line = is->line,
+    };
+
+    return add_extent(engine, &extent, message);
+}
+
+void blocks_describe(struct engine *engine, const struct extent *extent,
+                     node_id to)
+{
+    uint8_t body[sizeof extent->name + sizeof extent->file];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_extent_is, .body = body};
+
+    message.u.extent_is = (struct message_extent_is){
+        .serial = extent->serial,
+        .page = extent->page,
+        .n_pages = extent->n_pages,
+        .size = extent->size,
+        .protocol = (uint8_t)extent->protocol,
+        .placement = (uint8_t)extent->placement,
+        .on_node = extent->on_node,
+        .line = extent->line,
+    };
+    wire_put_string(&writer, extent->name);
+    wire_put_string(&writer, extent->file);
+    message.body_size = (uint32_t)(writer.at - body);
+    port_send(engine->port, to, &message);
 }
 
 void blocks_check_closing(struct engine *engine, struct extent *extent)
@@ -338,6 +392,8 @@ tm_status blocks_receive(struct engine *engine, node_id from,
         return receive_block_is(engine, message);
     case MESSAGE_extent_new:
         return receive_new(engine, message);
+    case MESSAGE_extent_is:
+        return receive_is(engine, message);
     case MESSAGE_extent_close:
         receive_close(engine, &message->u.extent_close);
         return TM_OK;

@@ -35,20 +35,13 @@ static struct allocation *start_step(struct engine *engine, node_id requester,
 
     ensure_memory(allocation != NULL);
     allocation->serial = ++engine->last_allocation;
-    allocation->n_missing = engine->port->n_nodes;
+    allocation->n_missing = engine->port->roster.n_live;
     allocation->requester = requester;
     allocation->token = token;
     allocation->page = page;
     allocation->next = engine->allocations;
     engine->allocations = allocation;
     return allocation;
-}
-
-static void send_all(struct engine *engine, const struct message *message)
-{
-    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
-        port_send(engine->port, (node_id)i, message);
-    }
 }
 
 static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
@@ -92,7 +85,7 @@ static void announce_extent(struct engine *engine, node_id from,
     wire_put_string(&writer, is_slab ? "small blocks" : block->name);
     wire_put_string(&writer, is_slab ? "" : block->file);
     message.body_size = (uint32_t)(writer.at - body);
-    send_all(engine, &message);
+    port_send_all(engine->port, &message);
 }
 
 static tm_status receive_alloc_ask(struct engine *engine, node_id from,
@@ -110,7 +103,8 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
         ask.protocol = (uint8_t)engine->default_protocol;
     }
     if (reader.failed || protocol_by_id((tm_protocol)ask.protocol) == NULL ||
-        ask.placement > TM_ON_NODE || ask.on_node >= engine->port->n_nodes) {
+        ask.placement > TM_ON_NODE ||
+        ask.on_node >= engine->port->roster.n_ids) {
         send_alloc_done(engine, from, ask.token, 0, 0);
         return TM_EWIRE;
     }
@@ -171,7 +165,7 @@ static void close_extent(struct engine *engine, node_id from,
     };
 
     allocation->step = CLOSING;
-    send_all(engine, &message);
+    port_send_all(engine->port, &message);
 }
 
 static tm_status receive_free_ask(struct engine *engine, node_id from,
@@ -207,10 +201,10 @@ static void forget_everywhere(struct engine *engine,
     struct message message = {.type = MESSAGE_extent_gone};
 
     allocation->step = FORGETTING;
-    allocation->n_missing = engine->port->n_nodes;
+    allocation->n_missing = engine->port->roster.n_live;
     message.u.extent_gone.token = allocation->serial;
     message.u.extent_gone.page = allocation->page;
-    send_all(engine, &message);
+    port_send_all(engine->port, &message);
 }
 
 static void finish_step(struct engine *engine, struct allocation **link)

@@ -11,6 +11,7 @@
 //   atomic.c         operations at the owner
 //   blocks.c         which pages are whose block
 //   paging.c         which pages may go when memory is short
+//   handover.c       nodes come and go
 // docs/protocols.md says what all of them do together.
 //
 // Everything here runs under the node lock. Calls of threads (engine_fault and
@@ -286,6 +287,9 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_atomic:
     case MESSAGE_atomic_done:
         return atomic_receive(engine, from, message);
+    case MESSAGE_page_given:
+    case MESSAGE_page_taken:
+        return handover_receive(engine, from, message);
     default:
         return blocks_receive(engine, from, message);
     }
@@ -301,7 +305,7 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_fetch:
         return message->u.fetch.count >= 1 &&
                message->u.fetch.count <= FETCH_GROUP_MAX &&
-               message->u.fetch.requester < engine->port->n_nodes &&
+               roster_has(&engine->port->roster, message->u.fetch.requester) &&
                message->u.fetch.page < n_pages &&
                message->u.fetch.page + message->u.fetch.count <= n_pages;
     case MESSAGE_page:
@@ -315,6 +319,9 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_grant:
         return message->u.grant.page < n_pages &&
                message->u.grant.page + message->u.grant.count <= n_pages;
+    case MESSAGE_page_given:
+        return message->u.page_given.page < n_pages &&
+               message->body_size == TM_PAGE_SIZE;
     case MESSAGE_invalidate:
         return message->u.invalidate.page < n_pages;
     case MESSAGE_invalidate_ack:
@@ -323,7 +330,7 @@ static int names_good_pages(const struct engine *engine,
         return message->u.atomic.page < n_pages &&
                message->u.atomic.offset % 8 == 0 &&
                message->u.atomic.offset < TM_PAGE_SIZE &&
-               message->u.atomic.requester < engine->port->n_nodes;
+               roster_has(&engine->port->roster, message->u.atomic.requester);
     default:
         return 1; // bodies are checked where they are read
     }
@@ -340,6 +347,8 @@ static page_no named_page(const struct engine *engine,
         return message->u.page.page;
     case MESSAGE_grant:
         return message->u.grant.page;
+    case MESSAGE_page_given:
+        return message->u.page_given.page;
     case MESSAGE_invalidate:
         return message->u.invalidate.page;
     case MESSAGE_invalidate_ack:
@@ -463,10 +472,7 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->default_protocol = default_protocol;
     tokens_init(&engine->tokens);
     hold_open(engine);
-    engine->outboxes = calloc(port->n_nodes, sizeof *engine->outboxes);
-    engine->news = calloc(port->n_nodes, sizeof *engine->news);
-    if (engine->outboxes == NULL || engine->news == NULL ||
-        blocks_open(engine) != TM_OK) {
+    if (blocks_open(engine) != TM_OK) {
         engine_free(engine);
         return NULL;
     }
@@ -504,13 +510,9 @@ void engine_free(struct engine *engine)
     free_page_records(engine);
     blocks_close(engine);
     free_flights(engine);
-    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
-        if (engine->outboxes != NULL) {
-            free(engine->outboxes[i].bytes);
-        }
-        if (engine->news != NULL) {
-            free(engine->news[i].at);
-        }
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        free(engine->outboxes[i].bytes);
+        free(engine->news[i].at);
     }
     while (engine->copyset_chunks != NULL) {
         struct copyset_chunk *next = engine->copyset_chunks->next;
@@ -518,8 +520,6 @@ void engine_free(struct engine *engine)
         free(engine->copyset_chunks);
         engine->copyset_chunks = next;
     }
-    free(engine->outboxes);
-    free(engine->news);
     free(engine->dirty.at);
     hold_close(engine);
     deferred_drop(&engine->parked);

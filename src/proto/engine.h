@@ -181,6 +181,26 @@ tm_protocol engine_protocol(const struct engine *engine, page_no page);
 /** The page part of the node's numbers. */
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats);
 
+/* A change of the roster: handover.c. Under the node lock, while all nodes have
+ * stopped (reconfig/membership.h). */
+
+/** Let nothing begin by itself, or let it again. */
+void engine_freeze(struct engine *engine, int is_frozen);
+
+/** Send what is only waiting to be sent. @return 1 nothing is under way here, and
+ * nothing will be by the passing of time */
+int engine_is_still(struct engine *engine);
+
+/** The port's roster is another now. @param before  the one until now; copied */
+void engine_roster_changed(struct engine *engine, const struct roster *before);
+
+/** After that on all nodes: tell the new directory nodes what this node owns; or,
+ * if it is not in the roster any more, give that away. */
+void engine_spread(struct engine *engine);
+
+/** On the root: tell a node that comes of all blocks. */
+void engine_describe_blocks(struct engine *engine, node_id to);
+
 /** Checks what one node can check of the invariants of a page, and of the
  * engine's own records; for tests and debug builds. */
 int engine_page_is_valid(const struct engine *engine, page_no page);

@@ -71,6 +71,17 @@ struct held_list {
     uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
 };
 
+/** Pages that are given away and have not been taken, at most. */
+#define GIVEN_MAX 256u
+
+/** How far a node that leaves has come: handover.c. */
+struct giving {
+    int is_active;
+    size_t extent; ///< index
+    page_no at;
+    unsigned n_out; ///< not yet taken
+};
+
 struct flight; ///< updates that are out and not acknowledged: flight.c
 
 /** Collects the diffs for one node. */
@@ -101,9 +112,9 @@ struct engine {
     struct waiter *flush_waiters; ///< of the release under way
     struct waiter *next_waiters;  ///< of the one after
     struct flight **flights;
-    size_t n_flights;        ///< slots
-    size_t n_flying;         ///< slots in use
-    struct outbox *outboxes; ///< [n_nodes]
+    size_t n_flights; ///< slots
+    size_t n_flying;  ///< slots in use
+    struct outbox outboxes[TM_MAX_NODES];
 
     struct held_list held; ///< sequential pages held for a thread
 
@@ -113,11 +124,14 @@ struct engine {
     int is_short;     ///< of memory: paging.c
     int keeps_copies; ///< when memory is short: paging.c
 
-    struct page_list *news; ///< [n_nodes] for directory nodes, not yet sent
-    page_no discard_page;   ///< a run of pages whose memory goes back at the
-    page_no discard_n;      ///< end of the call
-    page_no map_page;       ///< a run of pages that came ahead, to be mapped
-    page_no map_n;          ///< in one call of the system
+    struct page_list news[TM_MAX_NODES]; ///< for directory nodes, not yet sent
+    page_no discard_page; ///< a run of pages whose memory goes back at the
+    page_no discard_n;    ///< end of the call
+    page_no map_page;     ///< a run of pages that came ahead, to be mapped
+    page_no map_n;        ///< in one call of the system
+    int is_frozen;        ///< handover.c: nothing begins by itself
+    struct roster before; ///< and the roster that was in force before it
+    struct giving giving;
     struct tm_node_stats stats;
 };
 
@@ -134,7 +148,7 @@ static inline int page_keeps_messages(const struct page *page)
 
 static inline node_id directory_of(const struct engine *engine, page_no page)
 {
-    return (node_id)(page / SPACE_BLOCK % engine->port->n_nodes);
+    return roster_pick(&engine->port->roster, page / SPACE_BLOCK);
 }
 
 // ---- engine.c
@@ -331,6 +345,14 @@ void blocks_close(struct engine *engine);
 /** A page of the extent has settled, or a flight has ended. */
 void blocks_check_closing(struct engine *engine, struct extent *extent);
 void blocks_check_all(struct engine *engine);
+
+/** To a node that comes: an extent, which all others know. */
+void blocks_describe(struct engine *engine, const struct extent *extent,
+                     node_id to);
+
+// ---- handover.c
+tm_status handover_receive(struct engine *engine, node_id from,
+                           const struct message *message);
 
 // ---- blocks_root.c
 /** A request, or an acknowledgement. On the root only. */

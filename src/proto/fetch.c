@@ -294,18 +294,19 @@ static node_id placed_node(const struct engine *engine, page_no page,
                            node_id toucher)
 {
     const struct extent *extent = extent_find(engine, page);
-    unsigned n_nodes = engine->port->n_nodes;
+    const struct roster *roster = &engine->port->roster;
 
     if (extent == NULL) {
         return toucher;
     }
     switch (extent->placement) {
     case TM_BLOCK:
-        return (node_id)((page - extent->page) * n_nodes / extent->n_pages);
+        return roster
+            ->live[(page - extent->page) * roster->n_live / extent->n_pages];
     case TM_CYCLIC:
-        return (node_id)((page - extent->page) % n_nodes);
-    case TM_ON_NODE:
-        return extent->on_node;
+        return roster_pick(roster, page - extent->page);
+    case TM_ON_NODE: // of a node that has left: as if it were nobody's
+        return roster_has(roster, extent->on_node) ? extent->on_node : toucher;
     default:
         return toucher;
     }
@@ -428,9 +429,11 @@ static void send_news_to(struct engine *engine, node_id node)
 
 void fetch_send_news(struct engine *engine)
 {
-    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
-        if (engine->news[i].n > 0) {
-            send_news_to(engine, (node_id)i);
+    const struct roster *roster = &engine->port->roster;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (engine->news[roster->live[i]].n > 0) {
+            send_news_to(engine, roster->live[i]);
         }
     }
 }

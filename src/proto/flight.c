@@ -272,10 +272,12 @@ static void finish(struct engine *engine, struct flight *flight)
 
 void flight_depart(struct engine *engine, struct flight *flight)
 {
+    const struct roster *roster = &engine->port->roster;
+
     report_early(engine, flight);
-    for (unsigned i = 0; i < engine->port->n_nodes; i++) {
-        if (engine->outboxes[i].used > 0) {
-            send_outbox(engine, flight, (node_id)i);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (engine->outboxes[roster->live[i]].used > 0) {
+            send_outbox(engine, flight, roster->live[i]);
         }
     }
     if (flight->outstanding == 0) {

@@ -62,7 +62,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
     page->in_flight = 1;
     flight->goes_on = 1;
     flight_add_page(flight, page_number, 0, 0);
-    flight_add(engine, flight, (node_id)(page->hint - 1), page_number,
+    flight_add(engine, flight, fetch_route(engine, page_number), page_number,
                ITEM_TO_OWNER, diff, size);
 }
 
@@ -221,7 +221,7 @@ void release_flushed(struct engine *engine)
 static int ends_there(const struct engine *engine, const struct flight *flight)
 {
     return flight->sent_to != NODE_NONE &&
-           (!flight->goes_on || engine->port->n_nodes == 2);
+           (!flight->goes_on || engine->port->roster.n_live == 2);
 }
 
 void release_sent(struct engine *engine, const struct flight *flight)
@@ -250,7 +250,7 @@ void release_sent(struct engine *engine, const struct flight *flight)
 
 void release_early(struct engine *engine)
 {
-    if (!engine->flush_is_active && engine->dirty.n > 0) {
+    if (!engine->flush_is_active && engine->dirty.n > 0 && !engine->is_frozen) {
         start_flush(engine);
     }
 }

@@ -255,7 +255,7 @@ static void withdraw_from(struct pages *pages, const struct remap *plan,
         numbers_subtract(&left, &here);
         *batch = (struct batch){
             .port = pages->port,
-            .to = (node_id)move->node,
+            .to = pages->port->roster.live[move->node],
             .message = {.type = MESSAGE_pages_unused},
         };
         batch_begin(batch);

@@ -35,7 +35,8 @@ enum pages_stage {
  * which pages its remaining and new threads do not use: first that they may go
  * along, then that nobody uses what has stayed. Nothing is sent of threads that were
  * not tracked, nor to nodes that have such threads.
- * @param plan  whose threads, and what they use
+ * @param plan  whose threads, and what they use; its nodes are the live ones of
+ *              the port's roster, in their order
  * @param from  [plan->view.n_threads]  nodes before
  * @param to    [plan->view.n_threads]  and after; the plan's the other way round
  *              when it is taken back */

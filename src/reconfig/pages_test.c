@@ -39,7 +39,8 @@ static void op_send(void *owner, node_id to, const struct message *message)
 
 static struct pages *open_pages(struct port *port, struct sent *sent)
 {
-    *port = (struct port){.n_nodes = 2, .owner = sent, .send = op_send};
+    *port = (struct port){.owner = sent, .send = op_send};
+    roster_init(&port->roster, 2);
     memset(sent, 0, sizeof *sent);
     return pages_new(port, NULL);
 }
@@ -141,7 +142,7 @@ static void what_was_announced_is_known_in_order(void **state)
         {10, USE_READ, 0}, {11, USE_READ, 0}, {3, USE_WRITE, 8},
         {4, USE_WRITE, 8}, {9, USE_READ, 0},
     };
-    struct port port = {.n_nodes = 2, .send = op_echo};
+    struct port port = {.send = op_echo};
     struct pages *pages = pages_new(&port, NULL);
     page_no list[PAGES_SOON_MAX];
 

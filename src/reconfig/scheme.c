@@ -141,6 +141,12 @@ void scheme_free(struct scheme *scheme)
     }
 }
 
+int scheme_is_busy(const struct scheme *scheme)
+{
+    return scheme->state == TRACKING || scheme->state == THINKING ||
+           scheme->state == MOVING;
+}
+
 // ---- steps
 
 // How many of so many samples are enough.

@@ -90,6 +90,9 @@ void scheme_tracked(struct scheme *scheme, int is_ok);
 void scheme_think(struct scheme *scheme);
 void scheme_thought(struct scheme *scheme);
 
+/** Is an iteration being tracked, a plan made or carried out? */
+int scheme_is_busy(const struct scheme *scheme);
+
 /** The sums so far. Under the node lock. */
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
 

@@ -51,9 +51,7 @@ static struct deadlock *state(void)
 static void send_all(struct message *message, uint64_t round)
 {
     message->u.idle_ask.round = round;
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        port_send(&runtime.port, (node_id)i, message);
-    }
+    port_send_all(&runtime.port, message);
 }
 
 void deadlock_tick(void)
@@ -74,6 +72,16 @@ void deadlock_tick(void)
     deadlock->n_answers = 0;
     deadlock->n_blocked = 0;
     send_all(&message, deadlock->round);
+}
+
+void deadlock_restart(void)
+{
+    struct deadlock *deadlock = state();
+
+    deadlock->step = QUIET;
+    deadlock->asked_ns = clock_now_ns();
+    deadlock->since_ns = 0;
+    deadlock->round++; // answers of the old one count for nothing
 }
 
 static void answer_idle(node_id to, uint64_t round)
@@ -122,7 +130,7 @@ static void answer_waits(node_id to, uint64_t round)
 static void conclude(struct deadlock *deadlock)
 {
     struct message message = {.type = MESSAGE_waits_ask};
-    int is_stuck = deadlock->n_blocked == runtime.n_nodes &&
+    int is_stuck = deadlock->n_blocked == runtime.port.roster.n_live &&
                    deadlock->sum == deadlock->last_sum;
 
     deadlock->last_sum = deadlock->sum;
@@ -156,7 +164,7 @@ static void receive_idle(const struct message_idle *idle)
     }
     deadlock->sum += idle->activity;
     deadlock->n_blocked += idle->blocked != 0;
-    if (++deadlock->n_answers == runtime.n_nodes) {
+    if (++deadlock->n_answers == runtime.port.roster.n_live) {
         conclude(deadlock);
     }
 }
@@ -183,7 +191,7 @@ static void receive_waits(node_id from, const struct message *message)
         return;
     }
     print_lines(from, message);
-    if (++deadlock->n_answers < runtime.n_nodes) {
+    if (++deadlock->n_answers < runtime.port.roster.n_live) {
         return;
     }
     if (runtime.options.deadlock == DEADLOCK_ABORT) {

@@ -68,9 +68,10 @@ static void noted(struct waiter *waiter)
     free(waiter);
 }
 
-static void move(void *owner, uint64_t thread, node_id node)
+static void move(void *owner, uint64_t thread, node_id index)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
+    node_id node = runtime.port.roster.live[index];
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
@@ -88,9 +89,7 @@ static void set_period(void *owner, uint64_t period, uint64_t phase)
     };
 
     (void)owner;
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        port_send(&runtime.port, (node_id)i, &message);
-    }
+    port_send_all(&runtime.port, &message);
 }
 
 static void leave(void *owner, const struct remap *plan, const uint32_t *from,
@@ -128,28 +127,65 @@ static double seconds(uint64_t ns, double usual_s)
  * faults, searching, mapping. The same kind of guess. */
 #define PAGE_NS 10000
 
-// What takes the root so long takes a node of another power.
+// What takes the root, the first, so long takes a node of another power.
 static double handling_s(uint64_t ns, const double *power, unsigned i)
 {
-    return (double)node_slowed_ns(ns) * 1e-9 * power[runtime.self] / power[i];
+    return (double)node_slowed_ns(ns) * 1e-9 * power[0] / power[i];
+}
+
+// The scheme numbers the live nodes from 0 on, in their order.
+static node_id id_of(unsigned i)
+{
+    return runtime.port.roster.live[i];
+}
+
+// What the live nodes have to offer, in a row. @param[out] nodes  [TM_MAX_NODES]
+static void gather_statics(struct node_statics *nodes)
+{
+    for (unsigned i = 0; i < runtime.port.roster.n_live; i++) {
+        nodes[i] = *cluster_statics(id_of(i));
+    }
+}
+
+static struct node_statics *new_statics(void)
+{
+    struct node_statics *nodes = calloc(TM_MAX_NODES, sizeof *nodes);
+
+    ensure(nodes != NULL);
+    gather_statics(nodes);
+    return nodes;
+}
+
+double cluster_power(node_id node)
+{
+    struct node_statics *nodes = new_statics();
+    double power[TM_MAX_NODES];
+    double found = 1;
+
+    statics_powers(nodes, runtime.port.roster.n_live, power);
+    for (unsigned i = 0; i < runtime.port.roster.n_live; i++) {
+        found = id_of(i) == node ? power[i] : found;
+    }
+    free(nodes);
+    return found;
 }
 
 static void describe_node(void *owner, unsigned i, struct node_view *node)
 {
-    const struct node_statics *statics = cluster_statics(i);
-    const struct node_costs *costs = cluster_costs(i);
+    const struct node_statics *statics = cluster_statics(id_of(i));
+    const struct node_costs *costs = cluster_costs(id_of(i));
+    const unsigned n_live = runtime.port.roster.n_live;
+    struct node_statics *nodes = new_statics();
     double power[TM_MAX_NODES];
     double page_s;
 
     (void)owner;
-    statics_powers(runtime.statics.nodes, runtime.n_nodes, power);
+    statics_powers(nodes, n_live, power);
     page_s = handling_s(PAGE_NS, power, i);
     *node = (struct node_view){
         .power = power[i],
         .n_processors = statics->n_workers,
-        .memory_pages =
-            statics_memory(runtime.statics.nodes, runtime.n_nodes, i) /
-            TM_PAGE_SIZE,
+        .memory_pages = statics_memory(nodes, n_live, i) / TM_PAGE_SIZE,
         .free_pages = statics->memory_free / TM_PAGE_SIZE,
         .total_pages = statics->memory_total / TM_PAGE_SIZE,
         .swap_in_s = seconds(costs->swap_in_ns, 100e-6) + page_s,
@@ -159,7 +195,8 @@ static void describe_node(void *owner, unsigned i, struct node_view *node)
         .update_s = handling_s(UPDATE_NS, power, i),
         .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
     };
-    snprintf(node->name, sizeof node->name, "n%u", i);
+    snprintf(node->name, sizeof node->name, "n%u", id_of(i));
+    free(nodes);
 }
 
 static int is_policy_wanted(void)
@@ -174,7 +211,7 @@ static int is_wanted(void)
            (runtime.options.counts.n > 0 || is_policy_wanted());
 }
 
-void distribution_start(void)
+static struct scheme *new_scheme(void)
 {
     const struct scheme_ops ops = {
         .track = track,
@@ -188,11 +225,30 @@ void distribution_start(void)
     };
     struct scheme_config config = {
         .policy = policy_find(runtime.options.policy),
-        .n_nodes = runtime.n_nodes,
+        .n_nodes = runtime.port.roster.n_live,
         .explains = runtime.options.explain,
     };
+    struct node_statics *nodes = new_statics();
     uint32_t crowds[TM_MAX_NODES];
+    struct scheme *scheme;
 
+    if (runtime.options.counts.n > 0) {
+        config.counts = runtime.options.counts.of_node;
+        config.policy = policy_find(NULL);
+    }
+    ensure(config.policy != NULL);
+    statics_crowds(nodes, config.n_nodes, crowds);
+    free(nodes);
+    config.crowds = crowds;
+    scheme = scheme_new(&config, &ops);
+    if (scheme == NULL) {
+        log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
+    }
+    return scheme;
+}
+
+void distribution_start(void)
+{
     if (!is_wanted()) {
         return;
     }
@@ -200,33 +256,61 @@ void distribution_start(void)
     if (runtime.self != 0) {
         return;
     }
-    if (runtime.options.counts.n > 0) {
-        if (runtime.options.counts.n != runtime.n_nodes) {
-            log_fatal(EXIT_CONFIG, "--counts names %u nodes, there are %u",
-                      runtime.options.counts.n, runtime.n_nodes);
-        }
-        config.counts = runtime.options.counts.of_node;
-        config.policy = policy_find(NULL);
+    if (runtime.options.counts.n > 0 &&
+        runtime.options.counts.n != runtime.n_nodes) {
+        log_fatal(EXIT_CONFIG, "--counts names %u nodes, there are %u",
+                  runtime.options.counts.n, runtime.n_nodes);
     }
-    ensure(config.policy != NULL);
-    statics_crowds(runtime.statics.nodes, runtime.n_nodes, crowds);
-    config.crowds = crowds;
-    runtime.scheme = scheme_new(&config, &ops);
+    runtime.scheme = new_scheme();
+}
+
+int distribution_is_busy(void)
+{
+    return runtime.scheme != NULL && scheme_is_busy(runtime.scheme);
+}
+
+int distribution_decides(void)
+{
+    return runtime.scheme != NULL;
+}
+
+// What was measured of other nodes is of no use. Threads by hand were for those.
+void distribution_roster_changed(void)
+{
     if (runtime.scheme == NULL) {
-        log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
+        return;
     }
+    distribution_print();
+    scheme_free(runtime.scheme);
+    access_sets_free(runtime.access_sets);
+    runtime.access_sets = NULL;
+    runtime.scheme = runtime.options.counts.n > 0 ? NULL : new_scheme();
+}
+
+// @return where a live node is in their row, n_live if it is none
+static unsigned index_of(node_id node)
+{
+    const struct roster *roster = &runtime.port.roster;
+    unsigned i = 0;
+
+    while (i < roster->n_live && roster->live[i] != node) {
+        i++;
+    }
+    return i;
 }
 
 tm_status distribution_receive(node_id from, const struct message *message)
 {
+    unsigned index = index_of(from);
     uint64_t probe;
     tm_status status;
 
-    if (runtime.scheme == NULL) {
-        return TM_OK;
+    if (runtime.scheme == NULL || index == runtime.port.roster.n_live ||
+        runtime.port.roster.leaving != NODE_NONE) {
+        return TM_OK; // while a node leaves times tell nothing
     }
     probe = iteration_probe();
-    status = scheme_receive(runtime.scheme, from, message,
+    status = scheme_receive(runtime.scheme, (node_id)index, message,
                             runtime.port.now_ns(runtime.port.owner));
     iteration_probe_end(probe);
     return status;

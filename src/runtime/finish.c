@@ -21,15 +21,16 @@
 
 static void send_finish(int exit_code)
 {
+    const struct roster *roster = &runtime.port.roster;
     struct message message = {
         .type = MESSAGE_finish,
         .u.finish = {.exit_code = (uint32_t)exit_code},
     };
 
     node_enter();
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        if (i != runtime.self) {
-            port_send(&runtime.port, (node_id)i, &message);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (roster->live[i] != runtime.self) {
+            port_send(&runtime.port, roster->live[i], &message);
         }
     }
     node_leave();

@@ -360,6 +360,21 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
     }
 }
 
+void iteration_tell_mode(node_id node)
+{
+    const struct iteration *iteration = &runtime.iteration;
+    const struct message message = {
+        .type = MESSAGE_iteration_mode,
+        .u.iteration_mode = {.period = iteration->period,
+                             .phase = iteration->phase},
+    };
+
+    if (iteration->mode == ITERATION_OFF ||
+        iteration->mode == ITERATION_PERIOD) {
+        port_send(&runtime.port, node, &message);
+    }
+}
+
 void iteration_receive_mode(const struct message *message)
 {
     struct iteration *iteration = &runtime.iteration;

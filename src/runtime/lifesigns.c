@@ -61,9 +61,8 @@ static void die_if_planned(void)
 void lifesigns_start(void)
 {
     plan_death();
-    runtime.has_pulse = runtime.bootstrap.device[0] != '\0' &&
-                        pulse_init(&runtime.pulse, &runtime.port,
-                                   runtime.options.peer_timeout) == TM_OK;
+    runtime.has_pulse = runtime.bootstrap.device[0] != '\0';
+    pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
 }
 
 void lifesigns_event(void *owner, enum net_event event, node_id node,
@@ -74,18 +73,23 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
     (void)owner;
     switch (event) {
     case NET_PEER_LOST:
-        if (loss->seen_ns == 0) {
+        // One that has left, or that has not joined, is nobody's loss.
+        if (loss->seen_ns == 0 && roster_has(&runtime.port.roster, node)) {
             loss->seen_ns = clock_now_ns();
             loss->node = node;
             snprintf(loss->why, sizeof loss->why, "%s", why);
         }
         break;
     case NET_FENCED:
+        if (runtime.is_finishing) {
+            break; // this node has left
+        }
         log_fatal(EXIT_MISMATCH,
                   "node %u has been away for too long: node %u says that the "
                   "others have gone on without it",
                   runtime.self, node);
     case NET_PEER_UP:
+        bootstrap_peered(&runtime.bootstrap, node);
         break;
     }
 }

@@ -177,7 +177,7 @@ static void stop_looking_rung(uint64_t since_ns, uint64_t now_ns)
         }
     }
     runtime.transport->look(runtime.net, 0);
-    node_enter(); // not only if nobody has the lock: look()'s promise
+    node_enter_serving(); // not only if nobody has the lock: look()'s promise
     runtime.transport->progress(runtime.net);
     node_leave();
 }
@@ -206,8 +206,10 @@ int service_idle(void *owner, unsigned worker)
     (void)owner;
     seats_take_worker(worker);
     if (look_all_idle()) {
-        node_enter();
-        sync_poll(runtime.sync, 1);
+        node_enter_serving();
+        if (!atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
+            sync_poll(runtime.sync, 1);
+        }
         node_leave();
     }
     if (runtime.spins) {

@@ -22,9 +22,19 @@
 
 struct runtime runtime;
 
+void node_enter_serving(void)
+{
+    mutex_lock(&runtime.lock);
+}
+
 void node_enter(void)
 {
     mutex_lock(&runtime.lock);
+    if (__builtin_expect(
+            atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed),
+            0)) {
+        members_wait();
+    }
 }
 
 static void do_what_is_due(void)
@@ -121,9 +131,14 @@ tm_status check_call(const char *function, uintptr_t place)
 static void send(void *owner, node_id to, const struct message *message)
 {
     (void)owner;
+    if (runtime.members.has_left[to] ||
+        runtime.members.has_left[runtime.self]) {
+        return; // it is over with it, or with this node
+    }
     if (to == runtime.self) {
         runtime.n_to_self++;
     }
+    runtime.n_sent += !membership_is_aside(message->type);
     runtime.transport->send(runtime.net, to, message);
 }
 
@@ -137,10 +152,10 @@ tm_status node_open_port(void)
 {
     runtime.port = (struct port){
         .self = runtime.self,
-        .n_nodes = runtime.n_nodes,
         .send = send,
         .now_ns = now_ns,
     };
+    roster_init(&runtime.port.roster, runtime.n_nodes);
     return TM_OK;
 }
 
@@ -178,6 +193,10 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     case MESSAGE_finish:
         finish_receive(message);
         return TM_OK;
+    case MESSAGE_change_step:
+    case MESSAGE_change_state:
+    case MESSAGE_leave_ask:
+        return membership_receive(runtime.members.machine, from, message);
     default:
         deadlock_receive(from, message);
         return TM_OK;
@@ -195,6 +214,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (message->type < MESSAGE_idle) {
         runtime.activity++;
     }
+    runtime.n_received += !membership_is_aside(message->type);
     lifesigns_hear(from);
     freed_watch(message);
     if (message->type < 40) {

@@ -36,8 +36,9 @@ struct observer {
 
 /** What nodes have to offer. Guarded by the node lock. */
 struct statics {
-    struct node_statics *nodes; ///< [n_nodes]; NULL: not known yet
-    struct node_costs *costs;   ///< [n_nodes] at the root, as they come; zeros
+    struct node_statics *nodes; ///< [TM_MAX_NODES]; NULL: not known yet
+    struct node_costs
+        *costs; ///< [TM_MAX_NODES] at the root, as they come; zeros
     struct node_costs own;
     struct probe probe;
     unsigned n_measured; ///< parts of own that are

@@ -16,8 +16,10 @@
 // speed= of a node of power 1.0, 0 if it was not given to all.
 static double unit_speed(void)
 {
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        if (cluster_statics(i)->declared_speed <= 0) {
+    const struct roster *roster = &runtime.port.roster;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (cluster_statics(roster->live[i])->declared_speed <= 0) {
             return 0;
         }
     }

@@ -17,6 +17,7 @@
 #include "os/death_watch.h"
 #include "os/trap.h"
 #include "proto/engine.h"
+#include "reconfig/membership.h"
 #include "reconfig/migrate.h"
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
@@ -179,6 +180,16 @@ struct told {
     unsigned n_threads;
 };
 
+/** Nodes that come and go: members.c. Guarded by the node lock. */
+struct members {
+    struct membership *machine;
+    uint16_t host; ///< this node's, as the launcher counts hosts
+    int has_asked; ///< to leave
+    uint8_t has_left[TM_MAX_NODES]; ///< nothing is sent to them any more
+    node_id gone;                   ///< has left a moment ago, NODE_NONE
+    uint64_t gone_ns;
+};
+
 enum runtime_step {
     RUNTIME_NONE,
     RUNTIME_STARTING,
@@ -217,6 +228,9 @@ struct runtime {
     struct mutex lock;
     struct net *net;
     struct port port;
+    struct members members;
+    uint64_t n_sent; ///< messages that membership_is_aside() does not name
+    uint64_t n_received;
     struct space space;
     struct engine *engine;
     struct paging paging;
@@ -251,6 +265,7 @@ struct runtime {
     int has_seats; ///< workers have a processor each (seats.c)
     int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
+    _Atomic uint32_t is_frozen; ///< changed under the node lock: members.c
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
     _Atomic uint64_t looking_since_ns; ///< since when one does so, 0: none
@@ -279,8 +294,10 @@ const struct fault_source *fault_source_choose(const char *name);
 
 // ---- node.c: the node lock, waiting, messages
 
-/** Take the node lock. */
+/** Take the node lock. While nodes come or go this waits until that is over. */
 void node_enter(void);
+/** The same for who serves others, and begins nothing: does not wait for that. */
+void node_enter_serving(void);
 /** Handle the messages that this node has sent itself meanwhile and what else
  * has arrived, and give the lock back. */
 void node_leave(void);
@@ -375,6 +392,8 @@ tm_status statics_receive(node_id from, const struct message *message);
 /** What a node, < n_nodes, has to offer. In a cluster of one the first call measures
  * it. Lives as long as the process. Under the node lock. */
 const struct node_statics *cluster_statics(unsigned node);
+/** The power of a live node beside others. Root, under the node lock. */
+double cluster_power(node_id node);
 /** What pages and messages cost at a node, as far as it is known: zeros until then,
  * and on nodes other than the root. Some 20 ms after the start all of it is there;
  * in a cluster of one only after statics_begin_costs(). Under the node lock. */
@@ -540,6 +559,8 @@ void iteration_start(void);
 int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind);
 /** The sync_ops.at_barrier. */
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
+/** On the root: tell a node that has come which barriers end an iteration. */
+void iteration_tell_mode(node_id node);
 /** iteration_mode has arrived. */
 void iteration_receive_mode(const struct message *message);
 
@@ -551,6 +572,12 @@ void distribution_start(void);
 tm_status distribution_receive(node_id from, const struct message *message);
 /** With --explain, say how it went. */
 void distribution_print(void);
+/** On the root: is it about to change something, and not to be disturbed? */
+int distribution_is_busy(void);
+/** On the root: does somebody decide where threads run? */
+int distribution_decides(void);
+/** The roster is another: begin anew, with the nodes that there are. */
+void distribution_roster_changed(void);
 
 // ---- profile.c
 
@@ -646,9 +673,26 @@ void finish_now(void);
 void finish_at_exit(int status, void *argument);
 void finish_fatal(int exit_code);
 
+// ---- members.c: nodes come and go
+
+/** Before the node is connected. */
+void members_open(void);
+/** The node lives. */
+void members_start(void);
+/** Wait until nodes do not come or go any more. Under the node lock, which is given
+ * back meanwhile. */
+void members_wait(void);
+/** The launcher wants something of that: BOOTSTRAP_CHANGE. Service thread, without
+ * the lock. */
+void members_follow(void);
+/** Under the node lock. @return 1 if it wants to be called again soon */
+int members_tick(void);
+
 // ---- deadlock.c
 
 void deadlock_tick(void);
+/** Nodes have come or gone: what was found out until now counts for nothing. */
+void deadlock_restart(void);
 void deadlock_receive(node_id from, const struct message *message);
 
 // ---- lifesigns.c: who is alive. All under the node lock

@@ -65,9 +65,13 @@ static int tick(void)
     int is_busy = engine_tick(runtime.engine);
 
     is_busy |= paging_poll();
+    lifesigns_tick();
+    is_busy |= members_tick();
+    if (atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
+        return 1;
+    }
     sync_poll(runtime.sync, look_all_idle());
     deadlock_tick();
-    lifesigns_tick();
     progress_tick();
     neighbours_tick();
     tracking_tick();
@@ -86,6 +90,9 @@ static void follow_launcher(void)
         log_error("node %u: %llu barriers passed", runtime.self,
                   (unsigned long long)sync_n_barriers(runtime.sync));
         break;
+    case BOOTSTRAP_CHANGE:
+        members_follow();
+        break;
     default:
         break;
     }
@@ -93,7 +100,7 @@ static void follow_launcher(void)
 
 static void poll_disk(void)
 {
-    node_enter();
+    node_enter_serving();
     paging_serve_disk();
     node_leave();
 }
@@ -225,7 +232,7 @@ static void *serve(void *argument)
             continue;
         }
         look_end_patrol();
-        node_enter();
+        node_enter_serving();
         n_handled = runtime.transport->progress(runtime.net);
         (void)paging_poll();
         if (clock_now_ns() - last_tick_ns >= TICK_MS * 1000000u) {

@@ -190,6 +190,7 @@ static void open_machines(void)
         runtime.threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
+    members_open();
     paging_open();
     engine_add_globals(runtime.engine);
     must(ult_open(&runtime.ult, &config), "threads");
@@ -262,7 +263,7 @@ static void free_roster(struct boot_roster *roster)
 
 static void connect_to_all(const struct boot_roster *roster)
 {
-    struct net_place places[TM_MAX_NODES];
+    struct net_place places[TM_MAX_NODES] = {0};
     char why[256] = "";
     tm_status status;
 
@@ -273,6 +274,9 @@ static void connect_to_all(const struct boot_roster *roster)
             .is_elsewhere = roster->host_of[i] != roster->host_of[runtime.self],
             .comes = i < runtime.self,
         };
+        if (roster->host_of[i] == BOOT_NO_HOST) { // it has left
+            roster_remove(&runtime.port.roster, (node_id)i);
+        }
     }
     node_enter();
     status = runtime.transport->connect(runtime.net, places, roster->job_key,
@@ -297,7 +301,7 @@ static void open_transport(void)
     const char *device = runtime.bootstrap.device;
     const struct net_config config = {
         .self = runtime.self,
-        .n_nodes = runtime.n_nodes,
+        .n_nodes = TM_MAX_NODES, // that there may ever be
         .n_here = runtime.bootstrap.n_here,
         .device = device[0] != '\0' ? device : NULL,
         .first_port = runtime.options.port_range.first,
@@ -321,6 +325,9 @@ static void open_transport(void)
                   runtime.self);
     }
     must(status, "the transport");
+    if (runtime.bootstrap.joins > 0) {
+        runtime.transport->set_epoch(runtime.net, runtime.bootstrap.joins);
+    }
 }
 
 // @param own  with the layout; freed
@@ -350,6 +357,7 @@ static uint64_t join_cluster(struct node_card *own)
     must_meet(bootstrap_ready(&runtime.bootstrap));
     statics_take(roster.cards);
     neighbours_watch(&roster);
+    runtime.members.host = roster.host_of[runtime.self];
     canary = roster.cards[0].canary;
     free_roster(&roster);
     return canary;
@@ -375,6 +383,7 @@ static void go(void)
     distribution_start();
     lifesigns_start();
     look_start();
+    members_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
     if (runtime.n_nodes > 1) {

@@ -47,8 +47,8 @@ static void make_room(void)
 {
     struct statics *statics = &runtime.statics;
 
-    statics->nodes = calloc(runtime.n_nodes, sizeof *statics->nodes);
-    statics->costs = calloc(runtime.n_nodes, sizeof *statics->costs);
+    statics->nodes = calloc(TM_MAX_NODES, sizeof *statics->nodes);
+    statics->costs = calloc(TM_MAX_NODES, sizeof *statics->costs);
     ensure_memory(statics->nodes != NULL && statics->costs != NULL);
 }
 
@@ -130,17 +130,31 @@ static unsigned n_before_on_machine(void)
     return n;
 }
 
+// The live node behind this one, in turn; this one if there is no other.
+static node_id next_node(void)
+{
+    const struct roster *roster = &runtime.port.roster;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (roster->live[i] > runtime.self) {
+            return roster->live[i];
+        }
+    }
+    return roster->live[0];
+}
+
 // A job of the observer.
 static void measure_costs(void *owner)
 {
-    node_id next = (node_id)((runtime.self + 1) % runtime.n_nodes);
+    node_id next;
 
     (void)owner;
     if (!observer_sleep((uint64_t)n_before_on_machine() * TURN_NS)) {
         return;
     }
     node_enter();
-    if (runtime.n_nodes > 1) {
+    next = next_node(); // now, for nodes may have left meanwhile
+    if (next != runtime.self) {
         probe_start(&runtime.statics.probe, &runtime.port, next);
     } else {
         part_is_measured(); // there is nobody to ask

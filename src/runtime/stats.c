@@ -108,7 +108,7 @@ tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
     if (status != TM_OK) {
         return status;
     }
-    if (node >= runtime.n_nodes) {
+    if (!roster_has(&runtime.port.roster, (node_id)node)) {
         return TM_EINVAL;
     }
     wait_init(&wait.wait);
@@ -159,7 +159,7 @@ static void print_memory(const struct tm_node_stats *stats)
 
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
         if (stats[i].memory == 0) {
-            continue;
+            continue; // or it has left
         }
         if (is_first) {
             fprintf(stderr, "%4s %10s %8s %8s %10s %10s %10s %10s %10s\n",

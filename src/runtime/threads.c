@@ -175,8 +175,16 @@ static void shuffle(struct thread *thread)
         runtime.shuffle_state * 6364136223846793005u + 1442695040888963407u;
     draw = runtime.shuffle_state >> 33;
     if (draw % 2 == 0) {
-        thread->target = (node_id)(draw / 2 % runtime.n_nodes);
+        thread->target = roster_pick(&runtime.port.roster, draw / 2);
     }
+}
+
+// Where a thread goes that has not been told: nowhere, unless this node leaves.
+static node_id refuge(const struct thread *thread)
+{
+    return runtime.port.roster.leaving == runtime.self && thread->number != 0
+               ? membership_refuge(runtime.members.machine)
+               : NODE_NONE;
 }
 
 void threads_move_if_wanted(void)
@@ -185,6 +193,9 @@ void threads_move_if_wanted(void)
 
     node_enter();
     shuffle(thread);
+    if (!roster_takes(&runtime.port.roster, thread->target)) {
+        thread->target = refuge(thread);
+    }
     if (thread->target == runtime.self ||
         sync_thread_holds(runtime.sync, thread->number)) {
         thread->target = NODE_NONE;

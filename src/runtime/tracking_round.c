@@ -29,8 +29,18 @@ static void tell_all(uint32_t round, enum track_what what)
         .u.track = {.round = round, .what = (uint8_t)what},
     };
 
+    port_send_all(&runtime.port, &message);
+}
+
+// They have no threads, and will not answer.
+static void leave_out_those_gone(struct access_sets *sets)
+{
+    static const struct node_tracking nothing;
+
     for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        port_send(&runtime.port, (node_id)i, &message);
+        if (!roster_has(&runtime.port.roster, (node_id)i)) {
+            ensure(access_sets_done(sets, (node_id)i, &nothing) == TM_OK);
+        }
     }
 }
 
@@ -39,13 +49,14 @@ int tracking_start(tracking_done_fn *done, void *owner)
     struct tracking *tracking = &runtime.tracking;
 
     ensure(runtime.self == 0);
-    if (tracking->sets != NULL) {
+    if (tracking->sets != NULL || runtime.port.roster.leaving != NODE_NONE) {
         return 0;
     }
     tracking->last_round++;
     tracking->sets = access_sets_new(tracking->last_round, runtime.n_nodes,
                                      runtime.space.n_pages);
     ensure(tracking->sets != NULL);
+    leave_out_those_gone(tracking->sets);
     tracking->give_up_ns = 0;
     tracking->done = done;
     tracking->done_owner = owner;
@@ -178,11 +189,14 @@ static void write_node(FILE *file, node_id node,
 
 static void write_sets(FILE *file, const struct access_sets *sets)
 {
+    const struct roster *roster = &runtime.port.roster;
+
     fprintf(file, "round %u, ended in iteration %llu\n",
             access_sets_round(sets),
             (unsigned long long)runtime.tracking.n_iterations + 1);
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        write_node(file, (node_id)i, access_sets_node(sets, (node_id)i));
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        write_node(file, roster->live[i],
+                   access_sets_node(sets, roster->live[i]));
     }
     for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
         write_thread(file, sets, i);

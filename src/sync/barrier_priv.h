@@ -30,7 +30,7 @@ struct barrier {
     uint64_t first_place; ///< and where it waits
     uint8_t kind;         ///< of this episode, if n_arrived > 0
     uint8_t op;
-    uint32_t *n_of_node;         ///< [n_nodes] arrived; NULL before the first
+    uint32_t *n_of_node; ///< [TM_MAX_NODES] arrived; NULL before the first
     struct contribution *values; ///< [n_values], room for n_room
     uint32_t n_values;
     uint32_t n_room;
@@ -47,6 +47,15 @@ static inline bool kind_reduces(uint8_t kind)
 {
     return kind == ARRIVE_DOUBLE || kind == ARRIVE_INT64;
 }
+
+/* meeting.c */
+/** Make n_of_node, of zeros. */
+void barrier_make_counts(struct barrier *barrier);
+/** Add n values, thread u64 and value u64 each. */
+void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
+                         uint32_t n);
+/** Threads have arrived: ask now and then whether others can. */
+void barrier_expect(struct barrier *barrier);
 
 /** meeting.c: asks the root now and then whether others can still arrive. */
 void meeting_poll(struct barrier *barrier, uint64_t now_ns);

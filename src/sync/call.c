@@ -160,6 +160,22 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     return TM_OK;
 }
 
+static bool goes_to_manager(enum call_kind kind)
+{
+    return kind >= CALL_UNLOCK && kind <= CALL_BARRIER_INIT;
+}
+
+void calls_turn(struct sync *sync)
+{
+    for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {
+        struct call *call = call_at(&sync->calls, i);
+
+        if (call->state != CALL_FREE && goes_to_manager(call->kind)) {
+            call->to = manager_of(sync, call->key);
+        }
+    }
+}
+
 enum wait_line call_wait_line(const struct sync *sync, uint32_t place,
                               uint32_t position, char *text, size_t size)
 {

@@ -83,6 +83,10 @@ void call_end(struct call *call, tm_status status, uint64_t result);
 tm_status call_receive_done(struct sync *sync, node_id from,
                             const struct message *message);
 
+/** The roster is another: calls that wait for an object's manager wait for the
+ * new one. */
+void calls_turn(struct sync *sync);
+
 bool calls_are_valid(const struct sync *sync);
 void calls_release(struct calls *calls);
 

@@ -22,12 +22,7 @@
 // written under the mutex is the mutex's affair.
 #include "sync/sync_priv.h"
 
-struct cond {
-    uint64_t key;
-    struct request_queue waiting; // at the manager
-};
-
-static struct cond *cond_of(struct sync *sync, uint64_t key)
+struct cond *cond_of(struct sync *sync, uint64_t key)
 {
     struct cond *cond = table_find(&sync->conds, key);
 
@@ -146,8 +141,9 @@ bool cond_is_valid(const struct sync *sync)
     for (size_t i = 0; i < sync->conds.capacity; i++) {
         const struct cond *cond = table_at(&sync->conds, i);
 
-        if (cond != NULL && (!is_manager(sync, cond->key) ||
-                             table_find(&sync->conds, cond->key) != cond)) {
+        if (cond != NULL &&
+            ((!is_manager(sync, cond->key) && cond->waiting.first != NULL) ||
+             table_find(&sync->conds, cond->key) != cond)) {
             return false;
         }
     }

@@ -25,7 +25,10 @@ static void start_on(struct sync *sync, struct thread_record *thread,
     struct message message = {.type = MESSAGE_thread_start};
 
     thread->state = THREAD_LIVE;
-    thread->node = thread->has_target ? thread->target : node;
+    thread->node = thread->has_target &&
+                           roster_takes(sync->registry.roster, thread->target)
+                       ? thread->target
+                       : node;
     thread->has_target = false;
     sync->registry.n_on_node[thread->node]++;
     message.u.thread_start.thread = thread->number;
@@ -68,42 +71,46 @@ static void chain(struct registry *registry, struct thread_record *creator,
     creator->n_held++;
 }
 
-static node_id least_loaded(const uint32_t *n_on_node, unsigned n_nodes)
+/* @param nodes  [n_nodes] */
+static node_id least_loaded(const uint32_t *n_on_node, const node_id *nodes,
+                            unsigned n_nodes)
 {
-    node_id best = 0;
+    node_id best = nodes[0];
 
-    for (unsigned node = 1; node < n_nodes; node++) {
-        if (n_on_node[node] < n_on_node[best]) {
-            best = (node_id)node;
+    for (unsigned i = 1; i < n_nodes; i++) {
+        if (n_on_node[nodes[i]] < n_on_node[best]) {
+            best = nodes[i];
         }
     }
     return best;
 }
 
 /* Each goes where the fewest are, and neighbours stay in the order of the nodes.
- * @param load  [n_nodes]  threads there, which are added to */
+ * @param load  [TM_MAX_NODES]  threads there, which are added to
+ * @param nodes  [n_nodes] */
 static void start_evenly(struct sync *sync, struct thread_record *creator,
-                         uint32_t n, uint32_t *load)
+                         uint32_t n, uint32_t *load, const node_id *nodes,
+                         unsigned n_nodes)
 {
     struct registry *registry = &sync->registry;
     uint32_t n_new[TM_MAX_NODES] = {0};
 
     for (uint32_t i = 0; i < n; i++) {
-        node_id node = least_loaded(load, registry->n_nodes);
+        node_id node = least_loaded(load, nodes, n_nodes);
 
         load[node]++;
         n_new[node]++;
     }
-    for (unsigned node = 0; node < registry->n_nodes; node++) {
-        for (; n_new[node] > 0; n_new[node]--) {
-            place_on(sync, unchain(registry, creator), (node_id)node);
+    for (unsigned i = 0; i < n_nodes; i++) {
+        for (; n_new[nodes[i]] > 0; n_new[nodes[i]]--) {
+            place_on(sync, unchain(registry, creator), nodes[i]);
         }
     }
 }
 
 /* Its living threads, where they were started: they may have been moved since, for
  * a reason that is not ours.
- * @param[out] load  [n_nodes]
+ * @param[out] load  [TM_MAX_NODES]
  * @return how many */
 static uint32_t count_placed(const struct registry *registry,
                              const struct thread_record *creator,
@@ -111,7 +118,7 @@ static uint32_t count_placed(const struct registry *registry,
 {
     uint32_t n = 0;
 
-    memset(load, 0, registry->n_nodes * sizeof *load);
+    memset(load, 0, TM_MAX_NODES * sizeof *load);
     for (uint32_t slot = 1; slot < registry->n_threads; slot++) {
         const struct thread_record *thread = &registry->threads[slot];
 
@@ -127,20 +134,31 @@ static uint32_t count_placed(const struct registry *registry,
 void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
 {
     struct registry *registry = &sync->registry;
-    uint64_t n_nodes = registry->n_nodes;
+    node_id nodes[TM_MAX_NODES];
+    uint64_t n_nodes = roster_open(registry->roster, nodes);
     uint32_t load[TM_MAX_NODES];
 
     if (n < n_nodes) {
-        memcpy(load, registry->n_on_node, n_nodes * sizeof *load);
-        start_evenly(sync, creator, n, load);
+        memcpy(load, registry->n_on_node, sizeof load);
+        start_evenly(sync, creator, n, load, nodes, (unsigned)n_nodes);
     } else if (count_placed(registry, creator, load) > 0) {
-        start_evenly(sync, creator, n, load);
+        start_evenly(sync, creator, n, load, nodes, (unsigned)n_nodes);
     } else {
         for (uint64_t i = 0; i < n; i++) {
-            place_on(sync, unchain(registry, creator),
-                     (node_id)(i * n_nodes / n));
+            place_on(sync, unchain(registry, creator), nodes[i * n_nodes / n]);
         }
     }
+}
+
+/* Where a thread goes that was asked for on a node: elsewhere, if that leaves. */
+static node_id wanted_node(const struct registry *registry, node_id node)
+{
+    node_id nodes[TM_MAX_NODES];
+    unsigned n_nodes = roster_open(registry->roster, nodes);
+
+    return roster_takes(registry->roster, node)
+               ? node
+               : least_loaded(registry->n_on_node, nodes, n_nodes);
 }
 
 static tm_status read_name(const struct message *message, char *name,
@@ -164,7 +182,7 @@ tm_status registry_receive_create(struct sync *sync, node_id from,
     char name[sizeof thread->name] = "";
 
     if (registry_find_live(registry, fields->creator) == NULL ||
-        fields->on_node > registry->n_nodes ||
+        fields->on_node > registry->roster->n_ids ||
         read_name(message, name, sizeof name) != TM_OK) {
         return TM_EWIRE;
     }
@@ -181,7 +199,8 @@ tm_status registry_receive_create(struct sync *sync, node_id from,
     registry->n_alive++;
     answer(sync, from, fields->token, TM_OK, thread->number);
     if (fields->on_node > 0) {
-        start_on(sync, thread, fields->on_node - 1);
+        start_on(sync, thread,
+                 wanted_node(registry, (node_id)(fields->on_node - 1)));
     } else {
         chain(registry, &registry->threads[creator_slot], thread);
     }

@@ -278,7 +278,7 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
     tm_status status = TM_OK;
     struct lock *lock;
 
-    if (node >= sync->port->n_nodes ||
+    if (!roster_has(&sync->port->roster, node) ||
         (!is_manager(sync, key) && from != manager_of(sync, key))) {
         return TM_EWIRE;
     }

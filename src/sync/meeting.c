@@ -118,29 +118,37 @@ static uint64_t combined(struct barrier *barrier)
     }
 }
 
+static void let_node_pass(struct barrier *barrier, node_id node,
+                          struct message *message)
+{
+    message->u.barrier_leave.n_threads = barrier->n_of_node[node];
+    barrier->n_of_node[node] = 0;
+    if (message->u.barrier_leave.n_threads > 0) {
+        send_to(barrier->sync, node, message);
+    }
+}
+
 static void let_all_pass(struct barrier *barrier)
 {
-    const struct port *port = barrier->sync->port;
+    const struct roster *roster = &barrier->sync->port->roster;
     struct message message = {.type = MESSAGE_barrier_leave};
+    node_id own = barrier->sync->port->self;
 
     message.u.barrier_leave.key = barrier->key;
     message.u.barrier_leave.result = combined(barrier);
-    for (unsigned i = 1; i <= port->n_nodes; i++) {
-        node_id node = (node_id)((port->self + i) % port->n_nodes);
-
-        message.u.barrier_leave.n_threads = barrier->n_of_node[node];
-        if (barrier->n_of_node[node] > 0) {
-            send_to(barrier->sync, node, &message);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (roster->live[i] != own) {
+            let_node_pass(barrier, roster->live[i], &message);
         }
-        barrier->n_of_node[node] = 0;
     }
+    let_node_pass(barrier, own, &message);
     barrier->n_arrived = 0;
     barrier->n_values = 0;
     barrier->episode++;
 }
 
-static void keep_values(struct barrier *barrier, struct wire_reader *body,
-                        uint32_t n)
+void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
+                         uint32_t n)
 {
     if (barrier->n_values + n > barrier->n_room) {
         barrier->n_room = 2 * (barrier->n_values + n);
@@ -196,6 +204,12 @@ static bool fits(struct barrier *barrier,
     return false;
 }
 
+void barrier_expect(struct barrier *barrier)
+{
+    barrier->check_ns = now_of(barrier->sync) + CHECK_NS;
+    barrier_watch(barrier);
+}
+
 static void begin_episode(struct barrier *barrier,
                           const struct message_barrier_arrive *arrive)
 {
@@ -203,8 +217,15 @@ static void begin_episode(struct barrier *barrier,
     barrier->op = arrive->op;
     barrier->first = arrive->thread;
     barrier->first_place = arrive->place;
-    barrier->check_ns = now_of(barrier->sync) + CHECK_NS;
-    barrier_watch(barrier);
+    barrier_expect(barrier);
+}
+
+void barrier_make_counts(struct barrier *barrier)
+{
+    size_t size = TM_MAX_NODES * sizeof *barrier->n_of_node;
+
+    barrier->n_of_node = memory_grow(NULL, size);
+    memset(barrier->n_of_node, 0, size);
 }
 
 static void count_arrivals(struct barrier *barrier, node_id from,
@@ -226,7 +247,7 @@ static void count_arrivals(struct barrier *barrier, node_id from,
             begin_episode(barrier, &message->u.barrier_arrive);
         }
         if (kind_reduces(kind)) {
-            keep_values(barrier, &body, n);
+            barrier_keep_values(barrier, &body, n);
         }
         barrier->n_of_node[from] += n;
         barrier->n_arrived += n;
@@ -255,9 +276,7 @@ tm_status barrier_receive_arrive(struct sync *sync, node_id from,
         return TM_OK;
     }
     if (barrier->n_of_node == NULL) {
-        size = sync->port->n_nodes * sizeof *barrier->n_of_node;
-        barrier->n_of_node = memory_grow(NULL, size);
-        memset(barrier->n_of_node, 0, size);
+        barrier_make_counts(barrier);
     }
     count_arrivals(barrier, from, message);
     return TM_OK;
@@ -310,16 +329,16 @@ tm_status barrier_receive_starved(struct sync *sync, node_id from,
 
 bool meeting_is_valid(const struct barrier *barrier)
 {
-    unsigned n_nodes = barrier->sync->port->n_nodes;
     uint64_t n = 0;
 
     if (barrier->n_of_node == NULL) {
         return barrier->n_arrived == 0;
     }
-    for (unsigned node = 0; node < n_nodes; node++) {
+    for (unsigned node = 0; node < TM_MAX_NODES; node++) {
         n += barrier->n_of_node[node];
     }
-    if (n != barrier->n_arrived || n >= barrier->count) { // I2, I1
+    if (n != barrier->n_arrived ||        // I2
+        (n > 0 && n >= barrier->count)) { // I1; it may be another's by now
         return false;
     }
     if (barrier->n_values != (kind_reduces(barrier->kind) ? n : 0)) { // I2

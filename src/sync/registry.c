@@ -226,7 +226,8 @@ tm_status registry_receive_migrate(struct sync *sync, node_id from,
     struct thread_record *thread = find(&sync->registry, fields->thread);
     tm_status status = TM_OK;
 
-    if (fields->thread == 0 || fields->node >= sync->registry.n_nodes) {
+    if (fields->thread == 0 ||
+        !roster_takes(sync->registry.roster, fields->node)) {
         status = TM_EINVAL;
     } else if (thread == NULL || thread->state == THREAD_ENDED) {
         status = TM_ENOTHREAD;
@@ -282,6 +283,26 @@ tm_status registry_receive_missed(struct sync *sync, node_id from,
 
 /* ---- the rest ---- */
 
+uint32_t sync_n_threads_on(const struct sync *sync, node_id node)
+{
+    return sync->registry.n_on_node[node];
+}
+
+uint64_t sync_next_thread_on(const struct sync *sync, node_id node,
+                             uint32_t *cursor)
+{
+    const struct registry *registry = &sync->registry;
+
+    while (++*cursor < registry->n_threads) {
+        const struct thread_record *thread = &registry->threads[*cursor];
+
+        if (thread->state == THREAD_LIVE && thread->node == node) {
+            return thread->number;
+        }
+    }
+    return 0;
+}
+
 tm_status registry_receive_check(struct sync *sync, node_id from,
                                  const struct message *message)
 {
@@ -300,21 +321,20 @@ tm_status registry_receive_check(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_init(struct registry *registry, unsigned n_nodes,
+tm_status registry_init(struct registry *registry, const struct roster *roster,
                         uint32_t max_threads)
 {
     struct thread_record *main_thread;
 
     *registry = (struct registry){
-        .n_nodes = n_nodes,
+        .roster = roster,
         .max_threads = max_threads,
         .n_room = 64,
         .n_alive = 1,
     };
     pool_init(&registry->ended_pool, sizeof(struct ended_thread));
-    registry->n_on_node = calloc(n_nodes, sizeof *registry->n_on_node);
     registry->threads = calloc(registry->n_room, sizeof *registry->threads);
-    if (registry->n_on_node == NULL || registry->threads == NULL) {
+    if (registry->threads == NULL) {
         registry_release(registry);
         return TM_ENOMEM;
     }
@@ -326,7 +346,6 @@ tm_status registry_init(struct registry *registry, unsigned n_nodes,
 
 void registry_release(struct registry *registry)
 {
-    free(registry->n_on_node);
     free(registry->threads);
     table_release(&registry->ended);
     pool_release(&registry->ended_pool);
@@ -366,7 +385,7 @@ bool registry_is_valid(const struct registry *registry)
         n_alive += thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
         n_joiners += thread->is_waited_for;
     }
-    for (unsigned node = 0; node < registry->n_nodes; node++) {
+    for (unsigned node = 0; node < TM_MAX_NODES; node++) {
         n_live -= registry->n_on_node[node];
     }
     return n_alive == registry->n_alive && n_joiners == registry->n_joiners &&

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "net/roster.h"
 #include "sync/pool.h"
 #include "sync/table.h"
 
@@ -19,14 +19,15 @@ struct registry {
     uint64_t last_number; ///< of the thread that was created last
     uint32_t n_alive;     ///< held or living, main() included
     uint32_t n_joiners;   ///< threads that wait for the end of another
-    unsigned n_nodes;
-    uint32_t *n_on_node; ///< [n_nodes] living threads, without main()
-    struct table ended;  ///< struct ended_thread: of slots that were needed
+    const struct roster *roster;
+    uint32_t n_on_node[TM_MAX_NODES]; ///< living threads, without main()
+    struct table ended; ///< struct ended_thread: of slots that were needed
     struct pool ended_pool;
 };
 
 /** @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status registry_init(struct registry *registry, unsigned n_nodes,
+TM_CHECKED tm_status registry_init(struct registry *registry,
+                                   const struct roster *roster,
                                    uint32_t max_threads);
 void registry_release(struct registry *registry);
 

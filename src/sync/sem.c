@@ -8,14 +8,7 @@
 // I2  A semaphore that was never initialised has value 0 and no calls.
 #include "sync/sync_priv.h"
 
-struct sem {
-    uint64_t key;
-    bool is_initialised;
-    uint32_t value;
-    struct request_queue waiting;
-};
-
-static struct sem *sem_of(struct sync *sync, uint64_t key)
+struct sem *sem_of(struct sync *sync, uint64_t key)
 {
     struct sem *sem = table_find(&sync->sems, key);
 

@@ -7,6 +7,7 @@
 //   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
 //   threads.c, launch.c, registry.c  threads: a node's part, the root's list
 //   call.c                           calls in flight
+//   handover.c                       managers, when nodes come and go
 //
 // Everything runs under the node lock; nothing here waits. Messages of a node
 // to itself take the same way as all others, so each step is written once.
@@ -55,10 +56,23 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
     HANDLER(thread_target) = {threads_receive_target, false},
     HANDLER(thread_at) = {registry_receive_at, true},
     HANDLER(thread_missed) = {registry_receive_missed, true},
+    HANDLER(lock_part) = {lock_receive_part, false},
+    HANDLER(cond_part) = {cond_receive_part, false},
+    HANDLER(sem_part) = {sem_receive_part, false},
+    HANDLER(barrier_part) = {barrier_receive_part, false},
+    HANDLER(lock_last) = {lock_receive_last, false},
 #undef HANDLER
 };
 
 /* ---- for the files of this folder ---- */
+
+static node_id other_of_two(const struct roster *roster, node_id self)
+{
+    if (roster->n_live != 2) {
+        return NODE_NONE;
+    }
+    return roster->live[roster->live[0] == self];
+}
 
 /* Who is told first hears of nothing before it has the writes: they are ahead on
  * the same channel. But a message to this node itself is ahead of none, and a
@@ -70,7 +84,7 @@ void release_for(struct sync *sync, node_id to, struct waiter *done)
     node_id next = to;
 
     if (to == port->self) {
-        next = port->n_nodes == 2 ? (node_id)(1 - to) : NODE_NONE;
+        next = other_of_two(&port->roster, to);
     }
     sync->ops.release(sync->ops.owner, next, done);
 }
@@ -102,7 +116,7 @@ struct request request_pop(struct sync *sync, struct request_queue *queue)
 
 node_id manager_of(const struct sync *sync, uint64_t key)
 {
-    return (node_id)(key_hash(key) % sync->port->n_nodes);
+    return roster_pick(&sync->port->roster, key_hash(key));
 }
 
 void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
@@ -162,7 +176,7 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
     }
     sync->port = port;
     sync->ops = *ops;
-    if (registry_init(&sync->registry, port->n_nodes, max_threads) != TM_OK) {
+    if (registry_init(&sync->registry, &port->roster, max_threads) != TM_OK) {
         free(sync);
         return NULL;
     }

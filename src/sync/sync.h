@@ -167,6 +167,28 @@ void sync_thread_arrived(struct sync *sync, uint64_t thread, uint32_t moves);
 /** @return 1 if the thread holds a mutex: then it must not move now. */
 int sync_thread_holds(const struct sync *sync, uint64_t thread);
 
+/* A change of the roster: handover.c. Under the node lock, while all nodes have
+ * stopped (reconfig/membership.h). */
+
+/** A change is under way, or is over: parts of objects are taken only meanwhile. */
+void sync_freeze(struct sync *sync, int is_frozen);
+
+/** The port's roster is another now. @param before  the one until now; copied */
+void sync_roster_changed(struct sync *sync, const struct roster *before);
+
+/** After that on all nodes: send what this node knew as a manager of objects to
+ * their new managers. */
+void sync_spread(struct sync *sync);
+
+/** On the root: how many threads live on a node, main() not counted; a thread on
+ * its way counts where it was. */
+uint32_t sync_n_threads_on(const struct sync *sync, node_id node);
+
+/** On the root: the next of them, but main(). Call with *cursor 0 first.
+ * @return its number, 0 at the end */
+uint64_t sync_next_thread_on(const struct sync *sync, node_id node,
+                             uint32_t *cursor);
+
 /** The next line of "who waits for what here": call with *cursor 0 first, and
  * nothing else between.
  * @return 1 and a line such as "thread 3 waits for mutex 0x5555 held by thread

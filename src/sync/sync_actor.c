@@ -180,7 +180,7 @@ void do_move(struct actor *self, node_id node)
         world, !sync_thread_holds(world->nodes[self->node].sync, self->thread));
     self->target = -1;
     self->is_present = false;
-    do_compute(self, world_random(world, 1 + world->config.sim.delay_max_ns));
+    world_travel(self, node);
     self->node = node;
     self->moves++;
     self->is_present = true;

@@ -45,6 +45,9 @@ struct sync {
     size_t scratch_size;
 
     struct registry registry; ///< used on the root only
+
+    bool is_frozen;       ///< a change is under way: handover.c
+    struct roster before; ///< in force before the port's: handover.c
 };
 
 /** The root: keeps the list of threads. */
@@ -158,6 +161,24 @@ const char *place_text(const struct sync *sync, const char *before,
 /** At least this many bytes to write a body into; valid until the next call. */
 uint8_t *scratch_get(struct sync *sync, size_t size);
 
+/** A condition variable, at its manager: cond.c. */
+struct cond {
+    uint64_t key;
+    struct request_queue waiting;
+};
+
+/** A semaphore, at its manager: sem.c. */
+struct sem {
+    uint64_t key;
+    bool is_initialised;
+    uint32_t value;
+    struct request_queue waiting;
+};
+
+/** The record of an object, new if need be. */
+struct cond *cond_of(struct sync *sync, uint64_t key);
+struct sem *sem_of(struct sync *sync, uint64_t key);
+
 /* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
 typedef tm_status receive_fn(struct sync *sync, node_id from,
                              const struct message *message);
@@ -189,6 +210,11 @@ receive_fn registry_receive_migrate;
 receive_fn registry_receive_at;
 receive_fn registry_receive_missed;
 receive_fn registry_receive_check;
+receive_fn lock_receive_part;
+receive_fn lock_receive_last;
+receive_fn cond_receive_part;
+receive_fn sem_receive_part;
+receive_fn barrier_receive_part;
 
 /* Lines of sync_next_wait(): the line at a position of the object at a place of
  * a table. */

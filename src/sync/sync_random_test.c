@@ -385,6 +385,7 @@ static uint64_t run_seed(uint64_t seed)
 {
     static const uint64_t delays_ns[] = {1, 20000, 300000, 4000000};
     struct world_config config = {
+        .changes_managers = seed % 2 == 1,
         .sim = {.n_nodes = 1 + (unsigned)(seed % WORLD_NODES),
                 .seed = seed,
                 .delay_max_ns = delays_ns[seed / 5 % 4],

@@ -123,8 +123,9 @@ static void open_node(node_id self, uint64_t seed)
 
     memset(&node, 0, sizeof node);
     node.random = seed;
-    node.port = (struct port){
-        .self = self, .n_nodes = N_NODES, .send = count_sent, .now_ns = now_ns};
+    node.port =
+        (struct port){.self = self, .send = count_sent, .now_ns = now_ns};
+    roster_init(&node.port.roster, N_NODES);
     node.sync = sync_new(&node.port, &ops, 8);
     assert_non_null(node.sync);
     for (int i = 0; i < N_WAITERS; i++) {

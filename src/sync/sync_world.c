@@ -149,6 +149,7 @@ static void release_ends(void *owner, uint64_t argument)
         message.u.update_ack.batch = release->n_writes;
         port_send(sim_port(world->sim, node->id), release->next, &message);
     }
+    world->n_releases--;
     waiter_wake(release->done, TM_OK, 0);
     free(release);
 }
@@ -160,6 +161,7 @@ static void op_release(void *owner, node_id next, struct waiter *done)
     struct release *release = malloc(sizeof *release);
 
     world_check(world, release != NULL);
+    world->n_releases++;
     *release =
         (struct release){.node = node,
                          .next = world_random(world, 4) == 0 ? NODE_NONE : next,
@@ -261,8 +263,13 @@ static void receive(void *owner, node_id from, const struct message *message)
 {
     struct world_node *node = owner;
 
+    node->world->n_in_flight--;
     if (message->type == WRITES_COME) {
         see(node, from, message->u.update_ack.batch);
+        return;
+    }
+    if (message->type == MESSAGE_thread_move) {
+        resume(&node->world->actors[message->u.thread_move.thread], 0);
         return;
     }
     world_check(node->world, sync_receive(node->sync, from, message) == TM_OK);
@@ -338,7 +345,7 @@ static void poll_idle(void *owner, uint64_t argument)
     struct world_node *node = owner;
 
     (void)argument;
-    if (op_n_active(node) == 0) {
+    if (op_n_active(node) == 0 && !node->world->is_changing) {
         sync_poll(node->sync, 1);
     }
 }
@@ -350,6 +357,10 @@ static void resume(void *owner, uint64_t argument)
     struct world *world = actor->world;
 
     (void)argument;
+    if (world->is_changing) {
+        sim_after(world->sim, 1000, resume, actor, 0);
+        return;
+    }
     world->running = actor;
     coroutine->back_fiber = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(coroutine->fiber, 0);
@@ -408,17 +419,100 @@ void do_compute(struct actor *self, uint64_t ns)
     leave(self);
 }
 
+void world_travel(struct actor *self, node_id node)
+{
+    struct world *world = self->world;
+    struct message message = {.type = MESSAGE_thread_move};
+
+    message.u.thread_move.thread = (uint64_t)(self - world->actors);
+    port_send(sim_port(world->sim, self->node), node, &message);
+    leave(self);
+}
+
 /* ---- the world ---- */
 
 static void poll_now_and_then(void *owner, uint64_t argument)
 {
     struct world_node *node = owner;
 
-    sync_poll(node->sync, 0);
+    if (!node->world->is_changing) {
+        sync_poll(node->sync, 0);
+    }
     if (node->world->n_alive > 0 &&
         sim_now_ns(node->world->sim) < END_OF_TIME_NS) {
         sim_after(node->world->sim, POLL_NS, poll_now_and_then, owner,
                   argument);
+    }
+}
+
+/* ---- managers change ----
+ *
+ * As when nodes come or go, but that all stay: the order of the live nodes changes,
+ * and with it the manager of nearly every object. It begins when nothing is on its way,
+ * and actors go on when the parts have come. */
+
+static void send_counted(void *owner, node_id to, const struct message *message)
+{
+    struct world_node *node = owner;
+
+    node->world->n_in_flight++;
+    node->sim_port.send(node->sim_port.owner, to, message);
+}
+
+static uint64_t now_of(void *owner)
+{
+    struct world_node *node = owner;
+
+    return node->sim_port.now_ns(node->sim_port.owner);
+}
+
+static void count_messages(struct world_node *node)
+{
+    struct port *port = sim_port(node->world->sim, node->id);
+
+    node->sim_port = *port;
+    port->owner = node;
+    port->send = send_counted;
+    port->now_ns = now_of;
+}
+
+static void change_managers(struct world *world)
+{
+    struct roster before = sim_port(world->sim, 0)->roster;
+    struct roster now = before;
+    unsigned n_turns = 1 + (unsigned)world_random(world, before.n_live);
+
+    world->is_changing = true;
+    world->n_changes++;
+    now.epoch++;
+    for (unsigned i = 0; i < now.n_live; i++) {
+        now.live[i] = before.live[(i + n_turns) % now.n_live];
+    }
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        sim_port(world->sim, (node_id)i)->roster = now;
+        sync_freeze(world->nodes[i].sync, 1);
+        sync_roster_changed(world->nodes[i].sync, &before);
+    }
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        sync_spread(world->nodes[i].sync);
+    }
+}
+
+static void change_or_go_on(struct world *world)
+{
+    if (!world->config.changes_managers || world->n_in_flight > 0 ||
+        world->n_releases > 0) {
+        return;
+    }
+    if (!world->is_changing) {
+        if (world_random(world, 2) == 0) {
+            change_managers(world);
+        }
+        return;
+    }
+    world->is_changing = false;
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        sync_freeze(world->nodes[i].sync, 0);
     }
 }
 
@@ -448,6 +542,7 @@ struct world *world_new(const struct world_config *config)
         node->sync = sync_new(sim_port(world->sim, (node_id)i), &ops,
                               config->max_threads);
         world_check(world, node->sync != NULL);
+        count_messages(node);
         sim_attach(world->sim, (node_id)i, receive, node);
     }
     return world;
@@ -464,6 +559,7 @@ int world_run(struct world *world, actor_fn *body, uint64_t arg)
     }
     while (sim_step(world->sim)) {
         world->n_steps++;
+        change_or_go_on(world);
         for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
             world_check(world, sync_is_valid(world->nodes[i].sync));
         }

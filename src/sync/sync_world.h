@@ -73,6 +73,7 @@ struct world_node {
     struct world *world;
     node_id id;
     struct sync *sync;
+    struct port sim_port; ///< as the simulated network made it
     struct writes seen;
 };
 
@@ -83,6 +84,7 @@ struct world_config {
     bool polls_when_idle;
     bool no_polls;
     bool expects_errors;
+    bool changes_managers; ///< now and then, as when nodes come or go
 };
 
 struct world {
@@ -93,6 +95,10 @@ struct world {
     struct actor *running;
     unsigned n_alive;
     uint64_t n_steps;
+    unsigned n_in_flight; ///< messages
+    unsigned n_releases;  ///< under way
+    bool is_changing;     ///< the managers; actors wait
+    unsigned n_changes;
 
     struct writes locks[WORLD_OBJECTS];
     struct actor *holders[WORLD_OBJECTS];
@@ -146,6 +152,8 @@ void do_look(struct actor *self);
 /* Between sync_world.c and sync_actor.c: the start and the end of a call, which
  * blocks the actor if need be; what an actor must see from now on. */
 struct sync *actor_begin(struct actor *self);
+/** To another node, behind all messages that are on their way there. */
+void world_travel(struct actor *self, node_id node);
 tm_status actor_finish(struct actor *self);
 void actor_must_see(struct actor *self, const struct writes *writes);
 void writes_raise(struct writes *writes, const struct writes *other);

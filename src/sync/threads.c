@@ -61,7 +61,8 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
     struct call *call;
 
     waiter->thread = creator;
-    if (on_node < 0 || (unsigned)on_node > sync->port->n_nodes || start == 0) {
+    if (on_node < 0 || (unsigned)on_node > sync->port->roster.n_ids ||
+        start == 0) {
         waiter_wake(waiter, TM_EINVAL, 0);
         return;
     }
@@ -186,7 +187,8 @@ tm_status threads_receive_target(struct sync *sync, node_id from,
     uint64_t thread = message->u.thread_target.thread;
     struct message missed = {.type = MESSAGE_thread_missed};
 
-    if (from != ROOT || message->u.thread_target.node >= sync->port->n_nodes) {
+    if (from != ROOT ||
+        message->u.thread_target.node >= sync->port->roster.n_ids) {
         return TM_EWIRE;
     }
     if (!sync->ops.set_target(sync->ops.owner, thread,

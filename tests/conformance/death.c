@@ -152,15 +152,8 @@ void death_open(struct world *world)
     }
     death.victim = (node_id)sim_random(world->sim, world->n_nodes);
     for (unsigned i = 0; i < world->n_nodes; i++) {
-        CHECK(pulse_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
-                         TIMEOUT_S) == TM_OK);
+        pulse_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
+                   TIMEOUT_S);
         sim_after(world->sim, 1000 * i, look, world, i);
-    }
-}
-
-void death_close(struct world *world)
-{
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        pulse_release(&death.pulses[i]);
     }
 }

@@ -17,7 +17,6 @@ void death_at_each_message(uint64_t (*run)(tm_protocol protocol),
 
 /** Nodes begin to look after each other. */
 void death_open(struct world *world);
-void death_close(struct world *world);
 
 /** A message comes. @return 1 if nobody takes it, or only death.c does */
 int death_takes(struct world *world, node_id at, node_id from,

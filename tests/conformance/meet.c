@@ -23,7 +23,9 @@ static node_id next_of(const struct world *world, node_id from, node_id to)
     if (to != from) {
         return to;
     }
-    return world->n_nodes == 2 ? (node_id)(1 - to) : NODE_NONE;
+    return roster_of(world)->n_live == 2
+               ? roster_of(world)->live[roster_of(world)->live[0] == to]
+               : NODE_NONE;
 }
 
 static void tell(struct world *world, node_id from, node_id to,
@@ -73,6 +75,9 @@ void deal_cells(struct world *world)
 static void pass(struct thread *thread)
 {
     thread->phase++;
+    CHECK(thread->is_at_barrier);
+    thread->is_at_barrier = 0;
+    thread->may_move = thread->world->has_changes;
     thread->ops_left = 10 + (unsigned)pick(thread, 40);
     thread->sweep = pick(thread, N_CELLS);
     thread->step = thread->phase < thread->world->n_phases ? CHOOSE : ENDED;
@@ -101,6 +106,17 @@ static void check_released(struct world *world, node_id node)
     }
 }
 
+// Who has none hears of no barrier; one may come there meanwhile.
+static int has_threads(const struct world *world, node_id node)
+{
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        if (world->threads[i].node == node) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void count_arrival(struct world *world)
 {
     if (++world->n_arrived < world->n_threads) {
@@ -109,7 +125,11 @@ static void count_arrival(struct world *world)
     world->n_arrived = 0;
     deal_cells(world);
     for (node_id node = 0; node < world->n_nodes; node++) {
-        if (world->tells && world->n_nodes == 2 && node != world->manager) {
+        if (!has_threads(world, node)) {
+            continue;
+        }
+        if (world->tells && roster_of(world)->n_live == 2 &&
+            node != world->manager) {
             tell(world, world->manager, node, MESSAGE_barrier_leave, 0);
         } else {
             check_released(world, node);
@@ -120,6 +140,7 @@ static void count_arrival(struct world *world)
 
 void pass_barrier(struct thread *thread)
 {
+    thread->is_at_barrier = 1;
     thread->step = WAITING;
     thread->then = NULL;
     count_arrival(thread->world);
@@ -140,6 +161,7 @@ static void say_arrival(struct waiter *waiter)
 
 void arrive(struct thread *thread)
 {
+    thread->is_at_barrier = 1;
     // At once, as the runtime does: nothing else may come between.
     thread->wake = thread->waiter.wake;
     thread->waiter.wake = say_arrival;

@@ -312,6 +312,13 @@ void step(void *owner, uint64_t argument)
     if (death_is_gone(thread->world, thread->node)) {
         return;
     }
+    if (thread->world->nodes[thread->node].is_frozen) {
+        sim_after(thread->world->sim, 10000, step, thread, 0);
+        return;
+    }
+    if (thread->may_move) {
+        changes_move(thread);
+    }
     if (thread->is_waiting_page) {
         go_on(thread);
         return;

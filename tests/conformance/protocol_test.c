@@ -24,6 +24,8 @@
 //
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last (death.c).
+//
+// PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +41,10 @@
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
-static int has_budget; // nodes have little memory, and swap files
-static int has_death;  // a node dies at each of its messages
+static int has_budget;  // nodes have little memory, and swap files
+static int has_death;   // a node dies at each of its messages
+static int has_changes; // nodes come and go
+static uint64_t n_changes;
 
 void fail(const char *what, int line)
 {
@@ -68,7 +72,8 @@ static void check_page(struct world *world, page_no page)
     for (unsigned i = 0; i < world->n_nodes; i++) {
         const struct page *record = &world->nodes[i].space.pages[page];
 
-        if (death_is_gone(world, (node_id)i)) {
+        if (death_is_gone(world, (node_id)i) ||
+            !roster_has(roster_of(world), (node_id)i)) {
             continue;
         }
         CHECK(engine_page_is_valid(world->nodes[i].engine, page));
@@ -161,6 +166,9 @@ static void receive(void *owner, node_id from, const struct message *message)
                    end->node, message);
     }
     CHECK(message->type != MESSAGE_fetch || message->u.fetch.hops < MAX_HOPS);
+    if (changes_receive(world, from, end->node, message)) {
+        return;
+    }
     if (meet_receive(world, end->node, message)) {
         return;
     }
@@ -250,6 +258,9 @@ static void tick(void *owner, uint64_t argument)
         return;
     }
     engine_tick(world->nodes[argument].engine);
+    if (argument == 0) {
+        changes_tick(world);
+    }
     if (world->n_ended < world->n_threads || world->lives_left > 0) {
         sim_after(world->sim, 1000000, tick, world, argument);
     }
@@ -314,12 +325,23 @@ static void open_nodes(struct world *world)
     death_open(world);
 }
 
+static node_id some_node(struct world *world)
+{
+    return roster_pick(roster_of(world),
+                       sim_random(world->sim, roster_of(world)->n_live));
+}
+
+static node_id last_node(struct world *world)
+{
+    return roster_of(world)->live[roster_of(world)->n_live - 1];
+}
+
 static void allocate_block(struct world *world)
 {
     tm_alloc_attr attr = {
         .name = "grid",
         .placement = (tm_placement)sim_random(world->sim, 4),
-        .node = (unsigned)sim_random(world->sim, world->n_nodes),
+        .node = some_node(world),
     };
     uint64_t address;
 
@@ -327,10 +349,9 @@ static void allocate_block(struct world *world)
     if (sim_random(world->sim, 2)) {
         uint64_t other = allocate(world, 0, 100000, NULL);
 
-        release_block(world, world->n_nodes - 1, other);
+        release_block(world, last_node(world), other);
     }
-    address = allocate(world, (unsigned)sim_random(world->sim, world->n_nodes),
-                       N_PAGES * TM_PAGE_SIZE, &attr);
+    address = allocate(world, some_node(world), N_PAGES * TM_PAGE_SIZE, &attr);
     world->block = address;
     memset(world->oracle, 0, sizeof world->oracle);
     world->counter_sum = 0;
@@ -351,7 +372,7 @@ static void deal_locks(struct world *world)
     }
     for (unsigned i = 0; i < N_LOCKS; i++) {
         world->locks[i].holder = -1;
-        world->locks[i].node = (node_id)sim_random(world->sim, world->n_nodes);
+        world->locks[i].node = some_node(world);
     }
     deal_cells(world);
 }
@@ -367,7 +388,7 @@ static void start_threads(struct world *world)
         thread->waiter.wake = wake;
         thread->world = world;
         thread->number = i;
-        thread->node = (node_id)sim_random(world->sim, world->n_nodes);
+        thread->node = some_node(world);
         thread->lock_held = -1;
         thread->ops_left = 30;
         resume(thread);
@@ -426,6 +447,9 @@ static void check_end(struct world *world)
         const struct space *space = &world->nodes[i].space;
         page_no page = space->heap_page + offset / TM_PAGE_SIZE;
 
+        if (!roster_has(roster_of(world), (node_id)i)) {
+            continue;
+        }
         CHECK(engine_is_quiet(world->nodes[i].engine));
         if (world->protocol == TM_EAGER_RELEASE &&
             space->pages[page].state != PAGE_ABSENT) {
@@ -441,7 +465,7 @@ static void check_end(struct world *world)
 
 static void close_world(struct world *world)
 {
-    death_close(world);
+    changes_close(world);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         track_free(world->nodes[i].track);
         swap_file_close(world->nodes[i].swap);
@@ -496,8 +520,8 @@ static void live(struct world *world)
     }
     CHECK(world->n_ended == world->n_threads);
     if (world->lives_left > 0) {
-        release_block(world, (unsigned)sim_random(world->sim, world->n_nodes),
-                      world->block);
+        changes_settle(world);
+        release_block(world, some_node(world), world->block);
         release_block(world, 0, world->counter_address);
     }
 }
@@ -520,7 +544,7 @@ static uint64_t run(tm_protocol protocol)
 {
     struct world *world = calloc(1, sizeof *world);
     struct sim_config config = {
-        .n_nodes = 1 + seed % MAX_NODES,
+        .n_nodes = has_changes ? MAX_IDS : 1 + seed % MAX_NODES,
         .seed = seed,
         .delay_min_ns = 1000,
         .delay_max_ns = seed % 3 == 0   ? 2000
@@ -535,16 +559,20 @@ static uint64_t run(tm_protocol protocol)
     world->sim = sim_new(&config);
     CHECK(world->sim != NULL);
     world->n_nodes = config.n_nodes;
+    world->has_changes = has_changes;
     world->protocol = protocol;
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
     world->tells =
         protocol == TM_EAGER_RELEASE && sim_random(world->sim, 3) > 0;
-    world->manager = (node_id)sim_random(world->sim, world->n_nodes);
+    world->manager = (node_id)sim_random(
+        world->sim, has_changes ? 1 + seed % 4 : world->n_nodes);
     n_woken = 0;
     open_nodes(world);
+    changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
     live_all(world);
+    n_changes += world->n_changes;
     hash = sim_event_hash(world->sim);
     close_world(world);
     return hash;
@@ -562,8 +590,9 @@ int main(int argc, char **argv)
     }
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     length = strcspn(protocol_name, "/");
-    has_budget = strcmp(protocol_name + length, "/budget") == 0;
+    has_budget = strstr(protocol_name + length, "/budget") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
+    has_changes = strstr(protocol_name + length, "/members") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         const char *name = protocol_by_id(id)->name;
 
@@ -575,7 +604,8 @@ int main(int argc, char **argv)
     if (protocol == NULL) {
         fprintf(
             stderr,
-            "protocol_test PROTOCOL[/budget|/death] [SEED [N]]: no protocol "
+            "protocol_test PROTOCOL[/budget|/death][/members] [SEED [N]]: no "
+            "protocol "
             "%s\n",
             protocol_name);
         return 1;
@@ -593,7 +623,8 @@ int main(int argc, char **argv)
             CHECK(run(protocol->id) == hash); // the same seed, the same events
         }
     }
-    printf("%s: %llu seeds from %llu passed\n", protocol_name,
-           (unsigned long long)n, (unsigned long long)first);
+    printf("%s: %llu seeds from %llu passed, %llu changes of the roster\n",
+           protocol_name, (unsigned long long)n, (unsigned long long)first,
+           (unsigned long long)n_changes);
     return 0;
 }

@@ -6,12 +6,14 @@
 #include "net/sim.h"
 #include "observe/track.h"
 #include "proto/engine.h"
+#include "reconfig/membership.h"
 
 /*
  * What the files of the conformance test share: the simulated nodes, the threads
  * with what each is doing, and the oracle.
  */
 #define MAX_NODES 5
+#define MAX_IDS 10 // with those that come while it runs
 #define MAX_THREADS 12
 #define N_PAGES 24
 #define CELL 16u
@@ -41,6 +43,8 @@ struct thread {
     page_no page; // that it waits for
     int is_waiting_page;
     int is_let_in; // by the pager, without room
+    int may_move;  // it has passed a barrier: changes.c
+    int is_at_barrier;
     // the access under way
     uint64_t offset;
     unsigned length;
@@ -79,15 +83,22 @@ struct node {
     struct pager *pager;    // or NULL
     struct track *track;
     struct end end;
+    // changes.c
+    struct sync *sync;
+    struct membership *membership;
+    int is_frozen;
+    uint64_t n_sent;
+    uint64_t n_received;
+    struct port sim_port; // as the simulated network made it
 };
 
 struct world {
     struct sim *sim;
-    unsigned n_nodes;
+    unsigned n_nodes; // with those that may come
     unsigned n_threads;
     unsigned n_phases;
     tm_protocol protocol;
-    struct node nodes[MAX_NODES];
+    struct node nodes[MAX_IDS];
     struct thread threads[MAX_THREADS];
     struct lock locks[N_LOCKS];
     page_no first; // page of the block under test
@@ -99,8 +110,11 @@ struct world {
     uint64_t block; // its address
     unsigned lives_left;
     int has_budget;
-    int tells;       // events travel behind updates: meet.c
-    node_id manager; // of the barrier
+    int has_changes;    // nodes come and go: changes.c
+    unsigned n_come;    // numbers given so far
+    unsigned n_changes; // done
+    int tells;          // events travel behind updates: meet.c
+    node_id manager;    // of the barrier
     unsigned n_arrived;
     unsigned n_ended;
 };
@@ -130,6 +144,25 @@ void give_lock(struct thread *thread);
 /** Handle a message that is of these meetings. @return 0 if it is not */
 int meet_receive(struct world *world, node_id at,
                  const struct message *message);
+
+/** The roster as the root has it. */
+static inline const struct roster *roster_of(const struct world *world)
+{
+    return &sim_port(world->sim, 0)->roster;
+}
+
+/* changes.c: nodes come and go */
+void changes_open(struct world *world, unsigned n_first);
+void changes_close(struct world *world);
+/** A message has come at a node. @return 0 if it is not of a change */
+int changes_receive(struct world *world, node_id from, node_id at,
+                    const struct message *message);
+/** A millisecond has passed at the root. */
+void changes_tick(struct world *world);
+/** Nothing changes any more until threads are started again. */
+void changes_settle(struct world *world);
+/** A thread goes on behind a barrier, perhaps elsewhere. */
+void changes_move(struct thread *thread);
 
 /** Deal the cells that no lock guards to threads, for the next phase. */
 void deal_cells(struct world *world);

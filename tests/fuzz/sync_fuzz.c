@@ -173,12 +173,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         n_threads, at_barrier, describe_place, program_error,
     };
     struct wire_reader input = wire_read(data, size);
-    struct port port = {.self = wire_get_u8(&input) % N_NODES,
-                        .n_nodes = N_NODES,
-                        .send = send,
-                        .now_ns = now};
-    struct sync *sync = sync_new(&port, &ops, MAX_THREADS);
+    struct port port = {
+        .self = wire_get_u8(&input) % N_NODES, .send = send, .now_ns = now};
+    struct sync *sync;
 
+    roster_init(&port.roster, N_NODES);
+    sync = sync_new(&port, &ops, MAX_THREADS);
     FUZZ_CHECK(sync != NULL);
     now_ns = 1;
     for (unsigned i = 0; i < STEPS && fuzz_left(&input) > 0; i++) {

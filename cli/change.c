@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes that come and go while the program runs, the launcher's part.
+//
+//   remove N   REMOVE to the root; NEWS say how far it is; the node ends by itself,
+//              with DONE and exit code 0                        take_news, judge
+//   add        a node is started as all were, a guest; when it has given its card, and
+//              that is like the root's: NEWCOMER to all others, CARDS to it; when it is
+//              READY and all others have PEERED: GO to it, ADMIT to the root; NEWS
+//              say when it has joined: no guest any more
+//
+// A guest that ends before ADMIT has harmed nobody: the run goes on, its number is not
+// given again. From ADMIT on its death is that of a node.
+#include "job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/message.h"
+#include "verdict.h"
+
+/** How far the root says it is: enum membership_news of reconfig/membership.h. */
+enum { NEWS_DONE, NEWS_WAITS, NEWS_REFUSED };
+
+static const char *program_of(const struct job *job)
+{
+    return job->plan->argv[0];
+}
+
+static unsigned count_live(const struct job *job)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < job->n_started; i++) {
+        n += job->nodes[i].is_alive && !job->nodes[i].is_guest;
+    }
+    return n;
+}
+
+static void send_node(struct job *job, enum boot_kind kind, unsigned node)
+{
+    uint8_t body[2];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    wire_put_u16(&writer, (uint16_t)node);
+    link_send(&job->nodes[0].link, kind, body, sizeof body);
+}
+
+// ---- what users ask for
+
+static void tell_job(struct job *job, struct control_client *client)
+{
+    control_answer(client, 0, "%ld\t%s\t%u\t%.0f", (long)getpid(),
+                   program_of(job), count_live(job), job_seconds(job));
+}
+
+static void ask_to_remove(struct job *job, struct control_client *client,
+                          const char *text)
+{
+    char *end;
+    unsigned long node = strtoul(text, &end, 10);
+
+    if (end == text || *end != '\0') {
+        control_answer(client, EXIT_USAGE, "'%s' is not a node's number", text);
+    } else if (node >= job->n_started || !job->nodes[node].is_alive ||
+               job->nodes[node].is_guest) {
+        control_answer(client, EXIT_USAGE, "there is no node %lu", node);
+    } else {
+        client->node = (unsigned)node;
+        send_node(job, BOOT_REMOVE, client->node);
+    }
+}
+
+static void ask_to_add(struct job *job, struct control_client *client,
+                       const char *host)
+{
+    if (job->n_started == TM_MAX_NODES) {
+        control_answer(client, EXIT_CONFIG,
+                       "the job has had %u nodes, there can be no more",
+                       TM_MAX_NODES);
+    } else if (job->has_guest) {
+        control_answer(client, EXIT_CONFIG,
+                       "another node is just being added; try again");
+    } else if (job->n_first == 1) {
+        control_answer(client, EXIT_CONFIG,
+                       "the job was started with one node, and has no network; "
+                       "start it with two");
+    } else if (host[0] != '\0' && !host_is_local(host)) {
+        control_answer(client, EXIT_CONFIG,
+                       "nodes can be added on this machine only");
+    } else {
+        client->node = job->n_started;
+        if (job_start_guest(job) != 0) {
+            control_answer(client, EXIT_MEMORY, "a node cannot be started");
+        }
+    }
+}
+
+void change_request(void *owner, struct control_client *client,
+                    const char *line)
+{
+    struct job *job = owner;
+
+    client->node = TM_MAX_NODES; // none
+    if (strcmp(line, "ps") == 0) {
+        tell_job(job, client);
+    } else if (job->phase != JOB_RUNNING) {
+        control_answer(client, EXIT_NODE_LOST,
+                       job->phase < JOB_RUNNING
+                           ? "the program has not begun yet; try again"
+                           : "the job ends");
+    } else if (strncmp(line, "remove ", 7) == 0) {
+        ask_to_remove(job, client, line + 7);
+    } else if (strcmp(line, "add") == 0 || strncmp(line, "add ", 4) == 0) {
+        ask_to_add(job, client, line[3] == ' ' ? line + 4 : "");
+    } else {
+        control_answer(client, EXIT_USAGE, "what is '%s'?", line);
+    }
+}
+
+// ---- a guest
+
+static struct node *guest_of(struct job *job)
+{
+    return job->has_guest ? &job->nodes[job->n_started - 1] : NULL;
+}
+
+/** The guest is not wanted, or is gone. */
+static void part_with(struct job *job, struct node *guest, int exit_code,
+                      const char *why)
+{
+    job->has_guest = 0;
+    control_answer(control_asker(&job->control, guest->id), exit_code,
+                   "node %u has not joined: %s", guest->id, why);
+    if (guest->is_alive) {
+        job_signal(job, guest, SIGKILL);
+    }
+}
+
+static void send_peer(struct job *job, const struct node *guest)
+{
+    static uint8_t body[4 + NODE_CARD_MAX];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    wire_put_u16(&writer, guest->id);
+    wire_put_u16(&writer, guest->host);
+    writer.at += node_card_encode(&guest->card, writer.at,
+                                  (size_t)(writer.end - writer.at));
+    job->n_peered = 0;
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (node->is_alive && !node->is_guest && !node->has_left) {
+            link_send(&node->link, BOOT_NEWCOMER, body,
+                      (size_t)(writer.at - body));
+            job->n_peered++;
+        }
+    }
+}
+
+void change_take_card(struct job *job, struct node *guest)
+{
+    static char text[1024];
+
+    if (node_card_compare(&job->nodes[0].card, &guest->card, 0, guest->id, text,
+                          sizeof text) != TM_OK) {
+        part_with(job, guest, EXIT_MISMATCH, text);
+        return;
+    }
+    guest->card.layout[0] = '\0';
+    control_say(control_asker(&job->control, guest->id),
+                "node %u has started; the others connect with it", guest->id);
+    send_peer(job, guest);
+    members_send_cards(job, guest);
+}
+
+/** The guest is ready, or another node is connected with it. */
+static void admit_if_connected(struct job *job)
+{
+    struct node *guest = guest_of(job);
+
+    if (guest == NULL || !guest->is_ready || job->n_peered > 0) {
+        return;
+    }
+    link_send(&guest->link, BOOT_GO, NULL, 0);
+    send_node(job, BOOT_ADMIT, guest->id);
+    guest->is_guest = 0;
+}
+
+void change_take_ready(struct job *job, struct node *guest)
+{
+    guest->is_ready = 1;
+    admit_if_connected(job);
+}
+
+tm_status change_take_peered(struct job *job, const struct link_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    const struct node *guest = guest_of(job);
+    unsigned node = wire_get_u16(&reader);
+
+    if (reader.failed || guest == NULL || guest->id != node ||
+        job->n_peered == 0) {
+        return guest == NULL ? TM_OK : TM_EWIRE; // it has gone meanwhile
+    }
+    job->n_peered--;
+    admit_if_connected(job);
+    return TM_OK;
+}
+
+void change_guest_ended(struct job *job, struct node *guest)
+{
+    if (job->has_guest && guest == guest_of(job)) {
+        part_with(job, guest, EXIT_NODE_LOST, "it has ended");
+    }
+}
+
+// ---- what the root says
+
+static void note_joined(struct job *job, struct node *node,
+                        struct control_client *client, const char *text)
+{
+    job->has_guest = 0;
+    job->n_nodes = job->n_started;
+    control_answer(client, 0, "node %u has joined%s%s", node->id,
+                   text[0] != '\0' ? "; " : "", text);
+    if (job->is_verbose) {
+        job_say(job, "%s has joined after %.1f s", node->name,
+                job_seconds(job));
+    }
+}
+
+tm_status change_take_news(struct job *job, const struct link_frame *frame)
+{
+    struct wire_reader reader = {.at = frame->body,
+                                 .end = frame->body + frame->size};
+    unsigned number = wire_get_u16(&reader);
+    int comes = wire_get_u8(&reader);
+    unsigned news = wire_get_u8(&reader);
+    const char *text = wire_get_string(&reader);
+    struct control_client *client;
+    struct node *node;
+
+    if (reader.failed || number >= job->n_started || news > NEWS_REFUSED) {
+        return TM_EWIRE;
+    }
+    node = &job->nodes[number];
+    client = control_asker(&job->control, number);
+    job->n_changes += news == NEWS_DONE;
+    if (news == NEWS_WAITS) {
+        control_say(client, "node %u has not left yet: %s", number, text);
+    } else if (news == NEWS_REFUSED && comes) {
+        node->is_guest = 1;
+        part_with(job, node, EXIT_CONFIG, text);
+    } else if (news == NEWS_REFUSED) {
+        control_answer(client, EXIT_USAGE, "node %u stays: %s", number, text);
+    } else if (comes) {
+        note_joined(job, node, client, text);
+    } else {
+        node->is_leaving = 1; // change_left() answers
+    }
+    return TM_OK;
+}
+
+void change_left(struct job *job, struct node *node)
+{
+    if (node->is_leaving) {
+        control_answer(control_asker(&job->control, node->id), 0,
+                       "node %u has left", node->id);
+        job_say(job, "%s has left the run after %.1f s", node->name,
+                job_seconds(job));
+    }
+}

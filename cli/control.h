@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_CONTROL_H
+#define CLI_CONTROL_H
+
+#include <poll.h>
+#include <stddef.h>
+
+/*
+ * The control socket of a running job: how `teamster ps`, `add` and `remove` talk to
+ * its launcher. A socket of the user's (mode 0600) in a folder of the user's (0700):
+ * $XDG_RUNTIME_DIR/teamster, or teamster-UID in $TMPDIR or /tmp. Its name is the
+ * job's number, which is the launcher's process.
+ *
+ * Who connects writes one line:    ps | remove NODE | add [HOST]
+ * and reads lines until the end:   text of what goes on, for the user
+ *                                  "= CODE TEXT": how it has ended; the last one
+ */
+
+#define CONTROL_PATH_MAX 108u ///< as in struct sockaddr_un
+#define CONTROL_LINE_MAX 256u
+#define CONTROL_CLIENTS_MAX 16u
+
+/** Somebody who has connected. */
+struct control_client {
+    int fd; ///< -1: nobody
+    char line[CONTROL_LINE_MAX];
+    size_t used;
+    int has_asked; ///< its line has been taken; it waits for an answer
+    unsigned node; ///< about which node
+};
+
+struct control {
+    int fd; ///< -1: there is none
+    char path[CONTROL_PATH_MAX];
+    struct control_client clients[CONTROL_CLIENTS_MAX];
+};
+
+/** The folder of the user's control sockets.
+ * @param[out] folder  [size]
+ * @return 1, 0 if there is none that is the user's alone
+ */
+int control_folder(char *folder, size_t size, int make);
+
+/** The path of a job's socket, "" if there is no folder for it.
+ * @param[out] path  [CONTROL_PATH_MAX] */
+void control_name(long job, char *path);
+
+/** Listen under a path. Without one, or if that cannot be, fd is -1: the run goes
+ * on, but nobody can ask for changes. */
+void control_open(struct control *control, const char *path);
+
+/** Take the socket away, and its folder if it is empty. Answers nobody. */
+void control_close(struct control *control);
+
+/** For the keeper, too. */
+void control_remove(const char *path);
+
+/** Descriptors that control_fill() fills in. */
+#define CONTROL_N_POLLED (1u + CONTROL_CLIENTS_MAX)
+void control_fill(const struct control *control, struct pollfd *set);
+
+/** What a client has asked for. */
+typedef void control_request_fn(void *owner, struct control_client *client,
+                                const char *line);
+
+/** Take who comes and what they ask. @param set  as poll() left it */
+void control_move(struct control *control, const struct pollfd *set,
+                  control_request_fn *request, void *owner);
+
+/** Write a line to a client, who may be gone. */
+__attribute__((format(printf, 2, 3))) void control_say(
+    struct control_client *client, const char *format, ...);
+
+/** The last line; the client is gone then. */
+__attribute__((format(printf, 3, 4))) void control_answer(
+    struct control_client *client, int exit_code, const char *format, ...);
+
+/** The client that waits for something about a node, NULL if nobody does. */
+struct control_client *control_asker(struct control *control, unsigned node);
+
+#endif

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes that come and go (reconfig/membership.h), in a running node: what the machine
+// asks for is done here, and what the launcher and the owner of a node want is told
+// to it.
+//
+//   teamster remove     the launcher tells the root: REMOVE
+//   teamster add        the launcher starts a node, tells all to connect with it (NEWCOMER),
+//                       and the root when they have (ADMIT)
+//   SIGTERM to a node   it asks the root to leave; a second one ends it as ever
+//
+// A frozen node: who calls node_enter() waits there, in place, until it is over
+// (members_wait). The service thread and workers that look at the network go in by
+// node_enter_serving(). So nothing begins, and what is under way is answered.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "os/kthread.h"
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Sleepers look now and then, should a wake-up be lost. */
+#define FROZEN_LOOK_NS (100 * 1000 * 1000u)
+
+/** So long a way to a node is kept that has left: it may still be ending. */
+#define FORGET_NS (2000 * 1000 * 1000u)
+
+static volatile sig_atomic_t n_terms;
+
+// ---- standing still
+
+void members_wait(void)
+{
+    while (atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
+        mutex_unlock(&runtime.lock);
+        kthread_wait(&runtime.is_frozen, 1, FROZEN_LOOK_NS);
+        mutex_lock(&runtime.lock);
+    }
+}
+
+// A change is over.
+static void note_who_has_left(void)
+{
+    const struct roster *roster = &runtime.port.roster;
+
+    for (unsigned i = 0; i < roster->n_ids; i++) {
+        runtime.members.has_left[i] = !roster->is_live[i];
+    }
+}
+
+static void freeze(void *owner, int is_frozen)
+{
+    (void)owner;
+    atomic_store_explicit(&runtime.is_frozen, is_frozen != 0,
+                          memory_order_relaxed); // under the node lock
+    if (!is_frozen) {
+        note_who_has_left();
+        kthread_wake_all(&runtime.is_frozen);
+    }
+}
+
+// ---- what the machine wants to know
+
+static unsigned n_threads(void *owner)
+{
+    (void)owner;
+    return ult_count(runtime.ult);
+}
+
+static void count(void *owner, uint64_t *sent, uint64_t *received)
+{
+    (void)owner;
+    *sent = runtime.n_sent;
+    *received = runtime.n_received;
+}
+
+static int is_ready(void *owner)
+{
+    (void)owner;
+    return runtime.step == RUNTIME_RUNNING && !tracking_is_active() &&
+           !distribution_is_busy();
+}
+
+static double power(void *owner, node_id node)
+{
+    (void)owner;
+    return cluster_power(node);
+}
+
+static void noted(struct waiter *waiter)
+{
+    free(waiter);
+}
+
+static void move(void *owner, uint64_t thread, node_id to)
+{
+    struct waiter *waiter = calloc(1, sizeof *waiter);
+
+    (void)owner;
+    ensure(waiter != NULL);
+    waiter->wake = noted;
+    sync_thread_migrate(runtime.sync, thread, to, waiter);
+}
+
+// ---- what has changed
+
+static void note_come(node_id node)
+{
+    if (runtime.has_pulse) {
+        pulse_expect(&runtime.pulse, node);
+    }
+    log_debug("node %u has joined", node);
+}
+
+static void note_gone(node_id node)
+{
+    runtime.members.gone = node;
+    runtime.members.gone_ns = clock_now_ns();
+    log_debug("node %u has left", node);
+}
+
+static void switched(void *owner, const struct roster *before)
+{
+    const struct roster *now = &runtime.port.roster;
+
+    (void)owner;
+    for (unsigned i = 0; i < now->n_ids; i++) {
+        node_id node = (node_id)i;
+
+        if (roster_has(now, node) && !roster_has(before, node)) {
+            note_come(node);
+        } else if (roster_has(before, node) && !roster_has(now, node) &&
+                   node != runtime.self) {
+            note_gone(node);
+        }
+    }
+    runtime.n_nodes = now->n_ids;
+    runtime.transport->set_epoch(runtime.net, now->epoch);
+    deadlock_restart();
+    distribution_roster_changed();
+}
+
+static void gone(void *owner)
+{
+    (void)owner;
+    log_debug("this node has left");
+    runtime.is_finishing = 1; // the service thread goes on with finish_now()
+}
+
+// Before anything is known of a new node its share of threads, by power, goes there.
+static void share_with(node_id node)
+{
+    const struct roster *roster = &runtime.port.roster;
+    uint32_t n_on[TM_MAX_NODES];
+    double power_sum = 0;
+    uint32_t n_all = 0;
+    uint32_t n_wanted;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        n_on[i] = sync_n_threads_on(runtime.sync, roster->live[i]);
+        n_all += n_on[i];
+        power_sum += cluster_power(roster->live[i]);
+    }
+    n_wanted = (uint32_t)(n_all * cluster_power(node) / power_sum);
+    for (uint32_t n = 0; n < n_wanted; n++) {
+        unsigned from = 0;
+        uint32_t cursor = 0;
+        uint64_t thread = 0;
+
+        for (unsigned i = 1; i < roster->n_live; i++) {
+            if (n_on[i] / cluster_power(roster->live[i]) >
+                n_on[from] / cluster_power(roster->live[from])) {
+                from = i;
+            }
+        }
+        if (n_on[from] == 0 || roster->live[from] == node) {
+            break;
+        }
+        // Its last ones: neighbours stay together.
+        for (uint32_t k = 0; k < n_on[from]; k++) {
+            thread =
+                sync_next_thread_on(runtime.sync, roster->live[from], &cursor);
+        }
+        n_on[from]--;
+        if (thread != 0) {
+            move(NULL, thread, node);
+        }
+    }
+}
+
+static void tell(void *owner, node_id node, int comes,
+                 enum membership_news news, const char *why)
+{
+    (void)owner;
+    if (news == MEMBERSHIP_REFUSED) {
+        log_warning("node %u cannot %s: %s", node, comes ? "join" : "leave",
+                    why);
+    }
+    if (news == MEMBERSHIP_DONE && comes) {
+        iteration_tell_mode(node);
+        if (distribution_decides()) {
+            share_with(node);
+        } else if (runtime.options.shuffle == 0) {
+            why = "threads stay where they are (--policy), so it has none";
+        }
+    }
+    bootstrap_news(&runtime.bootstrap, node, comes, news, why);
+}
+
+// ---- what the launcher wants
+
+static void connect_with(const struct boot_change *change)
+{
+    const struct net_place place = {
+        .address = change->card.address,
+        .size = change->card.address_size,
+        .is_elsewhere = change->host != runtime.members.host,
+    };
+    char why[256] = "";
+    tm_status status = runtime.transport->add_peer(runtime.net, change->node,
+                                                   &place, why, sizeof why);
+
+    if (status != TM_OK) {
+        log_fatal(EXIT_NODE_LOST, "node %u cannot join: %s", change->node, why);
+    }
+    runtime.statics.nodes[change->node] = change->card.statics;
+    if (!place.is_elsewhere) { // else when it is: NET_PEER_UP
+        bootstrap_peered(&runtime.bootstrap, change->node);
+    }
+}
+
+void members_follow(void)
+{
+    struct boot_change *change = calloc(1, sizeof *change);
+
+    ensure(change != NULL);
+    if (bootstrap_take_change(&runtime.bootstrap, change) != TM_OK) {
+        log_fatal(EXIT_NODE_LOST, "the launcher has gone: node %u ends",
+                  runtime.self);
+    }
+    node_enter_serving();
+    switch (change->kind) {
+    case BOOT_NEWCOMER:
+        connect_with(change);
+        break;
+    case BOOT_ADMIT:
+        membership_add(runtime.members.machine, change->node);
+        break;
+    default:
+        membership_remove(runtime.members.machine, change->node);
+        break;
+    }
+    node_leave();
+    free(change);
+}
+
+// ---- what the owner of the node wants
+
+static void terminate(int signal_number)
+{
+    int saved_errno = errno;
+
+    if (n_terms++ > 0) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
+    service_wake();
+    errno = saved_errno;
+}
+
+// The program's own handler, if it has one, is its affair.
+static void listen_for_owner(void)
+{
+    struct sigaction action = {.sa_handler = terminate, .sa_flags = SA_RESTART};
+    struct sigaction old;
+
+    if (runtime.self != 0 && bootstrap_has_launcher(&runtime.bootstrap) &&
+        sigaction(SIGTERM, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGTERM, &action, NULL);
+    }
+}
+
+// ---- the run
+
+void members_open(void)
+{
+    const struct membership_ops ops = {
+        .freeze = freeze,
+        .n_threads = n_threads,
+        .count = count,
+        .is_ready = is_ready,
+        .move = move,
+        .power = power,
+        .switched = switched,
+        .gone = gone,
+        .tell = tell,
+    };
+
+    runtime.members.gone = NODE_NONE;
+    runtime.members.machine =
+        membership_new(&runtime.port, runtime.engine, runtime.sync, &ops);
+    if (runtime.members.machine == NULL) {
+        log_fatal(EXIT_MEMORY, "no memory for the list of members");
+    }
+}
+
+void members_start(void)
+{
+    listen_for_owner();
+}
+
+int members_tick(void)
+{
+    struct members *members = &runtime.members;
+
+    if (n_terms > 0 && !members->has_asked) {
+        members->has_asked = 1;
+        log_warning("node %u has been asked to end: it leaves the run",
+                    runtime.self);
+        membership_leave(members->machine);
+    }
+    if (members->gone != NODE_NONE &&
+        clock_now_ns() - members->gone_ns > FORGET_NS) {
+        runtime.transport->remove_peer(runtime.net, members->gone);
+        members->gone = NODE_NONE;
+    }
+    membership_tick(members->machine);
+    return membership_is_busy(members->machine) ||
+           atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed);
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Managers when nodes come and go. An object's manager is drawn from the roster, so
+// with another roster most objects have another manager. This happens while nothing
+// else does, on no node: no message is on its way, threads wait
+// (reconfig/membership.c).
+//
+//   sync_roster_changed   calls that wait wait for another node now; a mutex's token
+//                         that was at the node that has left is at its manager
+//   sync_spread           each node sends what it knows as a manager to the new ones:
+//                         lock_part, cond_part, sem_part, barrier_part
+//
+// A node that has left has no threads: it is in no queue, and holds no mutex; what
+// it has are tokens, and parts of objects that it managed.
+//
+// M1 What a node has sent away it knows no more: the part is as in a new record.
+// M2 Requests that do not fit into a message follow in the next; they add up in
+//    their order.
+#include <string.h>
+
+#include "sync/barrier_priv.h"
+#include "sync/lock_priv.h"
+
+enum {
+    REQUEST_BYTES = 11,  // node, only_try, token
+    REQUESTS_MAX = 4096, // of a message
+    COUNT_BYTES = 6,     // node, n_threads
+    VALUE_BYTES = 16,    // thread, value
+    VALUES_MAX = 8192,
+};
+
+static int was_manager(const struct sync *sync, uint64_t key)
+{
+    return roster_pick(&sync->before, key_hash(key)) == sync->port->self;
+}
+
+static int goes_away(const struct sync *sync, uint64_t key)
+{
+    return was_manager(sync, key) && !is_manager(sync, key);
+}
+
+// M3 Parts come while a change is under way, and to the new manager, or are refused.
+static bool takes(const struct sync *sync, uint64_t key)
+{
+    return sync->is_frozen && is_manager(sync, key);
+}
+
+// ---- requests
+
+/* Send a part, with all requests of a queue, which is empty then. */
+static void send_part(struct sync *sync, uint64_t key, struct message *message,
+                      struct request_queue *queue)
+{
+    do {
+        uint8_t *body = scratch_get(sync, REQUESTS_MAX * REQUEST_BYTES);
+        struct wire_writer writer = {body, body + REQUESTS_MAX * REQUEST_BYTES,
+                                     0};
+
+        for (unsigned n = 0; n < REQUESTS_MAX && queue->first != NULL; n++) {
+            struct request request = request_pop(sync, queue);
+
+            wire_put_u16(&writer, request.node);
+            wire_put_u8(&writer, request.only_try);
+            wire_put_u64(&writer, request.token);
+        }
+        message->body = writer.at > body ? body : NULL;
+        message->body_size = (uint32_t)(writer.at - body);
+        send_to(sync, manager_of(sync, key), message);
+    } while (queue->first != NULL);
+}
+
+static tm_status take_requests(struct sync *sync, const struct message *message,
+                               struct request_queue *queue)
+{
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+
+    if (message->body_size % REQUEST_BYTES != 0) {
+        return TM_EWIRE;
+    }
+    while (reader.at < reader.end) {
+        struct request request = {.node = wire_get_u16(&reader)};
+
+        request.only_try = wire_get_u8(&reader);
+        request.token = wire_get_u64(&reader);
+        request_push(sync, queue, request);
+    }
+    return TM_OK;
+}
+
+// ---- mutexes
+
+static void send_lock(struct lock *lock)
+{
+    struct message message = {.type = MESSAGE_lock_part};
+
+    message.u.lock_part = (struct message_lock_part){
+        .key = lock->key,
+        .owner = lock->owner,
+        .is_recalled = lock->owner_is_recalled,
+        .was_held = lock->was_held,
+        .thread = lock->last,
+        .place = lock->last_place,
+    };
+    send_part(lock->sync, lock->key, &message, &lock->requests);
+    lock->owner = NODE_NONE; // M1
+    lock->owner_is_recalled = false;
+}
+
+/* This node leaves, with the token: who had the mutex is all that matters. */
+static void send_last(struct lock *lock)
+{
+    struct message message = {.type = MESSAGE_lock_last};
+
+    message.u.lock_last.key = lock->key;
+    message.u.lock_last.thread = lock->last;
+    message.u.lock_last.place = lock->last_place;
+    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
+}
+
+tm_status lock_receive_part(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    const struct message_lock_part *part = &message->u.lock_part;
+    struct lock *lock;
+
+    (void)from;
+    if (!takes(sync, part->key) ||
+        (part->owner != NODE_NONE &&
+         !roster_has(&sync->port->roster, part->owner))) {
+        return TM_EWIRE;
+    }
+    lock = lock_of(sync, part->key);
+    lock->owner = part->owner;
+    lock->owner_is_recalled = part->is_recalled;
+    if (part->was_held && !lock->was_held) {
+        lock->was_held = true;
+        lock->last = part->thread;
+        lock->last_place = part->place;
+    }
+    return take_requests(sync, message, &lock->requests);
+}
+
+tm_status lock_receive_last(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    const struct message_lock_last *last = &message->u.lock_last;
+    struct lock *lock;
+
+    (void)from;
+    if (!takes(sync, last->key)) {
+        return TM_EWIRE;
+    }
+    lock = lock_of(sync, last->key);
+    lock->was_held = true;
+    lock->last = last->thread;
+    lock->last_place = last->place;
+    return TM_OK;
+}
+
+static void spread_locks(struct sync *sync)
+{
+    int leaves = !roster_has(&sync->port->roster, sync->port->self);
+
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        struct lock *lock = table_at(&sync->locks, i);
+
+        if (lock == NULL) {
+            continue;
+        }
+        if (goes_away(sync, lock->key)) {
+            send_lock(lock);
+        }
+        if (leaves && lock->token == TOKEN_HERE && lock->was_held) {
+            send_last(lock);
+        }
+    }
+}
+
+/* The manager of a mutex whose token was at nodes that have left has it now. */
+static void take_tokens_back(struct sync *sync)
+{
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        struct lock *lock = table_at(&sync->locks, i);
+
+        if (lock != NULL && lock->owner != NODE_NONE &&
+            !roster_has(&sync->port->roster, lock->owner)) {
+            lock->owner = NODE_NONE;
+            lock->owner_is_recalled = false;
+        }
+    }
+}
+
+// ---- condition variables and semaphores
+
+static void spread_conds(struct sync *sync)
+{
+    for (size_t i = 0; i < sync->conds.capacity; i++) {
+        struct cond *cond = table_at(&sync->conds, i);
+        struct message message = {.type = MESSAGE_cond_part};
+
+        if (cond != NULL && goes_away(sync, cond->key) &&
+            cond->waiting.first != NULL) {
+            message.u.cond_part.key = cond->key;
+            send_part(sync, cond->key, &message, &cond->waiting);
+        }
+    }
+}
+
+tm_status cond_receive_part(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    uint64_t key = message->u.cond_part.key;
+
+    (void)from;
+    if (!takes(sync, key)) {
+        return TM_EWIRE;
+    }
+    return take_requests(sync, message, &cond_of(sync, key)->waiting);
+}
+
+static void spread_sems(struct sync *sync)
+{
+    for (size_t i = 0; i < sync->sems.capacity; i++) {
+        struct sem *sem = table_at(&sync->sems, i);
+        struct message message = {.type = MESSAGE_sem_part};
+
+        if (sem == NULL || !goes_away(sync, sem->key)) {
+            continue;
+        }
+        message.u.sem_part.key = sem->key;
+        message.u.sem_part.is_initialised = sem->is_initialised;
+        message.u.sem_part.value = sem->value;
+        send_part(sync, sem->key, &message, &sem->waiting);
+        sem->is_initialised = false; // M1
+        sem->value = 0;
+    }
+}
+
+tm_status sem_receive_part(struct sync *sync, node_id from,
+                           const struct message *message)
+{
+    const struct message_sem_part *part = &message->u.sem_part;
+    struct sem *sem;
+
+    (void)from;
+    if (!takes(sync, part->key)) {
+        return TM_EWIRE;
+    }
+    sem = sem_of(sync, part->key);
+    sem->is_initialised = part->is_initialised;
+    sem->value = part->value;
+    return take_requests(sync, message, &sem->waiting);
+}
+
+// ---- barriers
+
+static uint16_t write_counts(const struct barrier *barrier,
+                             struct wire_writer *writer)
+{
+    uint16_t n = 0;
+
+    for (unsigned i = 0; barrier->n_of_node != NULL && i < TM_MAX_NODES; i++) {
+        if (barrier->n_of_node[i] > 0) {
+            wire_put_u16(writer, (uint16_t)i);
+            wire_put_u32(writer, barrier->n_of_node[i]);
+            n++;
+        }
+    }
+    return n;
+}
+
+static void forget_meeting(struct barrier *barrier)
+{
+    barrier->count = 0;
+    barrier->n_arrived = 0;
+    barrier->n_values = 0;
+    barrier->episode = 0;
+    if (barrier->n_of_node != NULL) {
+        memset(barrier->n_of_node, 0,
+               TM_MAX_NODES * sizeof *barrier->n_of_node);
+    }
+}
+
+static void send_barrier(struct barrier *barrier)
+{
+    size_t size = TM_MAX_NODES * COUNT_BYTES + VALUES_MAX * VALUE_BYTES;
+    struct message message = {.type = MESSAGE_barrier_part};
+    uint32_t sent = 0;
+
+    message.u.barrier_part = (struct message_barrier_part){
+        .key = barrier->key,
+        .count = barrier->count,
+        .count_place = barrier->count_place,
+        .episode = barrier->episode,
+        .first = barrier->first,
+        .first_place = barrier->first_place,
+        .kind = barrier->kind,
+        .op = barrier->op,
+    };
+    do {
+        uint8_t *body = scratch_get(barrier->sync, size);
+        struct wire_writer writer = {body, body + size, 0};
+
+        message.u.barrier_part.n_nodes =
+            sent == 0 ? write_counts(barrier, &writer) : 0;
+        for (unsigned n = 0; n < VALUES_MAX && sent < barrier->n_values; n++) {
+            wire_put_u64(&writer, barrier->values[sent].thread);
+            wire_put_u64(&writer, barrier->values[sent].value);
+            sent++;
+        }
+        message.body = writer.at > body ? body : NULL;
+        message.body_size = (uint32_t)(writer.at - body);
+        send_to(barrier->sync, manager_of(barrier->sync, barrier->key),
+                &message);
+    } while (sent < barrier->n_values);
+    forget_meeting(barrier); // M1
+}
+
+static void spread_barriers(struct sync *sync)
+{
+    for (size_t i = 0; i < sync->barriers.capacity; i++) {
+        struct barrier *barrier = table_at(&sync->barriers, i);
+
+        if (barrier != NULL && goes_away(sync, barrier->key) &&
+            barrier->count > 0) {
+            send_barrier(barrier);
+        }
+    }
+}
+
+tm_status barrier_receive_part(struct sync *sync, node_id from,
+                               const struct message *message)
+{
+    const struct message_barrier_part *part = &message->u.barrier_part;
+    struct wire_reader reader = {
+        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct barrier *barrier;
+    struct wire_reader values;
+    uint32_t n_values;
+
+    (void)from;
+    if (!takes(sync, part->key) || part->kind > ARRIVE_INT64 ||
+        part->n_nodes > TM_MAX_NODES ||
+        message->body_size < part->n_nodes * (size_t)COUNT_BYTES ||
+        (message->body_size - part->n_nodes * (size_t)COUNT_BYTES) %
+                VALUE_BYTES !=
+            0) {
+        return TM_EWIRE;
+    }
+    barrier = barrier_of(sync, part->key);
+    barrier->count = part->count;
+    barrier->count_place = part->count_place;
+    barrier->episode = part->episode;
+    barrier->first = part->first;
+    barrier->first_place = part->first_place;
+    barrier->kind = part->kind;
+    barrier->op = part->op;
+    if (barrier->n_of_node == NULL) {
+        barrier_make_counts(barrier);
+    }
+    for (unsigned i = 0; i < part->n_nodes; i++) {
+        node_id node = wire_get_u16(&reader);
+        uint32_t n = wire_get_u32(&reader);
+
+        if (!roster_has(&sync->port->roster, node)) {
+            return TM_EWIRE;
+        }
+        barrier->n_of_node[node] += n;
+        barrier->n_arrived += n;
+    }
+    values = reader;
+    n_values = (uint32_t)((reader.end - reader.at) / VALUE_BYTES);
+    barrier_keep_values(barrier, &values, n_values);
+    if (barrier->n_arrived > 0) {
+        barrier_expect(barrier);
+    }
+    return TM_OK;
+}
+
+// ---- public
+
+void sync_freeze(struct sync *sync, int is_frozen)
+{
+    sync->is_frozen = is_frozen != 0;
+}
+
+void sync_roster_changed(struct sync *sync, const struct roster *before)
+{
+    sync->before = *before;
+    calls_turn(sync);
+    take_tokens_back(sync);
+}
+
+void sync_spread(struct sync *sync)
+{
+    spread_locks(sync);
+    spread_conds(sync);
+    spread_sems(sync);
+    spread_barriers(sync);
+}

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nodes join and leave running jobs; results stay identical, bit by bit.
+
+    test_members.py TEST --build DIR [--app NAME] [--seed N]
+
+Test `app`: an application with nodes that come and go at random moments, each run
+with another protocol, source of faults, way to distribute threads and budget of
+memory, drawn from the seed.
+"""
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import jobs
+
+APPS = {
+    "jacobi": ("--size", 256, "--iterations", 800, "--threads", 8),
+    "sor": ("--size", 256, "--iterations", 600, "--threads", 8),
+    "matmul": ("--size", 96, "--iterations", 300, "--threads", 6),
+    "gauss": ("--size", 400, "--iterations", 200, "--threads", 6),
+    "nbody": ("--size", 256, "--iterations", 300, "--threads", 6),
+    "motion": ("--size", 64, "--iterations", 300, "--threads", 6),
+    "vq": ("--size", 64, "--iterations", 400, "--threads", 6),
+}
+N_RUNS = 4  # of test `app`
+ROUNDS = ("sor", "--size", 256, "--iterations", 3000, "--threads", 6,
+          "--verify")
+IDENTICAL = "result: identical to the sequential program's"
+USAGE, NODE_LOST, MISMATCH = 64, 75, 76
+ENDED = (0, USAGE, NODE_LOST)  # a command comes too late if the program is short
+
+
+class Members:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        # The control sockets are in a folder of the test's own.
+        self.variables = {"TMPDIR": folder, "XDG_RUNTIME_DIR": ""}
+
+    def path(self, *parts):
+        return os.path.join(self.options.build, *parts)
+
+    def start(self, n_nodes, program, *words, **variables):
+        command = ["-n", n_nodes, *words, self.path("apps", program[0]),
+                   *program[1:]]
+        job = jobs.Job(self.path("cli", "teamster"), command,
+                       {**self.variables, **variables})
+        if not jobs.wait_until(lambda: job.process.poll() is not None or
+                               str(job.process.pid) in self.ask("ps")[1],
+                               jobs.DEADLINE_S):
+            job.fail("teamster ps does not list it", job.kill_all())
+        return job
+
+    def ask(self, *words):
+        """A command. @return exit code, output"""
+        done = subprocess.run(
+            [self.path("cli", "teamster"), *map(str, words)], text=True,
+            env={**os.environ, **self.variables}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=jobs.DEADLINE_S, check=False)
+        return done.returncode, done.stdout
+
+    def when_running(self, job, *words):
+        """The same, as soon as the program has begun."""
+        result = (NODE_LOST, "")
+
+        def is_answered():
+            nonlocal result
+            result = self.ask(words[0], job.process.pid, *words[1:])
+            return "has not begun yet" not in result[1]
+
+        jobs.wait_until(is_answered, jobs.DEADLINE_S)
+        return result
+
+    def expect(self, job, answer, code, text):
+        if answer[0] != code or not re.search(text, answer[1]):
+            job.fail(f"answer {answer}, not {code} and {text!r}",
+                     job.kill_all())
+
+    def expect_identical(self, job):
+        output = job.expect_success()
+        if IDENTICAL not in output:
+            job.fail("the result differs", output)
+        if os.listdir(self.folder):
+            job.fail(f"left behind: {os.listdir(self.folder)}", output)
+        return output
+
+    # ---- tests
+
+    def change_at_random(self, job, n_nodes, chance):
+        """Nodes come and go until the program has ended. @return how many did"""
+        n_changes = 0
+        self.when_running(job, "remove", 0)
+        live = set(range(1, n_nodes))
+        for _ in range(6):
+            time.sleep(chance.uniform(0, 0.3))
+            if job.process.poll() is not None:
+                break
+            node = chance.choice(sorted(live)) if live else None
+            if node is None or (len(live) < 4 and chance.random() < 0.5):
+                code, text = self.ask("add", job.process.pid)
+                match = re.search(r"node (\d+) has joined", text)
+                live |= {int(match.group(1))} if match else set()
+            elif chance.random() < 0.3:
+                pid = job.node(node)
+                if pid is not None:
+                    os.kill(pid, signal.SIGTERM)
+                live.discard(node)
+                code, text = 0, ""
+            else:
+                code, text = self.ask("remove", job.process.pid, node)
+                live.discard(node)
+            if code not in (*ENDED, 78):
+                job.fail(f"{code}: {text}", job.kill_all())
+            n_changes += code == 0
+        return n_changes
+
+    def app(self):
+        name = self.options.app
+        chance = random.Random(f"{self.options.seed} {name}")
+        n_changes = 0
+        for _ in range(N_RUNS):
+            arguments = list(APPS[name])
+            words = ["--protocol", chance.choice(("eager-release",
+                                                  "sequential"))]
+            if chance.random() < 0.5:
+                words += ["--shuffle", chance.randint(1, 1000)]
+            if chance.random() < 0.4:
+                words += ["--memory", "2M" if name == "gauss" else "1M"]
+                arguments[3] //= 4  # pages go out when few nodes are left
+            n_nodes = chance.randint(2, 3)
+            job = self.start(
+                n_nodes, (name, *arguments, "--verify"), *words,
+                TEAMSTER_POLICY=chance.choice(("none", "cpu-mem")),
+                TEAMSTER_FAULT_SOURCE=chance.choice(("userfaultfd",
+                                                     "mprotect")))
+            n_changes += self.change_at_random(job, n_nodes, chance)
+            self.expect_identical(job)
+        print(f"{name}: nodes came or went {n_changes} times")
+        if n_changes == 0:
+            raise jobs.Failure("no node came or went")
+
+    def a_node_that_is_removed_has_ended(self):
+        job = self.start(3, ROUNDS)
+        pid = jobs.wait_until(lambda: job.node(1), 5)
+        self.expect(job, self.when_running(job, "remove", 1), 0,
+                    "^node 1 has left$")
+        if jobs.is_running(pid):
+            job.fail("it has not ended", job.kill_all())
+        self.expect(job, self.ask("remove", job.process.pid, 1), USAGE,
+                    "there is no node 1")
+        output = self.expect_identical(job)
+        if "node 1 " not in output:
+            job.fail("nobody is told that it has left", output)
+
+    def a_node_that_is_terminated_leaves(self):
+        job = self.start(3, ROUNDS)
+        self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
+        pid = job.node(2)
+        os.kill(pid, signal.SIGTERM)
+        if not jobs.wait_until(lambda: not jobs.is_running(pid), 20):
+            job.fail("it has not left", job.kill_all())
+        output = self.expect_identical(job)
+        if "it leaves the run" not in output:
+            job.fail("it does not say that it leaves", output)
+
+    def the_root_cannot_leave(self):
+        job = self.start(2, ROUNDS)
+        self.expect(job, self.when_running(job, "remove", 0), USAGE,
+                    "it is the root, where main\\(\\) runs: it cannot leave")
+        self.expect_identical(job)
+
+    def nodes_come_after_all_have_left(self):
+        job = self.start(3, ROUNDS)
+        self.expect(job, self.when_running(job, "remove", 2), 0, "has left")
+        self.expect(job, self.ask("remove", job.process.pid, 1), 0, "has left")
+        self.expect(job, self.ask("add", job.process.pid), 0,
+                    "^teamster: .*\nnode 3 has joined")
+        self.expect(job, self.ask("add", job.process.pid), 0,
+                    "node 4 has joined")
+        self.expect(job, self.ask("remove", job.process.pid, 3), 0, "has left")
+        self.expect_identical(job)
+
+    def another_program_cannot_join(self):
+        script = os.path.join(self.folder, "program")
+        words = " ".join(map(str, ROUNDS[1:]))
+        with open(script, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n"
+                       f'p={self.path("apps", "sor")}\n'
+                       f'[ "$TEAMSTER_NODE" = 2 ] && p={self.path("apps", "jacobi")}\n'
+                       f"exec $p {words}\n")
+        os.chmod(script, 0o755)
+        job = self.start(2, (script,))
+        answer = self.when_running(job, "add")
+        self.expect(job, answer, MISMATCH, "build-id")
+        self.expect(job, self.ask("add", job.process.pid), 0,
+                    "node 3 has joined")
+        os.unlink(script)
+        self.expect_identical(job)
+
+    def a_death_in_a_change_ends_the_run(self):
+        chance = random.Random(self.options.seed)
+        for _ in range(6):
+            job = self.start(3, ROUNDS)
+            self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
+            victim = job.node(chance.choice((1, 2)))
+            command = subprocess.Popen(
+                [self.path("cli", "teamster"), "remove", str(job.process.pid),
+                 "1"], env={**os.environ, **self.variables},
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0, 0.03))
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it had left
+            code, output = job.finish()
+            if command.wait(20) not in ENDED:
+                job.fail("the command does not tell", output)
+            if code not in (0, NODE_LOST):
+                job.fail(f"exit code {code}", output)
+            if os.listdir(self.folder):
+                job.fail(f"left behind: {os.listdir(self.folder)}", output)
+
+    def nothing_is_left_of_a_killed_launcher(self):
+        job = self.start(2, ROUNDS)
+        sockets = [os.path.join(where, name) for where, _, names
+                   in os.walk(self.folder) for name in names]
+        if len(sockets) != 1 or os.stat(sockets[0]).st_mode & 0o7777 != 0o600:
+            job.fail(f"sockets: {sockets}", job.kill_all())
+        if os.stat(os.path.dirname(sockets[0])).st_mode & 0o777 != 0o700:
+            job.fail("others may look into the folder", job.kill_all())
+        job.process.send_signal(signal.SIGKILL)
+        job.process.communicate()
+        job.expect_nothing_left()
+        if not jobs.wait_until(lambda: not os.listdir(self.folder), 10):
+            job.fail(f"left behind: {os.listdir(self.folder)}")
+
+
+def main():
+    tests = [name for name in vars(Members) if not name.startswith("_")]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("test", choices=tests)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--app", choices=APPS, default="sor")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.build = os.path.abspath(options.build)
+    return jobs.run_test(options.test, lambda folder: getattr(
+        Members(options, folder), options.test)())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

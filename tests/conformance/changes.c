@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes come and go while the simulated threads run: the machine of
+// reconfig/membership.h on each node, with requests at random times. Threads of a node
+// that leaves move when they have passed a barrier; a thread that would do something
+// while its node is frozen does it later.
+#include "world.h"
+
+#include <stdlib.h>
+
+static node_id number_of(const struct node *node)
+{
+    return node->end.node;
+}
+
+// ---- counting
+
+static void send_counted(void *owner, node_id to, const struct message *message)
+{
+    struct node *node = owner;
+
+    node->n_sent += !membership_is_aside(message->type);
+    node->sim_port.send(node->sim_port.owner, to, message);
+}
+
+static uint64_t now_of(void *owner)
+{
+    struct node *node = owner;
+
+    return node->sim_port.now_ns(node->sim_port.owner);
+}
+
+// ---- what the machine asks for
+
+static void freeze(void *owner, int is_frozen)
+{
+    struct node *node = owner;
+
+    node->is_frozen = is_frozen;
+}
+
+static unsigned n_threads(void *owner)
+{
+    const struct node *node = owner;
+    const struct world *world = node->end.world;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        n += world->threads[i].node == number_of(node) &&
+             world->threads[i].step != ENDED;
+    }
+    return n;
+}
+
+static void count(void *owner, uint64_t *sent, uint64_t *received)
+{
+    const struct node *node = owner;
+
+    *sent = node->n_sent;
+    *received = node->n_received;
+}
+
+static int is_ready(void *owner)
+{
+    const struct node *node = owner;
+
+    return sim_random(node->end.world->sim, 3) > 0;
+}
+
+static void move(void *owner, uint64_t thread, node_id to)
+{
+    (void)owner;
+    (void)thread;
+    (void)to;
+    fail("the list of threads is empty", __LINE__);
+}
+
+static double power(void *owner, node_id node)
+{
+    (void)owner;
+    return 1 + node;
+}
+
+// The token of a lock that a node which leaves had is the root's, as that of the
+// barrier.
+static void switched(void *owner, const struct roster *before)
+{
+    struct node *node = owner;
+    struct world *world = node->end.world;
+
+    (void)before;
+    if (number_of(node) != 0) {
+        return;
+    }
+    for (unsigned i = 0; i < N_LOCKS; i++) {
+        if (!roster_has(roster_of(world), world->locks[i].node)) {
+            world->locks[i].node = 0;
+        }
+    }
+    if (!roster_has(roster_of(world), world->manager)) {
+        world->manager = 0;
+    }
+}
+
+// E1: it owns nothing any more.
+static void gone(void *owner)
+{
+    struct node *node = owner;
+
+    for (unsigned at = 0; at < N_PAGES; at++) {
+        CHECK(!node->space.pages[node->end.world->first + at].is_owner);
+    }
+    CHECK(n_threads(node) == 0);
+}
+
+static void tell(void *owner, node_id node, int comes,
+                 enum membership_news news, const char *why)
+{
+    struct node *root = owner;
+
+    (void)why;
+    CHECK(news != MEMBERSHIP_REFUSED);
+    if (news == MEMBERSHIP_DONE) {
+        CHECK(roster_has(roster_of(root->end.world), node) == comes);
+        root->end.world->n_changes++;
+    }
+}
+
+// ---- sync, of which only the machine knows
+
+static void ignore(void *owner)
+{
+    (void)owner;
+}
+
+static void open_node(struct world *world, unsigned i)
+{
+    struct node *node = &world->nodes[i];
+    struct port *port = sim_port(world->sim, (node_id)i);
+    const struct membership_ops ops = {
+        .owner = node,
+        .freeze = freeze,
+        .n_threads = n_threads,
+        .count = count,
+        .is_ready = is_ready,
+        .move = move,
+        .power = power,
+        .switched = switched,
+        .gone = gone,
+        .tell = tell,
+    };
+    const struct sync_ops none = {.owner = (void *)ignore};
+
+    node->sim_port = *port;
+    port->owner = node;
+    port->send = send_counted;
+    port->now_ns = now_of;
+    node->sync = sync_new(port, &none, 1);
+    node->membership = membership_new(port, node->engine, node->sync, &ops);
+    CHECK(node->sync != NULL && node->membership != NULL);
+}
+
+void changes_open(struct world *world, unsigned n_first)
+{
+    world->n_come = n_first;
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        roster_init(&sim_port(world->sim, (node_id)i)->roster, n_first);
+        if (world->has_changes) {
+            open_node(world, i);
+        }
+    }
+}
+
+void changes_close(struct world *world)
+{
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        membership_free(world->nodes[i].membership);
+        sync_free(world->nodes[i].sync);
+    }
+}
+
+int changes_receive(struct world *world, node_id from, node_id at,
+                    const struct message *message)
+{
+    struct node *node = &world->nodes[at];
+
+    if (message->type >= MESSAGE_change_step) {
+        CHECK(membership_receive(node->membership, from, message) == TM_OK);
+        return 1;
+    }
+    node->n_received++;
+    return 0;
+}
+
+static void ask_for_change(struct world *world)
+{
+    const struct roster *roster = roster_of(world);
+    struct membership *root = world->nodes[0].membership;
+    node_id node = roster_pick(roster, sim_random(world->sim, 100));
+
+    if (sim_random(world->sim, 2) && world->n_come < world->n_nodes) {
+        membership_add(root, (node_id)world->n_come++);
+    } else if (node != 0 && sim_random(world->sim, 2)) {
+        membership_leave(world->nodes[node].membership);
+    } else if (node != 0) {
+        membership_remove(root, node);
+    }
+}
+
+void changes_tick(struct world *world)
+{
+    if (!world->has_changes) {
+        return;
+    }
+    if (world->n_ended < world->n_threads && sim_random(world->sim, 4) == 0) {
+        ask_for_change(world);
+    }
+    membership_tick(world->nodes[0].membership);
+}
+
+void changes_settle(struct world *world)
+{
+    while (world->has_changes &&
+           (membership_is_busy(world->nodes[0].membership) ||
+            world->nodes[0].is_frozen)) {
+        CHECK(sim_step(world->sim));
+    }
+}
+
+// News of a barrier are on their way to a node: a thread would come behind them.
+static int is_awaiting_news(const struct world *world, node_id node)
+{
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        if (world->threads[i].node == node && world->threads[i].is_at_barrier) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void changes_move(struct thread *thread)
+{
+    struct world *world = thread->world;
+    struct node *node = &world->nodes[thread->node];
+    const struct roster *own = &sim_port(world->sim, thread->node)->roster;
+    node_id to;
+
+    thread->may_move = 0; // if not now, behind the next barrier
+    if (own->leaving != thread->node && pick(thread, 4) > 0) {
+        return;
+    }
+    to = membership_refuge(node->membership);
+    if (!is_awaiting_news(world, to)) {
+        thread->node = to;
+    }
+}
