@@ -29,7 +29,7 @@ APPS = {
     "vq": ("--size", 64, "--iterations", 400, "--threads", 6),
 }
 N_RUNS = 4  # of test `app`
-ROUNDS = ("sor", "--size", 256, "--iterations", 3000, "--threads", 6,
+ROUNDS = ("sor", "--size", 512, "--iterations", 3000, "--threads", 6,
           "--verify")
 IDENTICAL = "result: identical to the sequential program's"
 USAGE, NODE_LOST, MISMATCH = 64, 75, 76
