@@ -18,7 +18,7 @@
 
 #define CONTROL_PATH_MAX 108u ///< as in struct sockaddr_un
 #define CONTROL_LINE_MAX 256u
-#define CONTROL_CLIENTS_MAX 16u
+#define CONTROL_CLIENTS_MAX 4u
 
 /** Somebody who has connected. */
 struct control_client {
