@@ -91,7 +91,7 @@ struct transport {
     const char *name; ///< as in TEAMSTER_TRANSPORT and `teamster info`
 
     /** Open this node's end. May take milliseconds.
-     * @return TM_OK, TM_ESYSTEM (logged), TM_EBUSY (no port to listen on;
+     * @return TM_OK, TM_ENOMEM, TM_ESYSTEM (logged), TM_EBUSY (no port to listen on;
      *         logged) */
     tm_status (*open)(struct net **net, const struct net_config *config);
 

@@ -24,7 +24,7 @@ static tm_status self_open(struct net **net, const struct net_config *config)
     made = malloc(sizeof *made);
     if (made == NULL) {
         log_error("no memory for the transport");
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     frame_pool_init(&made->pool);
     inbox_init(&made->inbox, config->self, config->receive, config->owner);

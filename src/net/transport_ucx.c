@@ -269,7 +269,7 @@ static tm_status ucx_open(struct net **net, const struct net_config *config)
     tm_status status;
 
     if (made == NULL) {
-        return TM_ESYSTEM;
+        return TM_ENOMEM;
     }
     status = open_wires(made, config);
     if (status == TM_OK) {
