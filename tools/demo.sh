@@ -56,7 +56,7 @@ initial_ms=0
 policy() {
     printf '%-8s ' "$1"
     row=$("$teamster" run --hostfile "$hosts" --emulate --policy "$1" --explain \
-        "$build/apps/jacobi" --size 1536 --effort 4 --threads 32 \
+        "$build/apps/jacobi" --size 768 --effort 24 --threads 32 \
         --iterations 300 --time --stats 2>&1 | awk -v initial="$initial_ms" '
         /^ +[0-9] +[0-9]+ +[0-9]+ +[0-9.]+ / { threads = threads " " $2 }
         /^iteration_ms=/ { split($2, median, "=") }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "os/awake.h"
 #include "os/context.h"
 #include "os/kthread.h"
 #include "os/range.h"
@@ -95,6 +96,9 @@ static void *kernel_thread_main(void *argument)
 
 tm_status ult_start_workers(struct ult_system *system)
 {
+    if (duty_is_on(&system->workers[0].duty)) {
+        awake_start(system->config.n_workers);
+    }
     for (unsigned i = 1; i < system->config.n_workers; i++) {
         struct worker *worker = &system->workers[i];
         char name[24];
@@ -188,6 +192,7 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
 {
     uint64_t deadline_ns = clock_now_ns() + timeout_ms * 1000000ull;
 
+    awake_stop();
     atomic_store(&system->is_stopping, 1);
     gate_open(&system->gate);
     for (unsigned i = 0; i < system->config.n_workers; i++) {
