@@ -32,16 +32,22 @@ struct placement {
     int is_proven;     ///< nothing is better under the model (`optimal`)
 };
 
+/** What a policy's answer must stand up to: the model's promise before it is carried
+ * out, and measured times afterwards. */
+enum held_to {
+    HELD_TO_TIMES,   ///< both: it is taken back if iterations are longer by it
+    HELD_TO_PROMISE, ///< it is kept: as published the policy looks away from
+                     ///< something, and this is not held against it
+    HELD_TO_NOTHING, ///< neither: it is carried out once, in balance or not
+};
+
 struct policy {
     const char *name;    ///< as written in --policy=NAME
     const char *summary; ///< one line, for help
     int uses_memory;     ///< whether it looks at memory
     int wants_uses;      ///< whether it looks at who uses which pages; if not,
                          ///< no tracking is needed for it
-    int insists;     ///< its answer is carried out once, in balance or not, and
-                     ///< is neither asked to gain anything nor taken back
-    int keeps_worse; ///< what it changed is not taken back if times are longer: it
-                     ///< looks away from something, as published
+    enum held_to held_to;
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,
     // and owners_move and is_proven if they are not 0; policy_place() does the

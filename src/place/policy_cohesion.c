@@ -170,6 +170,6 @@ const struct policy policy_cohesion = {
     .summary = "as Cohesion: from the heaviest node to the lightest, then "
                "exchanges of pairs that share",
     .wants_uses = 1,
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place,
 };

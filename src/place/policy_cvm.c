@@ -63,6 +63,6 @@ const struct policy policy_cvm = {
     .summary = "as CVM: threads in proportion to power, those together that "
                "share most",
     .wants_uses = 1,
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place,
 };

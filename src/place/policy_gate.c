@@ -127,6 +127,6 @@ const struct policy policy_gate = {
     .summary = "in proportion to power, but not more than fit a node's memory",
     .uses_memory = 1,
     .wants_uses = 1,
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place,
 };

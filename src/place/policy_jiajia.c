@@ -114,6 +114,6 @@ const struct policy policy_jiajia = {
     .name = "jiajia",
     .summary = "as JIAJIA: blocks in proportion to power learned from "
                "measured times",
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place,
 };

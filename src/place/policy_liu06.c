@@ -281,7 +281,7 @@ const struct policy policy_cpu = {
     .name = "cpu",
     .summary = "[Liu06] with computation alone",
     .wants_uses = 1,
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place_cpu,
 };
 
@@ -290,7 +290,7 @@ const struct policy policy_mem = {
     .summary = "[Liu06] with memory alone",
     .uses_memory = 1,
     .wants_uses = 1,
-    .keeps_worse = 1,
+    .held_to = HELD_TO_PROMISE,
     .place = place_mem,
 };
 

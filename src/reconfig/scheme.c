@@ -18,7 +18,8 @@
 //   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
 //   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
 //
-// A policy that insists goes through the same states once, without a trigger.
+// A policy that is held to nothing (place/policy.h) goes through the same states once,
+// without a trigger.
 //
 // All this goes by samples (book.h): an iteration each, or several short ones. A plan
 // is made of at least LEAST_SAMPLES, or of fewer if they take seconds; of a whole
@@ -114,7 +115,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->config.crowds = NULL; // the caller's
     free(power);
     trigger_config_init(&settings);
-    if (config->policy->keeps_worse) {
+    if (config->policy->held_to != HELD_TO_TIMES) {
         settings.worse = INFINITY;
     }
     trigger_init(&scheme->trigger, &settings);
@@ -364,8 +365,8 @@ static void look_again(struct scheme *scheme)
     }
 }
 
-// A policy that insists is asked once, as soon as there is enough to ask it with; what
-// it answers is never judged by the trigger.
+// A policy that is held to nothing is asked once, as soon as there is enough to ask it
+// with; what it answers is never judged by the trigger.
 static void insist(struct scheme *scheme)
 {
     scheme_judge(scheme);
@@ -432,7 +433,7 @@ void scheme_step(struct scheme *scheme)
     case WATCHING:
         if (scheme->counts != NULL) {
             impose(scheme);
-        } else if (scheme->config.policy->insists) {
+        } else if (scheme->config.policy->held_to == HELD_TO_NOTHING) {
             insist(scheme);
         } else {
             watch(scheme);

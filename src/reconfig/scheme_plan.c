@@ -75,8 +75,9 @@ static int is_better(const struct scheme *scheme)
 
 static int is_wanted(const struct scheme *scheme)
 {
-    return scheme->config.policy->insists ? scheme->plan.n_moves > 0
-                                          : is_better(scheme);
+    return scheme->config.policy->held_to == HELD_TO_NOTHING
+               ? scheme->plan.n_moves > 0
+               : is_better(scheme);
 }
 
 static double change_cost_s(const struct remap *plan)
@@ -193,7 +194,7 @@ void scheme_thought(struct scheme *scheme)
         trigger_refused(&scheme->trigger);
         return;
     }
-    if (!scheme->config.policy->insists && put_off(scheme)) {
+    if (scheme->config.policy->held_to != HELD_TO_NOTHING && put_off(scheme)) {
         return;
     }
     scheme_say(scheme, "iteration %llu: %u threads move, policy %s",

@@ -66,7 +66,6 @@ struct scheme {
     unsigned n_looks; ///< plans that may still be made without an imbalance
     struct remap plan;
     int has_plan; ///< `plan` was made, for the threads there are
-    int is_worth; ///< and is to be carried out
     tm_status plan_status;
     struct scheme_stats stats;
     struct book_arrival *arrivals; ///< [n_room] of a report

@@ -545,7 +545,7 @@ static void a_malformed_report_is_refused(void **state)
 }
 
 // All in balance, nothing gained, and not taken back: as [Liu06]'s MEM-based.
-static void a_policy_that_insists_has_its_way_once(void **state)
+static void a_policy_held_to_nothing_has_its_way_once(void **state)
 {
     static const unsigned expected[N_NODES] = {11, 9, 7, 5};
     struct world *world = world_new("mem-share", equal);
@@ -585,7 +585,7 @@ int main(void)
         cmocka_unit_test(the_period_of_barriers_is_found),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),
-        cmocka_unit_test(a_policy_that_insists_has_its_way_once),
+        cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
