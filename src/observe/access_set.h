@@ -29,6 +29,7 @@ struct access_set {
     struct number_map map; ///< from pages to entries
 };
 
+/** An empty set; the process ends if memory is short. */
 struct access_set *access_set_new(uint64_t thread);
 /** Twins are not its own. NULL is accepted. */
 void access_set_free(struct access_set *set);
@@ -59,6 +60,7 @@ struct access_run {
 int access_set_next_run(const struct access_set *set, uint32_t *at,
                         struct access_run *run);
 
+/** Write a run: ACCESS_RUN_SIZE bytes. */
 void access_run_put(struct wire_writer *writer, const struct access_run *run);
 
 /** Read one back. @param n_pages  of the space

@@ -13,7 +13,13 @@
 #include "base/log.h"
 #include "os/image.h"
 #include "os/range.h"
+#include "runtime/kernel_paging.h"
+#include "runtime/paging.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "runtime/service.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <signal.h>
 #include <string.h>
@@ -46,6 +52,14 @@ static uint64_t handling_clock_ns(void)
     return runtime.options.share < 1 ? clock_thread_cpu_ns() : clock_now_ns();
 }
 
+// This access can be served now.
+static void touch(const struct thread *thread, page_no page, int is_write)
+{
+    if (tracking_is_on(&runtime.tracking)) {
+        tracking_touch(thread, page, is_write);
+    }
+}
+
 // @param came_ns  when it began, by handling_clock_ns()
 // @return 1 try again, 0 an error of the program
 static int fault(struct thread *thread, page_no page, int is_write,
@@ -66,7 +80,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
                           &wait.waiter);
     if (result == FAULT_ALLOWED) {
         paged_ns += kernel_paging_ended(thread, page, began_ns);
-        tracking_touch(thread, page, is_write);
+        touch(thread, page, is_write);
         is_for_memory = paging_is_short();
     }
     node_leave();
@@ -87,15 +101,16 @@ static int fault(struct thread *thread, page_no page, int is_write,
     thread->repeats = 0;
     began_ns = clock_now_ns();
     // What this thread has mapped is not for others.
-    wait_for(&wait, may_switch && !tracking_is_on());
+    wait_for(&wait, may_switch && !tracking_is_on(&runtime.tracking));
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);
     engine_note_missed(runtime.engine, page, is_write, &thread->history);
-    if (engine_holds(runtime.engine, page) || tracking_is_on()) {
+    if (engine_holds(runtime.engine, page) ||
+        tracking_is_on(&runtime.tracking)) {
         int is_wanted;
 
         node_enter();
-        tracking_touch(thread, page, is_write); // while it is held
+        touch(thread, page, is_write); // while it is held
         is_wanted = engine_resumed(runtime.engine, page);
         node_leave();
         if (is_wanted) {
@@ -176,7 +191,7 @@ int access_trap(void *owner, const struct trap *trap)
         return deny(trap, page);
     }
     node_pay();
-    tracking_enter();
+    tracking_enter(&runtime.tracking);
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc),
                came_ns)) {
         return deny(trap, page);

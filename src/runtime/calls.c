@@ -2,7 +2,12 @@
 // The public functions of chapters 3, 6 and 7: each is a call of sync/ and a
 // wait for its answer.
 #include "base/clock.h"
+#include "runtime/iteration.h"
+#include "runtime/kernel_paging.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <string.h>
 
@@ -162,7 +167,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
     if (gives_way) {
         ult_yield();
     }
-    tracking_enter();
+    tracking_enter(&runtime.tracking);
     if (may_move && status == TM_OK) {
         threads_move_if_wanted();
     }

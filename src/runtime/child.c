@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "runtime/finish.h"
 #include "runtime/runtime.h"
 
 // In the child, on the stack of the thread that called fork(): other threads and

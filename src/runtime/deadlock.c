@@ -14,8 +14,10 @@
 // D1 `activity` of a node counts the messages it has handled, without those of
 //    this file; the sum over all nodes cannot stay the same while a message is on
 //    its way that will wake somebody, for longer than messages travel.
+#include "runtime/deadlock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>

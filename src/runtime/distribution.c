@@ -2,10 +2,15 @@
 //
 // The workload distribution scheme (reconfig/scheme.h) in a running node: on the
 // root, fed with the reports of all nodes; what it asks for is done here.
+#include "runtime/distribution.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/iteration.h"
+#include "runtime/observer.h"
 #include "runtime/runtime.h"
+#include "runtime/statics.h"
+#include "runtime/tracking.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,15 @@
 //                                    one FINISH to all, with the exit code, which
 //                                    becomes the root's
 //   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
+#include "runtime/finish.h"
 #include "base/log.h"
+#include "runtime/distribution.h"
+#include "runtime/observer.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/service.h"
+#include "runtime/stats.h"
+#include "runtime/tracking.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/report.h"
 #include "runtime/runtime.h"
 
 #define N_FREED 256u

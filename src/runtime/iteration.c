@@ -17,9 +17,13 @@
 // has called it. With --move-at=barriers the root looks for a period in the sequence
 // of all barriers before, and tells it (reconfig/period.h). A thread's n_barriers moves with it,
 // so all nodes mean the same barrier.
+#include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <stdlib.h>
 

@@ -24,10 +24,13 @@
 // With kernel-plain pages are counted only, to compare with.
 //
 // Context: the node lock.
+#include "runtime/kernel_paging.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -86,7 +89,7 @@ uint64_t kernel_paging_began(page_no page, int is_write)
 {
     const enum page_access least = is_write ? ACCESS_WRITE : ACCESS_READ;
 
-    if (!is_on() || !sees_faults() || tracking_is_on() ||
+    if (!is_on() || !sees_faults() || tracking_is_on(&runtime.tracking) ||
         runtime.space.pages[page].access < least) {
         return 0;
     }

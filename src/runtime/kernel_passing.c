@@ -33,7 +33,9 @@
 // page, 128 pages at most.
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "runtime/kernel_paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

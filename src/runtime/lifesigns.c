@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/lifesigns.h"
 #include "runtime/runtime.h"
 
 #define GRACE_NS UINT64_C(1500000000)

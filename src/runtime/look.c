@@ -24,8 +24,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
 #include "runtime/seats.h"
+#include "runtime/service.h"
 
 #define LONG_SPIN_NS (2 * 1000 * 1000u)
 #define CROWDED_NS (50 * 1000u)

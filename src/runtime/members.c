@@ -12,11 +12,18 @@
 // A frozen node: who calls node_enter() waits there, in place, until it is over
 // (members_wait). The service thread and workers that look at the network go in by
 // node_enter_serving(). So nothing begins, and what is under way is answered.
+#include "runtime/members.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "runtime/deadlock.h"
+#include "runtime/distribution.h"
+#include "runtime/iteration.h"
 #include "runtime/runtime.h"
+#include "runtime/service.h"
+#include "runtime/statics.h"
+#include "runtime/tracking.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/death_watch.h"
+#include "runtime/lifesigns.h"
 #include "runtime/runtime.h"
 
 #include <unistd.h>

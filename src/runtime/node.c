@@ -16,7 +16,19 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/deadlock.h"
+#include "runtime/distribution.h"
+#include "runtime/finish.h"
+#include "runtime/iteration.h"
+#include "runtime/lifesigns.h"
+#include "runtime/members.h"
+#include "runtime/paging.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "runtime/statics.h"
+#include "runtime/stats.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <stddef.h>
 
@@ -44,7 +56,9 @@ static void do_what_is_due(void)
         runtime.transport->progress(runtime.net);
     }
     engine_finish_batch(runtime.engine);
-    paging_settle();
+    if (runtime.paging.pager != NULL) {
+        pager_settle(runtime.paging.pager);
+    }
 }
 
 void node_leave(void)
@@ -56,7 +70,9 @@ void node_leave(void)
 void node_leave_calm(void)
 {
     do_what_is_due();
-    paging_finish_transfers();
+    if (runtime.paging.pager != NULL) {
+        pager_finish_transfers(runtime.paging.pager);
+    }
     mutex_unlock(&runtime.lock);
 }
 

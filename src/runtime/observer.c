@@ -17,6 +17,7 @@
 // O2 When observer_stop() has returned no job runs and none will. (One that does not
 //    end within STOP_TIMEOUT_NS, for a disk that does not answer, is left behind with
 //    a warning.)
+#include "runtime/observer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/kthread.h"

@@ -7,10 +7,7 @@
 #include "observe/probe.h"
 #include "observe/sample.h"
 
-/*
- * The observer, a kernel thread of each node: observer.c. And what nodes have to
- * offer: statics.c.
- */
+/* The observer, a kernel thread of each node. */
 
 #define OBSERVER_MAX_JOBS 8
 
@@ -34,14 +31,24 @@ struct observer {
     unsigned n_jobs;
 };
 
-/** What nodes have to offer. Guarded by the node lock. */
-struct statics {
-    struct node_statics *nodes; ///< [TM_MAX_NODES]; NULL: not known yet
-    struct node_costs
-        *costs; ///< [TM_MAX_NODES] at the root, as they come; zeros
-    struct node_costs own;
-    struct probe probe;
-    unsigned n_measured; ///< parts of own that are
-};
+/** Start the observer if it does not run. Under the node lock.
+ * @return TM_OK, TM_ESTATE (it has ended), TM_ESYSTEM (logged) */
+tm_status observer_start(void);
+/** Have a function run on the observer thread, without any lock, after those asked
+ * for before. Under the node lock; does not block. If it takes long it looks at
+ * observer_is_stopping() ten times a second.
+ * @return TM_OK
+ * @return TM_ELIMIT  OBSERVER_MAX_JOBS wait already
+ * @return TM_ESTATE, TM_ESYSTEM  as observer_start() */
+tm_status observer_run(observer_job *job, void *owner);
+/** In a job: 1 if it should end now. */
+int observer_is_stopping(void);
+/** In a job: sleep. @return 0 if it should end now */
+int observer_sleep(uint64_t duration_ns);
+/** End it. When this returns no job runs, and none will. Not under the node lock.
+ * Waits for the job at hand, at most 2 s. */
+void observer_stop(void);
+/** The latest of this node's memory; see observe/sample.h. Any kernel thread. */
+const struct node_sample *observer_sample(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/observer.h"
 #include "runtime/runtime.h"
 
 #define PATIENCE_NS (20ull * 1000 * 1000 * 1000)

@@ -15,11 +15,15 @@
 // short: the node asks the root, which may be tracking anyway.
 //
 // W1 A thread's round is its worker's while it is in `threads` of that.
+#include "runtime/paging.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "observe/swap_cost.h"
+#include "runtime/kernel_paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <stdlib.h>
 

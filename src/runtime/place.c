@@ -10,7 +10,9 @@
 #include <unwind.h>
 
 #include "os/image.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 struct walk {
     uintptr_t pc;     ///< that failed

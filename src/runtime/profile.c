@@ -5,7 +5,9 @@
 // never half a profile under it.
 #include "base/log.h"
 #include "observe/profile_write.h"
+#include "runtime/distribution.h"
 #include "runtime/runtime.h"
+#include "runtime/statics.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -29,13 +29,20 @@
 // has lost its processor in the middle of it. Looking on at real-time priority
 // could keep the sender from its processor for a second. So the service thread
 // sleeps a little after a few such looks.
+#include "runtime/service.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "runtime/deadlock.h"
+#include "runtime/finish.h"
+#include "runtime/lifesigns.h"
 #include "runtime/look.h"
+#include "runtime/members.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
 #include "runtime/seats.h"
+#include "runtime/tracking.h"
 
 #include <poll.h>
 #include <sched.h>

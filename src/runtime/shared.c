@@ -9,6 +9,7 @@
 // block checks that what lies behind it is as it was left.
 #include "base/log.h"
 #include "mem/heap.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
 
 #include <string.h>

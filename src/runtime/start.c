@@ -17,8 +17,19 @@
 #include "net/seal.h"
 #include "os/image.h"
 #include "os/secret.h"
+#include "runtime/distribution.h"
+#include "runtime/finish.h"
+#include "runtime/iteration.h"
+#include "runtime/lifesigns.h"
 #include "runtime/look.h"
+#include "runtime/members.h"
+#include "runtime/paging.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "runtime/service.h"
+#include "runtime/statics.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -20,7 +20,9 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "observe/swap_cost.h"
+#include "runtime/observer.h"
 #include "runtime/runtime.h"
+#include "runtime/statics.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The numbers of each node: collected on request, by the public function and for
 // the table that --stats prints at the end.
+#include "runtime/stats.h"
 #include "base/log.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>

@@ -8,7 +8,9 @@
 // R1 `rows` may have a thread several times, if it came back; who asks gets its sum.
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,10 +13,13 @@
 // T1 runtime.threads[slot] is the record of the thread in that slot here, or NULL.
 // T2 A function that a thread may leave on one node and return from on another
 //    keeps no pointer to anything of the node across that call.
+#include "runtime/threads.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/tracking.h"
 
 #include <stdio.h>
 #include <stdlib.h>

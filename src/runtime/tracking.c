@@ -24,10 +24,13 @@
 //
 // N1 is_on is set exactly while track_is_on().
 // N2 While tracking is on a thread with is_tracked has not yet arrived, or waits.
+#include "runtime/tracking.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 #include <stdlib.h>
 
@@ -35,6 +38,11 @@
 #define LEAST_LONG_NS (10 * 1000000000ull)
 #define STUCK_FACTOR 20u
 #define LEAST_STUCK_NS (2 * 1000000000ull)
+
+static int is_on(void)
+{
+    return tracking_is_on(&runtime.tracking);
+}
 
 void tracking_open(void)
 {
@@ -247,7 +255,7 @@ void tracking_close(void)
 
     node_enter();
     tracking->is_armed = 0;
-    if (tracking_is_on()) {
+    if (is_on()) {
         stop(tracking);
     }
     node_leave();
@@ -278,12 +286,12 @@ static void pass(struct tracking *tracking, uint64_t key)
     if (!tracking_is_end(key)) {
         return;
     }
-    if (tracking_is_on() && !tracking->began_early) {
+    if (is_on() && !tracking->began_early) {
         end(tracking); // late: a thread was expected that has not arrived
     } else if (tracking->is_armed) {
         begin(tracking);
     }
-    if (tracking_is_on()) {
+    if (is_on()) {
         tracking->began_early = 0;
         expect(key);
     }
@@ -296,12 +304,12 @@ void tracking_at_barrier(uint64_t key, enum sync_stage stage)
     if (stage == STAGE_PASSING && runtime.self == 0) {
         tracking_passes(key);
     }
-    if (!tracking->is_armed && !tracking_is_on()) {
+    if (!tracking->is_armed && !is_on()) {
         return;
     }
     if (stage == STAGE_PASSING) {
         pass(tracking, key);
-    } else if (stage == STAGE_ARRIVED && tracking_is_on() &&
+    } else if (stage == STAGE_ARRIVED && is_on() &&
                !any_thread(is_expected, key)) {
         end(tracking);
     }
@@ -318,14 +326,14 @@ void tracking_thread_arrived(struct thread *thread)
         tracking->began_early = 1;
     }
     thread->ended_ns = clock_now_ns();
-    thread->is_tracked = tracking_is_on();
+    thread->is_tracked = is_on();
 }
 
 void tracking_thread_left(const struct thread *thread)
 {
     struct tracking *tracking = &runtime.tracking;
 
-    if (!tracking_is_on()) {
+    if (!is_on()) {
         return;
     }
     track_forget(tracking->track, thread_slot_of(thread->number));
@@ -341,14 +349,14 @@ void tracking_turn(void *owner, struct ult *ult)
 
     (void)owner;
     node_enter();
-    if (tracking_is_on() && thread != NULL) {
+    if (is_on() && thread != NULL) {
         track_turn(runtime.tracking.track, thread_slot_of(thread->number),
                    thread->number);
     }
     node_leave();
 }
 
-void tracking_touch_now(const struct thread *thread, page_no page, int is_write)
+void tracking_touch(const struct thread *thread, page_no page, int is_write)
 {
     track_touch(runtime.tracking.track, thread_slot_of(thread->number),
                 thread->number, page, is_write);
@@ -358,7 +366,7 @@ void tracking_touch_now(const struct thread *thread, page_no page, int is_write)
 
 static void arm(struct tracking *tracking, uint32_t round)
 {
-    if (tracking_is_on()) {
+    if (is_on()) {
         stop(tracking); // an earlier round, which the root has given up
         track_clear(tracking->track);
     }
@@ -382,7 +390,7 @@ tm_status tracking_receive(node_id from, const struct message *message)
     }
     if (message->u.track.what == TRACK_GIVE_UP) {
         tracking->is_armed = 0;
-        if (tracking_is_on()) {
+        if (is_on()) {
             give_up(tracking);
         }
     } else if (tracking->is_armed && !any_thread(takes_part, 0)) {
@@ -405,7 +413,7 @@ void tracking_tick(void)
     if (tracking_is_active()) {
         tracking_round_tick();
     }
-    if (tracking_is_on() &&
+    if (is_on() &&
         (clock_now_ns() - tracking->began_ns >
              at_least(LONG_FACTOR * before_ns, LEAST_LONG_NS) ||
          ult_gate_is_stuck(runtime.ult, at_least(STUCK_FACTOR * before_ns,

@@ -14,6 +14,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/runtime.h"
+#include "runtime/tracking.h"
 
 #include <stdio.h>
 #include <stdlib.h>

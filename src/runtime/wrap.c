@@ -29,7 +29,10 @@
 #include <sys/stat.h>
 
 #include "base/ensure.h"
+#include "runtime/paging.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 #define STEP ((size_t)1024 * 1024)
 

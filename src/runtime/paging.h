@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_PAGING_H
+#define RUNTIME_PAGING_H
+
+#include <stdatomic.h>
+
+#include "mem/pager.h"
+#include "observe/access_set.h"
+#include "runtime/threads.h"
+
+/*
+ * A node that is short of memory: the pager at work, and what that costs each thread.
+ * What the kernel pages is in kernel_paging.h.
+ */
+
+/** The order in which a worker runs threads between barriers. */
+struct worker_order {
+    uint32_t *threads; ///< [n] since the round began
+    uint32_t n;
+    uint32_t room;
+    uint32_t round;
+};
+
+/** The pager at work on this node: paging.c. Guarded by the node lock. */
+struct paging {
+    struct pager *pager; ///< NULL: there is no budget
+    struct swap_file *swap;
+    struct worker_order *orders; ///< [n_workers]
+    int is_asked;                ///< the root is asked to track
+    int is_learned;              ///< orders of use are known
+    _Atomic uint64_t wait_ns;    ///< that too little memory has cost threads
+    uint64_t out_ns;             ///< of it, until there was room
+    uint64_t told_wait_ns;       ///< of these, paging_take_use() has told
+    uint64_t told_out_ns;
+    uint64_t told_pages;
+};
+
+/** Threads that have left or ended, and what paging cost them here. Guarded by the
+ * node lock. */
+struct thread_paging {
+    struct tm_thread_stats *rows; ///< [n] of `room`
+    size_t n;
+    size_t room;
+};
+
+// ---- paging.c: the pager at work
+
+/** If memory is declared for this node's shared data, keep within it. After
+ * engine and space are there. */
+void paging_open(void);
+/** If none is declared and a control group limits the node, keep within that. When
+ * what all nodes have to offer is known, and no thread runs yet. */
+void paging_start(void);
+/** The run is over and nobody else holds the node lock any more: TM_SHARED
+ * variables are in memory from now on. */
+void paging_finish(void);
+/** Give the pager back. */
+void paging_close(void);
+/** The calling thread has faulted: wait until the page's bytes are in memory, or
+ * there is room for them. Under the node lock, which is given back meanwhile.
+ * @return how long it has waited, ns */
+uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
+/** Is this node short of memory? Then nearly all faults on pages that are there come
+ * from that. Under the node lock. */
+int paging_is_short(void);
+/** Such a fault has cost a thread this, with all waiting. */
+void paging_note_cost(struct thread *thread, uint64_t ns);
+/** The swap file's descriptor is readable. Whoever waited for a transfer may have
+ * seen its end before that: it is made unreadable, or who sleeps on it never would.
+ * Under the node lock. */
+void paging_serve_disk(void);
+/** Go on with what the disk has done. Under the node lock.
+ * @return 1 if it should be called again soon */
+int paging_poll(void);
+/** -1, or a descriptor that is readable when paging_serve_disk() should be called. */
+int paging_fd(void);
+/** A thread arrives at a barrier. Under the node lock.
+ * @return 1: when it goes on it should let others of its worker go first */
+int paging_note_arrival(struct thread *thread);
+/** What threads use, in which order, has been tracked. */
+void paging_learn(const struct access_set *set);
+/** What too little memory has cost since the last call. Under the node lock. */
+struct memory_use {
+    uint64_t wait_ns; ///< a worker's waiting, on the average
+    uint64_t out_ns;  ///< of it, until other pages had gone
+    uint64_t n_pages; ///< that came in from the swap file, or again from others
+};
+void paging_take_use(struct memory_use *use);
+/** The memory part of the node's numbers. Under the node lock. */
+void paging_stats(struct tm_node_stats *stats);
+/** A thread comes to the node; before pages_thread_arrived(). */
+void paging_thread_arrived(const struct thread *thread);
+/** A thread has left the node. */
+void paging_thread_left(const struct thread *thread);
+/** paging_ask has arrived at the root. */
+tm_status paging_receive(const struct message *message);
+
+// ---- thread_paging.c: what too little memory costs each thread
+
+/** A thread ends here or leaves. Under the node lock. */
+void thread_paging_left(const struct thread *thread);
+/** One of its messages has come. Under the node lock. */
+void thread_paging_receive(node_id from, const struct message *message);
+/** For --stats: those that waited longest. */
+void thread_paging_print(void);
+void thread_paging_close(void);
+
+#endif

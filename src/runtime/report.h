@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_REPORT_H
+#define RUNTIME_REPORT_H
+
+#include "mem/heap.h"
+#include "net/message.h"
+#include "os/trap.h"
+
+/* What is wrong with the program, in words. */
+
+// ---- report.c: errors of the program
+
+/** Explain a trap that is not an access to a page of a live block. */
+void report_trap(const struct trap *trap);
+/** Explain why a call of the C library on shared memory fails.
+ * @param address  the first byte that does not belong to a block */
+void report_bad_buffer(const char *function, uintptr_t place,
+                       const void *address);
+/** tm_free() has found that something wrote behind a block.
+ * @param at  the byte of it that has changed, >= block->size */
+void report_overrun(const struct heap_block *block, uint64_t at,
+                    const char *file, int line);
+/** End the program with what is wrong with it, exit code 70. Under the node
+ * lock. */
+_Noreturn void report_program_error(const char *text);
+/** Write a line that begins with "thread 3 ...", with what this node knows of
+ * that thread: its name, and where it called. Under the node lock. */
+void report_complete_line(const char *line, char *text, size_t size);
+
+// ---- freed.c: blocks that are no more
+
+/** A message has arrived that may be about a block's end. Under the node lock,
+ * before the engine gets it. */
+void freed_watch(const struct message *message);
+/** "in block 'x' of 8 bytes, allocated at a.c:1, freed at a.c:2"
+ * @return 0 if the page was in no block lately. Under the node lock. */
+int freed_describe(page_no page, char *text, size_t size);
+
+// ---- place.c: where the program was
+
+/** "main (a.c:12)", or "libc.so.6+0x12, called from main (a.c:12)". */
+void place_describe(const struct trap *trap, char *text, size_t size);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_STATICS_H
+#define RUNTIME_STATICS_H
+
+#include "cluster/bootstrap.h"
+#include "observe/probe.h"
+
+/** What nodes have to offer. Guarded by the node lock. */
+struct statics {
+    struct node_statics *nodes; ///< [TM_MAX_NODES]; NULL: not known yet
+    struct node_costs
+        *costs; ///< [TM_MAX_NODES] at the root, as they come; zeros
+    struct node_costs own;
+    struct probe probe;
+    unsigned n_measured; ///< parts of own that are
+};
+
+/** Measure this node's, for its card. Computes for some milliseconds. */
+void statics_measure_own(struct node_statics *statics);
+/** Take what the cards of all nodes say. @param cards  [n_nodes] */
+void statics_take(const struct node_card *cards);
+/** Begin to measure what pages and messages cost here; the root will be told. Under
+ * the node lock, once. @return as observer_run() */
+tm_status statics_begin_costs(void);
+/** A message of types probe and costs. Under the node lock. */
+tm_status statics_receive(node_id from, const struct message *message);
+/** What a node, < n_nodes, has to offer. In a cluster of one the first call measures
+ * it. Lives as long as the process. Under the node lock. */
+const struct node_statics *cluster_statics(unsigned node);
+/** The power of a live node beside others. Root, under the node lock. */
+double cluster_power(node_id node);
+/** What pages and messages cost at a node, as far as it is known: zeros until then,
+ * and on nodes other than the root. Some 20 ms after the start all of it is there;
+ * in a cluster of one only after statics_begin_costs(). Under the node lock. */
+const struct node_costs *cluster_costs(unsigned node);
+
+#endif

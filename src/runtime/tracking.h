@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_TRACKING_H
+#define RUNTIME_TRACKING_H
+
+#include <stdatomic.h>
+
+#include "observe/access_sets.h"
+#include "observe/track.h"
+#include "runtime/threads.h"
+#include "sync/sync.h"
+#include "ult/ult.h"
+
+/* Which pages threads use, and in which order, in one iteration. */
+
+/** What the message `track` asks for. */
+enum track_what { TRACK_BEGIN, TRACK_SOMEBODY_DONE, TRACK_GIVE_UP };
+
+/** Called under the node lock when a round is over, with what has been found,
+ * which belongs to it then: see access_sets_is_whole(). */
+typedef void tracking_done_fn(void *owner, struct access_sets *sets);
+
+/** Tracking on this node: tracking.c. Guarded by the node lock. */
+struct tracking {
+    _Atomic int is_on; ///< changed under the lock, and read without
+    int is_armed;      ///< the next iteration is to be tracked
+    int began_early;   ///< before the barrier opened here
+    uint32_t round;    ///< that this is about
+    struct track *track;
+    uint64_t began_ns;
+    uint64_t period_ns; ///< the latest iteration of a thread here, 0: not known
+    uint64_t before_ns; ///< the one before the tracked one
+
+    struct access_sets *sets; ///< the root, while a round is under way
+    uint32_t last_round;
+    uint64_t give_up_ns; ///< 0: nobody is done
+    tracking_done_fn *done;
+    void *done_owner;
+    uint64_t n_iterations; ///< that have ended, for --track
+    unsigned n_written;    ///< rounds, for --track
+};
+
+// ---- tracking.c: which pages threads use, on one node
+
+void tracking_open(void);
+/** The program ends: its memory must be there until it is over. */
+void tracking_close(void);
+/** A thread is about to arrive at a barrier that ends an iteration. */
+void tracking_note_end(struct thread *thread, uint64_t key);
+/** Some threads are at a stage of a barrier. */
+void tracking_at_barrier(uint64_t key, enum sync_stage stage);
+/** Has a thread here arrived at this barrier, which ends an iteration? */
+int tracking_is_end(uint64_t key);
+/** A thread has come in the middle of things; has ended, or is about to leave. */
+void tracking_thread_arrived(struct thread *thread);
+void tracking_thread_left(const struct thread *thread);
+/** The ult_config.turn. */
+void tracking_turn(void *owner, struct ult *ult);
+/** While tracking: the calling thread's node can serve this access now. Under the
+ * node lock. */
+void tracking_touch(const struct thread *thread, page_no page, int is_write);
+/** track has arrived, from the root. */
+tm_status tracking_receive(node_id from, const struct message *message);
+/** What is due by time. */
+void tracking_tick(void);
+
+/** Is an iteration being tracked? Asked at each fault. Any thread. */
+static inline int tracking_is_on(const struct tracking *tracking)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&tracking->is_on, memory_order_acquire), 0);
+}
+
+/** The calling thread may have run since before tracking began: then it waits for
+ * its turn. Not under the node lock. */
+static inline void tracking_enter(const struct tracking *tracking)
+{
+    if (tracking_is_on(tracking)) {
+        ult_enter_gate();
+    }
+}
+
+// ---- tracking_round.c: the root's part
+
+/** Track the next iteration, on all nodes. Root, under the node lock; returns at
+ * once. @return 0 if a round is under way already, else 1 and `done` will be
+ *         called */
+int tracking_start(tracking_done_fn *done, void *owner);
+/** Root: is a round under way? */
+int tracking_is_active(void);
+/** track_set or track_done has arrived. */
+tm_status tracking_collect(node_id from, const struct message *message);
+/** On the root a barrier opens: for --track. */
+void tracking_passes(uint64_t key);
+void tracking_round_tick(void);
+/** Say so if --track has come to nothing. */
+void tracking_finish(void);
+
+#endif
