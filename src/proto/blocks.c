@@ -165,8 +165,7 @@ static void copy_text(char *to, size_t room, const char *from)
 static tm_status add_extent(struct engine *engine, struct extent *extent,
                             const struct message *message)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     if (extent->page >= engine->space->n_pages || extent->n_pages == 0 ||
         extent->n_pages > engine->space->n_pages - extent->page ||

@@ -118,8 +118,7 @@ int membership_is_aside(unsigned type)
 static void take_roster(struct membership *membership,
                         const struct message *message)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct roster before = membership->port->roster;
     struct roster *roster = &membership->port->roster;
 

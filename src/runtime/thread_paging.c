@@ -154,8 +154,7 @@ static void accept(const struct message *message)
 {
     struct rows_wait *wait =
         tokens_take(&runtime.calls, message->u.thread_stats_are.token);
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     if (wait == NULL) {
         return;

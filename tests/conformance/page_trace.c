@@ -12,16 +12,10 @@ static void say(const struct sim *sim, node_id from, node_id to,
             (unsigned long long)sim_now_ns(sim), from, to, what);
 }
 
-static struct wire_reader body_of(const struct message *message)
-{
-    return (struct wire_reader){
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
-}
-
 static void trace_update(const struct sim *sim, page_no page, node_id from,
                          node_id to, const struct message *message)
 {
-    struct wire_reader reader = body_of(message);
+    struct wire_reader reader = wire_read_body(message);
     char what[128];
 
     while (reader.at < reader.end && !reader.failed) {
@@ -45,7 +39,7 @@ static void trace_update(const struct sim *sim, page_no page, node_id from,
 static void trace_ack(const struct sim *sim, page_no page, node_id from,
                       node_id to, const struct message *message)
 {
-    struct wire_reader reader = body_of(message);
+    struct wire_reader reader = wire_read_body(message);
 
     while (reader.at < reader.end && !reader.failed) {
         page_no at = wire_get_u64(&reader);
