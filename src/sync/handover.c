@@ -72,8 +72,7 @@ static void send_part(struct sync *sync, uint64_t key, struct message *message,
 static tm_status take_requests(struct sync *sync, const struct message *message,
                                struct request_queue *queue)
 {
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
 
     if (message->body_size % REQUEST_BYTES != 0) {
         return TM_EWIRE;
@@ -90,8 +89,9 @@ static tm_status take_requests(struct sync *sync, const struct message *message,
 
 // ---- mutexes
 
-static void send_lock(struct lock *lock)
+static void send_lock(struct sync *sync, void *record)
 {
+    struct lock *lock = record;
     struct message message = {.type = MESSAGE_lock_part};
 
     message.u.lock_part = (struct message_lock_part){
@@ -102,20 +102,25 @@ static void send_lock(struct lock *lock)
         .thread = lock->last,
         .place = lock->last_place,
     };
-    send_part(lock->sync, lock->key, &message, &lock->requests);
+    send_part(sync, lock->key, &message, &lock->requests);
     lock->owner = NODE_NONE; // M1
     lock->owner_is_recalled = false;
 }
 
-/* This node leaves, with the token: who had the mutex is all that matters. */
-static void send_last(struct lock *lock)
+/* This node leaves with tokens: who had the mutexes is all that matters. */
+static void send_last_holders(struct sync *sync)
 {
-    struct message message = {.type = MESSAGE_lock_last};
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        const struct lock *lock = table_at(&sync->locks, i);
+        struct message message = {.type = MESSAGE_lock_last};
 
-    message.u.lock_last.key = lock->key;
-    message.u.lock_last.thread = lock->last;
-    message.u.lock_last.place = lock->last_place;
-    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
+        if (lock != NULL && lock->token == TOKEN_HERE && lock->was_held) {
+            message.u.lock_last.key = lock->key;
+            message.u.lock_last.thread = lock->last;
+            message.u.lock_last.place = lock->last_place;
+            send_to(sync, manager_of(sync, lock->key), &message);
+        }
+    }
 }
 
 tm_status lock_receive_part(struct sync *sync, node_id from,
@@ -158,25 +163,6 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-static void spread_locks(struct sync *sync)
-{
-    int leaves = !roster_has(&sync->port->roster, sync->port->self);
-
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        struct lock *lock = table_at(&sync->locks, i);
-
-        if (lock == NULL) {
-            continue;
-        }
-        if (goes_away(sync, lock->key)) {
-            send_lock(lock);
-        }
-        if (leaves && lock->token == TOKEN_HERE && lock->was_held) {
-            send_last(lock);
-        }
-    }
-}
-
 /* The manager of a mutex whose token was at nodes that have left has it now. */
 static void take_tokens_back(struct sync *sync)
 {
@@ -193,17 +179,14 @@ static void take_tokens_back(struct sync *sync)
 
 // ---- condition variables and semaphores
 
-static void spread_conds(struct sync *sync)
+static void send_cond(struct sync *sync, void *record)
 {
-    for (size_t i = 0; i < sync->conds.capacity; i++) {
-        struct cond *cond = table_at(&sync->conds, i);
-        struct message message = {.type = MESSAGE_cond_part};
+    struct cond *cond = record;
+    struct message message = {.type = MESSAGE_cond_part};
 
-        if (cond != NULL && goes_away(sync, cond->key) &&
-            cond->waiting.first != NULL) {
-            message.u.cond_part.key = cond->key;
-            send_part(sync, cond->key, &message, &cond->waiting);
-        }
+    if (cond->waiting.first != NULL) {
+        message.u.cond_part.key = cond->key;
+        send_part(sync, cond->key, &message, &cond->waiting);
     }
 }
 
@@ -219,22 +202,17 @@ tm_status cond_receive_part(struct sync *sync, node_id from,
     return take_requests(sync, message, &cond_of(sync, key)->waiting);
 }
 
-static void spread_sems(struct sync *sync)
+static void send_sem(struct sync *sync, void *record)
 {
-    for (size_t i = 0; i < sync->sems.capacity; i++) {
-        struct sem *sem = table_at(&sync->sems, i);
-        struct message message = {.type = MESSAGE_sem_part};
+    struct sem *sem = record;
+    struct message message = {.type = MESSAGE_sem_part};
 
-        if (sem == NULL || !goes_away(sync, sem->key)) {
-            continue;
-        }
-        message.u.sem_part.key = sem->key;
-        message.u.sem_part.is_initialised = sem->is_initialised;
-        message.u.sem_part.value = sem->value;
-        send_part(sync, sem->key, &message, &sem->waiting);
-        sem->is_initialised = false; // M1
-        sem->value = 0;
-    }
+    message.u.sem_part.key = sem->key;
+    message.u.sem_part.is_initialised = sem->is_initialised;
+    message.u.sem_part.value = sem->value;
+    send_part(sync, sem->key, &message, &sem->waiting);
+    sem->is_initialised = false; // M1
+    sem->value = 0;
 }
 
 tm_status sem_receive_part(struct sync *sync, node_id from,
@@ -282,12 +260,16 @@ static void forget_meeting(struct barrier *barrier)
     }
 }
 
-static void send_barrier(struct barrier *barrier)
+static void send_barrier(struct sync *sync, void *record)
 {
+    struct barrier *barrier = record;
     size_t size = TM_MAX_NODES * COUNT_BYTES + VALUES_MAX * VALUE_BYTES;
     struct message message = {.type = MESSAGE_barrier_part};
     uint32_t sent = 0;
 
+    if (barrier->count == 0) {
+        return; // nobody meets there
+    }
     message.u.barrier_part = (struct message_barrier_part){
         .key = barrier->key,
         .count = barrier->count,
@@ -299,7 +281,7 @@ static void send_barrier(struct barrier *barrier)
         .op = barrier->op,
     };
     do {
-        uint8_t *body = scratch_get(barrier->sync, size);
+        uint8_t *body = scratch_get(sync, size);
         struct wire_writer writer = {body, body + size, 0};
 
         message.u.barrier_part.n_nodes =
@@ -311,30 +293,16 @@ static void send_barrier(struct barrier *barrier)
         }
         message.body = writer.at > body ? body : NULL;
         message.body_size = (uint32_t)(writer.at - body);
-        send_to(barrier->sync, manager_of(barrier->sync, barrier->key),
-                &message);
+        send_to(sync, manager_of(sync, barrier->key), &message);
     } while (sent < barrier->n_values);
     forget_meeting(barrier); // M1
-}
-
-static void spread_barriers(struct sync *sync)
-{
-    for (size_t i = 0; i < sync->barriers.capacity; i++) {
-        struct barrier *barrier = table_at(&sync->barriers, i);
-
-        if (barrier != NULL && goes_away(sync, barrier->key) &&
-            barrier->count > 0) {
-            send_barrier(barrier);
-        }
-    }
 }
 
 tm_status barrier_receive_part(struct sync *sync, node_id from,
                                const struct message *message)
 {
     const struct message_barrier_part *part = &message->u.barrier_part;
-    struct wire_reader reader = {
-        message->body, (const uint8_t *)message->body + message->body_size, 0};
+    struct wire_reader reader = wire_read_body(message);
     struct barrier *barrier;
     struct wire_reader values;
     uint32_t n_values;
@@ -392,10 +360,26 @@ void sync_roster_changed(struct sync *sync, const struct roster *before)
     take_tokens_back(sync);
 }
 
+// Send the objects of a table that have another manager now.
+static void spread(struct sync *sync, const struct table *objects,
+                   void (*send)(struct sync *sync, void *record))
+{
+    for (size_t i = 0; i < objects->capacity; i++) {
+        void *record = table_at(objects, i);
+
+        if (record != NULL && goes_away(sync, objects->entries[i].key)) {
+            send(sync, record);
+        }
+    }
+}
+
 void sync_spread(struct sync *sync)
 {
-    spread_locks(sync);
-    spread_conds(sync);
-    spread_sems(sync);
-    spread_barriers(sync);
+    spread(sync, &sync->locks, send_lock);
+    spread(sync, &sync->conds, send_cond);
+    spread(sync, &sync->sems, send_sem);
+    spread(sync, &sync->barriers, send_barrier);
+    if (!roster_has(&sync->port->roster, sync->port->self)) {
+        send_last_holders(sync);
+    }
 }
