@@ -122,6 +122,10 @@ struct world {
 /** Say the seed and what does not hold, and abort. */
 _Noreturn void fail(const char *what, int line);
 
+/** What holds at any time: of pages, engines and trackers; and of pagers. */
+void check_world(struct world *world);
+void check_pagers(struct world *world);
+
 /** When everything has been released: the copies of a node equal the oracle. */
 void check_copies(struct world *world, unsigned node);
 

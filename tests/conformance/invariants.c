@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What holds at any time over all nodes, and of copies when everything has been
+// released.
+#include <stdio.h>
+
+#include "death.h"
+#include "world.h"
+
+static void check_page(struct world *world, page_no page)
+{
+    unsigned n_owners = 0;
+    unsigned n_exclusive = 0;
+    unsigned n_copies = 0;
+
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        const struct page *record = &world->nodes[i].space.pages[page];
+
+        if (death_is_gone(world, (node_id)i) ||
+            !roster_has(roster_of(world), (node_id)i)) {
+            continue;
+        }
+        CHECK(engine_page_is_valid(world->nodes[i].engine, page));
+        n_owners += record->is_owner;
+        n_exclusive += record->state == PAGE_EXCLUSIVE;
+        n_copies += record->state != PAGE_ABSENT;
+    }
+    CHECK(n_owners <= 1);                     // E1
+    CHECK(n_exclusive == 0 || n_copies == 1); // E3, S1
+}
+
+void check_world(struct world *world)
+{
+    for (unsigned i = 0; i < N_PAGES; i++) {
+        check_page(world, world->first + i);
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        CHECK(engine_is_valid(world->nodes[i].engine));
+        CHECK(track_is_valid(world->nodes[i].track));
+    }
+}
+
+// Looks at each page of the space: not after every step.
+void check_pagers(struct world *world)
+{
+    static unsigned n_steps;
+
+    if (!world->has_budget || n_steps++ % 64 != 0) {
+        return;
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        CHECK(pager_is_valid(world->nodes[i].pager));
+    }
+}
+
+static void say_copies(struct world *world, unsigned at, unsigned byte)
+{
+    fprintf(stderr, "page %u byte %u should be %u\n", at, byte,
+            world->oracle[at * TM_PAGE_SIZE + byte]);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        const struct space *space = &world->nodes[i].space;
+        const struct page *page = &space->pages[world->first + at];
+
+        fprintf(stderr,
+                "node %u has %u: state %u, access %u, owner %u, version %u, "
+                "base %u\n",
+                i, (uint8_t)space_bytes(space, world->first + at)[byte],
+                page->state, page->access, page->is_owner, page->version,
+                page->base);
+    }
+}
+
+// E4: what has been released is in every copy.
+static void check_copy(struct world *world, unsigned node, unsigned at)
+{
+    const struct space *space = &world->nodes[node].space;
+    const char *bytes = space_bytes(space, world->first + at);
+    const char *expected = (char *)world->oracle + at * TM_PAGE_SIZE;
+
+    if (space->pages[world->first + at].state == PAGE_ABSENT) {
+        return;
+    }
+    for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
+        if (bytes[i] != expected[i]) {
+            say_copies(world, at, i);
+            fail("a copy is up to date", __LINE__);
+        }
+    }
+}
+
+void check_copies(struct world *world, unsigned node)
+{
+    for (unsigned at = 0; at < N_PAGES; at++) {
+        check_copy(world, node, at);
+    }
+}
