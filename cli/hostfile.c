@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/reading.h"
 #include "nodelist.h"
 
 #define BLANKS " \t\r\n\v\f"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/reading.h"
 
 #define MIB_PER_PAGE (TM_PAGE_SIZE / 1048576.0)
 

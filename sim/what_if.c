@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/reading.h"
 #include "sim/property.h"
 #include "sim/replicate.h"
 

@@ -3,27 +3,19 @@
 // is one way to read them: the launcher reads them with options_read() before it
 // starts anything, and each node reads them again. A row of options.def needs a
 // field in struct options and a function parse_<field>() here.
-//
-// A parser that refuses a value writes what is allowed into the reading; the
-// message is put together in one place. What is allowed is derived from the
-// limits that the parser checks, so the two cannot differ.
+// What a parser reads with is in base/reading.h; the message about a value that is
+// refused is put together in one place.
 #include "base/options.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** One value on its way from text to a field. */
-struct reading {
-    const char *text;
-    char allowed[96];
-};
+#include "base/reading.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
 enum { MAX_THREADS = 1000000 };
@@ -40,186 +32,9 @@ const struct option_row option_rows[] = {
 
 const unsigned n_option_rows = sizeof option_rows / sizeof option_rows[0];
 
-static int parse_number(const char *text, uint64_t *value)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)text[0])) {
-        return 0; // strtoull() would take a sign and blanks
-    }
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return errno == 0 && *end == '\0';
-}
-
-static unsigned shift_of(char suffix)
-{
-    static const char suffixes[] = "KMGT";
-    const char *found = strchr(suffixes, toupper((unsigned char)suffix));
-
-    return found == NULL ? 0 : 10 * (unsigned)(found - suffixes + 1);
-}
-
-tm_status parse_size(const char *text, uint64_t *bytes)
-{
-    char digits[24];
-    size_t length = strlen(text);
-    unsigned shift = length > 0 ? shift_of(text[length - 1]) : 0;
-    uint64_t value;
-
-    length -= shift != 0;
-    if (length >= sizeof digits) {
-        return TM_EINVAL;
-    }
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    if (!parse_number(digits, &value) || value > UINT64_MAX >> shift) {
-        return TM_EINVAL;
-    }
-    *bytes = value << shift;
-    return TM_OK;
-}
-
-tm_status parse_decimal(const char *text, double *value)
-{
-    size_t length = strspn(text, "0123456789.");
-    char *end;
-    double number;
-
-    if (length == 0 || text[length] != '\0') {
-        return TM_EINVAL; // strtod() would take signs, blanks, words and hex
-    }
-    number = strtod(text, &end);
-    if (*end != '\0') {
-        return TM_EINVAL;
-    }
-    *value = number;
-    return TM_OK;
-}
-
-static int number_in(struct reading *reading, uint64_t low, uint64_t high,
-                     uint64_t *value)
-{
-    if (parse_number(reading->text, value) && *value >= low && *value <= high) {
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed, "%ju to %ju",
-             (uintmax_t)low, (uintmax_t)high);
-    return 0;
-}
-
-static int unsigned_in(struct reading *reading, unsigned low, unsigned high,
-                       unsigned *value)
-{
-    uint64_t wide;
-
-    if (!number_in(reading, low, high, &wide)) {
-        return 0;
-    }
-    *value = (unsigned)wide;
-    return 1;
-}
-
-/** "64K" for 65536. */
-static void write_size(char *text, size_t size, uint64_t bytes)
-{
-    static const char suffixes[][2] = {"", "K", "M", "G", "T"};
-    unsigned i = 0;
-
-    while (i < 4 && bytes != 0 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        i++;
-    }
-    snprintf(text, size, "%ju%s", (uintmax_t)bytes, suffixes[i]);
-}
-
-/** @param word  what may stand for 0, or NULL */
-static int bytes_in(struct reading *reading, const char *word, uint64_t low,
-                    uint64_t high, uint64_t *value)
-{
-    char low_text[24];
-    char high_text[24];
-
-    if (word != NULL && strcmp(reading->text, word) == 0) {
-        *value = 0;
-        return 1;
-    }
-    if (parse_size(reading->text, value) == TM_OK && *value >= low &&
-        *value <= high) {
-        return 1;
-    }
-    write_size(low_text, sizeof low_text, low);
-    write_size(high_text, sizeof high_text, high);
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "%s%s%s to %s; bytes, or with K, M, G or T",
-             word == NULL ? "" : word, word == NULL ? "" : ", or ", low_text,
-             high_text);
-    return 0;
-}
-
-/** A size, rounded up to whole pages. */
-static int size_in(struct reading *reading, uint64_t low, uint64_t high,
-                   size_t *value)
-{
-    uint64_t bytes;
-
-    if (!bytes_in(reading, NULL, low, high, &bytes)) {
-        return 0;
-    }
-    *value = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
-    return 1;
-}
-
-/** A path, or a word in its place. @param form  what is allowed, in words */
-static int path_in(struct reading *reading, int is_allowed, const char *form,
-                   char *path, size_t size)
-{
-    size_t length = strlen(reading->text);
-
-    if (is_allowed && length < size) {
-        memcpy(path, reading->text, length + 1);
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "%s of at most %zu bytes", form, size - 1);
-    return 0;
-}
-
-/** The index in [n_names] names. */
-static int one_of(struct reading *reading, const char *const *names,
-                  unsigned n_names, unsigned *index)
-{
-    size_t used = 0;
-
-    for (unsigned i = 0; i < n_names; i++) {
-        if (strcmp(reading->text, names[i]) == 0) {
-            *index = i;
-            return 1;
-        }
-    }
-    for (unsigned i = 0; i < n_names && used < sizeof reading->allowed; i++) {
-        used += (size_t)snprintf(
-            reading->allowed + used, sizeof reading->allowed - used, "%s%s",
-            i == 0 ? "" : (i + 1 < n_names ? ", " : " or "), names[i]);
-    }
-    return 0;
-}
-
-static int switch_in(struct reading *reading, int *value)
-{
-    static const char *const names[] = {"0", "1"};
-    unsigned index;
-
-    if (!one_of(reading, names, 2, &index)) {
-        return 0;
-    }
-    *value = (int)index;
-    return 1;
-}
-
 static int parse_nodes(struct reading *reading, struct options *options)
 {
-    return unsigned_in(reading, 1, TM_MAX_NODES, &options->nodes);
+    return reading_unsigned(reading, 1, TM_MAX_NODES, &options->nodes);
 }
 
 static int parse_workers(struct reading *reading, struct options *options)
@@ -228,7 +43,7 @@ static int parse_workers(struct reading *reading, struct options *options)
         options->workers = 0;
         return 1;
     }
-    if (unsigned_in(reading, 1, WORKERS_MAX, &options->workers)) {
+    if (reading_unsigned(reading, 1, WORKERS_MAX, &options->workers)) {
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed, "auto, or 1 to %d",
@@ -238,36 +53,37 @@ static int parse_workers(struct reading *reading, struct options *options)
 
 static int parse_hostfile(struct reading *reading, struct options *options)
 {
-    return path_in(reading, 1, "none, or a path", options->hostfile,
-                   sizeof options->hostfile);
+    return reading_path(reading, 1, "none, or a path", options->hostfile,
+                        sizeof options->hostfile);
 }
 
 static int parse_hosts(struct reading *reading, struct options *options)
 {
-    return path_in(reading, 1, "none, or a list", options->hosts,
-                   sizeof options->hosts);
+    return reading_path(reading, 1, "none, or a list", options->hosts,
+                        sizeof options->hosts);
 }
 
 static int parse_ssh(struct reading *reading, struct options *options)
 {
-    return path_in(reading, 1, "a command", options->ssh, sizeof options->ssh);
+    return reading_path(reading, 1, "a command", options->ssh,
+                        sizeof options->ssh);
 }
 
 static int parse_status_file(struct reading *reading, struct options *options)
 {
-    return path_in(reading, 1, "none, or a path", options->status_file,
-                   sizeof options->status_file);
+    return reading_path(reading, 1, "none, or a path", options->status_file,
+                        sizeof options->status_file);
 }
 
 static int parse_save_profile(struct reading *reading, struct options *options)
 {
-    return path_in(reading, 1, "none, or a path", options->save_profile,
-                   sizeof options->save_profile);
+    return reading_path(reading, 1, "none, or a path", options->save_profile,
+                        sizeof options->save_profile);
 }
 
 static int parse_emulate(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->emulate);
+    return reading_switch(reading, &options->emulate);
 }
 
 static int parse_speed(struct reading *reading, struct options *options)
@@ -297,7 +113,8 @@ static int parse_share(struct reading *reading, struct options *options)
 
 static int parse_memory(struct reading *reading, struct options *options)
 {
-    return bytes_in(reading, "auto", MEMORY_MIN, MEMORY_MAX, &options->memory);
+    return reading_bytes(reading, "auto", MEMORY_MIN, MEMORY_MAX,
+                         &options->memory);
 }
 
 static int parse_protocol(struct reading *reading, struct options *options)
@@ -306,7 +123,7 @@ static int parse_protocol(struct reading *reading, struct options *options)
     static const tm_protocol protocols[] = {TM_EAGER_RELEASE, TM_SEQUENTIAL};
     unsigned index;
 
-    if (!one_of(reading, names, 2, &index)) {
+    if (!reading_word(reading, names, 2, &index)) {
         return 0;
     }
     options->protocol = protocols[index];
@@ -315,12 +132,12 @@ static int parse_protocol(struct reading *reading, struct options *options)
 
 static int parse_stack_size(struct reading *reading, struct options *options)
 {
-    return size_in(reading, 64 * KIB, 64 * MIB, &options->stack_size);
+    return reading_size(reading, 64 * KIB, 64 * MIB, &options->stack_size);
 }
 
 static int parse_max_threads(struct reading *reading, struct options *options)
 {
-    return unsigned_in(reading, 1, MAX_THREADS, &options->max_threads);
+    return reading_unsigned(reading, 1, MAX_THREADS, &options->max_threads);
 }
 
 static int parse_fault_source(struct reading *reading, struct options *options)
@@ -328,7 +145,7 @@ static int parse_fault_source(struct reading *reading, struct options *options)
     static const char *const names[] = {"auto", "userfaultfd", "mprotect"};
     unsigned index;
 
-    if (!one_of(reading, names, 3, &index)) {
+    if (!reading_word(reading, names, 3, &index)) {
         return 0;
     }
     snprintf(options->fault_source, sizeof options->fault_source, "%s",
@@ -338,7 +155,7 @@ static int parse_fault_source(struct reading *reading, struct options *options)
 
 static int parse_space(struct reading *reading, struct options *options)
 {
-    return size_in(reading, 16 * MIB, TIB, &options->space);
+    return reading_size(reading, 16 * MIB, TIB, &options->space);
 }
 
 static int parse_swap_dir(struct reading *reading, struct options *options)
@@ -346,19 +163,19 @@ static int parse_swap_dir(struct reading *reading, struct options *options)
     const int is_whole =
         reading->text[0] == '/' || strcmp(reading->text, "auto") == 0;
 
-    return path_in(reading, is_whole, "auto, or a path from / on",
-                   options->swap_dir, sizeof options->swap_dir);
+    return reading_path(reading, is_whole, "auto, or a path from / on",
+                        options->swap_dir, sizeof options->swap_dir);
 }
 
 static int parse_swap_rate(struct reading *reading, struct options *options)
 {
-    return bytes_in(reading, "none", 4 * KIB, TIB, &options->swap_rate);
+    return reading_bytes(reading, "none", 4 * KIB, TIB, &options->swap_rate);
 }
 
 static int parse_swap_max(struct reading *reading, struct options *options)
 {
-    return bytes_in(reading, "none", MEMORY_MIN, MEMORY_MAX,
-                    &options->swap_max);
+    return reading_bytes(reading, "none", MEMORY_MIN, MEMORY_MAX,
+                         &options->swap_max);
 }
 
 static int parse_memory_by(struct reading *reading, struct options *options)
@@ -367,7 +184,7 @@ static int parse_memory_by(struct reading *reading, struct options *options)
     static const char *const names[] = {"runtime", "kernel", "kernel-plain"};
     unsigned index;
 
-    if (!one_of(reading, names, 3, &index)) {
+    if (!reading_word(reading, names, 3, &index)) {
         return 0;
     }
     options->memory_by = index;
@@ -376,7 +193,7 @@ static int parse_memory_by(struct reading *reading, struct options *options)
 
 static int parse_tag_output(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->tag_output);
+    return reading_switch(reading, &options->tag_output);
 }
 
 static int parse_deadlock(struct reading *reading, struct options *options)
@@ -388,7 +205,7 @@ static int parse_deadlock(struct reading *reading, struct options *options)
     };
     unsigned index;
 
-    if (!one_of(reading, names, 3, &index)) {
+    if (!reading_word(reading, names, 3, &index)) {
         return 0;
     }
     options->deadlock = index;
@@ -401,7 +218,7 @@ static int parse_peer_timeout(struct reading *reading, struct options *options)
         options->peer_timeout = 0;
         return 1;
     }
-    if (unsigned_in(reading, 2, 24 * 60 * 60, &options->peer_timeout)) {
+    if (reading_unsigned(reading, 2, 24 * 60 * 60, &options->peer_timeout)) {
         return 1;
     }
     snprintf(reading->allowed, sizeof reading->allowed,
@@ -434,13 +251,13 @@ static int parse_port_range(struct reading *reading, struct options *options)
 
 static int parse_trust_network(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->trust_network);
+    return reading_switch(reading, &options->trust_network);
 }
 
 static int parse_deadlock_after(struct reading *reading,
                                 struct options *options)
 {
-    return unsigned_in(reading, 1, 24 * 60 * 60, &options->deadlock_after);
+    return reading_unsigned(reading, 1, 24 * 60 * 60, &options->deadlock_after);
 }
 
 // The names of place/policies.c, checked by a test there, and "none".
@@ -451,7 +268,7 @@ static int parse_policy(struct reading *reading, struct options *options)
         "liang03", "cvm",     "jiajia", "cohesion", "gate",      "optimal"};
     unsigned index;
 
-    if (!one_of(reading, names, sizeof names / sizeof names[0], &index)) {
+    if (!reading_word(reading, names, sizeof names / sizeof names[0], &index)) {
         return 0;
     }
     snprintf(options->policy, sizeof options->policy, "%s", names[index]);
@@ -485,7 +302,7 @@ static int parse_move_at(struct reading *reading, struct options *options)
     static const char *const names[] = {"iterations", "barriers"};
     unsigned index;
 
-    if (!one_of(reading, names, 2, &index)) {
+    if (!reading_word(reading, names, 2, &index)) {
         return 0;
     }
     options->move_at = index == 1 ? MOVE_AT_BARRIERS : MOVE_AT_ITERATIONS;
@@ -494,22 +311,22 @@ static int parse_move_at(struct reading *reading, struct options *options)
 
 static int parse_explain(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->explain);
+    return reading_switch(reading, &options->explain);
 }
 
 static int parse_stats(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->stats);
+    return reading_switch(reading, &options->stats);
 }
 
 static int parse_verbose(struct reading *reading, struct options *options)
 {
-    return switch_in(reading, &options->verbose);
+    return reading_switch(reading, &options->verbose);
 }
 
 static int parse_shuffle(struct reading *reading, struct options *options)
 {
-    return number_in(reading, 0, UINT64_MAX, &options->shuffle);
+    return reading_number(reading, 0, UINT64_MAX, &options->shuffle);
 }
 
 /** "5", "5:FILE", "/3" or "/3:FILE". */
@@ -528,7 +345,7 @@ static int parse_track(struct reading *reading, struct options *options)
     file = file == NULL ? "" : file + 1;
     snprintf(options->track.file, sizeof options->track.file, "%s", file);
     if (length < sizeof number &&
-        unsigned_in(&rest, 0, 1000000000, &options->track.iteration) &&
+        reading_unsigned(&rest, 0, 1000000000, &options->track.iteration) &&
         (options->track.iteration >= 3 || strcmp(text, "0") == 0) &&
         strlen(file) < sizeof options->track.file) {
         return 1;
@@ -576,7 +393,7 @@ static int stacks_fit(const struct options *options, char *error, size_t size)
     if (options->max_threads <= STACKS_MAX / options->stack_size) {
         return 1;
     }
-    write_size(stack_size, sizeof stack_size, options->stack_size);
+    size_write(stack_size, sizeof stack_size, options->stack_size);
     snprintf(error, size,
              "TEAMSTER_MAX_THREADS (--max-threads) is '%u'; allowed: 1 to %ju "
              "with TEAMSTER_STACK_SIZE (--stack-size) %s",

@@ -81,13 +81,6 @@ struct options {
 TM_CHECKED tm_status options_read(struct options *options, char *error,
                                   size_t size);
 
-/** "64K", "1G", "4096" to bytes. @return TM_OK, TM_EINVAL */
-TM_CHECKED tm_status parse_size(const char *text, uint64_t *bytes);
-
-/** Digits, perhaps with a decimal point: "500", "0.25", ".5".
- * @return TM_OK, TM_EINVAL */
-TM_CHECKED tm_status parse_decimal(const char *text, double *value);
-
 /** What speed= and memory= may be, of options and in hostfiles. */
 #define SPEED_MIN 0.001
 #define SPEED_MAX 1e9

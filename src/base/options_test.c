@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/options.h"
+#include "base/reading.h"
 
 #include <ctype.h>
 #include <setjmp.h>

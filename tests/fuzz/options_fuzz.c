@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/reading.h"
 #include "fuzz.h"
 
 static void check_numbers(const char *text)
