@@ -15,6 +15,9 @@
  *   8  Atomic operations
  *   9  Statistics
  *
+ * One header, though it is long: it is the reference, most of it is contracts, and a
+ * program includes all of it.
+ *
  * Words used below: a *node* is one process of the cluster; the *root* is
  * node 0, where main() runs; a *thread* is an application thread made with
  * tm_thread_create(), it runs on some node and may move; a *page* is 4096
