@@ -19,17 +19,12 @@
 //     records a run and gets the job's key later cannot read it.
 //
 // ChaCha20 is fast on every processor, without tables that a cache could tell of.
-// The library is loaded when a run has several hosts; a run on one needs none.
 #include "net/seal.h"
 
-#include <dlfcn.h>
-#include <sodium.h>
-#include <string.h>
-
 #include "base/log.h"
+#include "net/sodium.h"
 #include "os/secret.h"
 
-#define SODIUM_LIBRARY "libsodium.so.23"
 #define NONCE_SIZE crypto_aead_chacha20poly1305_ietf_NPUBBYTES
 
 _Static_assert(SEAL_KEY_SIZE == crypto_kdf_KEYBYTES &&
@@ -42,57 +37,12 @@ _Static_assert(SEAL_TAG_SIZE == crypto_aead_chacha20poly1305_ietf_ABYTES,
                "a sealed frame is longer by the tag");
 _Static_assert(SEAL_MAC_SIZE == crypto_generichash_BYTES, "a hash is a MAC");
 
-#define SODIUM_FUNCTIONS(F)                                                    \
-    F(crypto_aead_chacha20poly1305_ietf_decrypt)                               \
-    F(crypto_aead_chacha20poly1305_ietf_encrypt)                               \
-    F(crypto_generichash_final)                                                \
-    F(crypto_generichash_init)                                                 \
-    F(crypto_generichash_update)                                               \
-    F(crypto_kdf_derive_from_key)                                              \
-    F(crypto_scalarmult)                                                       \
-    F(crypto_scalarmult_base)                                                  \
-    F(randombytes_buf)                                                         \
-    F(sodium_init)                                                             \
-    F(sodium_memcmp)                                                           \
-    F(sodium_memzero)
-
-struct sodium {
-#define SODIUM_FUNCTION(name) __typeof__(name) *(name);
-    SODIUM_FUNCTIONS(SODIUM_FUNCTION)
-#undef SODIUM_FUNCTION
-};
-
 struct seals {
     struct sodium sodium;
     int is_plain;
     uint8_t greeting_key[SEAL_KEY_SIZE];
     uint8_t connection_key[SEAL_KEY_SIZE];
 };
-
-static tm_status load(struct sodium *sodium)
-{
-    void *library = dlopen(SODIUM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-    if (library == NULL) {
-        log_error("cannot load libsodium, which encrypts what travels between "
-                  "hosts: %s",
-                  dlerror());
-        return TM_ESYSTEM;
-    }
-#define SODIUM_FUNCTION(name)                                                  \
-    sodium->name = (__typeof__(name) *)dlsym(library, #name);                  \
-    if (sodium->name == NULL) {                                                \
-        log_error(SODIUM_LIBRARY " has no function " #name "()");              \
-        return TM_ESYSTEM;                                                     \
-    }
-    SODIUM_FUNCTIONS(SODIUM_FUNCTION)
-#undef SODIUM_FUNCTION
-    if (sodium->sodium_init() < 0) {
-        log_error("libsodium cannot start");
-        return TM_ESYSTEM;
-    }
-    return TM_OK;
-}
 
 static void derive(const struct sodium *sodium, uint8_t *key, uint64_t number,
                    const uint8_t *job_key)
@@ -110,7 +60,7 @@ tm_status seals_new(struct seals **seals, const uint8_t *job_key, int is_plain)
         log_error("no memory for keys: %m");
         return TM_ENOMEM;
     }
-    status = load(&made->sodium);
+    status = sodium_load(&made->sodium);
     if (status != TM_OK) {
         seals_free(made);
         return status;
