@@ -4,14 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "net/seal.h"
+#include "net/harness.h"
 
 #define WAIT_S 20
 #define RUN_S 30
@@ -25,14 +24,6 @@ struct board {
 };
 
 static struct board *board;
-
-static uint64_t deadline_after(unsigned seconds)
-{
-    const char *slowdown = getenv("TM_TEST_SLOWDOWN");
-    uint64_t factor = slowdown != NULL ? strtoull(slowdown, NULL, 10) : 1;
-
-    return clock_now_ns() + seconds * (factor > 0 ? factor : 1) * 1000000000u;
-}
 
 uint64_t harness_random(uint64_t *state)
 {
@@ -54,7 +45,7 @@ void harness_check_at(int holds, const char *expression, const char *file,
 
 static void wait_for_all(struct harness_node *node, int with_progress)
 {
-    uint64_t deadline = deadline_after(WAIT_S);
+    uint64_t deadline = harness_deadline_ns(WAIT_S * 1000);
     unsigned n_nodes = node->n_nodes;
     unsigned arrived =
         __atomic_add_fetch(&board->n_arrived, 1, __ATOMIC_ACQ_REL);
@@ -81,7 +72,7 @@ void harness_barrier_with_progress(struct harness_node *node)
 void harness_wait(struct harness_node *node, const volatile int *done,
                   int asleep)
 {
-    uint64_t deadline = deadline_after(WAIT_S);
+    uint64_t deadline = harness_deadline_ns(WAIT_S * 1000);
 
     while (!*done) {
         if (node->transport->progress(node->net) > 0) {
@@ -118,8 +109,6 @@ static void note_event(void *owner, enum net_event event, node_id about,
 }
 
 int harness_is_plain;
-
-static const uint8_t job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
 
 static unsigned host_of(const struct harness_node *node, unsigned number)
 {
@@ -163,8 +152,8 @@ static void connect_node(struct harness_node *node)
             board->address[i], board->size[i],
             host_of(node, i) != host_of(node, node->self), i < node->self};
     }
-    harness_check(node->transport->connect(node->net, places, job_key, why,
-                                           sizeof why) == TM_OK);
+    harness_check(node->transport->connect(node->net, places, harness_job_key,
+                                           why, sizeof why) == TM_OK);
     harness_barrier(node);
 }
 
@@ -208,7 +197,7 @@ struct harness_result harness_run_on_hosts(const struct transport *transport,
 {
     struct harness_result result = {0};
     pid_t pids[HARNESS_MAX_NODES];
-    uint64_t deadline = deadline_after(RUN_S);
+    uint64_t deadline = harness_deadline_ns(RUN_S * 1000);
 
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,21 +14,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "net/harness.h"
 #include "net/tcp_socket.h"
 
 #define WAIT_S 20
 #define STEP_US 200
 #define HEAD_SIZE 9u
-
-const uint8_t ends_job_key[SEAL_KEY_SIZE] = "a key of tests, not random....";
-
-static uint64_t deadline_after(uint64_t ms)
-{
-    const char *slowdown = getenv("TM_TEST_SLOWDOWN");
-    uint64_t factor = slowdown != NULL ? strtoull(slowdown, NULL, 10) : 1;
-
-    return clock_now_ns() + ms * (factor > 0 ? factor : 1) * 1000000u;
-}
 
 // ---- ends ----
 
@@ -88,7 +78,7 @@ void end_open_with(struct end *end, const struct net_config *config,
 void end_open(struct end *end, node_id self)
 {
     end_open_with(end, &(struct net_config){.self = self, .timeout_s = 7},
-                  ends_job_key);
+                  harness_job_key);
 }
 
 void end_close(struct end *end)
@@ -158,7 +148,7 @@ void ends_progress(struct end *ends, unsigned n_ends, unsigned for_ms)
 void ends_wait(struct end *ends, unsigned n_ends,
                const volatile unsigned *counter, unsigned value)
 {
-    uint64_t deadline_ns = deadline_after(WAIT_S * 1000u);
+    uint64_t deadline_ns = harness_deadline_ns(WAIT_S * 1000u);
 
     while (*counter < value) {
         progress_all(ends, n_ends);
@@ -206,7 +196,7 @@ void hand_connect(struct hand *hand, const struct end *end)
                      TM_OK);
     hand->fd = socket(place.name.any.sa_family, SOCK_STREAM, 0);
     assert_int_equal(connect(hand->fd, &place.name.any, place.size), 0);
-    assert_int_equal(seals_new(&hand->seals, ends_job_key, 0), TM_OK);
+    assert_int_equal(seals_new(&hand->seals, harness_job_key, 0), TM_OK);
 }
 
 void hand_close(struct hand *hand)
@@ -229,7 +219,7 @@ void hand_write(struct hand *hand, const void *bytes, size_t size)
 static int read_all(struct hand *hand, struct end *end, uint8_t *bytes,
                     size_t size)
 {
-    uint64_t deadline_ns = deadline_after(WAIT_S * 1000u);
+    uint64_t deadline_ns = harness_deadline_ns(WAIT_S * 1000u);
 
     while (size > 0) {
         ssize_t got = recv(hand->fd, bytes, size, MSG_DONTWAIT);
@@ -282,7 +272,7 @@ size_t hand_frame(struct hand *hand, unsigned kind, uint32_t epoch,
 
 int hand_is_closed(struct hand *hand, struct end *end)
 {
-    uint64_t end_ns = deadline_after(2000);
+    uint64_t end_ns = harness_deadline_ns(2000);
     uint8_t bytes[64];
 
     while (clock_now_ns() < end_ns) {

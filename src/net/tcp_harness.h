@@ -30,8 +30,6 @@ struct end {
     void (*receive)(struct end *end, node_id from);
 };
 
-extern const uint8_t ends_job_key[SEAL_KEY_SIZE];
-
 /** Open node `self`, with a key, not connected to anybody. */
 void end_open(struct end *end, node_id self);
 void end_open_with(struct end *end, const struct net_config *config,

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "net/harness.h"
 #include "net/tcp_harness.h"
 
 #define KIND_MESSAGE 1u
@@ -70,7 +71,7 @@ static int close_victim(void **unused)
 static void expect_refusal(struct hand *hand, enum net_refusal why)
 {
     uint64_t before = victim->inbox.counters.refused[why];
-    uint64_t deadline_ns = clock_now_ns() + 10000000000u;
+    uint64_t deadline_ns = harness_deadline_ns(10000);
 
     while (victim->inbox.counters.refused[why] == before) {
         tcp_progress(victim->tcp);
@@ -152,7 +153,7 @@ static void hellos_of_another_run_or_for_another_node_are_refused(void **unused)
     handshake_hello(seals, &as_node_1, &handshake);
     say_and_stop(handshake.said, HELLO_SIZE, NET_WRONG_KEY);
     seals_free(seals);
-    assert_int_equal(seals_new(&seals, ends_job_key, 0), TM_OK);
+    assert_int_equal(seals_new(&seals, harness_job_key, 0), TM_OK);
     for (unsigned i = 0; i < 4; i++) {
         handshake_hello(seals, &wrong[i].hello, &handshake);
         say_and_stop(handshake.said, HELLO_SIZE, wrong[i].why);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "net/harness.h"
 #include "net/tcp_harness.h"
 #include "net/tcp_socket.h"
 
@@ -70,7 +71,7 @@ static void plain_messages_arrive_too(void **unused)
     for (unsigned i = 0; i < 2; i++) {
         end_open_with(&ends[i],
                       &(struct net_config){.self = (node_id)i, .is_plain = 1},
-                      ends_job_key);
+                      harness_job_key);
     }
     ends_add(ends, 0, 1);
     exchange(2, 300);
