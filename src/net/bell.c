@@ -33,6 +33,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 struct bell_word {
     uint64_t cookie; ///< it is that bell, and not another process's file
     _Atomic uint32_t n_ringers;
@@ -87,13 +89,6 @@ struct bell *bell_new(void)
     return bell;
 }
 
-static void close_if_open(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 void bell_free(struct bell *bell)
 {
     if (bell == NULL) {
@@ -102,9 +97,9 @@ void bell_free(struct bell *bell)
     if (bell->word != NULL) {
         munmap(bell->word, sizeof *bell->word);
     }
-    close_if_open(bell->memory);
-    close_if_open(bell->pipe[0]);
-    close_if_open(bell->pipe[1]);
+    descriptor_close(bell->memory);
+    descriptor_close(bell->pipe[0]);
+    descriptor_close(bell->pipe[1]);
     free(bell);
 }
 
@@ -178,7 +173,7 @@ void rope_drop(struct rope *rope)
         atomic_fetch_sub(&rope->word->n_ringers, 1);
     }
     munmap(rope->word, sizeof *rope->word);
-    close_if_open(rope->pipe);
+    descriptor_close(rope->pipe);
     *rope = (struct rope){.pipe = -1};
 }
 

@@ -51,6 +51,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/tcp_priv.h"
+#include "os/descriptor.h"
 #include "os/secret.h"
 
 /** The most that a look counts for: L6. */
@@ -125,9 +126,7 @@ static void free_tcp(struct tcp *tcp)
     for (unsigned i = 0; i < tcp->n_nodes; i++) {
         channel_clear(tcp, &tcp->channels[i]);
     }
-    if (tcp->epoll >= 0) {
-        close(tcp->epoll);
-    }
+    descriptor_close(tcp->epoll);
     seals_free(tcp->seals);
     free(tcp->room);
     secret_free(tcp, tcp->size);

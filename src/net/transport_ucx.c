@@ -24,13 +24,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/tcp_socket.h"
 #include "net/transport_ucx_priv.h"
+#include "os/descriptor.h"
 
 /** How often progress() lets UCX look, at most: other work must get its turn. */
 #define N_LOOKS 32
@@ -232,13 +232,6 @@ static struct net *new_net(const struct net_config *config)
     return net;
 }
 
-static void close_if_open(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static void free_net(struct net *net)
 {
     if (net->wire != NULL) {
@@ -248,8 +241,8 @@ static void free_net(struct net *net)
         order_release(&net->peers[i].order);
         rope_drop(&net->peers[i].rope);
     }
-    close_if_open(net->joined_fd);
-    close_if_open(net->joined_bell_fd);
+    descriptor_close(net->joined_fd);
+    descriptor_close(net->joined_bell_fd);
     bell_free(net->bell);
     frame_pool_release(&net->pool);
     free(net->address);
