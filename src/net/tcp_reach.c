@@ -23,6 +23,16 @@ static void pause_channel(struct tcp *tcp, struct channel *channel, int error)
     channel_set_state(tcp, channel, CHANNEL_PAUSING);
 }
 
+/** The next step is done when its socket is ready for that. */
+static void await(struct tcp *tcp, struct channel *channel,
+                  enum channel_state state, uint32_t events)
+{
+    channel->reason = ETIMEDOUT;
+    channel_set_state(tcp, channel, state);
+    tcp_watch(tcp, channel->fd, events, WATCHED_CHANNEL,
+              channel_number(tcp, channel));
+}
+
 void channel_begin(struct tcp *tcp, struct channel *channel)
 {
     channel->n_answered = 0;
@@ -31,10 +41,7 @@ void channel_begin(struct tcp *tcp, struct channel *channel)
         pause_channel(tcp, channel, errno);
         return;
     }
-    channel->reason = ETIMEDOUT;
-    channel_set_state(tcp, channel, CHANNEL_CONNECTING);
-    tcp_watch(tcp, channel->fd, EPOLLOUT, WATCHED_CHANNEL,
-              channel_number(tcp, channel));
+    await(tcp, channel, CHANNEL_CONNECTING, EPOLLOUT);
 }
 
 /** TCP has connected: send the hello, which is short enough to go at once. */
@@ -54,10 +61,7 @@ static void say_hello(struct tcp *tcp, struct channel *channel)
         pause_channel(tcp, channel, errno);
         return;
     }
-    channel->reason = ETIMEDOUT;
-    channel_set_state(tcp, channel, CHANNEL_ASKING);
-    tcp_watch(tcp, channel->fd, EPOLLIN, WATCHED_CHANNEL,
-              channel_number(tcp, channel));
+    await(tcp, channel, CHANNEL_ASKING, EPOLLIN);
 }
 
 static void take_answer(struct tcp *tcp, struct channel *channel)
