@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cluster/bootstrap.c: a node to which anything may speak as its launcher. Every call
+// cluster/boot_launcher.c and bootstrap.c: a node to which anything may speak as its launcher. Every call
 // comes to an end. The input is taken as it is, or, if its first byte says so, as
 // frames with the lengths that they have.
 #include <stdio.h>
@@ -41,6 +41,7 @@ static void converse(struct bootstrap *bootstrap)
 {
     static struct node_card own;
     const struct boot_roster roster = {job_key, cards, host_of};
+    static struct boot_change change;
     enum bootstrap_event event;
 
     node_card_set_version(&own);
@@ -50,7 +51,11 @@ static void converse(struct bootstrap *bootstrap)
     }
     do {
         event = bootstrap_poll(bootstrap);
-    } while (event == BOOTSTRAP_STATUS);
+        if (event == BOOTSTRAP_CHANGE &&
+            bootstrap_take_change(bootstrap, &change) == TM_OK) {
+            FUZZ_CHECK(change.node < TM_MAX_NODES);
+        }
+    } while (event == BOOTSTRAP_STATUS || event == BOOTSTRAP_CHANGE);
     bootstrap_done(bootstrap, 0);
     bootstrap_is_ended(bootstrap, 0);
 }
