@@ -114,6 +114,11 @@ void frame_put(struct frame *frame)
     pool->n_unused[class]++;
 }
 
+size_t frame_memory(const struct frame *frame)
+{
+    return sizeof *frame + frame_classes[frame->class].room;
+}
+
 struct frame *frame_encode(struct frame_pool *pool, uint32_t prefix,
                            uint32_t tail, const struct message *message)
 {

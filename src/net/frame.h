@@ -56,6 +56,9 @@ struct frame *frame_get(struct frame_pool *pool, uint32_t size);
 
 void frame_put(struct frame *frame);
 
+/** @return the memory that it takes, in bytes */
+size_t frame_memory(const struct frame *frame);
+
 /** A frame that holds an encoded message between `prefix` and `tail` bytes, which
  * the caller fills in. The message's body is not too long (else a bug: ensure). */
 struct frame *frame_encode(struct frame_pool *pool, uint32_t prefix,

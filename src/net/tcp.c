@@ -27,8 +27,9 @@
 // L2  A node listens only while it awaits somebody. When all nodes of a run are
 //     connected, nothing of it can be reached.
 // L3  What waits for a node that takes it is what the program has sent, and as much
-//     as that. One that takes nothing while FULL_BYTES wait is lost after FULL_NS
-//     (tcp_send.c). Of a node that sends, there is at most one frame here.
+//     as that. One that takes nothing while FULL_BYTES wait is lost after FULL_NS,
+//     whether more is sent to it or not (tcp_send.c), and what waited is freed. Of a
+//     node that sends, there is at most one frame here.
 // L4  receive() and event() are called in tcp_progress() only, event() of a lost channel
 //     after receive() of all that came by it. They may call anything but
 //     tcp_progress(), tcp_meet() and tcp_close(); so what a loop here holds of a
@@ -221,9 +222,14 @@ static void check_time(struct tcp *tcp)
     tcp->time_ns += passed_ns < LOOK_NS ? passed_ns : LOOK_NS; // L6
     tcp->looked_ns = now_ns;
     greeters_check_time(tcp);
-    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_timed > 0; i++) {
-        if (channel_is_timed(tcp->channels[i].state)) {
-            channel_check_time(tcp, &tcp->channels[i]);
+    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_timed + tcp->n_heavy > 0;
+         i++) {
+        struct channel *channel = &tcp->channels[i];
+
+        if (channel_is_timed(channel->state)) {
+            channel_check_time(tcp, channel);
+        } else {
+            channel_check_queue(tcp, channel);
         }
     }
 }
@@ -276,7 +282,7 @@ static void look(struct tcp *tcp, int timeout_ms)
     for (int i = 0; i < n; i++) {
         handle(tcp, &events[i]);
     }
-    if (tcp->n_timed > 0 || tcp->n_greeters > 0) {
+    if (tcp->n_timed + tcp->n_greeters + tcp->n_heavy > 0) {
         check_time(tcp);
     }
     if (tcp->listener >= 0 && tcp->has_met && tcp->n_awaited == 0) {

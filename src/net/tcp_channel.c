@@ -71,11 +71,11 @@ void channel_is_up(struct tcp *tcp, struct channel *channel)
     channel_flush(tcp, channel);
 }
 
-void channel_clear(const struct tcp *tcp, struct channel *channel)
+void channel_clear(struct tcp *tcp, struct channel *channel)
 {
     tcp_close_socket(tcp, &channel->fd);
     channel->serial++;
-    channel_drop_queue(channel, 1);
+    channel_drop_queue(tcp, channel, 1);
     if (channel->partial != NULL) {
         frame_put(channel->partial);
     }
@@ -140,7 +140,7 @@ void tcp_remove(struct tcp *tcp, node_id node)
     ensure(node < tcp->n_nodes && node != tcp->self);
     channel->since = tcp->epoch;
     if (channel->state == CHANNEL_UP && !channel->has_said_bye) { // L5
-        channel_drop_queue(channel, 0);
+        channel_drop_queue(tcp, channel, 0);
         channel_set_state(tcp, channel, CHANNEL_FENCED);
         tcp_settle(channel->fd, 0);
         channel_send_control(tcp, channel, KIND_FENCED);

@@ -57,8 +57,8 @@ struct channel {
     struct frame *last;
     unsigned n_sealed;
     uint32_t n_gone;   ///< bytes of the first that are on their way
-    uint64_t waiting;  ///< bytes of all
-    uint64_t taken_ns; ///< when some were last taken
+    uint64_t waiting;  ///< the memory of all
+    uint64_t taken_ns; ///< when some were last taken, or it became heavy
     int is_full;       ///< told when there is room
     int is_deaf;       ///< takes nothing any more
     int is_dirty;      ///< in the list
@@ -108,6 +108,7 @@ struct tcp {
     unsigned n_timed;   ///< channels that are being made
     unsigned n_awaited; ///< of these, by the other end
     unsigned n_greeters;
+    unsigned n_heavy; ///< channels for which much waits: S3 in tcp_send.c
     uint64_t time_ns; ///< in which this node did look
     uint64_t looked_ns;
     struct handshake draft;
@@ -141,7 +142,7 @@ void channel_is_up(struct tcp *tcp, struct channel *channel);
 void channel_lose(struct tcp *tcp, struct channel *channel, const char *why);
 /** Close it and forget all but what is to be told of it, and when it was added or
  * removed. */
-void channel_clear(const struct tcp *tcp, struct channel *channel);
+void channel_clear(struct tcp *tcp, struct channel *channel);
 /** Tell it in the next progress. */
 void channel_tell(struct tcp *tcp, struct channel *channel,
                   enum net_event news);
@@ -156,7 +157,9 @@ void channel_send_control(struct tcp *tcp, struct channel *channel,
 void channel_flush(struct tcp *tcp, struct channel *channel);
 void tcp_flush_dirty(struct tcp *tcp);
 /** Forget what is queued. @param all  also what is sealed */
-void channel_drop_queue(struct channel *channel, int all);
+void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
+/** Lose one that takes nothing of much that waits. */
+void channel_check_queue(struct tcp *tcp, struct channel *channel);
 
 // ---- tcp_receive.c
 

@@ -9,10 +9,11 @@
 //     others may still be dropped.
 // S2  A send that fails says nothing of what has come before: the channel is deaf then,
 //     and lost when all that has come has been read (tcp_receive.c).
+// S3  A channel is heavy while frames of FULL_BYTES wait. One that takes none of them
+//     for FULL_NS is lost at the next look: L3 and L6 in tcp.c.
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/ensure.h"
 #include "net/tcp_priv.h"
 
@@ -20,7 +21,7 @@
 #define N_PIECES 16u
 #define PUSH_BYTES 262144u
 
-/** When a node that takes nothing is lost: L3 in tcp.c. */
+/** When a node that takes nothing is lost: S3. */
 #define FULL_BYTES (UINT64_C(64) << 20)
 #define FULL_NS UINT64_C(3000000000)
 
@@ -37,31 +38,52 @@ static void put_head(const struct tcp *tcp, const struct frame *frame,
     wire_put_u8(&writer, (uint8_t)kind);
 }
 
-static void append(struct channel *channel, struct frame *frame)
+static int is_heavy(const struct channel *channel)
 {
+    return channel->waiting >= FULL_BYTES;
+}
+
+static void append(struct tcp *tcp, struct channel *channel,
+                   struct frame *frame)
+{
+    int was_heavy = is_heavy(channel);
+
     frame->next = NULL;
     if (channel->first == NULL) {
         channel->first = frame;
-        channel->taken_ns = 0;
     } else {
         channel->last->next = frame;
     }
     channel->last = frame;
-    channel->waiting += frame->size;
+    channel->waiting += frame_memory(frame);
+    if (is_heavy(channel) && !was_heavy) {
+        channel->taken_ns = tcp->time_ns;
+        tcp->n_heavy++;
+    }
 }
 
-static void take_off_first(struct channel *channel)
+/** One that is in no queue any more. */
+static void free_frame(struct tcp *tcp, struct channel *channel,
+                       struct frame *frame)
+{
+    int was_heavy = is_heavy(channel);
+
+    channel->waiting -= frame_memory(frame);
+    tcp->n_heavy -= was_heavy && !is_heavy(channel);
+    frame_put(frame);
+}
+
+static void take_off_first(struct tcp *tcp, struct channel *channel)
 {
     struct frame *frame = channel->first;
 
     channel->first = frame->next;
     channel->n_sealed -= channel->n_sealed > 0;
     channel->n_gone = 0;
-    channel->waiting -= frame->size;
-    frame_put(frame);
+    free_frame(tcp, channel, frame);
 }
 
-void channel_drop_queue(struct channel *channel, int all)
+void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all)
 {
     unsigned n_kept = all ? 0 : channel->n_sealed; // S1
     struct frame *kept = NULL;
@@ -74,8 +96,7 @@ void channel_drop_queue(struct channel *channel, int all)
     while (frame != NULL) {
         struct frame *next = frame->next;
 
-        channel->waiting -= frame->size;
-        frame_put(frame);
+        free_frame(tcp, channel, frame);
         frame = next;
     }
     channel->last = kept;
@@ -125,11 +146,9 @@ static unsigned gather(const struct tcp *tcp, struct channel *channel,
     return n;
 }
 
-static void take_off(struct channel *channel, size_t n_bytes)
+static void take_off(struct tcp *tcp, struct channel *channel, size_t n_bytes)
 {
-    if (channel->is_full) {
-        channel->taken_ns = clock_now_ns();
-    }
+    channel->taken_ns = tcp->time_ns;
     while (n_bytes > 0) {
         size_t left = channel->first->size - channel->n_gone;
 
@@ -138,7 +157,7 @@ static void take_off(struct channel *channel, size_t n_bytes)
             return;
         }
         n_bytes -= left;
-        take_off_first(channel);
+        take_off_first(tcp, channel);
     }
 }
 
@@ -163,12 +182,12 @@ void channel_flush(struct tcp *tcp, struct channel *channel)
         message.msg_iovlen = gather(tcp, channel, pieces);
         n_taken = sendmsg(channel->fd, &message, MSG_NOSIGNAL);
         if (n_taken >= 0) {
-            take_off(channel, (size_t)n_taken);
+            take_off(tcp, channel, (size_t)n_taken);
         } else if (errno == EAGAIN) {
             is_full = 1;
         } else if (errno != EINTR) { // S2
             channel->is_deaf = 1;
-            channel_drop_queue(channel, 1);
+            channel_drop_queue(tcp, channel, 1);
         }
     }
     set_full(tcp, channel, is_full);
@@ -203,33 +222,21 @@ static void push_soon(struct tcp *tcp, struct channel *channel)
     }
 }
 
-/** L3. */
-static int is_stuck(struct channel *channel)
-{
-    uint64_t now_ns;
-
-    if (channel->waiting < FULL_BYTES || !channel->is_full) {
-        return 0;
-    }
-    now_ns = clock_now_ns();
-    if (channel->taken_ns == 0) {
-        channel->taken_ns = now_ns;
-    }
-    return now_ns - channel->taken_ns > FULL_NS;
-}
-
-static void lose_stuck(struct tcp *tcp, struct channel *channel)
-{
-    char why[sizeof channel->why];
-
-    snprintf(why, sizeof why, "it takes nothing, and %llu MiB wait for it",
-             (unsigned long long)(channel->waiting >> 20));
-    channel_lose(tcp, channel, why);
-}
-
 static int is_connected(const struct channel *channel)
 {
     return channel->state == CHANNEL_UP || channel->state == CHANNEL_FENCED;
+}
+
+void channel_check_queue(struct tcp *tcp, struct channel *channel)
+{
+    char why[sizeof channel->why];
+
+    if (is_connected(channel) && is_heavy(channel) &&
+        tcp->time_ns - channel->taken_ns > FULL_NS) {
+        snprintf(why, sizeof why, "it takes nothing, and %llu MiB wait for it",
+                 (unsigned long long)(channel->waiting >> 20));
+        channel_lose(tcp, channel, why);
+    }
 }
 
 void channel_send_control(struct tcp *tcp, struct channel *channel,
@@ -238,7 +245,7 @@ void channel_send_control(struct tcp *tcp, struct channel *channel,
     struct frame *frame = frame_get(tcp->pool, HEAD + SEAL_TAG_SIZE);
 
     put_head(tcp, frame, kind);
-    append(channel, frame);
+    append(tcp, channel, frame);
     push_soon(tcp, channel);
 }
 
@@ -256,11 +263,8 @@ void tcp_send(struct tcp *tcp, node_id to, const struct message *message)
     tcp->inbox->counters.messages_sent++;
     tcp->inbox->counters.bytes_sent += frame->size - HEAD - SEAL_TAG_SIZE;
     put_head(tcp, frame, KIND_MESSAGE);
-    append(channel, frame);
+    append(tcp, channel, frame);
     if (is_connected(channel)) {
         push_soon(tcp, channel);
-    }
-    if (is_stuck(channel)) {
-        lose_stuck(tcp, channel);
     }
 }

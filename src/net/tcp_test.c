@@ -275,6 +275,63 @@ static void one_that_takes_nothing_is_lost_in_the_end(void **unused)
     ends_close(ends, 2);
 }
 
+static void one_that_takes_nothing_is_lost_if_no_more_is_sent(void **unused)
+{
+    unsigned n = 0;
+
+    (void)unused;
+    ends_open(ends, 2);
+    while (n < 320) { // 80 MiB
+        end_send(&ends[0], 1, n++, MESSAGE_BODY_MAX);
+    }
+    ends_progress(ends, 1, 1500);
+    assert_int_equal(ends[0].from[1].n_lost, 0); // not so soon
+    assert_non_null(ends[0].pool.used);
+    ends_wait(ends, 1, &ends[0].from[1].n_lost, 1);
+    assert_non_null(strstr(ends[0].from[1].why, "takes nothing"));
+    assert_null(ends[0].pool.used); // nothing is kept for it
+    ends_close(ends, 2);
+}
+
+static void answer_at_length(struct end *end, node_id from)
+{
+    end_send(end, from, end->from[from].n_come - 1, MESSAGE_BODY_MAX);
+}
+
+static void one_that_asks_and_takes_no_answer_is_lost(void **unused)
+{
+    unsigned n = 0;
+
+    (void)unused;
+    ends_open(ends, 2);
+    ends[0].receive = answer_at_length;
+    while (n < 400) { // 100 MiB of answers
+        // It goes, and nothing is read.
+        end_send(&ends[1], 0, n++, 10);
+    }
+    ends_wait(ends, 1, &ends[0].from[1].n_come, n);
+    ends_wait(ends, 1, &ends[0].from[1].n_lost, 1);
+    assert_non_null(strstr(ends[0].from[1].why, "takes nothing"));
+    assert_null(ends[0].pool.used);
+    ends_close(ends, 2);
+}
+
+static void one_that_was_stopped_blames_nobody(void **unused)
+{
+    unsigned n = 0;
+
+    (void)unused;
+    ends_open(ends, 2);
+    while (n < 320) {
+        end_send(&ends[0], 1, n++, MESSAGE_BODY_MAX);
+    }
+    ends_progress(ends, 1, 10);
+    usleep(4000000); // the first end is stopped, and so is the other
+    ends_wait(ends, 2, &ends[1].from[0].n_come, n);
+    assert_int_equal(ends[0].from[1].n_lost, 0);
+    ends_close(ends, 2);
+}
+
 static void one_that_is_slow_gets_all(void **unused)
 {
     unsigned n = 0;
@@ -384,6 +441,9 @@ int main(void)
         cmocka_unit_test(a_lost_connection_is_told_after_all_that_came),
         cmocka_unit_test(an_end_in_order_is_no_loss_and_all_arrives),
         cmocka_unit_test(one_that_takes_nothing_is_lost_in_the_end),
+        cmocka_unit_test(one_that_takes_nothing_is_lost_if_no_more_is_sent),
+        cmocka_unit_test(one_that_asks_and_takes_no_answer_is_lost),
+        cmocka_unit_test(one_that_was_stopped_blames_nobody),
         cmocka_unit_test(one_that_is_slow_gets_all),
         cmocka_unit_test(nobody_listens_when_all_are_there),
         cmocka_unit_test(a_port_in_use_is_refused_and_the_next_one_taken),
