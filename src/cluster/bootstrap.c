@@ -172,6 +172,8 @@ static enum bootstrap_event take_event(int fd, size_t length,
                                        enum boot_kind kind)
 {
     uint8_t rest[64];
+    struct wire_reader reader = {.at = rest + BOOT_HEADER,
+                                 .end = rest + length + 4};
 
     if (length + 4 > sizeof rest ||
         recv(fd, rest, length + 4, MSG_DONTWAIT) != (ssize_t)length + 4) {
@@ -181,7 +183,7 @@ static enum bootstrap_event take_event(int fd, size_t length,
     case BOOT_STATUS:
         return BOOTSTRAP_STATUS;
     case BOOT_STOP:
-        return BOOTSTRAP_STOP;
+        return wire_get_u32(&reader) == 0 ? BOOTSTRAP_END : BOOTSTRAP_STOP;
     default:
         return BOOTSTRAP_NOTHING;
     }
@@ -305,7 +307,8 @@ int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms)
         enum bootstrap_event event = bootstrap_poll(bootstrap);
         uint64_t now_ns = clock_now_ns();
 
-        if (event == BOOTSTRAP_STOP || event == BOOTSTRAP_GONE) {
+        if (event == BOOTSTRAP_STOP || event == BOOTSTRAP_END ||
+            event == BOOTSTRAP_GONE) {
             return 1;
         }
         if (now_ns >= deadline_ns) {

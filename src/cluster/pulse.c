@@ -62,12 +62,19 @@ static void send_beats(struct pulse *pulse, uint64_t now_ns)
     }
 }
 
-static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node,
-                             uint64_t now_ns)
+static uint64_t silence_of(const struct pulse *pulse,
+                           const struct pulse_node *node, uint64_t now_ns)
 {
     uint64_t from_ns =
         node->heard_ns > pulse->since_ns ? node->heard_ns : pulse->since_ns;
-    uint64_t silence_ns = now_ns - from_ns;
+
+    return now_ns - from_ns; // I1
+}
+
+static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node,
+                             uint64_t now_ns)
+{
+    uint64_t silence_ns = silence_of(pulse, node, now_ns);
     int was_suspect = node->is_suspect;
 
     if (silence_ns >= pulse->timeout_ns) {
@@ -102,4 +109,15 @@ enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
         }
     }
     return PULSE_NOTHING;
+}
+
+int pulse_is_silent(const struct pulse *pulse, node_id node)
+{
+    return silence_of(pulse, &pulse->nodes[node], pulse->looked_ns) >=
+           2 * BEAT_NS;
+}
+
+uint64_t pulse_away_ns(const struct pulse *pulse)
+{
+    return pulse->port->now_ns(pulse->port->owner) - pulse->looked_ns;
 }

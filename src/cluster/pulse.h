@@ -48,4 +48,12 @@ void pulse_hear(struct pulse *pulse, node_id from);
  */
 enum pulse_news pulse_look(struct pulse *pulse, node_id *node);
 
+/** Had two beats of a node not come at the last look? So it is with each that is
+ * lost. */
+int pulse_is_silent(const struct pulse *pulse, node_id node);
+
+/** @return nanoseconds since the last pulse_look(): of a node that was stopped, for
+ * how long, until it looks again */
+uint64_t pulse_away_ns(const struct pulse *pulse);
+
 #endif

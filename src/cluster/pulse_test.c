@@ -118,6 +118,41 @@ static void nobody_is_lost_while_this_node_was_stopped(void **unused)
     assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
 }
 
+static void silence_is_known_before_and_without_a_loss(void **unused)
+{
+    struct pulse pulse;
+
+    (void)unused;
+    for (unsigned timeout_s = 0; timeout_s < 10; timeout_s += 5) {
+        pulse = new_pulse(timeout_s);
+        let_pass(&pulse, 1500, 1);
+        let_pass(&pulse, 400, 1);
+        assert_false(pulse_is_silent(&pulse, 2));
+        let_pass(&pulse, 200, 1);
+        assert_true(pulse_is_silent(&pulse, 2));
+        assert_false(pulse_is_silent(&pulse, 0));
+        let_pass(&pulse, 100, 0);
+        assert_false(pulse_is_silent(&pulse, 2));
+    }
+    pulse = new_pulse(2); // the least that there is
+    while (let_pass(&pulse, 1000, 1) != PULSE_LOST) {
+    }
+    assert_true(pulse_is_silent(&pulse, 2));
+}
+
+static void one_that_was_stopped_knows_for_how_long(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+
+    (void)unused;
+    let_pass(&pulse, 1000, 0);
+    now_ns += 8000 * MS;
+    assert_in_range(pulse_away_ns(&pulse), 8000 * MS, 8000 * MS + LOOK_MS * MS);
+    let_pass(&pulse, LOOK_MS, 0);
+    assert_int_equal(pulse_away_ns(&pulse), 0);
+    assert_false(pulse_is_silent(&pulse, 2));
+}
+
 static void without_a_time_nobody_is_lost(void **unused)
 {
     struct pulse pulse = new_pulse(0);
@@ -134,6 +169,8 @@ int main(void)
         cmocka_unit_test(a_silent_node_is_suspect_then_lost),
         cmocka_unit_test(a_suspect_that_is_heard_again_is_told_once),
         cmocka_unit_test(nobody_is_lost_while_this_node_was_stopped),
+        cmocka_unit_test(silence_is_known_before_and_without_a_loss),
+        cmocka_unit_test(one_that_was_stopped_knows_for_how_long),
         cmocka_unit_test(without_a_time_nobody_is_lost),
     };
 

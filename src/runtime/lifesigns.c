@@ -12,6 +12,10 @@
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
 // off from the launcher too is ended by the agent of its host, if not by itself.
+//
+// A node that is silent when the others end may be frozen, or its host. It shall read
+// why it cannot go on when it does (fence_silent): its connections would only say that
+// the others are gone.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +70,16 @@ void lifesigns_start(void)
     pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
 }
 
+/** Before this node has looked: it knows how long it was away. */
+static _Noreturn void end_fenced(node_id by)
+{
+    log_fatal(
+        EXIT_MISMATCH,
+        "node %u has been away for %.1f s (was it, or its host, stopped?): "
+        "node %u says that the others have gone on without it",
+        runtime.self, (double)pulse_away_ns(&runtime.pulse) / 1e9, by);
+}
+
 void lifesigns_event(void *owner, enum net_event event, node_id node,
                      const char *why)
 {
@@ -85,10 +99,7 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
         if (runtime.is_finishing) {
             break; // this node has left
         }
-        log_fatal(EXIT_MISMATCH,
-                  "node %u has been away for too long: node %u says that the "
-                  "others have gone on without it",
-                  runtime.self, node);
+        end_fenced(node);
     case NET_PEER_UP:
         bootstrap_peered(&runtime.bootstrap, node);
         break;
@@ -100,10 +111,31 @@ static void tell(node_id node, enum boot_peer what, unsigned seconds)
     bootstrap_tell_peer(&runtime.bootstrap, node, what, seconds);
 }
 
+static void fence_silent(void)
+{
+    const struct roster *roster = &runtime.port.roster;
+
+    for (unsigned i = 0; i < roster->n_live && runtime.has_pulse; i++) {
+        node_id node = roster->live[i];
+
+        if (node != runtime.self && pulse_is_silent(&runtime.pulse, node)) {
+            runtime.transport->remove_peer(runtime.net, node);
+        }
+    }
+}
+
+void lifesigns_stop(void)
+{
+    node_enter_serving();
+    fence_silent();
+    _exit(0);
+}
+
 /** @param seconds  of silence; 0: its connection has ended */
 static _Noreturn void end_without(node_id node, unsigned seconds,
                                   const char *why)
 {
+    fence_silent();
     if (!bootstrap_has_launcher(&runtime.bootstrap)) {
         log_fatal(EXIT_NODE_LOST, "node %u is lost: %s", node, why);
     }

@@ -37,6 +37,9 @@ void lifesigns_start(void);
 /** From the service thread, several times a second. */
 void lifesigns_tick(void);
 
+/** The launcher ends the run, not in order. Takes the node lock itself. */
+_Noreturn void lifesigns_stop(void);
+
 /** What the transport tells: a net_event_fn. */
 void lifesigns_event(void *owner, enum net_event event, node_id node,
                      const char *why);

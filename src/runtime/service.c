@@ -92,6 +92,8 @@ static void follow_launcher(void)
         log_fatal(EXIT_NODE_LOST, "the launcher has gone: node %u ends",
                   runtime.self);
     case BOOTSTRAP_STOP:
+        lifesigns_stop();
+    case BOOTSTRAP_END:
         _exit(0);
     case BOOTSTRAP_STATUS:
         log_error("node %u: %llu barriers passed", runtime.self,

@@ -27,6 +27,7 @@ static void serve(void)
         poll(&poll_fd, 1, -1);
         switch (bootstrap_poll(&bootstrap)) {
         case BOOTSTRAP_STOP:
+        case BOOTSTRAP_END:
             exit(0);
         case BOOTSTRAP_GONE:
             exit(EXIT_NODE_LOST);

@@ -72,6 +72,42 @@ class Tests(test_runs.Tests):
             self.expect("identical to the sequential" in output, "right",
                         output)
 
+    def a_node_that_was_given_up_is_told_so(self):
+        """Its host wakes up, the node first: nobody else could say it."""
+        with lab.lab(n_hosts=3) as bed:
+            program = os.path.join(bed.folder, "program")
+            with open(program, "w", encoding="ascii") as file:
+                # Each host has a /run of its own.
+                file.write(f'#!/bin/sh\n{self.app("jacobi")} "$@" 2>/run/said\n'
+                           "echo $? >/run/code\n")
+            os.chmod(program, 0o700)
+            # By another node, and by the launcher.
+            for timeout in ("5", "30"):
+                self.give_up(bed, program, f"--peer-timeout={timeout}")
+
+    def give_up(self, bed, program, option):
+        run = self.long_run(bed, "n1,n2,n3", "n1", option, program=program)
+        pids = [next(pid for pid, text in bed.processes("n3").items()
+                     if text.startswith(words))
+                for words in (f"/bin/sh {program} ", self.app("jacobi"))]
+        bed.freeze("n3")
+        self.expect_loss(run, N3_IS_LOST, ["n3"])
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        lab.wait_until(lambda: bed.inside("n3", "find", "/run", "-name", "code",
+                                          "-size", "+0"),
+                       "it does not end", LEFTOVER_S)
+        code = int(bed.inside("n3", "cat", "/run/code"))
+        said = bed.inside("n3", "cat", "/run/said")
+        bed.inside("n3", "rm", "/run/code")
+        self.expect(code == test_runs.MISMATCH, f"{code} is 76", said)
+        self.expect(len(re.findall(
+            r"^teamster: n2: node 2 has been away for \d+\.\d s \(was it, or its "
+            r"host, stopped\?\): node [01] says that the others have gone on "
+            r"without it$", said, re.M)) == 1, "by whom, and why", said)
+        bed.thaw("n3")
+        run.expect_nothing_left(said)
+
     # ---- cables
 
     def a_partition_ends_the_run_on_both_sides(self):

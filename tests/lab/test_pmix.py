@@ -77,9 +77,13 @@ class Job(Run):
                 self.fail(f"'{wanted}' does not come", "".join(seen))
         return "".join(seen)
 
+    def has(self, host, name):
+        """Processes of a program there."""
+        return [pid for pid, text in self.bed.processes(host).items()
+                if os.path.basename(text.split()[0]) == name]
+
     def starter(self, name, host="n1"):
-        return next(pid for pid, text in self.bed.processes(host).items()
-                    if os.path.basename(text.split()[0]) == name)
+        return self.has(host, name)[0]
 
 
 class Mpirun:
@@ -267,6 +271,23 @@ class Special:
                                         (2, "n2", 400)):
                 tests.expect(f"node {number} on {host}: speed {speed} memory "
                              "64M" in output, f"node {number}", output)
+
+    def a_node_that_was_given_up_is_told_so(self):
+        """Stopped, while the others go: srun waits for it, and has its code."""
+        tests = self.tests
+        with tests.lab(3) as bed:
+            job = tests.long_job(Srun(bed), ("n1", "n2", "n3"))
+            node = job.program("n3", "ends")
+            os.kill(node, signal.SIGSTOP)
+            for host in ("n1", "n2"):
+                lab.wait_until(lambda: not job.has(host, "ends"), "they go on",
+                               DETECT_S + LEFTOVER_S)
+            os.kill(node, signal.SIGCONT)
+            output = job.finish(MISMATCH)
+            tests.expect(re.search(r"node 2 has been away for \d+\.\d s .*: node "
+                                   r"[01] says that the others have gone on "
+                                   r"without it$", output, re.M),
+                         "by whom, and why", output)
 
     def without_pmix_it_warns(self):
         with self.tests.lab(2) as bed:

@@ -118,10 +118,11 @@ class Tests:
     def run(self, bed, *command, **options):
         return Run(bed, self.build, *command, **options)
 
-    def long_run(self, bed, hosts="n1,n2,n3", host="n1", *options):
+    def long_run(self, bed, hosts="n1,n2,n3", host="n1", *options,
+                 program=None):
         """A run that does not end by itself, and is past its first iteration."""
         run = self.run(bed, "--verbose", "-H", hosts, *options,
-                       self.app("jacobi"), "--size=1024",
+                       program or self.app("jacobi"), "--size=1024",
                        "--iterations=1000000", host=host)
         seen = []
         while not seen or not re.search(r"are running .*iteration \d", seen[-1]):
