@@ -136,10 +136,14 @@ static void free_tcp(struct tcp *tcp)
 static tm_status open_descriptors(struct tcp *tcp,
                                   const struct net_config *config)
 {
-    const struct tcp_ports ports = {config->first_port, config->last_port};
-    tm_status status =
-        tcp_listen(config->device, &ports, &tcp->place, &tcp->listener);
+    const struct tcp_ports ports = {config->first_port, config->last_port,
+                                    config->listens_within};
+    tm_status status = TM_OK;
 
+    if (config->device != NULL) {
+        status =
+            tcp_listen(config->device, &ports, &tcp->place, &tcp->listener);
+    }
     if (status != TM_OK) {
         return status;
     }
@@ -149,7 +153,9 @@ static tm_status open_descriptors(struct tcp *tcp,
         log_error("cannot wait for connections: %m");
         return TM_ESYSTEM;
     }
-    tcp_watch(tcp, tcp->listener, EPOLLIN, WATCHED_LISTENER, 0);
+    if (tcp->listener >= 0) {
+        tcp_watch(tcp, tcp->listener, EPOLLIN, WATCHED_LISTENER, 0);
+    }
     return TM_OK;
 }
 

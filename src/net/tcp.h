@@ -11,7 +11,7 @@
  */
 struct tcp;
 
-/** Listen.
+/** Listen, unless the device is NULL: then others are connected to, only.
  * @param inbox, pool  outlive it; what arrives is delivered to the inbox
  * @return as open() of a transport; TM_EBUSY: no port can be had */
 TM_CHECKED tm_status tcp_open(struct tcp **tcp, const struct net_config *config,

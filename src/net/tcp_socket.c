@@ -156,7 +156,8 @@ static tm_status address_of_card(const char *device, struct tcp_place *place)
     return TM_OK;
 }
 
-/** @return the socket, -1: errno */
+/** @param device  what comes by others is not taken; NULL: it is
+ * @return the socket, -1: errno */
 static int listen_on(const struct tcp_place *place, const char *device)
 {
     const int on = 1;
@@ -168,8 +169,10 @@ static int listen_on(const struct tcp_place *place, const char *device)
         return -1;
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    (void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device,
-                     (socklen_t)strlen(device));
+    if (device != NULL) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device,
+                         (socklen_t)strlen(device));
+    }
     if (bind(fd, &place->name.any, place->size) == 0 &&
         listen(fd, N_WAITING) == 0) {
         return fd;
@@ -206,7 +209,7 @@ tm_status tcp_listen(const char *device, const struct tcp_ports *ports,
     }
     for (unsigned port = ports->first; port <= ports->last; port++) {
         set_port(place, port);
-        *fd = listen_on(place, device);
+        *fd = listen_on(place, ports->is_open_within ? NULL : device);
         if (*fd >= 0) {
             getsockname(*fd, &place->name.any, &place->size);
             return TM_OK;

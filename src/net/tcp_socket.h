@@ -41,6 +41,7 @@ TM_CHECKED tm_status tcp_place_decode(const void *bytes, size_t size,
 struct tcp_ports {
     uint16_t first;
     uint16_t last;
+    int is_open_within; ///< for connections from this host, too
 };
 
 /**

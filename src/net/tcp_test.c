@@ -384,7 +384,7 @@ static void a_port_in_use_is_refused_and_the_next_one_taken(void **unused)
     int second;
 
     (void)unused;
-    ports = (struct tcp_ports){0, 0};
+    ports = (struct tcp_ports){.first = 0};
     assert_int_equal(tcp_listen("lo", &ports, &place, &fd), TM_OK);
     ports.first = ports.last = ntohs(place.name.v4.sin_port);
     assert_int_equal(tcp_listen("lo", &ports, &other, &second), TM_EBUSY);

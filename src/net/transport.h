@@ -64,10 +64,13 @@ struct net_counters {
 struct net_config {
     node_id self;
     unsigned n_nodes; ///< the numbers of nodes that may ever be added are below
-    unsigned n_here;  ///< nodes on this host, self included
+    unsigned n_here; ///< nodes on this host, self included; 0: it is alone, and
+                     ///< needs nothing to reach others by
     const char *device;  ///< the network card that other hosts are reached by;
                          ///< NULL: all nodes are on this host, and what follows
                          ///< up to `event` is not read
+    int listens_within;  ///< to this host, too: it has nodes that do not share
+                         ///< memory with this one
     uint16_t first_port; ///< to listen on; 0: the system chooses
     uint16_t last_port;  ///< not below first_port
     unsigned timeout_s;  ///< what is not acknowledged for so long ends a
@@ -82,7 +85,7 @@ struct net_config {
 struct net_place {
     const void *address;
     size_t size;      ///< 0: there is no such node now
-    int is_elsewhere; ///< on another host
+    int is_elsewhere; ///< on another host, or of this one without memory shared
     int comes;        ///< of such a one: it connects to this node, not this one
                       ///< to it, and its address is not read
 };
@@ -112,6 +115,14 @@ struct transport {
      *         be reached), TM_ESYSTEM (no keys can be made; logged) */
     tm_status (*connect)(struct net *net, const struct net_place *places,
                          const uint8_t *job_key, char *why, size_t room);
+
+    /** From now on nodes of other hosts may be added; none that `comes`, for nothing
+     * listens. Does nothing if they may already.
+     * @param config   as for open(), whose `event` and what is before it count
+     * @param job_key  as for connect()
+     * @return TM_OK, TM_ESYSTEM (logged; nothing has changed) */
+    tm_status (*widen)(struct net *net, const struct net_config *config,
+                       const uint8_t *job_key);
 
     /** Connect to one more node, or to one under a number that was removed, as of
      * the epoch that was set before: what it sends with an older one is refused.

@@ -50,6 +50,16 @@ static tm_status self_connect(struct net *net, const struct net_place *places,
     return TM_OK;
 }
 
+static tm_status self_widen(struct net *net, const struct net_config *config,
+                            const uint8_t *job_key)
+{
+    (void)net;
+    (void)config;
+    (void)job_key;
+    log_error("a cluster of one stays so");
+    return TM_ESYSTEM;
+}
+
 static tm_status self_add_peer(struct net *net, node_id node,
                                const struct net_place *place, char *why,
                                size_t room)
@@ -131,6 +141,7 @@ const struct transport transport_self = {
     .open = self_open,
     .address = self_address,
     .connect = self_connect,
+    .widen = self_widen,
     .add_peer = self_add_peer,
     .remove_peer = self_remove_peer,
     .set_epoch = self_set_epoch,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A node that is alone, over the transport for that and over the one that others can be
+// added to.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "net/seal.h"
 #include "net/transport.h"
+
+static const struct transport *transport;
 
 struct node {
     struct net *net;
@@ -24,7 +29,7 @@ static void send_numbered(struct node *node, uint32_t number)
         .body_size = sizeof body,
     };
 
-    transport_self.send(node->net, 0, &message);
+    transport->send(node->net, 0, &message);
     memset(body, 0, sizeof body); // the copy must not notice
 }
 
@@ -48,17 +53,16 @@ static void open_node(struct node *node)
 {
     struct net_place place = {0};
 
-    assert_int_equal(transport_self.open(&node->net,
-                                         &(struct net_config){
-                                             .n_nodes = 1,
-                                             .n_here = 1,
-                                             .receive = receive,
-                                             .owner = node,
-                                         }),
+    assert_int_equal(transport->open(&node->net,
+                                     &(struct net_config){
+                                         .n_nodes = 1,
+                                         .receive = receive,
+                                         .owner = node,
+                                     }),
                      TM_OK);
-    transport_self.address(node->net, &place.address, &place.size);
+    transport->address(node->net, &place.address, &place.size);
     assert_non_null(place.address);
-    assert_int_equal(transport_self.connect(node->net, &place, NULL, NULL, 0),
+    assert_int_equal(transport->connect(node->net, &place, NULL, NULL, 0),
                      TM_OK);
 }
 
@@ -68,18 +72,18 @@ static void messages_to_oneself_come_in_order_at_progress_only(void **unused)
 
     (void)unused;
     open_node(&node);
-    assert_true(transport_self.arm(node.net));
+    assert_true(transport->arm(node.net));
     for (uint32_t i = 0; i < 100; i++) {
         send_numbered(&node, i);
     }
     assert_int_equal(node.n_come, 0);
-    assert_false(transport_self.arm(node.net));
-    assert_int_equal(transport_self.progress(node.net), 100);
+    assert_false(transport->arm(node.net));
+    assert_int_equal(transport->progress(node.net), 100);
     assert_int_equal(node.n_come, 100);
-    assert_int_equal(transport_self.progress(node.net), 0);
-    assert_true(transport_self.arm(node.net));
-    assert_int_equal(transport_self.wait_fd(node.net), -1);
-    transport_self.close(node.net);
+    assert_int_equal(transport->progress(node.net), 0);
+    assert_true(transport->arm(node.net));
+    assert_int_equal(transport->wait_fd(node.net), -1);
+    transport->close(node.net);
 }
 
 static void a_message_sent_in_receive_comes_at_the_next_progress(void **unused)
@@ -90,10 +94,28 @@ static void a_message_sent_in_receive_comes_at_the_next_progress(void **unused)
     open_node(&node);
     send_numbered(&node, 0);
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(transport_self.progress(node.net), 1);
+        assert_int_equal(transport->progress(node.net), 1);
     }
-    assert_int_equal(transport_self.progress(node.net), 0);
-    transport_self.close(node.net);
+    assert_int_equal(transport->progress(node.net), 0);
+    transport->close(node.net);
+}
+
+static void one_that_is_widened_still_hears_itself(void **unused)
+{
+    static const uint8_t key[SEAL_KEY_SIZE] = "a key of tests";
+    const struct net_config config = {.n_nodes = 1, .device = "no such card"};
+    struct node node = {0};
+
+    (void)unused;
+    open_node(&node);
+    send_numbered(&node, 0);
+    assert_int_equal(transport->widen(node.net, &config, key), TM_OK);
+    assert_int_equal(transport->widen(node.net, &config, key), TM_OK);
+    assert_true(transport->wait_fd(node.net) >= 0);
+    send_numbered(&node, 1);
+    assert_int_equal(transport->progress(node.net), 2);
+    assert_true(transport->arm(node.net));
+    transport->close(node.net);
 }
 
 static void messages_to_oneself_are_not_counted_as_traffic(void **unused)
@@ -104,13 +126,27 @@ static void messages_to_oneself_are_not_counted_as_traffic(void **unused)
     (void)unused;
     open_node(&node);
     send_numbered(&node, 0);
-    transport_self.progress(node.net);
+    transport->progress(node.net);
     send_numbered(&node, 1); // and close() gives back what nobody took
-    transport_self.counters(node.net, &counters);
+    transport->counters(node.net, &counters);
     assert_int_equal(counters.messages_sent, 0);
     assert_int_equal(counters.messages_received, 0);
     assert_int_equal(counters.bad_frames, 0);
-    transport_self.close(node.net);
+    transport->close(node.net);
+}
+
+static int over_self(void **unused)
+{
+    (void)unused;
+    transport = &transport_self;
+    return 0;
+}
+
+static int over_ucx(void **unused)
+{
+    (void)unused;
+    transport = &transport_ucx;
+    return 0;
 }
 
 int main(void)
@@ -120,6 +156,11 @@ int main(void)
         cmocka_unit_test(a_message_sent_in_receive_comes_at_the_next_progress),
         cmocka_unit_test(messages_to_oneself_are_not_counted_as_traffic),
     };
+    const struct CMUnitTest tests_of_ucx[] = {
+        cmocka_unit_test(one_that_is_widened_still_hears_itself),
+    };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, over_self, NULL) +
+           cmocka_run_group_tests(tests, over_ucx, NULL) +
+           cmocka_run_group_tests(tests_of_ucx, over_ucx, NULL);
 }

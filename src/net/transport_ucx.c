@@ -2,7 +2,9 @@
 //
 // The transport of a cluster: UCX active messages between the nodes of one host, over
 // shared memory, and TCP between hosts (net/tcp.c). A run on one host has no TCP:
-// nothing listens. Here are UCX's part and what joins the two.
+// nothing listens. When a node of another host joins, the others have TCP from then on,
+// by which they connect to it (ucx_widen): they do not listen either. A node alone has
+// neither. Here are UCX's part and what joins the two.
 //
 // A frame on the way to another node of this host:
 //
@@ -202,7 +204,7 @@ static tm_status open_wires(struct net *net, const struct net_config *config)
 {
     tm_status status = TM_OK;
 
-    if (config->device == NULL || config->n_here > 1) {
+    if (config->n_here > (config->device != NULL)) {
         status = open_within_host(net, config);
     }
     if (status == TM_OK && config->device != NULL) {
@@ -389,6 +391,33 @@ static void ucx_remove_peer(struct net *net, node_id node)
     peer->reach = REACH_NONE;
 }
 
+static tm_status ucx_widen(struct net *net, const struct net_config *config,
+                           const uint8_t *job_key)
+{
+    struct net_config silent = *config;
+    tm_status status;
+
+    if (net->tcp != NULL) {
+        return TM_OK;
+    }
+    silent.device = NULL;
+    status = tcp_open(&net->tcp, &silent, &net->inbox, &net->pool);
+    if (status != TM_OK) {
+        return status;
+    }
+    status = tcp_take_key(net->tcp, job_key);
+    if (status == TM_OK) {
+        status = ucx_join_networks(net);
+    }
+    if (status != TM_OK) {
+        descriptor_close(net->joined_fd);
+        net->joined_fd = -1;
+        close_tcp(net, 0);
+        net->tcp = NULL;
+    }
+    return status;
+}
+
 static void ucx_set_epoch(struct net *net, uint32_t epoch)
 {
     if (net->tcp != NULL) {
@@ -492,6 +521,7 @@ const struct transport transport_ucx = {
     .open = ucx_open,
     .address = ucx_address,
     .connect = ucx_connect,
+    .widen = ucx_widen,
     .add_peer = ucx_add_peer,
     .remove_peer = ucx_remove_peer,
     .set_epoch = ucx_set_epoch,

@@ -97,5 +97,8 @@ int ucx_wait_fd(struct net *net)
     if (net->joined_fd >= 0) {
         return net->joined_fd;
     }
-    return net->wire != NULL ? ucx_fd(net->wire) : tcp_fd(net->tcp);
+    if (net->wire != NULL) {
+        return ucx_fd(net->wire);
+    }
+    return net->tcp != NULL ? tcp_fd(net->tcp) : -1;
 }
