@@ -98,12 +98,14 @@ static int open_input(struct agent *agent, unsigned index, unsigned node)
 static void start_node(struct agent *agent, const struct far_start *start,
                        unsigned index, const char *device)
 {
-    char place[64];
     struct spawn_request request = {
         .node = start->nodes[index].node,
         .n_nodes = start->n_nodes,
         .host = &start->nodes[index].host,
-        .place = place,
+        .device = device,
+        .n_here = start->n_before + start->n_here,
+        .n_below = start->n_before + index,
+        .joins = (int)start->joins,
         .argv = start->argv,
         .folder = agent->keeper.folder,
         .signals = &agent->old_signals,
@@ -113,7 +115,6 @@ static void start_node(struct agent *agent, const struct far_start *start,
     const char *what;
     int error;
 
-    snprintf(place, sizeof place, "%u %u %s", index, start->n_here, device);
     error = spawn_node(&request, &spawned, &what);
     if (request.input >= 0) {
         close(request.input);

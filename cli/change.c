@@ -4,7 +4,7 @@
 //
 //   remove N   REMOVE to the root; NEWS say how far it is; the node ends by itself,
 //              with DONE and exit code 0                        take_news, judge
-//   add        a node is started as all were, a guest; when it has given its card, and
+//   add        a node is started (guest.c), a guest; when it has given its card, and
 //              that is like the root's: NEWCOMER to all others, CARDS to it; when it is
 //              READY and all others have PEERED: GO to it, ADMIT to the root; NEWS
 //              say when it has joined: no guest any more
@@ -21,6 +21,9 @@
 #include "base/log.h"
 #include "net/message.h"
 #include "verdict.h"
+
+/** How long a guest may take from its start until it is connected. */
+#define JOIN_S 30
 
 /** How far the root says it is: enum membership_news of reconfig/membership.h. */
 enum { NEWS_DONE, NEWS_WAITS, NEWS_REFUSED };
@@ -81,21 +84,12 @@ static void ask_to_add(struct job *job, struct control_client *client,
         control_answer(client, EXIT_CONFIG,
                        "the job has had %u nodes, there can be no more",
                        TM_MAX_NODES);
-    } else if (job->has_guest) {
+    } else if (job->has_guest || job->far.coming != 0) {
         control_answer(client, EXIT_CONFIG,
                        "another node is just being added; try again");
-    } else if (job->n_first == 1) {
-        control_answer(client, EXIT_CONFIG,
-                       "the job was started with one node, and has no network; "
-                       "start it with two");
-    } else if (host[0] != '\0' && !host_is_local(host)) {
-        control_answer(client, EXIT_CONFIG,
-                       "nodes can be added on this machine only");
     } else {
         client->node = job->n_started;
-        if (job_start_guest(job) != 0) {
-            control_answer(client, EXIT_MEMORY, "a node cannot be started");
-        }
+        guest_start(job, client, host);
     }
 }
 
@@ -128,37 +122,79 @@ static struct node *guest_of(struct job *job)
     return job->has_guest ? &job->nodes[job->n_started - 1] : NULL;
 }
 
+/** Who has an agent for himself has none any more. */
+static void let_host_go(struct job *job, const struct node *node)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].host == node->host && job->nodes[i].is_alive &&
+            job->nodes[i].id != node->id) {
+            return;
+        }
+    }
+    if (node->host > 0) {
+        far_retire(&job->far.hosts[node->host - 1]);
+    }
+}
+
 /** The guest is not wanted, or is gone. */
 static void part_with(struct job *job, struct node *guest, int exit_code,
                       const char *why)
 {
     job->has_guest = 0;
+    job->guest_due_ns = 0;
     control_answer(control_asker(&job->control, guest->id), exit_code,
                    "node %u has not joined: %s", guest->id, why);
     if (guest->is_alive) {
         job_signal(job, guest, SIGKILL);
     }
+    let_host_go(job, guest);
 }
 
-static void send_peer(struct job *job, const struct node *guest)
+void change_guest_started(struct job *job, struct node *guest)
 {
-    static uint8_t body[4 + NODE_CARD_MAX];
+    guest->is_guest = 1;
+    job->has_guest = 1;
+    job->guest_due_ns =
+        clock_now_ns() + (uint64_t)(JOIN_S * job->slowdown * 1e9);
+}
+
+void change_time_out(struct job *job)
+{
+    struct node *guest = guest_of(job);
+    char why[128];
+
+    if (guest == NULL) {
+        guest_time_out(job);
+        return;
+    }
+    snprintf(why, sizeof why, "it did not %s within %.0f s",
+             guest->has_card ? "connect to the others" : "get to tm_init()",
+             JOIN_S * job->slowdown);
+    part_with(job, guest, EXIT_NODE_LOST, why);
+}
+
+static void send_newcomer(struct job *job, const struct node *guest)
+{
+    static uint8_t body[4 + BOOT_KEY_SIZE + NODE_CARD_MAX];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
     wire_put_u16(&writer, guest->id);
-    wire_put_u16(&writer, guest->host);
+    wire_put_u16(&writer, guest->group);
+    members_put_key(job, &writer);
     writer.at += node_card_encode(&guest->card, writer.at,
                                   (size_t)(writer.end - writer.at));
-    job->n_peered = 0;
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
-        if (node->is_alive && !node->is_guest && !node->has_left) {
+        node->owes_peered =
+            node->is_alive && !node->is_guest && !node->has_left;
+        if (node->owes_peered) {
+            job->uses_tcp |= node->group != guest->group;
             link_send(&node->link, BOOT_NEWCOMER, body,
                       (size_t)(writer.at - body));
-            job->n_peered++;
         }
     }
+    explicit_bzero(body, sizeof body); // the key
 }
 
 void change_take_card(struct job *job, struct node *guest)
@@ -173,21 +209,33 @@ void change_take_card(struct job *job, struct node *guest)
     guest->card.layout[0] = '\0';
     control_say(control_asker(&job->control, guest->id),
                 "node %u has started; the others connect with it", guest->id);
-    send_peer(job, guest);
+    send_newcomer(job, guest);
     members_send_cards(job, guest);
 }
 
-/** The guest is ready, or another node is connected with it. */
+static int some_owe_peered(const struct job *job)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].owes_peered && job->nodes[i].is_alive) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/** The guest is ready, or another node is connected with it, or has left. */
 static void admit_if_connected(struct job *job)
 {
     struct node *guest = guest_of(job);
 
-    if (guest == NULL || !guest->is_ready || job->n_peered > 0) {
+    if (guest == NULL || !guest->is_guest || !guest->is_ready ||
+        some_owe_peered(job)) {
         return;
     }
     link_send(&guest->link, BOOT_GO, NULL, 0);
     send_node(job, BOOT_ADMIT, guest->id);
     guest->is_guest = 0;
+    job->guest_due_ns = 0;
 }
 
 void change_take_ready(struct job *job, struct node *guest)
@@ -196,26 +244,39 @@ void change_take_ready(struct job *job, struct node *guest)
     admit_if_connected(job);
 }
 
-tm_status change_take_peered(struct job *job, const struct link_frame *frame)
+tm_status change_take_peered(struct job *job, struct node *node,
+                             const struct link_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    const struct node *guest = guest_of(job);
-    unsigned node = wire_get_u16(&reader);
+    struct node *guest = guest_of(job);
+    unsigned number = wire_get_u16(&reader);
+    const char *text = wire_get_string(&reader);
+    char why[512];
 
-    if (reader.failed || guest == NULL || guest->id != node ||
-        job->n_peered == 0) {
-        return guest == NULL ? TM_OK : TM_EWIRE; // it has gone meanwhile
+    if (reader.failed) {
+        return TM_EWIRE;
     }
-    job->n_peered--;
-    admit_if_connected(job);
+    if (guest == NULL || guest->id != number || !node->owes_peered) {
+        return TM_OK; // it has gone meanwhile
+    }
+    node->owes_peered = 0;
+    if (text[0] == '\0') {
+        admit_if_connected(job);
+    } else {
+        snprintf(why, sizeof why, "%s cannot connect to it: %s", node->name,
+                 text);
+        part_with(job, guest, EXIT_UNREACHABLE, why);
+    }
     return TM_OK;
 }
 
-void change_guest_ended(struct job *job, struct node *guest)
+void change_guest_ended(struct job *job, struct node *guest, const char *why)
 {
-    if (job->has_guest && guest == guest_of(job)) {
-        part_with(job, guest, EXIT_NODE_LOST, "it has ended");
+    if (guest == guest_of(job)) {
+        part_with(job, guest, EXIT_NODE_LOST, why);
+    } else {
+        let_host_go(job, guest);
     }
 }
 
@@ -273,5 +334,7 @@ void change_left(struct job *job, struct node *node)
                        "node %u has left", node->id);
         job_say(job, "%s has left the run after %.1f s", node->name,
                 job_seconds(job));
+        let_host_go(job, node);
+        admit_if_connected(job);
     }
 }

@@ -90,12 +90,14 @@ void job_stop(struct job *job, int signal, int exit_code)
     job->exit_code = exit_code;
     job->far.beat.is_watched = 0; // nodes do not look any more
     job->deadline_ns = 0;
+    job->guest_due_ns = 0;
     job->stop_ns = clock_now_ns();
     job->stop_step = 0;
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
-        if (node->has_card) {
+        // One that is alone may have something to do first: its signal handlers.
+        if (node->has_card && job->n_started > 1) {
             link_send_number(&node->link, BOOT_STOP, (uint32_t)signal);
         } else {
             job_signal(job, node, signal);
@@ -128,6 +130,7 @@ void job_close(struct job *job)
 {
     job->phase = JOB_CLOSING;
     job->deadline_ns = 0;
+    job->guest_due_ns = 0;
     job->stop_ns = clock_now_ns();
     job->stop_step = 0;
     for (unsigned i = 1; i < job->n_started; i++) {
@@ -188,7 +191,11 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
-        if (node->host == host && node->is_alive) {
+        if (node->host == host && node->is_alive && node->is_guest) {
+            bury(job, node);
+            snprintf(when, sizeof when, "its host is lost: %s", why);
+            change_guest_ended(job, node, when);
+        } else if (node->host == host && node->is_alive) {
             bury(job, node);
             n_lost++;
             n_untold += !node->is_lost;
@@ -215,7 +222,8 @@ static void judge_signal(struct job *job, struct node *node, int code,
         (job->is_consequence && job->stop_step == 0 && node->has_card);
 
     if (node->is_guest) {
-        change_guest_ended(job, node);
+        verdict_describe(code, signal, how, sizeof how);
+        change_guest_ended(job, node, how);
     } else if (is_cause && signal == SIGKILL && node->oom_kill[0] != '\0') {
         lose_node(job, node, EXIT_MEMORY, node->oom_kill,
                   " Use fewer threads there, or --memory.");
@@ -237,8 +245,11 @@ static void judge_root_exit(struct job *job, int exit_code)
 
 static void judge_exit(struct job *job, struct node *node, int exit_code)
 {
+    char how[64];
+
     if (node->is_guest) {
-        change_guest_ended(job, node);
+        snprintf(how, sizeof how, "it has ended with exit code %d", exit_code);
+        change_guest_ended(job, node, how);
     } else if (!node->has_card) {
         if (job->phase != JOB_STOPPING && exit_code > job->exit_code) {
             job->exit_code = exit_code;
@@ -299,6 +310,9 @@ void job_advance(struct job *job, uint64_t now_ns)
     if (job->deadline_ns != 0 && job->deadline_ns <= now_ns) {
         members_time_out(job);
     }
+    if (job->guest_due_ns != 0 && job->guest_due_ns <= now_ns) {
+        change_time_out(job);
+    }
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -320,6 +334,9 @@ uint64_t job_due_ns(const struct job *job)
 
     if (job->deadline_ns != 0 && job->deadline_ns < due_ns) {
         due_ns = job->deadline_ns;
+    }
+    if (job->guest_due_ns != 0 && job->guest_due_ns < due_ns) {
+        due_ns = job->guest_due_ns;
     }
     for (unsigned i = 0; i < job->n_started; i++) {
         uint64_t cut_ns = cut_due_ns(job, &job->nodes[i]);

@@ -128,6 +128,12 @@ static void look_at_host(struct job *job, unsigned index, uint64_t now_ns)
     enum beat_state state = beat_of(&job->far.beat, host->mux.heard_ns, now_ns);
     char why[64];
 
+    if (host->is_over && state != BEAT_LOST) {
+        if (host->mux.is_broken || host->mux.in < 0) {
+            lose(job, index, "it was let go"); // with a guest, if any
+        }
+        return;
+    }
     if ((state == BEAT_SUSPECT) != host->is_suspect) {
         host->is_suspect = state == BEAT_SUSPECT;
         losses_suspect_host(job, index + 1,
@@ -153,6 +159,10 @@ void far_look(struct job *job, uint64_t now_ns)
         struct far_host *host = &far->hosts[i];
         struct mux_frame frame;
 
+        if (i + 1 == far->coming) {
+            guest_look(job);
+            continue;
+        }
         while (mux_next(&host->mux, &frame)) {
             far_take(host, &frame);
         }
@@ -186,6 +196,21 @@ void far_signal(struct job *job, const struct node *node, int signal)
 }
 
 // ---- the end ----
+
+void far_retire(struct far_host *host)
+{
+    if (host->is_over || host->is_lost) {
+        return;
+    }
+    host->is_over = 1;
+    if (host->has_hello) {
+        mux_send(&host->mux, MUX_BYE, 0, NULL, 0);
+    } else {
+        host->is_lost = 1;
+        host->mux.is_broken = 1;
+        kill(host->ssh, SIGKILL); // reaped at the end of the run
+    }
+}
 
 static int is_gone(const struct far_host *host)
 {
@@ -253,8 +278,15 @@ void far_finish(struct job *job)
         }
         mux_close(&host->mux);
         buffer_release(&host->words);
-        free(host->nodes);
     }
-    free(far->hosts);
     secret_free(job->key, BOOT_KEY_SIZE);
+}
+
+void far_release(struct job *job)
+{
+    for (unsigned i = 0; i < job->far.n; i++) {
+        free(job->far.hosts[i].nodes);
+        free(job->far.hosts[i].own);
+    }
+    free(job->far.hosts);
 }

@@ -9,21 +9,29 @@
 #include "mux.h"
 #include "spawn.h"
 
+/** How long an agent may take to answer, of which ssh may connect for 5 s; and to start
+ * its nodes. */
+#define FAR_REACH_S 10
+#define FAR_START_S 20
+
 /** A node of another host, as its agent tells of it. */
 struct far_node {
-    unsigned node;       ///< its number in the run
-    pid_t pid;           ///< there; 0: not started yet
-    int error;           ///< why it could not be started
-    char what[512];      ///< in doing what; "": no failure
-    struct spawned ends; ///< the run's ends of its channels
-    int has_ended;       ///< with what waitid() says:
+    unsigned node;            ///< its number in the run
+    const struct host *given; ///< what the user says of it
+    pid_t pid;                ///< there; 0: not started yet
+    int error;                ///< why it could not be started
+    char what[512];           ///< in doing what; "": no failure
+    struct spawned ends;      ///< the run's ends of its channels
+    int has_ended;            ///< with what waitid() says:
     int code;
     int status;
     char oom_kill[700]; ///< how the kernel has killed it for memory, or ""
 };
 
-/** Another host with nodes of the run. */
+/** Another host with nodes of the run. Each node that joins has one of its own, with an
+ * agent, though there may be others of that name. */
 struct far_host {
+    struct host *own; ///< with the name, if a guest's; NULL: the plan's
     const char *name;
     const char *address; ///< addr=, or ""
     pid_t ssh;           ///< 0: there is none
@@ -34,6 +42,7 @@ struct far_host {
     int has_hello;
     int is_suspect; ///< told so
     int is_lost;
+    int is_over;   ///< BYE was sent: its end is no loss
     char why[256]; ///< it could not be reached; "": it was
     unsigned n_nodes;
     struct far_node *nodes; ///< [n_nodes]
@@ -46,8 +55,10 @@ struct far {
     unsigned n; ///< 0: all nodes are on this machine
     struct far_host *hosts;
     struct beat beat;
-    char place[64]; ///< of a node of this machine
-    char device[32];
+    char
+        device[32]; ///< of this machine, that leads to them; "": not needed yet
+    unsigned coming; ///< hosts[coming - 1] is to start a guest; 0: none
+    int is_started;  ///< it has been told to
 };
 
 #endif

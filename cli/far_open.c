@@ -23,8 +23,7 @@
 #include "os/secret.h"
 
 #define SECOND_NS 1000000000.0
-#define REACH_S 10 // of which ssh may connect for 5
-#define START_S 20
+#define EXPLAINED_MAX 900
 
 extern char **environ;
 
@@ -32,14 +31,18 @@ extern char **environ;
 
 static struct far_host *find_host(struct far *far, const struct host *host)
 {
-    struct far_host *grown;
-
     for (unsigned i = 0; i < far->n; i++) {
         if (strcmp(far->hosts[i].name, host->name) == 0) {
             return &far->hosts[i];
         }
     }
-    grown = realloc(far->hosts, (far->n + 1) * sizeof *grown);
+    return far_add_host(far, host);
+}
+
+struct far_host *far_add_host(struct far *far, const struct host *host)
+{
+    struct far_host *grown = realloc(far->hosts, (far->n + 1) * sizeof *grown);
+
     if (grown == NULL) {
         return NULL;
     }
@@ -51,7 +54,7 @@ static struct far_host *find_host(struct far *far, const struct host *host)
     return &grown[far->n++];
 }
 
-static int add_node(struct far_host *host, unsigned node)
+int far_add_node(struct far_host *host, unsigned node, const struct host *given)
 {
     struct far_node *grown =
         realloc(host->nodes, (host->n_nodes + 1) * sizeof *grown);
@@ -60,7 +63,10 @@ static int add_node(struct far_host *host, unsigned node)
         return -1;
     }
     host->nodes = grown;
-    grown[host->n_nodes++] = (struct far_node){.node = node};
+    grown[host->n_nodes++] =
+        (struct far_node){.node = node,
+                          .given = given,
+                          .ends = {.out = -1, .err = -1, .link = -1}};
     return 0;
 }
 
@@ -73,7 +79,7 @@ static int list_hosts(struct job *job, const struct launch_plan *plan)
             continue;
         }
         host = find_host(&job->far, &plan->hosts[i]);
-        if (host == NULL || add_node(host, i) != 0) {
+        if (host == NULL || far_add_node(host, i, &plan->hosts[i]) != 0) {
             return -1;
         }
         job->nodes[i].host = (uint16_t)(host - job->far.hosts + 1);
@@ -121,10 +127,11 @@ static int is_settled(const struct far_host *host, int starts_nodes)
     return host->has_hello;
 }
 
-static void hear_host(struct far_host *host)
+void far_hear(struct far_host *host)
 {
     struct mux_frame frame;
 
+    far_hear_words(host);
     while (mux_next(&host->mux, &frame)) {
         if (frame.kind == MUX_HELLO && !host->has_hello) {
             take_hello(host, &frame);
@@ -201,8 +208,7 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
         for (unsigned i = 0; i < far->n; i++) {
             mux_move(&far->hosts[i].mux, &set[at], now_ns);
             at += mux_n_polled(&far->hosts[i].mux);
-            far_hear_words(&far->hosts[i]);
-            hear_host(&far->hosts[i]);
+            far_hear(&far->hosts[i]);
         }
         number = asked_to_end(job);
         // Time in which this process was stopped does not count.
@@ -215,37 +221,41 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
 
 // ---- what is wrong ----
 
-static void tell_unreachable(struct job *job, const struct far_host *host,
-                             const char *ssh)
+void far_explain_unreachable(const struct job *job, const struct far_host *host,
+                             char *text, size_t size)
 {
+    const char *ssh = job->plan->ssh;
     char why[300];
 
     snprintf(why, sizeof why, "%s", host->why);
     if (why[0] == '\0') {
         snprintf(why, sizeof why, "no answer within %.0f s",
-                 REACH_S * job->slowdown);
+                 FAR_REACH_S * job->slowdown);
     }
-    job_say(job, "cannot reach host %s: %s; try: %s %s%s teamster --version",
-            host->name, why, ssh, far_host_option(ssh), host->name);
+    snprintf(text, size,
+             "cannot reach host %s: %s; try: %s %s%s teamster --version",
+             host->name, why, ssh, far_host_option(ssh), host->name);
 }
 
-static int check_reached(struct job *job, const char *ssh)
+static int check_reached(struct job *job)
 {
     unsigned n_bad = 0;
 
     for (unsigned i = 0; i < job->far.n; i++) {
         const struct far_host *host = &job->far.hosts[i];
+        char text[EXPLAINED_MAX];
 
         if (host->why[0] != '\0' || !host->has_hello) {
-            tell_unreachable(job, host, ssh);
+            far_explain_unreachable(job, host, text, sizeof text);
+            job_say(job, "%s", text);
             n_bad++;
         }
     }
     return n_bad > 0 ? EXIT_UNREACHABLE : 0;
 }
 
-static void tell_not_started(struct job *job, const struct far_host *host,
-                             const char *program)
+void far_explain_not_started(const struct job *job, const struct far_host *host,
+                             char *text, size_t size)
 {
     for (unsigned i = 0; i < host->n_nodes; i++) {
         const struct far_node *node = &host->nodes[i];
@@ -254,33 +264,35 @@ static void tell_not_started(struct job *job, const struct far_host *host,
             continue;
         }
         if (strcmp(node->what, "start the program") == 0) {
-            job_say(job,
-                    "host %s cannot start '%s': %s; the program must be "
-                    "there under the same name on all hosts",
-                    host->name, program, strerror(node->error));
+            snprintf(text, size,
+                     "host %s cannot start '%s': %s; the program must be "
+                     "there under the same name on all hosts",
+                     host->name, job->program, strerror(node->error));
         } else {
-            job_say(job, "host %s cannot %s: %s", host->name, node->what,
-                    strerror(node->error));
+            snprintf(text, size, "host %s cannot %s: %s", host->name,
+                     node->what, strerror(node->error));
         }
         return; // the same for its other nodes
     }
-    job_say(job, "host %s: %s", host->name,
-            host->why[0] != '\0' ? host->why : "its nodes do not start");
+    snprintf(text, size, "host %s: %s", host->name,
+             host->why[0] != '\0' ? host->why : "its nodes do not start");
 }
 
-static int check_started(struct job *job, const char *program)
+static int check_started(struct job *job)
 {
     unsigned n_bad = 0;
 
     for (unsigned i = 0; i < job->far.n; i++) {
         const struct far_host *host = &job->far.hosts[i];
+        char text[EXPLAINED_MAX];
         int is_bad = host->why[0] != '\0';
 
         for (unsigned k = 0; k < host->n_nodes; k++) {
             is_bad |= host->nodes[k].pid == 0;
         }
         if (is_bad) {
-            tell_not_started(job, host, program);
+            far_explain_not_started(job, host, text, sizeof text);
+            job_say(job, "%s", text);
             n_bad++;
         }
     }
@@ -363,8 +375,7 @@ static int open_channels(struct far_host *host)
     return failed ? -1 : 0;
 }
 
-static int start_host(struct far_host *host, const struct launch_plan *plan,
-                      struct far_start *start)
+static int start_host(struct far_host *host, struct far_start *start)
 {
     struct buffer body = {0};
 
@@ -376,10 +387,8 @@ static int start_host(struct far_host *host, const struct launch_plan *plan,
         return -1;
     }
     for (unsigned i = 0; i < host->n_nodes; i++) {
-        unsigned node = host->nodes[i].node;
-
-        start->nodes[i].node = node;
-        start->nodes[i].host = plan->hosts[node];
+        start->nodes[i].node = host->nodes[i].node;
+        start->nodes[i].host = *host->nodes[i].given;
     }
     far_start_put(start, &body);
     mux_send(&host->mux, MUX_START, 0, buffer_front(&body), body.used);
@@ -388,29 +397,48 @@ static int start_host(struct far_host *host, const struct launch_plan *plan,
     return 0;
 }
 
-static int start_hosts(struct job *job, const struct launch_plan *plan)
+int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
+                   struct far_start *start)
 {
     char folder[4096];
-    struct far_start start = {.n_nodes = plan->n_nodes,
-                              .folder = getcwd(folder, sizeof folder),
-                              .argv = plan->argv,
-                              .variables = variables_that_travel()};
-    int failed = start.folder == NULL || start.variables == NULL;
+    int failed;
 
-    for (unsigned i = 0; i < job->far.n && !failed; i++) {
-        failed = start_host(&job->far.hosts[i], plan, &start) != 0;
+    start->folder = getcwd(folder, sizeof folder);
+    start->argv = job->plan->argv;
+    start->variables = variables_that_travel();
+    failed = start->folder == NULL || start->variables == NULL;
+    for (unsigned i = 0; i < n && !failed; i++) {
+        failed = start_host(&hosts[i], start) != 0;
     }
-    free(start.variables);
-    return failed ? EXIT_MEMORY : 0;
+    free(start->variables);
+    return failed ? -1 : 0;
 }
 
 // ---- this machine among the others ----
 
-/** The card that leads from here to the others. @return 0, an exit code (told) */
+int far_find_device(struct job *job, const char *address, char *why,
+                    size_t size)
+{
+    struct far *far = &job->far;
+
+    for (unsigned i = 0; i < far->n && address[0] == '\0'; i++) {
+        address = far->hosts[i].launcher;
+    }
+    if (find_device(address, far->device, sizeof far->device)) {
+        return 0;
+    }
+    snprintf(why, size,
+             "no network card here has the address '%s'; give this host one of "
+             "its own with addr= in a hostfile",
+             address);
+    return -1;
+}
+
+/** @return 0, an exit code (told) */
 static int choose_own_device(struct job *job, const struct launch_plan *plan)
 {
-    const char *address = job->far.hosts[0].launcher;
     const char *given = "";
+    char why[256];
     int is_needed = 0;
 
     for (unsigned i = 0; i < plan->n_nodes; i++) {
@@ -419,43 +447,38 @@ static int choose_own_device(struct job *job, const struct launch_plan *plan)
             given = plan->hosts[i].address;
         }
     }
-    address = given[0] != '\0' ? given : address;
-    if (!is_needed ||
-        find_device(address, job->far.device, sizeof job->far.device)) {
+    if (!is_needed || far_find_device(job, given, why, sizeof why) == 0) {
         return 0;
     }
-    job_say(job,
-            "no network card here has the address '%s'; give this host one of "
-            "its own with addr= in a hostfile",
-            address);
+    job_say(job, "%s", why);
     return EXIT_CONFIG;
 }
 
-const char *far_place(struct job *job, unsigned node)
+void far_place(const struct job *job, unsigned node,
+               struct spawn_request *request)
 {
-    unsigned n_here = 0;
-    unsigned n_below = 0;
-
     if (job->far.n == 0) {
-        return NULL;
+        return;
     }
+    request->device = job->far.device;
+    request->n_here = request->n_below = 0;
     for (unsigned i = 0; i < job->n_nodes; i++) {
-        n_here += job->nodes[i].host == 0;
-        n_below += job->nodes[i].host == 0 && i < node;
+        request->n_here += job->nodes[i].host == 0;
+        request->n_below += job->nodes[i].host == 0 && i < node;
     }
-    snprintf(job->far.place, sizeof job->far.place, "%u %u %s", n_below, n_here,
-             job->far.device);
-    return job->far.place;
 }
 
-static int make_key(struct job *job)
+int far_make_key(struct job *job)
 {
+    if (job->key != NULL) {
+        return 0;
+    }
     job->key = secret_new(BOOT_KEY_SIZE);
     spawn_keep_cores_away();
     return job->key != NULL &&
                    getrandom(job->key, BOOT_KEY_SIZE, 0) == BOOT_KEY_SIZE
                ? 0
-               : EXIT_MEMORY;
+               : -1;
 }
 
 // ---- together ----
@@ -470,8 +493,8 @@ static int reach_hosts(struct job *job, const char *ssh)
             return EXIT_MEMORY;
         }
     }
-    exit_code = wait_for_hosts(job, 0, REACH_S);
-    return exit_code != 0 ? exit_code : check_reached(job, ssh);
+    exit_code = wait_for_hosts(job, 0, FAR_REACH_S);
+    return exit_code != 0 ? exit_code : check_reached(job);
 }
 
 static int has_several_hosts(const struct job *job)
@@ -486,12 +509,14 @@ static int has_several_hosts(const struct job *job)
 
 int far_open(struct job *job, const struct launch_plan *plan)
 {
+    struct far_start start = {.n_nodes = plan->n_nodes};
     int exit_code;
 
     if (!plan->is_spread) {
         return 0;
     }
-    exit_code = list_hosts(job, plan) == 0 ? make_key(job) : EXIT_MEMORY;
+    exit_code =
+        list_hosts(job, plan) == 0 && far_make_key(job) == 0 ? 0 : EXIT_MEMORY;
     if (exit_code == 0) {
         exit_code = reach_hosts(job, plan->ssh);
     }
@@ -499,13 +524,15 @@ int far_open(struct job *job, const struct launch_plan *plan)
         exit_code = choose_own_device(job, plan);
     }
     if (exit_code == 0) {
-        exit_code = start_hosts(job, plan);
+        exit_code = far_send_start(job, job->far.hosts, job->far.n, &start) == 0
+                        ? 0
+                        : EXIT_MEMORY;
     }
     if (exit_code == 0) {
-        exit_code = wait_for_hosts(job, 1, START_S);
+        exit_code = wait_for_hosts(job, 1, FAR_START_S);
     }
     if (exit_code == 0) {
-        exit_code = check_started(job, plan->argv[0]);
+        exit_code = check_started(job);
     }
     beat_start(&job->far.beat);
     job->far.beat.is_watched = has_several_hosts(job);

@@ -50,6 +50,8 @@ static void put_list(struct buffer *body, char **list)
 void far_start_put(const struct far_start *start, struct buffer *body)
 {
     put_number(body, start->n_nodes);
+    put_number(body, start->n_before);
+    put_number(body, start->joins);
     put_text(body, start->folder);
     put_text(body, start->address);
     put_list(body, start->argv);
@@ -135,7 +137,8 @@ static int makes_sense(const struct far_start *start)
 {
     int does = start->n_nodes >= 1 && start->n_nodes <= TM_MAX_NODES &&
                start->n_here >= 1 && start->n_here <= start->n_nodes &&
-               start->argv[0] != NULL;
+               start->n_before <= start->n_nodes - start->n_here &&
+               start->joins <= INT_MAX && start->argv[0] != NULL;
 
     for (unsigned i = 0; i < start->n_here; i++) {
         does = does && start->nodes[i].node < start->n_nodes;
@@ -149,6 +152,8 @@ tm_status far_start_get(const void *bytes, size_t size, struct far_start *start)
     struct far_start found = {.n_nodes = get_unsigned(&reader)};
     tm_status status = TM_OK;
 
+    found.n_before = get_unsigned(&reader);
+    found.joins = get_unsigned(&reader);
     found.folder = get_text(&reader);
     found.address = get_text(&reader);
     found.argv = get_list(&reader);

@@ -25,6 +25,8 @@ static void put_start(struct buffer *body)
     far_start_put(
         &(struct far_start){
             .n_nodes = 5,
+            .n_before = 3,
+            .joins = 4,
             .folder = "/some/where",
             .address = "10.0.0.1",
             .argv = arguments,
@@ -45,6 +47,8 @@ static void a_start_arrives_as_it_was_sent(void **unused)
     assert_int_equal(far_start_get(buffer_front(&body), body.used, &start),
                      TM_OK);
     assert_int_equal(start.n_nodes, 5);
+    assert_int_equal(start.n_before, 3);
+    assert_int_equal(start.joins, 4);
     assert_string_equal(start.folder, "/some/where");
     assert_string_equal(start.address, "10.0.0.1");
     assert_string_equal(start.argv[0], "program");

@@ -10,10 +10,12 @@
 #include "cluster/bootstrap.h"
 #include "control.h"
 #include "far.h"
+#include "far_start.h"
 #include "hostfile.h"
 #include "input.h"
 #include "keeper.h"
 #include "link.h"
+#include "net/message.h"
 #include "oom.h"
 #include "output.h"
 #include "spawn.h"
@@ -30,6 +32,8 @@ enum job_phase {
 struct node {
     node_id id;
     uint16_t host;         ///< 0: the launcher's own, else far.hosts[host - 1]
+    uint16_t group;        ///< of nodes that share memory
+    int has_neighbours;    ///< it was started to share memory with others
     const char *host_name; ///< as the user has given it; NULL: not at all
     char name[320];        ///< for messages: "node 2 (pid 17)", "n3 (node 2)"
     pid_t pid; ///< and its process group; not reaped before the run's end
@@ -39,6 +43,7 @@ struct node {
     int has_left;    ///< it has said DONE
     int is_leaving;  ///< it is no member any more: change.c
     int is_guest;    ///< not a member yet; its end is not the run's: change.c
+    int owes_peered; ///< it is not connected with the guest yet
     uint64_t cut_ns; ///< when its link closed; 0: it has not
     uint64_t n_iterations; ///< it said had ended there, lately
     uint32_t n_threads;    ///< it said were there, lately
@@ -63,12 +68,12 @@ struct job {
                         ///< may be seen only later
     struct node *nodes; ///< [TM_MAX_NODES]
     unsigned n_nodes;   ///< that were asked for, with those that have joined
-    unsigned n_first;   ///< at the start
     const struct launch_plan *plan;
     struct control control;
-    int has_guest;      ///< the node that was started last is one
-    unsigned n_peered;  ///< nodes that are not yet connected with it
-    unsigned n_changes; ///< nodes that have joined or left
+    int uses_tcp;          ///< some nodes share no memory, or a guest did not
+    int has_guest;         ///< the node that was started last is one
+    uint64_t guest_due_ns; ///< when it is given up; 0: it is not
+    unsigned n_changes;    ///< nodes that have joined or left
     unsigned n_started;
     unsigned n_alive;
     unsigned n_cards;
@@ -128,10 +133,31 @@ int job_open(struct job *job, const struct launch_plan *plan);
 /** Start the nodes. If one cannot be started the job stops at once (told). */
 void job_start_nodes(struct job *job, const struct launch_plan *plan);
 
-/** Start one more, a guest. @return 0, -1 (told) */
-int job_start_guest(struct job *job);
+/** A node has started. @param host  as the user has said it; NULL: not at all */
+struct node *job_adopt(struct job *job, const struct spawned *spawned,
+                       const struct host *host);
+
+/* guest.c: a node that is to join is started */
+
+/** Start one for who has asked, who is answered if that cannot be. What comes of it
+ * is told to change.c.
+ * @param host  a name; "": this machine */
+void guest_start(struct job *job, struct control_client *client,
+                 const char *host);
+
+/** The agent of a guest's host may have said something. */
+void guest_look(struct job *job);
+
+/** The host of a guest has had its time. */
+void guest_time_out(struct job *job);
 
 /* change.c: nodes come and go */
+
+/** A guest has been started. */
+void change_guest_started(struct job *job, struct node *guest);
+
+/** A guest has not said what it is to say in time. */
+void change_time_out(struct job *job);
 
 /** What a user asks for: the control_request_fn. */
 void change_request(void *owner, struct control_client *client,
@@ -142,14 +168,19 @@ void change_take_card(struct job *job, struct node *guest);
 void change_take_ready(struct job *job, struct node *guest);
 
 /** Another node is connected with the guest; the root says how far a change is. */
-tm_status change_take_peered(struct job *job, const struct link_frame *frame);
+tm_status change_take_peered(struct job *job, struct node *node,
+                             const struct link_frame *frame);
 tm_status change_take_news(struct job *job, const struct link_frame *frame);
 
-/** The process of a guest, or of a node that has said DONE, has ended. */
-void change_guest_ended(struct job *job, struct node *guest);
+/** The process of a guest, or of a node that has said DONE, has ended.
+ * @param why  in a few words */
+void change_guest_ended(struct job *job, struct node *guest, const char *why);
 void change_left(struct job *job, struct node *node);
 
 /* members.c: what nodes say over their links */
+
+/** Write down the job's key; zeros if all nodes share memory. */
+void members_put_key(const struct job *job, struct wire_writer *writer);
 
 /** Give a node the cards of all. */
 void members_send_cards(struct job *job, struct node *node);
@@ -236,8 +267,43 @@ int far_open(struct job *job, const struct launch_plan *plan);
 void far_adopt(struct job *job, unsigned node, int input,
                struct spawned *spawned);
 
-/** TEAMSTER_PLACE of a node of this host; NULL: all are here. */
-const char *far_place(struct job *job, unsigned node);
+/** Say to a node of this machine where it is. */
+void far_place(const struct job *job, unsigned node,
+               struct spawn_request *request);
+
+/** Make the key of the job, if there is none. @return 0, -1 */
+int far_make_key(struct job *job);
+
+/** Find the card by which the other hosts reach this one.
+ * @param address  one that this machine has; "": as an agent has seen it
+ * @return 0, -1 with the address in `why` that no card has */
+int far_find_device(struct job *job, const char *address, char *why,
+                    size_t size);
+
+/** One more host: of a plan, or of a guest. It may be there already.
+ * @param host  outlives it
+ * @return NULL without memory */
+struct far_host *far_add_host(struct far *far, const struct host *host);
+
+/** A node is to be on a host. @param given  outlives it. @return 0, -1 */
+int far_add_node(struct far_host *host, unsigned node,
+                 const struct host *given);
+
+/** Take what ssh and the agent have said, up to STARTED and FAILED. */
+void far_hear(struct far_host *host);
+
+/** Have agents that have said HELLO start their nodes.
+ * @param hosts  [n]
+ * @param start  what is said of all of them; the rest is filled in
+ * @return 0, -1 without memory or descriptors */
+int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
+                   struct far_start *start);
+
+/** Why a host is no use. @param[out] text  [size] */
+void far_explain_unreachable(const struct job *job, const struct far_host *host,
+                             char *text, size_t size);
+void far_explain_not_started(const struct job *job, const struct far_host *host,
+                             char *text, size_t size);
 
 /* far_ssh.c: how they are reached */
 
@@ -266,11 +332,17 @@ void far_look(struct job *job, uint64_t now_ns);
 /** Send a signal to all processes of a node of another host. */
 void far_signal(struct job *job, const struct node *node, int signal);
 
+/** Nobody is needed on that host any more, whatever it answers. */
+void far_retire(struct far_host *host);
+
 /** When far_look() is due; UINT64_MAX: never. */
 uint64_t far_due_ns(const struct far *far);
 
 /** End what is left on the other hosts. Waits for them, but not for long. */
 void far_finish(struct job *job);
+
+/** Forget them, with their names. */
+void far_release(struct job *job);
 
 /* status_file.c: the end in machine form */
 

@@ -28,20 +28,32 @@ void ps_print_help(void)
 
 void add_print_help(void)
 {
-    puts("Usage: teamster add JOB\n"
+    puts("Usage: teamster add JOB [HOST]\n"
          "\n"
-         "Start one more node of a running job, on this machine, and wait "
-         "until it has\n"
-         "joined. JOB is a number that \"teamster ps\" lists. The new node "
-         "gets a share\n"
-         "of the threads, which come at their next iteration ends "
+         "Start one more node of a running job, on this machine or on HOST, "
+         "and wait until\n"
+         "it has joined. JOB is a number that \"teamster ps\" lists. The new "
+         "node gets a\n"
+         "share of the threads, which come at their next iteration ends "
          "(tm_iteration_end);\n"
          "with --policy=none or initial it gets those that are created from "
          "then on.\n"
          "\n"
-         "Exit codes: 0 it has joined; 75 it, or the job, has ended; 76 the "
-         "program is not\n"
-         "the one that runs; 64, 78 it cannot be done, with a reason.");
+         "  teamster add 4711        one more here\n"
+         "  teamster add 4711 n5     one on n5, which need not have been part "
+         "of it\n"
+         "\n"
+         "HOST is reached as \"teamster run\" reaches hosts: from where that "
+         "runs, by its\n"
+         "--ssh, with Teamster and the program at the same place. If the node "
+         "cannot join,\n"
+         "the job goes on without it.\n"
+         "\n"
+         "Exit codes: 0 it has joined; 69 HOST cannot be reached, or has no "
+         "such program;\n"
+         "75 the node, or the job, has ended; 76 the program is not the one "
+         "that runs;\n"
+         "64, 78 it cannot be done, with a reason.");
 }
 
 void remove_print_help(void)
@@ -241,7 +253,7 @@ int command_add(int argc, char **argv)
     }
     if (argc < 2 || argc > 3) {
         fprintf(stderr, "teamster add: which job? \"teamster ps\" lists them; "
-                        "then: teamster add JOB\n");
+                        "then: teamster add JOB [HOST]\n");
         return EXIT_USAGE;
     }
     if ((size_t)snprintf(request, sizeof request, "add%s%s",

@@ -77,9 +77,9 @@ static void pause_job(struct job *job)
     for (unsigned i = 0; i < job->n_started; i++) {
         job_signal(job, &job->nodes[i], SIGCONT);
     }
-    if (job->deadline_ns != 0) {
-        job->deadline_ns += clock_now_ns() - paused_ns;
-    }
+    paused_ns = clock_now_ns() - paused_ns;
+    job->deadline_ns += job->deadline_ns != 0 ? paused_ns : 0;
+    job->guest_due_ns += job->guest_due_ns != 0 ? paused_ns : 0;
 }
 
 static void tell_status(struct job *job)
@@ -259,20 +259,27 @@ static int is_over(const struct job *job, uint64_t now_ns)
     return 1;
 }
 
-static void run_loop(struct job *job)
+static struct pollfd *make_room(struct pollfd *set, size_t n)
 {
-    size_t n_far = far_n_polled(&job->far);
-    struct pollfd *set =
-        calloc(AT_NODES + 3 * TM_MAX_NODES + n_far, sizeof *set);
-    uint64_t now_ns = clock_now_ns();
+    struct pollfd *grown = realloc(set, n * sizeof *set);
 
-    if (set == NULL) {
+    if (grown == NULL) {
         log_fatal(EXIT_MEMORY, "the launcher is out of memory");
     }
+    return grown;
+}
+
+static void run_loop(struct job *job)
+{
+    struct pollfd *set = NULL;
+    uint64_t now_ns = clock_now_ns();
+
     while (!is_over(job, now_ns)) {
         unsigned n_started = job->n_started;
-        size_t n_set = AT_NODES + 3 * (size_t)n_started + n_far;
+        size_t n_set =
+            AT_NODES + 3 * (size_t)n_started + far_n_polled(&job->far);
 
+        set = make_room(set, n_set); // nodes and hosts may have come
         fill_poll_set(job, set, now_ns);
         if (poll(set, n_set, timeout_ms(next_due_ns(job), now_ns)) < 0 &&
             errno != EINTR) {
@@ -347,6 +354,7 @@ static void finish(struct job *job)
     keeper_finish(&job->keeper);
     flush(job);
     status_file_write(job);
+    far_release(job);
     sink_close(&job->out);
     if (job->err != &job->out) {
         sink_close(job->err);

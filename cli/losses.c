@@ -165,6 +165,9 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
     if (reader.failed || peer >= job->n_started || peer == node->id) {
         return TM_EWIRE;
     }
+    if (node->is_guest) {
+        return TM_OK; // it ends, and nobody else
+    }
     switch (what) {
     case BOOT_PEER_SUSPECT:
         suspect(job, &job->nodes[peer], seconds);
@@ -183,14 +186,16 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
 void losses_suspect_host(struct job *job, unsigned host, double seconds)
 {
     int is_told = 0;
+    int has_nodes = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
         if (job->nodes[i].host == host) {
             is_told |= job->nodes[i].is_suspect;
+            has_nodes |= job->nodes[i].is_alive && !job->nodes[i].is_guest;
             job->nodes[i].is_suspect = seconds > 0;
         }
     }
-    if (seconds > 0 && !is_told && job_is_open(job)) {
+    if (seconds > 0 && has_nodes && !is_told && job_is_open(job)) {
         job_say(job, "host %s has been silent for %.0f s (suspect)",
                 job->far.hosts[host - 1].name, seconds);
     }

@@ -33,24 +33,31 @@ static size_t encode_card(struct node *node, uint8_t *at, size_t room)
     return size;
 }
 
+void members_put_key(const struct job *job, struct wire_writer *writer)
+{
+    static const uint8_t no_key[BOOT_KEY_SIZE];
+
+    wire_put_bytes(writer, job->key != NULL ? job->key : no_key, BOOT_KEY_SIZE);
+}
+
 /** Cards as all nodes get them. */
 static size_t encode_cards(struct job *job, unsigned n_nodes, uint8_t *body,
                            size_t room)
 {
-    static const uint8_t no_key[BOOT_KEY_SIZE];
     struct wire_writer writer = {.at = body, .end = body + room};
 
-    wire_put_bytes(&writer, job->key != NULL ? job->key : no_key,
-                   BOOT_KEY_SIZE);
+    members_put_key(job, &writer);
     wire_put_u16(&writer, (uint16_t)n_nodes);
     for (unsigned i = 0; i < n_nodes; i++) {
         struct node *node = &job->nodes[i];
 
-        if (!node->is_alive || node->has_left || node->is_leaving) {
+        // Of guests only the one that these are for, the last.
+        if (!node->is_alive || node->has_left || node->is_leaving ||
+            (node->is_guest && i + 1 < n_nodes)) {
             wire_put_u16(&writer, BOOT_NO_HOST);
             continue;
         }
-        wire_put_u16(&writer, node->host);
+        wire_put_u16(&writer, node->group);
         writer.at +=
             encode_card(node, writer.at, (size_t)(writer.end - writer.at));
     }
@@ -221,7 +228,7 @@ static tm_status obey(struct job *job, struct node *node,
         break;
     }
     if (frame->kind == BOOT_PEERED) {
-        return change_take_peered(job, frame);
+        return change_take_peered(job, node, frame);
     }
     if (frame->kind == BOOT_NEWS && node_is_root(node)) {
         return change_take_news(job, frame);

@@ -102,6 +102,17 @@ static void set_text(const char *variable, const char *text)
     }
 }
 
+static void set_place(const struct spawn_request *request)
+{
+    char place[64] = "";
+
+    if (request->device != NULL) {
+        snprintf(place, sizeof place, "%u %u %s", request->n_below,
+                 request->n_here, request->device);
+    }
+    set_text("TEAMSTER_PLACE", place);
+}
+
 static void end_with_launcher(pid_t launcher)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -149,7 +160,7 @@ _Noreturn static void become_node(const struct spawn_request *request,
         host_export(request->host);
     }
     set_text("TEAMSTER_FOLDER", request->folder);
-    set_text("TEAMSTER_PLACE", request->place);
+    set_place(request);
     set_text("TEAMSTER_JOINS", NULL);
     if (request->joins > 0) {
         set_number("TEAMSTER_JOINS", (int)request->joins);

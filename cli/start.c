@@ -60,8 +60,8 @@ int job_open(struct job *job, const struct launch_plan *plan)
 {
     *job = (struct job){
         .n_nodes = plan->n_nodes,
-        .n_first = plan->n_nodes,
         .plan = plan,
+        .uses_tcp = plan->is_spread,
         .start_ns = clock_now_ns(),
         .slowdown = job_slowdown(),
         .is_verbose = plan->is_verbose,
@@ -123,12 +123,13 @@ static void name_node(struct node *node, const struct host *host)
     }
 }
 
-static struct node *adopt(struct job *job, const struct spawned *spawned,
-                          const struct host *host, int is_tagged)
+struct node *job_adopt(struct job *job, const struct spawned *spawned,
+                       const struct host *host)
 {
     struct node *node = &job->nodes[job->n_started];
 
     node->id = (node_id)job->n_started;
+    node->group = node->host;
     node->pid = spawned->pid;
     node->is_alive = 1;
     node->link.fd = spawned->link;
@@ -137,7 +138,7 @@ static struct node *adopt(struct job *job, const struct spawned *spawned,
     node->out.is_prompting = node_is_root(node);
     node->err.fd = spawned->err;
     node->err.sink = job->err;
-    if (is_tagged) {
+    if (job->plan->is_tagged) {
         snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);
         snprintf(node->err.tag, sizeof node->err.tag, "[%u] ", node->id);
     }
@@ -156,45 +157,17 @@ static struct node *adopt(struct job *job, const struct spawned *spawned,
     return node;
 }
 
-// How many nodes of this machine there are, for one that comes.
-static void place_guest(const struct job *job, char *place, size_t size)
+/** Memory is shared with the other nodes of the host. */
+static void note_neighbours(struct job *job)
 {
-    unsigned n_here = 0;
-
     for (unsigned i = 0; i < job->n_started; i++) {
-        n_here += job->nodes[i].host == 0 && job->nodes[i].is_alive;
+        for (unsigned k = 0; k < i; k++) {
+            if (job->nodes[i].host == job->nodes[k].host) {
+                job->nodes[i].has_neighbours = 1;
+                job->nodes[k].has_neighbours = 1;
+            }
+        }
     }
-    snprintf(place, size, "%u %u %s", n_here, n_here + 1,
-             job->far.n > 0 ? job->far.device : "-");
-}
-
-int job_start_guest(struct job *job)
-{
-    char place[64];
-    const char *what = "start the program";
-    struct spawn_request request = {
-        .node = job->n_started,
-        .n_nodes = job->n_started + 1,
-        .argv = job->plan->argv,
-        .folder = job->keeper.folder,
-        .place = place,
-        .joins = (int)job->n_changes + 2,
-        .input = -1,
-        .signals = &job->old_signals,
-    };
-    struct spawned spawned;
-    int error;
-
-    place_guest(job, place, sizeof place);
-    error = spawn_node(&request, &spawned, &what);
-    if (error != 0) {
-        job_say(job, "cannot %s for node %u: %s", what, request.node,
-                strerror(error));
-        return -1;
-    }
-    adopt(job, &spawned, NULL, job->plan->is_tagged)->is_guest = 1;
-    job->has_guest = 1;
-    return 0;
 }
 
 void job_start_nodes(struct job *job, const struct launch_plan *plan)
@@ -213,19 +186,20 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         request.host = plan->hosts != NULL ? &plan->hosts[i] : NULL;
         request.input = i == 0 ? root_input : -1;
         if (job->nodes[i].host == 0) {
-            request.place = far_place(job, i);
+            far_place(job, i, &request);
             error = spawn_node(&request, &spawned, &what);
         } else {
             far_adopt(job, i, request.input, &spawned);
             root_input = i == 0 ? -1 : root_input;
         }
         if (error == 0) {
-            adopt(job, &spawned, request.host, plan->is_tagged);
+            job_adopt(job, &spawned, request.host);
         }
     }
     if (root_input >= 0) {
         close(root_input);
     }
+    note_neighbours(job);
     if (error != 0) {
         tell_spawn_failure(job, request.node, plan->argv[0], error, what);
     }

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -238,7 +239,13 @@ static tm_status read_change(const struct boot_frame *frame,
     change->kind = frame->kind;
     change->node = wire_get_u16(&reader);
     if (frame->kind == BOOT_NEWCOMER) {
+        const void *key;
+
         change->host = wire_get_u16(&reader);
+        key = wire_get_bytes(&reader, BOOT_KEY_SIZE);
+        if (key != NULL) {
+            memcpy(change->key, key, BOOT_KEY_SIZE);
+        }
         if (node_card_decode(reader.at, (size_t)(reader.end - reader.at),
                              &change->card, &used) != TM_OK) {
             return TM_EWIRE;
@@ -257,6 +264,7 @@ tm_status bootstrap_take_change(struct bootstrap *bootstrap,
         return status;
     }
     status = read_change(&frame, change);
+    explicit_bzero(frame.body, frame.size); // the key
     free(frame.body);
     return status;
 }
@@ -273,12 +281,14 @@ static void say(int fd, enum boot_kind kind, uint8_t *bytes,
     }
 }
 
-void bootstrap_peered(const struct bootstrap *bootstrap, node_id node)
+void bootstrap_peered(const struct bootstrap *bootstrap, node_id node,
+                      const char *why)
 {
-    uint8_t bytes[BOOT_HEADER + 2];
+    uint8_t bytes[BOOT_HEADER + 320];
     struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
 
     wire_put_u16(&writer, node);
+    wire_put_string(&writer, why);
     say(bootstrap->fd, BOOT_PEERED, bytes, &writer);
 }
 

@@ -39,8 +39,10 @@
  *
  * While the program runs, nodes may come and go. A node that comes gets CARDS in
  * which those who have left have host 65535 and no card.
- *   launcher -> node   NEWCOMER node u16, host u16, card: one that comes; connect
- *   node -> launcher   PEERED   node u16: connected with it
+ *   launcher -> node   NEWCOMER node u16, host u16, the job's key, card: one that
+ *                               comes; connect
+ *   node -> launcher   PEERED   node u16, text: connected with it, or, with a text,
+ *                               why that cannot be
  *   launcher -> root   ADMIT    node u16: all are connected with it, it is to join
  *   launcher -> root   REMOVE   node u16: it is to leave
  *   root -> launcher   NEWS     node u16, comes u8, news u8, text: how far that is;
@@ -54,7 +56,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 9u
+#define WIRE_VERSION 10u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -70,6 +72,8 @@ struct node_card {
     char layout[16384];    ///< image_layout()'s text, or "": for the launcher's
                            ///< message if nodes differ; empty in CARDS
 };
+
+#define BOOT_KEY_SIZE 32u
 
 struct boot_pmix;
 
@@ -87,13 +91,11 @@ struct bootstrap {
                      ///< are on this host
 };
 
-#define BOOT_KEY_SIZE 32u
-
 /** What all nodes learn of all, and nobody else. */
 struct boot_roster {
     uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
     struct node_card *cards; ///< [n_nodes]
-    uint16_t *host_of;       ///< [n_nodes]  equal for nodes of one host
+    uint16_t *host_of;       ///< [n_nodes]  equal for nodes that share memory
 };
 
 /** A way to meet the other nodes. Both calls block until all nodes have made them;
@@ -187,18 +189,21 @@ enum bootstrap_event {
 struct boot_change {
     enum boot_kind kind; ///< BOOT_NEWCOMER, BOOT_ADMIT or BOOT_REMOVE
     node_id node;
-    uint16_t host;         ///< of BOOT_NEWCOMER
-    struct node_card card; ///< likewise
+    uint16_t host; ///< of BOOT_NEWCOMER, as the next two
+    struct node_card card;
+    uint8_t key[BOOT_KEY_SIZE]; ///< zeros if all are on one host
 };
 
 /** Take what BOOTSTRAP_CHANGE has announced. Reads to the end of the frame.
- * @param[out] change  set on success
+ * @param[out] change  set on success; has the job's key
  * @return TM_OK, TM_EPEER (the launcher has gone), TM_EWIRE, TM_ENOMEM */
 TM_CHECKED tm_status bootstrap_take_change(struct bootstrap *bootstrap,
                                            struct boot_change *change);
 
-/** This node is connected with another. */
-void bootstrap_peered(const struct bootstrap *bootstrap, node_id node);
+/** This node is connected with another, or cannot be.
+ * @param why  in a few words; "": it is */
+void bootstrap_peered(const struct bootstrap *bootstrap, node_id node,
+                      const char *why);
 
 /** On the root: how far a change is. */
 void bootstrap_news(const struct bootstrap *bootstrap, node_id node, int comes,

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "net/message.h"
+
 static int launcher; ///< its end of the socket
 
 static struct node_card cards[3];
@@ -313,6 +315,35 @@ static void a_node_that_cannot_go_on_hears_of_its_end(void **state)
     assert_false(bootstrap_is_ended(&bootstrap, 10000));
 }
 
+static void a_newcomer_is_announced_with_the_key(void **state)
+{
+    static const struct node_card card = {.pid = 7};
+    static struct boot_change change;
+    static uint8_t body[4096];
+    struct bootstrap bootstrap = open_node(1, 2);
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    (void)state;
+    wire_put_u16(&writer, 5);
+    wire_put_u16(&writer, 259);
+    memset(writer.at, 'k', BOOT_KEY_SIZE);
+    writer.at += BOOT_KEY_SIZE;
+    writer.at += node_card_encode(&card, writer.at, 2048);
+    launcher_says(BOOT_NEWCOMER, body, (size_t)(writer.at - body));
+    assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_CHANGE);
+    assert_int_equal(bootstrap_take_change(&bootstrap, &change), TM_OK);
+    assert_int_equal(change.kind, BOOT_NEWCOMER);
+    assert_int_equal(change.node, 5);
+    assert_int_equal(change.host, 259);
+    assert_memory_equal(change.key, body + 4, BOOT_KEY_SIZE);
+    assert_int_equal(change.card.pid, 7);
+    launcher_says(BOOT_NEWCOMER, body, 20); // the key is cut short
+    assert_int_equal(bootstrap_take_change(&bootstrap, &change), TM_EWIRE);
+    bootstrap_peered(&bootstrap, 5, "no way");
+    launcher_hears(BOOT_PEERED, 2 + sizeof "no way");
+    close_both(&bootstrap);
+}
+
 static void a_last_word_carries_the_exit_code(void **state)
 {
     struct bootstrap bootstrap = open_node(1, 2);
@@ -342,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_launcher_that_is_gone_ends_every_wait),
         cmocka_unit_test(an_event_is_taken_when_it_is_whole),
         cmocka_unit_test(a_node_that_cannot_go_on_hears_of_its_end),
+        cmocka_unit_test(a_newcomer_is_announced_with_the_key),
         cmocka_unit_test(a_last_word_carries_the_exit_code),
     };
 

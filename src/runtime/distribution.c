@@ -269,6 +269,14 @@ void distribution_start(void)
     runtime.scheme = new_scheme();
 }
 
+void distribution_start_late(void)
+{
+    if (is_wanted() && runtime.options.counts.n == 0) {
+        iteration_start();
+        runtime.scheme = new_scheme();
+    }
+}
+
 int distribution_is_busy(void)
 {
     return runtime.scheme != NULL && scheme_is_busy(runtime.scheme);

@@ -9,6 +9,8 @@
 
 /** Begin to decide who runs where, if the options and the cluster ask for it. */
 void distribution_start(void);
+/** The same for a node that was alone until now. Under the node lock. */
+void distribution_start_late(void);
 /** iteration has arrived. Under the node lock. */
 tm_status distribution_receive(node_id from, const struct message *message);
 /** With --explain, say how it went. */

@@ -2,7 +2,7 @@
 //
 // Signs of life between the nodes of a run on several hosts. On one host the launcher
 // sees each death, and a node that is stopped is somebody's who wants that (a
-// debugger), so there are none.
+// debugger), so there are none, until a node of another host joins.
 //
 // A node is lost when it has been silent for --peer-timeout, or when its connection
 // ends, which is at once if its process does. In that case whoever has started it
@@ -66,8 +66,18 @@ static void die_if_planned(void)
 void lifesigns_start(void)
 {
     plan_death();
-    runtime.has_pulse = runtime.bootstrap.device[0] != '\0';
-    pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
+    // To one that joins nobody gives a sign before it is a member.
+    if (runtime.bootstrap.joins == 0) {
+        lifesigns_begin();
+    }
+}
+
+void lifesigns_begin(void)
+{
+    if (runtime.members.is_spread && !runtime.has_pulse) {
+        runtime.has_pulse = 1;
+        pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
+    }
 }
 
 /** Before this node has looked: it knows how long it was away. */
@@ -89,7 +99,9 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
     switch (event) {
     case NET_PEER_LOST:
         // One that has left, or that has not joined, is nobody's loss.
-        if (loss->seen_ns == 0 && roster_has(&runtime.port.roster, node)) {
+        if (!roster_has(&runtime.port.roster, node)) {
+            bootstrap_peered(&runtime.bootstrap, node, why);
+        } else if (loss->seen_ns == 0) {
             loss->seen_ns = clock_now_ns();
             loss->node = node;
             snprintf(loss->why, sizeof loss->why, "%s", why);
@@ -101,7 +113,7 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
         }
         end_fenced(node);
     case NET_PEER_UP:
-        bootstrap_peered(&runtime.bootstrap, node);
+        bootstrap_peered(&runtime.bootstrap, node, "");
         break;
     }
 }

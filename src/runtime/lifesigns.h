@@ -34,6 +34,9 @@ struct loss {
 /** Nodes are connected. */
 void lifesigns_start(void);
 
+/** All members begin now, if some share no memory. Does nothing if they have. */
+void lifesigns_begin(void);
+
 /** From the service thread, several times a second. */
 void lifesigns_tick(void);
 

@@ -130,9 +130,20 @@ static void note_gone(node_id node)
     log_debug("node %u has left", node);
 }
 
+// What a node that was started alone does not have, and needs with others.
+static void end_solitude(void)
+{
+    service_hurry();
+    distribution_start_late();
+    if (statics_begin_costs() != TM_OK) {
+        log_error("what swapping costs here is not measured");
+    }
+}
+
 static void switched(void *owner, const struct roster *before)
 {
     const struct roster *now = &runtime.port.roster;
+    int was_alone = runtime.n_nodes == 1;
 
     (void)owner;
     for (unsigned i = 0; i < now->n_ids; i++) {
@@ -147,8 +158,12 @@ static void switched(void *owner, const struct roster *before)
     }
     runtime.n_nodes = now->n_ids;
     runtime.transport->set_epoch(runtime.net, now->epoch);
+    lifesigns_begin();
     deadlock_restart();
     distribution_roster_changed();
+    if (was_alone) {
+        end_solitude();
+    }
 }
 
 static void gone(void *owner)
@@ -220,6 +235,20 @@ static void tell(void *owner, node_id node, int comes,
 
 // ---- what the launcher wants
 
+// This node has not had to do with other hosts before, perhaps.
+static tm_status widen(const uint8_t *key)
+{
+    const struct net_config config = node_net_config();
+    tm_status status = runtime.transport->widen(runtime.net, &config, key);
+
+    if (status == TM_OK) {
+        runtime.members.is_spread =
+            1; // lifesigns_begin(), when all have joined
+        runtime.transport->set_epoch(runtime.net, runtime.port.roster.epoch);
+    }
+    return status;
+}
+
 static void connect_with(const struct boot_change *change)
 {
     const struct net_place place = {
@@ -227,16 +256,21 @@ static void connect_with(const struct boot_change *change)
         .size = change->card.address_size,
         .is_elsewhere = change->host != runtime.members.host,
     };
-    char why[256] = "";
-    tm_status status = runtime.transport->add_peer(runtime.net, change->node,
-                                                   &place, why, sizeof why);
+    char why[256] = "it cannot reach other hosts";
+    tm_status status = TM_OK;
 
-    if (status != TM_OK) {
-        log_fatal(EXIT_NODE_LOST, "node %u cannot join: %s", change->node, why);
+    if (place.is_elsewhere) {
+        status = widen(change->key);
+    }
+    if (status == TM_OK) {
+        status = runtime.transport->add_peer(runtime.net, change->node, &place,
+                                             why, sizeof why);
     }
     runtime.statics.nodes[change->node] = change->card.statics;
-    if (!place.is_elsewhere) { // else when it is: NET_PEER_UP
-        bootstrap_peered(&runtime.bootstrap, change->node);
+    if (status != TM_OK) {
+        bootstrap_peered(&runtime.bootstrap, change->node, why);
+    } else if (!place.is_elsewhere) { // else when it is: NET_PEER_UP
+        bootstrap_peered(&runtime.bootstrap, change->node, "");
     }
 }
 
@@ -262,6 +296,7 @@ void members_follow(void)
         break;
     }
     node_leave();
+    explicit_bzero(change->key, sizeof change->key);
     free(change);
 }
 

@@ -180,4 +180,7 @@ tm_status check_call(const char *function, uintptr_t place);
 void node_receive(void *owner, node_id from, const struct message *message);
 tm_status node_open_port(void);
 
+/** start.c: what this node's end of the transport is opened with. */
+struct net_config node_net_config(void);
+
 #endif

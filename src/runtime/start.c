@@ -247,6 +247,12 @@ static void add_address(struct node_card *card)
     memcpy(card->address, address, size);
 }
 
+// One that is alone can have others later, if somebody can start them.
+static int may_have_others(void)
+{
+    return runtime.n_nodes > 1 || bootstrap_has_launcher(&runtime.bootstrap);
+}
+
 _Static_assert(BOOT_KEY_SIZE == SEAL_KEY_SIZE,
                "the launcher's key is what frames are sealed with");
 
@@ -292,6 +298,10 @@ static void connect_to_all(const struct boot_roster *roster)
     node_enter();
     status = runtime.transport->connect(runtime.net, places, roster->job_key,
                                         why, sizeof why);
+    // Not before: those who are there already come in an epoch before that.
+    if (runtime.bootstrap.joins > 0) {
+        runtime.transport->set_epoch(runtime.net, runtime.bootstrap.joins);
+    }
     node_leave();
     // A node that cannot be reached has died, most often: the launcher sees that
     // soon, and names it.
@@ -307,14 +317,17 @@ static void connect_to_all(const struct boot_roster *roster)
     }
 }
 
-static void open_transport(void)
+struct net_config node_net_config(void)
 {
     const char *device = runtime.bootstrap.device;
-    const struct net_config config = {
+
+    return (struct net_config){
         .self = runtime.self,
         .n_nodes = TM_MAX_NODES, // that there may ever be
-        .n_here = runtime.bootstrap.n_here,
+        .n_here = runtime.n_nodes > 1 ? runtime.bootstrap.n_here : 0,
         .device = device[0] != '\0' ? device : NULL,
+        .listens_within =
+            runtime.bootstrap.joins > 0 && runtime.bootstrap.n_here > 1,
         .first_port = runtime.options.port_range.first,
         .last_port = runtime.options.port_range.last,
         // The node's own signs of life come first, and name the node.
@@ -325,9 +338,14 @@ static void open_transport(void)
         .event = lifesigns_event,
         .receive = node_receive,
     };
+}
+
+static void open_transport(void)
+{
+    const struct net_config config = node_net_config();
     tm_status status;
 
-    runtime.transport = runtime.n_nodes == 1 ? &transport_self : &transport_ucx;
+    runtime.transport = may_have_others() ? &transport_ucx : &transport_self;
     status = runtime.transport->open(&runtime.net, &config);
     if (status == TM_EBUSY) {
         log_fatal(EXIT_UNREACHABLE,
@@ -336,9 +354,6 @@ static void open_transport(void)
                   runtime.self);
     }
     must(status, "the transport");
-    if (runtime.bootstrap.joins > 0) {
-        runtime.transport->set_epoch(runtime.net, runtime.bootstrap.joins);
-    }
 }
 
 // @param own  with the layout; freed
@@ -350,11 +365,11 @@ static uint64_t join_cluster(struct node_card *own)
 
     fill_card(own);
     open_transport();
-    if (runtime.n_nodes == 1) {
+    if (!may_have_others()) {
         free(own);
         return image_canary();
     }
-    if (!image_is_fixed()) {
+    if (runtime.n_nodes > 1 && !image_is_fixed()) {
         log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
                                "start the program with `teamster run`, or by "
                                "`setarch -R`");
@@ -369,6 +384,7 @@ static uint64_t join_cluster(struct node_card *own)
     statics_take(roster.cards);
     neighbours_watch(&roster);
     runtime.members.host = roster.host_of[runtime.self];
+    runtime.members.is_spread = runtime.bootstrap.device[0] != '\0';
     canary = roster.cards[0].canary;
     free_roster(&roster);
     return canary;

@@ -32,7 +32,7 @@ N_RUNS = 4  # of test `app`
 ROUNDS = ("sor", "--size", 512, "--iterations", 3000, "--threads", 6,
           "--verify")
 IDENTICAL = "result: identical to the sequential program's"
-USAGE, NODE_LOST, MISMATCH = 64, 75, 76
+USAGE, UNREACHABLE, NODE_LOST, MISMATCH = 64, 69, 75, 76
 ENDED = (0, USAGE, NODE_LOST)  # a command comes too late if the program is short
 
 
@@ -133,7 +133,7 @@ class Members:
             if chance.random() < 0.4:
                 words += ["--memory", "2M" if name == "gauss" else "1M"]
                 arguments[3] //= 4  # pages go out when few nodes are left
-            n_nodes = chance.randint(2, 3)
+            n_nodes = chance.randint(1, 3)
             job = self.start(
                 n_nodes, (name, *arguments, "--verify"), *words,
                 TEAMSTER_POLICY=chance.choice(("none", "cpu-mem")),
@@ -185,6 +185,33 @@ class Members:
                     "node 4 has joined")
         self.expect(job, self.ask("remove", job.process.pid, 3), 0, "has left")
         self.expect_identical(job)
+
+    def nodes_come_to_one_that_was_alone(self):
+        for policy in ("none", "cpu-mem"):
+            job = self.start(1, ROUNDS, TEAMSTER_POLICY=policy)
+            self.expect(job, self.when_running(job, "add"), 0,
+                        "node 1 has joined" +
+                        ("; threads stay" if policy == "none" else "$"))
+            self.expect(job, self.ask("add", job.process.pid), 0,
+                        "node 2 has joined")
+            self.expect(job, self.ask("remove", job.process.pid, 1), 0,
+                        "has left")
+            self.expect_identical(job)
+
+    def a_host_that_cannot_be_reached_harms_nobody(self):
+        """Nodes that come here afterwards share memory, or not, as before."""
+        for n_nodes in (1, 2):
+            job = self.start(n_nodes, ROUNDS, "--ssh=false")
+            self.expect(job, self.when_running(job, "add", "no-such-host"),
+                        UNREACHABLE, "cannot reach host no-such-host: the "
+                        "connection has ended; try: false no-such-host ")
+            self.expect(job, self.ask("add", job.process.pid, "a:0"), USAGE,
+                        "a:0")
+            self.expect(job, self.ask("add", job.process.pid), 0,
+                        f"node {n_nodes} has joined")
+            self.expect(job, self.ask("remove", job.process.pid, n_nodes), 0,
+                        "has left")
+            self.expect_identical(job)
 
     def another_program_cannot_join(self):
         script = os.path.join(self.folder, "program")

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nodes on the hosts of a lab join running jobs and leave them.
+
+    test_members.py TEST --build DIR
+
+The launcher is on n1. Results are the same bits as without changes, and who asks
+for one that cannot be made is told in one line, while the job goes on.
+"""
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import time
+
+import lab
+import test_runs
+from test_runs import DEADLINE_S, MISMATCH, NODE_LOST, UNREACHABLE
+
+WORK = ("--verify", "--size=200", "--threads=6")
+IDENTICAL = "result: identical to the sequential program's"
+USAGE = 64
+SOON_S = 0.4  # in which a node that is started joins
+
+
+class Tests(test_runs.Tests):
+    def start(self, bed, *command, program=None, iterations=12000):
+        """A run on n1 that others may be added to."""
+        run = self.run(bed, *command, program or self.app("sor"), *WORK,
+                       f"--iterations={iterations}", **self.variables(bed))
+        self.wait_for_begin(bed)
+        return run
+
+    def wait_for_begin(self, bed):
+        lab.wait_until(lambda: "it is the root" in self.ask(bed, "remove", 0)[1],
+                       "it does not begin", DEADLINE_S)
+
+    def variables(self, bed):
+        return {"TMPDIR": bed.folder, "XDG_RUNTIME_DIR": ""}
+
+    def command(self, bed, *words):
+        """To the job; if words are given, to the one that there is."""
+        return bed.command_on("n1", os.path.join(self.build, "cli", "teamster"),
+                              *map(str, words))
+
+    def call(self, bed, *words):
+        done = subprocess.run(self.command(bed, *words), text=True,
+                              env={**os.environ, **self.variables(bed)},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=DEADLINE_S, check=False)
+        return done.returncode, done.stdout
+
+    def job(self, bed):
+        """Its number; one that is no job's if there is none."""
+        match = re.search(r"(?m)^ *(\d+) .*(?:sor|program)$", self.call(bed, "ps")[1])
+        return match.group(1) if match else "1"
+
+    def ask(self, bed, what, *words):
+        """@return exit code and what is said"""
+        return self.call(bed, what, self.job(bed), *words)
+
+    def expect_answer(self, run, answer, code, text):
+        if answer[0] != code or not re.search(text, answer[1]):
+            run.process.kill()
+            run.fail(f"answer {answer}, not {code} and {text!r}",
+                     run.process.communicate()[0])
+
+    def expect_identical(self, run, bed, but_hosts=()):
+        output = run.finish(0, but_hosts)
+        self.expect(IDENTICAL in output, "the right result", output)
+        self.expect(not list(pathlib.Path(bed.folder).glob("teamster-*")),
+                    "no socket is left", output)
+        return output
+
+    def expect_empty(self, run, bed, host):
+        """Nothing of the run is on a host that its nodes have left."""
+        try:
+            lab.wait_until(lambda: not bed.processes(host), "",
+                           test_runs.LEFTOVER_S)
+        except TimeoutError:
+            run.process.kill()
+            run.fail(f"left on {host}: {bed.processes(host)}")
+
+    # ---- what works
+
+    def nodes_come_and_go(self):
+        for hosts in (("-n", 1), ("-n", 2), ("-H", "n1,n2")):
+            with lab.lab(n_hosts=3) as bed:
+                self.change_much(bed, *hosts)
+
+    def change_much(self, bed, *hosts):
+        run = self.start(bed, *hosts)
+        first = 1 if hosts[1] == 1 else 2
+        for number, host in enumerate(("n3", "n2", "n1", "n3"), first):
+            self.expect_answer(run, self.ask(bed, "add", host), 0,
+                               f"node {number} has joined")
+        self.expect_answer(run, self.ask(bed, "remove", first), 0,
+                           f"^node {first} has left$")
+        self.expect_answer(run, self.ask(bed, "remove", first), USAGE,
+                           f"there is no node {first}")
+        os.kill(run.program("n3", "sor"), signal.SIGTERM)
+        self.expect_empty(run, bed, "n3")
+        self.expect_answer(run, self.ask(bed, "add"), 0,
+                           f"node {first + 4} has joined")
+        output = self.expect_identical(run, bed)
+        self.expect("it leaves the run" in output, "the owner is answered",
+                    output)
+
+    def a_node_that_joins_gets_threads(self):
+        with lab.lab(n_hosts=2) as bed:
+            for first in (1, 2):
+                run = self.run(bed, "-n", first,
+                               self.app("sor"), *WORK, "--iterations=12000",
+                               **self.variables(bed), TEAMSTER_POLICY="cpu-mem")
+                self.wait_for_begin(bed)
+                self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
+                                   f"node {first} has joined$")
+                self.expect_identical(run, bed)
+
+    def nodes_come_and_go_at_random(self):
+        chance = random.Random(os.environ.get("TM_TEST_SEED", "1"))
+        for _ in range(3):
+            with lab.lab(n_hosts=3) as bed:
+                run = self.start(bed, "--protocol", chance.choice((
+                    "eager-release", "sequential")), *chance.choice((
+                        ("-n", 1), ("-n", 2), ("-H", "n1,n2"),
+                        ("-H", "n2,n3:2"))), iterations=6000)
+                n_changes = 0
+                for _ in range(6):
+                    time.sleep(chance.uniform(0, 0.3))
+                    if chance.random() < 0.6:
+                        code, text = self.ask(bed, "add",
+                                              chance.choice(("n1", "n2", "n3")))
+                    else:
+                        code, text = self.ask(bed, "remove",
+                                              chance.randint(1, 6))
+                    if code not in (0, USAGE, NODE_LOST):
+                        run.process.kill()
+                        run.fail(f"{code}: {text}", run.process.communicate()[0])
+                    n_changes += code == 0
+                output = self.expect_identical(run, bed)
+                self.expect(n_changes > 0, "something has changed", output)
+
+    # ---- what does not
+
+    def program(self, bed, **apps):
+        """One that is different on each host; "": there is none."""
+        for host, app in apps.items():
+            if app:
+                bed.inside(host, "cp", self.app(app), "/run/program")
+        return "/run/program"
+
+    def who_cannot_join_is_told(self):
+        with lab.lab(n_hosts=4) as bed:
+            bed.cut("n4")
+            run = self.start(bed, "-H", "n1,n2", iterations=15000,
+                             program=self.program(bed, n1="sor", n2="sor",
+                                                  n3="jacobi"))
+            self.expect_answer(run, self.ask(bed, "add", "n9"), UNREACHABLE,
+                               "^teamster add: cannot reach host n9: .*; try: "
+                               "ssh .* n9 teamster --version\n$")
+            self.expect_answer(run, self.ask(bed, "add", "n4"), UNREACHABLE,
+                               "^teamster add: cannot reach host n4: ")
+            self.expect_answer(run, self.ask(bed, "add", "n3"), MISMATCH,
+                               "\nteamster add: node 2 has not joined: .*"
+                               "build-id|^teamster add: .*build-id")
+            bed.inside("n3", "rm", "/run/program")
+            self.expect_answer(run, self.ask(bed, "add", "n3"), UNREACHABLE,
+                               "^teamster add: host n3 cannot start "
+                               "'/run/program': No such file")
+            self.expect_answer(run, self.ask(bed, "add", "n2:2"), USAGE,
+                               "one node at a time")
+            self.expect_empty(run, bed, "n3")
+            self.program(bed, n3="sor")
+            self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
+                               "node 3 has joined")
+            self.expect_identical(run, bed, ["n4"])
+
+    def a_host_that_not_all_reach_cannot_join(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.start(bed, "-H", "n1,n2", iterations=15000)
+            bed.part("n2", "n3")
+            answer = self.ask(bed, "add", "n3")
+            bed.rejoin("n2", "n3")
+            self.expect(answer[0] in (UNREACHABLE, NODE_LOST) and
+                        "node 2 has not joined: " in answer[1], "it is told",
+                        str(answer))
+            self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
+                               "node 3 has joined")
+            self.expect_identical(run, bed)
+
+    # ---- what dies
+
+    def a_host_that_dies_before_its_node_joins_harms_nobody(self):
+        """Its program does not get to tm_init() before that."""
+        for number, kill in enumerate((self.kill_node, self.kill_agent,
+                                       lambda bed: bed.power_off("n3"))):
+            with lab.lab(n_hosts=3) as bed:
+                program = "/run/program"
+                for host, wait in (("n1", ""), ("n2", ""), ("n3", "sleep 100;")):
+                    bed.inside(host, "sh", "-c",
+                               f"echo '#!/bin/sh\n{wait} exec {self.app('sor')} "
+                               f"\"$@\"' > {program}; chmod +x {program}")
+                run = self.start(bed, "-H", "n1,n2", program=program,
+                                 iterations=15000)
+                with subprocess.Popen(
+                        self.command(bed, "add", self.job(bed), "n3"), text=True,
+                        env={**os.environ, **self.variables(bed)},
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT) as asker:
+                    lab.wait_until(lambda: any(
+                        program in text for text in
+                        bed.processes("n3").values()), "no node on n3")
+                    kill(bed)
+                    text = asker.communicate(timeout=DEADLINE_S)[0]
+                self.expect_answer(run, (asker.returncode, text), NODE_LOST,
+                                   "node 2 has not joined: ")
+                off = ["n3"] if number == 2 else []
+                if not off:
+                    self.expect_empty(run, bed, "n3")
+                self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
+                                   "node 3 has joined")
+                self.expect_identical(run, bed, off)
+
+    def kill_node(self, bed):
+        for pid, text in bed.processes("n3").items():
+            if "/run/program" in text:
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_agent(self, bed):
+        # Not its keeper, which has the same name and comes later.
+        os.kill(min(pid for pid, text in bed.processes("n3").items()
+                    if text.endswith("teamster agent")), signal.SIGKILL)
+
+    def a_host_that_dies_while_its_node_joins_leaves_nothing(self):
+        """At a random moment: the job goes on, or has lost a member."""
+        chance = random.Random(os.environ.get("TM_TEST_SEED", "1"))
+        ends = []
+        for _ in range(6):
+            with lab.lab(n_hosts=3) as bed:
+                run = self.start(bed, "-H", "n1,n2", iterations=8000)
+                with subprocess.Popen(
+                        self.command(bed, "add", self.job(bed), "n3"),
+                        env={**os.environ, **self.variables(bed)},
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL) as asker:
+                    pid = run.program("n3", "sor")
+                    time.sleep(chance.uniform(0, SOON_S))
+                    os.kill(pid, signal.SIGKILL)
+                    code = asker.wait(DEADLINE_S)
+                self.expect(code in (0, NODE_LOST), "an answer", str(code))
+                output, _ = run.process.communicate(timeout=DEADLINE_S)
+                self.expect(run.process.returncode == NODE_LOST or
+                            IDENTICAL in output, "lost, or right", output)
+                run.expect_nothing_left(output)
+                ends.append(run.process.returncode)
+        print("ends:", ends)
+
+
+if __name__ == "__main__":
+    raise SystemExit(test_runs.main(Tests))
