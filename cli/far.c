@@ -40,11 +40,11 @@ void far_fill(const struct far *far, struct pollfd *set)
     }
 }
 
-void far_move(struct job *job, const struct pollfd *set, uint64_t now_ns)
+void far_move(struct far *far, const struct pollfd *set, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < job->far.n; i++) {
-        mux_move(&job->far.hosts[i].mux, set, now_ns);
-        set += mux_n_polled(&job->far.hosts[i].mux);
+    for (unsigned i = 0; i < far->n; i++) {
+        mux_move(&far->hosts[i].mux, set, now_ns);
+        set += mux_n_polled(&far->hosts[i].mux);
     }
 }
 
@@ -186,13 +186,8 @@ uint64_t far_due_ns(const struct far *far)
 
 void far_signal(struct job *job, const struct node *node, int signal)
 {
-    struct far_host *host = &job->far.hosts[node->host - 1];
-
-    for (unsigned i = 0; i < host->n_nodes; i++) {
-        if (host->nodes[i].node == node->id) {
-            mux_send_number(&host->mux, MUX_SIGNAL, i, (uint32_t)signal);
-        }
-    }
+    mux_send_number(&job->far.hosts[node->host - 1].mux, MUX_SIGNAL,
+                    node->index, (uint32_t)signal);
 }
 
 // ---- the end ----
@@ -240,7 +235,7 @@ static void wait_for_agents(struct job *job)
 
         far_fill(far, set);
         poll(set, far_n_polled(far), 100);
-        far_move(job, set, clock_now_ns());
+        far_move(far, set, clock_now_ns());
         for (unsigned i = 0; i < far->n; i++) {
             while (mux_next(&far->hosts[i].mux, &frame)) {
             }

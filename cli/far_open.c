@@ -83,6 +83,7 @@ static int list_hosts(struct job *job, const struct launch_plan *plan)
             return -1;
         }
         job->nodes[i].host = (uint16_t)(host - job->far.hosts + 1);
+        job->nodes[i].index = (uint16_t)(host->n_nodes - 1);
     }
     return 0;
 }
@@ -542,12 +543,9 @@ int far_open(struct job *job, const struct launch_plan *plan)
 void far_adopt(struct job *job, unsigned node, int input,
                struct spawned *spawned)
 {
+    unsigned index = job->nodes[node].index;
     struct far_host *host = &job->far.hosts[job->nodes[node].host - 1];
-    unsigned index = 0;
 
-    while (host->nodes[index].node != node) {
-        index++;
-    }
     if (input >= 0) {
         mux_attach(&host->mux, index, MUX_INPUT, input);
     }

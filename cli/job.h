@@ -32,6 +32,7 @@ enum job_phase {
 struct node {
     node_id id;
     uint16_t host;         ///< 0: the launcher's own, else far.hosts[host - 1]
+    uint16_t index;        ///< among the nodes of far.hosts[host - 1]
     uint16_t group;        ///< of nodes that share memory
     int has_neighbours;    ///< it was started to share memory with others
     const char *host_name; ///< as the user has given it; NULL: not at all
@@ -324,7 +325,7 @@ void far_last_words(struct far_host *host, char *line, size_t size);
 
 size_t far_n_polled(const struct far *far);
 void far_fill(const struct far *far, struct pollfd *set);
-void far_move(struct job *job, const struct pollfd *set, uint64_t now_ns);
+void far_move(struct far *far, const struct pollfd *set, uint64_t now_ns);
 
 /** Obey what has come from the agents; look for hosts that are lost. */
 void far_look(struct job *job, uint64_t now_ns);

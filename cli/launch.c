@@ -287,7 +287,7 @@ static void run_loop(struct job *job)
         }
         take_signals(job);
         now_ns = clock_now_ns();
-        far_move(job, &set[AT_NODES + 3 * n_started], now_ns);
+        far_move(&job->far, &set[AT_NODES + 3 * n_started], now_ns);
         far_look(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
