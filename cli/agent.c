@@ -7,7 +7,8 @@
 //   HELLO   to the launcher: who is here
 //   START   from it: the nodes, which are started as the launcher itself starts
 //           nodes; STARTED or FAILED for each
-//   then    bytes of channels, signals, EXIT for each node that has ended
+//   then    bytes of channels, signals, NOTE when a node has come to tm_init(), EXIT
+//           when it has ended
 //   BYE     from the launcher: it is over
 //
 // The nodes end with the agent, whatever ends it: BYE, the end of its input (the
@@ -38,10 +39,6 @@
 /** For a signal descriptor, and the most nodes that a run has. */
 #define POLLED_MAX (1 + 2 + TM_MAX_NODES * MUX_CHANNELS)
 
-/** Not more often are control groups looked at. */
-#define NOTE_NS UINT64_C(50000000)
-#define EARLY_NS UINT64_C(3000000000)
-
 struct agent_node {
     pid_t pid; ///< 0: it was not started
     int is_alive;
@@ -54,9 +51,7 @@ struct agent {
     struct keeper keeper;
     int signal_fd;
     sigset_t old_signals;
-    uint64_t began_ns;
-    uint64_t noted_ns; ///< when the nodes' groups were looked at
-    unsigned n_nodes;  ///< of this host; 0 before START
+    unsigned n_nodes; ///< of this host; 0 before START
     struct agent_node *nodes;
     int is_over;
     int exit_code;
@@ -269,6 +264,20 @@ static int take_signal(struct agent *agent, const struct mux_frame *frame)
     return 1;
 }
 
+static int take_note(struct agent *agent, const struct mux_frame *frame)
+{
+    struct agent_node *node;
+
+    if (frame->node >= agent->n_nodes) {
+        return 0;
+    }
+    node = &agent->nodes[frame->node];
+    if (node->is_alive) {
+        oom_note(&node->oom, node->pid);
+    }
+    return 1;
+}
+
 static int obey(struct agent *agent, const struct mux_frame *frame)
 {
     switch (frame->kind) {
@@ -276,6 +285,8 @@ static int obey(struct agent *agent, const struct mux_frame *frame)
         return take_start(agent, frame);
     case MUX_SIGNAL:
         return take_signal(agent, frame);
+    case MUX_NOTE:
+        return take_note(agent, frame);
     case MUX_BYE:
         end(agent, 0);
         return 1;
@@ -340,28 +351,11 @@ static void take_signals(struct agent *agent)
     }
 }
 
-/** Programs may enter their groups late: a script starts them, perhaps. What a node
- * says when it joins wakes the agent, so it is seen then. */
-static void note_groups(struct agent *agent, uint64_t now_ns)
-{
-    if (now_ns - agent->began_ns > EARLY_NS &&
-        now_ns - agent->noted_ns < NOTE_NS) {
-        return;
-    }
-    agent->noted_ns = now_ns;
-    for (unsigned i = 0; i < agent->n_nodes; i++) {
-        if (agent->nodes[i].is_alive) {
-            oom_note(&agent->nodes[i].oom, agent->nodes[i].pid);
-        }
-    }
-}
-
 static void look_at_clock(struct agent *agent, uint64_t now_ns)
 {
     if (beat_is_due(&agent->beat, now_ns)) {
         mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
     }
-    note_groups(agent, now_ns);
     beat_look(&agent->beat, now_ns);
     if (beat_of(&agent->beat, agent->mux.heard_ns, now_ns) == BEAT_LOST) {
         log_error("the launcher has been silent for %.0f s: the nodes on this "
@@ -378,7 +372,6 @@ static void run_loop(struct agent *agent)
     if (set == NULL) {
         end(agent, EXIT_MEMORY);
     }
-    agent->began_ns = clock_now_ns();
     while (!agent->is_over) {
         size_t n_set = 1 + mux_n_polled(&agent->mux);
         uint64_t now_ns;

@@ -190,6 +190,12 @@ void far_signal(struct job *job, const struct node *node, int signal)
                     node->index, (uint32_t)signal);
 }
 
+void far_note(struct job *job, const struct node *node)
+{
+    mux_send(&job->far.hosts[node->host - 1].mux, MUX_NOTE, node->index, NULL,
+             0);
+}
+
 // ---- the end ----
 
 void far_retire(struct far_host *host)

@@ -336,6 +336,9 @@ void far_signal(struct job *job, const struct node *node, int signal);
 /** Nobody is needed on that host any more, whatever it answers. */
 void far_retire(struct far_host *host);
 
+/** A node of another host has given its card. */
+void far_note(struct job *job, const struct node *node);
+
 /** When far_look() is due; UINT64_MAX: never. */
 uint64_t far_due_ns(const struct far *far);
 

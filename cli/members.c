@@ -151,14 +151,16 @@ static tm_status take_card(struct job *job, struct node *node,
         return TM_EWIRE;
     }
     node->has_card = 1;
+    if (node->host == 0) {
+        oom_note(&node->oom, node->pid);
+    } else {
+        far_note(job, node);
+    }
     if (node->is_guest) {
         change_take_card(job, node);
         return TM_OK;
     }
     job->n_cards++;
-    if (node->host == 0) {
-        oom_note(&node->oom, node->pid);
-    }
     if (job->n_cards == 1) {
         set_deadline(job);
     }

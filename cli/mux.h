@@ -38,6 +38,8 @@ enum mux_kind {
                  ///< killed it for memory: it has ended
     // Both ways:
     MUX_BEAT, ///< I am alive
+    // To the agent:
+    MUX_NOTE, ///< a node has given its card: its memory group is what counts
 };
 
 /** The most bytes of a channel that wait for its file. */

@@ -16,12 +16,10 @@ void oom_note(struct oom_watch *watch, pid_t pid)
 {
     struct memory_group group;
 
-    if (memory_groups_of("", pid, &group, 1) == 0 ||
-        strncmp(watch->group.folder, group.folder, strlen(group.folder)) == 0) {
-        return; // the same, or above it: so a process looks that is ending
+    if (memory_groups_of("", pid, &group, 1) > 0) {
+        watch->group = group;
+        watch->n_kills = memory_group_kills(&group);
     }
-    watch->group = group;
-    watch->n_kills = memory_group_kills(&group);
 }
 
 /** The tightest limit of a group and those above it. */

@@ -13,7 +13,7 @@ struct oom_watch {
     uint64_t n_kills;          ///< of the group, when it was noted
 };
 
-/** Note the group of a process that lives. Again later, in case it has changed. */
+/** Note the group of a process that lives. */
 void oom_note(struct oom_watch *watch, pid_t pid);
 
 /** A process was killed by SIGKILL: was it the kernel, for want of memory?
