@@ -8,7 +8,6 @@ processors, for both alike. Programs that are compared run in turn, see
 measure.py; a ratio below 1 means that Teamster is faster. Exit code 0 if all
 could be measured; 1 if something failed; 77 if no lab can be made here.
 """
-import argparse
 import os
 import signal
 import statistics
@@ -22,7 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import lab  # noqa: E402
 import measure  # noqa: E402
 import slurm  # noqa: E402
-from run import Bench, header, row  # noqa: E402
+from run import Bench, header, make_parser, row  # noqa: E402
 
 HOSTS = ["n1", "n2", "n3", "n4"]
 RATES_MBIT = [100, 1000]
@@ -220,13 +219,7 @@ def measure_parts(parts, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default="build/release",
-                        help="a build of the release preset (%(default)s)")
-    parser.add_argument("--quick", action="store_true",
-                        help="fewer repetitions")
-    parser.add_argument("--only", action="append", metavar="PART",
-                        choices=PARTS, help="one of " + ", ".join(PARTS))
+    parser = make_parser(__doc__, "fewer repetitions", PARTS)
     parser.add_argument("--rate", action="append", metavar="MBIT", type=int,
                         help="of the network cards, for steady")
     options = parser.parse_args()

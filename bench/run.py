@@ -251,15 +251,21 @@ def diffs(bench):
                 verdict(float(ratio), 2.0), apply)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def make_parser(description, quick, parts):
+    """What measurements in parts are asked for with.
+    @param quick  what --quick does"""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default="build/release",
                         help="a build of the release preset (%(default)s)")
-    parser.add_argument("--quick", action="store_true",
-                        help="fewer repetitions, one size")
+    parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--only", action="append", metavar="PART",
-                        choices=PARTS, help="one of " + ", ".join(PARTS))
-    options = parser.parse_args()
+                        choices=parts, help="one of " + ", ".join(parts))
+    return parser
+
+
+def main():
+    options = make_parser(__doc__, "fewer repetitions, one size",
+                          PARTS).parse_args()
     bench = Bench(options.build, options.quick)
     parts = options.only or PARTS
 
