@@ -299,7 +299,7 @@ static uint64_t step_ns(const struct job *job)
 static uint64_t cut_due_ns(const struct job *job, const struct node *node)
 {
     if (node->cut_ns == 0 || !node->is_alive || !node->has_card ||
-        node->has_left || !job_is_open(job)) {
+        node->is_guest || node->has_left || !job_is_open(job)) {
         return UINT64_MAX;
     }
     return node->cut_ns + (uint64_t)(CUT_S * job->slowdown * SECOND_NS);

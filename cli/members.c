@@ -199,8 +199,8 @@ static tm_status take_ready(struct job *job, struct node *node)
 
 static void take_failure(struct job *job, struct node *node, int exit_code)
 {
-    if (!job_is_open(job)) {
-        return;
+    if (!job_is_open(job) || node->is_guest) {
+        return; // a guest ends alone
     }
     if (exit_code != 0) {
         job_say(job, "%s ends the run with exit code %d after %.1f s",
@@ -271,7 +271,10 @@ void members_hear(struct job *job, struct node *node)
         if (found > 0 && obey(job, node, &frame) == TM_OK) {
             continue;
         }
-        if (job_is_open(job)) {
+        if (node->is_guest) {
+            change_guest_ended(job, node,
+                               "it sent nonsense over its control socket");
+        } else if (job_is_open(job)) {
             job_say(job,
                     "%s sent nonsense over its control socket; does it write "
                     "to descriptors that are not its own?",
