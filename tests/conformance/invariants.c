@@ -6,36 +6,45 @@
 #include "death.h"
 #include "world.h"
 
-static void check_page(struct world *world, page_no page)
+// What the nodes have of a page, together.
+struct tally {
+    unsigned n_owners;
+    unsigned n_exclusive;
+    unsigned n_copies;
+};
+
+static void check_node(struct world *world, unsigned number,
+                       struct tally tallies[N_PAGES])
 {
-    unsigned n_owners = 0;
-    unsigned n_exclusive = 0;
-    unsigned n_copies = 0;
+    const struct node *node = &world->nodes[number];
 
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        const struct page *record = &world->nodes[i].space.pages[page];
-
-        if (death_is_gone(world, (node_id)i) ||
-            !roster_has(roster_of(world), (node_id)i)) {
-            continue;
-        }
-        CHECK(engine_page_is_valid(world->nodes[i].engine, page));
-        n_owners += record->is_owner;
-        n_exclusive += record->state == PAGE_EXCLUSIVE;
-        n_copies += record->state != PAGE_ABSENT;
+    CHECK(engine_is_valid(node->engine));
+    CHECK(track_is_valid(node->track));
+    if (death_is_gone(world, (node_id)number) ||
+        !roster_has(roster_of(world), (node_id)number)) {
+        return;
     }
-    CHECK(n_owners <= 1);                     // E1
-    CHECK(n_exclusive == 0 || n_copies == 1); // E3, S1
+    for (unsigned i = 0; i < N_PAGES; i++) {
+        const struct page *record = &node->space.pages[world->first + i];
+
+        CHECK(engine_page_is_valid(node->engine, world->first + i));
+        tallies[i].n_owners += record->is_owner;
+        tallies[i].n_exclusive += record->state == PAGE_EXCLUSIVE;
+        tallies[i].n_copies += record->state != PAGE_ABSENT;
+    }
 }
 
 void check_world(struct world *world)
 {
-    for (unsigned i = 0; i < N_PAGES; i++) {
-        check_page(world, world->first + i);
-    }
+    struct tally tallies[N_PAGES] = {0};
+
     for (unsigned i = 0; i < world->n_nodes; i++) {
-        CHECK(engine_is_valid(world->nodes[i].engine));
-        CHECK(track_is_valid(world->nodes[i].track));
+        check_node(world, i, tallies);
+    }
+    for (unsigned i = 0; i < N_PAGES; i++) {
+        CHECK(tallies[i].n_owners <= 1); // E1
+        CHECK(tallies[i].n_exclusive == 0 ||
+              tallies[i].n_copies == 1); // E3, S1
     }
 }
 

@@ -313,6 +313,7 @@ void step(void *owner, uint64_t argument)
         return;
     }
     if (thread->world->nodes[thread->node].is_frozen) {
+        thread->world->is_put_off = 1; // most of the events, while nodes change
         sim_after(thread->world->sim, 10000, step, thread, 0);
         return;
     }

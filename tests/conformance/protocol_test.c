@@ -36,6 +36,7 @@
 #include "proto/protocol.h"
 #include "world.h"
 
+#define HEAP_BYTES (1u << 20) // three blocks; the pagers' checks look at all
 #define MAX_HOPS 40u // of a request; paths are longer than that only in circles
 
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
@@ -219,7 +220,7 @@ static void open_nodes(struct world *world)
     for (unsigned i = 0; i < world->n_nodes; i++) {
         struct node *node = &world->nodes[i];
 
-        CHECK(space_open(&node->space, NULL, NULL, 0, 4 << 20) == TM_OK);
+        CHECK(space_open(&node->space, NULL, NULL, 0, HEAP_BYTES) == TM_OK);
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
@@ -421,7 +422,10 @@ static void live(struct world *world)
     start_threads(world);
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
            (sim_step(world->sim) || last_answers(world))) {
-        check_world(world);
+        if (!world->is_put_off) {
+            check_world(world);
+        }
+        world->is_put_off = 0;
         check_pagers(world);
         death_end_if_over(world);
         if (sim_now_ns(world->sim) > LIMIT_NS) {

@@ -117,6 +117,7 @@ struct world {
     node_id manager;    // of the barrier
     unsigned n_arrived;
     unsigned n_ended;
+    int is_put_off; // the event has changed nothing but its own time
 };
 
 /** Say the seed and what does not hold, and abort. */
