@@ -13,9 +13,13 @@
 #   tm_layer_bench(micro_diff micro_diff.c [LIB...])
 #                                          a program that measures internals
 #   tm_command(main.c run.c)               the program `teamster`
-#   tm_test_defaults(NAME... [TIMEOUT s] [SHARED_PAGES])
+#   tm_test_defaults(NAME... [TIMEOUT s] [WEIGHT n] [SHARED_PAGES])
 #                                          for tests added with add_test(): exit
-#                                          77 skips, deadline, sanitizers. At its
+#                                          77 skips, deadline, sanitizers, and
+#                                          how much of the machine it takes:
+#                                          WEIGHT 2, half of two processors, or
+#                                          1, it mostly waits. The presets run
+#                                          tests of weight 5 at a time. At its
 #                                          end a process with SHARED_PAGES is not
 #                                          searched for leaks: that reads all
 #                                          its memory, also pages that are not
@@ -113,10 +117,16 @@ function(tm_tsan_runs)
     set_property(TEST ${tests} APPEND PROPERTY LABELS no-tsan)
 endfunction()
 
+set(TM_TEST_WEIGHT 2) # of tests that do not say theirs; a folder may set it
+
 function(tm_test_defaults)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED_PAGES" "TIMEOUT" "")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED_PAGES"
+        "TIMEOUT;WEIGHT" "")
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
+    endif()
+    if(NOT arg_WEIGHT)
+        set(arg_WEIGHT ${TM_TEST_WEIGHT})
     endif()
     math(EXPR timeout "${arg_TIMEOUT} * ${TM_TEST_SLOWDOWN}")
     set(find_leaks 1)
@@ -126,6 +136,7 @@ function(tm_test_defaults)
     # Ours come first, so that what the user has set wins.
     set_tests_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES
         SKIP_RETURN_CODE 77
+        PROCESSORS ${arg_WEIGHT}
         TIMEOUT ${timeout}
         ENVIRONMENT "TM_TEST_SLOWDOWN=${TM_TEST_SLOWDOWN}"
         ENVIRONMENT_MODIFICATION
