@@ -79,6 +79,17 @@ def run_test(name, test):
     return 0
 
 
+def main(tests, parser, choices=None):
+    """Run the test that the command line names: a method of the class `tests`,
+    which is made with the options and a folder. The options are `parser`'s own
+    and --build. @return the exit code"""
+    parser.add_argument("test", choices=choices)
+    parser.add_argument("--build", required=True, type=os.path.abspath)
+    options = parser.parse_args()
+    return run_test(options.test, lambda folder: getattr(
+        tests(options, folder), options.test)())
+
+
 class Job:
     """One run. `command` begins behind `teamster run`."""
 

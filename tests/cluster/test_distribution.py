@@ -77,8 +77,8 @@ def others_busy():
 
 
 class Tests:
-    def __init__(self, build, folder):
-        self.build = os.path.abspath(build)
+    def __init__(self, options, folder):
+        self.build = options.build
         self.folder = folder
         self.teamster = os.path.join(self.build, "cli", "teamster")
 
@@ -307,14 +307,6 @@ TESTS = [name for name in vars(Tests)
                            "_for", "_decided", "_threads", "_end"))]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test", choices=TESTS)
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options.build, folder), options.test)())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(jobs.main(Tests, argparse.ArgumentParser(description=__doc__),
+                       TESTS))

@@ -22,8 +22,8 @@ N_TRIES = 14  # of each kind
 
 
 class Tests:
-    def __init__(self, build, folder):
-        self.build = os.path.abspath(build)
+    def __init__(self, options, folder):
+        self.build = options.build
         self.folder = folder
 
     def path(self, *names):
@@ -181,14 +181,5 @@ class Tests:
         assert "cannot start" in status["messages"][0] and not status["nodes"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test")
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options.build, folder), options.test)())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(jobs.main(Tests, argparse.ArgumentParser(description=__doc__)))

@@ -32,8 +32,8 @@ os.environ["ASAN_OPTIONS"] = ":".join(
 
 
 class Tests:
-    def __init__(self, build, folder):
-        self.build = os.path.abspath(build)
+    def __init__(self, options, folder):
+        self.build = options.build
         self.folder = folder
         self.teamster = self.program("cli", "teamster")
         self.observed = self.program("tests/cluster", "observed")
@@ -179,14 +179,6 @@ TESTS = ("observer_comes_and_goes", "costs_reach_the_root",
          "info_shows_the_limit_of_a_group")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test", choices=TESTS)
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options.build, folder), options.test)())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(jobs.main(Tests, argparse.ArgumentParser(description=__doc__),
+                       TESTS))

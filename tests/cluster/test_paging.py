@@ -65,7 +65,7 @@ TRIES = 3  # of a program that the kernel kills for want of memory
 class Tests:
     def __init__(self, options, folder):
         self.options = options
-        self.build = os.path.abspath(options.build)
+        self.build = options.build
         self.folder = folder  # of swap files
 
     def path(self, folder, name):
@@ -410,14 +410,10 @@ class Tests:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test")
-    parser.add_argument("--build", required=True)
     parser.add_argument("--app", choices=APPS, default="jacobi")
     parser.add_argument("--all", action="store_true")
-    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all `finally`
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options, folder), options.test)())
+    return jobs.main(Tests, parser)
 
 
 if __name__ == "__main__":

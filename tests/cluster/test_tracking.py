@@ -42,7 +42,7 @@ def read_sets(path):
 class Tests:
     def __init__(self, options, folder):
         self.options = options
-        self.build = os.path.abspath(options.build)
+        self.build = options.build
         self.teamster = os.path.join(self.build, "cli", "teamster")
         self.sets = os.path.join(folder, "sets")
 
@@ -156,14 +156,10 @@ class Tests:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test")
-    parser.add_argument("--build", required=True)
     parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
     parser.add_argument("--source", choices=("auto", *SOURCES),
                         default="auto")
-    options = parser.parse_args()
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options, folder), options.test)())
+    return jobs.main(Tests, parser)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ N_ATTEMPTS = 8
 
 
 class Tests:
-    def __init__(self, build, folder):
-        self.build = os.path.abspath(build)
+    def __init__(self, options, folder):
+        self.build = options.build
         self.folder = folder
         self.teamster = self.program("cli", "teamster")
 
@@ -184,14 +184,6 @@ TESTS = ("speeds_are_as_declared", "results_stay_the_same",
          "wrong_hostfiles_are_refused")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test", choices=TESTS)
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    return jobs.run_test(options.test, lambda folder: getattr(
-        Tests(options.build, folder), options.test)())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(jobs.main(Tests, argparse.ArgumentParser(description=__doc__),
+                       TESTS))
