@@ -41,7 +41,6 @@ WAYS = ["pager", "kernel-plain", "kernel"]
 RATIOS = [0.9, 1.0, 1.1, 1.25, 1.5, 2.0]
 N_THREADS = 16
 MIB = 1 << 20
-TRIES = 3  # of a program that the kernel kills for want of memory
 MEAN_LINE = re.compile(r"iteration_ms=([\d.]+)")
 # Size, bytes of the data, and iterations each way.
 APPS = {
@@ -97,13 +96,12 @@ class Cliff:
     def in_group(self, app, ratio, who):
         _, data, n = APPS[app]
         if app not in self.besides:
-            self.group.set_limit(None)
-            self.group.forget_most()
-            self.take(self.group.command(
-                self.command(app, 2, "--memory-by", "kernel-plain")))
-            self.besides[app] = self.group.most() - data
+            self.besides[app] = self.group.most_of(
+                lambda: self.take(self.group.command(
+                    self.command(app, 2, "--memory-by",
+                                 "kernel-plain")))) - data
         self.group.set_limit(int(data / ratio) + self.besides[app])
-        for _ in range(TRIES):
+        for _ in range(kernel_swap.TRIES):
             try:
                 return self.take(self.group.command(
                     self.command(app, n[who], "--memory-by", who)))
@@ -111,7 +109,7 @@ class Cliff:
                 if "SIGKILL" not in str(failure):
                     raise
                 self.n_killed[who] = self.n_killed.get(who, 0) + 1
-        raise Killed(f"{app}: killed {TRIES} times")
+        raise Killed(f"{app}: killed {kernel_swap.TRIES} times")
 
     def time(self, way, app, ratio):
         if way == "pager":

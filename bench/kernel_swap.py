@@ -11,6 +11,7 @@ import sys
 import time
 
 SWAP_MIB = 512
+TRIES = 3  # of a program that the kernel kills for want of memory
 # Waits until its input ends.
 CLEANER = """
 read line
@@ -96,14 +97,15 @@ class KernelSwap:
             limit = "-1" if self.is_first else "max"
         self.write(self.limit_file, limit)
 
-    def forget_most(self):
+    def most_of(self, run):
+        """Call run(), without a limit. @return bytes that the group's programs
+        had at most meanwhile"""
+        self.set_limit(None)
         try:
             self.write(self.most_file, "0")
         except OSError:
             pass  # version 2 does not forget: then it is that of all programs
-
-    def most(self):
-        """Bytes that its programs had at most since forget_most()."""
+        run()
         with open(f"{self.group}/{self.most_file}", encoding="ascii") as file:
             return int(file.read())
 

@@ -59,7 +59,6 @@ KERNEL_APPS = {
     "sor": (["--size", 1400, "--iterations", 8], 1402 * 1402 * 8),
     "gauss": (["--size", 1000], 1000 * 1000 * 8),
 }
-TRIES = 3  # of a program that the kernel kills for want of memory
 
 
 class Tests:
@@ -369,9 +368,14 @@ class Tests:
             {"TEAMSTER_FAULT_SOURCE": source})
         return job.finish(jobs.DEADLINE_S * 2)
 
+    def with_much(self, swap, app):
+        code, output = self.in_group(swap, SOURCES[0], app, 1)
+        if code != 0:
+            raise jobs.Failure(f"{app}: {code}\n{output}")
+
     def with_little(self, swap, source, app, n_workers):
         """@return pages that came in; None if the kernel ends it again and again"""
-        for _ in range(TRIES):
+        for _ in range(kernel_swap.TRIES):
             code, output = self.in_group(swap, source, app, n_workers,
                                          "--verify")
             if "SIGKILL" in output:
@@ -391,12 +395,8 @@ class Tests:
         n_all = 0
         try:
             for i, (app, (_, size)) in enumerate(KERNEL_APPS.items()):
-                swap.set_limit(None)
-                swap.forget_most()
-                code, output = self.in_group(swap, SOURCES[0], app, 1)
-                if code != 0:
-                    raise jobs.Failure(f"{app}: {code}\n{output}")
-                swap.set_limit(swap.most() - size // 8)
+                most = swap.most_of(lambda a=app: self.with_much(swap, a))
+                swap.set_limit(most - size // 8)
                 for source in SOURCES:
                     n_ins = self.with_little(swap, source, app, 1 + i % 2)
                     print(f"{app}, {source}: {n_ins} pages came in")
