@@ -12,12 +12,11 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import time
 
 import lab
 import test_runs
-from test_runs import LEFTOVER_S, N3_IS_LOST, NODE_LOST, SLOWDOWN
+from test_runs import LEFTOVER_S, N3_IS_LOST, SLOWDOWN
 
 OOM_KILLED = 71
 WORK = ("--size=200", "--iterations=60", "--threads=8")
@@ -34,17 +33,6 @@ class Tests(test_runs.Tests):
             if seen[-1] == "":
                 run.fail(f"{pattern} is not said", "".join(seen))
         return seen[-1]
-
-    def expect_alive(self, run, seconds):
-        """It goes on for so long, and then can be ended. @return the output"""
-        time.sleep(seconds * SLOWDOWN)
-        if run.process.poll() is not None:
-            run.fail("it has ended", run.process.communicate()[0])
-        os.kill(run.launcher(), signal.SIGTERM)
-        output = run.finish(128 + signal.SIGTERM)
-        self.expect(not re.search(test_runs.LOST, output), "nobody is lost",
-                    output)
-        return output
 
     # ---- hangs
 

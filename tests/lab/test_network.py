@@ -169,11 +169,8 @@ class Tests(test_runs.Tests):
                 bed.cut(host)
                 time.sleep(3.5)
                 bed.mend(host)
-                time.sleep(4 * test_runs.SLOWDOWN)
-                if run.process.poll() is not None:
-                    run.fail("it has ended", run.process.communicate()[0])
-            os.kill(run.launcher(), signal.SIGTERM)
-            run.finish(128 + signal.SIGTERM)
+                self.expect_running(run, 4)
+            self.expect_alive(run, 0)
 
     def a_killed_node_is_seen_by_the_others_at_once(self):
         """Also where the one who started it says nothing."""

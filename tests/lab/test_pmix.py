@@ -11,14 +11,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
 import lab
 import slurm
 from test_runs import (DETECT_S, LEFTOVER_S, MISMATCH, NODE_LOST, Failure,
-                       Run)
+                       Run, exit_code)
 
 KILLED = 128 + signal.SIGKILL
 HOSTS = ("n1", "n2", "n3", "n4")
@@ -29,34 +28,11 @@ class Job(Run):
 
     def __init__(self, bed, words, host="n1", **variables):
         # pylint: disable=super-init-not-called
-        self.bed = bed
-        self.command = list(map(str, words))
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("TEAMSTER_", "UCX_", "OMPI_",
-                                               "PMIX_", "SLURM_"))}
-        environment.update(variables)
-        self.process = subprocess.Popen(
-            bed.command_on(host, *self.command), env=environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, errors="replace", cwd=bed.folder)
-        self.start = time.monotonic()
+        self.begin(bed, list(map(str, words)), host, None, variables)
 
     def left_on(self, host):
         return {pid: text for pid, text in self.bed.processes(host).items()
                 if not slurm.is_daemon(text)}
-
-    def expect_nothing_left(self, output="", but_hosts=()):
-        for host in self.bed.hosts:
-            if host in but_hosts:
-                continue
-            try:
-                lab.wait_until(lambda: not self.left_on(host), "", LEFTOVER_S)
-                lab.wait_until(
-                    lambda: not self.bed.inside(host, "ls", "/dev/shm"), "",
-                    LEFTOVER_S)
-            except TimeoutError:
-                self.fail(f"left on {host}: {self.left_on(host)} "
-                          f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
 
     def end_somehow(self):
         """Whatever the exit code is."""
@@ -354,20 +330,15 @@ def main():
     parser.add_argument("--build", required=True)
     arguments = parser.parse_args()
     starter = starters[arguments.starter]
-    try:
-        lab.check_machine()
+
+    def test():
         starter.check()
         tests = (Tests(arguments.build, starter)
                  if arguments.test in vars(Tests) else
                  Special(arguments.build))
         getattr(tests, arguments.test)()
-    except lab.Skip as skipped:
-        print(f"skipped: {skipped}")
-        return lab.SKIPPED
-    except Failure as failure:
-        print(failure)
-        return 1
-    return 0
+
+    return exit_code(test)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,10 @@ N3_IS_LOST = (r"^teamster run: (host n3 is lost, with 1 of 3 nodes: silent for \
               r", after \d+\.\d s, iteration \d+\. \d+ of \d+ threads lost\.$")
 
 
+# That say how nodes start and find each other.
+VARIABLES = ("TEAMSTER_", "UCX_", "OMPI_", "PMIX_", "SLURM_")
+
+
 class Failure(Exception):
     """A fact that should hold does not."""
 
@@ -39,13 +43,18 @@ class Run:
 
     def __init__(self, bed, build, *command, host="n1", folder=None,
                  **variables):
+        self.begin(bed, [os.path.join(build, "cli", "teamster"), "run",
+                         "--tag-output", *map(str, command)], host, folder,
+                   {"TEAMSTER_POLICY": "none", "TEAMSTER_SSH": bed.ssh(),
+                    **variables})
+
+    def begin(self, bed, command, host, folder, variables):
+        """Start the command, with no variables of anybody else's."""
         self.bed = bed
-        self.command = [os.path.join(build, "cli", "teamster"), "run",
-                        "--tag-output", *map(str, command)]
+        self.command = command
         environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("TEAMSTER_", "UCX_"))}
-        environment.update({"TEAMSTER_POLICY": "none",
-                            "TEAMSTER_SSH": bed.ssh(), **variables})
+                       if not name.startswith(VARIABLES)}
+        environment.update(variables)
         self.process = subprocess.Popen(
             bed.command_on(host, *self.command), env=environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -93,18 +102,21 @@ class Run:
         self.expect_nothing_left(output, but_hosts)
         return output
 
+    def left_on(self, host):
+        """Its processes: none may be left."""
+        return self.bed.processes(host)
+
     def expect_nothing_left(self, output="", but_hosts=()):
         for host in self.bed.hosts:
             if host in but_hosts:
                 continue
             try:
-                lab.wait_until(lambda: not self.bed.processes(host), "",
-                               LEFTOVER_S)
+                lab.wait_until(lambda: not self.left_on(host), "", LEFTOVER_S)
                 lab.wait_until(
                     lambda: not self.bed.inside(host, "ls", "/dev/shm"), "",
                     LEFTOVER_S)
             except TimeoutError:
-                self.fail(f"left on {host}: {self.bed.processes(host)} "
+                self.fail(f"left on {host}: {self.left_on(host)} "
                           f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
 
 
@@ -137,6 +149,20 @@ class Tests:
     def expect(self, condition, what, output):
         if not condition:
             raise Failure(f"{what} does not hold in\n{output}")
+
+    def expect_running(self, run, seconds):
+        """It goes on for so long."""
+        time.sleep(seconds * SLOWDOWN)
+        if run.process.poll() is not None:
+            run.fail("it has ended", run.process.communicate()[0])
+
+    def expect_alive(self, run, seconds):
+        """The same, and then can be ended. @return the output"""
+        self.expect_running(run, seconds)
+        os.kill(run.launcher(), signal.SIGTERM)
+        output = run.finish(128 + signal.SIGTERM)
+        self.expect(not re.search(LOST, output), "nobody is lost", output)
+        return output
 
     # ---- results
 
@@ -301,9 +327,7 @@ class Tests:
             os.kill(stopped, signal.SIGSTOP)
             time.sleep(2)
             os.kill(stopped, signal.SIGCONT) # soon enough
-            time.sleep(4 * SLOWDOWN)
-            if run.process.poll() is not None:
-                run.fail("it has ended", run.process.communicate()[0])
+            self.expect_running(run, 4)
             os.kill(stopped, signal.SIGSTOP)
             self.expect_loss(run, r"n3 \(node 2\) is lost: silent for 5 s")
 
@@ -313,11 +337,7 @@ class Tests:
             bed.cut("n3")
             time.sleep(2.5) # and TCP may take as long again to notice
             bed.mend("n3")
-            time.sleep(7 * SLOWDOWN)
-            if run.process.poll() is not None:
-                run.fail("it has ended", run.process.communicate()[0])
-            os.kill(run.launcher(), signal.SIGTERM)
-            run.finish(128 + signal.SIGTERM)
+            self.expect_alive(run, 7)
 
     def a_killed_agent_or_launcher_leaves_nothing(self):
         with lab.lab(n_hosts=3) as bed:
@@ -339,14 +359,11 @@ class Tests:
                 run.finish(128 + number)
 
 
-def main(tests=Tests):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("test")
-    parser.add_argument("--build", required=True)
-    arguments = parser.parse_args()
+def exit_code(test):
+    """Run a test where labs can be made. @return the exit code that ctest knows"""
     try:
         lab.check_machine()
-        getattr(tests(arguments.build), arguments.test)()
+        test()
     except lab.Skip as skipped:
         print(f"skipped: {skipped}")
         return lab.SKIPPED
@@ -354,6 +371,15 @@ def main(tests=Tests):
         print(failure)
         return 1
     return 0
+
+
+def main(tests=Tests):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("test")
+    parser.add_argument("--build", required=True)
+    arguments = parser.parse_args()
+    return exit_code(lambda: getattr(tests(arguments.build),
+                                     arguments.test)())
 
 
 if __name__ == "__main__":
