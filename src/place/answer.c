@@ -4,6 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "place/clusters.h"
+
+#define METIS_MAX 250000u ///< threads; above, METIS takes a second
+#define WORTH 0.005       ///< part of an iteration that a cut is worth
+
 void answer_initial(const struct cluster_view *view, uint32_t *node_of)
 {
     const uint32_t share = view->n_threads / view->n_nodes;
@@ -27,6 +32,25 @@ void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
             node_of[thread++] = x;
         }
     }
+}
+
+tm_status answer_clusters(const struct place_request *request,
+                          const uint32_t *counts, double iteration_s,
+                          double page_s, uint32_t *node_of)
+{
+    const struct cluster_view *view = request->view;
+    struct affinity affinity = {0};
+    const struct cluster_problem problem = {view, &affinity, counts,
+                                            request->current, INFINITY};
+    tm_status status = affinity_init(&affinity, view, AFFINITY_COST, page_s);
+
+    if (status == TM_OK) {
+        status =
+            clusters_find(&problem, WORTH * view->n_nodes * iteration_s,
+                          view->n_threads <= METIS_MAX, request->seed, node_of);
+    }
+    affinity_release(&affinity);
+    return status;
 }
 
 /** The thread to go in exchange for one that comes back to `node`. */

@@ -15,6 +15,17 @@ void answer_initial(const struct cluster_view *view, uint32_t *node_of);
 void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
                    uint32_t *node_of);
 
+/** The second subphase of [Liu06]: which threads, if so many are on each node, so that
+ * least is shared between nodes.
+ * @param counts       [n_nodes], sum n_threads
+ * @param iteration_s  what an iteration takes: half a percent of it is not searched for
+ * @param page_s       what a page costs which two nodes hold instead of one, besides
+ *                     packets
+ * @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status answer_clusters(const struct place_request *request,
+                                     const uint32_t *counts, double iteration_s,
+                                     double page_s, uint32_t *node_of);
+
 /** Bring pinned threads back to where they are now; of the threads that take
  * their nodes, the one that computes most nearly as long goes in exchange. */
 void answer_pins(const struct cluster_view *view, const uint32_t *current,

@@ -19,21 +19,17 @@
 #include <string.h>
 
 #include "place/answer.h"
-#include "place/clusters.h"
 #include "place/counts.h"
 #include "place/policies.h"
 #include "place/search.h"
 
 #define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
-#define METIS_MAX 250000u ///< threads; above, METIS takes a second
-#define WORTH 0.005       ///< part of an iteration that a cut is worth
 #define LAW 1.005         ///< times the law's optimum: as good
 
 struct liu06 {
     const struct place_request *request;
     struct count_law law;
     uint32_t *counts; ///< [n_nodes]
-    struct affinity affinity;
 };
 
 // ---- the two subphases ----
@@ -89,28 +85,9 @@ static double page_cost(const struct liu06 *liu06)
     return sum / law->n_nodes;
 }
 
-static tm_status find_clusters(struct liu06 *liu06, uint32_t *node_of)
-{
-    const struct place_request *request = liu06->request;
-    const struct cluster_view *view = request->view;
-    const struct cluster_problem problem = {
-        view, &liu06->affinity, liu06->counts, request->current, INFINITY};
-    const double worth =
-        WORTH * view->n_nodes * law_iteration(&liu06->law, liu06->counts);
-    tm_status status =
-        affinity_init(&liu06->affinity, view, AFFINITY_COST, page_cost(liu06));
-
-    if (status == TM_OK) {
-        status = clusters_find(&problem, worth, view->n_threads <= METIS_MAX,
-                               request->seed, node_of);
-    }
-    return status;
-}
-
 static void liu06_release(struct liu06 *liu06)
 {
     law_release(&liu06->law);
-    affinity_release(&liu06->affinity);
     free(liu06->counts);
 }
 
@@ -130,7 +107,12 @@ static tm_status run(struct liu06 *liu06, const struct place_request *request,
     if (status == TM_OK) {
         status = find_counts(liu06);
     }
-    return status == TM_OK ? find_clusters(liu06, node_of) : status;
+    if (status == TM_OK) {
+        status = answer_clusters(request, liu06->counts,
+                                 law_iteration(&liu06->law, liu06->counts),
+                                 page_cost(liu06), node_of);
+    }
+    return status;
 }
 
 static tm_status place_terms(const struct place_request *request,

@@ -6,15 +6,11 @@
 // subphase. `mem` is the other reading: it minimises Tmem, as [Liang03] Table 3
 // does, and where nothing is short it leaves threads where they are. Here to be
 // compared with.
-#include <math.h>
 #include <stdlib.h>
 
-#include "place/clusters.h"
+#include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
-
-#define WORTH 0.005       ///< part of an iteration that a cut is worth
-#define METIS_MAX 250000u ///< threads; above, METIS takes a second
 
 static tm_status count(const struct cluster_view *view, double *memory,
                        uint32_t *counts)
@@ -31,25 +27,6 @@ static tm_status count(const struct cluster_view *view, double *memory,
     return counts_in_proportion(view->n_threads, memory, view->n_nodes, counts);
 }
 
-static tm_status choose(const struct place_request *request,
-                        const uint32_t *counts, double before_s,
-                        uint32_t *node_of)
-{
-    const struct cluster_view *view = request->view;
-    struct affinity affinity = {0};
-    const struct cluster_problem problem = {view, &affinity, counts,
-                                            request->current, INFINITY};
-    tm_status status = affinity_init(&affinity, view, AFFINITY_COST, 0);
-
-    if (status == TM_OK) {
-        status =
-            clusters_find(&problem, WORTH * view->n_nodes * before_s,
-                          view->n_threads <= METIS_MAX, request->seed, node_of);
-    }
-    affinity_release(&affinity);
-    return status;
-}
-
 static tm_status place(const struct place_request *request,
                        struct placement *placement)
 {
@@ -62,8 +39,8 @@ static tm_status place(const struct place_request *request,
         status = count(request->view, memory, counts);
     }
     if (status == TM_OK) {
-        status =
-            choose(request, counts, placement->before_s, placement->node_of);
+        status = answer_clusters(request, counts, placement->before_s, 0,
+                                 placement->node_of);
     }
     free(memory);
     free(counts);
