@@ -26,14 +26,6 @@ class Tests(test_runs.Tests):
     def wire(self):
         return os.path.join(self.build, "tests", "lab", "wire")
 
-    def read_until(self, run, pattern):
-        seen = []
-        while not seen or not re.search(pattern, seen[-1]):
-            seen += run.lines()
-            if seen[-1] == "":
-                run.fail(f"{pattern} is not said", "".join(seen))
-        return seen[-1]
-
     # ---- hangs
 
     def a_silent_node_is_named_and_may_come_back(self):
