@@ -119,6 +119,11 @@ endfunction()
 
 set(TM_TEST_WEIGHT 2) # of tests that do not say theirs; a folder may set it
 
+# Which tests are started first: those of a folder that sets more. Tests that wait
+# now and then go with those that wait most of the time; when they are through,
+# those that only compute can use both processors by themselves.
+set(TM_TEST_COST 0)
+
 function(tm_test_defaults)
     cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED_PAGES"
         "TIMEOUT;WEIGHT" "")
@@ -137,6 +142,7 @@ function(tm_test_defaults)
     set_tests_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES
         SKIP_RETURN_CODE 77
         PROCESSORS ${arg_WEIGHT}
+        COST ${TM_TEST_COST}
         TIMEOUT ${timeout}
         ENVIRONMENT "TM_TEST_SLOWDOWN=${TM_TEST_SLOWDOWN}"
         ENVIRONMENT_MODIFICATION
