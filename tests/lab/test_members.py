@@ -22,14 +22,19 @@ from test_runs import DEADLINE_S, MISMATCH, NODE_LOST, UNREACHABLE
 WORK = ("--verify", "--size=200", "--threads=6")
 IDENTICAL = "result: identical to the sequential program's"
 USAGE = 64
-SOON_S = 0.4  # in which a node that is started joins
+SOON_S = 0.25  # in which a node that is started joins
 
 
 class Tests(test_runs.Tests):
-    def start(self, bed, *command, program=None, iterations=12000):
-        """A run on n1 that others may be added to."""
+    def start(self, bed, *command, program=None, iterations=None,
+              policy="none"):
+        """A run on n1 that others may be added to. It is long enough for that: nodes
+        that share memory, or have none to share with, are faster."""
+        if iterations is None:
+            iterations = 12000 if "-H" in command else 60000
         run = self.run(bed, *command, program or self.app("sor"), *WORK,
-                       f"--iterations={iterations}", **self.variables(bed))
+                       f"--iterations={iterations}",
+                       TEAMSTER_POLICY=policy, **self.variables(bed))
         self.wait_for_begin(bed)
         return run
 
@@ -54,7 +59,8 @@ class Tests(test_runs.Tests):
 
     def job(self, bed):
         """Its number; one that is no job's if there is none."""
-        match = re.search(r"(?m)^ *(\d+) .*(?:sor|program)$", self.call(bed, "ps")[1])
+        match = re.search(r"(?m)^ *(\d+) .*(?:sor|program)$",
+                          self.call(bed, "ps")[1])
         return match.group(1) if match else "1"
 
     def ask(self, bed, what, *words):
@@ -111,10 +117,8 @@ class Tests(test_runs.Tests):
     def a_node_that_joins_gets_threads(self):
         with lab.lab(n_hosts=2) as bed:
             for first in (1, 2):
-                run = self.run(bed, "-n", first,
-                               self.app("sor"), *WORK, "--iterations=12000",
-                               **self.variables(bed), TEAMSTER_POLICY="cpu-mem")
-                self.wait_for_begin(bed)
+                run = self.start(bed, "-n", first, policy="cpu-mem",
+                                 iterations=20000)
                 self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
                                    f"node {first} has joined$")
                 self.expect_identical(run, bed)
@@ -126,7 +130,7 @@ class Tests(test_runs.Tests):
                 run = self.start(bed, "--protocol", chance.choice((
                     "eager-release", "sequential")), *chance.choice((
                         ("-n", 1), ("-n", 2), ("-H", "n1,n2"),
-                        ("-H", "n2,n3:2"))), iterations=6000)
+                        ("-H", "n2,n3:2"))))
                 n_changes = 0
                 for _ in range(6):
                     time.sleep(chance.uniform(0, 0.3))
