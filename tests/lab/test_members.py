@@ -31,7 +31,8 @@ class Tests(test_runs.Tests):
         """A run on n1 that others may be added to. It is long enough for that: nodes
         that share memory, or have none to share with, are faster."""
         if iterations is None:
-            iterations = 12000 if "-H" in command else 60000
+            iterations = {("-n", 1): 60000, ("-n", 2): 30000}.get(
+                command[-2:], 12000)
         run = self.run(bed, *command, program or self.app("sor"), *WORK,
                        f"--iterations={iterations}",
                        TEAMSTER_POLICY=policy, **self.variables(bed))
@@ -118,7 +119,7 @@ class Tests(test_runs.Tests):
         with lab.lab(n_hosts=2) as bed:
             for first in (1, 2):
                 run = self.start(bed, "-n", first, policy="cpu-mem",
-                                 iterations=20000)
+                                 iterations=12000)
                 self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
                                    f"node {first} has joined$")
                 self.expect_identical(run, bed)
