@@ -160,8 +160,8 @@ struct transport {
     int (*arm)(struct net *net);
 
     /** Somebody calls progress() all the time from now on, or no longer does
-     * (they are counted). If is_rung(), arrivals from this host meanwhile leave
-     * wait_fd() alone; who stops calls progress() once more. Needs no lock. */
+     * (they are counted). If is_rung(), arrivals meanwhile leave wait_fd()
+     * alone; who stops calls progress() once more. Needs no lock. */
     void (*look)(struct net *net, int is_looking);
 
     /** Does look() count? Once it does, it stays so. */

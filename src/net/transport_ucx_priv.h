@@ -2,6 +2,8 @@
 #ifndef NET_TRANSPORT_UCX_PRIV_H
 #define NET_TRANSPORT_UCX_PRIV_H
 
+#include <stdatomic.h>
+
 #include "net/address.h"
 #include "net/bell.h"
 #include "net/inbox.h"
@@ -36,9 +38,10 @@ struct net {
     struct wire
         *wire; ///< to nodes of this host: `wire_room`; NULL: there is none
     struct wire wire_room;
-    struct tcp *tcp;    ///< to nodes of other hosts; NULL: all are here
-    int joined_fd;      ///< of both; -1: there is one
-    int joined_bell_fd; ///< of the bell and TCP
+    struct tcp *tcp;            ///< to nodes of other hosts; NULL: all are here
+    int joined_fd;              ///< of both; -1: there is one
+    _Atomic int joined_bell_fd; ///< of the bell, if there is one, and TCP
+    _Atomic unsigned n_looking; ///< while any, TCP is out of that
     struct bell *bell;  ///< for this host's nodes; NULL: UCX wakes this node
     int sleeps_by_bell; ///< armed so
     unsigned n_nodes;

@@ -3,13 +3,16 @@
 // The transport over UCX and TCP: how a node sleeps. The nodes of its own host ring its
 // bell (net/bell.h), if all of them can; else UCX wakes it. Nodes of other hosts are
 // heard by the descriptor of TCP in any case. So a node with peers on both sides
-// sleeps on two descriptors, joined to one: the bell's or UCX's, and TCP's.
+// sleeps on two descriptors, joined to one: the bell's or UCX's, and TCP's. One that has
+// no others on its host sleeps as if they all could ring.
 //
 // S1  After the bell is armed this host's messages are looked for once more: a sender
 //     that has seen it unarmed has put its message there before.
 // S2  TCP's descriptor needs no arming: it is readable while there is something.
-// S3  A look (transport.h) silences the bell only. What other hosts send meanwhile
-//     wakes who sleeps here; that is for nothing, and no harm.
+// S3  A look (transport.h) silences the bell, and takes TCP's descriptor out of what is
+//     slept on with the bell. Who is first to look takes it out before it stops, and who
+//     is last puts it back after: so it is there while nobody looks, and then it tells
+//     of what has come before as well.
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -23,14 +26,16 @@ static int ucx_fd(const struct wire *wire)
     return wire->ucx.ucp_worker_get_efd(wire->worker, &fd) == UCS_OK ? fd : -1;
 }
 
-/** One descriptor to sleep on for two. @return -1: not possible */
+/** One descriptor to sleep on for two. @param other  -1: there is one only
+ * @return -1: not possible */
 static int join_descriptors(int one, int other)
 {
     struct epoll_event event = {.events = EPOLLIN};
     int joined = epoll_create1(EPOLL_CLOEXEC);
 
     if (joined >= 0 && (epoll_ctl(joined, EPOLL_CTL_ADD, one, &event) != 0 ||
-                        epoll_ctl(joined, EPOLL_CTL_ADD, other, &event) != 0)) {
+                        (other >= 0 && epoll_ctl(joined, EPOLL_CTL_ADD, other,
+                                                 &event) != 0))) {
         close(joined);
         joined = -1;
     }
@@ -39,16 +44,18 @@ static int join_descriptors(int one, int other)
 
 tm_status ucx_join_networks(struct net *net)
 {
-    int is_done;
+    int is_done = 1;
 
-    if (net->wire == NULL || net->tcp == NULL) {
+    if (net->tcp == NULL) {
         return TM_OK;
     }
-    net->joined_fd = join_descriptors(ucx_fd(net->wire), tcp_fd(net->tcp));
-    is_done = net->joined_fd >= 0;
-    if (is_done && net->bell != NULL) {
-        net->joined_bell_fd =
-            join_descriptors(bell_fd(net->bell), tcp_fd(net->tcp));
+    if (net->wire != NULL) {
+        net->joined_fd = join_descriptors(tcp_fd(net->tcp), ucx_fd(net->wire));
+        is_done = net->joined_fd >= 0;
+    }
+    if (is_done && (net->wire == NULL || net->bell != NULL)) {
+        net->joined_bell_fd = join_descriptors(
+            tcp_fd(net->tcp), net->bell != NULL ? bell_fd(net->bell) : -1);
         is_done = net->joined_bell_fd >= 0;
     }
     if (!is_done) {
@@ -59,19 +66,21 @@ tm_status ucx_join_networks(struct net *net)
 
 int ucx_is_rung(const struct net *net)
 {
-    return bell_is_rung_by(net->bell, net->n_here - 1);
+    return net->wire == NULL || bell_is_rung_by(net->bell, net->n_here - 1);
 }
 
 /** By the bell, or by UCX. @return 0 something has come from this host meanwhile */
 static int arm_within_host(struct net *net)
 {
     net->sleeps_by_bell = ucx_is_rung(net);
+    if (net->wire == NULL) {
+        return 1;
+    }
     if (net->sleeps_by_bell) {
         bell_arm(net->bell);
         return ucx_progress(net) == 0 && inbox_is_empty(&net->inbox);
     }
-    return net->wire == NULL ||
-           net->wire->ucx.ucp_worker_arm(net->wire->worker) == UCS_OK;
+    return net->wire->ucx.ucp_worker_arm(net->wire->worker) == UCS_OK;
 }
 
 int ucx_arm(struct net *net)
@@ -81,24 +90,36 @@ int ucx_arm(struct net *net)
            arm_within_host(net);
 }
 
+/** Do arrivals from other hosts wake who sleeps with the bell? */
+static void listen_to_tcp(const struct net *net, int listens)
+{
+    struct epoll_event event = {.events = listens ? EPOLLIN : 0};
+
+    (void)epoll_ctl(net->joined_bell_fd, EPOLL_CTL_MOD, tcp_fd(net->tcp),
+                    &event);
+}
+
 void ucx_look(struct net *net, int is_looking)
 {
+    // Counted also while there is no TCP yet: it may come while somebody looks.
+    unsigned n_before = is_looking ? atomic_fetch_add(&net->n_looking, 1)
+                                   : atomic_fetch_sub(&net->n_looking, 1);
+
     if (net->bell != NULL) {
         bell_look(net->bell, is_looking);
+    }
+    if (net->joined_bell_fd >= 0 && n_before == (is_looking ? 0 : 1)) {
+        listen_to_tcp(net, !is_looking); // S3
     }
 }
 
 int ucx_wait_fd(struct net *net)
 {
-    if (net->sleeps_by_bell) {
-        return net->joined_bell_fd >= 0 ? net->joined_bell_fd
-                                        : bell_fd(net->bell);
+    if (net->wire != NULL && !net->sleeps_by_bell) {
+        return net->joined_fd >= 0 ? net->joined_fd : ucx_fd(net->wire);
     }
-    if (net->joined_fd >= 0) {
-        return net->joined_fd;
+    if (net->joined_bell_fd >= 0) {
+        return net->joined_bell_fd;
     }
-    if (net->wire != NULL) {
-        return ucx_fd(net->wire);
-    }
-    return net->tcp != NULL ? tcp_fd(net->tcp) : -1;
+    return net->bell != NULL ? bell_fd(net->bell) : -1;
 }
