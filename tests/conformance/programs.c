@@ -14,11 +14,29 @@ void resume(struct thread *thread)
 
 // ---- accesses
 
+static page_no page_of_access(const struct thread *thread)
+{
+    return thread->is_at_counter
+               ? counter_page(thread->world)
+               : thread->world->first + thread->offset / TM_PAGE_SIZE;
+}
+
+void look_at_counter(const struct world *world, struct node *node)
+{
+    const char *bytes = space_place(&node->space, counter_page(world));
+    uint64_t counter;
+
+    memcpy(&counter, bytes + world->counter_address % TM_PAGE_SIZE,
+           sizeof counter);
+    CHECK(counter >= node->counter_seen);
+    node->counter_seen = counter;
+}
+
 static void perform(struct thread *thread)
 {
     struct world *world = thread->world;
     const struct space *space = &world->nodes[thread->node].space;
-    const page_no page = world->first + thread->offset / TM_PAGE_SIZE;
+    const page_no page = page_of_access(thread);
     uint8_t *bytes =
         (uint8_t *)space_place(space, page) + thread->offset % TM_PAGE_SIZE;
 
@@ -87,7 +105,7 @@ static int is_admitted(struct thread *thread, page_no page)
 
 static void try_access(struct thread *thread)
 {
-    page_no page = thread->world->first + thread->offset / TM_PAGE_SIZE;
+    page_no page = page_of_access(thread);
     const struct page *record =
         &thread->world->nodes[thread->node].space.pages[page];
     uint8_t need = thread->is_write ? ACCESS_WRITE : ACCESS_READ;
@@ -110,7 +128,11 @@ static void try_access(struct thread *thread)
     }
     CHECK(record->access >= need);
     touch(thread, page);
-    perform(thread);
+    if (thread->is_at_counter) {
+        look_at_counter(thread->world, &thread->world->nodes[thread->node]);
+    } else {
+        perform(thread);
+    }
     thread->step = CHOOSE;
     resume(thread);
 }
@@ -121,6 +143,7 @@ static void begin_access(struct thread *thread, uint64_t offset,
     thread->offset = offset;
     thread->length = length;
     thread->is_write = is_write;
+    thread->is_at_counter = 0;
     thread->value = (uint8_t)pick(thread, 256);
     try_access(thread);
 }
@@ -145,16 +168,22 @@ static void count_added(struct thread *thread)
 
 static void do_atomic(struct thread *thread)
 {
-    uint64_t offset =
-        thread->world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
+    const struct world *world = thread->world;
 
     thread->added = pick(thread, 1000);
     thread->then = count_added;
     thread->step = WAITING;
-    engine_atomic(
-        engine_of(thread),
-        thread->world->nodes[0].space.heap_page + offset / TM_PAGE_SIZE,
-        offset % TM_PAGE_SIZE, ATOMIC_ADD, thread->added, 0, &thread->waiter);
+    engine_atomic(engine_of(thread), counter_page(world),
+                  world->counter_address % TM_PAGE_SIZE, ATOMIC_ADD,
+                  thread->added, 0, &thread->waiter);
+}
+
+// As a program that waits for it would: then copies of its page are pushed to.
+static void read_counter(struct thread *thread)
+{
+    thread->is_write = 0;
+    thread->is_at_counter = 1;
+    try_access(thread);
 }
 
 // ---- programs
@@ -215,7 +244,11 @@ static void choose_racefree(struct thread *thread)
         release_then(thread, NULL);
         break;
     case 2:
-        do_atomic(thread);
+        if (pick(thread, 2)) {
+            do_atomic(thread);
+        } else {
+            read_counter(thread);
+        }
         break;
     default:
         access_dealt(thread);

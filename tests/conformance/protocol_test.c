@@ -25,6 +25,8 @@
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last (death.c).
 //
+// PROTOCOL/budget/late: updates come before the pages that they are for (late.c).
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 #include <setjmp.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@
 #include <string.h>
 
 #include "death.h"
+#include "late.h"
 #include "page_trace.h"
 #include "proto/protocol.h"
 #include "world.h"
@@ -43,6 +46,7 @@ static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
 static int has_budget;  // nodes have little memory, and swap files
+static int is_late;     // updates come before their pages
 static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
 static uint64_t n_changes;
@@ -90,6 +94,12 @@ static void receive(void *owner, node_id from, const struct message *message)
     }
     if (has_budget && sim_random(world->sim, 3) == 0) {
         pager_settle(world->nodes[end->node].pager);
+    }
+    if (has_budget && world->n_ended < world->n_threads &&
+        sim_random(world->sim, 4) == 0) {
+        // As node_leave_calm(): pages have come, and what waits for them is looked at
+        // later: when the disk answers the next time.
+        pager_finish_transfers(world->nodes[end->node].pager);
     }
 }
 
@@ -158,7 +168,9 @@ static void open_pager(struct world *world, unsigned i)
     if (sim_random(world->sim, 2)) {
         learn(world, node);
     }
-    sim_after(world->sim, 1000, disk_answers, world, i);
+    if (!is_late) { // there it answers between messages too
+        sim_after(world->sim, 1000, disk_answers, world, i);
+    }
 }
 
 static void tick(void *owner, uint64_t argument)
@@ -270,6 +282,9 @@ static void allocate_block(struct world *world)
         world->nodes[0].space.heap_page +
         (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
     world->counter_address = allocate(world, 0, 8, NULL);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        world->nodes[i].counter_seen = 0;
+    }
 }
 
 static void deal_locks(struct world *world)
@@ -458,7 +473,9 @@ static uint64_t run(tm_protocol protocol)
 {
     struct world *world = calloc(1, sizeof *world);
     struct sim_config config = {
-        .n_nodes = has_changes ? MAX_IDS : 1 + seed % MAX_NODES,
+        .n_nodes = is_late       ? 2
+                   : has_changes ? MAX_IDS
+                                 : 1 + seed % MAX_NODES,
         .seed = seed,
         .delay_min_ns = 1000,
         .delay_max_ns = seed % 3 == 0   ? 2000
@@ -485,7 +502,13 @@ static uint64_t run(tm_protocol protocol)
     n_woken = 0;
     open_nodes(world);
     changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
-    live_all(world);
+    if (is_late) {
+        allocate_block(world);
+        late_play(world);
+        check_end(world);
+    } else {
+        live_all(world);
+    }
     n_changes += world->n_changes;
     hash = sim_event_hash(world->sim);
     close_world(world);
@@ -505,6 +528,7 @@ int main(int argc, char **argv)
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     length = strcspn(protocol_name, "/");
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
+    is_late = strstr(protocol_name + length, "/late") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {

@@ -49,6 +49,7 @@ struct thread {
     uint64_t offset;
     unsigned length;
     int is_write;
+    int is_at_counter; // it reads the word of the atomic operations
     uint8_t value;
     // where it is in its program
     unsigned phase;
@@ -83,6 +84,7 @@ struct node {
     struct pager *pager;    // or NULL
     struct track *track;
     struct end end;
+    uint64_t counter_seen;
     // changes.c
     struct sync *sync;
     struct membership *membership;
@@ -168,6 +170,18 @@ void changes_tick(struct world *world);
 void changes_settle(struct world *world);
 /** A thread goes on behind a barrier, perhaps elsewhere. */
 void changes_move(struct thread *thread);
+
+/** The page with the word of the atomic operations. */
+static inline page_no counter_page(const struct world *world)
+{
+    return world->nodes[0].space.heap_page +
+           (world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) /
+               TM_PAGE_SIZE;
+}
+
+/** A node's program reads that word. It only grows, so does what a node sees of it: E5.
+ * The page may be read there. */
+void look_at_counter(const struct world *world, struct node *node);
 
 /** Deal the cells that no lock guards to threads, for the next phase. */
 void deal_cells(struct world *world);
