@@ -20,6 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 static int is_private(const char *folder)
 {
     struct stat info;
@@ -89,6 +91,17 @@ void control_remove(const char *path)
     }
 }
 
+// The name of a socket until it listens. @return 0 if there is no room for it
+static int name_before(char *name, size_t size, const char *path)
+{
+    const char *last = strrchr(path, '/');
+
+    return last != NULL &&
+           (size_t)snprintf(name, size, "%.*s/.%s", (int)(last - path), path,
+                            last + 1) < size;
+}
+
+// It gets its name when it listens: who finds one that does not takes it away (C3).
 static int listen_at(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -96,17 +109,22 @@ static int listen_at(const char *path)
     mode_t mask;
     int is_done;
 
-    if (fd < 0) {
+    if (fd < 0 ||
+        !name_before(address.sun_path, sizeof address.sun_path, path)) {
+        descriptor_close(fd);
         return -1;
     }
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    unlink(path); // of a process that had this number before
+    unlink(address.sun_path); // of a process that had this number before
     mask = umask(0177);
     is_done = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-              listen(fd, 8) == 0;
+              listen(fd, 8) == 0 && rename(address.sun_path, path) == 0;
     umask(mask);
     if (!is_done) {
+        int error = errno;
+
+        unlink(address.sun_path);
         close(fd);
+        errno = error;
         return -1;
     }
     return fd;

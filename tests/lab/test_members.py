@@ -19,22 +19,25 @@ import lab
 import test_runs
 from test_runs import DEADLINE_S, MISMATCH, NODE_LOST, UNREACHABLE
 
-WORK = ("--verify", "--size=200", "--threads=6")
+SOR = ("--verify", "--size=200", "--threads=6", "--iterations=8000")
 IDENTICAL = "result: identical to the sequential program's"
+RIGHT = " iterations, 0 words wrong"
 USAGE = 64
 SOON_S = 0.25  # in which a node that is started joins
 
 
 class Tests(test_runs.Tests):
-    def start(self, bed, *command, program=None, iterations=None,
-              policy="none"):
-        """A run on n1 that others may be added to. It is long enough for that: nodes
-        that share memory, or have none to share with, are faster."""
-        if iterations is None:
-            iterations = {("-n", 1): 60000, ("-n", 2): 30000}.get(
-                command[-2:], 12000)
-        run = self.run(bed, *command, program or self.app("sor"), *WORK,
-                       f"--iterations={iterations}",
+    def until(self):
+        return os.path.join(self.build, "tests", "lab", "until")
+
+    def stop_file(self, bed):
+        return pathlib.Path(bed.folder) / "stop"
+
+    def start(self, bed, *command, program=None, policy="none"):
+        """A run on n1 that goes on until expect_right()."""
+        self.stop_file(bed).unlink(missing_ok=True)
+        run = self.run(bed, *command, program or self.until(),
+                       str(self.stop_file(bed)), "6",
                        TEAMSTER_POLICY=policy, **self.variables(bed))
         self.wait_for_begin(bed)
         return run
@@ -60,7 +63,7 @@ class Tests(test_runs.Tests):
 
     def job(self, bed):
         """Its number; one that is no job's if there is none."""
-        match = re.search(r"(?m)^ *(\d+) .*(?:sor|program)$",
+        match = re.search(r"(?m)^ *(\d+) .*(?:sor|until|program)$",
                           self.call(bed, "ps")[1])
         return match.group(1) if match else "1"
 
@@ -74,9 +77,10 @@ class Tests(test_runs.Tests):
             run.fail(f"answer {answer}, not {code} and {text!r}",
                      run.process.communicate()[0])
 
-    def expect_identical(self, run, bed, but_hosts=()):
+    def expect_right(self, run, bed, but_hosts=(), what=RIGHT):
+        self.stop_file(bed).touch()
         output = run.finish(0, but_hosts)
-        self.expect(IDENTICAL in output, "the right result", output)
+        self.expect(what in output, "the right result", output)
         self.expect(not list(pathlib.Path(bed.folder).glob("teamster-*")),
                     "no socket is left", output)
         return output
@@ -93,9 +97,20 @@ class Tests(test_runs.Tests):
     # ---- what works
 
     def nodes_come_and_go(self):
-        for hosts in (("-n", 1), ("-n", 2), ("-H", "n1,n2")):
-            with lab.lab(n_hosts=3) as bed:
+        with lab.lab(n_hosts=3) as bed:
+            for hosts in (("-n", 1), ("-H", "n1,n2")):
                 self.change_much(bed, *hosts)
+
+    def sor_is_the_same(self):
+        with lab.lab(n_hosts=3) as bed:
+            run = self.run(bed, "-H", "n1,n2", self.app("sor"), *SOR,
+                           **self.variables(bed))
+            self.wait_for_begin(bed)
+            self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
+                               "node 2 has joined")
+            self.expect_answer(run, self.ask(bed, "remove", 1), 0,
+                               "node 1 has left")
+            self.expect_right(run, bed, what=IDENTICAL)
 
     def change_much(self, bed, *hosts):
         run = self.start(bed, *hosts)
@@ -107,26 +122,25 @@ class Tests(test_runs.Tests):
                            f"^node {first} has left$")
         self.expect_answer(run, self.ask(bed, "remove", first), USAGE,
                            f"there is no node {first}")
-        os.kill(run.program("n3", "sor"), signal.SIGTERM)
+        os.kill(run.program("n3", "until"), signal.SIGTERM)
         self.expect_empty(run, bed, "n3")
         self.expect_answer(run, self.ask(bed, "add"), 0,
                            f"node {first + 4} has joined")
-        output = self.expect_identical(run, bed)
+        output = self.expect_right(run, bed)
         self.expect("it leaves the run" in output, "the owner is answered",
                     output)
 
     def a_node_that_joins_gets_threads(self):
         with lab.lab(n_hosts=2) as bed:
             for first in (1, 2):
-                run = self.start(bed, "-n", first, policy="cpu-mem",
-                                 iterations=12000)
+                run = self.start(bed, "-n", first, policy="cpu-mem")
                 self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
                                    f"node {first} has joined$")
-                self.expect_identical(run, bed)
+                self.expect_right(run, bed)
 
     def nodes_come_and_go_at_random(self):
         chance = random.Random(os.environ.get("TM_TEST_SEED", "1"))
-        for _ in range(3):
+        for _ in range(int(os.environ.get("TM_TEST_ROUNDS", "3"))):
             with lab.lab(n_hosts=3) as bed:
                 run = self.start(bed, "--protocol", chance.choice((
                     "eager-release", "sequential")), *chance.choice((
@@ -145,24 +159,24 @@ class Tests(test_runs.Tests):
                         run.process.kill()
                         run.fail(f"{code}: {text}", run.process.communicate()[0])
                     n_changes += code == 0
-                output = self.expect_identical(run, bed)
+                output = self.expect_right(run, bed)
                 self.expect(n_changes > 0, "something has changed", output)
 
     # ---- what does not
 
     def program(self, bed, **apps):
-        """One that is different on each host; "": there is none."""
+        """One that is different on each host."""
         for host, app in apps.items():
-            if app:
-                bed.inside(host, "cp", self.app(app), "/run/program")
+            bed.inside(host, "cp", app, "/run/program")
         return "/run/program"
 
     def who_cannot_join_is_told(self):
         with lab.lab(n_hosts=4) as bed:
             bed.cut("n4")
-            run = self.start(bed, "-H", "n1,n2", iterations=15000,
-                             program=self.program(bed, n1="sor", n2="sor",
-                                                  n3="jacobi"))
+            run = self.start(bed, "-H", "n1,n2",
+                             program=self.program(
+                                 bed, n1=self.until(), n2=self.until(),
+                                 n3=self.app("jacobi")))
             self.expect_answer(run, self.ask(bed, "add", "n9"), UNREACHABLE,
                                "^teamster add: cannot reach host n9: .*; try: "
                                "ssh .* n9 teamster --version\n$")
@@ -178,14 +192,14 @@ class Tests(test_runs.Tests):
             self.expect_answer(run, self.ask(bed, "add", "n2:2"), USAGE,
                                "one node at a time")
             self.expect_empty(run, bed, "n3")
-            self.program(bed, n3="sor")
+            self.program(bed, n3=self.until())
             self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
                                "node 3 has joined")
-            self.expect_identical(run, bed, ["n4"])
+            self.expect_right(run, bed, ["n4"])
 
     def a_host_that_not_all_reach_cannot_join(self):
         with lab.lab(n_hosts=3) as bed:
-            run = self.start(bed, "-H", "n1,n2", iterations=15000)
+            run = self.start(bed, "-H", "n1,n2")
             bed.part("n2", "n3")
             answer = self.ask(bed, "add", "n3")
             bed.rejoin("n2", "n3")
@@ -194,40 +208,41 @@ class Tests(test_runs.Tests):
                         str(answer))
             self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
                                "node 3 has joined")
-            self.expect_identical(run, bed)
+            self.expect_right(run, bed)
 
     # ---- what dies
 
     def a_host_that_dies_before_its_node_joins_harms_nobody(self):
         """Its program does not get to tm_init() before that."""
-        for number, kill in enumerate((self.kill_node, self.kill_agent,
-                                       lambda bed: bed.power_off("n3"))):
-            with lab.lab(n_hosts=3) as bed:
-                program = "/run/program"
-                for host, wait in (("n1", ""), ("n2", ""), ("n3", "sleep 100;")):
-                    bed.inside(host, "sh", "-c",
-                               f"echo '#!/bin/sh\n{wait} exec {self.app('sor')} "
-                               f"\"$@\"' > {program}; chmod +x {program}")
-                run = self.start(bed, "-H", "n1,n2", program=program,
-                                 iterations=15000)
-                with subprocess.Popen(
-                        self.command(bed, "add", self.job(bed), "n3"), text=True,
-                        env={**os.environ, **self.variables(bed)},
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT) as asker:
-                    lab.wait_until(lambda: any(
-                        program in text for text in
-                        bed.processes("n3").values()), "no node on n3")
-                    kill(bed)
-                    text = asker.communicate(timeout=DEADLINE_S)[0]
-                self.expect_answer(run, (asker.returncode, text), NODE_LOST,
-                                   "node 2 has not joined: ")
-                off = ["n3"] if number == 2 else []
-                if not off:
+        with lab.lab(n_hosts=3) as bed:
+            program = "/run/program"
+            for host, wait in (("n1", ""), ("n2", ""), ("n3", "sleep 100;")):
+                bed.inside(host, "sh", "-c",
+                           f"echo '#!/bin/sh\n{wait} exec {self.until()} "
+                           f"\"$@\"' > {program}; chmod +x {program}")
+            run = self.start(bed, "-H", "n1,n2", program=program)
+            for node, kill in enumerate((self.kill_node, self.kill_agent,
+                                         lambda bed: bed.power_off("n3")), 2):
+                self.expect_answer(run, self.ask_and_kill(bed, program, kill),
+                                   NODE_LOST, f"node {node} has not joined: ")
+                if node < 4:
                     self.expect_empty(run, bed, "n3")
-                self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
-                                   "node 3 has joined")
-                self.expect_identical(run, bed, off)
+            self.expect_answer(run, self.ask(bed, "add", "n2"), 0,
+                               "node 5 has joined")
+            self.expect_right(run, bed, ["n3"])
+
+    def ask_and_kill(self, bed, program, kill):
+        """@return the answer to who has asked for a node on n3"""
+        with subprocess.Popen(
+                self.command(bed, "add", self.job(bed), "n3"), text=True,
+                env={**os.environ, **self.variables(bed)},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asker:
+            lab.wait_until(lambda: any(program in text for text in
+                                       bed.processes("n3").values()),
+                           "no node on n3", DEADLINE_S)
+            kill(bed)
+            text = asker.communicate(timeout=DEADLINE_S)[0]
+        return asker.returncode, text
 
     def kill_node(self, bed):
         for pid, text in bed.processes("n3").items():
@@ -243,22 +258,23 @@ class Tests(test_runs.Tests):
         """At a random moment: the job goes on, or has lost a member."""
         chance = random.Random(os.environ.get("TM_TEST_SEED", "1"))
         ends = []
-        for _ in range(6):
+        for _ in range(int(os.environ.get("TM_TEST_ROUNDS", "3"))):
             with lab.lab(n_hosts=3) as bed:
-                run = self.start(bed, "-H", "n1,n2", iterations=8000)
+                run = self.start(bed, "-H", "n1,n2")
                 with subprocess.Popen(
                         self.command(bed, "add", self.job(bed), "n3"),
                         env={**os.environ, **self.variables(bed)},
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as asker:
-                    pid = run.program("n3", "sor")
+                    pid = run.program("n3", "until")
                     time.sleep(chance.uniform(0, SOON_S))
                     os.kill(pid, signal.SIGKILL)
                     code = asker.wait(DEADLINE_S)
                 self.expect(code in (0, NODE_LOST), "an answer", str(code))
+                self.stop_file(bed).touch()
                 output, _ = run.process.communicate(timeout=DEADLINE_S)
                 self.expect(run.process.returncode == NODE_LOST or
-                            IDENTICAL in output, "lost, or right", output)
+                            RIGHT in output, "lost, or right", output)
                 run.expect_nothing_left(output)
                 ends.append(run.process.returncode)
         print("ends:", ends)

@@ -70,7 +70,7 @@ class Run:
         return lab.wait_until(
             lambda: next((pid for pid, text in
                           sorted(self.bed.processes(host).items())
-                          if os.path.basename(text.split()[0]) == name), None),
+                          if os.path.basename(text.partition(" ")[0]) == name), None),
             f"no {name} on {host}", DEADLINE_S)
 
     def launcher(self, host="n1"):

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A program that goes on until it is told to end, however slow the machine is: each
+ * thread steps the words of its part of a shared array once an iteration. Thread 0
+ * looks for a file meanwhile, and when that is there the next iteration is the last.
+ * The words tell whether every iteration was done, wherever the threads were.
+ *
+ *     until FILE THREADS
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "teamster.h"
+
+enum { N_WORDS = 4096, MAX_THREADS = 64, CALM_NS = 300 * 1000 };
+
+static TM_SHARED struct {
+    tm_barrier barrier;
+    char file[256];
+    uint64_t *words; // [n_threads][N_WORDS]
+    uint64_t n_iterations;
+    int is_over; // written by thread 0 only, between two iteration ends
+} job;
+
+static uint64_t next(uint64_t word)
+{
+    return word * 6364136223846793005u + 1442695040888963407u;
+}
+
+static void look(void)
+{
+    const struct timespec calm = {.tv_nsec = CALM_NS};
+
+    nanosleep(&calm, NULL);
+    job.n_iterations++;
+    job.is_over = access(job.file, F_OK) == 0;
+}
+
+static void *run(void *arg)
+{
+    const size_t me = (size_t)arg;
+    uint64_t *words = job.words + me * N_WORDS;
+
+    for (unsigned i = 0; i < N_WORDS; i++) {
+        words[i] = me;
+    }
+    for (;;) {
+        for (unsigned i = 0; i < N_WORDS; i++) {
+            words[i] = next(words[i]);
+        }
+        if (me == 0) {
+            look();
+        }
+        if (tm_iteration_end(&job.barrier) != TM_OK) {
+            abort();
+        }
+        if (job.is_over) {
+            return NULL;
+        }
+        if (tm_barrier_wait(&job.barrier) != TM_OK) { // all have read it
+            abort();
+        }
+    }
+}
+
+static uint64_t expected(uint64_t word)
+{
+    for (uint64_t i = 0; i < job.n_iterations; i++) {
+        word = next(word);
+    }
+    return word;
+}
+
+int main(int argc, char **argv)
+{
+    tm_thread threads[MAX_THREADS];
+    size_t n_threads;
+    size_t n_wrong = 0;
+
+    tm_init(&argc, &argv);
+    n_threads = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    if (n_threads < 1 || n_threads > MAX_THREADS) {
+        fprintf(stderr, "usage: until FILE THREADS\n");
+        return 64;
+    }
+    snprintf(job.file, sizeof job.file, "%s", argv[1]);
+    job.words = tm_alloc(n_threads * N_WORDS * sizeof *job.words, NULL);
+    tm_barrier_init(&job.barrier, (unsigned)n_threads);
+    for (size_t i = 0; i < n_threads; i++) {
+        if (tm_thread_create(&threads[i], NULL, run, (void *)i) != TM_OK) {
+            return 71;
+        }
+    }
+    for (size_t i = 0; i < n_threads; i++) {
+        tm_thread_join(threads[i], NULL);
+    }
+    for (size_t i = 0; i < n_threads; i++) {
+        const uint64_t right = expected(i);
+
+        for (unsigned k = 0; k < N_WORDS; k++) {
+            n_wrong += job.words[i * N_WORDS + k] != right;
+        }
+    }
+    printf("%llu iterations, %zu words wrong\n",
+           (unsigned long long)job.n_iterations, n_wrong);
+    return n_wrong != 0;
+}
