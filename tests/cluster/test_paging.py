@@ -46,7 +46,7 @@ POLICY_APPS = {
     "sor": (["--size", 420, "--iterations", 40], 0.9),
     "matmul": (["--size", 130, "--iterations", 40], 0.65),
     "gauss": (["--size", 340, "--steps", 60], 1),
-    "nbody": (["--size", 2000, "--iterations", 16], 0.55),
+    "nbody": (["--size", 2000, "--iterations", 16], 0.5),
     "motion": (["--size", 256, "--range", 2, "--iterations", 40], 0.9),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
 }
@@ -164,13 +164,21 @@ class Tests:
                 output = job.expect_success(jobs.DEADLINE_S * 4)
                 if "result: identical" not in output:
                     job.fail(f"{policy}: not verified", output)
-                if self.counted(output, " out") == 0:
-                    job.fail(f"{policy}: no page went to a swap file", output)
+                if self.given_up(name, output) == 0:
+                    job.fail(f"{policy}: memory was not short", output)
                 n_moved += sum(map(int, re.findall(
                     r", (\d+) threads moved", output)))
         print(f"{name}: {n_moved} threads moved")
         if n_moved == 0:
             raise jobs.Failure(f"{name}: no policy moved a thread")
+
+    def given_up(self, name, output):
+        """Pages that went to swap files. A node of N-Body holds more copies of the
+        others' bodies than bodies of its own, and gives those up first."""
+        n = self.counted(output, " out")
+        if name == "nbody":
+            n += self.counted(output, "copies dropped")
+        return n
 
     def random(self):
         """With memory for a tenth of the data (2.2 MB and more) on each node."""
