@@ -18,6 +18,8 @@
 #include "net/tcp_socket.h"
 
 #define WAIT_S 20
+/** An end stands still for longer than a node may: one process is all ends. */
+#define STILL_S 60
 #define STEP_US 200
 #define HEAD_SIZE 9u
 
@@ -77,7 +79,7 @@ void end_open_with(struct end *end, const struct net_config *config,
 
 void end_open(struct end *end, node_id self)
 {
-    end_open_with(end, &(struct net_config){.self = self, .timeout_s = 7},
+    end_open_with(end, &(struct net_config){.self = self, .timeout_s = STILL_S},
                   harness_job_key);
 }
 
