@@ -106,7 +106,7 @@ class Cliff:
                 return self.take(self.group.command(
                     self.command(app, n[who], "--memory-by", who)))
             except measure.Failure as failure:
-                if "SIGKILL" not in str(failure):
+                if not kernel_swap.is_killed(str(failure)):
                     raise
                 self.n_killed[who] = self.n_killed.get(who, 0) + 1
         raise Killed(f"{app}: killed {kernel_swap.TRIES} times")

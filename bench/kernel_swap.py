@@ -35,6 +35,11 @@ def remove(folder):
         os.rmdir(folder)
 
 
+def is_killed(output):
+    """By the kernel, for want of memory: the launcher may not be told of what."""
+    return "killed by the kernel for memory" in output or "SIGKILL" in output
+
+
 class KernelSwap:
     """@param folder  where the swap file is to be"""
 

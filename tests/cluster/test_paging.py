@@ -47,7 +47,7 @@ POLICY_APPS = {
     "matmul": (["--size", 130, "--iterations", 40], 0.65),
     "gauss": (["--size", 340, "--steps", 60], 1),
     "nbody": (["--size", 2000, "--iterations", 16], 0.5),
-    "motion": (["--size", 256, "--range", 2, "--iterations", 40], 0.9),
+    "motion": (["--size", 256, "--range", 2, "--iterations", 150], 0.9),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
 }
 POLICIES = ("initial", "cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm",
@@ -386,7 +386,7 @@ class Tests:
         for _ in range(kernel_swap.TRIES):
             code, output = self.in_group(swap, source, app, n_workers,
                                          "--verify")
-            if "SIGKILL" in output:
+            if kernel_swap.is_killed(output):
                 continue
             if code != 0 or "result: identical" not in output:
                 raise jobs.Failure(f"{app}, {source}: {code}\n{output}")
