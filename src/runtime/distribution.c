@@ -10,6 +10,7 @@
 #include "runtime/observer.h"
 #include "runtime/runtime.h"
 #include "runtime/statics.h"
+#include "runtime/threads.h"
 #include "runtime/tracking.h"
 
 #include <stdio.h>
@@ -68,22 +69,14 @@ static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
     return access_sets_find(runtime.access_sets, thread, n);
 }
 
-static void noted(struct waiter *waiter)
-{
-    free(waiter);
-}
-
 static void move(void *owner, uint64_t thread, node_id index)
 {
-    struct waiter *waiter = calloc(1, sizeof *waiter);
     node_id node = runtime.port.roster.live[index];
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
-    ensure_memory(waiter != NULL);
-    waiter->wake = noted;
     pages_announce(runtime.pages, node, thread, pages, n);
-    sync_thread_migrate(runtime.sync, thread, node, waiter);
+    threads_send(thread, node);
 }
 
 static void set_period(void *owner, uint64_t period, uint64_t phase)

@@ -23,6 +23,7 @@
 #include "runtime/runtime.h"
 #include "runtime/service.h"
 #include "runtime/statics.h"
+#include "runtime/threads.h"
 #include "runtime/tracking.h"
 
 #include <errno.h>
@@ -92,25 +93,16 @@ static int is_ready(void *owner)
            !distribution_is_busy();
 }
 
-static double power(void *owner, node_id node)
+static double power_of(void *owner, node_id node)
 {
     (void)owner;
     return cluster_power(node);
 }
 
-static void noted(struct waiter *waiter)
-{
-    free(waiter);
-}
-
 static void move(void *owner, uint64_t thread, node_id to)
 {
-    struct waiter *waiter = calloc(1, sizeof *waiter);
-
     (void)owner;
-    ensure(waiter != NULL);
-    waiter->wake = noted;
-    sync_thread_migrate(runtime.sync, thread, to, waiter);
+    threads_send(thread, to);
 }
 
 // ---- what has changed
@@ -178,6 +170,7 @@ static void share_with(node_id node)
 {
     const struct roster *roster = &runtime.port.roster;
     uint32_t n_on[TM_MAX_NODES];
+    double power[TM_MAX_NODES];
     double power_sum = 0;
     uint32_t n_all = 0;
     uint32_t n_wanted;
@@ -185,7 +178,8 @@ static void share_with(node_id node)
     for (unsigned i = 0; i < roster->n_live; i++) {
         n_on[i] = sync_n_threads_on(runtime.sync, roster->live[i]);
         n_all += n_on[i];
-        power_sum += cluster_power(roster->live[i]);
+        power[i] = cluster_power(roster->live[i]);
+        power_sum += power[i];
     }
     n_wanted = (uint32_t)(n_all * cluster_power(node) / power_sum);
     for (uint32_t n = 0; n < n_wanted; n++) {
@@ -194,8 +188,7 @@ static void share_with(node_id node)
         uint64_t thread = 0;
 
         for (unsigned i = 1; i < roster->n_live; i++) {
-            if (n_on[i] / cluster_power(roster->live[i]) >
-                n_on[from] / cluster_power(roster->live[from])) {
+            if (n_on[i] / power[i] > n_on[from] / power[from]) {
                 from = i;
             }
         }
@@ -209,7 +202,7 @@ static void share_with(node_id node)
         }
         n_on[from]--;
         if (thread != 0) {
-            move(NULL, thread, node);
+            threads_send(thread, node);
         }
     }
 }
@@ -337,7 +330,7 @@ void members_open(void)
         .count = count,
         .is_ready = is_ready,
         .move = move,
-        .power = power,
+        .power = power_of,
         .switched = switched,
         .gone = gone,
         .tell = tell,

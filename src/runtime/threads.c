@@ -279,6 +279,20 @@ void tm_thread_yield(void)
     ult_yield();
 }
 
+static void forget(struct waiter *waiter)
+{
+    free(waiter);
+}
+
+void threads_send(uint64_t number, node_id node)
+{
+    struct waiter *waiter = calloc(1, sizeof *waiter);
+
+    ensure_memory(waiter != NULL);
+    waiter->wake = forget;
+    sync_thread_migrate(runtime.sync, number, node, waiter);
+}
+
 tm_status tm_thread_migrate(tm_thread number, unsigned node)
 {
     tm_status status = CHECK_CALL("tm_thread_migrate");

@@ -44,6 +44,9 @@ void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
 int threads_set_target(void *owner, uint64_t number, node_id node);
 /** The calling thread moves now if it is to. */
 void threads_move_if_wanted(void);
+/** Ask for a thread, here or elsewhere, to move. Does not wait for it. Under the node
+ * lock. */
+void threads_send(uint64_t number, node_id node);
 /** A thread has come: reconfig's callback. */
 void threads_arrived(void *owner, const struct moved_thread *moved);
 struct thread *thread_new(uint64_t number, const char *name);
