@@ -154,8 +154,7 @@ void change_guest_started(struct job *job, struct node *guest)
 {
     guest->is_guest = 1;
     job->has_guest = 1;
-    job->guest_due_ns =
-        clock_now_ns() + (uint64_t)(JOIN_S * job->slowdown * 1e9);
+    job->guest_due_ns = job_in_ns(job, JOIN_S);
 }
 
 void change_time_out(struct job *job)
@@ -173,7 +172,7 @@ void change_time_out(struct job *job)
     part_with(job, guest, EXIT_NODE_LOST, why);
 }
 
-static void send_newcomer(struct job *job, const struct node *guest)
+static void send_newcomer(struct job *job, struct node *guest)
 {
     static uint8_t body[4 + BOOT_KEY_SIZE + NODE_CARD_MAX];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
@@ -181,8 +180,8 @@ static void send_newcomer(struct job *job, const struct node *guest)
     wire_put_u16(&writer, guest->id);
     wire_put_u16(&writer, guest->group);
     members_put_key(job, &writer);
-    writer.at += node_card_encode(&guest->card, writer.at,
-                                  (size_t)(writer.end - writer.at));
+    writer.at +=
+        members_encode_card(guest, writer.at, (size_t)(writer.end - writer.at));
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -206,7 +205,6 @@ void change_take_card(struct job *job, struct node *guest)
         part_with(job, guest, EXIT_MISMATCH, text);
         return;
     }
-    guest->card.layout[0] = '\0';
     control_say(control_asker(&job->control, guest->id),
                 "node %u has started; the others connect with it", guest->id);
     send_newcomer(job, guest);

@@ -151,9 +151,7 @@ void control_open(struct control *control, const char *path)
 
 static void drop(struct control_client *client)
 {
-    if (client->fd >= 0) {
-        close(client->fd);
-    }
+    descriptor_close(client->fd);
     *client = (struct control_client){.fd = -1};
 }
 
@@ -202,9 +200,7 @@ static void take_client(struct control *control)
             return;
         }
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    descriptor_close(fd);
 }
 
 static void hear(struct control_client *client, control_request_fn *request,

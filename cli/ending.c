@@ -48,6 +48,11 @@ double job_seconds(const struct job *job)
     return (double)(clock_now_ns() - job->start_ns) / SECOND_NS;
 }
 
+uint64_t job_in_ns(const struct job *job, double seconds)
+{
+    return clock_now_ns() + (uint64_t)(seconds * job->slowdown * SECOND_NS);
+}
+
 void job_say(struct job *job, const char *format, ...)
 {
     char text[1200] = "teamster run: ";

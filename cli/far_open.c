@@ -23,7 +23,6 @@
 #include "os/secret.h"
 
 #define SECOND_NS 1000000000.0
-#define EXPLAINED_MAX 900
 
 extern char **environ;
 

@@ -26,8 +26,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
-
-#define EXPLAINED_MAX 900
+#include "os/descriptor.h"
 
 /** What a guest finds on its host. */
 struct lodging {
@@ -151,13 +150,6 @@ static struct far_host *coming_host(struct job *job)
     return &job->far.hosts[job->far.coming - 1];
 }
 
-static void close_end(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 /** No node comes from there. */
 static void give_up(struct job *job)
 {
@@ -167,9 +159,9 @@ static void give_up(struct job *job)
     job->guest_due_ns = 0;
     far_retire(host);
     for (unsigned i = 0; i < host->n_nodes; i++) {
-        close_end(host->nodes[i].ends.link);
-        close_end(host->nodes[i].ends.out);
-        close_end(host->nodes[i].ends.err);
+        descriptor_close(host->nodes[i].ends.link);
+        descriptor_close(host->nodes[i].ends.out);
+        descriptor_close(host->nodes[i].ends.err);
     }
     host->n_nodes = 0; // another guest gets the number
 }
@@ -186,12 +178,6 @@ static void refuse(struct job *job)
     control_answer(control_asker(&job->control, job->n_started),
                    EXIT_UNREACHABLE, "%s", text);
     give_up(job);
-}
-
-static void set_due(struct job *job, unsigned seconds)
-{
-    job->guest_due_ns =
-        clock_now_ns() + (uint64_t)(seconds * job->slowdown * 1e9);
 }
 
 /** Read a name as --hosts does. @param[out] text  [size] why it is none
@@ -237,7 +223,7 @@ static int reach(struct job *job, struct host *given)
     far->beat.is_watched = 1;
     far->coming = far->n;
     far->is_started = 0;
-    set_due(job, FAR_REACH_S);
+    job->guest_due_ns = job_in_ns(job, FAR_REACH_S);
     return 0;
 }
 
@@ -266,7 +252,7 @@ static void tell_agent(struct job *job)
     };
 
     job->far.is_started = 1;
-    set_due(job, FAR_START_S);
+    job->guest_due_ns = job_in_ns(job, FAR_START_S);
     if (far_send_start(job, host, 1, &start) != 0) {
         snprintf(host->why, sizeof host->why,
                  "no memory to start a node there");

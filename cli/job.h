@@ -183,6 +183,10 @@ void change_left(struct job *job, struct node *node);
 /** Write down the job's key; zeros if all nodes share memory. */
 void members_put_key(const struct job *job, struct wire_writer *writer);
 
+/** Write down a node's card as nodes get it: the layout is the launcher's affair.
+ * @param at  [room] @return bytes */
+size_t members_encode_card(struct node *node, uint8_t *at, size_t room);
+
 /** Give a node the cards of all. */
 void members_send_cards(struct job *job, struct node *node);
 
@@ -232,6 +236,9 @@ __attribute__((format(printf, 2, 3))) void job_say(struct job *job,
 
 /** Seconds since the start. */
 double job_seconds(const struct job *job);
+
+/** The time, of clock_now_ns(), in so many seconds; more on slow machines. */
+uint64_t job_in_ns(const struct job *job, double seconds);
 
 /** Does somebody else's end make a difference still? */
 int job_is_open(const struct job *job);
@@ -299,6 +306,9 @@ void far_hear(struct far_host *host);
  * @return 0, -1 without memory or descriptors */
 int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
                    struct far_start *start);
+
+/** Room for why a host is no use. */
+#define EXPLAINED_MAX 900
 
 /** Why a host is no use. @param[out] text  [size] */
 void far_explain_unreachable(const struct job *job, const struct far_host *host,

@@ -17,12 +17,10 @@
 
 static void set_deadline(struct job *job)
 {
-    job->deadline_ns =
-        clock_now_ns() + (uint64_t)(DEADLINE_S * job->slowdown * 1e9);
+    job->deadline_ns = job_in_ns(job, DEADLINE_S);
 }
 
-/** A card as nodes get it: the layout is the launcher's affair. */
-static size_t encode_card(struct node *node, uint8_t *at, size_t room)
+size_t members_encode_card(struct node *node, uint8_t *at, size_t room)
 {
     char first = node->card.layout[0];
     size_t size;
@@ -58,8 +56,8 @@ static size_t encode_cards(struct job *job, unsigned n_nodes, uint8_t *body,
             continue;
         }
         wire_put_u16(&writer, node->group);
-        writer.at +=
-            encode_card(node, writer.at, (size_t)(writer.end - writer.at));
+        writer.at += members_encode_card(node, writer.at,
+                                         (size_t)(writer.end - writer.at));
     }
     return (size_t)(writer.at - body);
 }
