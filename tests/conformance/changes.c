@@ -128,11 +128,6 @@ static void tell(void *owner, node_id node, int comes,
 
 // ---- sync, of which only the machine knows
 
-static void ignore(void *owner)
-{
-    (void)owner;
-}
-
 static void open_node(struct world *world, unsigned i)
 {
     struct node *node = &world->nodes[i];
@@ -149,7 +144,7 @@ static void open_node(struct world *world, unsigned i)
         .gone = gone,
         .tell = tell,
     };
-    const struct sync_ops none = {.owner = (void *)ignore};
+    const struct sync_ops none = {0};
 
     node->sim_port = *port;
     port->owner = node;
