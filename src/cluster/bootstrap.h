@@ -15,8 +15,9 @@
  * takes it; it may not be set), and TEAMSTER_PLACE, if not all nodes are on one host,
  * which of how many on its host it is, and the network card that leads to the
  * others: "0 2 eth0" (or "-": there are none). TEAMSTER_JOINS is set for a node that
- * comes while the program runs, to the epoch of the roster that it will be in. Frames: length u32, kind u8, then the kind's fields,
- * little-endian; the length counts what is behind it.
+ * comes while the program runs, to the epoch of the roster that it will be in.
+ * Frames: length u32, kind u8, then the kind's fields, little-endian; the length
+ * counts what is behind it.
  *
  *   node -> launcher   CARD     who I am (struct node_card)
  *   launcher -> node   CARDS    the job's key, 32 bytes; u16 n; for each node u16
