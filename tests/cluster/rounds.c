@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "teamster.h"
+#include "words.h"
 
 enum { N_WORDS = 2048, N_PASSES = 300 };
 
@@ -21,17 +22,10 @@ static TM_SHARED struct {
     uint64_t *words; // [n_threads][N_WORDS]
 } job;
 
-static uint64_t next(uint64_t word)
-{
-    return word * 6364136223846793005u + 1442695040888963407u;
-}
-
 static void work(uint64_t *words)
 {
     for (unsigned pass = 0; pass < N_PASSES; pass++) {
-        for (unsigned i = 0; i < N_WORDS; i++) {
-            words[i] = next(words[i]);
-        }
+        words_step(words, N_WORDS);
     }
 }
 
@@ -40,9 +34,7 @@ static void *run(void *arg)
     const size_t me = (size_t)arg;
     uint64_t *words = job.words + me * N_WORDS;
 
-    for (unsigned i = 0; i < N_WORDS; i++) {
-        words[i] = me;
-    }
+    words_begin(words, N_WORDS, me);
     for (unsigned round = 0; round < job.n_rounds; round++) {
         work(words);
         tm_barrier_wait(&job.barrier);
@@ -52,18 +44,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-static uint64_t expected(uint64_t word)
-{
-    for (unsigned i = 0; i < 2 * job.n_rounds * N_PASSES; i++) {
-        word = next(word);
-    }
-    return word;
-}
-
 int main(int argc, char **argv)
 {
     tm_thread threads[256];
-    unsigned n_wrong = 0;
+    size_t n_wrong = 0;
 
     tm_init(&argc, &argv);
     if (argc != 3) {
@@ -83,12 +67,9 @@ int main(int argc, char **argv)
         tm_thread_join(threads[i], NULL);
     }
     for (size_t i = 0; i < job.n_threads; i++) {
-        const uint64_t right = expected(i);
-
-        for (unsigned k = 0; k < N_WORDS; k++) {
-            n_wrong += job.words[i * N_WORDS + k] != right;
-        }
+        n_wrong += words_wrong(job.words + i * N_WORDS, N_WORDS, i,
+                               (uint64_t)2 * job.n_rounds * N_PASSES);
     }
-    printf("wrong: %u\n", n_wrong);
+    printf("wrong: %zu\n", n_wrong);
     return n_wrong != 0;
 }

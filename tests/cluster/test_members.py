@@ -29,8 +29,7 @@ APPS = {
     "vq": ("--size", 64, "--iterations", 400, "--threads", 6),
 }
 N_RUNS = 4  # of test `app`
-ROUNDS = ("sor", "--size", 512, "--iterations", 3000, "--threads", 6,
-          "--verify")
+N_THREADS = 6
 IDENTICAL = "result: identical to the sequential program's"
 USAGE, UNREACHABLE, NODE_LOST, MISMATCH = 64, 69, 75, 76
 ENDED = (0, USAGE, NODE_LOST)  # a command comes too late if the program is short
@@ -42,13 +41,13 @@ class Members:
         self.folder = folder
         # The control sockets are in a folder of the test's own.
         self.variables = {"TMPDIR": folder, "XDG_RUNTIME_DIR": ""}
+        self.stop_file = os.path.join(folder, "stop")
 
     def path(self, *parts):
         return os.path.join(self.options.build, *parts)
 
     def start(self, n_nodes, program, *words, **variables):
-        command = ["-n", n_nodes, *words, self.path("apps", program[0]),
-                   *program[1:]]
+        command = ["-n", n_nodes, *words, *program]
         job = jobs.Job(self.path("cli", "teamster"), command,
                        {**self.variables, **variables})
         if not jobs.wait_until(lambda: job.process.poll() is not None or
@@ -56,6 +55,13 @@ class Members:
                                jobs.DEADLINE_S):
             job.fail("teamster ps does not list it", job.kill_all())
         return job
+
+    def start_endless(self, n_nodes, *words, program=None, **variables):
+        """A run that goes on until expect_right()."""
+        return self.start(n_nodes, (program or self.path("tests", "cluster",
+                                                         "until"),
+                                    self.stop_file, N_THREADS),
+                          *words, **variables)
 
     def ask(self, *words):
         """A command. @return exit code, output"""
@@ -82,9 +88,25 @@ class Members:
             job.fail(f"answer {answer}, not {code} and {text!r}",
                      job.kill_all())
 
+    def finish(self, job):
+        """An endless run. @return exit code, output"""
+        with open(self.stop_file, "w", encoding="ascii"):
+            pass
+        result = job.finish()
+        os.unlink(self.stop_file)
+        return result
+
+    def expect_right(self, job):
+        code, output = self.finish(job)
+        if code != 0:
+            job.fail(f"exit code {code}", output)
+        return self.expect_result(job, output, " 0 words wrong")
+
     def expect_identical(self, job):
-        output = job.expect_success()
-        if IDENTICAL not in output:
+        return self.expect_result(job, job.expect_success(), IDENTICAL)
+
+    def expect_result(self, job, output, right):
+        if right not in output:
             job.fail("the result differs", output)
         if os.listdir(self.folder):
             job.fail(f"left behind: {os.listdir(self.folder)}", output)
@@ -135,7 +157,8 @@ class Members:
                 arguments[3] //= 4  # pages go out when few nodes are left
             n_nodes = chance.randint(1, 3)
             job = self.start(
-                n_nodes, (name, *arguments, "--verify"), *words,
+                n_nodes, (self.path("apps", name), *arguments, "--verify"),
+                *words,
                 TEAMSTER_POLICY=chance.choice(("none", "cpu-mem")),
                 TEAMSTER_FAULT_SOURCE=chance.choice(("userfaultfd",
                                                      "mprotect")))
@@ -146,7 +169,7 @@ class Members:
             raise jobs.Failure("no node came or went")
 
     def a_node_that_is_removed_has_ended(self):
-        job = self.start(3, ROUNDS)
+        job = self.start_endless(3)
         pid = jobs.wait_until(lambda: job.node(1), 5)
         self.expect(job, self.when_running(job, "remove", 1), 0,
                     "^node 1 has left$")
@@ -154,29 +177,29 @@ class Members:
             job.fail("it has not ended", job.kill_all())
         self.expect(job, self.ask("remove", job.process.pid, 1), USAGE,
                     "there is no node 1")
-        output = self.expect_identical(job)
+        output = self.expect_right(job)
         if "node 1 " not in output:
             job.fail("nobody is told that it has left", output)
 
     def a_node_that_is_terminated_leaves(self):
-        job = self.start(3, ROUNDS)
+        job = self.start_endless(3)
         self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
         pid = job.node(2)
         os.kill(pid, signal.SIGTERM)
         if not jobs.wait_until(lambda: not jobs.is_running(pid), 20):
             job.fail("it has not left", job.kill_all())
-        output = self.expect_identical(job)
+        output = self.expect_right(job)
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
 
     def the_root_cannot_leave(self):
-        job = self.start(2, ROUNDS)
+        job = self.start_endless(2)
         self.expect(job, self.when_running(job, "remove", 0), USAGE,
                     "it is the root, where main\\(\\) runs: it cannot leave")
-        self.expect_identical(job)
+        self.expect_right(job)
 
     def nodes_come_after_all_have_left(self):
-        job = self.start(3, ROUNDS)
+        job = self.start_endless(3)
         self.expect(job, self.when_running(job, "remove", 2), 0, "has left")
         self.expect(job, self.ask("remove", job.process.pid, 1), 0, "has left")
         self.expect(job, self.ask("add", job.process.pid), 0,
@@ -184,11 +207,11 @@ class Members:
         self.expect(job, self.ask("add", job.process.pid), 0,
                     "node 4 has joined")
         self.expect(job, self.ask("remove", job.process.pid, 3), 0, "has left")
-        self.expect_identical(job)
+        self.expect_right(job)
 
     def nodes_come_to_one_that_was_alone(self):
         for policy in ("none", "cpu-mem"):
-            job = self.start(1, ROUNDS, TEAMSTER_POLICY=policy)
+            job = self.start_endless(1, TEAMSTER_POLICY=policy)
             self.expect(job, self.when_running(job, "add"), 0,
                         "node 1 has joined" +
                         ("; threads stay" if policy == "none" else "$"))
@@ -196,12 +219,12 @@ class Members:
                         "node 2 has joined")
             self.expect(job, self.ask("remove", job.process.pid, 1), 0,
                         "has left")
-            self.expect_identical(job)
+            self.expect_right(job)
 
     def a_host_that_cannot_be_reached_harms_nobody(self):
         """Nodes that come here afterwards share memory, or not, as before."""
         for n_nodes in (1, 2):
-            job = self.start(n_nodes, ROUNDS, "--ssh=false")
+            job = self.start_endless(n_nodes, "--ssh=false")
             self.expect(job, self.when_running(job, "add", "no-such-host"),
                         UNREACHABLE, "cannot reach host no-such-host: the "
                         "connection has ended; try: false no-such-host ")
@@ -211,29 +234,28 @@ class Members:
                         f"node {n_nodes} has joined")
             self.expect(job, self.ask("remove", job.process.pid, n_nodes), 0,
                         "has left")
-            self.expect_identical(job)
+            self.expect_right(job)
 
     def another_program_cannot_join(self):
         script = os.path.join(self.folder, "program")
-        words = " ".join(map(str, ROUNDS[1:]))
         with open(script, "w", encoding="ascii") as file:
             file.write("#!/bin/sh\n"
-                       f'p={self.path("apps", "sor")}\n'
+                       f'p={self.path("tests", "cluster", "until")}\n'
                        f'[ "$TEAMSTER_NODE" = 2 ] && p={self.path("apps", "jacobi")}\n'
-                       f"exec $p {words}\n")
+                       "exec $p \"$@\"\n")
         os.chmod(script, 0o755)
-        job = self.start(2, (script,))
+        job = self.start_endless(2, program=script)
         answer = self.when_running(job, "add")
         self.expect(job, answer, MISMATCH, "build-id")
         self.expect(job, self.ask("add", job.process.pid), 0,
                     "node 3 has joined")
         os.unlink(script)
-        self.expect_identical(job)
+        self.expect_right(job)
 
     def a_death_in_a_change_ends_the_run(self):
         chance = random.Random(self.options.seed)
         for _ in range(6):
-            job = self.start(3, ROUNDS)
+            job = self.start_endless(3)
             self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
             victim = job.node(chance.choice((1, 2)))
             command = subprocess.Popen(
@@ -245,16 +267,16 @@ class Members:
                 os.kill(victim, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it had left
-            code, output = job.finish()
             if command.wait(20) not in ENDED:
-                job.fail("the command does not tell", output)
+                job.fail("the command does not tell", job.kill_all())
+            code, output = self.finish(job)
             if code not in (0, NODE_LOST):
                 job.fail(f"exit code {code}", output)
             if os.listdir(self.folder):
                 job.fail(f"left behind: {os.listdir(self.folder)}", output)
 
     def nothing_is_left_of_a_killed_launcher(self):
-        job = self.start(2, ROUNDS)
+        job = self.start_endless(2)
         sockets = [os.path.join(where, name) for where, _, names
                    in os.walk(self.folder) for name in names]
         if len(sockets) != 1 or os.stat(sockets[0]).st_mode & 0o7777 != 0o600:

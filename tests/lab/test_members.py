@@ -28,7 +28,7 @@ SOON_S = 0.25  # in which a node that is started joins
 
 class Tests(test_runs.Tests):
     def until(self):
-        return os.path.join(self.build, "tests", "lab", "until")
+        return os.path.join(self.build, "tests", "cluster", "until")
 
     def stop_file(self, bed):
         return pathlib.Path(bed.folder) / "stop"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "teamster.h"
+#include "words.h"
 
 enum { N_WORDS = 4096, MAX_THREADS = 64, CALM_NS = 300 * 1000 };
 
@@ -24,11 +25,6 @@ static TM_SHARED struct {
     uint64_t n_iterations;
     int is_over; // written by thread 0 only, between two iteration ends
 } job;
-
-static uint64_t next(uint64_t word)
-{
-    return word * 6364136223846793005u + 1442695040888963407u;
-}
 
 static void look(void)
 {
@@ -44,13 +40,9 @@ static void *run(void *arg)
     const size_t me = (size_t)arg;
     uint64_t *words = job.words + me * N_WORDS;
 
-    for (unsigned i = 0; i < N_WORDS; i++) {
-        words[i] = me;
-    }
+    words_begin(words, N_WORDS, me);
     for (;;) {
-        for (unsigned i = 0; i < N_WORDS; i++) {
-            words[i] = next(words[i]);
-        }
+        words_step(words, N_WORDS);
         if (me == 0) {
             look();
         }
@@ -64,14 +56,6 @@ static void *run(void *arg)
             abort();
         }
     }
-}
-
-static uint64_t expected(uint64_t word)
-{
-    for (uint64_t i = 0; i < job.n_iterations; i++) {
-        word = next(word);
-    }
-    return word;
 }
 
 int main(int argc, char **argv)
@@ -98,11 +82,8 @@ int main(int argc, char **argv)
         tm_thread_join(threads[i], NULL);
     }
     for (size_t i = 0; i < n_threads; i++) {
-        const uint64_t right = expected(i);
-
-        for (unsigned k = 0; k < N_WORDS; k++) {
-            n_wrong += job.words[i * N_WORDS + k] != right;
-        }
+        n_wrong +=
+            words_wrong(job.words + i * N_WORDS, N_WORDS, i, job.n_iterations);
     }
     printf("%llu iterations, %zu words wrong\n",
            (unsigned long long)job.n_iterations, n_wrong);
