@@ -38,19 +38,21 @@ static struct {
 jmp_buf death_exit;
 
 void death_at_each_message(uint64_t (*run)(tm_protocol protocol),
-                           tm_protocol protocol)
+                           tm_protocol protocol, unsigned step)
 {
     unsigned n_blocked = 0;
+    unsigned n_deaths = 0;
 
-    for (unsigned nth = 1;; nth++) {
+    for (unsigned nth = 1;; nth += step) {
         death = (typeof(death)){.nth = nth};
         run(protocol);
         n_blocked += death.n_blocked;
         if (!death.is_dead) {
-            printf("%u deaths, %u threads of survivors were waiting\n", nth - 1,
-                   n_blocked);
+            printf("%u deaths, %u threads of survivors were waiting\n",
+                   n_deaths, n_blocked);
             return;
         }
+        n_deaths++;
     }
 }
 

@@ -11,9 +11,9 @@
  */
 
 /** Run a world again and again; in the first a node dies at the first message that comes
- * to it, in the next at the second, and so on to the last. */
+ * to it, in the next `step` messages later, and so on to the last. */
 void death_at_each_message(uint64_t (*run)(tm_protocol protocol),
-                           tm_protocol protocol);
+                           tm_protocol protocol, unsigned step);
 
 /** Nodes begin to look after each other. */
 void death_open(struct world *world);

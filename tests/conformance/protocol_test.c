@@ -23,7 +23,7 @@
 // thread's access asks the pager first, as a fault does.
 //
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
-// the last (death.c).
+// the last, or for each STEPth (death.c).
 //
 // PROTOCOL/budget/late: updates come before the pages that they are for (late.c).
 //
@@ -521,6 +521,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     size_t length;
     uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 0) : argc > 2 ? 1 : 300;
+    unsigned step = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 0) : 1;
 
     if (getenv("TRACE_PAGE") != NULL) {
         traced_page = atol(getenv("TRACE_PAGE"));
@@ -540,19 +541,17 @@ int main(int argc, char **argv)
         }
     }
     if (protocol == NULL) {
-        fprintf(
-            stderr,
-            "protocol_test PROTOCOL[/budget|/death][/members] [SEED [N]]: no "
-            "protocol "
-            "%s\n",
-            protocol_name);
+        fprintf(stderr,
+                "protocol_test PROTOCOL[/budget|/death][/members] "
+                "[SEED [N [STEP]]]: no protocol %s\n",
+                protocol_name);
         return 1;
     }
     for (seed = first; seed < first + n; seed++) {
         uint64_t hash;
 
         if (has_death) {
-            death_at_each_message(run, protocol->id);
+            death_at_each_message(run, protocol->id, step);
             continue;
         }
         hash = run(protocol->id);
