@@ -28,11 +28,11 @@ static struct {
     unsigned n_messages; // that have come to it
     int is_dead;
     uint64_t died_ns;
-    unsigned n_words[MAX_NODES]; // that still come from it
-    int is_gone[MAX_NODES];
+    unsigned n_words[MAX_IDS]; // that still come from it
+    int is_gone[MAX_IDS];
     unsigned n_gone;
     unsigned n_blocked; // threads of survivors, when these ended
-    struct pulse pulses[MAX_NODES];
+    struct pulse pulses[MAX_IDS];
 } death;
 
 jmp_buf death_exit;
