@@ -21,6 +21,7 @@ from test_runs import (DETECT_S, LEFTOVER_S, MISMATCH, NODE_LOST, Failure,
 
 KILLED = 128 + signal.SIGKILL
 HOSTS = ("n1", "n2", "n3", "n4")
+SANITIZERS = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 
 
 class Job(Run):
@@ -82,7 +83,11 @@ class Mpirun:
                 *program]
 
     def start(self, *program, hosts=HOSTS, **variables):
-        return Job(self.bed, self.words(*program, hosts=hosts), **variables)
+        # What tests are run with; mpirun gives other hosts no variables.
+        passed = [word for name in SANITIZERS if name in os.environ
+                  for word in ("-x", name)]
+        return Job(self.bed, self.words(*passed, *program, hosts=hosts),
+                   **variables)
 
 
 class Srun:
