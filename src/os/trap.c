@@ -33,14 +33,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/asan.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/range.h"
 #include "os/trap_priv.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#endif
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)
@@ -105,9 +102,8 @@ static void take_default_action(int signal, const siginfo_t *info)
     }
 }
 
-#ifdef __SANITIZE_ADDRESS__
-// A handler of the program's that has been left by siglongjmp() leaves marks on the
-// alternate stack, which is new to this one.
+// A handler of the program's that has been left by siglongjmp() leaves
+// AddressSanitizer's marks on the alternate stack, which is new to this one.
 __attribute__((no_sanitize("address"))) static void forget_marks(
     const stack_t *stack)
 {
@@ -115,15 +111,9 @@ __attribute__((no_sanitize("address"))) static void forget_marks(
     char *here = __builtin_frame_address(0);
 
     if (low != NULL && here > low && here < low + stack->ss_size) {
-        __asan_unpoison_memory_region(low, (size_t)(here - low));
+        asan_forget(low, (size_t)(here - low));
     }
 }
-#else
-static void forget_marks(const stack_t *stack)
-{
-    (void)stack;
-}
-#endif
 
 static void handle(int signal, siginfo_t *info, void *context)
 {

@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/asan.h"
+
 /*
- * What the sanitizers must be told about stacks and switches between them.
- * Without a sanitizer all of it is nothing. The functions are inline because
- * ThreadSanitizer wants to hear of a switch from the function that makes it.
+ * What the sanitizers must be told about stacks and switches between them:
+ * AddressSanitizer if the program was built with it, ThreadSanitizer if all was.
+ * The functions are inline because the latter wants to hear of a switch from the
+ * function that makes it.
  */
 
 #if defined(__has_feature)
@@ -24,11 +27,6 @@
 #endif
 #ifdef __SANITIZE_THREAD__
 #define SANITIZE_THREAD 1
-#endif
-
-#ifdef SANITIZE_ADDRESS
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
 #endif
 
 #ifdef SANITIZE_THREAD
@@ -50,11 +48,7 @@ struct sanitize_fiber {
 /** Forget what was on a stack: it is about to be used from its top. */
 static inline void sanitize_clear(const char *low, size_t size)
 {
-#ifdef SANITIZE_ADDRESS
-    ASAN_UNPOISON_MEMORY_REGION(low, size);
-#endif
-    (void)low;
-    (void)size;
+    asan_forget(low, size);
 }
 
 static inline void sanitize_init(struct sanitize_fiber *fiber, const char *low,
@@ -89,25 +83,17 @@ static inline void sanitize_release(struct sanitize_fiber *fiber)
 static inline __attribute__((always_inline)) void sanitize_leave(
     struct sanitize_fiber *from, const struct sanitize_fiber *to)
 {
-#ifdef SANITIZE_ADDRESS
-    __sanitizer_start_switch_fiber(from != NULL ? &from->fake_stack : NULL,
-                                   to->low, to->size);
-#endif
+    asan_leave(from != NULL ? &from->fake_stack : NULL, to->low, to->size);
 #ifdef SANITIZE_THREAD
     __tsan_switch_to_fiber(to->tsan, 0);
 #endif
-    (void)from;
-    (void)to;
 }
 
 /** Directly after a switch to this fiber. */
 static inline __attribute__((always_inline)) void sanitize_arrive(
     const struct sanitize_fiber *fiber)
 {
-#ifdef SANITIZE_ADDRESS
-    __sanitizer_finish_switch_fiber(fiber->fake_stack, NULL, NULL);
-#endif
-    (void)fiber;
+    asan_arrive(fiber->fake_stack);
 }
 
 /** A fiber made for a stack that comes from another process: it will return

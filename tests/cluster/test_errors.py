@@ -564,6 +564,32 @@ class Handlers(ErrorsTest):
         self.expect_handler("mask_of_handler")
 
 
+class Sanitized(ErrorsTest):
+    """A program with AddressSanitizer, whose library may be without."""
+
+    def run_program(self, n_nodes, what):
+        return self.run_words("-n", n_nodes, "--shuffle=3", program("sanitized"),
+                              what)
+
+    def test_threads_move_and_nothing_is_reported(self):
+        for source in self.sources():
+            for n_nodes in (1, 3):
+                with self.subTest(nodes=n_nodes):
+                    result = self.run_program(n_nodes, "moves")
+                    self.expect(result, 0)
+                    self.assertEqual(result[1:], ("as it should be\n", ""))
+
+    def test_mistakes_are_found_wherever_threads_are(self):
+        for what in ("heap", "stack"):
+            for n_nodes in (1, 3):
+                with self.subTest(what=what, nodes=n_nodes):
+                    code, out, err = self.run_program(n_nodes, what)
+                    self.assertNotEqual(code, 0, out + err)
+                    self.assertRegex(
+                        err, rf"AddressSanitizer: {what}-buffer-overflow")
+                    self.assertRegex(err, r"in err .*sanitized\.c:\d+")
+
+
 class Children(ErrorsTest):
     """Processes and signals of a thread's own."""
 
