@@ -92,7 +92,9 @@ class Tests(test_runs.Tests):
 
     def a_partition_ends_the_run_on_both_sides(self):
         with lab.lab(n_hosts=4) as bed:
-            run = self.long_run(bed, hosts="n1,n2,n3,n4")
+            # Nodes are as patient as the launcher, which names all who are silent.
+            run = self.long_run(bed, "n1,n2,n3,n4", "n1",
+                                f"--peer-timeout={5 * SLOWDOWN:.0f}")
             bed.partition("n3", "n4") # the root and the launcher are on n1
             self.expect_loss(run, r"^teamster run: (host )?n[34] .*(is|are) lost")
             bed.unify()

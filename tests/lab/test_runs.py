@@ -25,7 +25,9 @@ DETECT_S = (5 + 2) * SLOWDOWN  # until the loss of a host has ended a run
 UNREACHABLE, NODE_LOST, MISMATCH = 69, 75, 76
 LOST = r"(?m)^(?!.* debug: ).*( died: | (is|are) lost[:,])"
 # Said by the launcher or by another node, whoever notices first.
-N3_IS_LOST = (r"^teamster run: (host n3 is lost, with 1 of 3 nodes: silent for \d s"
+SILENCES = rf"({5 * SLOWDOWN:.0f}|{9 * SLOWDOWN:.0f})"  # cli/beat.h
+N3_IS_LOST = (r"^teamster run: (host n3 is lost, with 1 of 3 nodes: silent for "
+              rf"{SILENCES} s"
               r"|n3 \(node 2\) is lost: silent for 5 s \(--peer-timeout\))"
               r", after \d+\.\d s, iteration \d+\. \d+ of \d+ threads lost\.$")
 
