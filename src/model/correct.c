@@ -68,6 +68,15 @@ static void set_lack(const struct node_view *node,
     }
 }
 
+/** M_lack as it was predicted from, which lack_pages is rounded from. */
+static double predicted_lack(const struct node_view *node,
+                             const struct node_prediction *predicted,
+                             const struct correction *correction)
+{
+    return fmax(0, (double)predicted->demand_pages -
+                       correction->memory * (double)node->memory_pages);
+}
+
 /** What was measured as lacking says what M is, if it was measured.
  * @return whether the lack was wrong by more than a twentieth, and is now set */
 static int learn_lack(const struct node_view *node,
@@ -129,7 +138,9 @@ static void scale_paging(const struct node_view *node,
     learn(&correction->mem, predicted->mem_s, measured_s, tiny_s, gain);
     if (wanted != possible && measured_s >= tiny_s) {
         set_lack(node, predicted,
-                 (double)predicted->lack_pages * wanted / possible, correction);
+                 predicted_lack(node, predicted, correction) * wanted /
+                     possible,
+                 correction);
     }
 }
 
