@@ -49,15 +49,18 @@ static unsigned n_awake(void)
     return n;
 }
 
-// They are started and end when they come to run.
+// They start and end when they come to run, so those of an earlier run may be seen for
+// a while. @return how many there were at last
 static unsigned n_awake_in_time(unsigned expected)
 {
-    uint64_t deadline_ns = clock_now_ns() + 60000000000u;
+    const uint64_t deadline_ns = clock_now_ns() + 60000000000u;
+    unsigned n = n_awake();
 
-    while (n_awake() != expected && clock_now_ns() < deadline_ns) {
+    while (n != expected && clock_now_ns() < deadline_ns) {
         kthread_sleep_until(clock_now_ns() + 1000000);
+        n = n_awake();
     }
-    return n_awake();
+    return n;
 }
 
 static void they_run_and_end(void **state)
