@@ -39,12 +39,16 @@ class Tests(test_runs.Tests):
         run = self.run(bed, *command, program or self.until(),
                        str(self.stop_file(bed)), "6",
                        TEAMSTER_POLICY=policy, **self.variables(bed))
-        self.wait_for_begin(bed)
+        self.wait_for_begin(run, bed)
         return run
 
-    def wait_for_begin(self, bed):
-        lab.wait_until(lambda: "it is the root" in self.ask(bed, "remove", 0)[1],
-                       "it does not begin", DEADLINE_S)
+    def wait_for_begin(self, run, bed):
+        def has_begun():
+            if run.process.poll() is not None:
+                run.fail("it does not begin", run.process.communicate()[0])
+            return "it is the root" in self.ask(bed, "remove", 0)[1]
+
+        lab.wait_until(has_begun, "it does not begin", DEADLINE_S)
 
     def variables(self, bed):
         return {"TMPDIR": bed.folder, "XDG_RUNTIME_DIR": ""}
@@ -73,9 +77,7 @@ class Tests(test_runs.Tests):
 
     def expect_answer(self, run, answer, code, text):
         if answer[0] != code or not re.search(text, answer[1]):
-            run.process.kill()
-            run.fail(f"answer {answer}, not {code} and {text!r}",
-                     run.process.communicate()[0])
+            run.give_up(f"answer {answer}, not {code} and {text!r}")
 
     def expect_right(self, run, bed, but_hosts=(), what=RIGHT):
         self.stop_file(bed).touch()
@@ -91,8 +93,7 @@ class Tests(test_runs.Tests):
             lab.wait_until(lambda: not bed.processes(host), "",
                            test_runs.LEFTOVER_S)
         except TimeoutError:
-            run.process.kill()
-            run.fail(f"left on {host}: {bed.processes(host)}")
+            run.give_up(f"left on {host}: {bed.processes(host)}")
 
     # ---- what works
 
@@ -105,7 +106,7 @@ class Tests(test_runs.Tests):
         with lab.lab(n_hosts=3) as bed:
             run = self.run(bed, "-H", "n1,n2", self.app("sor"), *SOR,
                            **self.variables(bed))
-            self.wait_for_begin(bed)
+            self.wait_for_begin(run, bed)
             self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
                                "node 2 has joined")
             self.expect_answer(run, self.ask(bed, "remove", 1), 0,
@@ -156,8 +157,7 @@ class Tests(test_runs.Tests):
                         code, text = self.ask(bed, "remove",
                                               chance.randint(1, 6))
                     if code not in (0, USAGE, NODE_LOST):
-                        run.process.kill()
-                        run.fail(f"{code}: {text}", run.process.communicate()[0])
+                        run.give_up(f"{code}: {text}")
                     n_changes += code == 0
                 output = self.expect_right(run, bed)
                 self.expect(n_changes > 0, "something has changed", output)

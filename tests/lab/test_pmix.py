@@ -41,8 +41,7 @@ class Job(Run):
             lab.wait_until(lambda: self.process.poll() is not None, "",
                            DETECT_S + LEFTOVER_S)
         except TimeoutError:
-            self.process.kill()
-            self.fail("it does not end", self.process.communicate()[0])
+            self.give_up("it does not end")
         self.expect_nothing_left(self.process.communicate()[0])
 
     def wait_for_line(self, wanted):

@@ -8,6 +8,7 @@ After each run every host is searched: no process and no segment of it may be
 left. The launcher runs on n1 unless a test says otherwise.
 """
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -67,6 +68,19 @@ class Run:
     def fail(self, what, output=""):
         raise Failure(f"{what}\nof: {' '.join(self.command)}\n{output}")
 
+    def give_up(self, what):
+        """Fail, with what a run that has not ended has said. Its output ends with its
+        processes: all hosts' are killed."""
+        for host, first in self.bed.hosts.items():
+            for pid in self.bed.processes(host) if lab.is_alive(first) else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        try:
+            output = self.process.communicate(timeout=LEFTOVER_S)[0]
+        except subprocess.TimeoutExpired:
+            output = "and its output does not end"
+        self.fail(what, output)
+
     def program(self, host, name):
         """The first node of a host."""
         return lab.wait_until(
@@ -95,9 +109,7 @@ class Run:
         try:
             output, _ = lab.wait_until(output_of_all, "", DEADLINE_S)
         except TimeoutError:
-            self.process.kill()
-            self.fail(f"no end after {DEADLINE_S:.0f} s",
-                      self.process.communicate()[0])
+            self.give_up(f"no end after {DEADLINE_S:.0f} s")
         if self.process.returncode != expected:
             self.fail(f"exit code {self.process.returncode}, not {expected}",
                       output)
