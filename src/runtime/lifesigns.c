@@ -67,7 +67,7 @@ void lifesigns_start(void)
 {
     plan_death();
     // To one that joins nobody gives a sign before it is a member.
-    if (runtime.bootstrap.joins == 0) {
+    if (!runtime.members.is_new) {
         lifesigns_begin();
     }
 }

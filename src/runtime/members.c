@@ -122,14 +122,19 @@ static void note_gone(node_id node)
     log_debug("node %u has left", node);
 }
 
+static void measure_costs(void)
+{
+    if (statics_begin_costs() != TM_OK) {
+        log_error("what swapping costs here is not measured");
+    }
+}
+
 // What a node that was started alone does not have, and needs with others.
 static void end_solitude(void)
 {
     service_hurry();
     distribution_start_late();
-    if (statics_begin_costs() != TM_OK) {
-        log_error("what swapping costs here is not measured");
-    }
+    measure_costs();
 }
 
 static void switched(void *owner, const struct roster *before)
@@ -155,6 +160,9 @@ static void switched(void *owner, const struct roster *before)
     distribution_roster_changed();
     if (was_alone) {
         end_solitude();
+    } else if (runtime.members.is_new) {
+        runtime.members.is_new = 0;
+        measure_costs();
     }
 }
 
@@ -337,6 +345,7 @@ void members_open(void)
     };
 
     runtime.members.gone = NODE_NONE;
+    runtime.members.is_new = runtime.bootstrap.joins > 0;
     runtime.members.machine =
         membership_new(&runtime.port, runtime.engine, runtime.sync, &ops);
     if (runtime.members.machine == NULL) {

@@ -9,6 +9,7 @@ struct members {
     struct membership *machine;
     uint16_t host; ///< this node's, as the launcher counts hosts
     int is_spread; ///< there are, or have been, nodes that share no memory
+    int is_new;    ///< this node is no member yet
     int has_asked; ///< to leave
     uint8_t has_left[TM_MAX_NODES]; ///< nothing is sent to them any more
     node_id gone;                   ///< has left a moment ago, NODE_NONE

@@ -413,7 +413,9 @@ static void go(void)
     members_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
-    if (runtime.n_nodes > 1) {
+    // One that joins sends nothing that counts before it is a member: should it
+    // not become one, its counts would be missing for ever (membership.c, N5).
+    if (runtime.n_nodes > 1 && !runtime.members.is_new) {
         node_enter();
         must(statics_begin_costs(), "the observer");
         node_leave();
