@@ -188,6 +188,7 @@ static void bury(struct job *job, struct node *node)
 
 void job_lose_host(struct job *job, unsigned host, const char *why)
 {
+    unsigned n_all = 0;
     unsigned n_lost = 0;
     unsigned n_untold = 0;
     unsigned n_threads = 0;
@@ -196,6 +197,7 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
+        n_all += node->is_alive && !node->is_guest;
         if (node->host == host && node->is_alive && node->is_guest) {
             bury(job, node);
             snprintf(when, sizeof when, "its host is lost: %s", why);
@@ -213,7 +215,7 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
     if (job->phase != JOB_STOPPING || (job->is_consequence && n_untold > 0)) {
         losses_describe(job, n_threads, when, sizeof when);
         job_say(job, "host %s is lost, with %u of %u nodes: %s, %s",
-                job->far.hosts[host - 1].name, n_lost, job->n_nodes, why, when);
+                job->far.hosts[host - 1].name, n_lost, n_all, why, when);
     }
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
 }
