@@ -170,6 +170,7 @@ class Lab:
         self.hosts = hosts    # name: its process 1
         self.switch = switch  # the lab's process 1
         self.makers = makers  # unshare and nsenter, outside of the lab
+        self.wired = set()    # hosts that are on a bad wire
 
     # ---- making and removing ----
 
@@ -345,22 +346,26 @@ class Lab:
                 end("tc", "qdisc", "add", "dev", card, *parent, "tbf", "rate",
                     f"{rate_mbit}mbit", "burst", "64kbit", "latency", "50ms")
 
+    def port(self, host):
+        """The port of the switch that the host's cable, or bad wire, ends at."""
+        return ("x" if host in self.wired else "p") + host[1:]
+
     def cut(self, host):
         """Pull the host's cable, without a word to anybody."""
-        self.on_switch("ip", "link", "set", "p" + host[1:], "nomaster")
+        self.on_switch("ip", "link", "set", self.port(host), "nomaster")
 
     def mend(self, host):
-        self.on_switch("ip", "link", "set", "p" + host[1:], "master", "br0")
+        self.on_switch("ip", "link", "set", self.port(host), "master", "br0")
 
     def part(self, *hosts):
         """These hosts do not see each other any more, but all others."""
         for host in hosts:
-            self.on_switch("bridge", "link", "set", "dev", "p" + host[1:],
+            self.on_switch("bridge", "link", "set", "dev", self.port(host),
                            "isolated", "on")
 
     def rejoin(self, *hosts):
         for host in hosts:
-            self.on_switch("bridge", "link", "set", "dev", "p" + host[1:],
+            self.on_switch("bridge", "link", "set", "dev", self.port(host),
                            "isolated", "off")
 
     def partition(self, *hosts):
@@ -368,7 +373,7 @@ class Lab:
         for command in ("link add br1 type bridge", "link set br1 up"):
             self.on_switch("ip", *command.split())
         for host in hosts:
-            self.on_switch("ip", "link", "set", "p" + host[1:], "master", "br1")
+            self.on_switch("ip", "link", "set", self.port(host), "master", "br1")
 
     def unify(self):
         """The end of partition()."""
@@ -421,10 +426,13 @@ class Lab:
             try:
                 if process.stdout.readline() != "up\n":
                     raise RuntimeError(f"no wire to {host}")
+                self.wired.add(host)
                 yield
             finally:
                 process.kill()
-                self.mend(host)
+                self.wired.discard(host)
+                if is_alive(self.hosts[host]): # else it has lost power, and its card
+                    self.mend(host)
                 self.on_switch("ip", "link", "del", f"w{number}")
 
     def power_off(self, host):

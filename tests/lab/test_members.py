@@ -22,7 +22,7 @@ from test_runs import DEADLINE_S, MISMATCH, NODE_LOST, UNREACHABLE
 SOR = ("--verify", "--size=200", "--threads=6", "--iterations=8000")
 IDENTICAL = "result: identical to the sequential program's"
 RIGHT = " iterations, 0 words wrong"
-USAGE = 64
+USAGE, CONFIG = 64, 78
 SOON_S = 0.25  # in which a node that is started joins
 
 
@@ -58,12 +58,22 @@ class Tests(test_runs.Tests):
         return bed.command_on("n1", os.path.join(self.build, "cli", "teamster"),
                               *map(str, words))
 
+    def begin_call(self, bed, *words):
+        return subprocess.Popen(self.command(bed, *words), text=True,
+                                env={**os.environ, **self.variables(bed)},
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def end_call(self, asker):
+        with asker:
+            try:
+                text = asker.communicate(timeout=DEADLINE_S)[0]
+            except subprocess.TimeoutExpired:
+                asker.kill()
+                raise
+        return asker.returncode, text
+
     def call(self, bed, *words):
-        done = subprocess.run(self.command(bed, *words), text=True,
-                              env={**os.environ, **self.variables(bed)},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=DEADLINE_S, check=False)
-        return done.returncode, done.stdout
+        return self.end_call(self.begin_call(bed, *words))
 
     def job(self, bed):
         """Its number; one that is no job's if there is none."""
@@ -74,6 +84,10 @@ class Tests(test_runs.Tests):
     def ask(self, bed, what, *words):
         """@return exit code and what is said"""
         return self.call(bed, what, self.job(bed), *words)
+
+    def begin_to_add(self, bed, host):
+        """@return who asks, for end_call()"""
+        return self.begin_call(bed, "add", self.job(bed), host)
 
     def expect_answer(self, run, answer, code, text):
         if answer[0] != code or not re.search(text, answer[1]):
@@ -233,26 +247,25 @@ class Tests(test_runs.Tests):
 
     def ask_and_kill(self, bed, program, kill):
         """@return the answer to who has asked for a node on n3"""
-        with subprocess.Popen(
-                self.command(bed, "add", self.job(bed), "n3"), text=True,
-                env={**os.environ, **self.variables(bed)},
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asker:
-            lab.wait_until(lambda: any(program in text for text in
-                                       bed.processes("n3").values()),
-                           "no node on n3", DEADLINE_S)
-            kill(bed)
-            text = asker.communicate(timeout=DEADLINE_S)[0]
-        return asker.returncode, text
+        asker = self.begin_to_add(bed, "n3")
+        lab.wait_until(lambda: any(program in text for text in
+                                   bed.processes("n3").values()),
+                       "no node on n3", DEADLINE_S)
+        kill(bed)
+        return self.end_call(asker)
 
     def kill_node(self, bed):
         for pid, text in bed.processes("n3").items():
             if "/run/program" in text:
                 os.kill(pid, signal.SIGKILL)
 
-    def kill_agent(self, bed):
+    def agent(self, bed, host):
         # Not its keeper, which has the same name and comes later.
-        os.kill(min(pid for pid, text in bed.processes("n3").items()
-                    if text.endswith("teamster agent")), signal.SIGKILL)
+        return min(pid for pid, text in bed.processes(host).items()
+                   if text.endswith("teamster agent"))
+
+    def kill_agent(self, bed):
+        os.kill(self.agent(bed, "n3"), signal.SIGKILL)
 
     def a_host_that_dies_while_its_node_joins_leaves_nothing(self):
         """At a random moment: the job goes on, or has lost a member."""
@@ -261,23 +274,30 @@ class Tests(test_runs.Tests):
         for _ in range(int(os.environ.get("TM_TEST_ROUNDS", "3"))):
             with lab.lab(n_hosts=3) as bed:
                 run = self.start(bed, "-H", "n1,n2")
-                with subprocess.Popen(
-                        self.command(bed, "add", self.job(bed), "n3"),
-                        env={**os.environ, **self.variables(bed)},
-                        stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL) as asker:
-                    pid = run.program("n3", "until")
-                    time.sleep(chance.uniform(0, SOON_S))
+                asker = self.begin_to_add(bed, "n3")
+                pid = run.program("n3", "until")
+                time.sleep(chance.uniform(0, SOON_S))
+                has_power = chance.random() < 0.5
+                if has_power:
                     os.kill(pid, signal.SIGKILL)
-                    code = asker.wait(DEADLINE_S)
-                self.expect(code in (0, NODE_LOST), "an answer", str(code))
-                self.stop_file(bed).touch()
-                output, _ = run.process.communicate(timeout=DEADLINE_S)
-                self.expect(run.process.returncode == NODE_LOST or
-                            RIGHT in output, "lost, or right", output)
-                run.expect_nothing_left(output)
-                ends.append(run.process.returncode)
+                else:
+                    bed.power_off("n3")
+                ends.append(self.expect_lost_or_right(
+                    run, bed, asker, () if has_power else ("n3",)))
         print("ends:", ends)
+
+    def expect_lost_or_right(self, run, bed, asker, but_hosts=()):
+        """@return exit codes of who has asked, and of the run"""
+        answer = self.end_call(asker)
+        self.expect(answer[0] in (0, NODE_LOST, CONFIG), "an answer",
+                    str(answer))
+        self.stop_file(bed).touch()
+        output, _ = run.process.communicate(timeout=DEADLINE_S)
+        code = run.process.returncode
+        self.expect(code == NODE_LOST or (code == 0 and RIGHT in output),
+                    "lost, or right", f"{output}{answer}")
+        run.expect_nothing_left(output, but_hosts)
+        return answer[0], code
 
 
 if __name__ == "__main__":
