@@ -117,11 +117,13 @@ static unsigned host_of(const struct harness_node *node, unsigned number)
 
 static struct net_config config_of(struct harness_node *node)
 {
+    static struct descriptor_set sockets;
     struct net_config config = {
         .self = node->self,
         .n_nodes = node->n_nodes,
         .device = node->n_hosts > 1 ? "lo" : NULL,
         .is_plain = harness_is_plain,
+        .sockets = &sockets,
         .event = note_event,
         .receive = receive,
         .owner = node,

@@ -78,13 +78,16 @@ void tcp_watch(const struct tcp *tcp, int fd, uint32_t events,
          epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &event) != 0)) {
         log_fatal(EXIT_MEMORY, "cannot wait for a connection: %m");
     }
+    descriptor_set_add(tcp->sockets, fd);
 }
 
 void tcp_close_socket(const struct tcp *tcp, int *fd)
 {
     if (*fd >= 0) {
-        // A child of fork() may have it still: closing it is not enough.
+        // A child of fork() may have it a moment longer: closing it is not
+        // enough.
         (void)epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, *fd, NULL);
+        descriptor_set_remove(tcp->sockets, *fd);
         close(*fd);
         *fd = -1;
     }
@@ -107,6 +110,7 @@ static struct tcp *new_tcp(const struct net_config *config)
         .n_nodes = config->n_nodes,
         .timeout_s = config->timeout_s,
         .is_plain = config->is_plain,
+        .sockets = config->sockets,
         .event = config->event,
         .owner = config->owner,
         .epoll = -1,

@@ -62,11 +62,13 @@ static void note_event(void *owner, enum net_event event, node_id node,
 void end_open_with(struct end *end, const struct net_config *config,
                    const uint8_t *job_key)
 {
+    static struct descriptor_set sockets;
     struct net_config full = *config;
 
     memset(end, 0, sizeof *end);
     full.n_nodes = ENDS_MAX;
     full.device = "lo";
+    full.sockets = &sockets;
     full.event = note_event;
     full.owner = end;
     frame_pool_init(&end->pool);

@@ -91,6 +91,7 @@ struct tcp {
     uint32_t epoch;
     unsigned timeout_s;
     int is_plain;
+    struct descriptor_set *sockets; ///< all that are open
     net_event_fn *event;
     void *owner;
     struct inbox *inbox;

@@ -3,6 +3,7 @@
 #define NET_TRANSPORT_H
 
 #include "net/message.h"
+#include "os/descriptor_set.h"
 
 /*
  * A transport moves frames between nodes: reliable, in order per pair of nodes,
@@ -76,6 +77,7 @@ struct net_config {
     unsigned timeout_s;  ///< what is not acknowledged for so long ends a
                          ///< connection; 0: after the system's time
     int is_plain;        ///< authenticated only, not encrypted
+    struct descriptor_set *sockets; ///< to other hosts: noted here
     net_event_fn *event;
     net_receive_fn *receive;
     void *owner; ///< for receive and event

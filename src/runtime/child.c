@@ -2,9 +2,11 @@
 //
 // A child made by fork() is no part of the cluster. It has no shared memory (the
 // mappings are not inherited), its calls of the API are refused, it says nothing
-// to the launcher and nothing to other nodes, and it may end as it likes. Children
-// that call exec*(), also those of system() and popen(), know nothing of Teamster:
-// all descriptors are closed there.
+// to the launcher and nothing to other nodes, and it may end as it likes. It
+// may also outlive the node, and has nothing by which others would take it for
+// that: neither the socket to the launcher nor those to other hosts. Children
+// that call exec*(), also those of system() and popen(), know nothing of
+// Teamster: all descriptors are closed there.
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ static void become_child(void)
         close(runtime.bootstrap.fd); // so that the launcher sees the node end
         runtime.bootstrap.fd = -1;
     }
+    descriptor_set_close(&runtime.sockets); // and the other nodes
 }
 
 void child_prepare(void)

@@ -12,6 +12,7 @@
 #include "cluster/pulse.h"
 #include "mem/space.h"
 #include "net/transport.h"
+#include "os/descriptor_set.h"
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/pages.h"
@@ -55,6 +56,7 @@ struct runtime {
     /** The node lock: guards net, space, engine, sync, and what follows. */
     struct mutex lock;
     struct net *net;
+    struct descriptor_set sockets; ///< that reach other hosts
     struct port port;
     struct members members;
     uint64_t n_sent; ///< messages that membership_is_aside() does not name

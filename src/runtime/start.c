@@ -335,6 +335,7 @@ struct net_config node_net_config(void)
                          ? runtime.options.peer_timeout + 2
                          : 0,
         .is_plain = runtime.options.trust_network,
+        .sockets = &runtime.sockets,
         .event = lifesigns_event,
         .receive = node_receive,
     };

@@ -4,6 +4,7 @@
 //   ends return N        main() returns N
 //   ends exit K N        a thread on node K calls exit(N)
 //   ends wait            it does not end: all nodes work, and wait for each other
+//   ends children        the same, and each node has a child of fork()
 //   ends options         print the settings of each node
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,19 @@ static void *work(void *me)
         }
     }
     return NULL;
+}
+
+static void *work_beside_a_child(void *me)
+{
+    pid_t child = fork();
+
+    if (child < 0) {
+        exit(99);
+    }
+    while (child == 0) {
+        pause();
+    }
+    return work(me);
 }
 
 static void *print_options(void *me)
@@ -89,9 +103,12 @@ int main(int argc, char **argv)
         on_each_node(print_options);
         return 0;
     }
+    tm_barrier_init(&meeting, tm_node_count());
     if (strcmp(what, "wait") == 0) {
-        tm_barrier_init(&meeting, tm_node_count());
         on_each_node(work);
+    }
+    if (strcmp(what, "children") == 0) {
+        on_each_node(work_beside_a_child);
     }
     return 97;
 }

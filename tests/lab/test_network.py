@@ -175,18 +175,29 @@ class Tests(test_runs.Tests):
     def a_killed_node_is_seen_by_the_others_at_once(self):
         """Also where the one who started it says nothing."""
         with lab.lab(n_hosts=3) as bed:
-            run = self.long_run(bed)
-            agent = next(pid for pid, text in bed.processes("n3").items()
-                         if text.startswith(run.command[0] + " agent"))
-            os.kill(agent, signal.SIGSTOP)
-            start = time.monotonic()
-            os.kill(run.program("n3", "jacobi"), signal.SIGKILL)
-            output = run.finish(test_runs.NODE_LOST, ["n3"])
-            seconds = time.monotonic() - start
-            self.expect("node 2 is lost: its end of the connection is closed"
-                        in output or "node 2 is lost: Connection reset by peer"
-                        in output, "why", output)
-            self.expect(seconds < 5 + test_runs.LOADED_S, "soon", output)
+            self.expect_seen_at_once(bed, self.long_run(bed), "jacobi")
+
+    def a_killed_node_is_seen_although_its_child_lives(self):
+        """One of fork(), which has what its parent has."""
+        with lab.lab(n_hosts=3) as bed:
+            program = os.path.join(self.build, "tests", "lab", "ends")
+            run = self.run(bed, "--verbose", "-H", "n1,n2,n3", program,
+                           "children")
+            self.read_until(run, "all nodes work")
+            self.expect_seen_at_once(bed, run, "ends")
+
+    def expect_seen_at_once(self, bed, run, program):
+        agent = next(pid for pid, text in bed.processes("n3").items()
+                     if text.startswith(run.command[0] + " agent"))
+        os.kill(agent, signal.SIGSTOP)
+        start = time.monotonic()
+        os.kill(run.program("n3", program), signal.SIGKILL)
+        output = run.finish(test_runs.NODE_LOST, ["n3"])
+        seconds = time.monotonic() - start
+        self.expect("node 2 is lost: its end of the connection is closed"
+                    in output or "node 2 is lost: Connection reset by peer"
+                    in output, "why", output)
+        self.expect(seconds < 5 + test_runs.LOADED_S, "soon", output)
 
 
 if __name__ == "__main__":
