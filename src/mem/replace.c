@@ -177,6 +177,8 @@ void replace_learn(struct replace *replace, uint32_t number,
     thread->n = (uint32_t)n;
     thread->progress = thread->last = 0;
     thread->is_returning = 0;
+    thread->low = NOWHERE;
+    thread->high = 0;
     thread->n_returns = thread->n_touches = thread->n_surprises = 0;
     thread->is_irregular = 0;
     replace->is_stale = 1;

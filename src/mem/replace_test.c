@@ -450,6 +450,39 @@ static void a_thread_that_returns_keeps_its_pages(void **state)
     replace_free(replace);
 }
 
+/** Where it came back to before says nothing of a set that is smaller. */
+static void what_is_learned_anew_is_all_that_is_needed(void **state)
+{
+    struct replace *replace = some_threads(1, 4000);
+    page_no pages[256];
+    page_no victims[64];
+
+    (void)state;
+    replace_touch(replace, 0, 3999);
+    for (page_no page = 3000; page < 3003; page++) {
+        replace_touch(replace, 0, page);
+    }
+    for (page_no page = 0; page < 256; page++) {
+        pages[page] = page;
+    }
+    replace_learn(replace, 0, pages, 256);
+    replace_touch(replace, 0, 255);
+    for (page_no page = 10; page < 14; page++) {
+        replace_touch(replace, 0, page);
+    }
+    for (page_no page = 0; page < 4000; page++) {
+        replace_remove(replace, page);
+    }
+    assert_int_equal(replace_victims(replace, victims, 64, any, NULL), 0);
+    // Four pages to which it returned, of those that it has.
+    assert_int_equal(replace_ahead(replace, 0, 1000, victims, 4), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(victims[i] >= 10 && victims[i] < 14);
+    }
+    assert_true(replace_is_valid(replace));
+    replace_free(replace);
+}
+
 static void a_thread_off_its_set_is_not_believed(void **state)
 {
     struct replace *replace = some_threads(2, 200);
@@ -530,6 +563,7 @@ int main(void)
         cmocka_unit_test(what_was_just_passed_goes_first),
         cmocka_unit_test(a_paused_thread_keeps_what_it_needs),
         cmocka_unit_test(a_thread_that_returns_keeps_its_pages),
+        cmocka_unit_test(what_is_learned_anew_is_all_that_is_needed),
         cmocka_unit_test(a_thread_off_its_set_is_not_believed),
         cmocka_unit_test(what_was_read_ahead_in_vain_is_not_read_again),
         cmocka_unit_test(needs_are_the_size_of_the_union),
