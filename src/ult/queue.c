@@ -88,11 +88,21 @@ int queue_wake(struct worker *worker)
     return 1;
 }
 
-static void wake_anyone(struct ult_system *system)
+// Somebody is to look at a worker's new threads: who has fewer threads may take one
+// now, others in a while.
+static void wake_taker(const struct worker *other)
 {
-    for (unsigned i = 0; i < system->config.n_workers; i++) {
-        if (queue_wake(&system->workers[i])) {
-            return;
+    struct ult_system *system = other->system;
+    unsigned n_threads = atomic_load(&other->n_threads);
+
+    for (int may_wait = 0; may_wait < 2; may_wait++) {
+        for (unsigned i = 0; i < system->config.n_workers; i++) {
+            struct worker *worker = &system->workers[i];
+
+            if ((may_wait || atomic_load(&worker->n_threads) < n_threads) &&
+                queue_wake(worker)) {
+                return;
+            }
         }
     }
 }
@@ -127,7 +137,7 @@ static struct ult *take_fresh(struct worker *worker, struct worker *other)
     }
     mutex_unlock(mutex);
     if (n_left > 0) {
-        wake_anyone(worker->system);
+        wake_taker(other);
     }
     return thread;
 }
@@ -235,7 +245,7 @@ void queue_add_fresh(struct ult_system *system, struct ult *thread)
     atomic_fetch_add(&worker->n_fresh, 1); // I3
     mutex_unlock(&system->mutex);
     if (!queue_wake(worker)) {
-        wake_anyone(system);
+        wake_taker(worker);
     }
 }
 

@@ -126,6 +126,24 @@ static void a_worker_with_fewer_threads_takes_a_new_one(void **state)
     assert_null(queue_next(thief));
 }
 
+static void who_may_take_a_new_thread_is_woken(void **state)
+{
+    struct worker *workers = ults->workers;
+
+    (void)state;
+    atomic_store(&workers[0].n_threads, 5);
+    atomic_store(&workers[0].asleep, 1);
+    atomic_store(&workers[2].asleep, 1);
+    queue_add_fresh(ults, &threads[0]);
+    assert_ptr_equal(threads[0].worker, &workers[1]); // which runs another one
+    assert_int_equal(atomic_load(&workers[0].asleep), 1);
+    assert_int_equal(atomic_load(&workers[2].asleep), 0);
+    assert_ptr_equal(queue_next(&workers[2]), &threads[0]);
+    queue_add_fresh(ults, &threads[1]);
+    // Who has more threads than all others may after a while.
+    assert_int_equal(atomic_load(&workers[0].asleep), 0);
+}
+
 static void new_and_ready_threads_take_turns(void **state)
 {
     struct worker *worker = &ults->workers[0];
@@ -231,6 +249,7 @@ int main(void)
         TEST(new_threads_start_in_their_order),
         TEST(a_worker_with_as_many_threads_takes_none),
         TEST(a_worker_with_fewer_threads_takes_a_new_one),
+        TEST(who_may_take_a_new_thread_is_woken),
         TEST(new_and_ready_threads_take_turns),
         TEST(ready_threads_run_in_the_order_of_their_unparks),
         TEST(threads_run_forwards_and_backwards_in_turn),
