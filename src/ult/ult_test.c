@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "ult/node_test.h"
-#include "ult/sanitize.h"
+#include "ult/ult_priv.h"
 
 // ThreadSanitizer has room for 8128 fibers and some 100 KiB for each.
 #ifdef SANITIZE_THREAD
@@ -239,6 +239,22 @@ static void processor_time_goes_to_who_used_it(void **state)
     stop();
 }
 
+static void a_counter_that_is_behind_counts_as_no_time(void **state)
+{
+    const uint64_t hour_ns = UINT64_C(3600) * 1000000000;
+
+    (void)state;
+    start(1, 1, NULL);
+    do {
+        (void)ult_charge_self();
+    } while (ults->workers[0].ns_per_tsc == 0);
+    ults->workers[0].charged_tsc += UINT64_C(1) << 32; // of another processor
+    (void)ult_charge_self();
+    assert_true(ult_worker_wall_ns(ults, 0) < hour_ns);
+    assert_true(ult_time_ns(main_thread) < hour_ns);
+    stop();
+}
+
 static void dirty_the_stack(void *arg)
 {
     char bytes[16 * 1024];
@@ -378,6 +394,7 @@ int main(void)
         cmocka_unit_test(an_idle_worker_works_for_the_node),
         cmocka_unit_test(yielding_threads_take_turns),
         cmocka_unit_test(processor_time_goes_to_who_used_it),
+        cmocka_unit_test(a_counter_that_is_behind_counts_as_no_time),
         cmocka_unit_test(the_memory_of_a_stack_is_given_back),
         cmocka_unit_test(workers_without_threads_stop),
         cmocka_unit_test(taken_addresses_are_refused),

@@ -88,7 +88,9 @@ static void add_wall_time(struct worker *worker, uint64_t ns)
 static uint64_t read_clock(struct worker *worker)
 {
     uint64_t tsc = __builtin_ia32_rdtsc();
-    double run_ns = (double)(tsc - worker->charged_tsc) * worker->ns_per_tsc;
+    // The counter of another processor may be behind.
+    uint64_t passed = tsc > worker->charged_tsc ? tsc - worker->charged_tsc : 0;
+    double run_ns = (double)passed * worker->ns_per_tsc;
     uint64_t now_ns;
     uint64_t used_ns;
 
