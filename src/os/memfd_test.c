@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -135,6 +136,42 @@ static void a_reserved_range_is_used_piece_by_piece(void **state)
     range_release(VIEW, SIZE);
 }
 
+// A process of its own, which may open no file.
+// @param[out] text  [size] what it says
+static void refusal(char *text, size_t size)
+{
+    int ends[2];
+    pid_t child;
+    ssize_t n;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0};
+
+        dup2(ends[1], STDERR_FILENO);
+        setrlimit(RLIMIT_NOFILE, &none);
+        _exit(range_use(VIEW, PAGE) != TM_ENOMEM); // nothing is reserved there
+    }
+    close(ends[1]);
+    n = read(ends[0], text, size - 1);
+    close(ends[0]);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void a_refusal_is_not_put_down_to_what_cannot_be_read(void **state)
+{
+    char text[512];
+
+    (void)state;
+    refusal(text, sizeof text);
+    assert_non_null(strstr(text, "cannot use 4096 bytes"));
+    assert_non_null(strstr(text, strerror(ENOMEM)));
+    assert_null(strstr(text, "vm.max_map_count"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +182,7 @@ int main(void)
         cmocka_unit_test(pages_that_were_touched_are_in_memory),
         cmocka_unit_test(a_limit_of_file_sizes_is_refused_not_fatal),
         cmocka_unit_test(a_reserved_range_is_used_piece_by_piece),
+        cmocka_unit_test(a_refusal_is_not_put_down_to_what_cannot_be_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,23 +95,24 @@ static unsigned long count_mappings(void)
 
 tm_status range_use(char *address, size_t size)
 {
-    unsigned long most;
+    unsigned long most = 0;
+    int error;
 
     if (mprotect(address, size, PROT_READ | PROT_WRITE) == 0) {
         return TM_OK;
     }
-    if (errno != ENOMEM) {
-        log_error("cannot use %zu bytes at %p: %m", size, (void *)address);
-        return TM_ENOMEM;
+    error = errno;
+    if (error == ENOMEM) {
+        most = read_number("/proc/sys/vm/max_map_count");
     }
-    most = read_number("/proc/sys/vm/max_map_count");
-    if (count_mappings() + 2 >= most) {
+    if (most > 0 && count_mappings() + 2 >= most) { // 0: it cannot be read
         log_error(
             "cannot use %zu bytes at %p: the process has as many mappings "
             "as vm.max_map_count allows (%lu); raise it: sysctl -w "
             "vm.max_map_count=1048576",
             size, (void *)address, most);
     } else {
+        errno = error;
         log_error("cannot use %zu bytes at %p: %m", size, (void *)address);
     }
     return TM_ENOMEM;
