@@ -110,7 +110,8 @@ void pager_end_turn(struct pager *pager, unsigned worker);
  * swap file's descriptor is readable, and often. May send messages. */
 void pager_poll(struct pager *pager);
 
-/** Wait for all transfers that are under way. */
+/** Wait for all transfers that are under way, and for what the swap file gives back
+ * to the file system. */
 void pager_finish_transfers(struct pager *pager);
 
 /**

@@ -182,6 +182,7 @@ void pager_finish_transfers(struct pager *pager)
     while (pager->in_flight != NULL) {
         swap_file_wait(pager->swap, &pager->in_flight->swap);
     }
+    swap_file_finish_shrinking(pager->swap);
 }
 
 // ---- out

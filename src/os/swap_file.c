@@ -95,8 +95,11 @@ static void set_timer(const struct swap_file *file)
     }
 }
 
-static void wait_for_punch(struct swap_file *file)
+void swap_file_finish_shrinking(struct swap_file *file)
 {
+    if (file->n_punching == 0) {
+        return;
+    }
     while (file->n_punching > 0) {
         swap_work_await(file);
     }
@@ -137,7 +140,7 @@ unsigned swap_file_reserve(struct swap_file *file, unsigned n, uint64_t *slot)
     unsigned got = swap_slots_reserve(&file->slots, n, &first);
 
     if (got == 0 && file->n_punching > 0) {
-        wait_for_punch(file);
+        swap_file_finish_shrinking(file);
         got = swap_slots_reserve(&file->slots, n, &first);
     }
     if (got == 0) {

@@ -150,6 +150,10 @@ unsigned swap_file_reserve(struct swap_file *file, unsigned n, uint64_t *slot);
  */
 void swap_file_release(struct swap_file *file, uint64_t slot, unsigned n);
 
+/** Wait until what is being given back to the file system has been. Context: not in
+ * done(); blocks for the disk. */
+void swap_file_finish_shrinking(struct swap_file *file);
+
 /**
  * Start a transfer. It is the file's until done() is called. So are the pages: those
  * that are written must not change, those that are read have no contents. Slots are

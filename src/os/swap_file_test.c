@@ -273,6 +273,9 @@ static void the_file_shrinks_when_slots_are_released(void **state)
         swap_file_release(file, slots[i], 64);
         assert_true(swap_file_is_valid(file));
     }
+    swap_file_finish_shrinking(file);
+    swap_file_stats(file, &stats);
+    assert_true(stats.bytes_punched > 0);
     do {
         struct pollfd readable = {.fd = swap_file_fd(file), .events = POLLIN};
 
