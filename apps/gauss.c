@@ -215,7 +215,7 @@ static void *thread_work(void *arg)
     if (!settings.init_on_root) {
         rows_fill(job.matrix, settings.size, mine);
     }
-    if (mine.first == 0) {
+    if (mine.first == 0 && rows_count(mine) > 0) {
         pivot_offer(0);
     }
     tm_barrier_wait(&job.barrier);

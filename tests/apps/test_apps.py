@@ -351,9 +351,12 @@ def sequential_is_the_formula(build, options):
 
 def odd_sizes_work(build, options):
     """Less than a row for a thread, less than a page in all."""
-    blocks = options.app == "vq"  # its sizes are whole numbers of blocks
-    for size, n_threads in ((1, 1), (1, 3), (3, 7), (64, 64)):
-        more = ["--block", "1", "--codebook", "1"] if blocks else []
+    ways = {
+        "vq": [["--block", "1", "--codebook", "1"]],  # sides are whole blocks
+        "gauss": [[], ["--deal", "blocks"]],
+    }.get(options.app, [[]])
+    for (size, n_threads), more in itertools.product(
+            ((1, 1), (1, 3), (3, 7), (64, 64)), ways):
         output, _ = run(
             [build.program("teamster"), "run", "-n", "2",
              build.program(options.app), "--size", str(size), "--threads",
