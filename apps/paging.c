@@ -11,7 +11,7 @@
 
 #include "teamster.h"
 
-enum { EVERY = 8, LINE_BYTES = 6000 };
+enum { EVERY = 8 };
 
 struct counted {
     uint64_t ins;
@@ -20,15 +20,16 @@ struct counted {
 
 static TM_SHARED struct counted last[TM_MAX_NODES];
 
+// @param[out] now  [n_nodes]  of a node that has left, what was counted last
 // @return whether some node has a limit
-static bool count(struct counted *now)
+static bool count(struct counted *now, unsigned n_nodes)
 {
     bool has_limit = false;
 
-    for (unsigned node = 0; node < tm_node_count(); node++) {
+    for (unsigned node = 0; node < n_nodes; node++) {
         struct tm_node_stats stats;
 
-        memset(&now[node], 0, sizeof now[node]);
+        now[node] = last[node];
         if (tm_stats(node, &stats) == TM_OK) {
             now[node] = (struct counted){stats.page_ins, stats.page_outs};
             has_limit |= stats.memory > 0;
@@ -37,32 +38,22 @@ static bool count(struct counted *now)
     return has_limit;
 }
 
-static size_t add_numbers(char *line, size_t n, const struct counted *now,
-                          bool is_out)
-{
-    for (unsigned node = 0; node < tm_node_count(); node++) {
-        const uint64_t pages = is_out ? now[node].outs - last[node].outs
-                                      : now[node].ins - last[node].ins;
-
-        n += (size_t)snprintf(line + n, LINE_BYTES - n, " %" PRIu64, pages);
-    }
-    return n;
-}
-
 void paging_note(unsigned iteration, bool report)
 {
+    const unsigned n_nodes = tm_node_count(); // it may become more meanwhile
     struct counted now[TM_MAX_NODES];
-    char line[LINE_BYTES];
-    size_t n;
 
-    if (!report || iteration % EVERY != 0 || !count(now)) {
+    if (!report || iteration % EVERY != 0 || !count(now, n_nodes)) {
         return;
     }
-    n = (size_t)snprintf(line, sizeof line, "pages of iterations %u-%u: in",
-                         iteration - EVERY + 1, iteration);
-    n = add_numbers(line, n, now, false);
-    n += (size_t)snprintf(line + n, sizeof line - n, ", out");
-    add_numbers(line, n, now, true);
-    printf("%s\n", line);
-    memcpy(last, now, tm_node_count() * sizeof *now);
+    printf("pages of iterations %u-%u: in", iteration - EVERY + 1, iteration);
+    for (unsigned node = 0; node < n_nodes; node++) {
+        printf(" %" PRIu64, now[node].ins - last[node].ins);
+    }
+    printf(", out");
+    for (unsigned node = 0; node < n_nodes; node++) {
+        printf(" %" PRIu64, now[node].outs - last[node].outs);
+    }
+    printf("\n");
+    memcpy(last, now, n_nodes * sizeof *now);
 }

@@ -192,6 +192,21 @@ class Members:
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
 
+    def a_node_that_has_left_pages_no_more(self):
+        job = self.start(3, ("jacobi", "--size", 256, "--iterations", 2000,
+                             "--threads", 6, "--report", "--verify"),
+                         "--memory", "300K")
+        self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
+        time.sleep(0.4)  # it has paged by then
+        self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
+        output = self.expect_identical(job)
+        ins = [list(map(int, line.split())) for line in
+               re.findall("pages of iterations .*: in(.*), out", output)]
+        if max(map(max, ins)) > 10**6:
+            job.fail("pages that cannot be", output)
+        if ins[-1][2] != 0:
+            job.fail("it pages", output)
+
     def the_root_cannot_leave(self):
         job = self.start_endless(2)
         self.expect(job, self.when_running(job, "remove", 0), USAGE,
