@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The views are kept out of children made by fork(): a child would otherwise
-// share this node's pages without being watched (FAILURES.md, row 20). They are
+// share this node's pages without being watched (docs/failures.md, row 20). They are
 // kept out of core files, too: the kernel would make each page of them, gigabytes
 // that nobody has used, to write it. memfd_keep_in_core() names what is worth it.
 #include "os/memfd.h"

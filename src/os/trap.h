@@ -37,8 +37,8 @@ struct trap {
 typedef int trap_fn(void *owner, const struct trap *trap);
 
 /** Install the handlers of SIGBUS and SIGSEGV (and SIGABRT, SIGFPE, SIGILL,
- * with is_write 0) for the process. fatal_only says which of the two needs no
- * resuming: SIGSEGV with userfaultfd, SIGBUS with mprotect.
+ * with is_write 0) for the process. A handler of resumable_signal may switch threads:
+ * SIGBUS with userfaultfd, SIGSEGV with mprotect; the other of the two is fatal.
  * Uses the system call, not the C library's sigaction(), which other libraries
  * interpose. */
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
