@@ -9,11 +9,10 @@
  *   used      closed  heap_release() of its last block
  *   closed    free    heap_reuse(); joins free neighbours
  *
- * What was freed lately is kept in a history (mem/heap_history.h). Where a live
- * block is now, what was there before is not looked for.
+ * What was freed lately is kept in a history (mem/heap_history.h), to explain a
+ * second tm_free().
  *
- * Finding a block takes time logarithmic in the number of areas. Only
- * heap_nearest(), which ends up in a message, may have to go through many.
+ * Finding a block takes time logarithmic in the number of areas.
  *
  * Invariants, besides those of areas and slabs
  * I1  An area has a slab if and only if it is used; the slab's cells fill all its
@@ -86,19 +85,14 @@ static void describe(const struct heap *heap, const struct heap_slab *slab,
 
 /* ---- Finding ------------------------------------------------------------ */
 
-/** The area that an address is in, or the last one if it is behind that; NULL
- * if it is below the heap. */
-static struct area *area_below(const struct heap *heap, uint64_t address)
+/** The area that an address is in; NULL outside the heap. */
+static struct area *area_around(const struct heap *heap, uint64_t address)
 {
-    uint64_t offset = (address - heap->base) / TM_PAGE_SIZE;
-
     if (address < heap->base) {
         return NULL;
     }
-    if (offset >= heap->n_pages) {
-        offset = heap->n_pages - 1;
-    }
-    return area_find(&heap->areas, heap->first_page + offset);
+    return area_find(&heap->areas,
+                     heap->first_page + (address - heap->base) / TM_PAGE_SIZE);
 }
 
 /** The live block in whose cell an address is.
@@ -106,7 +100,7 @@ static struct area *area_below(const struct heap *heap, uint64_t address)
 static struct heap_slab *live_around(const struct heap *heap, uint64_t address,
                                      uint32_t *cell)
 {
-    struct area *area = area_below(heap, address);
+    struct area *area = area_around(heap, address);
     struct heap_slab *slab = area == NULL ? NULL : area->content;
     uint64_t number;
 
@@ -119,51 +113,6 @@ static struct heap_slab *live_around(const struct heap *heap, uint64_t address,
     }
     *cell = (uint32_t)number;
     return slab;
-}
-
-/** The live block that starts nearest below an address, or there.
- * @param[out] cell  @return its slab; NULL if there is none */
-static struct heap_slab *live_below(const struct heap *heap, uint64_t address,
-                                    uint32_t *cell)
-{
-    struct area *area = area_below(heap, address);
-
-    for (; area != NULL; area = area_previous(&heap->areas, area)) {
-        struct heap_slab *slab = area->content;
-        uint64_t n_below;
-
-        if (slab == NULL || slab->n_used == 0) {
-            continue;
-        }
-        n_below =
-            (address - address_of(heap, area->page)) / slab->cell_size + 1;
-        if (n_below > slab->n_cells) {
-            n_below = slab->n_cells;
-        }
-        for (; n_below > 0; n_below--) {
-            if (slab->cells[n_below - 1].size > 0) {
-                *cell = (uint32_t)(n_below - 1);
-                return slab;
-            }
-        }
-    }
-    return NULL;
-}
-
-/** The freed block that starts nearest below an address or there; NULL if none
- * is known, or a live one is there now. */
-static const struct freed_block *freed_below(const struct heap *heap,
-                                             uint64_t address)
-{
-    const struct freed_block *freed =
-        heap_history_below(&heap->history, address);
-    uint32_t cell;
-
-    if (freed == NULL ||
-        live_around(heap, freed->block.address, &cell) != NULL) {
-        return NULL;
-    }
-    return freed;
 }
 
 /* ---- Public ------------------------------------------------------------- */
@@ -281,27 +230,6 @@ tm_status heap_lookup(const struct heap *heap, uint64_t address,
         return TM_ENOBLOCK;
     }
     describe(heap, slab, cell, block);
-    return TM_OK;
-}
-
-tm_status heap_nearest(const struct heap *heap, uint64_t address,
-                       struct heap_block *block, int *is_live)
-{
-    uint32_t cell = 0;
-    struct heap_slab *live = live_below(heap, address, &cell);
-    const struct freed_block *freed = freed_below(heap, address);
-
-    if (live == NULL && freed == NULL) {
-        return TM_ENOBLOCK;
-    }
-    *is_live =
-        freed == NULL ||
-        (live != NULL && cell_address(heap, live, cell) > freed->block.address);
-    if (*is_live) {
-        describe(heap, live, cell, block);
-    } else {
-        *block = freed->block;
-    }
     return TM_OK;
 }
 

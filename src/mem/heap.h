@@ -84,13 +84,6 @@ void heap_reuse(struct heap *heap, page_no page);
 TM_CHECKED tm_status heap_lookup(const struct heap *heap, uint64_t address,
                                  struct heap_block *block);
 
-/** The block nearest below an address, live or lately freed (the last 4096), for
- * messages such as "4 bytes past the end of block 'grid'".
- * @param[out] is_live  0 if it was freed
- * @return TM_OK, TM_ENOBLOCK (nothing below) */
-TM_CHECKED tm_status heap_nearest(const struct heap *heap, uint64_t address,
-                                  struct heap_block *block, int *is_live);
-
 /** Bytes in live blocks, and pages in extents that are not free. */
 void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages);
 

@@ -41,29 +41,19 @@ void heap_history_add(struct heap_history *history,
     history->n_freed++;
 }
 
-const struct freed_block *heap_history_below(const struct heap_history *history,
-                                             uint64_t address)
+const struct freed_block *heap_history_at(const struct heap_history *history,
+                                          uint64_t address)
 {
     uint64_t n_known =
         history->n_freed < HEAP_HISTORY ? history->n_freed : HEAP_HISTORY;
-    const struct freed_block *found = NULL;
 
     for (uint64_t i = 1; i <= n_known; i++) { // the last one first
         const struct freed_block *freed =
             &history->ring[(history->n_freed - i) % HEAP_HISTORY];
 
-        if (freed->block.address <= address &&
-            (found == NULL || freed->block.address > found->block.address)) {
-            found = freed;
+        if (freed->block.address == address) {
+            return freed;
         }
     }
-    return found;
-}
-
-const struct freed_block *heap_history_at(const struct heap_history *history,
-                                          uint64_t address)
-{
-    const struct freed_block *freed = heap_history_below(history, address);
-
-    return freed != NULL && freed->block.address == address ? freed : NULL;
+    return NULL;
 }

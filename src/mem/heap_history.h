@@ -36,11 +36,6 @@ void heap_history_add(struct heap_history *history,
 const struct freed_block *heap_history_at(const struct heap_history *history,
                                           uint64_t address);
 
-/** @return the block that started nearest below an address or there, freed last
- *          of all such; NULL if none is known */
-const struct freed_block *heap_history_below(const struct heap_history *history,
-                                             uint64_t address);
-
 /** Copy a text that may be too long: its end part. @param size of `to` */
 void heap_copy_end(char *to, size_t size, const char *text);
 

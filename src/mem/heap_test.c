@@ -208,7 +208,6 @@ static void model_look_up(const struct model *model)
     const struct heap_block *block;
     struct heap_block found;
     uint64_t inside;
-    int is_live;
 
     if (model->n_blocks == 0) {
         return;
@@ -216,10 +215,6 @@ static void model_look_up(const struct model *model)
     block = &model->blocks[random_below(model->n_blocks)];
     inside = block->address + random_below(block->capacity);
     assert_int_equal(heap_lookup(model->heap, block->address, &found), TM_OK);
-    assert_memory_equal(&found, block, sizeof(found));
-    assert_int_equal(heap_nearest(model->heap, inside, &found, &is_live),
-                     TM_OK);
-    assert_true(is_live);
     assert_memory_equal(&found, block, sizeof(found));
     if (inside != block->address) {
         assert_int_equal(heap_lookup(model->heap, inside, &found), TM_ENOBLOCK);
@@ -558,11 +553,9 @@ static void what_is_not_the_start_of_a_block_is_refused(void **state)
 static void an_old_free_inside_a_new_block_is_not_told(void **state)
 {
     struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
-    struct heap_block found;
     struct result old[2];
     struct result new;
     struct result result;
-    int is_live;
 
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -575,54 +568,6 @@ static void an_old_free_inside_a_new_block_is_not_told(void **state)
     assert_int_equal(allocate(heap, 10 * PAGE, 0, &new), TM_OK);
     assert_int_equal(new.block.address, old[0].block.address);
     assert_int_equal(release(heap, old[1].block.address, &result), TM_ENOBLOCK);
-    assert_int_equal(
-        heap_nearest(heap, new.block.address + 10 * PAGE + 4, &found, &is_live),
-        TM_OK);
-    assert_true(is_live);
-    assert_int_equal(found.address, new.block.address);
-    heap_free(heap);
-}
-
-static void check_nearest(const struct heap *heap, uint64_t address,
-                          const struct heap_block *expected, int expected_live)
-{
-    struct heap_block found;
-    int is_live;
-
-    assert_int_equal(heap_nearest(heap, address, &found, &is_live), TM_OK);
-    assert_memory_equal(&found, expected, sizeof(found));
-    assert_int_equal(is_live, expected_live);
-}
-
-static void the_nearest_block_below_is_found(void **state)
-{
-    struct heap *heap = heap_new(FIRST_PAGE, 4096, BASE);
-    struct result small[3];
-    struct result large;
-    struct result result;
-    int is_live;
-
-    (void)state;
-    assert_int_equal(heap_nearest(heap, BASE + 5, &result.block, &is_live),
-                     TM_ENOBLOCK);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(allocate(heap, 100, 0, &small[i]), TM_OK);
-    }
-    assert_int_equal(allocate(heap, 3 * PAGE, 0, &large), TM_OK);
-    assert_int_equal(heap_nearest(heap, BASE - 1, &result.block, &is_live),
-                     TM_ENOBLOCK);
-    check_nearest(heap, small[1].block.address, &small[1].block, 1);
-    check_nearest(heap, small[2].block.address - 1, &small[1].block, 1);
-    check_nearest(heap, large.block.address - 1, &small[2].block, 1);
-    check_nearest(heap, large.block.address + 3 * PAGE + 4, &large.block, 1);
-    check_nearest(heap, BASE + 4095 * PAGE, &large.block, 1);
-    check_nearest(heap, UINT64_MAX, &large.block, 1);
-    assert_int_equal(release(heap, small[1].block.address, &result), TM_OK);
-    check_nearest(heap, small[1].block.address + 4, &small[1].block, 0);
-    check_nearest(heap, small[0].block.address + 4, &small[0].block, 1);
-    assert_int_equal(release(heap, large.block.address, &result), TM_OK);
-    check_nearest(heap, large.block.address + 4, &large.block, 0);
-    check_nearest(heap, large.block.address - 1, &small[2].block, 1);
     heap_free(heap);
 }
 
@@ -673,7 +618,6 @@ int main(void)
         cmocka_unit_test(frees_are_forgotten_in_the_end),
         cmocka_unit_test(what_is_not_the_start_of_a_block_is_refused),
         cmocka_unit_test(an_old_free_inside_a_new_block_is_not_told),
-        cmocka_unit_test(the_nearest_block_below_is_found),
         cmocka_unit_test(long_texts_are_cut),
     };
 
