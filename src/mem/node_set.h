@@ -34,16 +34,6 @@ static inline int node_set_is_empty(const struct node_set *set)
     return any == 0;
 }
 
-static inline unsigned node_set_count(const struct node_set *set)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < TM_MAX_NODES / 64; i++) {
-        n += (unsigned)__builtin_popcountll(set->words[i]);
-    }
-    return n;
-}
-
 /** @return the first node of the set that is `from` or above, -1 if none */
 static inline int node_set_next(const struct node_set *set, unsigned from)
 {

@@ -26,10 +26,7 @@ tm_status image_layout(uint64_t *hash, char *text, size_t size);
  * Context: any, async-signal-safe after image_init(). */
 int image_is_program_text(uintptr_t pc);
 
-/** Is the address in some mapped text? */
-int image_is_text(uintptr_t pc);
-
-/** Read the ranges for the two above; once, before handlers are installed. */
+/** Read the ranges for the one above; once, before handlers are installed. */
 tm_status image_init(void);
 
 /** 1 if address randomisation is off in this process. */

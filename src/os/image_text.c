@@ -105,11 +105,6 @@ int image_is_program_text(uintptr_t pc)
     return text != NULL && text->is_program;
 }
 
-int image_is_text(uintptr_t pc)
-{
-    return find_text(pc) != NULL;
-}
-
 static _Noreturn void exec_addr2line(const char *path, uintptr_t offset,
                                      int output)
 {
