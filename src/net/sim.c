@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 struct event {
@@ -83,20 +84,13 @@ uint64_t sim_random(struct sim *sim, uint64_t bound)
     return x % bound;
 }
 
-static void hash_bytes(struct sim *sim, const uint8_t *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        sim->hash = (sim->hash ^ bytes[i]) * 0x100000001b3u; // FNV-1a
-    }
-}
-
 static void hash_number(struct sim *sim, uint64_t number)
 {
     uint8_t bytes[8] = {0};
     struct wire_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
 
     wire_put_u64(&writer, number);
-    hash_bytes(sim, bytes, sizeof bytes);
+    sim->hash = hash_bytes(sim->hash, bytes, sizeof bytes);
 }
 
 static void hash_event(struct sim *sim, const struct event *event)
@@ -107,7 +101,7 @@ static void hash_event(struct sim *sim, const struct event *event)
         return;
     }
     hash_number(sim, (uint64_t)event->from << 16 | event->to);
-    hash_bytes(sim, event->frame, event->size);
+    sim->hash = hash_bytes(sim->hash, event->frame, event->size);
 }
 
 // ---- the heap ----
@@ -332,7 +326,7 @@ struct sim *sim_new(const struct sim_config *config)
     }
     sim->config = *config;
     sim->random = config->seed;
-    sim->hash = 0xcbf29ce484222325u;
+    sim->hash = HASH_START;
     for (unsigned i = 0; i < n; i++) {
         init_node(sim, (node_id)i);
     }

@@ -18,23 +18,11 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "os/image_priv.h"
 
 enum { PAGE = 4096, TEXT_SIZE = 64, MAX_ID_BYTES = (TEXT_SIZE - 1) / 2 };
-
-#define FNV_START 0xcbf29ce484222325u
-#define FNV_PRIME 0x100000001b3u
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < size; i++) {
-        hash = (hash ^ at[i]) * FNV_PRIME;
-    }
-    return hash;
-}
 
 struct build_id {
     const unsigned char *bytes;
@@ -87,7 +75,7 @@ static tm_status hash_program_file(uint64_t *hash)
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     ssize_t n = -1;
 
-    *hash = FNV_START;
+    *hash = HASH_START;
     while (fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0) {
         *hash = hash_bytes(*hash, buffer, (size_t)n);
     }
@@ -176,7 +164,7 @@ static int add_object(struct dl_phdr_info *object, size_t size, void *data)
 tm_status image_layout(uint64_t *hash, char *text, size_t size)
 {
     struct layout layout = {
-        .hash = FNV_START,
+        .hash = HASH_START,
         .text = text,
         .room = text != NULL ? size : 0,
         .is_program = 1,

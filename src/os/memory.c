@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "os/text_file.h"
 
@@ -111,17 +112,6 @@ void memory_bound_describe(const struct memory_bound *bound, char *text,
     }
 }
 
-// FNV-1a.
-static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < size; i++) {
-        seed = (seed ^ at[i]) * 0x100000001b3u;
-    }
-    return seed;
-}
-
 uint64_t memory_machine(const struct memory_watch *watch)
 {
     char path[512];
@@ -131,7 +121,7 @@ uint64_t memory_machine(const struct memory_watch *watch)
     snprintf(path, sizeof path, "%s/proc/sys/kernel/random/boot_id",
              watch->root);
     size = text_file_read(path, text, sizeof text);
-    return hash(0xcbf29ce484222325u, text, size);
+    return hash_bytes(HASH_START, text, size);
 }
 
 uint64_t memory_pool(const struct memory_watch *watch,
@@ -142,8 +132,8 @@ uint64_t memory_pool(const struct memory_watch *watch,
 
     // The number of a group's folder is the same seen from any container.
     if (bound->group != NULL && stat(bound->group->folder, &status) == 0) {
-        pool = hash(pool, &status.st_dev, sizeof status.st_dev);
-        pool = hash(pool, &status.st_ino, sizeof status.st_ino);
+        pool = hash_bytes(pool, &status.st_dev, sizeof status.st_dev);
+        pool = hash_bytes(pool, &status.st_ino, sizeof status.st_ino);
     }
     return pool;
 }
