@@ -42,6 +42,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 
 #ifndef UFFDIO_CONTINUE_MODE_WP
 #define UFFDIO_CONTINUE_MODE_WP ((__u64)1 << 1)
@@ -126,9 +127,7 @@ static int try_one_page(int fd)
                 ioctl(fd, UFFDIO_CONTINUE, &request) == 0;
         munmap(view, PAGE);
     }
-    if (memory >= 0) {
-        close(memory);
-    }
+    descriptor_close(memory);
     return works;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/image_priv.h"
 
 enum { PAGE = 4096, TEXT_SIZE = 64, MAX_ID_BYTES = (TEXT_SIZE - 1) / 2 };
@@ -82,9 +83,7 @@ static tm_status hash_program_file(uint64_t *hash)
     if (n < 0) {
         log_error("cannot read the program's file: %m");
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    descriptor_close(fd);
     return n < 0 ? TM_ESYSTEM : TM_OK;
 }
 

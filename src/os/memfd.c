@@ -14,6 +14,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/range.h"
 
 #ifndef MADV_PAGEOUT
@@ -196,8 +197,6 @@ void memfd_close(struct memfd *memfd)
         munmap(memfd->runtime, memfd->size);
         memfd->runtime = NULL;
     }
-    if (memfd->fd >= 0) {
-        close(memfd->fd);
-        memfd->fd = -1;
-    }
+    descriptor_close(memfd->fd);
+    memfd->fd = -1;
 }

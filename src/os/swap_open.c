@@ -6,10 +6,10 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/swap_file_priv.h"
 #include "os/unnamed_file.h"
 
@@ -188,13 +188,10 @@ void swap_file_close(struct swap_file *file)
     if (file->engine != NULL) {
         file->engine->close(file->engine_state);
     }
-    for (unsigned i = 0; i < 4; i++) {
-        const int fds[4] = {file->watch, file->timer, file->wake, file->fd};
-
-        if (fds[i] >= 0) {
-            close(fds[i]);
-        }
-    }
+    descriptor_close(file->watch);
+    descriptor_close(file->timer);
+    descriptor_close(file->wake);
+    descriptor_close(file->fd);
     swap_slots_release(&file->slots);
     free(file->sums);
     free(file->folder);

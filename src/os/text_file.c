@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 size_t text_file_read(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -24,9 +26,7 @@ size_t text_file_read(const char *path, char *text, size_t size)
         used += (size_t)got;
     }
     text[used] = '\0';
-    if (fd >= 0) {
-        close(fd);
-    }
+    descriptor_close(fd);
     return used;
 }
 
