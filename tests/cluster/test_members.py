@@ -193,9 +193,9 @@ class Members:
             job.fail("it does not say that it leaves", output)
 
     def a_node_that_has_left_pages_no_more(self):
-        job = self.start(3, ("jacobi", "--size", 256, "--iterations", 2000,
-                             "--threads", 6, "--report", "--verify"),
-                         "--memory", "300K")
+        job = self.start(3, (self.path("apps", "jacobi"), "--size", 256,
+                             "--iterations", 2000, "--threads", 6, "--report",
+                             "--verify"), "--memory", "300K")
         self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
         time.sleep(0.4)  # it has paged by then
         self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
