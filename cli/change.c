@@ -321,6 +321,9 @@ tm_status change_take_news(struct job *job, const struct link_frame *frame)
         note_joined(job, node, client, text);
     } else {
         node->is_leaving = 1; // change_left() answers
+        if (!node->is_alive && job_is_open(job)) {
+            change_left(job, node); // its end was heard before the root
+        }
     }
     return TM_OK;
 }

@@ -207,6 +207,21 @@ class Members:
         if ins[-1][2] != 0:
             job.fail("it pages", output)
 
+    def an_end_that_is_heard_before_the_root_is_told(self):
+        """The launcher hears of both at once, when it goes on."""
+        job = self.start_endless(2)
+        self.when_running(job, "remove", 0)
+        pid = job.node(1)
+        job.process.send_signal(signal.SIGSTOP)
+        os.kill(pid, signal.SIGTERM)
+        has_left = jobs.wait_until(lambda: not jobs.is_running(pid), 20)
+        job.process.send_signal(signal.SIGCONT)
+        if not has_left:
+            job.fail("it has not left", job.kill_all())
+        output = self.expect_right(job)
+        if not re.search(r"node 1 \(pid \d+\) has left the run", output):
+            job.fail("nobody is told that it has left", output)
+
     def the_root_cannot_leave(self):
         job = self.start_endless(2)
         self.expect(job, self.when_running(job, "remove", 0), USAGE,
