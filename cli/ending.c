@@ -20,8 +20,9 @@
 //
 // Stopping is STOP over the control socket, SIGTERM to all groups after 1 s,
 // SIGKILL after 3 s. Nodes that have not joined do not hear STOP and get the
-// signal itself at once. Closing is the same without the root, which may do what
-// it likes after tm_end(), and with more patience.
+// signal itself at once; those that were given up for their silence are killed at
+// once. Closing is the same without the root, which may do what it likes after
+// tm_end(), and with more patience.
 #include "job.h"
 
 #include <stdarg.h>
@@ -224,9 +225,10 @@ static void judge_signal(struct job *job, struct node *node, int code,
                          int signal)
 {
     char how[64];
-    int is_cause =
-        job_is_open(job) || (job->phase == JOB_CLOSING && node_is_root(node)) ||
-        (job->is_consequence && job->stop_step == 0 && node->has_card);
+    int is_cause = job_is_open(job) ||
+                   (job->phase == JOB_CLOSING && node_is_root(node)) ||
+                   (job->is_consequence && job->stop_step == 0 &&
+                    node->has_card && !node->is_put_down);
 
     if (node->is_guest) {
         verdict_describe(code, signal, how, sizeof how);

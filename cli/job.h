@@ -55,6 +55,7 @@ struct node {
     int is_suspect;        ///< it is silent, and that has been said
     uint64_t suspected_ns; ///< when it was said
     int is_lost;           ///< another node has given it up
+    int is_put_down;       ///< for its silence: nobody asks it to end
     struct link link;
     struct node_card card;
     struct stream out;

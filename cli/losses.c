@@ -9,6 +9,7 @@
 // How far the program was is what all nodes have said of themselves; the farthest
 // counts, for nobody gets beyond the barrier that a lost node has not reached.
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,19 @@ static unsigned list_lost(const struct job *job, char *names, size_t size,
     return n;
 }
 
+/** They would not hear that they are to end. */
+static void put_down_lost(struct job *job)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (node->is_lost && node->is_alive) {
+            node->is_put_down = 1;
+            job_signal(job, node, SIGKILL);
+        }
+    }
+}
+
 /** Others that are as silent go with it: half of the hosts, perhaps. */
 static void lose(struct job *job, struct node *node, unsigned seconds)
 {
@@ -151,6 +165,9 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
     job_say(job, "%s %s lost: %s, %s", names, n == 1 ? "is" : "are", why, when);
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
     job->is_consequence = 1;
+    if (seconds > 0) {
+        put_down_lost(job);
+    }
 }
 
 tm_status losses_take_peer(struct job *job, const struct node *node,

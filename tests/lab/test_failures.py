@@ -39,6 +39,13 @@ class Tests(test_runs.Tests):
             output = self.expect_alive(run, 4)
             self.expect("suspect" not in output, "it is said once", output)
 
+    def a_node_that_is_given_up_is_not_waited_for(self):
+        """However long others may take to end."""
+        with lab.lab(n_hosts=2) as bed:
+            run = self.long_run(bed, "n1,n2", TM_TEST_SLOWDOWN="1000")
+            os.kill(run.program("n2", "jacobi"), signal.SIGSTOP)
+            self.expect_loss(run, r"n2 \(node 1\) is lost: silent for 5 s")
+
     def a_host_that_comes_back_late_ends_and_disturbs_nobody(self):
         with lab.lab(n_hosts=3) as bed:
             run = self.long_run(bed)

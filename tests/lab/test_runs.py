@@ -145,11 +145,11 @@ class Tests:
         return Run(bed, self.build, *command, **options)
 
     def long_run(self, bed, hosts="n1,n2,n3", host="n1", *options,
-                 program=None):
+                 program=None, **variables):
         """A run that does not end by itself, and is past its first iteration."""
         run = self.run(bed, "--verbose", "-H", hosts, *options,
                        program or self.app("jacobi"), "--size=1024",
-                       "--iterations=1000000", host=host)
+                       "--iterations=1000000", host=host, **variables)
         seen = []
         while not seen or not re.search(r"are running .*iteration \d", seen[-1]):
             seen += run.lines()
