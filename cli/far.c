@@ -118,7 +118,7 @@ static void lose(struct job *job, unsigned index, const char *why)
     struct far_host *host = &job->far.hosts[index];
 
     host->is_lost = 1;
-    host->mux.is_broken = 1;
+    mux_end(&host->mux); // nobody is to wait for more output
     job_lose_host(job, index + 1, why);
 }
 

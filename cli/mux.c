@@ -266,6 +266,15 @@ static void write_file(struct mux *mux, struct channel *channel)
     }
 }
 
+void mux_end(struct mux *mux)
+{
+    mux->is_broken = 1;
+    for (size_t i = 0; i < (size_t)mux->n_nodes * MUX_CHANNELS; i++) {
+        mux->channels[i].is_ending = 1;
+        write_file(mux, &mux->channels[i]);
+    }
+}
+
 /** Take bytes for a file. @return 0 if they are more than may wait: I2 */
 static int take_bytes(struct channel *channel, const uint8_t *bytes,
                       size_t size)

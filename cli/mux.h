@@ -81,6 +81,9 @@ size_t mux_n_polled(const struct mux *mux);
 void mux_open(struct mux *mux, int in, int out);
 void mux_close(struct mux *mux);
 
+/** Nothing comes any more: files end, when what has come for them is written. */
+void mux_end(struct mux *mux);
+
 /** Make the channels; nodes are those of one host, counted from 0. Once.
  * @return 0, -1 without memory */
 int mux_make_channels(struct mux *mux, unsigned n_nodes);

@@ -181,6 +181,27 @@ static void ends_of_file_pass(void **unused)
     pass(&agent, &launcher, 1, MUX_LINK, 1000); // the other way still works
 }
 
+static void files_end_with_the_connection(void **unused)
+{
+    char bytes[8];
+
+    (void)unused;
+    assert_int_equal(write(agent.far_end[1][MUX_OUT], "last", 4), 4);
+    move(&agent);
+    move(&launcher);
+    mux_end(&launcher.mux);
+    assert_int_equal(read(launcher.far_end[1][MUX_OUT], bytes, sizeof bytes),
+                     4);
+    for (unsigned node = 0; node < N_NODES; node++) {
+        assert_int_equal(
+            read(launcher.far_end[node][MUX_LINK], bytes, sizeof bytes), 0);
+        assert_int_equal(
+            read(launcher.far_end[node][MUX_OUT], bytes, sizeof bytes), 0);
+        assert_int_equal(
+            read(launcher.far_end[node][MUX_ERR], bytes, sizeof bytes), 0);
+    }
+}
+
 static void other_frames_are_handed_out_in_order(void **unused)
 {
     struct pollfd set[2 + N_NODES * MUX_CHANNELS];
@@ -255,6 +276,7 @@ int main(void)
         TEST(bytes_come_out_of_their_channel),
         TEST(a_reader_that_sleeps_holds_up_its_own_channel_only),
         TEST(ends_of_file_pass),
+        TEST(files_end_with_the_connection),
         TEST(other_frames_are_handed_out_in_order),
         TEST(nonsense_is_not_listened_to),
         TEST(what_waits_is_bounded),
