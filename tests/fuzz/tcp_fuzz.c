@@ -24,6 +24,7 @@ static struct tcp *tcp;
 static struct inbox inbox;
 static struct frame_pool pool;
 static struct seals *seals;
+static struct descriptor_set sockets;
 static int epoll = -1;
 static unsigned n_delivered;
 
@@ -68,6 +69,7 @@ static void open_tcp(void)
     tcp->inbox = &inbox;
     tcp->pool = &pool;
     tcp->seals = seals;
+    tcp->sockets = &sockets;
     tcp->epoll = epoll;
     tcp->listener = -1;
     frame_pool_init(&pool);
