@@ -30,7 +30,7 @@ void ult_pack(struct ult *thread, struct ult_packed *packed)
         .bytes = context,
         .size = (size_t)(thread->stack_top - context),
     };
-    sanitize_clear(context, packed->size); // all of it will be read
+    asan_forget(context, packed->size); // all of it will be read
 }
 
 void ult_forget(struct ult *thread)

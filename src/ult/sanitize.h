@@ -45,17 +45,11 @@ struct sanitize_fiber {
     void *tsan;
 };
 
-/** Forget what was on a stack: it is about to be used from its top. */
-static inline void sanitize_clear(const char *low, size_t size)
-{
-    asan_forget(low, size);
-}
-
 static inline void sanitize_init(struct sanitize_fiber *fiber, const char *low,
                                  size_t size)
 {
     *fiber = (struct sanitize_fiber){.low = low, .size = size};
-    sanitize_clear(low, size);
+    asan_forget(low, size); // what was on the stack before
 #ifdef SANITIZE_THREAD
     fiber->tsan = __tsan_create_fiber(0);
 #endif
