@@ -21,7 +21,7 @@ check: setup-check ## install what is missing, build, run all tests
 	cmake --workflow --preset debug
 
 demo: setup-build programs ## build, then show several programs on several nodes
-	tools/demo.sh
+	tools/demo.py
 
 bench: setup-bench programs ## build, then measure
 	cmake --build --preset release --target bench

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Show Teamster at work on this machine: programs with shared memory, each on
+four nodes, and their results against those of one sequential process; then
+what each policy makes of nodes that are not alike.
+
+    tools/demo.py [BUILD]      BUILD is build/release if not given
+
+Other users of a machine only ever add time to a run, and to a virtual machine
+they add it for tens of iterations at once: often more than one policy is
+better than another. So policies run in turn, several rounds, and are compared
+by the quickest tenth of iterations in the quickest round.
+"""
+import collections
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+POLICIES = ("initial", "cpu", "mem", "cpu-mem")
+SPEEDS = (500, 400, 400, 300)
+N_ROUNDS = 7
+N_ITERATIONS = 200  # of a run on unequal nodes, half of them counted
+TIMEOUT_S = 300     # of a run
+EXIT_UNAVAILABLE = 69
+
+ITERATION = re.compile(r"^iteration \d+: ([\d.]+) ms$", re.M)
+MEAN = re.compile(r"^iteration_ms=([\d.]+) median_ms=([\d.]+)", re.M)
+# Of --stats: node, threads, moved in, seconds
+THREADS = re.compile(r"^ +\d+ +(\d+) +\d+ +[\d.]+ ", re.M)
+MOVED = re.compile(r" taken back, (\d+) threads moved$", re.M)
+CHECKSUM = re.compile(r"^checksum: ([0-9a-f]+)$", re.M)
+OUTCOME = re.compile(r": (?:kept|taken back); measured ([\d.]+) ms before, "
+                     r"[\d.]+ ms now, predicted ([\d.]+) ms$", re.M)
+PAGES_IN = re.compile(r"^teamster: n(\d+): debug: memory: .*; in (\d+) ",
+                      re.M)
+
+
+class Failure(Exception):
+    """A program did not do what it should have done."""
+
+
+class Show:
+    """Prints, in bold where that can be seen, and says what is running."""
+
+    def __init__(self):
+        self.is_bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+    def title(self, text):
+        print(f"\n\033[1m{text}\033[0m" if self.is_bold else f"\n{text}",
+              flush=True)
+
+    @staticmethod
+    def running(text):
+        """One line on a terminal, which the next one overwrites."""
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+class Demo:
+    def __init__(self, build, show):
+        self.build = build
+        self.show = show
+        self.teamster = os.path.join(build, "cli", "teamster")
+
+    def app(self, name):
+        return os.path.join(self.build, "apps", name)
+
+    def check(self):
+        for program in (self.teamster, *map(self.app, ("hello", "jacobi",
+                                                       "sor"))):
+            if not os.access(program, os.X_OK):
+                raise Failure(f"{program} is not there; 'make programs' "
+                              "builds it")
+
+    def program(self, what, name, *arguments):
+        """Say what comes, print the command and run it."""
+        self.show.title(what)
+        shown = " ".join(("teamster run -n 4", f"apps/{name}", *arguments))
+        print(f"$ {shown}\n", flush=True)
+        status = subprocess.run([self.teamster, "run", "-n", "4",
+                                 self.app(name), *arguments], check=False)
+        if status.returncode != 0:
+            raise Failure(f"'{shown}' ended with {status.returncode}")
+
+    def checksum(self, *plate):
+        """Of a plate that one process computed, without Teamster."""
+        run = subprocess.run([self.app("jacobi"), *plate, "--sequential"],
+                             check=True, text=True, timeout=TIMEOUT_S,
+                             stdout=subprocess.PIPE)
+        return CHECKSUM.search(run.stdout).group(1)
+
+    def emulate(self, memories, policy, checksum, *arguments):
+        """Jacobi on four unequal nodes, 32 threads, its result compared.
+        @return all that was printed"""
+        with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
+            for i, (speed, memory) in enumerate(zip(SPEEDS, memories)):
+                hosts.write(f"n{i + 1} speed={speed} workers=1{memory}\n")
+            hosts.flush()
+            run = subprocess.run(
+                [self.teamster, "run", "--hostfile", hosts.name, "--emulate",
+                 "--policy", policy, "--explain", "--verbose",
+                 self.app("jacobi"), "--threads", "32", "--report", "--time",
+                 "--stats", *arguments], check=False, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=TIMEOUT_S)
+        if run.returncode != 0:
+            raise Failure(f"policy {policy} ended with {run.returncode}:\n"
+                          f"{run.stdout}")
+        if CHECKSUM.search(run.stdout).group(1) != checksum:
+            raise Failure(f"policy {policy}: not the sequential program's "
+                          f"result:\n{run.stdout}")
+        return run.stdout
+
+
+# ---- nodes of unequal speed
+
+class Round:
+    """What a run under a policy came to."""
+
+    def __init__(self, output):
+        times = sorted(map(float, ITERATION.findall(output)[-N_ITERATIONS //
+                                                            2:]))
+        self.median_ms = statistics.median(times)
+        self.quick_ms = times[len(times) // 10]
+        self.threads = " ".join(THREADS.findall(output))
+        moved = MOVED.search(output)
+        self.n_moved = int(moved.group(1)) if moved else 0
+        first = OUTCOME.search(output)
+        self.gain = None  # that was predicted for the first change
+        if first is not None:
+            before_ms, predicted_ms = map(float, first.groups())
+            self.gain = before_ms / predicted_ms
+
+
+def print_row(policy, rounds, initial_ms):
+    best = min(rounds, key=lambda r: r.quick_ms)
+    median_ms = statistics.median(r.median_ms for r in rounds)
+    measured = initial_ms / best.quick_ms
+    gains = [r.gain for r in rounds if r.gain is not None]
+    row = (f"{policy:8} {best.threads:14} {best.quick_ms:6.2f} ms "
+           f"{median_ms:6.2f} ms {best.n_moved:6}     ")
+    if gains:
+        gain = statistics.median(gains)
+        row += (f"{gain:8.2f} {measured:9.2f} "
+                f"{100 * (measured / gain - 1):+7.1f} %")
+    else:
+        row += f"{'':8} {measured:9.2f}"
+    print(row)
+
+
+def unequal_speeds(demo):
+    demo.show.title("Heat in a plate on nodes of unequal speed: "
+                    f"{', '.join(map(str, SPEEDS))}, emulated; 32 threads")
+    rounds = collections.defaultdict(list)
+    plate = ("--size", "768", "--iterations", str(N_ITERATIONS))
+    checksum = demo.checksum(*plate)
+    for i in range(N_ROUNDS):
+        for policy in POLICIES:
+            demo.show.running(f"round {i + 1} of {N_ROUNDS}: {policy}")
+            rounds[policy].append(Round(demo.emulate(
+                [""] * len(SPEEDS), policy, checksum, *plate, "--effort",
+                "24")))
+    demo.show.running("")
+    print(f"""\
+{N_ROUNDS} rounds in turn; the last half of {N_ITERATIONS} iterations: the \
+quickest tenth, in the quickest
+round, whose threads are shown; and the median of all. Gain: how much longer
+iterations are with 'initial', as predicted at the first change of a run
+(median of the rounds), and as measured.
+
+policy   threads at end   quickest    median  moves  gain: predicted  \
+measured   error""")
+    initial_ms = min(r.quick_ms for r in rounds["initial"])
+    for policy in POLICIES:
+        print_row(policy, rounds[policy], initial_ms)
+
+
+# ---- nodes of unequal memory
+
+def unequal_memories(demo):
+    demo.show.title("A plate (64 MiB) on the same nodes; the third may use "
+                    "10 MiB of memory only")
+    print("last 80 of 160 iterations; in the first ones every policy pages\n"
+          "policy   threads at end  median it.    mean it.   pages in from the "
+          "swap file, by node")
+    plate = ("--size", "2048", "--iterations", "160")
+    checksum = demo.checksum(*plate)
+    for policy in POLICIES:
+        demo.show.running(policy)
+        output = demo.emulate(
+            [" memory=64M", " memory=64M", " memory=10M", " memory=64M"],
+            policy, checksum, *plate)
+        demo.show.running("")
+        mean_ms, median_ms = map(float, MEAN.search(output).groups())
+        pages = dict(PAGES_IN.findall(output))
+        print(f"{policy:8} {' '.join(THREADS.findall(output)):14} "
+              f"{median_ms:8.2f} ms {mean_ms:8.2f} ms   "
+              + " ".join(f"{pages[str(i)]:>7}" for i in range(len(SPEEDS))),
+              flush=True)
+
+
+def main():
+    if len(sys.argv) > 2 or "--help" in sys.argv:
+        sys.exit(__doc__)
+    build = sys.argv[1] if len(sys.argv) == 2 else os.path.join(
+        TOP, "build", "release")
+    demo = Demo(build, Show())
+    try:
+        demo.check()
+    except Failure as reason:
+        print(f"demo: {reason}", file=sys.stderr)
+        sys.exit(EXIT_UNAVAILABLE)
+    try:
+        demo.program("A sum: 8 threads on 4 nodes, one shared array", "hello")
+        plate = ("--size", "2048", "--threads", "16", "--iterations", "100",
+                 "--verify", "--stats")
+        demo.program("Heat in a plate, 2048 x 2048 points, by Jacobi: "
+                     "16 threads on 4 nodes", "jacobi", *plate)
+        demo.program("The same plate by red/black over-relaxation", "sor",
+                     *plate)
+        unequal_speeds(demo)
+        unequal_memories(demo)
+    except (Failure, subprocess.TimeoutExpired) as reason:
+        sys.exit(f"demo: {reason}")
+    demo.show.title("All results have the same bits as those of one process.")
+
+
+if __name__ == "__main__":
+    main()
