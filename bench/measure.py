@@ -131,7 +131,6 @@ def machine():
         ("cores", str(len(os.sched_getaffinity(0)))),
         ("memory", f"{memory_kb / 2**20:.1f} GiB"),
         ("kernel", os.uname().release),
-        ("load at the start", f"{os.getloadavg()[0]:.2f}"),
         ("MPI", first_line(["mpirun", "--version"])),
         ("UCX", first_line(["ucx_info", "-v"]).lstrip("# ")),
     ]

@@ -13,12 +13,16 @@ import statistics
 import sys
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "..", "tools"))
 import measure  # noqa: E402
+from experiment.machine import Busy  # noqa: E402
 
 N_STEADY = 60       # iterations of a steady run
 N_BALANCED = 200    # of a balanced program
 N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
+OTHERS_MOST = 0.2   # processors that others may use meanwhile
 PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs"]
 
 
@@ -273,9 +277,7 @@ def main():
     header("machine", "")
     for name, value in measure.machine():
         row(name, value)
-    if os.getloadavg()[0] > 0.5:
-        print("\n**Other programs were running at the start: do not trust "
-              "these numbers.**")
+    busy = Busy()
     if "steady" in parts:
         steady(bench)
     if "balanced" in parts:
@@ -288,6 +290,11 @@ def main():
         latency_ratios(found)
     if "diffs" in parts:
         diffs(bench)
+    others = busy.others()
+    print(f"\nOther programs, the kernel and other virtual machines used "
+          f"{others:.2f} processors meanwhile"
+          + (": **do not trust these numbers**." if others > OTHERS_MOST
+             else "."))
     if bench.failures:
         print("\n## Failed\n")
         for failure in bench.failures:
