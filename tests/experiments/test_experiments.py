@@ -407,11 +407,16 @@ class ReportTest(InFolder):
                 fake.fake_run(1.0, checksum=checksum)]})
         self.assertIn("**wrong results**", self.render())
 
-    def test_a_cell_is_the_median_of_its_runs(self):
+    def test_a_cell_is_the_least_disturbed_of_its_runs(self):
         summary = summarize({"runs": [fake.fake_run(ms)
                                       for ms in (30.0, 10.0, 11.0)]})
-        self.assertEqual((summary.ms, summary.least, summary.most),
-                         (11.0, 10.0, 30.0))
+        self.assertEqual((summary.ms, summary.median, summary.most),
+                         (10.0, 11.0, 30.0))
+
+    def test_a_run_is_its_lower_quartile(self):
+        run = fake.fake_run(10.0)
+        run["iterations_ms"] = [14.0, 9.0, 10.0, 15.0, 16.0, 17.0, 18.0, 19.0]
+        self.assertEqual(output.run_ms(run), 14.0)
 
     def test_charts_have_a_bar_for_each_policy(self):
         self.measure(SOR, fake.FakeRunner())

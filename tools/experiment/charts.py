@@ -48,8 +48,8 @@ def figures(disk):
 
 
 def data(results, base, policies, clusters, disk):
-    """Lines of a file for gnuplot: label, then value, least, most of each
-    policy. NaN where nothing was measured. And the largest value."""
+    """Lines of a file for gnuplot: label, then of each policy the time, and
+    from there to the median of the runs. NaN where nothing was measured. And the largest value."""
     lines, top = [], 0.0
     for label, paper, env, app in clusters:
         by = results.get(Cell(paper, env, app, base, disk))
@@ -58,7 +58,7 @@ def data(results, base, policies, clusters, disk):
         words = [f'"{label}"']
         for policy in policies:
             own = results.get(Cell(paper, env, app, policy, disk))
-            values = ([own.ms, own.least, own.most] if own
+            values = ([own.ms, own.ms, own.median] if own
                       else [float("nan")] * 3)
             words += [f"{value / by.ms:.4f}" for value in values]
             top = max(top, values[2] / by.ms if own else 0)

@@ -176,7 +176,7 @@ def cell_lines(results, disk):
             continue
         rows.append([
             cell.paper, cell.env, cell.app, cell.policy, f"{own.ms:.2f}",
-            f"{own.least:.2f}–{own.most:.2f} of {own.n_runs}",
+            f"{own.median:.2f}, {own.most:.2f} of {own.n_runs}",
             f"{own.deviation:.2f}",
             number(own.predicted_ms), counts(own.counts)
             + ("" if own.agree == own.n_runs
@@ -203,24 +203,26 @@ def render(results, settings, machine, disk, charts):
     lines += setting(settings, machine, disk) + quality(results)
     lines += ["## Claims, papers' disk", "",
               "*Shorter* means by more than 5 %; *tied* is what is within "
-              "that, *best* is shorter or tied. Times are medians of a cell's "
-              "runs.", ""]
+              "that, *best* is shorter or tied. A run's time is the lower "
+              "quartile of its iterations, a cell's the least of its runs.", ""]
     lines += claim_lines(results, THEN)
     lines += ["## Claims, today's disk", "",
               "N-Body, MPEG4 (motion) and VQ do not page: they were not run "
               "again.", ""] + claim_lines(results, TODAY)
     lines += table3(results) + best_lines(results) + error_lines(results)
     lines += least_lines(results, settings)
-    lines += ["## Figures", "", "Multiples of the first policy's time, with the "
-              "least and the most of a cell's runs.", ""]
+    lines += ["## Figures", "", "Multiples of the first policy's time; in "
+              "brackets medians of the runs. Lines of the charts go up to these.",
+              ""]
     lines += figures(results, THEN)
     today = figures(results, TODAY)
     if today:
         lines += ["Today's disk:", "", *today]
     lines += chart_lines(*charts)
     lines += ["## All cells", "",
-              "*ms*: time of an iteration, the median of those measured, "
-              "median of the runs; *runs*: least and most, of how many; *deviation*: "
+              "*ms*: time of an iteration, the lower quartile of those "
+              "measured, least of the runs; *runs*: their median and most, of how "
+              "many; *deviation*: "
               "standard deviation from iteration to iteration; *predicted*: "
               "by the model for the mapping the run ended with, if something "
               "was decided; pages are those of each node in an iteration.", "",

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the runs of a cell come to, and how two cells compare."""
+"""What the runs of a cell come to, and how two cells compare.
+
+Other users of a machine only ever add time, and to a virtual machine they add up to
+a half for longer than a run takes, so that medians of a few runs say more about them
+than about the policy. The time of a run is the lower quartile of its iterations, and
+that of a cell the least of its runs; the median of the runs is given beside it.
+"""
 import statistics
 from collections import Counter
 from dataclasses import dataclass
 
 from .measure import good_runs
+from .output import run_ms
 
 TIE = 0.05  # cells within this part of each other are equally good
 WIDE_TIE = 0.15  # about what runs of one cell differ by on a small machine
@@ -13,8 +20,8 @@ WIDE_TIE = 0.15  # about what runs of one cell differ by on a small machine
 @dataclass
 class Summary:
     """A cell that has runs."""
-    ms: float          # median of its runs' median iteration time
-    least: float       # of its runs
+    ms: float          # least of its runs' times
+    median: float      # of its runs' times
     most: float
     deviation: float   # from iteration to iteration, median of the runs
     counts: tuple      # those that most runs ended with
@@ -35,13 +42,13 @@ def summarize(result):
     runs = good_runs(result)
     if not runs:
         return None
-    times = [run["iteration_ms"] for run in runs]
+    times = [run_ms(run) for run in runs]
     counts, agree = Counter(tuple(run["counts"]) for run in runs).most_common(
         1)[0]
     predictions = [run["predicted_ms"] for run in runs
                    if run["predicted_ms"] is not None]
     return Summary(
-        ms=statistics.median(times), least=min(times), most=max(times),
+        ms=min(times), median=statistics.median(times), most=max(times),
         deviation=statistics.median(run["iteration_deviation_ms"]
                                     for run in runs),
         counts=counts, agree=agree, n_runs=len(runs),
@@ -55,7 +62,7 @@ def summarize_best(result):
     runs = good_runs(result)
     if not runs:
         return None
-    best = min(runs, key=lambda run: run["iteration_ms"])
+    best = min(runs, key=run_ms)
     summary = summarize({"runs": [best]})
     summary.n_runs = len(runs)
     return summary

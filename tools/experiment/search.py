@@ -7,6 +7,7 @@ other node; then from the next. A step counts if it gains more than 2 %. What wa
 run before the search was interrupted is not run again.
 """
 from . import papers
+from .output import run_ms
 
 GAIN = 0.02
 
@@ -65,14 +66,14 @@ def best_counts(first, execute, tell, before, n_runs):
 
     for counts in first:
         run = evaluate(counts)
-        if run and (not best or run["iteration_ms"] < best["iteration_ms"]):
+        if run and (not best or run_ms(run) < run_ms(best)):
             best = run
     improves = best is not None
     while improves:
         improves = False
         for counts in neighbours(best):
             run = evaluate(counts)
-            if run and run["iteration_ms"] < best["iteration_ms"] * (1 - GAIN):
+            if run and run_ms(run) < run_ms(best) * (1 - GAIN):
                 best, improves = run, True
                 break
     return best

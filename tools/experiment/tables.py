@@ -21,14 +21,14 @@ def counts(values):
 
 
 def ratio(own, base):
-    """A cell as a multiple of another's time, with the least and the most of its
-    runs."""
+    """A cell as a multiple of another's time, then the median of its runs as one
+    of the other's."""
     if own is None or base is None:
         return NO
     if own.n_runs == 1:
         return f"{own.ms / base.ms:.2f}"
     return (f"{own.ms / base.ms:.2f} "
-            f"({own.least / base.ms:.2f}–{own.most / base.ms:.2f})")
+            f"({own.median / base.median:.2f})")
 
 
 def _row(results, cell, base, policies):
@@ -36,7 +36,7 @@ def _row(results, cell, base, policies):
     if first is None:
         return None
     row = [cell.env, cell.app, f"{first.ms:.1f} "
-           f"({first.least:.1f}–{first.most:.1f})"]
+           f"({first.median:.1f})"]
     row += [ratio(results.get(cell.beside(policy=policy)), first)
             for policy in policies if policy != base]
     best = results.get(cell.beside(policy="cpu-mem"))
