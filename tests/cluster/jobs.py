@@ -10,6 +10,7 @@ import time
 import uuid
 
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
+FAULT_SOURCE = os.environ.get("TM_TEST_FAULT_SOURCE")  # unless a test chooses
 DEADLINE_S = 60 * SLOWDOWN  # what is never reached if all is well
 LEFTOVER_S = 10 * SLOWDOWN  # what is promised
 N_LAST_LINES = 6
@@ -24,7 +25,7 @@ class Skip(Exception):
     """The machine lacks what the test is about."""
 
 
-def wait_until(condition, seconds):
+def wait_until(condition, seconds=DEADLINE_S):
     """Poll a condition; its last value."""
     end = time.monotonic() + seconds
     while True:
@@ -90,6 +91,15 @@ def main(tests, parser, choices=None):
         tests(options, folder), options.test)())
 
 
+def environment(variables=None):
+    """Of a run: nothing that the user's environment says to Teamster."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("TEAMSTER_")}
+    if FAULT_SOURCE:
+        clean["TEAMSTER_FAULT_SOURCE"] = FAULT_SOURCE
+    return {**clean, **(variables or {})}
+
+
 class Job:
     """One run. `command` begins behind `teamster run`."""
 
@@ -99,13 +109,11 @@ class Job:
         self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
         self.shared_memory = set(os.listdir("/dev/shm"))
         name, value = self.marker.split("=")
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("TEAMSTER_")}
-        environment["TEAMSTER_POLICY"] = "none"  # threads stay where a test says
-        environment.update(self.variables)
-        environment[name] = value
         self.process = subprocess.Popen(
-            self.command, env=environment, text=True, errors="replace",
+            self.command, text=True, errors="replace",
+            env=environment({
+                "TEAMSTER_POLICY": "none",  # threads stay where a test says
+                **self.variables, name: value}),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
 

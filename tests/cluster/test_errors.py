@@ -18,10 +18,10 @@ import time
 import unittest
 import uuid
 
+import jobs
+
 TEAMSTER, PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:3]]
-SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
-LEFTOVER_S = 10 * SLOWDOWN  # what is promised
-PATIENCE_S = 60 * SLOWDOWN  # what is never reached if all is well
+PATIENCE_S = 60 * jobs.SLOWDOWN  # what is never reached if all is well
 
 # A sanitizer must leave the signals of errors alone: they are what is tested.
 SANITIZERS = {
@@ -35,16 +35,6 @@ SANITIZERS = {
 
 def program(name):
     return os.path.join(PROGRAMS, name)
-
-
-def wait_until(condition, seconds):
-    """Poll a condition; its last value."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > end:
-            return value
-        time.sleep(0.02)
 
 
 def processes_with(marker):
@@ -88,11 +78,8 @@ class ErrorsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
-        self.environment = {
-            name: value for name, value in os.environ.items()
-            if not name.startswith("TEAMSTER_")}
         name, value = self.marker.split("=")
-        self.environment[name] = value
+        self.environment = jobs.environment({name: value})
         self.environment.update(SANITIZERS)
 
     def tearDown(self):
@@ -100,7 +87,7 @@ class ErrorsTest(unittest.TestCase):
 
     def expect_nothing_left(self):
         left = lambda: processes_with(self.marker)
-        if not wait_until(lambda: not left(), LEFTOVER_S):
+        if not jobs.wait_until(lambda: not left(), jobs.LEFTOVER_S):
             numbers = left()
             for number in numbers:
                 os.kill(number, signal.SIGKILL)

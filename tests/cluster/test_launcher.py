@@ -18,20 +18,10 @@ import time
 import unittest
 import uuid
 
+import jobs
+
 TEAMSTER, NODE, OTHER = [os.path.abspath(path) for path in sys.argv[1:4]]
-SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
-LEFTOVER_S = 10 * SLOWDOWN  # what is promised
-PATIENCE_S = 30 * SLOWDOWN  # what is never reached if all is well
-
-
-def wait_until(condition, seconds=PATIENCE_S):
-    """Poll a condition; its last value."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > end:
-            return value
-        time.sleep(0.02)
+PATIENCE_S = 30 * jobs.SLOWDOWN  # what is never reached if all is well
 
 
 def processes_with(marker):
@@ -75,11 +65,8 @@ class LauncherTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
-        self.environment = {
-            name: value for name, value in os.environ.items()
-            if not name.startswith("TEAMSTER_")}
         name, value = self.marker.split("=")
-        self.environment[name] = value
+        self.environment = jobs.environment({name: value})
         self.environment["TMPDIR"] = self.folder.name
         self.launchers = []
 
@@ -103,7 +90,7 @@ class LauncherTest(unittest.TestCase):
         os.kill(node, signal.SIGKILL)
 
     def expect_nothing_left(self):
-        if not wait_until(lambda: not self.processes(), LEFTOVER_S):
+        if not jobs.wait_until(lambda: not self.processes(), jobs.LEFTOVER_S):
             left = [(pid, command_of(pid)) for pid in self.processes()]
             for pid, _ in left:
                 os.kill(pid, signal.SIGKILL)
@@ -112,9 +99,9 @@ class LauncherTest(unittest.TestCase):
                  for name in names if not name.endswith(".sh")]
         self.assertEqual(files, [])
         folders = tuple(f"teamster-{pid}-" for pid in self.launchers)
-        self.assertTrue(wait_until(lambda: not [
+        self.assertTrue(jobs.wait_until(lambda: not [
             name for name in os.listdir("/dev/shm")
-            if name.startswith(folders)], LEFTOVER_S))
+            if name.startswith(folders)], jobs.LEFTOVER_S))
 
     def start(self, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -305,7 +292,7 @@ class StartUp(LauncherTest):
         self.assertIn("node 3", err)
 
     def test_a_node_that_hangs_at_the_start_is_named(self):
-        soon = {"TM_TEST_SLOWDOWN": str(0.05 * SLOWDOWN)}
+        soon = {"TM_TEST_SLOWDOWN": str(0.05 * jobs.SLOWDOWN)}
         for word, what in (("-2:hang", "get to tm_init"), ("+2:hang", "connect")):
             code, out, err = self.run_nodes(4, word, "*:say=never",
                                             variables=soon)
@@ -413,7 +400,7 @@ class Output(LauncherTest):
     def test_a_slow_reader_loses_nothing(self):
         process = self.start("run", "-n", 2, NODE, "*:lines=100000",
                              "*:done=0", "*:exit=0")
-        self.assertTrue(wait_until(lambda: state_of(process.pid) == "S"))
+        self.assertTrue(jobs.wait_until(lambda: state_of(process.pid) == "S"))
         time.sleep(0.5)
         _, out, _ = self.finish(process)
         self.assertEqual(len(out.splitlines()), 200000)
@@ -468,7 +455,7 @@ class Signals(LauncherTest):
 
     def test_a_signal_ends_plain_programs(self):
         process = self.start("run", "-n", 3, "sleep", "1000")
-        self.assertTrue(wait_until(lambda: [
+        self.assertTrue(jobs.wait_until(lambda: [
             command_of(pid) for pid in self.nodes()] == ["sleep 1000"] * 3))
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process)[0], 130)
@@ -502,10 +489,10 @@ class Signals(LauncherTest):
         process = self.start_serving(2)
         nodes = self.nodes()
         process.send_signal(signal.SIGTSTP)
-        self.assertTrue(wait_until(
+        self.assertTrue(jobs.wait_until(
             lambda: {state_of(pid) for pid in nodes} == {"T"}))
         process.send_signal(signal.SIGCONT)
-        self.assertTrue(wait_until(
+        self.assertTrue(jobs.wait_until(
             lambda: "T" not in {state_of(pid) for pid in nodes}))
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.finish(process)[0], 143)
@@ -576,7 +563,7 @@ class Leftovers(LauncherTest):
         process = self.start_serving(2)
         # Nobody waits for it at the start: on a busy machine it may still have
         # to get so far as to name itself.
-        keepers = wait_until(lambda: [
+        keepers = jobs.wait_until(lambda: [
             pid for pid in self.processes()
             if read_text(f"/proc/{pid}/comm") == "teamster-keeper\n"])
         self.assertEqual(len(keepers), 1)

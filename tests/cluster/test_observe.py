@@ -103,12 +103,10 @@ class Tests:
 
     def info(self, variables=None, prefix=()):
         """Its rows as a dictionary."""
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("TEAMSTER_")}
-        environment.update(variables or {})
         done = subprocess.run([*prefix, self.teamster, "info", "--node"],
-                              env=environment, capture_output=True, text=True,
-                              timeout=jobs.DEADLINE_S, check=False)
+                              env=jobs.environment(variables), text=True,
+                              capture_output=True, timeout=jobs.DEADLINE_S,
+                              check=False)
         if (done.returncode, done.stderr) != (0, ""):
             raise jobs.Failure(f"exit code {done.returncode}\n{done.stderr}")
         print(done.stdout)

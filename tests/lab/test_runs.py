@@ -34,6 +34,7 @@ N3_IS_LOST = (r"^teamster run: (host n3 is lost, with 1 of 3 nodes: silent for "
 
 
 # That say how nodes start and find each other.
+FAULT_SOURCE = os.environ.get("TM_TEST_FAULT_SOURCE")  # unless a test chooses
 VARIABLES = ("TEAMSTER_", "UCX_", "OMPI_", "PMIX_", "SLURM_")
 
 
@@ -57,6 +58,8 @@ class Run:
         self.command = command
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(VARIABLES)}
+        if FAULT_SOURCE:
+            environment["TEAMSTER_FAULT_SOURCE"] = FAULT_SOURCE
         environment.update(variables)
         self.process = subprocess.Popen(
             bed.command_on(host, *self.command), env=environment, text=True,
