@@ -13,11 +13,18 @@
  * place at once.
  */
 
-/** Start n of them, or as many as the system allows: results are then less even. */
-void awake_start(unsigned n);
+struct awake;
+
+/** Start n of them, or as many as the system allows: results are then less even.
+ * @return to be given to awake_stop(); NULL: there are none (logged)
+ *
+ * Context: any kernel thread; allocates. */
+struct awake *awake_start(unsigned n);
 
 /** They end as soon as they run again; not waited for, since on a busy machine
- * that may be long after. */
-void awake_stop(void);
+ * that may be long after. Nothing of them is the caller's any more. NULL is none.
+ *
+ * Context: any kernel thread, once; does not block. */
+void awake_stop(struct awake *awake);
 
 #endif

@@ -65,23 +65,37 @@ static unsigned n_awake_in_time(unsigned expected)
 
 static void they_run_and_end(void **state)
 {
+    struct awake *awake;
+
     (void)state;
     assert_int_equal(n_awake(), 0);
-    awake_start(3);
+    awake = awake_start(3);
     assert_int_equal(n_awake_in_time(3), 3);
-    awake_stop();
+    awake_stop(awake);
     assert_int_equal(n_awake_in_time(0), 0);
 }
 
-static void they_can_be_started_again(void **state)
+static void each_start_has_its_own(void **state)
+{
+    struct awake *first = awake_start(2);
+    struct awake *second = awake_start(1);
+
+    (void)state;
+    assert_int_equal(n_awake_in_time(3), 3);
+    awake_stop(first);
+    assert_int_equal(n_awake_in_time(1), 1);
+    awake_stop(second);
+    awake_stop(NULL);
+    assert_int_equal(n_awake_in_time(0), 0);
+}
+
+// The last one frees what they share: AddressSanitizer sees it if that is too early.
+static void they_outlive_who_stops_them_at_once(void **state)
 {
     (void)state;
-    awake_start(2);
-    awake_stop();
-    awake_start(1);
-    assert_int_equal(n_awake_in_time(1), 1);
-    awake_stop();
-    awake_stop();
+    for (int i = 0; i < 50; i++) {
+        awake_stop(awake_start(4));
+    }
     assert_int_equal(n_awake_in_time(0), 0);
 }
 
@@ -89,7 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_run_and_end),
-        cmocka_unit_test(they_can_be_started_again),
+        cmocka_unit_test(each_start_has_its_own),
+        cmocka_unit_test(they_outlive_who_stops_them_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,10 +94,23 @@ static void *kernel_thread_main(void *argument)
     return NULL;
 }
 
+static void stop_awake(struct ult_system *system)
+{
+    awake_stop(atomic_exchange(&system->awake, NULL));
+}
+
+static void start_awake(struct ult_system *system)
+{
+    atomic_store(&system->awake, awake_start(system->config.n_workers));
+    if (atomic_load(&system->is_stopping)) {
+        stop_awake(system); // ult_stop() may have been too early to see it
+    }
+}
+
 tm_status ult_start_workers(struct ult_system *system)
 {
     if (duty_is_on(&system->workers[0].duty)) {
-        awake_start(system->config.n_workers);
+        start_awake(system);
     }
     for (unsigned i = 1; i < system->config.n_workers; i++) {
         struct worker *worker = &system->workers[i];
@@ -192,8 +205,8 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
 {
     uint64_t deadline_ns = clock_now_ns() + timeout_ms * 1000000ull;
 
-    awake_stop();
     atomic_store(&system->is_stopping, 1);
+    stop_awake(system);
     gate_open(&system->gate);
     for (unsigned i = 0; i < system->config.n_workers; i++) {
         queue_wake(&system->workers[i]);

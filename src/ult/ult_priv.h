@@ -98,6 +98,7 @@ struct ult_system {
     uint64_t opened_ns;      // two clocks at one time, to calibrate by
     uint64_t opened_tsc;
     struct gate gate;
+    struct awake *_Atomic awake; // while slow nodes are emulated
 
     struct slot *slots;         // [config.n_slots], zero pages until used
     _Atomic unsigned high_slot; // slots from here on were never used
