@@ -33,6 +33,10 @@
 #include "base/log.h"
 #include "os/swap_file_priv.h"
 
+/** A file that could not grow is not tried to be made longer before that: until
+ * then there are the slots that it has. */
+#define RETRY_NS UINT64_C(100000000)
+
 static void note_done(struct swap_file *file,
                       const struct swap_transfer *transfer)
 {
@@ -106,32 +110,58 @@ void swap_file_finish_shrinking(struct swap_file *file)
     swap_work_ring(file); // for what has ended besides
 }
 
-static int grow(struct swap_file *file)
+/** I3. @return 1, or 0 and errno */
+static int make_longer(struct swap_file *file, uint64_t n_slots)
 {
-    uint64_t n_slots = file->slots.n_slots;
-    uint64_t room = file->n_sums > 0 ? file->n_sums : 1024;
-    uint32_t *sums;
-
     if (n_slots * TM_PAGE_SIZE > file->length) {
         if (ftruncate(file->fd, (off_t)(n_slots * TM_PAGE_SIZE)) != 0) {
-            log_error("the swap file in %s cannot grow: %m", file->folder);
             return 0;
         }
         file->length = n_slots * TM_PAGE_SIZE;
     }
-    if (n_slots > file->n_sums) {
-        while (room < n_slots) {
-            room *= 2;
-        }
-        sums = realloc(file->sums, room * sizeof *sums);
-        if (sums == NULL) {
-            return 0;
-        }
-        memset(sums + file->n_sums, 0, (room - file->n_sums) * sizeof *sums);
-        file->sums = sums;
-        file->n_sums = room;
-    }
     return 1;
+}
+
+/** @return 1, or 0 and errno */
+static int make_sums(struct swap_file *file, uint64_t n_slots)
+{
+    uint64_t room = file->n_sums > 0 ? file->n_sums : 1024;
+    uint32_t *sums;
+
+    if (n_slots <= file->n_sums) {
+        return 1;
+    }
+    while (room < n_slots) {
+        room *= 2;
+    }
+    sums = realloc(file->sums, room * sizeof *sums);
+    if (sums == NULL) {
+        return 0;
+    }
+    memset(sums + file->n_sums, 0, (room - file->n_sums) * sizeof *sums);
+    file->sums = sums;
+    file->n_sums = room;
+    return 1;
+}
+
+int swap_file_may_grow(void *owner, uint64_t n_slots)
+{
+    struct swap_file *file = owner;
+
+    if (file->refused_ns != 0 && clock_now_ns() - file->refused_ns < RETRY_NS) {
+        return 0;
+    }
+    if (make_longer(file, n_slots) && make_sums(file, n_slots)) {
+        file->refused_ns = 0;
+        return 1;
+    }
+    if (file->refused_ns == 0) {
+        log_error("the swap file in %s cannot grow to %llu KiB: %m",
+                  file->folder,
+                  (unsigned long long)(n_slots * TM_PAGE_SIZE >> 10));
+    }
+    file->refused_ns = clock_now_ns();
+    return 0;
 }
 
 unsigned swap_file_reserve(struct swap_file *file, unsigned n, uint64_t *slot)
@@ -143,14 +173,9 @@ unsigned swap_file_reserve(struct swap_file *file, unsigned n, uint64_t *slot)
         swap_file_finish_shrinking(file);
         got = swap_slots_reserve(&file->slots, n, &first);
     }
-    if (got == 0) {
-        return 0;
+    if (got > 0) {
+        *slot = first;
     }
-    if (!grow(file)) {
-        swap_slots_free(&file->slots, first, got);
-        return 0;
-    }
-    *slot = first;
     return got;
 }
 

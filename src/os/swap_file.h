@@ -134,8 +134,10 @@ const char *swap_file_engine(const struct swap_file *file);
  *
  * @param n          1 to SWAP_CLUSTER
  * @param[out] slot  the first of them
- * @return how many: n; fewer if no n adjacent ones are easily found; 0 if the limit
- *         is reached or there is no memory for the book-keeping, slot untouched
+ * @return how many: n; fewer if no n adjacent ones are easily found; 0 if all are
+ *         used, slot untouched: the limit is reached, or the file system or lack of
+ *         memory does not let the file grow (logged, once until it grows again).
+ *         That is tried again every 100 ms at most.
  *
  * Context: does not wait for the disk; a system call now and then.
  */

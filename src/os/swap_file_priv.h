@@ -37,9 +37,10 @@ struct swap_file {
     int watch; ///< epoll of both, -1 without a rate
 
     struct swap_slots slots;
-    uint32_t *sums;  ///< [n_sums]
-    uint64_t n_sums; ///< at least slots.n_slots
-    uint64_t length; ///< of the file, bytes
+    uint32_t *sums;      ///< [n_sums]
+    uint64_t n_sums;     ///< at least slots.n_slots
+    uint64_t length;     ///< of the file, bytes
+    uint64_t refused_ns; ///< when it last could not grow; 0: it could
 
     struct work works[SWAP_MAX_JOBS];
     struct work *free_works;
@@ -60,6 +61,11 @@ struct swap_file {
     struct swap_stats stats;
     int logged_errno[2]; ///< [swap_op] the last one that was told
 };
+
+// ---- swap_file.c
+
+/** For struct swap_slots: let there be as many slots. @param owner  the file */
+int swap_file_may_grow(void *owner, uint64_t n_slots);
 
 // ---- swap_work.c
 

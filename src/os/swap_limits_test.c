@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "base/clock.h"
 
 // ---- failures
 
@@ -157,6 +161,91 @@ static void a_limit_of_file_sizes_is_respected(void **state)
     in_a_child(check_file_size_limit);
 }
 
+static unsigned reserve_all(struct swap_file *file)
+{
+    uint64_t slot;
+    unsigned got;
+    unsigned n = 0;
+
+    while ((got = swap_file_reserve(file, 64, &slot)) > 0) {
+        n += got;
+    }
+    return n;
+}
+
+/** @return 1 if there are 64 more slots, and they can be written to, in a while */
+static int grows_again(struct swap_file *file, char *pages)
+{
+    const uint64_t deadline_ns = clock_now_ns() + 60000000000u;
+    uint64_t slot;
+
+    while (swap_file_reserve(file, 64, &slot) == 0) {
+        if (clock_now_ns() >= deadline_ns) {
+            return 0;
+        }
+        usleep(1000);
+    }
+    return move(file, SWAP_OUT, slot, pages, 64) == TM_OK;
+}
+
+static unsigned count_lines(int fd, const char *text)
+{
+    char lines[16384] = "";
+    unsigned n = 0;
+
+    if (pread(fd, lines, sizeof lines - 1, 0) < 0) {
+        return 0;
+    }
+    for (char *at = lines; (at = strstr(at, text)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+static int check_refused_growth(void)
+{
+    const struct swap_settings settings = {.folder = folder,
+                                           .engine = "thread"};
+    const int said = memfd_create("said", MFD_CLOEXEC);
+    char *pages = aligned_alloc(PAGE, 64 * PAGE);
+    struct rlimit limit;
+    struct swap_file *file;
+    uint64_t slot;
+    unsigned n;
+
+    memset(pages, 1, 64 * PAGE);
+    if (swap_file_open(&file, &settings) != TM_OK ||
+        swap_file_reserve(file, 64, &slot) != 64 || dup2(said, 2) < 0) {
+        return 1;
+    }
+    // As if the disk was full: it was not so when the file was opened.
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 1100 * PAGE;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    n = 64 + reserve_all(file);
+    if (n < 128 || n > 1100 || !swap_file_is_valid(file)) {
+        return 2;
+    }
+    swap_file_release(file, 100, 9);
+    if (reserve_all(file) != 9 || count_lines(said, "cannot grow") != 1) {
+        return 3;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (!grows_again(file, pages) || !swap_file_is_valid(file)) {
+        return 4;
+    }
+    swap_file_close(file);
+    return 0;
+}
+
+static void a_file_that_cannot_grow_does_when_it_can_again(void **state)
+{
+    (void)state;
+    in_a_child(check_refused_growth);
+}
+
 // ---- engines
 
 /** As container runtimes do it. */
@@ -230,6 +319,7 @@ int main(void)
     };
     const struct CMUnitTest others[] = {
         cmocka_unit_test(a_limit_of_file_sizes_is_respected),
+        cmocka_unit_test(a_file_that_cannot_grow_does_when_it_can_again),
         cmocka_unit_test(without_io_uring_a_thread_does_it),
         cmocka_unit_test(bad_settings_are_refused),
     };

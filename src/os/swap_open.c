@@ -159,7 +159,7 @@ tm_status swap_file_open(struct swap_file **file,
     if (made == NULL) {
         return TM_ENOMEM;
     }
-    swap_slots_init(&made->slots, n_slots);
+    swap_slots_init(&made->slots, n_slots, swap_file_may_grow, made);
     status = open_unnamed(made);
     if (status == TM_OK) {
         status = open_wake(made);

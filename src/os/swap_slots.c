@@ -110,10 +110,13 @@ static uint64_t bits_of_run(size_t region, uint64_t first, uint64_t n)
     return bits;
 }
 
-void swap_slots_init(struct swap_slots *slots, uint64_t limit)
+void swap_slots_init(struct swap_slots *slots, uint64_t limit,
+                     int (*may_grow)(void *owner, uint64_t n_slots),
+                     void *owner)
 {
     ensure(limit > 0);
-    *slots = (struct swap_slots){.limit = limit};
+    *slots = (struct swap_slots){
+        .limit = limit, .may_grow = may_grow, .owner = owner};
 }
 
 void swap_slots_release(struct swap_slots *slots)
@@ -122,7 +125,7 @@ void swap_slots_release(struct swap_slots *slots)
     free(slots->open);
     free(slots->empty);
     free(slots->touched);
-    *slots = (struct swap_slots){.limit = slots->limit};
+    swap_slots_init(slots, slots->limit, slots->may_grow, slots->owner);
 }
 
 static int resize(uint64_t **words, size_t before, size_t n)
@@ -169,7 +172,8 @@ static int grow(struct swap_slots *slots)
         wanted = slots->limit;
     }
     n_regions = (wanted + SWAP_REGION - 1) / SWAP_REGION;
-    if (wanted <= before || !make_room(slots, n_regions)) {
+    if (wanted <= before || !make_room(slots, n_regions) ||
+        !slots->may_grow(slots->owner, wanted)) {
         return 0;
     }
     slots->n_slots = wanted;

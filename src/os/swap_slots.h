@@ -18,7 +18,13 @@
 #define SWAP_MAX_RUN 64
 
 struct swap_slots {
-    uint64_t limit;   ///< slots that there may be
+    uint64_t limit; ///< slots that there may be
+
+    // Asked when there shall be more slots. swap_slots_reserve().
+    // @return 1, or 0: there are no more than before
+    int (*may_grow)(void *owner, uint64_t n_slots);
+    void *owner; ///< of may_grow()
+
     uint64_t n_slots; ///< that there are
     uint64_t n_used;
     uint64_t n_used_max;
@@ -33,8 +39,11 @@ struct swap_slots {
     uint64_t *touched; ///< [room/64]  reserved from since it was last punched
 };
 
-/** No slots; takes no memory yet. @param limit  most slots, at least 1 */
-void swap_slots_init(struct swap_slots *slots, uint64_t limit);
+/** No slots; takes no memory yet. @param limit  most slots, at least 1
+ * @param may_grow, owner  as in the struct */
+void swap_slots_init(struct swap_slots *slots, uint64_t limit,
+                     int (*may_grow)(void *owner, uint64_t n_slots),
+                     void *owner);
 void swap_slots_release(struct swap_slots *slots);
 
 /**
@@ -42,8 +51,8 @@ void swap_slots_release(struct swap_slots *slots);
  *
  * @param n           1 to SWAP_MAX_RUN
  * @param[out] first  untouched if there is none
- * @return n; fewer if no such run is easily found; 0 if all are used, or there is
- *         no memory for more
+ * @return n; fewer if no such run is easily found; 0 if all are used, and there are
+ *         no more: no memory for them, or may_grow() said so
  *
  * Context: allocates when the file grows.
  */

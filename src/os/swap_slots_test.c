@@ -25,6 +25,12 @@ struct shadow {
     uint64_t n_used;
 };
 
+/** @param owner  uint64_t: so many there may be, or NULL: any number */
+static int may_grow(void *owner, uint64_t n_slots)
+{
+    return owner == NULL || n_slots <= *(const uint64_t *)owner;
+}
+
 static uint64_t random_state;
 
 static unsigned random_below(unsigned n)
@@ -117,7 +123,7 @@ static void random_steps(uint64_t limit, unsigned n_steps)
     unsigned lean = 5;
 
     shadow->owner = calloc(limit, 1);
-    swap_slots_init(&slots, limit);
+    swap_slots_init(&slots, limit, may_grow, NULL);
     for (unsigned i = 0; i < n_steps; i++) {
         if (i % 500 == 0) {
             lean = 2 + random_below(8); // fills up, empties
@@ -161,7 +167,7 @@ static void all_slots_up_to_the_limit_can_be_had(void **state)
     unsigned got;
 
     (void)state;
-    swap_slots_init(&slots, 10001);
+    swap_slots_init(&slots, 10001, may_grow, NULL);
     while ((got = swap_slots_reserve(&slots, 64, &first)) > 0) {
         n += got;
     }
@@ -178,13 +184,39 @@ static void all_slots_up_to_the_limit_can_be_had(void **state)
     swap_slots_release(&slots);
 }
 
+static void without_growth_there_are_the_slots_there_were(void **state)
+{
+    struct swap_slots slots;
+    uint64_t most = 0;
+    uint64_t first = 1;
+    unsigned n;
+
+    (void)state;
+    swap_slots_init(&slots, 1u << 20, may_grow, &most);
+    assert_int_equal(swap_slots_reserve(&slots, 64, &first), 0);
+    assert_int_equal(first, 1); // untouched
+    most = 1500;
+    for (n = 0; swap_slots_reserve(&slots, 64, &first) > 0; n++) {
+    }
+    assert_int_equal(n * 64, slots.n_slots);
+    assert_in_range(slots.n_slots, 64, most);
+    swap_slots_free(&slots, 100, 7);
+    assert_int_equal(swap_slots_reserve(&slots, 64, &first), 7);
+    assert_int_equal(first, 100);
+    assert_true(swap_slots_is_valid(&slots));
+    most = 1u << 20;
+    assert_int_equal(swap_slots_reserve(&slots, 64, &first), 64);
+    assert_true(swap_slots_is_valid(&slots));
+    swap_slots_release(&slots);
+}
+
 static void runs_follow_each_other(void **state)
 {
     struct swap_slots slots;
     uint64_t first = 0;
 
     (void)state;
-    swap_slots_init(&slots, 1u << 20);
+    swap_slots_init(&slots, 1u << 20, may_grow, NULL);
     for (uint64_t i = 0; i < 1000; i++) {
         assert_int_equal(swap_slots_reserve(&slots, 40, &first), 40);
         assert_int_equal(first, i * 40);
@@ -198,7 +230,7 @@ static void whole_runs_are_found_while_half_is_in_use(void **state)
     uint64_t first = 0;
 
     (void)state;
-    swap_slots_init(&slots, 1u << 22);
+    swap_slots_init(&slots, 1u << 22, may_grow, NULL);
     for (unsigned i = 0; i < 1u << 14; i++) {
         assert_int_equal(swap_slots_reserve(&slots, 64, &first), 64);
     }
@@ -218,7 +250,7 @@ static void a_stale_region_is_used_again_unless_held(void **state)
     uint64_t first = 0;
 
     (void)state;
-    swap_slots_init(&slots, 128);
+    swap_slots_init(&slots, 128, may_grow, NULL);
     assert_int_equal(swap_slots_reserve(&slots, 64, &first), 64);
     assert_int_equal(swap_slots_reserve(&slots, 64, &first), 64);
     assert_int_equal(swap_slots_n_stale(&slots), 0);
@@ -240,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_give_no_slot_twice_and_lose_none),
         cmocka_unit_test(all_slots_up_to_the_limit_can_be_had),
+        cmocka_unit_test(without_growth_there_are_the_slots_there_were),
         cmocka_unit_test(runs_follow_each_other),
         cmocka_unit_test(whole_runs_are_found_while_half_is_in_use),
         cmocka_unit_test(a_stale_region_is_used_again_unless_held),
