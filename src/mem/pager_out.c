@@ -34,6 +34,7 @@ void pager_end_sweep(struct pager *pager)
 
     pager->low_mark = pager_within(n_in / 16, LEAST_FREE, MOST_FREE);
     pager->n_before += n_in;
+    pager->is_full = 0; // others may have made room on the disk since
 }
 
 static uint64_t low_mark(const struct pager *pager)

@@ -33,7 +33,7 @@ struct pager {
     uint64_t low_mark; ///< pages to be kept free
     uint64_t n_before; ///< pages that had come in before this sweep
     int is_blocked;    ///< nothing could go when last asked
-    int is_full;       ///< the swap file takes no more
+    int is_full;       ///< the swap file took no more in this sweep
     int is_disk_bad;   ///< it has failed
     int have_come;     ///< pages have, since host.have_come()
     uint32_t last_thread[PAGER_WORKERS];

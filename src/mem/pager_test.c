@@ -392,6 +392,27 @@ static void test_a_full_swap_file_takes_more_when_it_has_room(void **state)
     close_test(&test);
 }
 
+static void test_a_disk_that_was_full_is_tried_in_the_next_sweep(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    test.out_result = -ENOSPC;
+    make_many(&test, 0, BUDGET);
+    assert_int_equal(test.pager->stats.out, 0);
+    test.out_result = 0;
+    pager_poll(test.pager);
+    pager_poll(test.pager);
+    assert_int_equal(test.pager->stats.out, 0);
+    pager_end_sweep(test.pager);
+    pager_poll(test.pager);
+    pager_poll(test.pager);
+    assert_true(test.pager->stats.out > 0);
+    check(&test);
+    close_test(&test);
+}
+
 static void test_pages_stay_if_the_disk_fails(void **state)
 {
     static const int results[] = {-EIO, -ENOSPC};
@@ -589,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
         cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),
+        cmocka_unit_test(test_a_disk_that_was_full_is_tried_in_the_next_sweep),
         cmocka_unit_test(test_pages_stay_if_the_disk_fails),
         cmocka_unit_test(test_the_run_ends_if_nothing_can_go),
         cmocka_unit_test(test_neighbours_come_ahead),
