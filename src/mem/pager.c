@@ -472,13 +472,24 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
 
 // ---- from outside
 
+static void go_on(struct pager *pager)
+{
+    pager->is_blocked = 0;
+    pager_settle(pager);
+}
+
 void pager_poll(struct pager *pager)
 {
     if (swap_file_in_flight(pager->swap) > 0) {
         swap_file_poll(pager->swap);
     }
-    pager->is_blocked = 0;
-    pager_settle(pager);
+    go_on(pager);
+}
+
+void pager_serve_disk(struct pager *pager)
+{
+    swap_file_poll(pager->swap);
+    go_on(pager);
 }
 
 struct replace *pager_replace(struct pager *pager)

@@ -106,9 +106,14 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
  * the next one. */
 void pager_end_turn(struct pager *pager, unsigned worker);
 
-/** Go on with what the disk has done, and with what is due. To be called when the
- * swap file's descriptor is readable, and often. May send messages. */
+/** Go on with what the disk has done, and with what is due. To be called often; costs
+ * no system call while no transfer is under way. May send messages. */
 void pager_poll(struct pager *pager);
+
+/** The same, when the swap file's descriptor is readable. Whoever waited for a
+ * transfer may have seen its end before that: it is made unreadable even if none is
+ * under way, or who sleeps on it never would. May send messages. */
+void pager_serve_disk(struct pager *pager);
 
 /** Wait for all transfers that are under way, and for what the swap file gives back
  * to the file system. */

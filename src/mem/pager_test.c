@@ -2,6 +2,7 @@
 #include "mem/pager_test.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -365,6 +366,31 @@ static void test_a_thread_is_let_in_if_nothing_is_under_way(void **state)
     close_test(&test);
 }
 
+static int is_readable(int fd)
+{
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+
+    return poll(&readable, 1, 0) == 1;
+}
+
+static void test_a_late_bell_is_silenced_once_served(void **state)
+{
+    const uint64_t one = 1;
+    struct test test;
+    int fd;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    fd = swap_file_fd(test.swap);
+    assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+    pager_poll(test.pager); // nothing is under way: not looked at
+    assert_true(is_readable(fd));
+    pager_serve_disk(test.pager);
+    assert_false(is_readable(fd));
+    check(&test);
+    close_test(&test);
+}
+
 static void test_a_full_swap_file_takes_more_when_it_has_room(void **state)
 {
     enum { SLOTS = 16 };
@@ -609,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_what_no_thread_uses_is_unwanted),
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
+        cmocka_unit_test(test_a_late_bell_is_silenced_once_served),
         cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),
         cmocka_unit_test(test_a_disk_that_was_full_is_tried_in_the_next_sweep),
         cmocka_unit_test(test_pages_stay_if_the_disk_fails),

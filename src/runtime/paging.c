@@ -181,8 +181,7 @@ int paging_fd(void)
 
 void paging_serve_disk(void)
 {
-    swap_file_poll(runtime.paging.swap);
-    pager_poll(runtime.paging.pager);
+    pager_serve_disk(runtime.paging.pager);
 }
 
 int paging_poll(void)

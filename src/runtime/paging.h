@@ -65,9 +65,7 @@ uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
 int paging_is_short(void);
 /** Such a fault has cost a thread this, with all waiting. */
 void paging_note_cost(struct thread *thread, uint64_t ns);
-/** The swap file's descriptor is readable. Whoever waited for a transfer may have
- * seen its end before that: it is made unreadable, or who sleeps on it never would.
- * Under the node lock. */
+/** The swap file's descriptor is readable. Under the node lock. */
 void paging_serve_disk(void);
 /** Go on with what the disk has done. Under the node lock.
  * @return 1 if it should be called again soon */
