@@ -26,7 +26,7 @@ static json_t *terms_json(const struct cluster_view *view,
 
         json_array_append_new(
             array,
-            json_pack("{s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, "
+            json_pack("{s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, "
                       "s:f, s:f, s:f, s:f}",
                       "name", name_json(view, x), "n_threads",
                       (json_int_t)it->n_threads, "comp_s", it->comp_s, "mem_s",
@@ -34,9 +34,9 @@ static json_t *terms_json(const struct cluster_view *view,
                       it->mem_out_s, "mem_fetch_s", it->mem_fetch_s, "comm_s",
                       it->comm_s, "time_s", it->time_s, "demand_pages",
                       (json_int_t)it->demand_pages, "lack_pages",
-                      (json_int_t)it->lack_pages, "pages_in", it->pages_in,
-                      "pages_out", it->pages_out, "pages_fetched",
-                      it->pages_fetched, "packets", it->packets));
+                      it->lack_pages, "pages_in", it->pages_in, "pages_out",
+                      it->pages_out, "pages_fetched", it->pages_fetched,
+                      "packets", it->packets));
     }
     return array;
 }

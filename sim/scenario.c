@@ -301,7 +301,7 @@ static void measure(struct scenario *scenario,
             .swap_out_s = node->mem_out_s,
             .comm_s = node->comm_s,
             .time_s = node->time_s,
-            .lack_pages = node->lack_pages,
+            .lack_pages = (uint64_t)(node->lack_pages + 0.5),
         };
     }
 }

@@ -68,15 +68,6 @@ static void set_lack(const struct node_view *node,
     }
 }
 
-/** M_lack as it was predicted from, which lack_pages is rounded from. */
-static double predicted_lack(const struct node_view *node,
-                             const struct node_prediction *predicted,
-                             const struct correction *correction)
-{
-    return fmax(0, (double)predicted->demand_pages -
-                       correction->memory * (double)node->memory_pages);
-}
-
 /** What was measured as lacking says what M is, if it was measured.
  * @return whether the lack was wrong by more than a twentieth, and is now set */
 static int learn_lack(const struct node_view *node,
@@ -85,7 +76,7 @@ static int learn_lack(const struct node_view *node,
                       struct correction *correction)
 {
     const double lack = (double)measured->lack_pages;
-    const double error = fabs((double)predicted->lack_pages - lack);
+    const double error = fabs(predicted->lack_pages - lack);
 
     if (lack <= 0 || error <= 0.05 * lack) {
         return 0;
@@ -103,7 +94,7 @@ static void learn_price(const struct node_view *node,
 {
     const double page_s =
         predicted->lack_pages > 0
-            ? predicted->mem_s / (double)predicted->lack_pages
+            ? predicted->mem_s / predicted->lack_pages
             : (node->swap_in_s + node->swap_out_s) * correction->mem;
 
     if ((double)measured->lack_pages >= FEW * (double)node->memory_pages) {
@@ -137,9 +128,7 @@ static void scale_paging(const struct node_view *node,
 
     learn(&correction->mem, predicted->mem_s, measured_s, tiny_s, gain);
     if (wanted != possible && measured_s >= tiny_s) {
-        set_lack(node, predicted,
-                 predicted_lack(node, predicted, correction) * wanted /
-                     possible,
+        set_lack(node, predicted, predicted->lack_pages * wanted / possible,
                  correction);
     }
 }

@@ -32,7 +32,7 @@ static void run_iteration(const struct cluster_view *truth,
             .swap_out_s = nodes[x].mem_out_s,
             .comm_s = nodes[x].comm_s,
             .time_s = nodes[x].time_s,
-            .lack_pages = nodes[x].lack_pages,
+            .lack_pages = (uint64_t)(nodes[x].lack_pages + 0.5),
         };
     }
 }
@@ -160,7 +160,7 @@ static void paging_that_costs_too_much_is_predicted_in_the_end(void **state)
         for (unsigned step = 0; step < 60; step++) {
             const double lack = 140 - c.memory * 136;
 
-            node.lack_pages = (uint64_t)(lack + 0.5);
+            node.lack_pages = lack;
             node.mem_s = lack * 0.1 * c.mem;
             assert_true(step < 40 || fabs(node.mem_s - at.mem_s) < 1e-6);
             correct(&view, &result, &measured, 0.5, &c);

@@ -118,7 +118,7 @@ static double show_lack(const struct node_view *node,
                         const struct node_prediction *terms)
 {
     (void)node;
-    return (double)terms->lack_pages * MIB_PER_PAGE;
+    return terms->lack_pages * MIB_PER_PAGE;
 }
 
 static double show_in(const struct node_view *node,

@@ -17,7 +17,8 @@ struct node_prediction {
     double overlapped_s;   ///< max(Tcomp, Tcomm) + Tmem
     double time_s;         ///< the one of the two that the model asks for
     uint64_t demand_pages; ///< size of the union of its threads' pages
-    uint64_t lack_pages;   ///< M_lack: of them, more than M
+    double lack_pages;     ///< M_lack: of them, more than M, which corrections
+                           ///< make a number of parts of pages
     double pages_in;       ///< replacements: pages swapped in
     double pages_out;      ///< pages swapped out
     double pages_fetched;  ///< pages dropped and fetched again

@@ -242,7 +242,7 @@ static void no_law_pages_less_than_the_kept_set(void **state)
             const double reversed =
                 nodes[2][x].pages_in + nodes[2][x].pages_fetched;
 
-            assert_near(kept, (double)nodes[0][x].lack_pages);
+            assert_near(kept, nodes[0][x].lack_pages);
             assert_true(lru >= kept - 1e-6);
             assert_true(reversed >= kept - 1e-6);
         }

@@ -96,9 +96,9 @@ static void demand_is_the_size_of_a_union(void **state)
     make_short(&view);
     run(&view, &measured, node_of);
     assert_int_equal(nodes[0].demand_pages, 50);
-    assert_int_equal(nodes[0].lack_pages, 25);
+    assert_true(nodes[0].lack_pages == 25);
     assert_int_equal(nodes[1].demand_pages, 30);
-    assert_int_equal(nodes[1].lack_pages, 5);
+    assert_true(nodes[1].lack_pages == 5);
     cluster_view_release(&view);
 }
 
@@ -169,7 +169,7 @@ static void the_cliff_charges_all_threads(void **state)
     view.nodes[0].memory_pages = 49;
     view.nodes[1].memory_pages = 30;
     run(&view, &model, node_of);
-    assert_int_equal(nodes[0].lack_pages, 1);
+    assert_true(nodes[0].lack_pages == 1);
     assert_true(is_near(nodes[0].mem_s, 3 * 30 * (1 + 2)));
     assert_true(nodes[1].mem_s == 0);
     cluster_view_release(&view);
@@ -403,7 +403,7 @@ static void corrections_multiply_the_terms(void **state)
     run(&view, &model, node_of);
     assert_true(is_near(nodes[0].comp_s, 2 * before[0].comp_s));
     assert_true(is_near(nodes[0].mem_s, 3 * before[0].mem_s));
-    assert_int_equal(nodes[1].lack_pages, 10); // 30 - 0.8 * 25
+    assert_true(is_near(nodes[1].lack_pages, 10)); // 30 - 0.8 * 25
     assert_true(is_near(nodes[1].comm_s, before[1].comm_s + 0.25));
     cluster_view_release(&view);
 }

@@ -68,11 +68,12 @@ static double run_iteration(const struct world *world, const uint32_t *node_of,
     assert_int_equal(predict(&world->truth, &world->real, node_of, &result),
                      TM_OK);
     for (uint32_t x = 0; at != NULL && x < N; x++) {
-        at[x] = (struct node_measurement){.comp_s = nodes[x].comp_s,
-                                          .mem_s = nodes[x].mem_s,
-                                          .comm_s = nodes[x].comm_s,
-                                          .time_s = nodes[x].time_s,
-                                          .lack_pages = nodes[x].lack_pages};
+        at[x] = (struct node_measurement){
+            .comp_s = nodes[x].comp_s,
+            .mem_s = nodes[x].mem_s,
+            .comm_s = nodes[x].comm_s,
+            .time_s = nodes[x].time_s,
+            .lack_pages = (uint64_t)(nodes[x].lack_pages + 0.5)};
     }
     return result.iteration_s;
 }

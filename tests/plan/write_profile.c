@@ -103,7 +103,7 @@ static void measure(struct profile *profile,
             .mem_s = node->mem_s,
             .comm_s = node->comm_s,
             .time_s = node->time_s * 1.01,
-            .lack_pages = node->lack_pages,
+            .lack_pages = (uint64_t)(node->lack_pages + 0.5),
         };
     }
 }
