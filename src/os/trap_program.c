@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/early.h"
 #include "os/trap_priv.h"
 
 enum { RING = 16, SIGNALS_MAX = 32 };
@@ -34,7 +35,7 @@ static struct {
 
 static int never_blocked; // P2
 
-static int is_kept(int signal)
+EARLY static int is_kept(int signal)
 {
     return signal > 0 && signal < SIGNALS_MAX &&
            atomic_load_explicit(&actions[signal].current,
@@ -146,8 +147,8 @@ void trap_present(const struct trap *trap, int signal)
     call(&action, signal, &info, trap->ucontext);
 }
 
-int trap_program_action(int signal, const struct sigaction *action,
-                        struct sigaction *before)
+EARLY int trap_program_action(int signal, const struct sigaction *action,
+                              struct sigaction *before)
 {
     struct kernel_sigaction kernel = {.handler.plain = SIG_DFL};
 
@@ -174,7 +175,7 @@ int trap_program_action(int signal, const struct sigaction *action,
     return 1;
 }
 
-void trap_unblock(sigset_t *set_to_block)
+EARLY void trap_unblock(sigset_t *set_to_block)
 {
     if (never_blocked != 0) {
         sigdelset(set_to_block, never_blocked);

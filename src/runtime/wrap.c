@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/early.h"
 #include "base/ensure.h"
 #include "runtime/paging.h"
 #include "runtime/report.h"
@@ -39,7 +40,7 @@
 #define NAME(name) #name,
 static const char *const names[] = {FUNCTIONS(NAME)};
 
-void *wrap_real(enum function function)
+EARLY void *wrap_real(enum function function)
 {
     static _Atomic(void *) found[N_FUNCTIONS];
     void *address =

@@ -13,14 +13,15 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/early.h"
 #include "os/trap.h"
 
 typedef void handler_fn(int);
 
 handler_fn *__sysv_signal(int signal, handler_fn *handler);
 
-EXPORTED int sigaction(int number, const struct sigaction *action,
-                       struct sigaction *before)
+EARLY EXPORTED int sigaction(int number, const struct sigaction *action,
+                             struct sigaction *before)
 {
     struct sigaction own;
 
