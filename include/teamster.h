@@ -595,7 +595,7 @@ struct tm_node_stats {
  * @param node        < tm_node_count()
  * @param[out] stats  the numbers of that node
  * @return TM_OK
- * @return TM_EINVAL  node is out of range
+ * @return TM_EINVAL  node is out of range, or has left
  *
  * Context: an application thread; blocks for a round trip.
  */
@@ -617,7 +617,7 @@ struct tm_thread_stats {
  * @param[out] rows  [room] by thread; the first min(room, *n) are set
  * @param[out] n     how many threads there are
  * @return TM_OK
- * @return TM_EINVAL  node is out of range
+ * @return TM_EINVAL  node is out of range, or has left
  *
  * Context: an application thread; blocks for some round trips.
  */

@@ -49,6 +49,17 @@ void node_enter(void)
     }
 }
 
+int node_enter_to_ask(unsigned node)
+{
+    node_enter();
+    if (node < TM_MAX_NODES &&
+        roster_has(&runtime.port.roster, (node_id)node)) {
+        return 1;
+    }
+    node_leave();
+    return 0;
+}
+
 static void do_what_is_due(void)
 {
     engine_let_go(runtime.engine);

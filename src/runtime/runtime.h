@@ -131,6 +131,9 @@ int access_trap(void *owner, const struct trap *trap);
 
 /** Take the node lock. While nodes come or go this waits until that is over. */
 void node_enter(void);
+/** The same to ask a node something. @return 0: there is no such node now, and the
+ * lock is not taken */
+int node_enter_to_ask(unsigned node);
 /** The same for who serves others, and begins nothing: does not wait for that. */
 void node_enter_serving(void);
 /** Handle the messages that this node has sent itself meanwhile and what else

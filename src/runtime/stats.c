@@ -110,11 +110,10 @@ tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
     if (status != TM_OK) {
         return status;
     }
-    if (!roster_has(&runtime.port.roster, (node_id)node)) {
+    wait_init(&wait.wait);
+    if (!node_enter_to_ask(node)) {
         return TM_EINVAL;
     }
-    wait_init(&wait.wait);
-    node_enter();
     message.u.stats_ask.token = tokens_give(&runtime.calls, &wait);
     port_send(&runtime.port, (node_id)node, &message);
     node_leave();

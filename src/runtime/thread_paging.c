@@ -180,14 +180,16 @@ void thread_paging_receive(node_id from, const struct message *message)
     }
 }
 
-// Rows from `first` on, as many as a message has.
+// Rows from `first` on, as many as a message has. @return TM_EINVAL: no such node
 static tm_status ask(unsigned node, uint64_t first, struct rows_wait *wait)
 {
     struct message message = {.type = MESSAGE_thread_stats_ask,
                               .u.thread_stats_ask = {.first = first}};
 
     wait_init(&wait->wait);
-    node_enter();
+    if (!node_enter_to_ask(node)) {
+        return TM_EINVAL;
+    }
     message.u.thread_stats_ask.token = tokens_give(&runtime.calls, wait);
     port_send(&runtime.port, (node_id)node, &message);
     node_leave();
@@ -203,9 +205,6 @@ tm_status tm_thread_stats(unsigned node, struct tm_thread_stats *rows,
     struct rows_wait wait = {.rows = batch};
     size_t at = 0;
 
-    if (status == TM_OK && node >= runtime.n_nodes) {
-        status = TM_EINVAL;
-    }
     if (status != TM_OK) {
         return status;
     }

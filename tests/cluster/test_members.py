@@ -222,6 +222,14 @@ class Members:
         if not re.search(r"node 1 \(pid \d+\) has left the run", output):
             job.fail("nobody is told that it has left", output)
 
+    def who_has_left_has_no_numbers(self):
+        job = self.start_endless(3, "--stats")
+        self.expect(job, self.when_running(job, "remove", 1), 0, "has left")
+        output = self.expect_right(job)
+        rows = re.findall(r"^\[0\] +(\d) [01]\.\d{3} ", output, re.MULTILINE)
+        if rows != ["0", "2"]:
+            job.fail(f"numbers of nodes {rows}", output)
+
     def the_root_cannot_leave(self):
         job = self.start_endless(2)
         self.expect(job, self.when_running(job, "remove", 0), USAGE,
