@@ -7,6 +7,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/iteration.h"
+#include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/runtime.h"
 #include "runtime/statics.h"
@@ -312,8 +313,8 @@ tm_status distribution_receive(node_id from, const struct message *message)
     tm_status status;
 
     if (runtime.scheme == NULL || index == runtime.port.roster.n_live ||
-        runtime.port.roster.leaving != NODE_NONE) {
-        return TM_OK; // while a node leaves times tell nothing
+        members_are_changing()) {
+        return TM_OK; // times tell nothing
     }
     probe = iteration_probe();
     status = scheme_receive(runtime.scheme, (node_id)index, message,

@@ -71,6 +71,12 @@ static void freeze(void *owner, int is_frozen)
     }
 }
 
+int members_are_changing(void)
+{
+    return runtime.port.roster.leaving != NODE_NONE ||
+           atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed);
+}
+
 // ---- what the machine wants to know
 
 static unsigned n_threads(void *owner)

@@ -23,6 +23,9 @@ void members_start(void);
 /** Wait until nodes do not come or go any more. Under the node lock, which is given
  * back meanwhile. */
 void members_wait(void);
+/** Do nodes come or go? Then nothing is begun that is for the nodes there are: the
+ * scheme and its plans end with the roster. Under the node lock. */
+int members_are_changing(void);
 /** The launcher wants something of that: BOOTSTRAP_CHANGE. Service thread, without
  * the lock. */
 void members_follow(void);

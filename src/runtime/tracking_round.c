@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/members.h"
 #include "runtime/runtime.h"
 #include "runtime/tracking.h"
 
@@ -50,7 +51,7 @@ int tracking_start(tracking_done_fn *done, void *owner)
     struct tracking *tracking = &runtime.tracking;
 
     ensure(runtime.self == 0);
-    if (tracking->sets != NULL || runtime.port.roster.leaving != NODE_NONE) {
+    if (tracking->sets != NULL || members_are_changing()) {
         return 0;
     }
     tracking->last_round++;
