@@ -45,6 +45,25 @@ static bool takes(const struct sync *sync, uint64_t key)
     return sync->is_frozen && is_manager(sync, key);
 }
 
+/* The same, of a part with requests: nodes that there are will be answered. */
+static bool takes_requests(const struct sync *sync, uint64_t key,
+                           const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    if (!takes(sync, key) || message->body_size % REQUEST_BYTES != 0) {
+        return false;
+    }
+    while (reader.at < reader.end) {
+        if (!roster_has(&sync->port->roster, wire_get_u16(&reader))) {
+            return false;
+        }
+        wire_get_u8(&reader);
+        wire_get_u64(&reader);
+    }
+    return true;
+}
+
 // ---- requests
 
 /* Send a part, with all requests of a queue, which is empty then. */
@@ -69,14 +88,11 @@ static void send_part(struct sync *sync, uint64_t key, struct message *message,
     } while (queue->first != NULL);
 }
 
-static tm_status take_requests(struct sync *sync, const struct message *message,
-                               struct request_queue *queue)
+static void take_requests(struct sync *sync, const struct message *message,
+                          struct request_queue *queue)
 {
     struct wire_reader reader = wire_read_body(message);
 
-    if (message->body_size % REQUEST_BYTES != 0) {
-        return TM_EWIRE;
-    }
     while (reader.at < reader.end) {
         struct request request = {.node = wire_get_u16(&reader)};
 
@@ -84,7 +100,6 @@ static tm_status take_requests(struct sync *sync, const struct message *message,
         request.token = wire_get_u64(&reader);
         request_push(sync, queue, request);
     }
-    return TM_OK;
 }
 
 // ---- mutexes
@@ -130,9 +145,11 @@ tm_status lock_receive_part(struct sync *sync, node_id from,
     struct lock *lock;
 
     (void)from;
-    if (!takes(sync, part->key) ||
-        (part->owner != NODE_NONE &&
-         !roster_has(&sync->port->roster, part->owner))) {
+    if (!takes_requests(sync, part->key, message) ||
+        (part->owner == NODE_NONE
+             ? message->body_size > 0
+             : !roster_has(&sync->port->roster, part->owner)) ||
+        (part->is_recalled != 0) != (message->body_size > 0)) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, part->key);
@@ -143,7 +160,8 @@ tm_status lock_receive_part(struct sync *sync, node_id from,
         lock->last = part->thread;
         lock->last_place = part->place;
     }
-    return take_requests(sync, message, &lock->requests);
+    take_requests(sync, message, &lock->requests);
+    return TM_OK;
 }
 
 tm_status lock_receive_last(struct sync *sync, node_id from,
@@ -196,10 +214,11 @@ tm_status cond_receive_part(struct sync *sync, node_id from,
     uint64_t key = message->u.cond_part.key;
 
     (void)from;
-    if (!takes(sync, key)) {
+    if (!takes_requests(sync, key, message)) {
         return TM_EWIRE;
     }
-    return take_requests(sync, message, &cond_of(sync, key)->waiting);
+    take_requests(sync, message, &cond_of(sync, key)->waiting);
+    return TM_OK;
 }
 
 static void send_sem(struct sync *sync, void *record)
@@ -222,13 +241,16 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
     struct sem *sem;
 
     (void)from;
-    if (!takes(sync, part->key)) {
+    if (!takes_requests(sync, part->key, message) ||
+        (message->body_size > 0 &&
+         (part->value > 0 || !part->is_initialised))) {
         return TM_EWIRE;
     }
     sem = sem_of(sync, part->key);
     sem->is_initialised = part->is_initialised;
     sem->value = part->value;
-    return take_requests(sync, message, &sem->waiting);
+    take_requests(sync, message, &sem->waiting);
+    return TM_OK;
 }
 
 // ---- barriers
@@ -298,25 +320,38 @@ static void send_barrier(struct sync *sync, void *record)
     forget_meeting(barrier); // M1
 }
 
-tm_status barrier_receive_part(struct sync *sync, node_id from,
-                               const struct message *message)
+/* Is it a part that a manager has sent, as far as that can be seen?
+ * @param barrier  what has come before it, or NULL */
+static bool part_fits(const struct sync *sync, const struct barrier *barrier,
+                      const struct message *message)
+{
+    const struct message_barrier_part *part = &message->u.barrier_part;
+    const size_t counts = part->n_nodes * (size_t)COUNT_BYTES;
+    struct wire_reader reader = wire_read_body(message);
+    uint64_t n_arrived = barrier == NULL ? 0 : barrier->n_arrived;
+    uint64_t n_values = barrier == NULL ? 0 : barrier->n_values;
+
+    if (part->count == 0 || part->kind > ARRIVE_INT64 || part->op > TM_MAX ||
+        part->n_nodes > TM_MAX_NODES || message->body_size < counts ||
+        (message->body_size - counts) % VALUE_BYTES != 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < part->n_nodes; i++) {
+        if (!roster_has(&sync->port->roster, wire_get_u16(&reader))) {
+            return false;
+        }
+        n_arrived += wire_get_u32(&reader);
+    }
+    n_values += (message->body_size - counts) / VALUE_BYTES;
+    return n_arrived < part->count &&
+           n_values <= (kind_reduces(part->kind) ? n_arrived : 0);
+}
+
+static void take_part(struct barrier *barrier, const struct message *message)
 {
     const struct message_barrier_part *part = &message->u.barrier_part;
     struct wire_reader reader = wire_read_body(message);
-    struct barrier *barrier;
-    struct wire_reader values;
-    uint32_t n_values;
 
-    (void)from;
-    if (!takes(sync, part->key) || part->kind > ARRIVE_INT64 ||
-        part->n_nodes > TM_MAX_NODES ||
-        message->body_size < part->n_nodes * (size_t)COUNT_BYTES ||
-        (message->body_size - part->n_nodes * (size_t)COUNT_BYTES) %
-                VALUE_BYTES !=
-            0) {
-        return TM_EWIRE;
-    }
-    barrier = barrier_of(sync, part->key);
     barrier->count = part->count;
     barrier->count_place = part->count_place;
     barrier->episode = part->episode;
@@ -331,18 +366,27 @@ tm_status barrier_receive_part(struct sync *sync, node_id from,
         node_id node = wire_get_u16(&reader);
         uint32_t n = wire_get_u32(&reader);
 
-        if (!roster_has(&sync->port->roster, node)) {
-            return TM_EWIRE;
-        }
         barrier->n_of_node[node] += n;
         barrier->n_arrived += n;
     }
-    values = reader;
-    n_values = (uint32_t)((reader.end - reader.at) / VALUE_BYTES);
-    barrier_keep_values(barrier, &values, n_values);
+    barrier_keep_values(barrier, &reader,
+                        (uint32_t)((reader.end - reader.at) / VALUE_BYTES));
     if (barrier->n_arrived > 0) {
         barrier_expect(barrier);
     }
+}
+
+tm_status barrier_receive_part(struct sync *sync, node_id from,
+                               const struct message *message)
+{
+    uint64_t key = message->u.barrier_part.key;
+
+    (void)from;
+    if (!takes(sync, key) ||
+        !part_fits(sync, table_find(&sync->barriers, key), message)) {
+        return TM_EWIRE;
+    }
+    take_part(barrier_of(sync, key), message);
     return TM_OK;
 }
 

@@ -422,9 +422,141 @@ static void a_target_that_comes_back_late_does_not_replace_a_newer(void **state)
     sync_free(node.sync);
 }
 
+// ---- parts of managers, which come while nodes come or go
+
+/* A key that this node is the manager of: whoever else is told of it refuses. */
+static uint64_t own_key(void)
+{
+    struct message message = {.type = MESSAGE_sem_part};
+
+    message.u.sem_part.key = 0x1000;
+    while (sync_receive(node.sync, 0, &message) != TM_OK) {
+        message.u.sem_part.key += 8;
+    }
+    return message.u.sem_part.key;
+}
+
+static tm_status send_part(struct message *message, const void *body,
+                           size_t size)
+{
+    message->body = size > 0 ? body : NULL;
+    message->body_size = (uint32_t)size;
+    return sync_receive(node.sync, 2, message);
+}
+
+/* One request, of a node. */
+static tm_status send_request(struct message *message, node_id of)
+{
+    uint8_t body[11];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    wire_put_u16(&writer, of);
+    wire_put_u8(&writer, 0);
+    wire_put_u64(&writer, 5);
+    return send_part(message, body, sizeof body);
+}
+
+static void requests_of_nodes_that_are_not_there_are_refused(void **state)
+{
+    static const node_id nobody[] = {N_NODES, TM_MAX_NODES, NODE_NONE};
+    struct message cond = {.type = MESSAGE_cond_part};
+    struct message sem = {.type = MESSAGE_sem_part};
+    struct message lock = {.type = MESSAGE_lock_part};
+    struct message signal = {.type = MESSAGE_cond_signal};
+    uint64_t key;
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    key = own_key();
+    cond.u.cond_part.key = signal.u.cond_signal.key = key;
+    sem.u.sem_part.key = lock.u.lock_part.key = key;
+    sem.u.sem_part.is_initialised = lock.u.lock_part.is_recalled = 1;
+    signal.u.cond_signal.all = 1;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(send_request(&cond, nobody[i]), TM_EWIRE);
+        assert_int_equal(send_request(&sem, nobody[i]), TM_EWIRE);
+        assert_int_equal(send_request(&lock, nobody[i]), TM_EWIRE);
+    }
+    assert_int_equal(send_request(&cond, 2), TM_OK);
+    assert_int_equal(receive_from(0, &signal), TM_OK);
+    assert_int_equal(node.n_sent, 1); // to node 2 only
+    sync_free(node.sync);
+}
+
+static void parts_that_no_manager_sends_are_refused(void **state)
+{
+    struct message sem = {.type = MESSAGE_sem_part};
+    struct message lock = {.type = MESSAGE_lock_part};
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    sem.u.sem_part.key = lock.u.lock_part.key = own_key();
+    assert_int_equal(send_request(&sem, 2), TM_EWIRE); // never initialised
+    sem.u.sem_part.is_initialised = sem.u.sem_part.value = 1;
+    assert_int_equal(send_request(&sem, 2),
+                     TM_EWIRE); // waits for what is there
+    lock.u.lock_part.owner = 0;
+    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody is recalled
+    lock.u.lock_part.is_recalled = 1;
+    assert_int_equal(send_part(&lock, NULL, 0), TM_EWIRE); // for nobody
+    lock.u.lock_part.owner = NODE_NONE;
+    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody has it
+    lock.u.lock_part.owner = 0;
+    assert_int_equal(send_request(&lock, 2), TM_OK);
+    assert_true(sync_is_valid(node.sync));
+    sync_free(node.sync);
+}
+
+/* n_threads of a node have arrived, and n_values are what they reduce. */
+static tm_status send_meeting(struct message *message, node_id of,
+                              uint32_t n_threads, unsigned n_values)
+{
+    uint8_t body[100];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    wire_put_u16(&writer, of);
+    wire_put_u32(&writer, n_threads);
+    for (unsigned i = 0; i < n_values; i++) {
+        wire_put_u64(&writer, i);
+        wire_put_u64(&writer, i);
+    }
+    message->u.barrier_part.n_nodes = 1;
+    return send_part(message, body, (size_t)(writer.at - body));
+}
+
+static void meetings_that_cannot_be_are_refused(void **state)
+{
+    struct message meeting = {.type = MESSAGE_barrier_part};
+    struct message_barrier_part *part = &meeting.u.barrier_part;
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    part->key = own_key();
+    assert_int_equal(send_meeting(&meeting, 2, 0, 0), TM_EWIRE); // of nobody
+    part->count = 4;
+    assert_int_equal(send_meeting(&meeting, N_NODES, 2, 0), TM_EWIRE);
+    assert_int_equal(send_meeting(&meeting, 2, 4, 0), TM_EWIRE); // all are here
+    assert_int_equal(send_meeting(&meeting, 2, 2, 2), TM_EWIRE); // no reduction
+    part->kind = ARRIVE_INT64;
+    part->op = TM_MAX + 1;
+    assert_int_equal(send_meeting(&meeting, 2, 2, 2), TM_EWIRE);
+    part->op = TM_MAX;
+    assert_int_equal(send_meeting(&meeting, 2, 2, 3), TM_EWIRE);
+    assert_int_equal(send_meeting(&meeting, 2, 2, 2), TM_OK);
+    assert_int_equal(send_meeting(&meeting, 0, 2, 2), TM_EWIRE); // 4 of 4
+    assert_true(sync_is_valid(node.sync));
+    sync_free(node.sync);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_of_nodes_that_are_not_there_are_refused),
+        cmocka_unit_test(parts_that_no_manager_sends_are_refused),
+        cmocka_unit_test(meetings_that_cannot_be_are_refused),
         cmocka_unit_test(nonsense_is_refused_or_harmless),
         cmocka_unit_test(a_token_works_once),
         cmocka_unit_test(a_token_of_a_place_in_use_again_is_refused),
