@@ -18,8 +18,6 @@
 #define MIB ((uint64_t)1 << 20)
 #define TIB ((uint64_t)1 << 40)
 
-enum { MAX_THREADS = 1000000 };
-
 /** Room for the stacks, from ULT_STACKS_BASE on. */
 #define STACKS_MAX (2 * TIB)
 
@@ -137,7 +135,8 @@ static int parse_stack_size(struct reading *reading, struct options *options)
 
 static int parse_max_threads(struct reading *reading, struct options *options)
 {
-    return reading_unsigned(reading, 1, MAX_THREADS, &options->max_threads);
+    return reading_unsigned(reading, 1, OPTIONS_MAX_THREADS,
+                            &options->max_threads);
 }
 
 static int parse_fault_source(struct reading *reading, struct options *options)
@@ -284,7 +283,7 @@ static int parse_counts(struct reading *reading, struct options *options)
     while (*at != '\0') {
         unsigned long count = strtoul(at, &end, 10);
 
-        if (!isdigit((unsigned char)*at) || count > MAX_THREADS ||
+        if (!isdigit((unsigned char)*at) || count > OPTIONS_MAX_THREADS ||
             (*end != ',' && *end != '\0') ||
             options->counts.n == TM_MAX_NODES) {
             snprintf(reading->allowed, sizeof reading->allowed,

@@ -20,6 +20,9 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const unsigned n_option_rows;
 
+/** The most that --max-threads may be; slots of threads are 0 to that. */
+#define OPTIONS_MAX_THREADS 1000000
+
 /** The options of a run, parsed. */
 struct options {
     unsigned nodes;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/options.h"
 #include "reconfig/scheme_priv.h"
 
 enum {
@@ -71,6 +72,22 @@ static void make_room(struct scheme *scheme, uint32_t n)
     }
 }
 
+// The book has a row for each slot up to the highest.
+static int slots_are_good(const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (reader.at < reader.end) {
+        if ((uint32_t)wire_get_u64(&reader) > OPTIONS_MAX_THREADS) {
+            return 0;
+        }
+        wire_get_u64(&reader);
+        wire_get_u64(&reader);
+        wire_get_u32(&reader);
+    }
+    return 1;
+}
+
 // @return the iteration that the threads have ended, as they count
 static uint64_t read_arrivals(struct scheme *scheme,
                               const struct message *message)
@@ -104,7 +121,8 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
         .n_arrivals = message->body_size / ARRIVAL_BYTES,
     };
 
-    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0) {
+    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0 ||
+        !slots_are_good(message)) {
         return TM_EWIRE;
     }
     if (!fields->marked) {

@@ -544,6 +544,29 @@ static void a_malformed_report_is_refused(void **state)
     world_free(world);
 }
 
+static void a_report_of_a_thread_that_cannot_be_is_refused(void **state)
+{
+    static const uint64_t numbers[] = {0x80000000u, UINT32_MAX, 1u << 30};
+    struct world *world = world_new("cpu-mem", equal);
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.marked = 1},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        uint8_t body[28] = {0};
+        struct wire_writer writer = {body, body + sizeof body, 0};
+
+        wire_put_u64(&writer, numbers[i]);
+        message.body = body;
+        message.body_size = sizeof body;
+        assert_int_equal(scheme_receive(world->scheme, 0, &message, 1),
+                         TM_EWIRE);
+    }
+    world_free(world);
+}
+
 // All in balance, nothing gained, and not taken back: as [Liu06]'s MEM-based.
 static void a_policy_held_to_nothing_has_its_way_once(void **state)
 {
@@ -585,6 +608,7 @@ int main(void)
         cmocka_unit_test(the_period_of_barriers_is_found),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),
+        cmocka_unit_test(a_report_of_a_thread_that_cannot_be_is_refused),
         cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),
     };
 
