@@ -31,7 +31,7 @@ struct run {
     uint8_t is_write;
 };
 
-/** Announced, and not come yet. */
+/** Announced, and not come yet; one a thread. */
 struct expected {
     struct expected *next;
     uint64_t thread;
@@ -297,6 +297,23 @@ static int read_run(struct wire_reader *reader, struct run *run)
     return !reader->failed;
 }
 
+static void drop_expected(struct pages *pages, uint64_t thread)
+{
+    struct expected **link = &pages->expected;
+
+    while (*link != NULL && (*link)->thread != thread) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        struct expected *expected = *link;
+
+        *link = expected->next;
+        free(expected);
+    }
+}
+
+// A thread that was announced before has not come then: it had a mutex, or was sent
+// elsewhere. The latest counts.
 static tm_status expect(struct pages *pages, const struct message *message)
 {
     uint32_t n = message->body_size / RUN_BYTES;
@@ -309,6 +326,7 @@ static tm_status expect(struct pages *pages, const struct message *message)
     }
     expected->n = n;
     expected->thread = message->u.pages_soon.thread;
+    drop_expected(pages, expected->thread);
     expected->next = pages->expected;
     pages->expected = expected;
     return TM_OK;
@@ -341,20 +359,27 @@ tm_status pages_receive(struct pages *pages, const struct message *message)
                                                : forget(pages, message);
 }
 
+static const struct expected *find_expected(const struct pages *pages,
+                                            uint64_t thread)
+{
+    const struct expected *expected = pages->expected;
+
+    while (expected != NULL && expected->thread != thread) {
+        expected = expected->next;
+    }
+    return expected;
+}
+
 size_t pages_announced(const struct pages *pages, uint64_t thread,
                        page_no *list)
 {
+    const struct expected *expected = find_expected(pages, thread);
     size_t n = 0;
 
-    for (const struct expected *it = pages->expected; it != NULL;
-         it = it->next) {
-        if (it->thread != thread) {
-            continue;
-        }
-        for (uint32_t i = 0; i < it->n; i++) {
-            for (uint32_t k = 0; k < it->runs[i].n && n < PAGES_SOON_MAX; k++) {
-                list[n++] = it->runs[i].page + k;
-            }
+    for (uint32_t i = 0; expected != NULL && i < expected->n; i++) {
+        for (uint32_t k = 0; k < expected->runs[i].n && n < PAGES_SOON_MAX;
+             k++) {
+            list[n++] = expected->runs[i].page + k;
         }
     }
     return n;
@@ -362,20 +387,11 @@ size_t pages_announced(const struct pages *pages, uint64_t thread,
 
 void pages_thread_arrived(struct pages *pages, uint64_t thread)
 {
-    struct expected **link = &pages->expected;
+    const struct expected *expected = find_expected(pages, thread);
 
-    while (*link != NULL) {
-        struct expected *expected = *link;
-
-        if (expected->thread != thread) {
-            link = &expected->next;
-            continue;
-        }
-        for (uint32_t i = 0; i < expected->n; i++) {
-            engine_fetch_ahead(pages->engine, expected->runs[i].page,
-                               expected->runs[i].n, expected->runs[i].is_write);
-        }
-        *link = expected->next;
-        free(expected);
+    for (uint32_t i = 0; expected != NULL && i < expected->n; i++) {
+        engine_fetch_ahead(pages->engine, expected->runs[i].page,
+                           expected->runs[i].n, expected->runs[i].is_write);
     }
+    drop_expected(pages, thread);
 }

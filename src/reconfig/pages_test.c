@@ -157,6 +157,29 @@ static void what_was_announced_is_known_in_order(void **state)
     pages_free(pages);
 }
 
+// It was to come before, and has not.
+static void of_two_announcements_the_later_counts(void **state)
+{
+    static const struct page_use first[] = {{10, USE_READ, 0},
+                                            {3, USE_READ, 0}};
+    static const struct page_use second[] = {{3, USE_READ, 0},
+                                             {5, USE_READ, 0}};
+    struct port port = {.send = op_echo};
+    struct pages *pages = pages_new(&port, NULL);
+    page_no list[PAGES_SOON_MAX];
+
+    (void)state;
+    port.owner = pages;
+    pages_announce(pages, 1, 7, first, 2);
+    pages_announce(pages, 1, 8, first, 2);
+    pages_announce(pages, 1, 7, second, 2);
+    assert_int_equal(pages_announced(pages, 7, list), 2);
+    assert_int_equal(list[0], 3);
+    assert_int_equal(list[1], 5);
+    assert_int_equal(pages_announced(pages, 8, list), 2);
+    pages_free(pages);
+}
+
 static void runs_end_where_numbers_have_a_gap(void **state)
 {
     static const uint64_t numbers[] = {1, 2, 3, 7, 9, 10};
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(neighbours_of_one_kind_travel_as_a_run),
         cmocka_unit_test(what_only_those_used_that_left_is_withdrawn),
         cmocka_unit_test(what_was_announced_is_known_in_order),
+        cmocka_unit_test(of_two_announcements_the_later_counts),
         cmocka_unit_test(runs_end_where_numbers_have_a_gap),
         cmocka_unit_test(malformed_messages_are_refused),
     };
