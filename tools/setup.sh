@@ -37,6 +37,7 @@ build libpmix2              the same, loaded when they do
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
+build python3               the demo
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests
