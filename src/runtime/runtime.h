@@ -48,7 +48,7 @@ struct runtime {
     struct bootstrap bootstrap;
     struct neighbours neighbours;
     node_id self;
-    unsigned n_nodes;
+    _Atomic unsigned n_nodes; ///< that there have been; members.c
     unsigned n_workers;
     const struct fault_source *fault_source;
     const struct transport *transport;

@@ -402,6 +402,11 @@ static void warn_of_trust(void)
 
 static void go(void)
 {
+    // One that joins sends nothing that counts before it is a member: should it
+    // not become one, its counts would be missing for ever (membership.c, N5). What
+    // comes when the service thread runs may change both.
+    int has_others = runtime.n_nodes > 1 && !runtime.members.is_new;
+
     child_prepare();
     warn_of_trust();
     runtime.start_ns = clock_now_ns();
@@ -414,9 +419,7 @@ static void go(void)
     members_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
-    // One that joins sends nothing that counts before it is a member: should it
-    // not become one, its counts would be missing for ever (membership.c, N5).
-    if (runtime.n_nodes > 1 && !runtime.members.is_new) {
+    if (has_others) {
         node_enter();
         must(statics_begin_costs(), "the observer");
         node_leave();

@@ -154,11 +154,11 @@ static void print_memory_row(unsigned node, const struct tm_node_stats *stats)
 }
 
 // Of the nodes that have a budget, if there are such.
-static void print_memory(const struct tm_node_stats *stats)
+static void print_memory(const struct tm_node_stats *stats, unsigned n_nodes)
 {
     int is_first = 1;
 
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+    for (unsigned i = 0; i < n_nodes; i++) {
         if (stats[i].memory == 0) {
             continue; // or it has left
         }
@@ -173,9 +173,9 @@ static void print_memory(const struct tm_node_stats *stats)
 }
 
 // Of the nodes that have refused something.
-static void print_refused(const struct tm_node_stats *stats)
+static void print_refused(const struct tm_node_stats *stats, unsigned n_nodes)
 {
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+    for (unsigned i = 0; i < n_nodes; i++) {
         if (stats[i].bad_messages > 0 || stats[i].strangers > 0) {
             fprintf(stderr,
                     "node %u refused %llu messages and %llu connections\n", i,
@@ -187,7 +187,8 @@ static void print_refused(const struct tm_node_stats *stats)
 
 void stats_print_table(void)
 {
-    struct tm_node_stats *stats = calloc(runtime.n_nodes, sizeof *stats);
+    unsigned n_nodes = runtime.n_nodes; // more may come meanwhile
+    struct tm_node_stats *stats = calloc(n_nodes, sizeof *stats);
 
     if (stats == NULL) {
         log_error("no memory for the table of --stats");
@@ -196,13 +197,13 @@ void stats_print_table(void)
     fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
             "speed", "threads", "compute s", "reads", "writes", "fetched",
             "served", "updates", "messages", "MiB sent");
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+    for (unsigned i = 0; i < n_nodes; i++) {
         if (tm_stats(i, &stats[i]) == TM_OK) {
             print_row(i, &stats[i]);
         }
     }
-    print_memory(stats);
+    print_memory(stats, n_nodes);
     thread_paging_print();
-    print_refused(stats);
+    print_refused(stats, n_nodes);
     free(stats);
 }
