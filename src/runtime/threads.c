@@ -6,7 +6,8 @@
 //   threads_start     a record and a stack; run() calls the program's function
 //   run -> end        the function returned: the worker frees the slot, then tells
 //                     the root
-//   threads_move_if_wanted -> leave   the worker packs and sends the thread
+//   threads_move_if_wanted -> leave   the worker packs and sends the thread, if it
+//                     still is to go: nodes may have come and gone in between
 //   threads_arrived   a thread comes: record and stack made of the message; it
 //                     goes on inside threads_move_if_wanted() here
 //
@@ -117,32 +118,6 @@ int threads_set_target(void *owner, uint64_t number, node_id node)
     return 1;
 }
 
-// On the worker's stack: the thread's context is complete.
-static void leave(void *owner, struct ult *ult)
-{
-    struct thread *thread = ult_user(ult);
-    struct moved_thread moved = {
-        .number = thread->number,
-        .compute_ns = ult_time_ns(ult),
-        .moves = thread->moves + 1,
-        .n_barriers = thread->n_barriers,
-        .name = thread->name,
-    };
-
-    (void)owner;
-    node_enter();
-    ult_pack(ult, &moved.packed);
-    migration_send(runtime.migration, thread->target, &moved);
-    runtime.threads[thread_slot_of(thread->number)] = NULL;
-    tracking_thread_left(thread);
-    paging_thread_left(thread);
-    thread_paging_left(thread);
-    ult_forget(ult);
-    runtime.n_moved_out++;
-    node_leave();
-    free(thread);
-}
-
 void threads_arrived(void *owner, const struct moved_thread *moved)
 {
     struct thread *thread = thread_new(moved->number, moved->name);
@@ -190,12 +165,9 @@ static node_id refuge(const struct thread *thread)
                : NODE_NONE;
 }
 
-void threads_move_if_wanted(void)
+// Where it goes is settled. Under the node lock.
+static int is_to_move(struct thread *thread)
 {
-    struct thread *thread = thread_self();
-
-    node_enter();
-    shuffle(thread);
     if (!roster_takes(&runtime.port.roster, thread->target)) {
         thread->target = refuge(thread);
     }
@@ -203,9 +175,51 @@ void threads_move_if_wanted(void)
         sync_thread_holds(runtime.sync, thread->number)) {
         thread->target = NODE_NONE;
     }
+    return thread->target != NODE_NONE;
+}
+
+// On the worker's stack: the thread's context is complete.
+static void leave(void *owner, struct ult *ult)
+{
+    struct thread *thread = ult_user(ult);
+    struct moved_thread moved = {
+        .number = thread->number,
+        .compute_ns = ult_time_ns(ult),
+        .moves = thread->moves + 1,
+        .n_barriers = thread->n_barriers,
+        .name = thread->name,
+    };
+
+    (void)owner;
+    node_enter();
+    if (!is_to_move(thread)) { // any more: its target may have left the run
+        ult_unpark(ult);
+        node_leave();
+        return;
+    }
+    ult_pack(ult, &moved.packed);
+    migration_send(runtime.migration, thread->target, &moved);
+    runtime.threads[thread_slot_of(thread->number)] = NULL;
+    tracking_thread_left(thread);
+    paging_thread_left(thread);
+    thread_paging_left(thread);
+    ult_forget(ult);
+    runtime.n_moved_out++;
     node_leave();
-    if (thread->target != NODE_NONE) {
-        ult_suspend(leave, NULL); // returns on the other node: T2
+    free(thread);
+}
+
+void threads_move_if_wanted(void)
+{
+    struct thread *thread = thread_self();
+    int moves;
+
+    node_enter();
+    shuffle(thread);
+    moves = is_to_move(thread);
+    node_leave();
+    if (moves) {
+        ult_suspend(leave, NULL); // returns on the other node, mostly: T2
     }
 }
 
