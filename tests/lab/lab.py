@@ -43,6 +43,8 @@ PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "bridge": "iproute2",
 SUBNET = "10.250.77"  # seen by nobody but the lab's hosts
 START_S = 60 * float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 PR_SET_PDEATHSIG = 1
+# What tests are run with: sshd gives it to what it starts, ssh does not pass it on.
+SANITIZERS = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 SSHD_CONFIG = """\
@@ -202,7 +204,10 @@ class Lab:
                       "teamster-lab", "-f", f"{self.folder}/{key}")
         host_key = pathlib.Path(self.folder, "host_key.pub").read_text()
         names = [(f"n{i}", f"{SUBNET}.{i}") for i in range(1, n_hosts + 1)]
-        self._write("sshd_config", SSHD_CONFIG.format(folder=self.folder))
+        passed = [f'"{name}={os.environ[name]}"' for name in SANITIZERS
+                  if name in os.environ]
+        self._write("sshd_config", SSHD_CONFIG.format(folder=self.folder) +
+                    (f"SetEnv {' '.join(passed)}\n" if passed else ""))
         self._write("ssh_config", SSH_CONFIG.format(folder=self.folder))
         self._write("known_hosts", "".join(
             f"{name},{address} {host_key}" for name, address in names))

@@ -69,16 +69,18 @@ class Tests(test_runs.Tests):
                            "echo $? >/run/code\n")
             os.chmod(program, 0o700)
             # By another node, and by the launcher.
-            for timeout in ("5", "30"):
-                self.give_up(bed, program, f"--peer-timeout={timeout}")
+            for timeout, within_s in (("5", test_runs.DETECT_S),
+                                      ("30", test_runs.BY_LAUNCHER_S)):
+                self.give_up(bed, program, f"--peer-timeout={timeout}",
+                             within_s)
 
-    def give_up(self, bed, program, option):
+    def give_up(self, bed, program, option, within_s):
         run = self.long_run(bed, "n1,n2,n3", "n1", option, program=program)
         pids = [next(pid for pid, text in bed.processes("n3").items()
                      if text.startswith(words))
                 for words in (f"/bin/sh {program} ", self.app("jacobi"))]
         bed.freeze("n3")
-        self.expect_loss(run, N3_IS_LOST, ["n3"])
+        self.expect_loss(run, N3_IS_LOST, ["n3"], within_s)
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
         lab.wait_until(lambda: bed.inside("n3", "find", "/run", "-name", "code",
@@ -121,7 +123,8 @@ class Tests(test_runs.Tests):
                        if text.startswith("ssh ") and " n3 " in text)
             os.kill(ssh, signal.SIGKILL)
             self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes: the "
-                                  "connection to it has ended")
+                                  "connection to it has ended",
+                             within_s=test_runs.AT_ONCE_S)
 
     def a_bad_network_changes_no_result(self):
         """Delay, loss, packets twice and out of order."""

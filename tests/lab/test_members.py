@@ -286,6 +286,18 @@ class Tests(test_runs.Tests):
                     run, bed, asker, () if has_power else ("n3",)))
         print("ends:", ends)
 
+    def a_host_that_loses_power_when_its_node_has_joined_ends_the_run(self):
+        """In time, although nobody listened for signs of life before it came."""
+        for hosts in (("-n", 2), ("-H", "n1,n2")):
+            with lab.lab(n_hosts=3) as bed:
+                run = self.start(bed, *hosts)
+                self.expect_answer(run, self.ask(bed, "add", "n3"), 0,
+                                   "node 2 has joined")
+                bed.power_off("n3")
+                self.expect_loss(run, r"n3 \(node 2\) is lost: silent for 5 s|"
+                                 "host n3 is lost, with 1 of 3 nodes: silent",
+                                 ["n3"])
+
     def expect_lost_or_right(self, run, bed, asker, but_hosts=()):
         """@return exit codes of who has asked, and of the run"""
         answer = self.end_call(asker)
