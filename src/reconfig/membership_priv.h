@@ -41,6 +41,8 @@ struct membership {
     int has_threads;   ///< the leaver, in this round
     uint32_t round;
     int is_asking; ///< answers are awaited
+    uint64_t asked_ns;
+    int comer_owes; ///< the one that comes, in this round
     node_id members[TM_MAX_NODES];
     unsigned n_members;
     struct tally tally;

@@ -2,6 +2,11 @@
 //
 // How the root leads a change of the roster: requests, the steps of membership.c, and
 // the rounds of questions that end a step.
+//
+// All threads wait while a standstill is awaited, and nobody listens for signs of life
+// of the one that comes, for it is no member yet: its host may be gone. So it has
+// SILENT_MAX_NS to answer, as members have by default to be heard; the others have longer
+// to come to rest, FREEZE_MAX_NS.
 #include "reconfig/membership_priv.h"
 
 #include <string.h>
@@ -20,6 +25,7 @@ static const enum step next_step[] = {
 #define WAITS_AFTER_NS (3 * SECOND_NS)
 #define AGAIN_NS (SECOND_NS / 5) // threads are told again where to go
 #define FREEZE_MAX_NS (10 * SECOND_NS)
+#define SILENT_MAX_NS (5 * SECOND_NS)
 
 static uint64_t now_ns(const struct membership *membership)
 {
@@ -88,6 +94,8 @@ static void ask(struct membership *membership)
     }
     membership->round++;
     membership->is_asking = 1;
+    membership->asked_ns = now_ns(membership);
+    membership->comer_owes = request->comes;
     membership->tally = (struct tally){
         .is_still = 1,
         .sent = membership->gone_sent,
@@ -206,7 +214,9 @@ tm_status membership_receive_state(struct membership *membership, node_id from,
     tally->is_still &= state->is_still;
     tally->sent += state->sent;
     tally->received += state->received;
-    if (!current(membership)->comes && from == current(membership)->node) {
+    if (from == current(membership)->node && current(membership)->comes) {
+        membership->comer_owes = 0;
+    } else if (from == current(membership)->node) {
         membership->has_threads = state->n_threads > 0;
         membership->leaver_sent = state->sent;
         membership->leaver_received = state->received;
@@ -314,6 +324,38 @@ static void begin(struct membership *membership)
     send_step(membership, current(membership)->node, NULL, 0);
 }
 
+// N4
+static const char *why_give_up(const struct membership *membership)
+{
+    uint64_t at_ns = now_ns(membership);
+
+    if (membership->is_asking && membership->comer_owes &&
+        at_ns - membership->asked_ns > SILENT_MAX_NS) {
+        return "it is silent";
+    }
+    if (at_ns - membership->step_ns > FREEZE_MAX_NS) {
+        return "the nodes did not come to a standstill";
+    }
+    return NULL;
+}
+
+static void await_standstill(struct membership *membership)
+{
+    const char *why = why_give_up(membership);
+
+    if (why != NULL) {
+        log_debug("no standstill: %u of %u nodes have answered, %s; %llu sent, "
+                  "%llu received",
+                  membership->tally.n_answers, membership->n_members,
+                  membership->tally.is_still ? "all stand" : "not all stand",
+                  (unsigned long long)membership->tally.sent,
+                  (unsigned long long)membership->tally.received);
+        end(membership, MEMBERSHIP_REFUSED, why);
+    } else if (!membership->is_asking) {
+        ask(membership);
+    }
+}
+
 void membership_tick(struct membership *membership)
 {
     const struct membership_ops *ops = &membership->ops;
@@ -327,16 +369,8 @@ void membership_tick(struct membership *membership)
         }
     } else if (membership->step == EVACUATE) {
         evacuate(membership);
-    } else if (membership->step == FREEZE &&
-               now_ns(membership) - membership->step_ns > FREEZE_MAX_NS) {
-        log_debug("no standstill: %u of %u nodes have answered, %s; %llu sent, "
-                  "%llu received",
-                  membership->tally.n_answers, membership->n_members,
-                  membership->tally.is_still ? "all stand" : "not all stand",
-                  (unsigned long long)membership->tally.sent,
-                  (unsigned long long)membership->tally.received);
-        end(membership, MEMBERSHIP_REFUSED, // N4
-            "the nodes did not come to a standstill");
+    } else if (membership->step == FREEZE) {
+        await_standstill(membership);
     } else if (!membership->is_asking) {
         ask(membership);
     }
