@@ -18,6 +18,8 @@ import jobs
 
 SIZES = ("--size", 200, "--iterations", 40, "--threads", 8)
 OUT_OF_MEMORY = 71
+CONFIG = 78
+MAPPINGS_MOST = 300000  # that thousands_of_threads_... uses up
 N_TRIES = 14  # of each kind
 
 
@@ -89,6 +91,33 @@ class Tests:
                     self.expect(job, "memory", output)
                 number = number + number // 2 + 1
             print(f"node {node}: {n_ends} ends, up to call {number}")
+
+    def thousands_of_threads_run_and_too_many_are_told(self):
+        crowd = self.path("tests", "cluster", "crowd")
+        job = self.start("-n", 4, crowd, 10000)
+        self.expect(job, "crowd: 10000 threads", job.expect_success())
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            n_mappings = int(file.read())
+        if n_mappings > MAPPINGS_MOST:
+            raise jobs.Skip(f"vm.max_map_count is {n_mappings}: too many threads "
+                            "would have to be made")
+        job = self.start("-n", 1, "--max-threads", n_mappings, crowd, n_mappings)
+        code, output = job.finish()
+        if code != OUT_OF_MEMORY:
+            job.fail(f"exit code {code}", output)
+        self.expect(job, "as many mappings as vm.max_map_count allows "
+                         rf"\({n_mappings}\); raise it: sysctl", output)
+
+    def addresses_that_are_taken_are_told(self):
+        library = self.path("tests", "cluster", "libbad_address.so")
+        job = self.start("-n", 3, "env", f"LD_PRELOAD={library}",
+                         "BAD_ADDRESS_NODE=1", self.path("apps", "hello"))
+        code, output = job.finish()
+        if code != CONFIG:
+            job.fail(f"exit code {code}", output)
+        self.expect(job, r"^(?:\[1\] )?teamster: n1: the addresses 0x[0-9a-f]+ to "
+                         "0x[0-9a-f]+ are taken by this mapping: 7e8000001000-",
+                    output)
 
     # ---- disks
 
