@@ -12,20 +12,16 @@
 //                         launcher's child when its parent ends; the launcher
 //                         kills those too
 //
-// And no segment of shared memory: UCX takes the name of one away as soon as it is
-// made, but a node may be killed in between, while the kernel still looks for its
-// pages. So nodes make their segments in a folder of the run, /dev/shm/teamster-*,
-// and the folder is removed by the launcher or, if that was killed, by the keeper.
-// It tries again for a while: a node that is being killed may be in the middle of
-// making a file. Without /dev/shm there is no folder, and UCX does what it can.
+// And no segment of shared memory: segments.c.
 //
 // The keeper is in a session of its own, where no signal from the terminal finds
-// it, and holds no descriptor but its pipe, so nobody waits for its output to
-// end. It acts at once when the launcher dies, when the nodes' numbers are still
+// it, and holds no descriptor but its pipe and the folder's lock, so nobody waits for
+// its output to end. It acts at once when the launcher dies, when the nodes' numbers are still
 // theirs or their groups'.
 #include "keeper.h"
 
 #include "control.h"
+#include "segments.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -41,49 +37,13 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "os/descriptor.h"
 
 /** The number that says: all is well, go. */
 #define FAREWELL 0
 
-/** How often the folder is tried, and the time between two tries. */
-#define N_TRIES 1000
-#define TRY_US 10000
-
-static void make_folder(struct keeper *keeper)
-{
-    snprintf(keeper->folder, sizeof keeper->folder,
-             "/dev/shm/teamster-%d-XXXXXX", (int)getpid());
-    if (mkdtemp(keeper->folder) == NULL) {
-        keeper->folder[0] = '\0';
-    }
-}
-
-static void remove_files(const char *folder)
-{
-    DIR *files = opendir(folder);
-    struct dirent *entry;
-
-    while (files != NULL && (entry = readdir(files)) != NULL) {
-        unlinkat(dirfd(files), entry->d_name, 0); // not "." and ".."
-    }
-    if (files != NULL) {
-        closedir(files);
-    }
-}
-
-static void remove_folder(const char *folder)
-{
-    if (folder[0] == '\0') {
-        return;
-    }
-    for (unsigned i = 0; i < N_TRIES; i++) {
-        remove_files(folder);
-        if (rmdir(folder) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) {
-            return;
-        }
-        usleep(TRY_US);
-    }
-}
+/** Where it keeps the folder's lock, besides its pipe. */
+#define LOCK_FD 1
 
 _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
 {
@@ -103,7 +63,7 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
         kill(-nodes[i], SIGKILL);
     }
     control_remove(keeper->control);
-    remove_folder(keeper->folder);
+    segments_remove_folder(keeper->folder);
     _exit(0);
 }
 
@@ -117,7 +77,10 @@ _Noreturn static void become_keeper(int from_launcher,
     setsid();
     prctl(PR_SET_NAME, "teamster-keeper");
     dup2(from_launcher, STDIN_FILENO);
-    close_range(1, ~0u, 0);
+    if (keeper->lock >= 0) {
+        dup2(keeper->lock, LOCK_FD);
+    }
+    close_range(keeper->lock >= 0 ? LOCK_FD + 1 : LOCK_FD, ~0u, 0);
     if (chdir("/") != 0) {
         _exit(1);
     }
@@ -132,7 +95,7 @@ int keeper_start(struct keeper *keeper, long job)
         pipe2(ends, O_CLOEXEC) != 0) {
         return -1;
     }
-    make_folder(keeper);
+    keeper->lock = segments_make_folder(keeper->folder, sizeof keeper->folder);
     keeper->control[0] = '\0';
     if (job != 0) {
         control_name(job, keeper->control);
@@ -144,7 +107,8 @@ int keeper_start(struct keeper *keeper, long job)
     close(ends[0]);
     keeper->to_keeper = ends[1];
     if (keeper->pid < 0) {
-        remove_folder(keeper->folder);
+        segments_remove_folder(keeper->folder);
+        descriptor_close(keeper->lock);
         close(ends[1]);
         return -1;
     }
@@ -218,8 +182,9 @@ void keeper_finish(struct keeper *keeper)
     // Each round may turn up the children of those of the last one.
     while (kill_children(keeper->pid) > 0) {
     }
-    remove_folder(keeper->folder);
+    segments_remove_folder(keeper->folder);
     tell(keeper, FAREWELL);
     close(keeper->to_keeper);
+    descriptor_close(keeper->lock);
     waitpid(keeper->pid, NULL, 0);
 }

@@ -25,7 +25,7 @@ GONE_S = 10 * SLOWDOWN  # until nothing is left
 LEFTOVER_S = GONE_S + LOADED_S
 # Until all have ended for a loss: of a process, of a host, of one that only the
 # launcher notices (cli/beat.h).
-AT_ONCE_S = 2 * SLOWDOWN
+AT_ONCE_S = 3 * SLOWDOWN
 DETECT_S = (5 + 2) * SLOWDOWN
 BY_LAUNCHER_S = (9 + 2) * SLOWDOWN
 N_ATTEMPTS = 3  # of what may be late because the machine is busy
@@ -50,6 +50,18 @@ class Failure(Exception):
 
 class Late(Failure):
     """It holds, but later than promised. What is wrong is late each time."""
+
+
+def expect_in_time(seconds, promised_s, what, output):
+    if seconds > promised_s + LOADED_S:
+        raise Failure(f"{what} after {seconds:.1f} s\n{output}")
+    if seconds > promised_s:
+        raise Late(f"{what} after {seconds:.1f} s, not {promised_s:.0f}\n{output}")
+
+
+def is_busy():
+    """Does somebody else use the processors?"""
+    return os.getloadavg()[0] > len(os.sched_getaffinity(0))
 
 
 class Run:
@@ -148,9 +160,7 @@ class Run:
             except TimeoutError:
                 self.fail(f"left on {host}: {self.left_on(host)} "
                           f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
-        seconds = time.monotonic() - start
-        if seconds > GONE_S:
-            raise Late(f"nothing is left after {seconds:.1f} s\n{output}")
+        expect_in_time(time.monotonic() - start, GONE_S, "nothing is left", output)
 
 
 class Tests:
@@ -341,9 +351,7 @@ class Tests:
         self.expect(re.search(pattern, output, re.M), pattern, output)
         self.expect(len(re.findall(LOST, output)) == 1,
                     "it is said once", output)
-        if seconds > within_s:
-            raise Late(f"it has ended after {seconds:.1f} s, not "
-                       f"{within_s:.0f}\n{output}")
+        expect_in_time(seconds, within_s, "it has ended", output)
         return output
 
     def a_killed_node_ends_the_run(self):
@@ -415,6 +423,26 @@ class Tests:
             run.process.communicate()
             run.expect_nothing_left()
 
+    def what_is_killed_as_a_whole_leaves_a_folder_to_the_next_run(self):
+        """All of a run on a host at once, as Slurm kills a step."""
+        with lab.lab(n_hosts=2) as bed:
+            run = self.long_run(bed, "n1,n2")
+            pids = list(bed.processes("n2"))
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                for pid in pids:
+                    os.kill(pid, number)
+            run.finish(NODE_LOST, ["n2"])
+            self.expect(bed.inside("n2", "ls", "/dev/shm"), "a folder is left",
+                        str(bed.processes("n2")))
+            run = self.long_run(bed, "n1,n2")
+            self.expect(len(bed.inside("n2", "ls", "/dev/shm").split()) == 1,
+                        "it has gone", bed.inside("n2", "ls", "/dev/shm"))
+            self.run(bed, "-H", "n1,n2", self.app("hello")).process.communicate()
+            self.expect(len(bed.inside("n2", "ls", "/dev/shm").split()) == 1,
+                        "one that is used stays",
+                        bed.inside("n2", "ls", "/dev/shm"))
+            self.expect_alive(run, 0)
+
     def signals_end_the_run(self):
         with lab.lab(n_hosts=3) as bed:
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -439,6 +467,9 @@ def exit_code(test):
         except Failure as failure:
             print(failure)
             return 1
+    if is_busy():
+        print("skipped: late each time, on a machine that is busy")
+        return lab.SKIPPED
     return 1
 
 
