@@ -17,7 +17,7 @@ import time
 import lab
 import slurm
 from test_runs import (DETECT_S, LEFTOVER_S, MISMATCH, NODE_LOST, Failure,
-                       Late, Run, exit_code)
+                       Run, exit_code, expect_in_time)
 
 KILLED = 128 + signal.SIGKILL
 HOSTS = ("n1", "n2", "n3", "n4")
@@ -184,9 +184,7 @@ class Tests:
                 os.kill(job.program(host, "ends"), signal.SIGKILL)
                 start = time.monotonic()
                 output = job.finish(KILLED)
-                seconds = job.ended - start
-                if seconds > DETECT_S:
-                    raise Late(f"it has ended after {seconds:.1f} s\n{output}")
+                expect_in_time(job.ended - start, DETECT_S, "it has ended", output)
                 if starter.name == "srun": # mpirun kills them before
                     self.expect(re.search(r"node \d (has died|is lost)",
                                           output), "a survivor says so",
