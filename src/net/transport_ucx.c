@@ -224,7 +224,8 @@ static struct net *new_net(const struct net_config *config)
     }
     net->n_nodes = config->n_nodes;
     net->n_here = 1;
-    net->joined_fd = net->joined_bell_fd = -1;
+    net->joined_fd = -1;
+    net->joined_bell_fd = -1;
     frame_pool_init(&net->pool);
     inbox_init(&net->inbox, config->self, config->receive, config->owner);
     for (unsigned i = 0; i < net->n_nodes; i++) {
