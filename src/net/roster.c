@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "net/message.h"
 
 static void list_live(struct roster *roster)
 {
@@ -72,4 +73,40 @@ int roster_is_valid(const struct roster *roster)
     return n == roster->n_live && n > 0 && roster->live[0] == 0 &&
            (roster->leaving == NODE_NONE ||
             roster_has(roster, roster->leaving));
+}
+
+size_t roster_encode(const struct roster *roster, uint8_t *at)
+{
+    struct wire_writer writer = {.at = at, .end = at + ROSTER_BYTES_MAX};
+
+    wire_put_u16(&writer, (uint16_t)roster->n_ids);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        wire_put_u16(&writer, roster->live[i]);
+    }
+    return (size_t)(writer.at - at);
+}
+
+tm_status roster_decode(struct roster *roster, const void *bytes, size_t size)
+{
+    struct wire_reader reader = wire_read(bytes, size);
+    struct roster read = {.epoch = roster->epoch, .leaving = NODE_NONE};
+
+    read.n_ids = wire_get_u16(&reader);
+    if (read.n_ids > TM_MAX_NODES) {
+        return TM_EWIRE;
+    }
+    while (reader.at < reader.end && read.n_live < TM_MAX_NODES) {
+        node_id node = wire_get_u16(&reader);
+
+        if (reader.failed || node >= TM_MAX_NODES) {
+            return TM_EWIRE;
+        }
+        read.is_live[node] = 1;
+        read.live[read.n_live++] = node;
+    }
+    if (reader.failed || reader.at < reader.end || !roster_is_valid(&read)) {
+        return TM_EWIRE;
+    }
+    *roster = read;
+    return TM_OK;
 }

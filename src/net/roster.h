@@ -55,4 +55,16 @@ unsigned roster_open(const struct roster *roster, node_id *nodes);
 /** Checks R1 and R2. */
 int roster_is_valid(const struct roster *roster);
 
+#define ROSTER_BYTES_MAX (2 + 2 * TM_MAX_NODES)
+
+/** Write who is in it, as all nodes are told: n_ids u16, each live node u16.
+ * @param[out] at  [ROSTER_BYTES_MAX]
+ * @return bytes written */
+size_t roster_encode(const struct roster *roster, uint8_t *at);
+
+/** Read it. The epoch stays as it is, and nobody is leaving.
+ * @return TM_OK
+ * @return TM_EWIRE  it breaks R1 or R2; the roster is untouched */
+tm_status roster_decode(struct roster *roster, const void *bytes, size_t size);
+
 #endif

@@ -50,27 +50,16 @@ int membership_is_aside(unsigned type)
 
 // ---- the steps
 
-static void take_roster(struct membership *membership,
-                        const struct message *message)
+static tm_status take_roster(struct membership *membership,
+                             const struct message *message)
 {
-    struct wire_reader reader = wire_read_body(message);
     struct roster before = membership->port->roster;
     struct roster *roster = &membership->port->roster;
 
-    memset(roster->is_live, 0, sizeof roster->is_live);
-    roster->n_ids = wire_get_u16(&reader);
-    roster->n_live = 0;
-    while (reader.at < reader.end && roster->n_live < TM_MAX_NODES) {
-        node_id node = wire_get_u16(&reader);
-
-        if (node < TM_MAX_NODES) {
-            roster->is_live[node] = 1;
-            roster->live[roster->n_live++] = node;
-        }
+    if (roster_decode(roster, message->body, message->body_size) != TM_OK) {
+        return TM_EWIRE;
     }
     roster->epoch = message->u.change_step.epoch;
-    roster->leaving = NODE_NONE;
-    ensure(roster_is_valid(roster));
     engine_roster_changed(membership->engine, &before);
     sync_roster_changed(membership->sync, &before);
     membership->ops.switched(membership->ops.owner, &before);
@@ -79,6 +68,7 @@ static void take_roster(struct membership *membership,
         engine_describe_blocks(membership->engine,
                                message->u.change_step.comes);
     }
+    return TM_OK;
 }
 
 static void freeze(struct membership *membership, int is_frozen)
@@ -99,13 +89,12 @@ static void go_on(struct membership *membership, node_id leaves)
     }
 }
 
-static void take_step(struct membership *membership,
-                      const struct message *message)
+static tm_status take_step(struct membership *membership,
+                           const struct message *message)
 {
     const struct message_change_step *step = &message->u.change_step;
 
-    membership->done = (enum step)step->step;
-    switch (membership->done) {
+    switch (step->step) {
     case EVACUATE:
         membership->port->roster.leaving = step->leaves;
         if (step->leaves == membership->port->self) {
@@ -117,7 +106,9 @@ static void take_step(struct membership *membership,
         freeze(membership, 1);
         break;
     case SWITCH:
-        take_roster(membership, message);
+        if (take_roster(membership, message) != TM_OK) {
+            return TM_EWIRE;
+        }
         break;
     case SPREAD:
         engine_spread(membership->engine);
@@ -129,6 +120,8 @@ static void take_step(struct membership *membership,
     default:
         break;
     }
+    membership->done = (enum step)step->step;
+    return TM_OK;
 }
 
 static void answer(struct membership *membership,
@@ -154,8 +147,9 @@ static tm_status receive_step(struct membership *membership, node_id from,
     if (from != 0 || step->step < EVACUATE || step->step > GO) {
         return TM_EWIRE;
     }
-    if (membership->done != (enum step)step->step || step->step == EVACUATE) {
-        take_step(membership, message);
+    if ((membership->done != (enum step)step->step || step->step == EVACUATE) &&
+        take_step(membership, message) != TM_OK) {
+        return TM_EWIRE;
     }
     if (step->step != EVACUATE && step->step != GO) {
         answer(membership, step);

@@ -64,33 +64,27 @@ static void send_step(struct membership *membership, node_id leaves,
 }
 
 // The roster as it will be.
-static size_t write_roster(const struct membership *membership, uint8_t *body,
-                           size_t room)
+static size_t write_roster(const struct membership *membership, uint8_t *body)
 {
     const struct request *request = current(membership);
     struct roster roster = membership->port->roster;
-    struct wire_writer writer = {body, body + room, 0};
 
     if (request->comes) {
         roster_add(&roster, request->node);
     } else {
         roster_remove(&roster, request->node);
     }
-    wire_put_u16(&writer, (uint16_t)roster.n_ids);
-    for (unsigned i = 0; i < roster.n_live; i++) {
-        wire_put_u16(&writer, roster.live[i]);
-    }
-    return (size_t)(writer.at - body);
+    return roster_encode(&roster, body);
 }
 
 static void ask(struct membership *membership)
 {
     const struct request *request = current(membership);
-    uint8_t body[2 * TM_MAX_NODES + 2];
+    uint8_t body[ROSTER_BYTES_MAX];
     size_t size = 0;
 
     if (membership->step == SWITCH && membership->done < SWITCH) {
-        size = write_roster(membership, body, sizeof body);
+        size = write_roster(membership, body);
     }
     membership->round++;
     membership->is_asking = 1;
