@@ -157,7 +157,7 @@ static tm_status add_part(struct migration *migration, node_id from,
         link = &(*link)->next;
     }
     traveller = *link;
-    if (traveller == NULL ||
+    if (traveller == NULL || message->body_size == 0 ||
         message->u.thread_stack.offset != traveller->n_come ||
         message->body_size > traveller->size - traveller->n_come) {
         return TM_EWIRE;
