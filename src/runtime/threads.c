@@ -14,6 +14,8 @@
 // T1 runtime.threads[slot] is the record of the thread in that slot here, or NULL.
 // T2 A function that a thread may leave on one node and return from on another
 //    keeps no pointer to anything of the node across that call.
+// T3 Between a thread's decision to go and its leaving the node lock is free: it may
+//    be wanted elsewhere by then, and the node it was to go to may have left.
 #include "runtime/threads.h"
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -192,7 +194,7 @@ static void leave(void *owner, struct ult *ult)
 
     (void)owner;
     node_enter();
-    if (!is_to_move(thread)) { // any more: its target may have left the run
+    if (!is_to_move(thread)) { // any more: T3
         ult_unpark(ult);
         node_leave();
         return;
@@ -219,7 +221,7 @@ void threads_move_if_wanted(void)
     moves = is_to_move(thread);
     node_leave();
     if (moves) {
-        ult_suspend(leave, NULL); // returns on the other node, mostly: T2
+        ult_suspend(leave, NULL); // returns on the other node, mostly: T2, T3
     }
 }
 
