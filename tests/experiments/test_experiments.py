@@ -429,6 +429,14 @@ class ReportTest(InFolder):
         text = charts.script(name, title, base, policies, len(lines), top)
         self.assertEqual(text.count("using"), 4)
 
+    def test_a_policy_that_was_not_measured_has_no_bar(self):
+        self.measure(SOR[:2], fake.FakeRunner())
+        results = Results(self.store, SOR)
+        _, _, _, policies, clusters = next(charts.figures("then"))
+        self.assertEqual(
+            charts.measured(results, policies, clusters, "then"),
+            [cell.policy for cell in SOR[:2]])
+
 
 if __name__ == "__main__":
     unittest.main()

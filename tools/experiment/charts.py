@@ -11,7 +11,8 @@ import subprocess
 from . import papers
 from .cells import Cell, THEN, TODAY
 
-COLORS = ("#9a9a9a", "#4878a8", "#d98c3f", "#3f8f5f")
+COLORS = {"initial": "#9a9a9a", "cpu": "#4878a8", "mem-share": "#d98c3f",
+          "mem": "#d98c3f", "cpu-mem": "#3f8f5f", "liang03": "#8f6fb0"}
 
 HEAD = """\
 set terminal svg size {width},420 font "sans-serif,12" background "white"
@@ -71,9 +72,16 @@ def script(name, title, base, policies, n_clusters, top):
                        width=300 + 60 * n_clusters, top=f"{1.1 * top:.3f}")
     bars = [f'"{name}.dat" using {2 + 3 * i}:{3 + 3 * i}:{4 + 3 * i}'
             + (":xtic(1)" if i == 0 else "")
-            + f' title "{policy}" lc rgb "{COLORS[i]}"'
+            + f' title "{policy}" lc rgb "{COLORS[policy]}"'
             for i, policy in enumerate(policies)]
     return text + "plot " + ", \\\n     ".join(bars) + "\n"
+
+
+def measured(results, policies, clusters, disk):
+    """Policies that have a value: gnuplot draws no histogram of none."""
+    return [policy for policy in policies
+            if any(results.get(Cell(paper, env, app, policy, disk))
+                   for _, paper, env, app in clusters)]
 
 
 def draw(results, folder):
@@ -84,6 +92,7 @@ def draw(results, folder):
     names = []
     for disk in (THEN, TODAY):
         for name, title, base, policies, clusters in figures(disk):
+            policies = measured(results, policies, clusters, disk)
             lines, top = data(results, base, policies, clusters, disk)
             if not lines:
                 continue
