@@ -202,7 +202,7 @@ static tm_status search_init(struct search *search)
     const size_t n = search->law->n_nodes;
 
     search->best = malloc(n * sizeof *search->best);
-    search->times = malloc(n * sizeof *search->times);
+    search->times = calloc(n, sizeof *search->times);
     search->done = malloc(n);
     if (search->best == NULL || search->times == NULL || search->done == NULL) {
         search_release(search);
