@@ -90,20 +90,29 @@ static int write_all(const struct output *output, const char *bytes, size_t n)
     return 1;
 }
 
+// @return how many bytes of the text there are, less than n if they need more room
+static int fit(int n, size_t room)
+{
+    return n >= 0 && (size_t)n >= room ? (int)(room - 1) : n;
+}
+
 static int print(const struct output *output, const char *format, va_list args)
 {
     struct bounce bounce = {.bytes = bounce.small};
+    size_t room = sizeof bounce.small;
     int n;
 
     if (!wrap_is_thread() || !takes_string(format)) {
         return pass_on(output, format, args);
     }
-    n = format_to(output, bounce.small, sizeof bounce.small, format, args);
-    if (n >= (int)sizeof bounce.small) {
-        if (!bounce_open(&bounce, (size_t)n + 1)) {
+    n = format_to(output, bounce.bytes, room, format, args);
+    if (n != fit(n, room)) {
+        room = (size_t)n + 1;
+        if (!bounce_open(&bounce, room)) {
             return -1;
         }
-        n = format_to(output, bounce.bytes, (size_t)n + 1, format, args);
+        // Meanwhile another thread may have made a string longer: it is cut.
+        n = fit(format_to(output, bounce.bytes, room, format, args), room);
     }
     if (n >= 0 && !write_all(output, bounce.bytes, (size_t)n)) {
         n = -1;

@@ -85,6 +85,35 @@ static void run_disturbed(FILE *file, char *block)
     CHECK(tm_thread_join(thread, NULL) == TM_OK);
 }
 
+// As if another thread wrote between the moment that the length is known and the
+// moment that the text is taken: %n writes over the string's end.
+static void run_growing(FILE *file)
+{
+    enum { SHORT = 20000, LONG = 60000 };
+    char *string = private_bytes;
+    int n;
+
+    for (unsigned i = 0; i < 2; i++) {
+        memset(string, 'x', LONG);
+        string[SHORT] = '\0';
+        string[LONG] = '\0';
+        if (i == 0) {
+            n = fprintf(file, "%s%hhn", string, (signed char *)string + SHORT);
+        } else {
+            n = dprintf(fileno(file), "%s%hhn", string,
+                        (signed char *)string + SHORT);
+        }
+        CHECK(strlen(string) == LONG);
+        CHECK(n >= SHORT && n <= LONG && fflush(file) == 0);
+        CHECK(pread(fileno(file), string, LONG + 1, 0) == n);
+        for (int k = 0; k < n; k++) {
+            CHECK(string[k] == 'x' || k == SHORT);
+        }
+        CHECK(ftruncate(fileno(file), 0) == 0);
+        rewind(file);
+    }
+}
+
 static void run_fgets(FILE *file)
 {
     char *line = buffer;
@@ -122,6 +151,7 @@ void run_strings(void)
     run_puts(file);
     run_printf(file);
     run_disturbed(file, block);
+    run_growing(file);
     run_fgets(file);
     buffer[0] = '\0';
     CHECK(fputs(buffer, file) >= 0);
