@@ -126,7 +126,8 @@ static tm_status begin(struct migration *migration, node_id from,
     return TM_OK;
 }
 
-static void arrive(struct migration *migration, struct traveller *traveller)
+static tm_status arrive(struct migration *migration,
+                        struct traveller *traveller)
 {
     struct moved_thread moved = {
         .number = traveller->move.thread,
@@ -140,9 +141,10 @@ static void arrive(struct migration *migration, struct traveller *traveller)
                    .bytes = traveller->bytes,
                    .size = traveller->size},
     };
+    tm_status status = migration->arrived(migration->owner, &moved);
 
-    migration->arrived(migration->owner, &moved);
     free(traveller);
+    return status;
 }
 
 static tm_status add_part(struct migration *migration, node_id from,
@@ -167,7 +169,7 @@ static tm_status add_part(struct migration *migration, node_id from,
     traveller->n_come += message->body_size;
     if (traveller->n_come == traveller->size) {
         *link = traveller->next;
-        arrive(migration, traveller);
+        return arrive(migration, traveller);
     }
     return TM_OK;
 }

@@ -21,9 +21,11 @@ struct moved_thread {
     struct ult_packed packed;
 };
 
-/** All of a thread has come; the packed bytes live until the call returns. */
-typedef void migration_arrived_fn(void *owner,
-                                  const struct moved_thread *moved);
+/** All of a thread has come, as another node says it is: nothing of it has been looked
+ * at. The packed bytes live until the call returns.
+ * @return TM_OK, TM_EWIRE (there can be no such thread here) */
+typedef tm_status migration_arrived_fn(void *owner,
+                                       const struct moved_thread *moved);
 
 /** @return NULL if memory is short */
 struct migration *migration_new(const struct port *port,

@@ -120,12 +120,17 @@ int threads_set_target(void *owner, uint64_t number, node_id node)
     return 1;
 }
 
-void threads_arrived(void *owner, const struct moved_thread *moved)
+tm_status threads_arrived(void *owner, const struct moved_thread *moved)
 {
-    struct thread *thread = thread_new(moved->number, moved->name);
+    struct thread *thread;
     tm_status status;
 
     (void)owner;
+    if (!ult_fits(runtime.ult, &moved->packed) ||
+        runtime.threads[thread_slot_of(moved->number)] != NULL) {
+        return TM_EWIRE;
+    }
+    thread = thread_new(moved->number, moved->name);
     thread->moves = moved->moves;
     thread->n_barriers = moved->n_barriers;
     thread->noted_ns = moved->compute_ns;
@@ -141,6 +146,7 @@ void threads_arrived(void *owner, const struct moved_thread *moved)
     paging_thread_arrived(thread);
     pages_thread_arrived(runtime.pages, moved->number);
     sync_thread_arrived(runtime.sync, moved->number, moved->moves);
+    return TM_OK;
 }
 
 // For tests: half of the threads go to a random node at each iteration end.

@@ -43,8 +43,7 @@ void ult_forget(struct ult *thread)
     record_free(worker->system, thread);
 }
 
-static int fits(const struct ult_system *system,
-                const struct ult_packed *packed)
+int ult_fits(const struct ult_system *system, const struct ult_packed *packed)
 {
     unsigned slot = packed->slot;
     uintptr_t low;
@@ -66,7 +65,7 @@ tm_status ult_unpack(struct ult_system *system, const struct ult_packed *packed,
     struct ult *made;
     tm_status status;
 
-    if (!fits(system, packed)) {
+    if (!ult_fits(system, packed)) {
         log_error("a thread that was moved here does not fit slot %u",
                   packed->slot);
         return TM_EINVAL;

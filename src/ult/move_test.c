@@ -270,6 +270,7 @@ static void bytes_that_do_not_fit_are_refused(void **state)
 #define REFUSED(field, value)                                                  \
     bad = good;                                                                \
     bad.field = value;                                                         \
+    assert_false(ult_fits(ults, &bad));                                        \
     assert_int_equal(ult_unpack(ults, &bad, NULL, &thread), TM_EINVAL)
     REFUSED(slot, 0);
     REFUSED(slot, 1);
@@ -284,6 +285,7 @@ static void bytes_that_do_not_fit_are_refused(void **state)
     REFUSED(size, sizeof bytes + 1);
     REFUSED(size, SIZE_MAX);
     // The good ones fit; the thread never gets to run.
+    assert_true(ult_fits(ults, &good));
     assert_int_equal(ult_unpack(ults, &good, NULL, &thread), TM_OK);
     assert_int_equal(ult_unpack(ults, &good, NULL, &thread), TM_EBUSY);
     ult_stop(ults, 1000);

@@ -167,6 +167,10 @@ void ult_pack(struct ult *thread, struct ult_packed *packed);
  * unparked it. Bytes that come back before this find the slot in use. */
 void ult_forget(struct ult *thread);
 
+/** May ult_unpack() take this? Is there such a slot, and are the bytes the upper part
+ * of its stack? Says nothing of whether the slot is in use. */
+int ult_fits(const struct ult_system *system, const struct ult_packed *packed);
+
 /** Make a thread of another node's bytes and make it runnable.
  * @return TM_OK, TM_EINVAL (does not fit the slot), TM_EBUSY (slot in use),
  *         TM_ENOMEM; logged */

@@ -105,7 +105,7 @@ static struct scheme *new_scheme(struct wishes *wishes)
 
 // ---- steps ----
 
-static void arrived(void *owner, const struct moved_thread *moved)
+static tm_status arrived(void *owner, const struct moved_thread *moved)
 {
     const uint8_t *bytes = moved->packed.bytes;
 
@@ -114,6 +114,7 @@ static void arrived(void *owner, const struct moved_thread *moved)
     FUZZ_CHECK(memchr(moved->name, '\0', 16) != NULL);
     FUZZ_CHECK(bytes[0] + bytes[moved->packed.size - 1] <
                512); // it is all there
+    return moved->packed.slot > 0 ? TM_OK : TM_EWIRE;
 }
 
 static void take_roster(struct wire_reader *input, size_t length)
