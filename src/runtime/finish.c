@@ -129,12 +129,19 @@ static _Noreturn void end_process(void)
     _exit(runtime.exit_code);
 }
 
+void finish_soon(int exit_code)
+{
+    if (!node_is_finishing()) {
+        runtime.exit_code = exit_code;
+        // Pairs with the load in node_is_finishing().
+        atomic_store_explicit(&runtime.is_finishing, 1, memory_order_release);
+    }
+}
+
 void finish_receive(const struct message *message)
 {
     // The others' part in it is over; what the run has come to is the root's to say.
-    runtime.exit_code =
-        runtime.self == 0 ? (int)message->u.finish.exit_code : 0;
-    runtime.is_finishing = 1; // the service thread goes on with finish_now()
+    finish_soon(runtime.self == 0 ? (int)message->u.finish.exit_code : 0);
 }
 
 // Service thread, outside the node lock: workers that are idle leave their loops,

@@ -6,6 +6,10 @@
 
 // ---- finish.c
 
+/** The run is over for this node: the service thread goes on with finish_now(). Only
+ * the first call counts. Under the node lock. @param exit_code  of this process */
+void finish_soon(int exit_code);
+
 /** The end of a node other than the root, or of the root's atexit(). */
 void finish_receive(const struct message *message);
 _Noreturn void finish_serving(void);

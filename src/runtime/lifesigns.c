@@ -108,7 +108,7 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
         }
         break;
     case NET_FENCED:
-        if (runtime.is_finishing) {
+        if (node_is_finishing()) {
             break; // this node has left
         }
         end_fenced(node);
@@ -158,7 +158,7 @@ static _Noreturn void end_without(node_id node, unsigned seconds,
 
 static void look_at_loss(const struct loss *loss)
 {
-    if (loss->seen_ns != 0 && !runtime.is_finishing &&
+    if (loss->seen_ns != 0 && !node_is_finishing() &&
         runtime.step == RUNTIME_RUNNING &&
         clock_now_ns() - loss->seen_ns > GRACE_NS) {
         end_without(loss->node, 0, loss->why);

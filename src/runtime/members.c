@@ -19,6 +19,7 @@
 #include "os/kthread.h"
 #include "runtime/deadlock.h"
 #include "runtime/distribution.h"
+#include "runtime/finish.h"
 #include "runtime/iteration.h"
 #include "runtime/runtime.h"
 #include "runtime/service.h"
@@ -176,7 +177,7 @@ static void gone(void *owner)
 {
     (void)owner;
     log_debug("this node has left");
-    runtime.is_finishing = 1; // the service thread goes on with finish_now()
+    finish_soon(0);
 }
 
 // Before anything is known of a new node its share of threads, by power, goes there.

@@ -72,7 +72,7 @@ void neighbours_tick(void)
 {
     const struct neighbours *neighbours = &runtime.neighbours;
 
-    if (neighbours->died_ns != 0 && !runtime.is_finishing &&
+    if (neighbours->died_ns != 0 && !node_is_finishing() &&
         clock_now_ns() - neighbours->died_ns > SETTLE_NS) {
         log_fatal(EXIT_NODE_LOST,
                   "node %u has died, after %llu barriers here: node %u ends",

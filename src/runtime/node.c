@@ -135,7 +135,7 @@ tm_status check_call(const char *function, uintptr_t place)
                   function);
         return TM_ESTATE;
     }
-    while (runtime.step == RUNTIME_ENDED && runtime.is_finishing) {
+    while (runtime.step == RUNTIME_ENDED && node_is_finishing()) {
         pause(); // another node has ended the run: finish_now() ends the process
     }
     if (runtime.step != RUNTIME_RUNNING) {

@@ -106,12 +106,19 @@ struct runtime {
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
     int pid;
-    int is_finishing;         ///< service thread: the program has ended
-    int exit_code;            ///< then: of this process
+    _Atomic int is_finishing; ///< changed under the node lock: finish_soon()
+    int exit_code; ///< then: of this process; does not change any more
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 
 extern struct runtime runtime;
+
+/** Is the run over for this node, by another's or the root's will? Also without the
+ * lock. Pairs with the store in finish_soon(). */
+static inline int node_is_finishing(void)
+{
+    return atomic_load_explicit(&runtime.is_finishing, memory_order_acquire);
+}
 
 // ---- registry.c: what is pluggable
 

@@ -258,7 +258,7 @@ static void *serve(void *argument)
         most_ns = sleep_ns(is_busy);
         node_leave();
         __builtin_ia32_pause();
-        if (runtime.is_finishing) {
+        if (node_is_finishing()) {
             finish_now();
         }
         if (may_sleep) {
