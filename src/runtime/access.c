@@ -125,7 +125,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
 // of the runtime's, so the order of locks does not count.
 static void prepare_end(void)
 {
-    for (unsigned i = 0; i < LOCK_TRIES && runtime.step == RUNTIME_RUNNING;
+    for (unsigned i = 0; i < LOCK_TRIES && node_step() == RUNTIME_RUNNING;
          i++) {
         if (pthread_mutex_trylock(&runtime.lock.pthread) == 0) {
             engine_keep_in_core(runtime.engine);
@@ -187,7 +187,7 @@ int access_trap(void *owner, const struct trap *trap)
         }
         return 0;
     }
-    if (runtime.step != RUNTIME_RUNNING || thread == NULL) {
+    if (node_step() != RUNTIME_RUNNING || thread == NULL) {
         return deny(trap, page);
     }
     node_pay();

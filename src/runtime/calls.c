@@ -58,7 +58,7 @@ static uint64_t key_of(const void *object)
 
 unsigned tm_node_count(void)
 {
-    return runtime.step == RUNTIME_NONE ? 1 : runtime.n_nodes;
+    return node_step() == RUNTIME_NONE ? 1 : runtime.n_nodes;
 }
 
 unsigned tm_node_self(void)
@@ -68,7 +68,7 @@ unsigned tm_node_self(void)
 
 unsigned tm_node_workers(void)
 {
-    return runtime.step == RUNTIME_NONE ? 1 : runtime.n_workers;
+    return node_step() == RUNTIME_NONE ? 1 : runtime.n_workers;
 }
 
 tm_status tm_mutex_lock(tm_mutex *mutex)

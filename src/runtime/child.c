@@ -21,10 +21,10 @@ static void become_child(void)
 {
     char speaker[32];
 
-    if (runtime.step == RUNTIME_NONE) {
+    if (node_step() == RUNTIME_NONE) {
         return;
     }
-    runtime.step = RUNTIME_FORKED;
+    node_set_step(RUNTIME_FORKED);
     log_set_fatal_hook(NULL);
     snprintf(speaker, sizeof speaker, "n%u's child %d", runtime.self,
              (int)getpid());

@@ -63,7 +63,7 @@ void deadlock_tick(void)
     uint64_t now_ns = clock_now_ns();
 
     if (runtime.self != 0 || runtime.options.deadlock == DEADLOCK_OFF ||
-        runtime.step != RUNTIME_RUNNING || deadlock->step != QUIET ||
+        node_step() != RUNTIME_RUNNING || deadlock->step != QUIET ||
         now_ns - deadlock->asked_ns < ASK_EVERY_NS) {
         return;
     }

@@ -49,7 +49,7 @@ static void leave(int exit_code)
 {
     tracking_finish();
     tracking_close();
-    runtime.step = RUNTIME_ENDED;
+    node_set_step(RUNTIME_ENDED);
     send_finish(exit_code);
     observer_stop();
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
@@ -60,7 +60,7 @@ static void leave(int exit_code)
 
 tm_status tm_end(void)
 {
-    if (runtime.step != RUNTIME_RUNNING || runtime.self != 0 ||
+    if (node_step() != RUNTIME_RUNNING || runtime.self != 0 ||
         tm_thread_self() != 0) {
         log_error("tm_end() is for main() on the root, once, after tm_init()");
         return TM_ESTATE;
@@ -87,7 +87,7 @@ static void end_from_here(int status)
         log_error("node %u ends the run with exit code %d", runtime.self,
                   status & 0xff);
     }
-    if (runtime.step == RUNTIME_RUNNING) {
+    if (node_step() == RUNTIME_RUNNING) {
         leave(status & 0xff);
     }
 }
@@ -102,7 +102,7 @@ void finish_at_exit(int status, void *argument)
         end_from_here(status);
         return;
     }
-    if (runtime.step == RUNTIME_RUNNING) {
+    if (node_step() == RUNTIME_RUNNING) {
         if (runtime.options.stats && thread_self() != NULL &&
             thread_self()->number == 0) {
             stats_print_table();
@@ -148,7 +148,7 @@ void finish_receive(const struct message *message)
 // worker 0 into finish_serving(). One that computes is not waited for long.
 void finish_now(void)
 {
-    runtime.step = RUNTIME_ENDED;
+    node_set_step(RUNTIME_ENDED);
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
     usleep(STOP_TIMEOUT_MS * 1000);
     end_process();

@@ -159,7 +159,7 @@ static _Noreturn void end_without(node_id node, unsigned seconds,
 static void look_at_loss(const struct loss *loss)
 {
     if (loss->seen_ns != 0 && !node_is_finishing() &&
-        runtime.step == RUNTIME_RUNNING &&
+        node_step() == RUNTIME_RUNNING &&
         clock_now_ns() - loss->seen_ns > GRACE_NS) {
         end_without(loss->node, 0, loss->why);
     }

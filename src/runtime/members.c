@@ -96,7 +96,7 @@ static void count(void *owner, uint64_t *sent, uint64_t *received)
 static int is_ready(void *owner)
 {
     (void)owner;
-    return runtime.step == RUNTIME_RUNNING && !tracking_is_active() &&
+    return node_step() == RUNTIME_RUNNING && !tracking_is_active() &&
            !distribution_is_busy();
 }
 

@@ -129,19 +129,19 @@ tm_status check_call(const char *function, uintptr_t place)
 {
     struct thread *thread = thread_self();
 
-    if (runtime.step == RUNTIME_FORKED) {
+    if (node_step() == RUNTIME_FORKED) {
         log_error("%s() in a child of fork(): it is no part of the cluster; "
                   "exec*() and _exit() work",
                   function);
         return TM_ESTATE;
     }
-    while (runtime.step == RUNTIME_ENDED && node_is_finishing()) {
+    while (node_step() == RUNTIME_ENDED && node_is_finishing()) {
         pause(); // another node has ended the run: finish_now() ends the process
     }
-    if (runtime.step != RUNTIME_RUNNING) {
+    if (node_step() != RUNTIME_RUNNING) {
         log_error("%s() %s", function,
-                  runtime.step == RUNTIME_ENDED ? "after tm_end()"
-                                                : "before tm_init()");
+                  node_step() == RUNTIME_ENDED ? "after tm_end()"
+                                               : "before tm_init()");
         return TM_ESTATE;
     }
     if (thread == NULL) {

@@ -33,7 +33,7 @@ static void describe_speaker(char *text, size_t size)
 {
     const struct thread *thread = thread_self();
 
-    if (runtime.step == RUNTIME_FORKED) {
+    if (node_step() == RUNTIME_FORKED) {
         snprintf(text, size, "a child of fork()");
     } else if (thread == NULL) {
         snprintf(text, size, "a kernel thread that is not Teamster's");
@@ -93,11 +93,11 @@ static void describe_shared(uintptr_t address, page_no page, char *text,
 static void describe_reach(uintptr_t address, page_no page, char *text,
                            size_t size)
 {
-    if (runtime.step == RUNTIME_FORKED) {
+    if (node_step() == RUNTIME_FORKED) {
         snprintf(text, size,
                  "in shared memory, which a child of fork() does "
                  "not have; exec*() and _exit() work");
-    } else if (runtime.step == RUNTIME_ENDED) {
+    } else if (node_step() == RUNTIME_ENDED) {
         snprintf(text, size, "in shared memory after tm_end()");
     } else if (thread_self() == NULL) {
         snprintf(text, size,

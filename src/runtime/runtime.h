@@ -43,7 +43,7 @@ enum runtime_step {
 
 /** The one mutable global: this node. */
 struct runtime {
-    _Atomic int step; ///< enum runtime_step
+    _Atomic int step; ///< enum runtime_step: node_step()
     struct options options;
     struct bootstrap bootstrap;
     struct neighbours neighbours;
@@ -112,6 +112,19 @@ struct runtime {
 };
 
 extern struct runtime runtime;
+
+/** How far this node is; also without the lock, and in a signal handler. Pairs with the
+ * store in node_set_step(): who sees a step sees what was done before it. */
+static inline enum runtime_step node_step(void)
+{
+    return (enum runtime_step)atomic_load_explicit(&runtime.step,
+                                                   memory_order_acquire);
+}
+
+static inline void node_set_step(enum runtime_step step)
+{
+    atomic_store_explicit(&runtime.step, (int)step, memory_order_release);
+}
 
 /** Is the run over for this node, by another's or the root's will? Also without the
  * lock. Pairs with the store in finish_soon(). */

@@ -410,7 +410,7 @@ static void go(void)
     child_prepare();
     warn_of_trust();
     runtime.start_ns = clock_now_ns();
-    runtime.step = RUNTIME_RUNNING;
+    node_set_step(RUNTIME_RUNNING);
     on_exit(finish_at_exit, NULL);
     paging_start();
     distribution_start();
@@ -466,11 +466,11 @@ tm_status tm_init_program(int *argc, char ***argv,
 
     (void)argc;
     (void)argv;
-    if (runtime.step != RUNTIME_NONE) {
+    if (node_step() != RUNTIME_NONE) {
         log_error("tm_init() for the second time");
         return TM_ESTATE;
     }
-    runtime.step = RUNTIME_STARTING;
+    node_set_step(RUNTIME_STARTING);
     runtime.pid = getpid();
     own = new_card();
     read_settings();

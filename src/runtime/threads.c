@@ -65,7 +65,7 @@ static void run(void *argument)
     void *(*start)(void *) = (void *(*)(void *))(uintptr_t)thread->start;
     void *result = start((void *)(uintptr_t)thread->arg);
 
-    if (runtime.step == RUNTIME_FORKED) {
+    if (node_step() == RUNTIME_FORKED) {
         exit(0); // a child of fork(), whose only thread has ended
     }
     thread = thread_self(); // T2

@@ -68,14 +68,14 @@ int wrap_is_shared(uintptr_t address)
 {
     page_no page;
 
-    return runtime.step == RUNTIME_RUNNING &&
+    return node_step() == RUNTIME_RUNNING &&
            space_find(&runtime.space, (void *)address, &page) &&
            thread_self() != NULL;
 }
 
 int wrap_is_thread(void)
 {
-    return runtime.step == RUNTIME_RUNNING && thread_self() != NULL;
+    return node_step() == RUNTIME_RUNNING && thread_self() != NULL;
 }
 
 void wrap_begin(const struct request *request)

@@ -120,7 +120,7 @@ EXPORTED ssize_t recvfrom(int fd, void *to, size_t size, int flags,
 
 static int message_is_shared(const struct msghdr *message)
 {
-    if (runtime.step != RUNTIME_RUNNING || message == NULL) {
+    if (node_step() != RUNTIME_RUNNING || message == NULL) {
         return 0; // for the kernel to judge
     }
     return WRAP_IS_SHARED(message) || WRAP_IS_SHARED(message->msg_name) ||

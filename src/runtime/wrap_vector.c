@@ -22,7 +22,7 @@ struct vector {
 
 int wrap_vector_is_shared(const struct iovec *parts, int n)
 {
-    if (n <= 0 || n > IOV_MAX || runtime.step != RUNTIME_RUNNING) {
+    if (n <= 0 || n > IOV_MAX || node_step() != RUNTIME_RUNNING) {
         return 0; // for the kernel to judge
     }
     if (WRAP_IS_SHARED(parts)) {
