@@ -30,26 +30,6 @@
 // Naming the place of a thread takes a while.
 #define N_PLACED 32u
 
-struct deadlock {
-    enum { QUIET, ASKING, TELLING } step;
-    uint64_t round;
-    uint64_t asked_ns;
-    uint64_t since_ns; ///< all wait and nothing happened since; 0: not so
-    uint64_t last_sum;
-    uint64_t sum;
-    unsigned n_answers;
-    unsigned n_blocked;
-    unsigned n_waiting;
-    int has_warned;
-};
-
-static struct deadlock *state(void)
-{
-    static struct deadlock state; // the root's; under the node lock
-
-    return &state;
-}
-
 static void send_all(struct message *message, uint64_t round)
 {
     message->u.idle_ask.round = round;
@@ -58,16 +38,16 @@ static void send_all(struct message *message, uint64_t round)
 
 void deadlock_tick(void)
 {
-    struct deadlock *deadlock = state();
+    struct deadlock *deadlock = &runtime.deadlock;
     struct message message = {.type = MESSAGE_idle_ask};
     uint64_t now_ns = clock_now_ns();
 
     if (runtime.self != 0 || runtime.options.deadlock == DEADLOCK_OFF ||
-        node_step() != RUNTIME_RUNNING || deadlock->step != QUIET ||
+        node_step() != RUNTIME_RUNNING || deadlock->step != DEADLOCK_QUIET ||
         now_ns - deadlock->asked_ns < ASK_EVERY_NS) {
         return;
     }
-    deadlock->step = ASKING;
+    deadlock->step = DEADLOCK_ASKING;
     deadlock->asked_ns = now_ns;
     deadlock->round++;
     deadlock->sum = 0;
@@ -78,9 +58,9 @@ void deadlock_tick(void)
 
 void deadlock_restart(void)
 {
-    struct deadlock *deadlock = state();
+    struct deadlock *deadlock = &runtime.deadlock;
 
-    deadlock->step = QUIET;
+    deadlock->step = DEADLOCK_QUIET;
     deadlock->asked_ns = clock_now_ns();
     deadlock->since_ns = 0;
     deadlock->round++; // answers of the old one count for nothing
@@ -136,7 +116,7 @@ static void conclude(struct deadlock *deadlock)
                    deadlock->sum == deadlock->last_sum;
 
     deadlock->last_sum = deadlock->sum;
-    deadlock->step = QUIET;
+    deadlock->step = DEADLOCK_QUIET;
     if (!is_stuck) {
         deadlock->since_ns = 0;
         deadlock->has_warned = 0;
@@ -152,16 +132,16 @@ static void conclude(struct deadlock *deadlock)
     }
     log_error("deadlock: all threads have been waiting for %u s",
               runtime.options.deadlock_after);
-    deadlock->step = TELLING;
+    deadlock->step = DEADLOCK_TELLING;
     deadlock->n_answers = 0;
     send_all(&message, deadlock->round);
 }
 
 static void receive_idle(const struct message_idle *idle)
 {
-    struct deadlock *deadlock = state();
+    struct deadlock *deadlock = &runtime.deadlock;
 
-    if (deadlock->step != ASKING || idle->round != deadlock->round) {
+    if (deadlock->step != DEADLOCK_ASKING || idle->round != deadlock->round) {
         return;
     }
     deadlock->sum += idle->activity;
@@ -187,9 +167,9 @@ static void print_lines(node_id from, const struct message *message)
 
 static void receive_waits(node_id from, const struct message *message)
 {
-    struct deadlock *deadlock = state();
+    struct deadlock *deadlock = &runtime.deadlock;
 
-    if (deadlock->step != TELLING) {
+    if (deadlock->step != DEADLOCK_TELLING) {
         return;
     }
     print_lines(from, message);
@@ -199,7 +179,7 @@ static void receive_waits(node_id from, const struct message *message)
     if (runtime.options.deadlock == DEADLOCK_ABORT) {
         log_fatal(EXIT_DEADLOCK, "the run ends; --deadlock=warn lets it go on");
     }
-    deadlock->step = QUIET;
+    deadlock->step = DEADLOCK_QUIET;
     deadlock->has_warned = 1;
 }
 

@@ -4,6 +4,19 @@
 
 #include "net/message.h"
 
+/** What the root has found out: deadlock.c. Guarded by the node lock. */
+struct deadlock {
+    enum { DEADLOCK_QUIET, DEADLOCK_ASKING, DEADLOCK_TELLING } step;
+    uint64_t round;
+    uint64_t asked_ns;
+    uint64_t since_ns; ///< all wait and nothing happened since; 0: not so
+    uint64_t last_sum;
+    uint64_t sum;
+    unsigned n_answers;
+    unsigned n_blocked;
+    int has_warned;
+};
+
 void deadlock_tick(void);
 /** Nodes have come or gone: what was found out until now counts for nothing. */
 void deadlock_restart(void);

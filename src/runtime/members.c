@@ -38,8 +38,6 @@
 /** So long a way to a node is kept that has left: it may still be ending. */
 #define FORGET_NS (2000 * 1000 * 1000u)
 
-static volatile sig_atomic_t n_terms;
-
 // ---- standing still
 
 void members_wait(void)
@@ -314,7 +312,8 @@ static void terminate(int signal_number)
 {
     int saved_errno = errno;
 
-    if (n_terms++ > 0) {
+    if (atomic_fetch_add_explicit(&runtime.members.n_terms, 1,
+                                  memory_order_relaxed) > 0) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
@@ -369,7 +368,8 @@ int members_tick(void)
 {
     struct members *members = &runtime.members;
 
-    if (n_terms > 0 && !members->has_asked) {
+    if (atomic_load_explicit(&members->n_terms, memory_order_relaxed) > 0 &&
+        !members->has_asked) {
         members->has_asked = 1;
         log_warning("node %u has been asked to end: it leaves the run",
                     runtime.self);

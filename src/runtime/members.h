@@ -2,6 +2,8 @@
 #ifndef RUNTIME_MEMBERS_H
 #define RUNTIME_MEMBERS_H
 
+#include <stdatomic.h>
+
 #include "reconfig/membership.h"
 
 /** Nodes that come and go: members.c. Guarded by the node lock. */
@@ -11,6 +13,7 @@ struct members {
     int is_spread; ///< there are, or have been, nodes that share no memory
     int is_new;    ///< this node is no member yet
     int has_asked; ///< to leave
+    _Atomic unsigned n_terms;       ///< SIGTERMs; counted by their handler
     uint8_t has_left[TM_MAX_NODES]; ///< nothing is sent to them any more
     node_id gone;                   ///< has left a moment ago, NODE_NONE
     uint64_t gone_ns;

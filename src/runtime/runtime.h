@@ -17,6 +17,7 @@
 #include "proto/engine.h"
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
+#include "runtime/deadlock.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
 #include "runtime/lifesigns.h"
@@ -82,6 +83,7 @@ struct runtime {
     uint64_t n_to_self; ///< messages to this node that were sent ...
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
+    struct deadlock deadlock;
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
     struct told told; ///< what the launcher knows
