@@ -169,7 +169,8 @@ static void receive_waits(node_id from, const struct message *message)
 {
     struct deadlock *deadlock = &runtime.deadlock;
 
-    if (deadlock->step != DEADLOCK_TELLING) {
+    if (deadlock->step != DEADLOCK_TELLING ||
+        message->u.waits.round != deadlock->round) {
         return;
     }
     print_lines(from, message);
