@@ -29,7 +29,9 @@ struct probe {
 };
 
 /** Begin to measure, with a probe of zeros or one that is over. It goes on by itself
- * with the answers that are received; a peer that is lost leaves it running. */
+ * with the answers that are received. There is always a question or an answer on its
+ * way, so nodes do not leave before it is over (reconfig/membership.c, N1); a peer that
+ * dies ends the run. */
 void probe_start(struct probe *probe, const struct port *port, node_id peer);
 
 /**
