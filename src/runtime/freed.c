@@ -1,37 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks that are no more, for messages about accesses to them. Every node is
 // told when a block of its own pages ends, and where tm_free() was called. The
-// last N_FREED are kept.
+// last FREED_KEPT are kept.
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 
-#define N_FREED 256u
-
-/** A place in the program, "" if it is not known. */
-struct place {
-    uint32_t line;
-    char file[64];
-};
-
-struct freed {
-    page_no page;
-    page_no n_pages;
-    uint64_t size;
-    char name[32];
-    struct place begin;
-    struct place end;
-};
-
-// Under the node lock; the latest n % N_FREED are valid.
-static struct {
-    struct freed blocks[N_FREED];
-    uint64_t n_blocks;
-} kept;
-
-static void note_place(struct place *place, const char *file, uint32_t line)
+static void note_place(struct freed_place *place, const char *file,
+                       uint32_t line)
 {
     place->line = line;
     snprintf(place->file, sizeof place->file, "%s", file != NULL ? file : "");
@@ -39,6 +17,7 @@ static void note_place(struct place *place, const char *file, uint32_t line)
 
 void freed_watch(const struct message *message)
 {
+    struct freed_blocks *kept = &runtime.freed;
     const struct message_extent_close *close = &message->u.extent_close;
     struct wire_reader reader = wire_read_body(message);
     const struct extent *extent;
@@ -51,7 +30,7 @@ void freed_watch(const struct message *message)
     if (extent == NULL) {
         return;
     }
-    freed = &kept.blocks[kept.n_blocks++ % N_FREED];
+    freed = &kept->blocks[kept->n_blocks++ % FREED_KEPT];
     *freed = (struct freed){
         .page = extent->page,
         .n_pages = extent->n_pages,
@@ -64,10 +43,12 @@ void freed_watch(const struct message *message)
 
 static const struct freed *find(page_no page)
 {
-    uint64_t n = kept.n_blocks < N_FREED ? kept.n_blocks : N_FREED;
+    const struct freed_blocks *kept = &runtime.freed;
+    uint64_t n = kept->n_blocks < FREED_KEPT ? kept->n_blocks : FREED_KEPT;
 
     for (uint64_t i = 1; i <= n; i++) {
-        const struct freed *freed = &kept.blocks[(kept.n_blocks - i) % N_FREED];
+        const struct freed *freed =
+            &kept->blocks[(kept->n_blocks - i) % FREED_KEPT];
 
         if (page >= freed->page && page < freed->page + freed->n_pages) {
             return freed;
@@ -76,7 +57,7 @@ static const struct freed *find(page_no page)
     return NULL;
 }
 
-static void describe_place(const char *what, const struct place *place,
+static void describe_place(const char *what, const struct freed_place *place,
                            char *text, size_t size)
 {
     if (place->file[0] != '\0') {

@@ -29,6 +29,29 @@ void report_complete_line(const char *line, char *text, size_t size);
 
 // ---- freed.c: blocks that are no more
 
+enum { FREED_KEPT = 256 };
+
+/** A place in the program, "" if it is not known. */
+struct freed_place {
+    uint32_t line;
+    char file[64];
+};
+
+struct freed {
+    page_no page;
+    page_no n_pages;
+    uint64_t size;
+    char name[32];
+    struct freed_place begin;
+    struct freed_place end;
+};
+
+/** Guarded by the node lock; the latest FREED_KEPT of n_blocks are there. */
+struct freed_blocks {
+    struct freed blocks[FREED_KEPT];
+    uint64_t n_blocks;
+};
+
 /** A message has arrived that may be about a block's end. Under the node lock,
  * before the engine gets it. */
 void freed_watch(const struct message *message);

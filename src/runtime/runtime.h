@@ -24,6 +24,7 @@
 #include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/report.h"
 #include "runtime/statics.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
@@ -84,6 +85,7 @@ struct runtime {
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
     struct deadlock deadlock;
+    struct freed_blocks freed;
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
     struct told told; ///< what the launcher knows
