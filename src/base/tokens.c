@@ -24,7 +24,8 @@ static void grow(struct tokens *tokens)
     uint32_t n_slots = tokens->n_slots == 0 ? 64 : tokens->n_slots * 2;
     struct token_slot *slots = realloc(tokens->slots, n_slots * sizeof *slots);
 
-    ensure(slots != NULL && n_slots < 1u << 24);
+    ensure_memory(slots != NULL);
+    ensure(n_slots < 1u << 24);
     for (uint32_t i = tokens->n_slots; i < n_slots; i++) {
         slots[i] = (struct token_slot){.next_free = i + 2};
     }

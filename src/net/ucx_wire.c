@@ -39,7 +39,7 @@ static tm_status make_address(struct wire *wire)
     }
     wrap(wire, address, size);
     wire->ucx.ucp_worker_release_address(wire->worker, address);
-    return wire->address != NULL ? TM_OK : TM_ESYSTEM;
+    return wire->address != NULL ? TM_OK : TM_ENOMEM;
 }
 
 static tm_status listen_for_frames(struct wire *wire,

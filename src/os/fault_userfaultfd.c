@@ -106,12 +106,13 @@ static int register_range(int fd, char *start, size_t size)
     return ioctl(fd, UFFDIO_REGISTER, &request);
 }
 
-// Map one page of a memfd as the runtime will: register, CONTINUE in WP mode.
+// Map one page of a memfd as the runtime will: register, CONTINUE in WP mode. Where there
+// is no memory to try it with, it is left to open_watch() and its user to say so.
 static int try_one_page(int fd)
 {
     int memory = memfd_create("teamster-probe", MFD_CLOEXEC);
     char *view = MAP_FAILED;
-    int works = 0;
+    int works;
 
     if (memory >= 0 && ftruncate(memory, PAGE) == 0 &&
         pwrite(memory, "", 1, 0) == 1) {
@@ -126,6 +127,8 @@ static int try_one_page(int fd)
         works = register_range(fd, view, PAGE) == 0 &&
                 ioctl(fd, UFFDIO_CONTINUE, &request) == 0;
         munmap(view, PAGE);
+    } else {
+        works = errno == ENOMEM;
     }
     descriptor_close(memory);
     return works;

@@ -57,7 +57,7 @@ int late_keeps(struct engine *engine, struct flight *flight, node_id from,
         return 0;
     }
     late = malloc(sizeof *late + item->size);
-    ensure(late != NULL);
+    ensure_memory(late != NULL);
     *late = (struct late){.flight = flight, .from = from, .item = *item};
     memcpy(late->diff, item->diff, item->size);
     late->item.diff = late->diff;

@@ -150,7 +150,7 @@ static struct node_statics *new_statics(void)
 {
     struct node_statics *nodes = calloc(TM_MAX_NODES, sizeof *nodes);
 
-    ensure(nodes != NULL);
+    ensure_memory(nodes != NULL);
     gather_statics(nodes);
     return nodes;
 }

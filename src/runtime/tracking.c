@@ -200,7 +200,7 @@ static void send_set(const struct tracking *tracking,
     struct access_run run;
     uint32_t at = 0;
 
-    ensure(body != NULL);
+    ensure_memory(body != NULL);
     while (access_set_next_run(set, &at, &run)) {
         access_run_put(&writer, &run);
         message.body_size = (uint32_t)(writer.at - body);

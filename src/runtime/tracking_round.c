@@ -57,7 +57,7 @@ int tracking_start(tracking_done_fn *done, void *owner)
     tracking->last_round++;
     tracking->sets = access_sets_new(tracking->last_round, runtime.n_nodes,
                                      runtime.space.n_pages);
-    ensure(tracking->sets != NULL);
+    ensure_memory(tracking->sets != NULL);
     leave_out_those_gone(tracking->sets);
     tracking->give_up_ns = 0;
     tracking->done = done;

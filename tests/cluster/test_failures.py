@@ -21,6 +21,7 @@ OUT_OF_MEMORY = 71
 CONFIG = 78
 MAPPINGS_MOST = 300000  # that thousands_of_threads_... uses up
 N_TRIES = 14  # of each kind
+N_FIRST = 60  # calls of malloc() and its like that fail one by one: of the start
 
 
 class Tests:
@@ -79,7 +80,7 @@ class Tests:
         for node in (0, 1):
             number = 1
             n_ends = 0
-            for _ in range(N_TRIES):
+            for i in range(N_FIRST + N_TRIES):
                 job = self.jacobi(n_nodes=2, before=(
                     "env", f"LD_PRELOAD={library}", f"BAD_MEMORY_NODE={node}",
                     f"BAD_MEMORY_AT={number}"))
@@ -89,7 +90,7 @@ class Tests:
                     job.fail(f"exit code {code} at call {number}", output)
                 if code != 0:
                     self.expect(job, "memory", output)
-                number = number + number // 2 + 1
+                number += 1 if i < N_FIRST else number // 4
             print(f"node {node}: {n_ends} ends, up to call {number}")
 
     def thousands_of_threads_run_and_too_many_are_told(self):
