@@ -12,6 +12,25 @@ enum {
     ARRIVAL_BYTES = 28, // see runtime/iteration.c
 };
 
+// One row of a report's body: a thread that has arrived.
+struct row {
+    uint64_t thread;
+    double comp_s;
+    uint64_t n_barriers; // its own, or iterations where the program marks them
+    uint32_t place;      // in the program, of the barrier
+};
+
+static struct row read_row(struct wire_reader *reader)
+{
+    struct row row;
+
+    row.thread = wire_get_u64(reader);
+    row.comp_s = (double)wire_get_u64(reader) * 1e-9;
+    row.n_barriers = wire_get_u64(reader);
+    row.place = wire_get_u32(reader);
+    return row;
+}
+
 // ---- where iterations end
 
 static void give_up_search(struct scheme *scheme)
@@ -24,23 +43,22 @@ static void give_up_search(struct scheme *scheme)
 }
 
 // A thread has arrived at a barrier of which it is not known what it ends.
-static void search(struct scheme *scheme, uint64_t thread, uint64_t n_barriers,
-                   uint32_t place)
+static void search(struct scheme *scheme, const struct row *row)
 {
     uint32_t p;
 
     if (scheme->period.n == 0) {
-        scheme->leader = thread;
+        scheme->leader = row->thread;
     }
-    if (thread != scheme->leader) {
+    if (row->thread != scheme->leader) {
         return;
     }
-    p = period_feed(&scheme->period, place);
+    p = period_feed(&scheme->period, row->place);
     if (p != 0) {
         scheme_say(scheme, "an iteration is found to be %u barriers", p);
-        scheme->end_place = place;
+        scheme->end_place = row->place;
         scheme->state = WATCHING;
-        scheme->ops.set_period(scheme->ops.owner, p, n_barriers % p);
+        scheme->ops.set_period(scheme->ops.owner, p, row->n_barriers % p);
     } else if (period_is_hopeless(&scheme->period)) {
         give_up_search(scheme);
     }
@@ -51,12 +69,9 @@ static void look_for_period(struct scheme *scheme, const struct message *report)
     struct wire_reader reader = wire_read_body(report);
 
     while (scheme->state == SEARCHING && reader.at < reader.end) {
-        uint64_t thread = wire_get_u64(&reader);
-        uint64_t n_barriers;
+        struct row row = read_row(&reader);
 
-        wire_get_u64(&reader);
-        n_barriers = wire_get_u64(&reader);
-        search(scheme, thread, n_barriers, wire_get_u32(&reader));
+        search(scheme, &row);
     }
 }
 
@@ -78,12 +93,9 @@ static int slots_are_good(const struct message *message)
     struct wire_reader reader = wire_read_body(message);
 
     while (reader.at < reader.end) {
-        if ((uint32_t)wire_get_u64(&reader) > OPTIONS_MAX_THREADS) {
+        if ((uint32_t)read_row(&reader).thread > OPTIONS_MAX_THREADS) {
             return 0;
         }
-        wire_get_u64(&reader);
-        wire_get_u64(&reader);
-        wire_get_u32(&reader);
     }
     return 1;
 }
@@ -98,10 +110,11 @@ static uint64_t read_arrivals(struct scheme *scheme,
 
     make_room(scheme, n);
     for (uint32_t i = 0; i < n; i++) {
-        scheme->arrivals[i].thread = wire_get_u64(&reader);
-        scheme->arrivals[i].comp_s = (double)wire_get_u64(&reader) * 1e-9;
-        iteration = wire_get_u64(&reader);
-        wire_get_u32(&reader);
+        struct row row = read_row(&reader);
+
+        scheme->arrivals[i].thread = row.thread;
+        scheme->arrivals[i].comp_s = row.comp_s;
+        iteration = row.n_barriers;
     }
     return iteration;
 }
