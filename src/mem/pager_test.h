@@ -198,4 +198,18 @@ static inline enum pager_answer ask(struct test *test, page_no page,
     return pager_fault(test->pager, page, is_write, &toucher, &wait->waiter);
 }
 
+// The first page that is on its way as it says, or out (IO_NONE), from one on.
+static inline page_no find(const struct test *test, enum page_io io,
+                           page_no from)
+{
+    for (page_no i = from; i < N_PAGES; i++) {
+        if (test->space.pages[i].io == io &&
+            (io != IO_NONE || pager_is_out(test->pager, i))) {
+            return i;
+        }
+    }
+    fail_msg("no page is on its way as it should be");
+    return 0;
+}
+
 #endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the scheme takes from reports: where iterations end, and what it refuses.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reconfig/scheme_test.h"
+
+static const double equal[] = {1, 1, 1, 1};
+static const double unequal[] = {1.0, 0.8, 0.8, 0.6};
+
+static void the_period_of_barriers_is_found(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->is_searching = 1;
+    for (unsigned i = 0; i < 100 * BARRIERS; i++) {
+        uint32_t place = 10 + i % BARRIERS;
+        int marked;
+
+        world->n_barriers++;
+        marked = !world->is_searching &&
+                 world->n_barriers % world->period == world->phase;
+        end_iteration(world, marked, place);
+    }
+    assert_int_equal(world->period, BARRIERS);
+    assert_true(iteration_s(world) < 0.11);
+    world_free(world);
+}
+
+static void without_a_period_nothing_is_done(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    uint32_t draw = 7;
+
+    (void)state;
+    world->is_searching = 1;
+    world->period = 1;
+    for (unsigned i = 0; i < 600 && world->is_searching; i++) {
+        draw = draw * 1664525u + 1013904223u;
+        world->n_barriers++;
+        end_iteration(world, 0, draw >> 16);
+    }
+    assert_int_equal(world->is_searching, 0);
+    assert_int_equal(world->period, 0);
+    assert_non_null(strstr(world->said, "no regularity"));
+    world_free(world);
+}
+
+static void a_malformed_report_is_refused(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    uint8_t body[27] = {0};
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.marked = 1},
+        .body = body,
+        .body_size = sizeof body,
+    };
+
+    (void)state;
+    assert_int_equal(scheme_receive(world->scheme, 0, &message, 1), TM_EWIRE);
+    message.body_size = 0;
+    assert_int_equal(scheme_receive(world->scheme, 0, &message, 1), TM_EWIRE);
+    world_free(world);
+}
+
+static void a_report_of_a_thread_that_cannot_be_is_refused(void **state)
+{
+    static const uint64_t numbers[] = {0x80000000u, UINT32_MAX, 1u << 30};
+    struct world *world = world_new("cpu-mem", equal);
+    struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.marked = 1},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        uint8_t body[28] = {0};
+        struct wire_writer writer = {body, body + sizeof body, 0};
+
+        wire_put_u64(&writer, numbers[i]);
+        message.body = body;
+        message.body_size = sizeof body;
+        assert_int_equal(scheme_receive(world->scheme, 0, &message, 1),
+                         TM_EWIRE);
+    }
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_period_of_barriers_is_found),
+        cmocka_unit_test(without_a_period_nothing_is_done),
+        cmocka_unit_test(a_malformed_report_is_refused),
+        cmocka_unit_test(a_report_of_a_thread_that_cannot_be_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
