@@ -23,15 +23,12 @@ import sys
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
 import measure  # noqa: E402
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "tools"))
+from experiment import output  # noqa: E402
 
 DISTURBED = math.log(4 / 3)
 POLICIES = ("cpu-mem", "initial")
 N_DRAWS = 2000
-ITERATION = re.compile(r"^iteration \d+: ([\d.]+) ms$", re.M)
-
-
-def lower_quartile(times):
-    return sorted(times)[len(times) // 4]
 
 
 class Runs:
@@ -41,6 +38,7 @@ class Runs:
             "-w", "1", "--explain", os.path.join(options.build, "apps", app),
             "--size", str(options.size), "--threads", "16", "--iterations",
             str(options.iterations), "--report"]
+        self.n_iterations = options.iterations
         self.quiet_ms = {policy: [] for policy in POLICIES}
         self.parts, self.n_tracked, self.n_moved = [], 0, 0
 
@@ -56,8 +54,8 @@ class Runs:
                                 done.stdout)
             self.n_tracked += int(counted.group(1))
             self.n_moved += int(counted.group(2))
-        self.quiet_ms[policy].append(lower_quartile(
-            [float(ms) for ms in ITERATION.findall(done.stdout)]))
+        self.quiet_ms[policy].append(output.quiet(
+            output.iteration_times(done.stdout, 1, self.n_iterations)))
         return float(measure.find(measure.TIME_LINE, done.stdout,
                                   self.command))
 
@@ -71,7 +69,7 @@ class Runs:
     def quiet_ratio(self):
         """@return the ratio, and from where to where 95 % of draws have it"""
         def ratio(choose):
-            found = [lower_quartile(choose(self.quiet_ms[policy]))
+            found = [output.quiet(choose(self.quiet_ms[policy]))
                      for policy in POLICIES]
             return found[0] / found[1]
 

@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # nothing is left in the sources
+from experiment import output  # noqa: E402
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 POLICIES = ("initial", "cpu", "mem", "cpu-mem")
 SPEEDS = (500, 400, 400, 300)
@@ -27,12 +30,8 @@ N_ITERATIONS = 200  # of a run on unequal nodes, half of them counted
 TIMEOUT_S = 300     # of a run
 EXIT_UNAVAILABLE = 69
 
-ITERATION = re.compile(r"^iteration \d+: ([\d.]+) ms$", re.M)
 MEAN = re.compile(r"^iteration_ms=([\d.]+) median_ms=([\d.]+)", re.M)
-# Of --stats: node, threads, moved in, seconds
-THREADS = re.compile(r"^ +\d+ +(\d+) +\d+ +[\d.]+ ", re.M)
 MOVED = re.compile(r" taken back, (\d+) threads moved$", re.M)
-CHECKSUM = re.compile(r"^checksum: ([0-9a-f]+)$", re.M)
 OUTCOME = re.compile(r": (?:kept|taken back); measured ([\d.]+) ms before, "
                      r"[\d.]+ ms now, predicted ([\d.]+) ms$", re.M)
 PAGES_IN = re.compile(r"^teamster: n(\d+): debug: memory: .*; in (\d+) ",
@@ -91,7 +90,7 @@ class Demo:
         run = subprocess.run([self.app("jacobi"), *plate, "--sequential"],
                              check=True, text=True, timeout=TIMEOUT_S,
                              stdout=subprocess.PIPE)
-        return CHECKSUM.search(run.stdout).group(1)
+        return output.CHECKSUM.search(run.stdout).group(1)
 
     def emulate(self, memories, policy, checksum, *arguments):
         """Jacobi on four unequal nodes, 32 threads, its result compared.
@@ -110,10 +109,14 @@ class Demo:
         if run.returncode != 0:
             raise Failure(f"policy {policy} ended with {run.returncode}:\n"
                           f"{run.stdout}")
-        if CHECKSUM.search(run.stdout).group(1) != checksum:
+        if output.CHECKSUM.search(run.stdout).group(1) != checksum:
             raise Failure(f"policy {policy}: not the sequential program's "
                           f"result:\n{run.stdout}")
         return run.stdout
+
+
+def threads_at_end(text):
+    return " ".join(map(str, output.node_rows(text)[0]))
 
 
 # ---- nodes of unequal speed
@@ -121,15 +124,15 @@ class Demo:
 class Round:
     """What a run under a policy came to."""
 
-    def __init__(self, output):
-        times = sorted(map(float, ITERATION.findall(output)[-N_ITERATIONS //
-                                                            2:]))
+    def __init__(self, text):
+        times = output.iteration_times(text, N_ITERATIONS // 2 + 1,
+                                       N_ITERATIONS)
         self.median_ms = statistics.median(times)
-        self.quick_ms = times[len(times) // 4]
-        self.threads = " ".join(THREADS.findall(output))
-        moved = MOVED.search(output)
+        self.quick_ms = output.quiet(times)
+        self.threads = threads_at_end(text)
+        moved = MOVED.search(text)
         self.n_moved = int(moved.group(1)) if moved else 0
-        first = OUTCOME.search(output)
+        first = OUTCOME.search(text)
         self.gain = None  # that was predicted for the first change
         if first is not None:
             before_ms, predicted_ms = map(float, first.groups())
@@ -191,13 +194,13 @@ def unequal_memories(demo):
     checksum = demo.checksum(*plate)
     for policy in POLICIES:
         demo.show.running(policy)
-        output = demo.emulate(
+        text = demo.emulate(
             [" memory=64M", " memory=64M", " memory=10M", " memory=64M"],
             policy, checksum, *plate)
         demo.show.running("")
-        mean_ms, median_ms = map(float, MEAN.search(output).groups())
-        pages = dict(PAGES_IN.findall(output))
-        print(f"{policy:8} {' '.join(THREADS.findall(output)):14} "
+        mean_ms, median_ms = map(float, MEAN.search(text).groups())
+        pages = dict(PAGES_IN.findall(text))
+        print(f"{policy:8} {threads_at_end(text):14} "
               f"{median_ms:8.2f} ms {mean_ms:8.2f} ms   "
               + " ".join(f"{pages[str(i)]:>7}" for i in range(len(SPEEDS))),
               flush=True)

@@ -18,12 +18,14 @@ import signal
 import sys
 import time
 
-from experiment import cells, charts, disk, machine, papers, report, sizes
-from experiment.measure import Measurement, OutOfTime
-from experiment.progress import Progress, span
-from experiment.results import Results
-from experiment.run import Runner
-from experiment.store import Mismatch, Store
+sys.dont_write_bytecode = True  # nothing is left in the sources
+from experiment import cells, charts, disk, machine, papers  # noqa: E402
+from experiment import report, sizes  # noqa: E402
+from experiment.measure import Measurement, OutOfTime  # noqa: E402
+from experiment.progress import Progress, span  # noqa: E402
+from experiment.results import Results  # noqa: E402
+from experiment.run import Runner  # noqa: E402
+from experiment.store import Mismatch, Store  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 USAGE, UNAVAILABLE, INTERRUPTED = 64, 69, 130
