@@ -22,6 +22,9 @@ import time
 
 import pictures
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
+import jobs  # noqa: E402
+
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 DEADLINE_S = 30 * SLOWDOWN
 MASK = 2**64 - 1
@@ -76,16 +79,15 @@ def leftovers_end(session, before):
 
 def run(command, environment=None, expect=0):
     """Run a program to its end. Returns what it printed."""
-    variables = {name: value for name, value in os.environ.items()
-                 if not name.startswith("TEAMSTER_")}
-    variables["TEAMSTER_POLICY"] = "none"  # what moves is what a test moves
-    variables.update(environment or {})
+    variables = {"TEAMSTER_POLICY": "none",  # what moves is what a test moves
+                 **(environment or {})}
     before = segments(0)
     what = " ".join([*(f"{n}={v}" for n, v in (environment or {}).items()),
                      *command])
     with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          start_new_session=True, env=variables) as process:
+                          start_new_session=True,
+                          env=jobs.environment(variables)) as process:
         try:
             output, errors = process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:

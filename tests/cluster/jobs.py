@@ -91,10 +91,11 @@ def main(tests, parser, choices=None):
         tests(options, folder), options.test)())
 
 
-def environment(variables=None):
-    """Of a run: nothing that the user's environment says to Teamster."""
+def environment(variables=None, others=()):
+    """Of a run: nothing that the user's environment says to Teamster, or to
+    `others`, which are beginnings of names."""
     clean = {name: value for name, value in os.environ.items()
-             if not name.startswith("TEAMSTER_")}
+             if not name.startswith(("TEAMSTER_", *others))}
     if FAULT_SOURCE:
         clean["TEAMSTER_FAULT_SOURCE"] = FAULT_SOURCE
     return {**clean, **(variables or {})}

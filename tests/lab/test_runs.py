@@ -18,6 +18,9 @@ import time
 
 import lab
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
+from jobs import environment  # noqa: E402
+
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 DEADLINE_S = 120 * SLOWDOWN  # what is never reached if all is well
 LOADED_S = 20 * SLOWDOWN  # what a loaded machine may add to a promise
@@ -39,9 +42,8 @@ N3_IS_LOST = (r"^teamster run: (host n3 is lost, with 1 of 3 nodes: silent for "
               r", after \d+\.\d s, iteration \d+\. \d+ of \d+ threads lost\.$")
 
 
-# That say how nodes start and find each other.
-FAULT_SOURCE = os.environ.get("TM_TEST_FAULT_SOURCE")  # unless a test chooses
-VARIABLES = ("TEAMSTER_", "UCX_", "OMPI_", "PMIX_", "SLURM_")
+# Whose variables, which say how nodes start and find each other, runs do not get.
+OTHERS = ("UCX_", "OMPI_", "PMIX_", "SLURM_")
 
 
 class Failure(Exception):
@@ -78,13 +80,9 @@ class Run:
         """Start the command, with no variables of anybody else's."""
         self.bed = bed
         self.command = command
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(VARIABLES)}
-        if FAULT_SOURCE:
-            environment["TEAMSTER_FAULT_SOURCE"] = FAULT_SOURCE
-        environment.update(variables)
         self.process = subprocess.Popen(
-            bed.command_on(host, *self.command), env=environment, text=True,
+            bed.command_on(host, *self.command),
+            env=environment(variables, OTHERS), text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, errors="replace",
             cwd=folder or bed.folder)

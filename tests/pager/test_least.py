@@ -20,6 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
+from jobs import environment  # noqa: E402
+
 N_THREADS = 8
 SHORT, LONG = 20, 60  # iterations
 MOST = 1.2            # times Belady's number
@@ -29,12 +32,10 @@ PAGE = 4096
 
 
 def run(build, variables, *command):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith("TEAMSTER_")}
-    environment.update(TEAMSTER_POLICY="none", **variables)
     done = subprocess.run(
         [os.path.join(build, "cli", "teamster"), "run", "-n", "1", "-w", "1",
-         *command], env=environment, capture_output=True, text=True,
+         *command], env=environment({"TEAMSTER_POLICY": "none", **variables}),
+        capture_output=True, text=True,
         timeout=300, check=False)
     if done.returncode != 0:
         raise AssertionError(f"{command}: exit code {done.returncode}\n"
