@@ -70,6 +70,8 @@ install: programs ## install into $DESTDIR$PREFIX
 setup-build setup-check setup-bench setup-experiments setup-fuzz setup-lab: setup-%:
 	@tools/setup.sh $*
 
+setup-lab: ## install sshd, MPI and Slurm, for the tests on several hosts
+
 clean: ## remove build/
 	rm -rf build
 

@@ -14,7 +14,7 @@
 #           starts the sshd and the munged that this installs, unless told not to
 #   all     all of these
 #
-# Says nothing and calls no package manager when everything is there. --list
+# Calls no package manager when everything is there. --list
 # prints the packages of the groups and installs nothing.
 set -euo pipefail
 
@@ -117,6 +117,17 @@ install_missing() { # PACKAGE...
     apt install --no-install-recommends "$@" || install_each "$@"
 }
 
+say_what_is_skipped() {
+    local name
+    while read -r name; do
+        if ! is_installed "$name"; then
+            echo "tools/setup.sh: tests on several hosts are skipped;" \
+                "'make setup-lab' installs what they need"
+            return
+        fi
+    done < <(packages_of lab)
+}
+
 list=0
 groups=()
 for argument in "$@"; do
@@ -152,4 +163,7 @@ for name in "${wanted[@]}"; do
 done
 if ((${#missing[@]} > 0)); then
     install_missing "${missing[@]}"
+fi
+if [[ " ${groups[*]} " == *" check "* ]]; then
+    say_what_is_skipped
 fi
