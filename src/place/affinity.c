@@ -10,6 +10,13 @@
  * off together: seconds for a page. */
 #define LEAST_S 1e-9
 
+/** Which threads use each group that joins some: thread numbers, ascending. */
+struct users {
+    uint32_t *first;   ///< [n_groups + 1]
+    uint32_t *threads; ///< [n_uses]
+    uint32_t *uses;    ///< [n_uses]: indices into view->uses
+};
+
 struct builder {
     const struct cluster_view *view;
     struct users users;
@@ -26,7 +33,34 @@ struct builder {
 
 // ---- users of groups ----
 
-tm_status users_init(struct users *users, const struct cluster_view *view)
+static void users_release(struct users *users)
+{
+    free(users->first);
+    free(users->threads);
+    free(users->uses);
+    *users = (struct users){0};
+}
+
+/** Where a group's users will begin, from how many it has. Groups that almost all
+ * threads use join none. */
+static void count_users(const struct cluster_view *view, uint32_t *first)
+{
+    const uint32_t half = view->n_threads / 2;
+    const uint32_t most = half > CLIQUE_MAX ? half : CLIQUE_MAX;
+
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        first[view->uses[u].group + 1]++;
+    }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        first[g + 1] = first[g] + (first[g + 1] <= most ? first[g + 1] : 0);
+    }
+}
+
+/** @param[out] users   users_release() frees it
+ * @param      cursor  [n_groups], for its own use
+ * @return TM_OK, TM_ENOMEM */
+static tm_status users_init(struct users *users,
+                            const struct cluster_view *view, uint32_t *cursor)
 {
     uint32_t *first = calloc(view->n_groups + 1ull, sizeof *first);
 
@@ -34,36 +68,23 @@ tm_status users_init(struct users *users, const struct cluster_view *view)
     users->threads = malloc((view->n_uses + 1ull) * sizeof *users->threads);
     users->uses = malloc((view->n_uses + 1ull) * sizeof *users->uses);
     if (first == NULL || users->threads == NULL || users->uses == NULL) {
-        users_release(users);
         return TM_ENOMEM;
     }
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        first[view->uses[u].group + 1]++;
-    }
-    for (uint32_t g = 0; g < view->n_groups; g++) {
-        first[g + 1] += first[g];
-    }
+    count_users(view, first);
+    memcpy(cursor, first, view->n_groups * sizeof *cursor);
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
-            const uint32_t at = first[view->uses[u].group]++;
+            const uint32_t g = view->uses[u].group;
 
-            users->threads[at] = i;
-            users->uses[at] = u;
+            if (cursor[g] < first[g + 1]) {
+                users->threads[cursor[g]] = i;
+                users->uses[cursor[g]++] = u;
+            }
         }
     }
-    memmove(first + 1, first, view->n_groups * sizeof *first);
-    first[0] = 0;
     return TM_OK;
-}
-
-void users_release(struct users *users)
-{
-    free(users->first);
-    free(users->threads);
-    free(users->uses);
-    *users = (struct users){0};
 }
 
 // ---- weights ----
@@ -171,7 +192,7 @@ static void add_group(struct builder *builder, uint32_t group)
                 add_peer(builder, group, own, k);
             }
         }
-    } else if (q <= builder->view->n_threads / 2) {
+    } else {
         add_peer(builder, group, own, own > first ? own - 1 : end - 1);
         add_peer(builder, group, own, own + 1 < end ? own + 1 : first);
     }
@@ -254,7 +275,7 @@ static tm_status builder_init(struct builder *builder)
         !builder->it->weights) {
         return TM_ENOMEM;
     }
-    return users_init(&builder->users, builder->view);
+    return users_init(&builder->users, builder->view, builder->cursor);
 }
 
 tm_status affinity_init(struct affinity *affinity,

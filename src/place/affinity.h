@@ -46,16 +46,4 @@ void affinity_release(struct affinity *affinity);
  * @param node_of  [n_threads] */
 double affinity_cut(const struct affinity *affinity, const uint32_t *node_of);
 
-/** Which threads use each group: thread numbers, ascending. */
-struct users {
-    uint32_t *first;   ///< [n_groups + 1]
-    uint32_t *threads; ///< [n_uses]
-    uint32_t *uses;    ///< [n_uses]: indices into view->uses
-};
-
-/** @param[out] users  users_release() frees it. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status users_init(struct users *users,
-                                const struct cluster_view *view);
-void users_release(struct users *users);
-
 #endif

@@ -7,11 +7,10 @@
 // equal in both vectors does not decide.
 //
 // Where there are few moves and swaps all are tried. Where there are many, they
-// are first ranked by an estimate, of computation exactly and of memory as if
-// threads shared no pages; only the best of the ranking are tried, only with the
-// nodes that end first unless nothing is found there, and only nodes that are
-// about the slowest are looked at. Where there are very many, only the slowest
-// is, and the first of the ranking that is for the better is taken.
+// are first ranked by an estimate (refine_rank.c); only the best of the ranking
+// are tried, only with the nodes that end first unless nothing is found there, and
+// only nodes that are about the slowest are looked at. Where there are very many,
+// only the slowest is, and the first of the ranking that is for the better is taken.
 //
 // I1  A trial leaves the tally as it was, to the bit.
 // I2  Each accepted change makes the vector smaller by more than rounding, so
@@ -23,33 +22,19 @@
 #include <string.h>
 
 #define ALL_MAX 60u   ///< candidates of a node that are all tried
-#define N_RANKED 16u  ///< that are tried where there are more
 #define N_TARGETS 8u  ///< nodes that they go to at first
 #define MANY 2000u    ///< candidates of a node that are very many
 #define N_NEAREST 2u  ///< nodes that they go to at first then
 #define SLOW 0.99     ///< of the longest time: still among the slowest
 #define N_COMPARED 8u ///< changed times that are compared
 
-/** What estimates need of a node. */
-struct outlook {
-    double time_s;
-    double comp;   ///< seconds for a second of computation more
-    double page_s; ///< seconds for a page more that does not fit
-    double slack;  ///< pages that still fit; < 0: lack
-};
-
 struct refiner {
     struct tally *tally;
     const uint32_t *current;
     struct refine_limits *limits;
-    double *pages; ///< [n_threads]: share in the union, as if cut up evenly
-    struct outlook *nodes; ///< [n_nodes]
-    uint32_t *order;       ///< [n_nodes], slowest first
-    uint32_t *threads;     ///< [n_threads]: of a node, that may move
-    uint32_t n_targets;    ///< the last ones of `order` are looked at
-    int with_swaps;        ///< not only moves
-    struct change ranked[N_RANKED];
-    unsigned n_ranked;
+    uint32_t *order;   ///< [n_nodes], slowest first
+    uint32_t *threads; ///< [n_threads]: of a node, that may move
+    struct ranking ranking;
 };
 
 // ---- comparing vectors ----
@@ -124,95 +109,11 @@ static int try_change(struct refiner *refiner, struct change *change)
     return is_better;
 }
 
-static int may_move(const struct refiner *refiner, uint32_t thread)
-{
-    return !refiner->tally->view->threads[thread].is_pinned ||
-           refiner->tally->node_of[thread] != refiner->current[thread];
-}
-
-// ---- estimates ----
-
-/** Pages of groups, divided among their users. */
-static tm_status share_pages(struct refiner *refiner)
-{
-    const struct cluster_view *view = refiner->tally->view;
-    uint32_t *n_users = calloc(view->n_groups + 1ull, sizeof *n_users);
-
-    if (n_users == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        n_users[view->uses[u].group]++;
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        const struct thread_view *it = &view->threads[i];
-
-        for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
-            const uint32_t g = view->uses[u].group;
-
-            refiner->pages[i] += (double)view->group_pages[g] / n_users[g];
-        }
-    }
-    free(n_users);
-    return TM_OK;
-}
-
-static void look_at_nodes(struct refiner *refiner)
-{
-    const struct tally *tally = refiner->tally;
-
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        const struct node_load *load = &tally->loads[x];
-        const struct node_rates *rates = &tally->rates[x];
-
-        refiner->nodes[x] = (struct outlook){
-            .time_s = tally->times[x],
-            .comp = rates->comp / tally->view->nodes[x].n_processors,
-            .slack =
-                rates->memory_pages -
-                (load->written_pages + load->own_pages + load->foreign_pages),
-            .page_s = rates->in_s + rates->out_s,
-        };
-    }
-}
-
-/** T_x with more computation and pages, about. */
-static double estimate(const struct outlook *node, double more_comp_s,
-                       double more_pages)
-{
-    const double before = node->slack < 0 ? -node->slack : 0;
-    const double left = node->slack - more_pages;
-    const double after = left < 0 ? -left : 0;
-
-    return node->time_s + more_comp_s * node->comp +
-           (after - before) * node->page_s;
-}
-
-static double estimate_change(const struct refiner *refiner,
-                              const struct change *change, uint32_t from)
-{
-    const struct thread_view *threads = refiner->tally->view->threads;
-    double comp_s = threads[change->thread].computation_s;
-    double pages = refiner->pages[change->thread];
-
-    if (change->partner != NOBODY) {
-        comp_s -= threads[change->partner].computation_s;
-        pages -= refiner->pages[change->partner];
-    }
-    const double here = estimate(&refiner->nodes[from], -comp_s, -pages);
-    const double there = estimate(&refiner->nodes[change->node], comp_s, pages);
-
-    return here > there ? here : there;
-}
-
 // ---- candidates of a node ----
 
-/** What is done with each change of a node's threads. */
-typedef void visit_fn(struct refiner *refiner, struct change *change,
-                      struct change *best);
-
-static void visit_try(struct refiner *refiner, struct change *change,
-                      struct change *best)
+/** Try a change and keep it if it is the best. */
+static void consider(struct refiner *refiner, struct change *change,
+                     struct change *best)
 {
     if (refiner->limits->n_trials > 0 && try_change(refiner, change) &&
         change->score < best->score) {
@@ -220,82 +121,59 @@ static void visit_try(struct refiner *refiner, struct change *change,
     }
 }
 
-static void visit_rank(struct refiner *refiner, struct change *change,
-                       struct change *best)
-{
-    const uint32_t from = refiner->tally->node_of[change->thread];
-    unsigned at = refiner->n_ranked;
-
-    (void)best;
-    change->score = estimate_change(refiner, change, from);
-    if (change->score >= refiner->tally->times[from] * (1 - EPSILON)) {
-        return;
-    }
-    if (at == N_RANKED && change->score >= refiner->ranked[at - 1].score) {
-        return;
-    }
-    at -= at == N_RANKED;
-    while (at > 0 && refiner->ranked[at - 1].score > change->score) {
-        refiner->ranked[at] = refiner->ranked[at - 1];
-        at--;
-    }
-    refiner->ranked[at] = *change;
-    refiner->n_ranked += refiner->n_ranked < N_RANKED;
-}
-
 /** The moves of a thread to a node and its swaps with threads there. */
-static void visit_target(struct refiner *refiner, uint32_t thread,
-                         uint32_t target, visit_fn *visit, struct change *best)
+static void try_target(struct refiner *refiner, uint32_t thread,
+                       uint32_t target, struct change *best)
 {
     struct tally *tally = refiner->tally;
     struct change change = {thread, NOBODY, target, 0};
     uint32_t next;
 
-    visit(refiner, &change, best);
-    if (!refiner->with_swaps) {
-        return;
-    }
+    consider(refiner, &change, best);
     for (uint32_t j = tally->head[target]; j != UNPLACED; j = next) {
         next = tally->next[j]; // a trial puts j in front
         change = (struct change){thread, j, target, 0};
-        if (may_move(refiner, j)) {
-            visit(refiner, &change, best);
+        if (may_move(tally, refiner->current, j)) {
+            consider(refiner, &change, best);
         }
     }
 }
 
-static void visit_all(struct refiner *refiner, uint32_t node, visit_fn *visit,
-                      struct change *best)
+static void try_all(struct refiner *refiner, uint32_t node, struct change *best)
 {
-    const uint32_t n_nodes = refiner->tally->view->n_nodes;
+    const struct tally *tally = refiner->tally;
     uint32_t n = 0;
 
     // Trials relink the list.
-    for (uint32_t i = refiner->tally->head[node]; i != UNPLACED;
-         i = refiner->tally->next[i]) {
-        if (may_move(refiner, i)) {
+    for (uint32_t i = tally->head[node]; i != UNPLACED; i = tally->next[i]) {
+        if (may_move(tally, refiner->current, i)) {
             refiner->threads[n++] = i;
         }
     }
     for (uint32_t k = 0; k < n; k++) {
-        for (uint32_t y = n_nodes - refiner->n_targets; y < n_nodes; y++) {
+        for (uint32_t y = 0; y < tally->view->n_nodes; y++) {
             if (refiner->order[y] != node) {
-                visit_target(refiner, refiner->threads[k], refiner->order[y],
-                             visit, best);
+                try_target(refiner, refiner->threads[k], refiner->order[y],
+                           best);
             }
         }
     }
 }
 
-/** The same for many: only what an estimate ranks first, and with take_first
- * only until something is found. @return whether something was */
-static int visit_ranked(struct refiner *refiner, uint32_t node, int take_first,
-                        struct change *best)
+/** Try what an estimate ranks first, among the changes of a node with the
+ * n_targets nodes that end first; with take_first only until something is found.
+ * @return whether something was */
+static int try_ranked(struct refiner *refiner, uint32_t node,
+                      uint32_t n_targets, int with_swaps, int take_first,
+                      struct change *best)
 {
-    refiner->n_ranked = 0;
-    visit_all(refiner, node, visit_rank, best);
-    for (unsigned k = 0; k < refiner->n_ranked; k++) {
-        visit_try(refiner, &refiner->ranked[k], best);
+    struct ranking *ranking = &refiner->ranking;
+    const uint32_t n_nodes = refiner->tally->view->n_nodes;
+
+    ranking_fill(ranking, node, refiner->order + n_nodes - n_targets, n_targets,
+                 with_swaps);
+    for (unsigned k = 0; k < ranking->n_best; k++) {
+        consider(refiner, &ranking->best[k], best);
         if (take_first && best->thread != NOBODY) {
             return 1;
         }
@@ -316,17 +194,11 @@ static void first_of_many(struct refiner *refiner, uint32_t node,
                           struct change *best)
 {
     const uint32_t n_nodes = refiner->tally->view->n_nodes;
+    const uint32_t n_nearest = N_NEAREST < n_nodes ? N_NEAREST : n_nodes;
 
-    refiner->n_targets = n_nodes;
-    refiner->with_swaps = 0;
-    if (visit_ranked(refiner, node, 1, best)) {
-        return;
-    }
-    refiner->with_swaps = 1;
-    refiner->n_targets = N_NEAREST < n_nodes ? N_NEAREST : n_nodes;
-    if (!visit_ranked(refiner, node, 1, best)) {
-        refiner->n_targets = n_nodes;
-        visit_ranked(refiner, node, 1, best);
+    if (!try_ranked(refiner, node, n_nodes, 0, 1, best) &&
+        !try_ranked(refiner, node, n_nearest, 1, 1, best)) {
+        try_ranked(refiner, node, n_nodes, 1, 1, best);
     }
 }
 
@@ -336,24 +208,16 @@ static struct change best_change(struct refiner *refiner, uint32_t node)
 {
     const uint32_t n_nodes = refiner->tally->view->n_nodes;
     const uint64_t n = n_changes(refiner->tally, node);
+    const uint32_t n_targets = N_TARGETS < n_nodes ? N_TARGETS : n_nodes;
     struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
 
-    refiner->with_swaps = 1;
-    refiner->n_targets = n_nodes;
     if (n <= ALL_MAX) {
-        visit_all(refiner, node, visit_try, &best);
-        return best;
-    }
-    look_at_nodes(refiner);
-    if (n > MANY) {
+        try_all(refiner, node, &best);
+    } else if (n > MANY) {
         first_of_many(refiner, node, &best);
-        return best;
-    }
-    refiner->n_targets = N_TARGETS < n_nodes ? N_TARGETS : n_nodes;
-    if (!visit_ranked(refiner, node, 0, &best) &&
-        refiner->n_targets < n_nodes) {
-        refiner->n_targets = n_nodes;
-        visit_ranked(refiner, node, 0, &best);
+    } else if (!try_ranked(refiner, node, n_targets, 1, 0, &best) &&
+               n_targets < n_nodes) {
+        try_ranked(refiner, node, n_nodes, 1, 0, &best);
     }
     return best;
 }
@@ -411,8 +275,7 @@ static int step(struct refiner *refiner)
 
 static void refiner_release(struct refiner *refiner)
 {
-    free(refiner->pages);
-    free(refiner->nodes);
+    ranking_release(&refiner->ranking);
     free(refiner->order);
     free(refiner->threads);
 }
@@ -422,15 +285,12 @@ static tm_status refiner_init(struct refiner *refiner)
     const size_t n_nodes = refiner->tally->view->n_nodes;
     const size_t n_threads = refiner->tally->view->n_threads;
 
-    refiner->pages = calloc(n_threads, sizeof(double));
-    refiner->nodes = calloc(n_nodes, sizeof *refiner->nodes);
     refiner->order = malloc(n_nodes * sizeof(uint32_t));
     refiner->threads = malloc(n_threads * sizeof(uint32_t));
-    if (!refiner->pages || !refiner->nodes || !refiner->order ||
-        !refiner->threads) {
+    if (!refiner->order || !refiner->threads) {
         return TM_ENOMEM;
     }
-    return share_pages(refiner);
+    return ranking_init(&refiner->ranking, refiner->tally, refiner->current);
 }
 
 tm_status refine(struct tally *tally, const uint32_t *current,

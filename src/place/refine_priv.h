@@ -15,10 +15,54 @@ struct change {
     double score; ///< the lower the better
 };
 
+/** May a thread be moved from where it is? */
+static inline int may_move(const struct tally *tally, const uint32_t *current,
+                           uint32_t thread)
+{
+    return !tally->view->threads[thread].is_pinned ||
+           tally->node_of[thread] != current[thread];
+}
+
 void change_apply(struct tally *tally, const struct change *change);
 
 /** @param from  where the thread was */
 void change_take_back(struct tally *tally, const struct change *change,
                       uint32_t from);
+
+// ---- ranking ----
+
+#define N_RANKED 16u ///< changes
+
+/** The most promising changes of a node's threads. */
+struct ranking {
+    const struct tally *tally;
+    const uint32_t *current;
+    double *pages; ///< [n_threads]: share in the union, as if cut up evenly
+    struct outlook *nodes;        ///< [n_nodes]
+    struct item *items;           ///< [n_threads + n_nodes]
+    uint32_t *first;              ///< [n_nodes + 1]: of each target, in `items`
+    double limit;                 ///< scores that are listed are below
+    struct change best[N_RANKED]; ///< by score, which is an estimate
+    unsigned n_best;
+};
+
+/**
+ * @param[out] ranking  ranking_release() frees it, in any case
+ * @param      tally    must outlive it, as must `current`
+ * @return TM_OK, TM_ENOMEM
+ */
+TM_CHECKED tm_status ranking_init(struct ranking *ranking,
+                                  const struct tally *tally,
+                                  const uint32_t *current);
+void ranking_release(struct ranking *ranking);
+
+/**
+ * List the best changes of a node's threads with other nodes, as the tally is now.
+ *
+ * @param targets     [n_targets]; the node itself among them counts for nothing
+ * @param with_swaps  0: moves only
+ */
+void ranking_fill(struct ranking *ranking, uint32_t node,
+                  const uint32_t *targets, uint32_t n_targets, int with_swaps);
 
 #endif
