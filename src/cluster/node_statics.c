@@ -106,6 +106,11 @@ void statics_powers(const struct node_statics *statics, unsigned n_nodes,
     }
 }
 
+uint64_t statics_without_reserve(uint64_t bytes)
+{
+    return bytes - bytes / 8;
+}
+
 uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
                         unsigned node)
 {
@@ -129,7 +134,9 @@ uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
                 other->memory_declared < rest ? other->memory_declared : rest;
         }
     }
-    return rest / n_sharing;
+    rest /= n_sharing;
+    return own->free_by == MEMORY_BY_MACHINE ? rest
+                                             : statics_without_reserve(rest);
 }
 
 const char *memory_by_name(enum memory_by by)

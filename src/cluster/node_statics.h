@@ -102,8 +102,16 @@ void statics_powers(const struct node_statics *statics, unsigned n_nodes,
                     double *power);
 
 /**
+ * Of what a control group leaves, seven eighths are for shared data: the kernel ends
+ * who takes more, and there is private memory, and what others take.
+ * @return these bytes. Context: any thread; pure
+ */
+uint64_t statics_without_reserve(uint64_t bytes);
+
+/**
  * Tell how much memory a node may use for the program: what is declared, or else its
- * part of what was free at the start, if other nodes draw on the same memory.
+ * part of what was free at the start, if other nodes draw on the same memory; less the
+ * reserve if a control group limits it.
  *
  * @param statics  [n_nodes]
  * @param node     < n_nodes

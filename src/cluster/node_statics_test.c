@@ -150,6 +150,8 @@ static void nodes_of_one_machine_divide_its_memory(void **state)
     assert_int_equal(statics_memory(statics, 5, 2), 300);
     assert_int_equal(statics_memory(statics, 5, 3), 800);
     assert_int_equal(statics_memory(statics, 5, 4), 50);
+    statics[3].free_by = MEMORY_BY_CGROUP2; // seven eighths
+    assert_int_equal(statics_memory(statics, 5, 3), 700);
     statics[2].memory_declared = 5000;
     assert_int_equal(statics_memory(statics, 5, 0), 0);
 }

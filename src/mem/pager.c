@@ -506,6 +506,7 @@ void pager_set_budget(struct pager *pager, uint64_t budget)
 void pager_stats(const struct pager *pager, struct pager_stats *stats)
 {
     *stats = pager->stats;
+    stats->used = pager_used(pager);
 }
 
 struct pager *pager_new(struct space *space, struct swap_file *swap,

@@ -62,8 +62,9 @@ struct pager_stats {
     uint64_t budget;   ///< pages
     uint64_t resident; ///< pages in memory now, twins not counted
     uint64_t resident_max;
-    uint64_t out;        ///< pages that are in the swap file only, now
-    uint64_t ins;        ///< pages read from the swap file
+    uint64_t used; ///< what the budget is for: resident, twins, on their way
+    uint64_t out;  ///< pages that are in the swap file only, now
+    uint64_t ins;  ///< pages read from the swap file
     uint64_t ins_ahead;  ///< of these, before they were asked for
     uint64_t outs;       ///< pages written to it
     uint64_t outs_saved; ///< pages that went out without, for it had them

@@ -188,6 +188,19 @@ static void back_off(struct trigger *trigger, uint32_t first)
     trigger->rest_left = trigger->backoff;
 }
 
+void trigger_wake(struct trigger *trigger)
+{
+    if (trigger->state != TRIGGER_RESTING) {
+        return;
+    }
+    clear_window(trigger);
+    trigger->level_max_s = 0;
+    trigger->level_mean_s = 0;
+    trigger->floor_s = 0;
+    trigger->backoff = 0;
+    trigger->rest_left = 0;
+}
+
 static enum trigger_advice feed_resting(struct trigger *trigger,
                                         const struct trigger_sample *sample)
 {
@@ -195,12 +208,7 @@ static enum trigger_advice feed_resting(struct trigger *trigger,
         trigger_enough(trigger->config.min_samples, sample->length_s);
 
     if (have_changed(trigger, sample)) {
-        clear_window(trigger);
-        trigger->level_max_s = 0;
-        trigger->level_mean_s = 0;
-        trigger->floor_s = 0;
-        trigger->backoff = 0;
-        trigger->rest_left = 0;
+        trigger_wake(trigger);
     }
     if (trigger->rest_left > 0) {
         trigger->rest_left--;

@@ -119,6 +119,10 @@ void trigger_refused(struct trigger *trigger);
  * refusal, and ask again. */
 void trigger_undecided(struct trigger *trigger);
 
+/** Conditions have changed, whether times show it yet or not: what was decided before
+ * counts no more, if it rests. */
+void trigger_wake(struct trigger *trigger);
+
 /** A change was taken back: rest, longer than after a refusal. Something may be
  * had all the same, by another change. */
 void trigger_undone(struct trigger *trigger);

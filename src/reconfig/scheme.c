@@ -93,10 +93,11 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->config = *config;
     scheme->ops = *ops;
     scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
+    scheme->memory = calloc(config->n_nodes, sizeof *scheme->memory);
     scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
     scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
-    if (scheme->nodes == NULL || scheme->corrections == NULL ||
-        scheme->learned == NULL) {
+    if (scheme->nodes == NULL || scheme->memory == NULL ||
+        scheme->corrections == NULL || scheme->learned == NULL) {
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
@@ -134,6 +135,7 @@ void scheme_free(struct scheme *scheme)
         remap_release(&scheme->plan);
         book_free(scheme->book);
         free(scheme->nodes);
+        free(scheme->memory);
         free(scheme->corrections);
         free(scheme->learned);
         free(scheme->counts);

@@ -21,11 +21,28 @@
 #define BYTES_PER_S 200e6
 #define STACK_BYTES 16384.0
 
+/** A node has told what memory it has now. What was learned of the one before does
+ * not hold for it. */
+static void look_at_memory(struct scheme *scheme, unsigned i, uint64_t before)
+{
+    struct node_view *node = &scheme->nodes[i];
+
+    if (scheme->memory[i].now > 0) {
+        node->memory_pages = scheme->memory[i].now;
+    }
+    if (scheme_is_other_memory(node->memory_pages, before)) {
+        scheme->learned[i].memory = 1;
+    }
+}
+
 // Costs are measured while the program runs; power is known from the start.
 static void look_at_nodes(struct scheme *scheme)
 {
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        const uint64_t before = scheme->nodes[i].memory_pages;
+
         scheme->ops.describe(scheme->ops.owner, i, &scheme->nodes[i]);
+        look_at_memory(scheme, i, before);
     }
 }
 

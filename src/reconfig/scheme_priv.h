@@ -30,10 +30,17 @@ struct time_parts {
     double ideal_s; ///< scheme_ideal_s() then
 };
 
+/** What a node said of its memory, pages; 0: as at the start. */
+struct told_memory {
+    uint64_t now;
+    uint64_t noted; ///< when it was another one than before
+};
+
 struct scheme {
     struct scheme_config config;
     struct scheme_ops ops;
     struct node_view *nodes;        ///< [n_nodes]
+    struct told_memory *memory;     ///< [n_nodes]
     struct correction *corrections; ///< [n_nodes] of `plan`
     struct correction *learned;     ///< [n_nodes] for the next plan
     double thought_s;               ///< what the latest plan took
@@ -90,6 +97,12 @@ double scheme_time_s(const struct time_parts *parts);
 
 /** All work over all power, seconds: no mapping is faster. */
 double scheme_ideal_s(const struct scheme *scheme);
+
+/** Are these, of pages, two memories, or one of which a little comes and goes? */
+static inline int scheme_is_other_memory(uint64_t now, uint64_t before)
+{
+    return (now > before ? now - before : before - now) > before / 4;
+}
 
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);

@@ -119,6 +119,17 @@ static uint64_t read_arrivals(struct scheme *scheme,
     return iteration;
 }
 
+static void note_memory(struct scheme *scheme, node_id node, uint64_t pages)
+{
+    struct told_memory *memory = &scheme->memory[node];
+
+    memory->now = pages;
+    if (scheme_is_other_memory(pages, memory->noted)) {
+        memory->noted = pages;
+        trigger_wake(&scheme->trigger);
+    }
+}
+
 tm_status scheme_receive(struct scheme *scheme, node_id from,
                          const struct message *message, uint64_t now_ns)
 {
@@ -145,6 +156,7 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
     if (scheme->state == SEARCHING) {
         scheme->state = WATCHING;
     }
+    note_memory(scheme, from, fields->memory / TM_PAGE_SIZE);
     report.iteration = read_arrivals(scheme, message);
     report.arrivals = scheme->arrivals;
     for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {

@@ -28,6 +28,7 @@ struct world {
     double slowdown[N_NODES];       // another job takes so much of them
     uint64_t memory_pages[N_NODES]; // as the nodes say at the start
     uint64_t pages_taken[N_NODES];  // since then, by somebody else
+    int tells_memory;               // nodes say what they have now
     double work_s[N_THREADS];
     uint32_t node_of[N_THREADS];
     uint32_t target[N_THREADS];
@@ -223,6 +224,16 @@ static inline double node_noise(struct world *world)
     return (is_disturbed ? 3 : 1) * noise(world);
 }
 
+// Bytes.
+static inline uint64_t told_memory(const struct world *world, unsigned node)
+{
+    uint64_t pages = world->memory_pages[node] - world->pages_taken[node];
+
+    return world->tells_memory && world->pages_taken[node] > 0
+               ? pages * TM_PAGE_SIZE
+               : 0;
+}
+
 static inline void report(struct world *world, unsigned node, int marked,
                           uint32_t place)
 {
@@ -237,6 +248,7 @@ static inline void report(struct world *world, unsigned node, int marked,
                         .comp_ns = busy_ns - mem_ns,
                         .mem_ns = mem_ns,
                         .pages_in = pages_in(world, node),
+                        .memory = told_memory(world, node),
                         .marked = marked != 0},
         .body = body,
     };

@@ -210,6 +210,7 @@ static void add_memory(struct message_iteration *report)
     report->mem_ns = use.wait_ns;
     report->out_ns = use.out_ns;
     report->pages_in = use.n_pages;
+    report->memory = budget_if_changed();
     report->comp_ns -=
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
 }

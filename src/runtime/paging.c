@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pager (mem/pager.h) at work on a node: its budget, threads that wait for it,
-// the service thread's part, and what it is told of the program.
-//
-// Budget. What --memory or memory= of the hostfile declares; else, where a control
-// group limits the node, seven eighths of its part of what is left there, since the
-// kernel ends who takes more. A node that has neither has no pager: then the machine's
-// memory is the limit, and the kernel's paging what happens beyond.
+// The pager (mem/pager.h) at work on a node: threads that wait for it, the service
+// thread's part, and what it is told of the program.
 //
 // Order. A thread goes on where the pages it needs are; so threads that wait for the
 // disk wait in place, and a worker runs its threads in the same order between all
@@ -77,6 +72,8 @@ static void open_pager(uint64_t bytes)
     if (runtime.paging.orders == NULL || runtime.paging.pager == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the pager");
     }
+    runtime.paging.least_pages = least;
+    runtime.paging.first_pages = pages;
 }
 
 void paging_open(void)
@@ -112,25 +109,6 @@ static void explain(void)
         (unsigned long long)disk.n_out, (double)disk.ns_busy * 1e-9);
 }
 
-// @return bytes that a control group leaves to this node; 0: none limits it
-static uint64_t left_by_group(void)
-{
-    const struct node_statics *statics = runtime.statics.nodes;
-    struct memory_watch watch;
-    struct memory_state state;
-
-    if (runtime.n_nodes > 1) {
-        return statics[runtime.self].free_by == MEMORY_BY_MACHINE
-                   ? 0
-                   : statics_memory(statics, runtime.n_nodes, runtime.self);
-    }
-    if (memory_open(&watch, "") != TM_OK) {
-        return 0;
-    }
-    memory_read(&watch, &state);
-    return state.available.group == NULL ? 0 : state.available.bytes;
-}
-
 void paging_start(void)
 {
     uint64_t bytes;
@@ -138,9 +116,9 @@ void paging_start(void)
     if (is_on() || runtime.options.memory_by != MEMORY_BY_RUNTIME) {
         return;
     }
-    bytes = left_by_group();
+    bytes = budget_of_group();
     if (bytes > 0) {
-        open_pager(bytes - bytes / 8); // the rest is private memory
+        open_pager(bytes);
     }
 }
 
@@ -189,6 +167,7 @@ int paging_poll(void)
     if (!is_on()) {
         return 0;
     }
+    budget_follow();
     pager_poll(runtime.paging.pager);
     return pager_is_awaited(runtime.paging.pager);
 }

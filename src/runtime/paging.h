@@ -26,11 +26,16 @@ struct paging {
     struct pager *pager; ///< NULL: there is no budget
     struct swap_file *swap;
     struct worker_order *orders; ///< [n_workers]
-    int is_asked;                ///< the root is asked to track
-    int is_learned;              ///< orders of use are known
-    _Atomic uint64_t wait_ns;    ///< that too little memory has cost threads
-    uint64_t out_ns;             ///< of it, until there was room
-    uint64_t told_wait_ns;       ///< of these, paging_take_use() has told
+    uint64_t first_pages;        ///< the budget at the start
+    uint64_t least_pages;        ///< what a budget must be
+    double part; ///< of what a control group leaves; 0: the budget is fixed
+    double left_before;       ///< bytes for shared data at the last sample
+    uint64_t n_samples;       ///< of the observer's, that it has followed
+    int is_asked;             ///< the root is asked to track
+    int is_learned;           ///< orders of use are known
+    _Atomic uint64_t wait_ns; ///< that too little memory has cost threads
+    uint64_t out_ns;          ///< of it, until there was room
+    uint64_t told_wait_ns;    ///< of these, paging_take_use() has told
     uint64_t told_out_ns;
     uint64_t told_pages;
 };
@@ -92,6 +97,18 @@ void paging_thread_arrived(const struct thread *thread);
 void paging_thread_left(const struct thread *thread);
 /** paging_ask has arrived at the root. */
 tm_status paging_receive(const struct message *message);
+
+// ---- budget.c: how much memory
+
+/** @return bytes that a control group leaves for this node's shared data now; 0: none
+ * limits it. When what all nodes have to offer is known. */
+uint64_t budget_of_group(void);
+/** If the budget is a group's, let it follow what that leaves. The service thread,
+ * under the node lock. */
+void budget_follow(void);
+/** @return bytes, or 0 while they are what they were at the start. Under the node
+ * lock. */
+uint64_t budget_if_changed(void);
 
 // ---- thread_paging.c: what too little memory costs each thread
 

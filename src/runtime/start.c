@@ -419,11 +419,13 @@ static void go(void)
     members_start();
     must(service_start(), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
+    node_enter();
     if (has_others) {
-        node_enter();
         must(statics_begin_costs(), "the observer");
-        node_leave();
+    } else if (runtime.paging.part > 0) { // see budget.c
+        must(observer_start(), "the observer");
     }
+    node_leave();
 }
 
 // Never returns, so that no frame made under the old canary is left.

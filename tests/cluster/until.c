@@ -5,7 +5,7 @@
  * looks for a file meanwhile, and when that is there the next iteration is the last.
  * The words tell whether every iteration was done, wherever the threads were.
  *
- *     until FILE THREADS
+ *     until FILE THREADS [WORDS]    WORDS of each thread, 4096 if not given
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,12 +16,13 @@
 #include "teamster.h"
 #include "words.h"
 
-enum { N_WORDS = 4096, MAX_THREADS = 64, CALM_NS = 300 * 1000 };
+enum { MAX_THREADS = 64, CALM_NS = 300 * 1000 };
 
 static TM_SHARED struct {
     tm_barrier barrier;
     char file[256];
-    uint64_t *words; // [n_threads][N_WORDS]
+    size_t n_words;  // of a thread
+    uint64_t *words; // [n_threads][n_words]
     uint64_t n_iterations;
     int is_over; // written by thread 0 only, between two iteration ends
 } job;
@@ -38,11 +39,11 @@ static void look(void)
 static void *run(void *arg)
 {
     const size_t me = (size_t)arg;
-    uint64_t *words = job.words + me * N_WORDS;
+    uint64_t *words = job.words + me * job.n_words;
 
-    words_begin(words, N_WORDS, me);
+    words_begin(words, job.n_words, me);
     for (;;) {
-        words_step(words, N_WORDS);
+        words_step(words, job.n_words);
         if (me == 0) {
             look();
         }
@@ -65,13 +66,14 @@ int main(int argc, char **argv)
     size_t n_wrong = 0;
 
     tm_init(&argc, &argv);
-    n_threads = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-    if (n_threads < 1 || n_threads > MAX_THREADS) {
-        fprintf(stderr, "usage: until FILE THREADS\n");
+    n_threads = argc >= 3 ? strtoul(argv[2], NULL, 10) : 0;
+    job.n_words = argc >= 4 ? strtoul(argv[3], NULL, 10) : 4096;
+    if (n_threads < 1 || n_threads > MAX_THREADS || job.n_words < 1) {
+        fprintf(stderr, "usage: until FILE THREADS [WORDS]\n");
         return 64;
     }
     snprintf(job.file, sizeof job.file, "%s", argv[1]);
-    job.words = tm_alloc(n_threads * N_WORDS * sizeof *job.words, NULL);
+    job.words = tm_alloc(n_threads * job.n_words * sizeof *job.words, NULL);
     tm_barrier_init(&job.barrier, (unsigned)n_threads);
     for (size_t i = 0; i < n_threads; i++) {
         if (tm_thread_create(&threads[i], NULL, run, (void *)i) != TM_OK) {
@@ -82,8 +84,8 @@ int main(int argc, char **argv)
         tm_thread_join(threads[i], NULL);
     }
     for (size_t i = 0; i < n_threads; i++) {
-        n_wrong +=
-            words_wrong(job.words + i * N_WORDS, N_WORDS, i, job.n_iterations);
+        n_wrong += words_wrong(job.words + i * job.n_words, job.n_words, i,
+                               job.n_iterations);
     }
     printf("%llu iterations, %zu words wrong\n",
            (unsigned long long)job.n_iterations, n_wrong);

@@ -35,6 +35,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
+from jobs import Skip  # noqa: E402
+
 SKIPPED = 77
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "bridge": "iproute2",
             "unshare": "util-linux", "nsenter": "util-linux",
@@ -69,10 +72,6 @@ Host *
   StrictHostKeyChecking yes
   LogLevel ERROR
 """
-
-
-class Skip(Exception):
-    """The machine lacks what a lab needs."""
 
 
 def check_machine():

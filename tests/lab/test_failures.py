@@ -16,6 +16,7 @@ import time
 
 import lab
 import test_runs
+from groups import MemoryGroup
 from test_runs import LEFTOVER_S, N3_IS_LOST, SLOWDOWN
 
 OOM_KILLED = 71
@@ -202,8 +203,7 @@ class Tests(test_runs.Tests):
             program = os.path.join(bed.folder, "program")
             with open(program, "w", encoding="ascii") as file:
                 file.write("#!/bin/sh\n"
-                           "[ $TEAMSTER_NODE = 1 ] && echo $$ > "
-                           f"{group.path}/cgroup.procs\n"
+                           f"[ $TEAMSTER_NODE = 1 ] && {group.join()}\n"
                            f'exec {self.app("jacobi")} "$@"\n')
             os.chmod(program, 0o700)
             for nodes, name in (("-n2", r"node 1 \(pid \d+\)"),
@@ -216,42 +216,6 @@ class Tests(test_runs.Tests):
                     rf"memory \(limit 24 MiB, by {group.path}/[a-z._]+\) after "
                     r"\d+\.\d s.*\. Use fewer threads there, or --memory\.$",
                     output, re.M), "who, its limit, what to do", output)
-
-
-class MemoryGroup:
-    """A control group with little memory and no swap."""
-
-    def __init__(self, limit):
-        self.limit = limit
-        self.path = ""
-
-    def __enter__(self):
-        for above, names in (
-                ("/sys/fs/cgroup/memory", ("memory.limit_in_bytes",
-                                           "memory.memsw.limit_in_bytes")),
-                ("/sys/fs/cgroup", ("memory.max", "memory.swap.max"))):
-            path = f"{above}/teamster-lab-{os.getpid()}"
-            with contextlib.suppress(OSError):
-                os.mkdir(path)
-                self.path = path
-                with open(f"{path}/{names[0]}", "r+", encoding="ascii") as file:
-                    file.write(str(self.limit))
-                with contextlib.suppress(OSError), \
-                        open(f"{path}/{names[1]}", "r+",
-                             encoding="ascii") as file:
-                    file.write("0" if "swap" in names[1] else str(self.limit))
-                return self
-            with contextlib.suppress(OSError):
-                os.rmdir(path)
-        raise lab.Skip("no control group of memory can be made here")
-
-    def __exit__(self, *_):
-        def is_removed():
-            with contextlib.suppress(OSError):
-                os.rmdir(self.path)
-            return not os.path.exists(self.path)
-
-        lab.wait_until(is_removed, f"{self.path} cannot be removed")
 
 
 if __name__ == "__main__":

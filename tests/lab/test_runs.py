@@ -18,8 +18,7 @@ import time
 
 import lab
 
-sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
-from jobs import environment  # noqa: E402
+from jobs import environment
 
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 DEADLINE_S = 120 * SLOWDOWN  # what is never reached if all is well

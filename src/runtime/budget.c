@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How much memory a node may use for shared data: the pager's budget.
+//
+// What --memory or memory= of the hostfile declares stays as it is. If neither does and
+// a control group limits the node, its budget is seven eighths of its part of what
+// is left there, since the kernel ends who takes more. Others in the group take
+// memory too while the program runs: other jobs in a container, the program itself
+// with malloc(). So the node looks at each sample of the observer what is left now,
+// and has pages go before the kernel ends somebody; when there is more again it takes
+// that back. A node that has neither has no pager: then the machine's memory is the
+// limit, and the kernel's paging what happens beyond.
+//
+// B1  The budget is at least what the pager cannot do without, and at most what it
+//     was at the start, which all nodes have been told.
+#include <math.h>
+
+#include "base/log.h"
+#include "runtime/observer.h"
+#include "runtime/paging.h"
+#include "runtime/runtime.h"
+
+// Of a change that is worth one.
+#define PART_CHANGED 16u
+
+// For a node that is alone.
+static uint64_t own_budget(void)
+{
+    struct memory_watch watch;
+    struct memory_state state;
+
+    if (memory_open(&watch, "") != TM_OK) {
+        return 0;
+    }
+    memory_read(&watch, &state);
+    if (state.available.group == NULL) {
+        return 0;
+    }
+    runtime.paging.part = 1;
+    return statics_without_reserve(state.available.bytes);
+}
+
+uint64_t budget_of_group(void)
+{
+    const struct node_statics *nodes = runtime.statics.nodes;
+    const struct node_statics *own = &nodes[runtime.self];
+    uint64_t bytes;
+
+    if (runtime.n_nodes == 1) {
+        return own_budget();
+    }
+    if (own->free_by == MEMORY_BY_MACHINE || own->memory_free == 0) {
+        return 0;
+    }
+    bytes = statics_memory(nodes, runtime.n_nodes, runtime.self);
+    runtime.paging.part =
+        (double)bytes / (double)statics_without_reserve(own->memory_free);
+    return bytes;
+}
+
+uint64_t budget_if_changed(void)
+{
+    struct pager_stats counted;
+
+    if (runtime.paging.part <= 0) {
+        return 0;
+    }
+    pager_stats(runtime.paging.pager, &counted);
+    return counted.budget == runtime.paging.first_pages
+               ? 0
+               : counted.budget * TM_PAGE_SIZE;
+}
+
+static void change(uint64_t budget, uint64_t pages)
+{
+    struct paging *paging = &runtime.paging;
+    uint64_t difference;
+
+    pages = pages < paging->least_pages ? paging->least_pages : pages;
+    pages = pages > paging->first_pages ? paging->first_pages : pages; // B1
+    difference = pages > budget ? pages - budget : budget - pages;
+    if (difference <= budget / PART_CHANGED) {
+        return;
+    }
+    log_debug(
+        "the control group leaves %llu MiB for shared data now, %llu before",
+        (unsigned long long)(pages * TM_PAGE_SIZE >> 20),
+        (unsigned long long)(budget * TM_PAGE_SIZE >> 20));
+    pager_set_budget(paging->pager, pages);
+}
+
+// @return bytes that others will have taken until the next sample if they go on so
+static double next_loss(double bytes)
+{
+    const double before = runtime.paging.left_before;
+
+    runtime.paging.left_before = bytes;
+    return before > bytes ? before - bytes : 0;
+}
+
+void budget_follow(void)
+{
+    struct paging *paging = &runtime.paging;
+    const struct node_sample *sample = observer_sample();
+    const uint64_t n_samples = sample_get(&sample->n_samples);
+    struct pager_stats counted;
+    double bytes;
+
+    if (paging->part <= 0 || n_samples == paging->n_samples) {
+        return;
+    }
+    paging->n_samples = n_samples;
+    pager_stats(paging->pager, &counted);
+    bytes = (double)sample_get(&sample->available) * paging->part +
+            (double)(counted.used * TM_PAGE_SIZE);
+    bytes -= fmin(next_loss(bytes), bytes);
+    change(counted.budget,
+           statics_without_reserve((uint64_t)bytes) / TM_PAGE_SIZE);
+}

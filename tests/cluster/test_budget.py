@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node in a control group, where somebody else takes and gives back memory.
+
+    test_budget.py TEST --build DIR [--nodes N]
+
+Tests: the_budget_follows (of the last node of N).
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+
+import jobs
+from groups import MemoryGroup
+
+MIB = 1 << 20
+LIMIT = 400 * MIB  # of which a node needs most under ASan
+N_THREADS, N_WORDS = 16, 256 << 10  # 32 MiB
+NEAR = 48 * MIB    # left, when the other one goes on slowly
+BUDGET = r"debug: the control group leaves (\d+) MiB for shared data now, "
+# Takes so many MiB more for each line that it reads, until there are no more.
+OTHER = """\
+import sys
+taken = []
+for line in sys.stdin:
+    taken.append(b"x" * (int(line) << 20))
+    print(flush=True)
+"""
+
+
+class Other:
+    """Another program in a group."""
+
+    def __init__(self, group):
+        self.process = subprocess.Popen(
+            ["sh", "-c", group.join() + '; exec "$@"', "sh", sys.executable,
+             "-c", OTHER], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+
+    def take(self, mib):
+        try:
+            self.process.stdin.write(f"{mib}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        if not self.process.stdout.readline():
+            raise jobs.Failure("the kernel has killed the other program")
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait(jobs.DEADLINE_S) != 0:
+            raise jobs.Failure("the other program was killed")
+
+
+class Tests:
+    def __init__(self, options, folder):
+        self.build = options.build
+        self.folder = folder
+        self.n_nodes = options.nodes
+        self.data = N_THREADS * N_WORDS * 8 // self.n_nodes  # bytes of a node
+
+    def program(self, group):
+        """Runs until told to end; the last node in the group. @return its path"""
+        path = os.path.join(self.folder, "program")
+        until = os.path.join(self.build, "tests", "cluster", "until")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n[ $TEAMSTER_NODE = {self.n_nodes - 1} ] && "
+                       f"{group.join()}\n"
+                       f'exec {until} "$@"\n')
+        os.chmod(path, 0o700)
+        return path
+
+    def wait_for_calm(self, job, group):
+        """All data are there, and use does not change. @return it"""
+        seen = []
+
+        def is_calm():
+            time.sleep(0.2)
+            seen.append(group.used())
+            return (job.process.poll() is not None or seen[-1] > self.data and
+                    len(seen) > 3 and max(seen[-3:]) - min(seen[-3:]) < MIB)
+
+        if not jobs.wait_until(is_calm) or job.process.poll() is not None:
+            job.fail(f"bytes used: {seen}", job.kill_all())
+
+    def press(self, group):
+        """Leave memory for half of the node's data."""
+        other = Other(group)
+        other.take(0)  # it runs
+        left = LIMIT - group.used()
+        for _ in range((left - NEAR) // (4 * MIB)):
+            other.take(4)
+            time.sleep(0.05)
+        for _ in range((NEAR + self.data // 2) // MIB):
+            other.take(1)
+            time.sleep(0.05)
+        time.sleep(1)
+        other.end()
+
+    def the_budget_follows(self):
+        """Pages go before the kernel kills somebody, and come back."""
+        over = os.path.join(self.folder, "over")
+        with MemoryGroup(LIMIT) as group:
+            job = jobs.Job(os.path.join(self.build, "cli", "teamster"), [
+                "-n", self.n_nodes, "--verbose", "--swap-dir", self.folder,
+                self.program(group), over, N_THREADS, N_WORDS])
+            try:
+                self.wait_for_calm(job, group)
+                self.press(group)
+                time.sleep(1)  # some samples
+            except jobs.Failure as failure:
+                job.fail(str(failure), job.kill_all())
+            with open(over, "w", encoding="ascii"):
+                pass
+            output = job.expect_success()
+        budgets = list(map(int, re.findall(BUDGET, output)))
+        paged = re.search(r"debug: memory: .*; in (\d+) .* out (\d+), ", output)
+        print(f"budgets, MiB: {budgets}; pages in, out: {paged.groups()}")
+        if not re.search(r"^\[0\] \d+ iterations, 0 words wrong$", output, re.M):
+            job.fail("words are wrong", output)
+        if not budgets or min(budgets) * MIB >= self.data or int(paged.group(2)) == 0:
+            job.fail("nothing had to go", output)
+        if budgets[-1] * MIB < self.data:
+            job.fail("it gets nothing back", output)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=2)
+    sys.exit(jobs.main(Tests, parser))
