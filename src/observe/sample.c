@@ -22,6 +22,7 @@ void sample_take(struct node_sample *sample, const struct memory_watch *watch)
     put(&sample->taken_ns, clock_now_ns());
     put(&sample->total, state.total.bytes);
     put(&sample->available, state.available.bytes);
+    put(&sample->shared, state.shared);
     put(&sample->swap_free, state.swap_free);
     put(&sample->stall_us, stall_us);
     put(&sample->major_faults, (uint64_t)usage.ru_majflt);

@@ -15,6 +15,8 @@ struct node_sample {
     _Atomic uint64_t taken_ns;  ///< clock_now_ns()
     _Atomic uint64_t total;     ///< bytes; what the node could get at most
     _Atomic uint64_t available; ///< bytes; what it can get without swapping
+    _Atomic uint64_t
+        shared; ///< bytes; shared memory in the group, see os/memory.h
     _Atomic uint64_t swap_free; ///< bytes of the kernel's swap
     _Atomic uint64_t stall_us; ///< PSI memory "some" since the machine's start;
                                ///< 0 if the kernel does not say

@@ -66,6 +66,9 @@ static void take_group(struct memory_state *state,
         lower(&state->total, now.limit, group, now.limit_file);
         lower(&state->available, left(now.limit, now.used), group,
               now.limit_file);
+        if (state->available.group == group) {
+            state->shared = now.shared;
+        }
     }
     if (now.swap_limit != MEMORY_UNLIMITED) {
         lower_number(&state->swap_total, now.swap_limit);
@@ -96,6 +99,7 @@ void memory_read(const struct memory_watch *watch, struct memory_state *state)
         (struct memory_bound){state->machine_total, NULL, "MemTotal"};
     state->available =
         (struct memory_bound){state->machine_available, NULL, "MemAvailable"};
+    state->shared = 0;
     for (unsigned i = 0; i < watch->n_groups; i++) {
         take_group(state, &watch->groups[i]);
     }

@@ -34,6 +34,9 @@ struct memory_state {
     /** What it can get now without swapping out: also what holds files, or is in
      * swap, too. */
     struct memory_bound available;
+    uint64_t
+        shared; ///< in use as shared memory in the group that bounds what is
+                ///< available; 0 if the machine does
     uint64_t machine_total;
     uint64_t machine_available;
     uint64_t swap_total; ///< what groups allow of the machine's

@@ -39,6 +39,7 @@ static const struct {
     const char *filesystem;
     const char *limits[2]; ///< the lower one holds; NULL: there is one only
     const char *used;
+    const char *shared;
     const char *inactive;
     const char *active;
     const char *swap_cached;
@@ -49,6 +50,7 @@ static const struct {
     [1] = {"cgroup",
            {"memory.limit_in_bytes", NULL},
            "memory.usage_in_bytes",
+           "total_shmem",
            "total_inactive_file",
            "total_active_file",
            "total_swapcached",
@@ -58,6 +60,7 @@ static const struct {
     [2] = {"cgroup2",
            {"memory.max", "memory.high"},
            "memory.current",
+           "shmem",
            "inactive_file",
            "active_file",
            "swapcached",
@@ -325,9 +328,9 @@ static uint64_t read_used(const struct memory_group *group, const char *name)
     return bytes != MEMORY_UNLIMITED ? bytes : 0;
 }
 
-/** Bytes that the kernel may take back without writing: of files, and of what the
- * swap device has, too. */
-static uint64_t read_copies(const struct memory_group *group)
+/** @return bytes that the kernel may take back without writing: of files, and of what
+ * the swap device has, too */
+static uint64_t read_parts(const struct memory_group *group, uint64_t *shared)
 {
     char path[640];
     char text[8192];
@@ -337,6 +340,7 @@ static uint64_t read_copies(const struct memory_group *group)
 
     snprintf(path, sizeof path, "%s/memory.stat", group->folder);
     text_file_read(path, text, sizeof text);
+    text_find_number(text, versions[group->version].shared, shared);
     text_find_number(text, versions[group->version].inactive, &inactive);
     text_find_number(text, versions[group->version].active, &active);
     text_find_number(text, versions[group->version].swap_cached, &swap_cached);
@@ -387,7 +391,7 @@ void memory_group_read(const struct memory_group *group,
     }
     if (state->limit != MEMORY_UNLIMITED) {
         used = read_used(group, versions[group->version].used);
-        state->used = at_least_0(used, read_copies(group));
+        state->used = at_least_0(used, read_parts(group, &state->shared));
     }
     read_swap(group, state, used);
 }

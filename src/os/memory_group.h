@@ -23,6 +23,7 @@ struct memory_group_state {
     uint64_t limit;         ///< of memory, or MEMORY_UNLIMITED
     const char *limit_file; ///< the name of the file that says so
     uint64_t used;          ///< what cannot be taken back; 0 if unlimited
+    uint64_t shared;        ///< of it, shared memory; 0 if unlimited
     uint64_t swap_limit;    ///< of swap alone, or MEMORY_UNLIMITED
     uint64_t swap_used;     ///< 0 if unlimited
 };

@@ -119,6 +119,7 @@ static void without_groups_the_machine_is_the_bound(void **unused)
     (void)unused;
     expect_machine(&state);
     assert_int_equal(watch.n_groups, 0);
+    assert_int_equal(state.shared, 0);
     assert_int_equal(state.swap_total, 200 * MIB);
     assert_int_equal(state.swap_free, 100 * MIB);
 }
@@ -175,8 +176,9 @@ static void the_tightest_group_of_version_1_wins(void **unused)
         (uintmax_t)(250 * MIB));
     put("/sys/fs/cgroup/memory/a/memory.stat",
         "inactive_file 5\ntotal_inactive_file %ju\ntotal_active_file %ju\n"
-        "swapcached 6\ntotal_swapcached %ju\n",
-        (uintmax_t)(30 * MIB), (uintmax_t)(10 * MIB), (uintmax_t)(5 * MIB));
+        "swapcached 6\ntotal_swapcached %ju\nshmem 7\ntotal_shmem %ju\n",
+        (uintmax_t)(30 * MIB), (uintmax_t)(10 * MIB), (uintmax_t)(5 * MIB),
+        (uintmax_t)(60 * MIB));
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "%ju\n",
         (uintmax_t)(200 * MIB));
     put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "%ju\n",
@@ -189,6 +191,7 @@ static void the_tightest_group_of_version_1_wins(void **unused)
     // a: 300 - (250 - 45) are left; b: 200 - 20.
     expect_bound(&state.available, 95,
                  "cgroup v1 (%s/sys/fs/cgroup/memory/a/memory.limit_in_bytes)");
+    assert_int_equal(state.shared, 60 * MIB);
 }
 
 static void a_container_of_version_1_is_seen_at_its_mount(void **unused)
@@ -268,8 +271,8 @@ static void the_tightest_group_of_version_2_wins(void **unused)
     put("/sys/fs/cgroup/user.slice/memory.current", "%ju\n",
         (uintmax_t)(590 * MIB));
     put("/sys/fs/cgroup/user.slice/memory.stat",
-        "anon 1\nfile %ju\ninactive_file %ju\nactive_file 0\n",
-        (uintmax_t)(200 * MIB), (uintmax_t)(100 * MIB));
+        "anon 1\nfile %ju\nshmem %ju\ninactive_file %ju\nactive_file 0\n",
+        (uintmax_t)(200 * MIB), (uintmax_t)(90 * MIB), (uintmax_t)(100 * MIB));
     put("/sys/fs/cgroup/user.slice/job/memory.max", "max\n");
     put("/sys/fs/cgroup/user.slice/job/memory.high", "%ju\n",
         (uintmax_t)(550 * MIB));
@@ -280,6 +283,7 @@ static void the_tightest_group_of_version_2_wins(void **unused)
                  "cgroup v2 (%s/sys/fs/cgroup/user.slice/job/memory.high)");
     expect_bound(&state.available, 110,
                  "cgroup v2 (%s/sys/fs/cgroup/user.slice/memory.max)");
+    assert_int_equal(state.shared, 90 * MIB);
     assert_int_equal(state.swap_total, 0);
     assert_int_equal(state.swap_free, 0);
 }

@@ -11,6 +11,9 @@
 // that back. A node that has neither has no pager: then the machine's memory is the
 // limit, and the kernel's paging what happens beyond.
 //
+// Nodes in one group divide it. What the others of them have is shared memory, too, and
+// counts as if it were left: they keep to their parts.
+//
 // B1  The budget is at least what the pager cannot do without, and at most what it
 //     was at the start, which all nodes have been told.
 #include <math.h>
@@ -89,6 +92,17 @@ static void change(uint64_t budget, uint64_t pages)
     pager_set_budget(paging->pager, pages);
 }
 
+// @return bytes of shared memory that other nodes in the group have, at most their parts
+static double others_have(uint64_t used)
+{
+    const double n_others = 1 / runtime.paging.part - 1;
+    const double shared =
+        (double)sample_get(&runtime.observer.sample.shared) - (double)used;
+
+    return fmin(fmax(shared, 0),
+                n_others * (double)(runtime.paging.first_pages * TM_PAGE_SIZE));
+}
+
 // @return bytes that others will have taken until the next sample if they go on so
 static double next_loss(double bytes)
 {
@@ -104,6 +118,7 @@ void budget_follow(void)
     const struct node_sample *sample = observer_sample();
     const uint64_t n_samples = sample_get(&sample->n_samples);
     struct pager_stats counted;
+    uint64_t used;
     double bytes;
 
     if (paging->part <= 0 || n_samples == paging->n_samples) {
@@ -111,8 +126,10 @@ void budget_follow(void)
     }
     paging->n_samples = n_samples;
     pager_stats(paging->pager, &counted);
-    bytes = (double)sample_get(&sample->available) * paging->part +
-            (double)(counted.used * TM_PAGE_SIZE);
+    used = counted.used * TM_PAGE_SIZE;
+    bytes = ((double)sample_get(&sample->available) + (double)used +
+             others_have(used)) *
+            paging->part;
     bytes -= fmin(next_loss(bytes), bytes);
     change(counted.budget,
            statics_without_reserve((uint64_t)bytes) / TM_PAGE_SIZE);

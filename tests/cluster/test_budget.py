@@ -4,7 +4,8 @@
 
     test_budget.py TEST --build DIR [--nodes N]
 
-Tests: the_budget_follows (of the last node of N).
+Tests: the_budget_follows (of the last node of N), nodes_keep_to_their_parts (of one
+group, where they need unlike amounts).
 """
 import argparse
 import os
@@ -62,12 +63,13 @@ class Tests:
         self.n_nodes = options.nodes
         self.data = N_THREADS * N_WORDS * 8 // self.n_nodes  # bytes of a node
 
-    def program(self, group):
-        """Runs until told to end; the last node in the group. @return its path"""
+    def program(self, group, first):
+        """Runs until told to end; from the `first` on nodes are in the group.
+        @return its path"""
         path = os.path.join(self.folder, "program")
         until = os.path.join(self.build, "tests", "cluster", "until")
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"#!/bin/sh\n[ $TEAMSTER_NODE = {self.n_nodes - 1} ] && "
+            file.write(f"#!/bin/sh\n[ $TEAMSTER_NODE -ge {first} ] && "
                        f"{group.join()}\n"
                        f'exec {until} "$@"\n')
         os.chmod(path, 0o700)
@@ -106,7 +108,7 @@ class Tests:
         with MemoryGroup(LIMIT) as group:
             job = jobs.Job(os.path.join(self.build, "cli", "teamster"), [
                 "-n", self.n_nodes, "--verbose", "--swap-dir", self.folder,
-                self.program(group), over, N_THREADS, N_WORDS])
+                self.program(group, self.n_nodes - 1), over, N_THREADS, N_WORDS])
             try:
                 self.wait_for_calm(job, group)
                 self.press(group)
@@ -125,6 +127,28 @@ class Tests:
             job.fail("nothing had to go", output)
         if budgets[-1] * MIB < self.data:
             job.fail("it gets nothing back", output)
+
+
+    def nodes_keep_to_their_parts(self):
+        """One needs more than its part, the others have less each: their budgets
+        stay, but for what is private."""
+        over = os.path.join(self.folder, "over")
+        with MemoryGroup(LIMIT) as group:
+            job = jobs.Job(os.path.join(self.build, "cli", "teamster"), [
+                "-n", 3, "--verbose", "--counts", "14,1,1", "--swap-dir",
+                self.folder, self.program(group, 0), over, N_THREADS,
+                6 * N_WORDS], {"TEAMSTER_POLICY": "none"})
+            jobs.wait_until(lambda: group.used() > LIMIT // 2)
+            time.sleep(2)
+            with open(over, "w", encoding="ascii"):
+                pass
+            output = job.expect_success()
+        print(re.findall(r"debug: (memory: \d+ of \d+ pages|the control.*)", output))
+        for now, before in re.findall(BUDGET + r"(\d+) before", output):
+            if int(now) < 0.8 * int(before):
+                job.fail("a budget was lowered", output)
+        if not re.search(r"memory: \d+ of .*; in [1-9]\d* ", output):
+            job.fail("nobody paged", output)
 
 
 if __name__ == "__main__":
