@@ -19,7 +19,7 @@ import test_runs
 from groups import MemoryGroup
 from test_runs import LEFTOVER_S, N3_IS_LOST, SLOWDOWN
 
-OOM_KILLED = 71
+OUT_OF_MEMORY = 71
 WORK = ("--size=200", "--iterations=60", "--threads=8")
 
 
@@ -197,6 +197,23 @@ class Tests(test_runs.Tests):
 
     # ---- memory
 
+    def a_full_disk_of_one_host_ends_the_run(self):
+        """Where the others' swap files have room."""
+        with lab.lab(n_hosts=3) as bed:
+            disk = os.path.join(bed.folder, "disk")
+            os.mkdir(disk)
+            bed.inside("n2", "mount", "-t", "tmpfs", "-o", "size=1M", "none", disk)
+            run = self.run(bed, "-H", "n1,n2,n3", "--memory=240K", "--swap-dir",
+                           disk, self.app("jacobi"), "--size=500",
+                           "--iterations=1000000")
+            output = run.finish(OUT_OF_MEMORY)
+            self.expect("n1: memory is short: the node may use 240 KiB for shared "
+                        "data, and its swap file is full; more --memory or space in "
+                        "--swap-dir helps" in output,
+                        "what is full, and what helps", output)
+            self.expect("teamster run: n2 (node 1) ends the run with exit code 71 "
+                        in output, "which host", output)
+
     def a_node_killed_for_memory_is_told(self):
         """Too little for what the program has, in a group that says so."""
         with lab.lab(n_hosts=2) as bed, MemoryGroup(24 << 20) as group:
@@ -210,7 +227,7 @@ class Tests(test_runs.Tests):
                                 ("-Hn1,n2", r"n2 \(node 1\)")):
                 output = self.run(bed, nodes, "--memory=1G", program,
                                   "--size=4000",
-                                  "--iterations=30").finish(OOM_KILLED)
+                                  "--iterations=30").finish(OUT_OF_MEMORY)
                 self.expect(re.search(
                     rf"^teamster run: {name} died: killed by the kernel for "
                     rf"memory \(limit 24 MiB, by {group.path}/[a-z._]+\) after "
