@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The logic of tools/experiments.py, on cells that are made up.
 
-usage: test_experiments.py TOOLS_FOLDER [TEST]...
+usage: test_experiments.py TOOLS_FOLDER TEAMSTER [TEST]...
 """
 import io
 import json
@@ -13,10 +13,11 @@ import time
 import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
+TEAMSTER = sys.argv.pop(1)
 
 # pylint: disable=wrong-import-position
 from experiment import cells, charts, claims, disk, least, output, papers
-from experiment import report, run, search, sizes
+from experiment import predict, report, run, search, sizes
 from experiment.cells import Cell
 from experiment.measure import Measurement, OutOfTime
 from experiment.progress import Progress
@@ -151,13 +152,12 @@ checksum: 6567681ce65c198b
     WORK = sizes.Work(64, 3, 2, 3, 4096, 1.0)
 
     def test_the_measured_iterations_count(self):
-        found = output.read_run(self.TEXT, self.WORK, "/nowhere")
+        found = output.read_run(self.TEXT, self.WORK)
         self.assertEqual(found["iteration_ms"], 5.0)
         self.assertEqual(found["iteration_deviation_ms"], 1.0)
         self.assertEqual(found["counts"], [3, 1])
         self.assertEqual(found["page_ins"], [2.0, 1.0])
         self.assertEqual(found["page_outs"], [1.0, 0.0])
-        self.assertIsNone(found["predicted_ms"])
 
     def test_what_is_missing_is_said(self):
         for cut, message in (("iteration 3", "iteration 3"),
@@ -166,8 +166,10 @@ checksum: 6567681ce65c198b
                              if not line.startswith(cut)
                              and not (cut == "     0" and "  1  " in line))
             with self.assertRaisesRegex(output.Unreadable, message):
-                output.read_run(text, self.WORK, "/nowhere")
+                output.read_run(text, self.WORK)
 
+
+class PredictTest(InFolder):
     def test_predicted_is_the_mapping_the_run_ended_with(self):
         profile = {"node_of": [0, 0, 0, 1, 1],
                    "decision": {"node_of": [0, 0, 0, 0, 1],
@@ -177,7 +179,35 @@ checksum: 6567681ce65c198b
             file.flush()
             for counts, ms in (((3, 1), 250.0), ((2, 2), 500.0),
                                ((1, 3), None)):
-                self.assertEqual(output.prediction(file.name, counts), ms)
+                self.assertEqual(predict.measured(file.name, counts), ms)
+        self.assertIsNone(predict.measured("/nowhere", (3, 1)))
+        self.assertIsNone(predict.liu06(TEAMSTER, "/nowhere", (3, 1)))
+
+    def test_the_papers_model_predicts_for_that_mapping(self):
+        """Threads that share nothing: T = Tcomp."""
+        node = {"n_processors": 1, "memory_pages": 99, "free_pages": 99,
+                "total_pages": 99, "swap_in_s": 1e-3, "swap_out_s": 1e-3,
+                "fetch_s": 1e-5, "packet_s": 1e-5, "packet_bytes": 4096}
+        profile = {
+            "teamster_profile": 1, "teamster": "0", "program": "", "iteration": 9,
+            "page_bytes": 4096, "unit_speed": 0,
+            "nodes": [{"name": "a", "power": 1.0, **node},
+                      {"name": "b", "power": 0.5, **node}],
+            "group_pages": [], "node_of": [0, 0, 0, 1, 1],
+            "threads": [{"computation_s": 0.0, "is_pinned": True, "uses": []}] +
+                       [{"computation_s": 0.1, "uses": []}] * 4,
+            "model": {"kind": "measured", "replacement": "kept-set",
+                      "overlap": "none", "corrections": None,
+                      "reference": {"power": 1, "lack_pages": 0, "free_pages": 99,
+                                    "total_pages": 99, "swap_in_s": 1e-3,
+                                    "swap_out_s": 1e-3}},
+            "measured": None,
+            "decision": {"node_of": [0, 0, 0, 0, 1], "before_s": 0.5,
+                         "after_s": 0.25}}
+        path = self.folder / "profile.json"
+        path.write_text(json.dumps(profile), encoding="utf-8")
+        for counts, ms in (((3, 1), 300.0), ((2, 2), 400.0)):
+            self.assertAlmostEqual(predict.liu06(TEAMSTER, path, counts), ms)
 
 
 class ResumeTest(InFolder):

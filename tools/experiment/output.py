@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads what a run printed."""
-import json
 import re
 import statistics
 
@@ -51,30 +50,8 @@ def node_rows(text):
             [float(row[3]) for row in rows])
 
 
-def counts_of(node_of, n_nodes):
-    return [sum(1 for node in node_of if node == x) for x in range(n_nodes)]
-
-
-def prediction(path, counts):
-    """Milliseconds that the model predicts for the mapping the run ended with,
-    out of the profile of its last decision; None if it does not say."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            profile = json.load(file)
-    except OSError:
-        return None  # nothing was decided
-    decision = profile.get("decision")
-    if decision is None:
-        return None
-    for node_of, key in ((decision["node_of"], "after_s"),
-                         (profile["node_of"], "before_s")):
-        if counts_of(node_of[-sum(counts):], len(counts)) == list(counts):
-            return decision[key] * 1e3
-    return None
-
-
-def read_run(text, work, profile_path):
-    """What is kept of one run."""
+def read_run(text, work):
+    """What is kept of one run, but for predictions."""
     times = iteration_times(text, work.first, work.last)
     counts, moved_in, computed_s = node_rows(text)
     ins, outs = paging(text, work.first, work.last)
@@ -89,7 +66,6 @@ def read_run(text, work, profile_path):
         "counts": counts,
         "moved_in": moved_in,
         "computed_s": computed_s,
-        "predicted_ms": prediction(profile_path, counts),
         "page_ins": ins,
         "page_outs": outs,
         "checksum": checksum.group(1),

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from . import output, papers
+from . import output, papers, predict
 from .cells import THEN
 from .machine import Busy
 
@@ -93,6 +93,11 @@ class Runner:
     def rate(self):
         return round(self.swap_rate) if self.swap_rate else None
 
+    def _predictions(self, profile, counts):
+        return {"predicted_ms": predict.measured(profile, counts),
+                "predicted_liu06_ms": predict.liu06(
+                    self.build / "cli/teamster", profile, counts)}
+
     def __call__(self, cell, work, counts=None, has_memory=True):
         """One run.
 
@@ -111,7 +116,9 @@ class Runner:
                 text = execute(command(cell, work, self.build, folder,
                                        (self.rate(), self.swap_dir), counts),
                                self.timeout_s)
-                result = output.read_run(text, work, f"{folder}/profile.json")
+                result = output.read_run(text, work)
+                result |= self._predictions(f"{folder}/profile.json",
+                                            result["counts"])
             except (Failure, output.Unreadable) as reason:
                 result = {"failure": str(reason)}
         return {**result, "load": load, "others": busy.others(), "seconds": time.monotonic() - start}
