@@ -16,8 +16,10 @@ TRIES = 3  # of a program that the kernel kills for want of memory
 CLEANER = """
 read line
 for i in $(seq 100); do
-    for pid in $(cat "$1/cgroup.procs" 2>/dev/null); do kill -9 "$pid"; done
-    rmdir "$1" 2>/dev/null
+    for group in "$1"/*/ "$1"; do
+        for pid in $(cat "$group/cgroup.procs" 2>/dev/null); do kill -9 "$pid"; done
+        rmdir "$group" 2>/dev/null
+    done
     [ -d "$1" ] || break
     sleep 0.1
 done

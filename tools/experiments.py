@@ -68,8 +68,9 @@ def parse_arguments():
         "Table 1, or a group of two; T2: those of [Liang03] Table 2")
     add("--policy", action="append", help=which,
         choices=[*papers.LIU06_POLICIES, "mem", "liang03", "best"])
-    add("--disk", action="append", choices=cells.DISKS, help="then: slowed to "
-        "the papers' ratio of disk to processor; today: as it is")
+    add("--disk", action="append", choices=cells.ALL_DISKS, help="then: slowed "
+        "to the papers' ratio of disk to processor; today: as it is; kernel: "
+        "no pager, the kernel pages (root, control groups)")
     add("--scale", type=scale, default=scale(DEFAULT_SCALE), metavar="F",
         help=f"part of the papers' sizes and memories, default {DEFAULT_SCALE}")
     add("--repeats", type=at_least(1), default=2, metavar="N",

@@ -7,6 +7,10 @@ from . import papers
 THEN = "then"    # swap files slowed to the papers' ratio of disk to processor
 TODAY = "today"  # as fast as they are
 DISKS = (THEN, TODAY)
+# No pager: the kernel pages, to a swap file of its own on the machine's disk.
+KERNEL = "kernel"
+ALL_DISKS = (*DISKS, KERNEL)
+KERNEL_ENVS = ("1A", "1B", "3A", "3B")  # where memory is short
 
 
 @dataclass(frozen=True, order=True)
@@ -56,12 +60,14 @@ def all_cells():
               for app in papers.LIANG03_APPS
               for policy in papers.LIANG03_POLICIES
               for disk in _disks(app)]
+    cells += [Cell(papers.LIU06, env, app, "initial", KERNEL)
+              for env in KERNEL_ENVS for app in papers.HUNGRY]
     cells += [Cell(paper, env, app, "best", THEN)
               for paper, env, app in SEARCHED]
     # What starts the search is measured before it. [Liang03]'s product of matrices
     # takes a minute a run: all nodes but one page B for each of their threads.
     return sorted(cells, key=lambda cell: (is_slow(cell),
-                                           DISKS.index(cell.disk),
+                                           ALL_DISKS.index(cell.disk),
                                            cell.policy == "best"))
 
 
@@ -80,4 +86,6 @@ def is_wanted(cell, wishes):
 
 
 def select(wishes):
-    return [cell for cell in all_cells() if is_wanted(cell, wishes)]
+    """Cells that the kernel pages for take long: only if they are asked for."""
+    return [cell for cell in all_cells() if is_wanted(cell, wishes)
+            and (cell.disk != KERNEL or wishes.get("disk"))]

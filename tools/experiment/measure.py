@@ -5,13 +5,13 @@ A cell is done when it has as many good runs as were asked for. All cells get th
 first run before any gets its second: so what there is soon covers everything, and a
 machine that changes with time changes all cells alike. A run beside which others used
 the processors is kept, does not count, and is made again. The papers' disk comes first,
-then the searches, then today's disk. What fails is kept too: a cell is tried once
-more at most in each round.
+then the searches, then today's disk, then the kernel's paging. What fails is kept too: a
+cell is tried once more at most in each round.
 """
 import time
 
 from . import search
-from .cells import DISKS, is_slow
+from .cells import ALL_DISKS, is_slow
 from .sizes import work
 
 
@@ -92,7 +92,7 @@ class Measurement:
         self.progress.drop(cell)
 
     def measure(self, cells):
-        for disk in DISKS:
+        for disk in ALL_DISKS:
             own = [cell for cell in cells
                    if cell.disk == disk and not is_slow(cell)]
             for n in range(1, self.settings["repeats"] + 1):

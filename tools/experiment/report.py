@@ -4,7 +4,7 @@ import statistics
 
 from . import cells as every_cell
 from . import claims, papers, sizes
-from .cells import Cell, THEN, TODAY
+from .cells import Cell, KERNEL, THEN, TODAY
 from .measure import MOST_OTHERS
 from .least import least_lines
 from .results import WIDE_TIE
@@ -169,6 +169,28 @@ def best_lines(results):
          *policies], rows) + [""]
 
 
+def kernel_lines(results):
+    """The same program under the same limit, without the pager."""
+    rows = []
+    for cell, own in results.summaries.items():
+        pager = results.get(cell.beside(disk=TODAY))
+        if cell.disk == KERNEL and pager is not None:
+            rows.append([cell.env, cell.app, f"{pager.ms:.1f} ({pager.median:.1f})",
+                         f"{own.ms:.1f} ({own.median:.1f})",
+                         f"{own.ms / pager.ms:.1f} "
+                         f"({own.median / pager.median:.1f})"])
+    if not rows:
+        return []
+    return ["## The pager beside the kernel's paging", "",
+            "Milliseconds an iteration with `initial`, least of the runs and their "
+            "median: nodes with the pager and today's disk; and nodes in control "
+            "groups with the same memory on top of what they need besides shared "
+            "data, whose pages the kernel swaps to the same disk. Runs that it "
+            "killed for want of memory are among the failures.", "",
+            *table(["env", "application", "pager", "kernel", "kernel/pager"], rows),
+            ""]
+
+
 def cell_lines(results, disk):
     rows = []
     for cell, own in results.summaries.items():
@@ -210,7 +232,7 @@ def render(results, settings, machine, disk, charts):
               "N-Body, MPEG4 (motion) and VQ do not page: they were not run "
               "again.", ""] + claim_lines(results, TODAY)
     lines += table3(results) + best_lines(results) + error_lines(results)
-    lines += least_lines(results, settings)
+    lines += least_lines(results, settings) + kernel_lines(results)
     lines += ["## Figures", "", "Multiples of the first policy's time; in "
               "brackets medians of the runs. Lines of the charts go up to these.",
               ""]

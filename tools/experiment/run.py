@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one cell once: hostfile, command line, process."""
+import dataclasses
 import os
 import pathlib
 import signal
@@ -7,8 +8,8 @@ import subprocess
 import tempfile
 import time
 
-from . import output, papers, predict
-from .cells import THEN
+from . import kernel, output, papers, predict
+from .cells import KERNEL, THEN
 from .machine import Busy
 
 
@@ -16,24 +17,31 @@ class Failure(Exception):
     """A run did not end well."""
 
 
+def budgets(cell, work):
+    """Bytes that each node may use."""
+    return [4096 * (round(mb * papers.MIB * work.memory_factor / 4096) +
+                    work.extra_pages)
+            for _, mb in papers.cluster(cell.paper, cell.env, cell.app)]
+
+
 def hostfile(cell, work, has_memory=True):
     """The four nodes, with a worker each, as the papers' had a processor."""
     lines = []
-    for i, (mhz, mb) in enumerate(papers.cluster(cell.paper, cell.env,
-                                                 cell.app)):
+    for i, ((mhz, _), budget) in enumerate(zip(
+            papers.cluster(cell.paper, cell.env, cell.app),
+            budgets(cell, work))):
         line = f"n{i} workers=1 speed={mhz}"
         if has_memory:
-            pages = round(mb * papers.MIB * work.memory_factor / 4096)
-            kib = 4 * (pages + work.extra_pages)
-            line += f" memory={kib}K"
+            line += f" memory={budget // 1024}K"
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def command(cell, work, build, folder, disk, counts=None):
+def command(cell, work, build, folder, disk, counts=None, wrap=list):
     """What is typed for a cell; its hostfile and profile are in `folder`.
 
     @param disk  of THEN: (bytes a second or None, folder or None)
+    @param wrap  makes the program's words what nodes start
     """
     words = [str(build / "cli/teamster"), "run", "--emulate",
              f"--hostfile={folder}/hosts"]
@@ -45,11 +53,12 @@ def command(cell, work, build, folder, disk, counts=None):
     if cell.disk == THEN:
         words += [f"--{option}={value}" for option, value
                   in zip(("swap-rate", "swap-dir"), disk) if value]
-    words += [str(build / "apps" / cell.app), f"--size={work.size}",
-              f"--iterations={work.iterations}",
-              f"--threads={papers.N_THREADS}", "--report", "--stats",
-              *work.options]
-    return words
+    if cell.disk == KERNEL:
+        words += ["--memory-by=kernel-plain"]
+    return words + wrap([
+        str(build / "apps" / cell.app), f"--size={work.size}",
+        f"--iterations={work.iterations}", f"--threads={papers.N_THREADS}",
+        "--report", "--stats", *work.options])
 
 
 def environment():
@@ -89,6 +98,7 @@ class Runner:
         self.timeout_s = timeout_s
         self.swap_dir = swap_dir  # of the papers' disk, which is slowed
         self.swap_rate = None     # bytes a second
+        self.besides = {}  # application -> bytes that each node has besides data
 
     def rate(self):
         return round(self.swap_rate) if self.swap_rate else None
@@ -97,6 +107,32 @@ class Runner:
         return {"predicted_ms": predict.measured(profile, counts),
                 "predicted_liu06_ms": predict.liu06(
                     self.build / "cli/teamster", profile, counts)}
+
+    def _besides(self, cell, work, groups, run):
+        """What nodes need on top of the data, by a short run without limits."""
+        if cell.app not in self.besides:
+            run(dataclasses.replace(work, iterations=2))
+            own = work.data_bytes // papers.N_NODES
+            self.besides[cell.app] = [max(0, most - own)
+                                      for most in groups.most()]
+        return self.besides[cell.app]
+
+    def _by_kernel(self, cell, work, folder):
+        """@return what a run printed whose nodes the kernel pages"""
+        with kernel.groups(papers.N_NODES) as groups:
+            def run(work):
+                return execute(command(cell, work, self.build, folder, (),
+                                       wrap=groups.command), self.timeout_s)
+
+            besides = self._besides(cell, work, groups, run)
+            groups.set_limits(map(sum, zip(budgets(cell, work), besides)))
+            for i in range(kernel.TRIES):
+                try:
+                    return run(work)
+                except Failure as failure:
+                    if not kernel.is_killed(str(failure)) or i + 1 == kernel.TRIES:
+                        raise
+        return None
 
     def __call__(self, cell, work, counts=None, has_memory=True):
         """One run.
@@ -110,15 +146,18 @@ class Runner:
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="experiment-") as folder:
             pathlib.Path(folder, "hosts").write_text(
-                hostfile(cell, work, has_memory),
+                hostfile(cell, work, has_memory and cell.disk != KERNEL),
                 encoding="utf-8")
             try:
-                text = execute(command(cell, work, self.build, folder,
-                                       (self.rate(), self.swap_dir), counts),
-                               self.timeout_s)
+                if cell.disk == KERNEL:
+                    text = self._by_kernel(cell, work, folder)
+                else:
+                    text = execute(command(cell, work, self.build, folder,
+                                           (self.rate(), self.swap_dir), counts),
+                                   self.timeout_s)
                 result = output.read_run(text, work)
                 result |= self._predictions(f"{folder}/profile.json",
                                             result["counts"])
-            except (Failure, output.Unreadable) as reason:
+            except (Failure, kernel.NotHere, output.Unreadable) as reason:
                 result = {"failure": str(reason)}
         return {**result, "load": load, "others": busy.others(), "seconds": time.monotonic() - start}
