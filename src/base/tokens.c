@@ -51,22 +51,26 @@ uint32_t tokens_give(struct tokens *tokens, void *object)
     return index << 8 | slot->generation;
 }
 
+void *tokens_find(const struct tokens *tokens, uint32_t token)
+{
+    const uint32_t index = token >> 8;
+
+    return index < tokens->n_slots &&
+                   tokens->slots[index].generation == (token & 255)
+               ? tokens->slots[index].object
+               : NULL;
+}
+
 void *tokens_take(struct tokens *tokens, uint32_t token)
 {
-    uint32_t index = token >> 8;
-    struct token_slot *slot;
-    void *object;
+    void *object = tokens_find(tokens, token);
 
-    if (index >= tokens->n_slots) {
-        return NULL;
+    if (object != NULL) {
+        struct token_slot *slot = &tokens->slots[token >> 8];
+
+        slot->object = NULL;
+        slot->next_free = tokens->first_free;
+        tokens->first_free = (token >> 8) + 1;
     }
-    slot = &tokens->slots[index];
-    if (slot->object == NULL || slot->generation != (token & 255)) {
-        return NULL;
-    }
-    object = slot->object;
-    slot->object = NULL;
-    slot->next_free = tokens->first_free;
-    tokens->first_free = index + 1;
     return object;
 }

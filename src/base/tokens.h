@@ -27,7 +27,10 @@ void tokens_release(struct tokens *tokens);
 /** @return a token for an object, never 0 */
 uint32_t tokens_give(struct tokens *tokens, void *object);
 
-/** @return the object, NULL if the token is not in use; the token is used up */
+/** @return the object, NULL if the token is not in use; the token stays in use */
+void *tokens_find(const struct tokens *tokens, uint32_t token);
+
+/** The same, but the token is used up. */
 void *tokens_take(struct tokens *tokens, uint32_t token);
 
 #endif

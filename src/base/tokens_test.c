@@ -40,6 +40,25 @@ static void numbers_that_were_not_given_find_nothing(void **state)
     tokens_release(&tokens);
 }
 
+static void a_token_that_is_looked_at_stays(void **state)
+{
+    struct tokens tokens;
+    int object;
+    uint32_t token;
+
+    (void)state;
+    tokens_init(&tokens);
+    assert_null(tokens_find(&tokens, 1));
+    token = tokens_give(&tokens, &object);
+    assert_ptr_equal(tokens_find(&tokens, token), &object);
+    assert_ptr_equal(tokens_find(&tokens, token), &object);
+    assert_null(tokens_find(&tokens, token + 1));
+    assert_null(tokens_find(&tokens, UINT32_MAX));
+    assert_ptr_equal(tokens_take(&tokens, token), &object);
+    assert_null(tokens_find(&tokens, token));
+    tokens_release(&tokens);
+}
+
 static void a_slot_used_again_refuses_its_old_token(void **state)
 {
     struct tokens tokens;
@@ -84,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_finds_its_object_once),
         cmocka_unit_test(numbers_that_were_not_given_find_nothing),
+        cmocka_unit_test(a_token_that_is_looked_at_stays),
         cmocka_unit_test(a_slot_used_again_refuses_its_old_token),
         cmocka_unit_test(thousands_are_told_apart),
     };
