@@ -23,7 +23,7 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
         .operand = operand,
         .expected = expected,
         .requester = engine->port->self,
-        .token = tokens_give(&engine->tokens, waiter),
+        .token = engine_await(engine, waiter, MESSAGE_atomic_done),
     };
     port_send(engine->port, fetch_route(engine, page), &message);
 }
@@ -122,11 +122,13 @@ tm_status atomic_receive(struct engine *engine, node_id from,
         receive_request(engine, from, message);
         return TM_OK;
     }
-    waiter = tokens_take(&engine->tokens, message->u.atomic_done.token);
+    waiter = engine_answered(engine, MESSAGE_atomic_done,
+                             message->u.atomic_done.token);
     if (waiter == NULL) {
         log_error("node %u answers an operation that was not asked for", from);
         return TM_EWIRE;
     }
+    tokens_take(&engine->tokens, message->u.atomic_done.token);
     waiter_wake(waiter, TM_OK, message->u.atomic_done.before);
     return TM_OK;
 }

@@ -161,21 +161,38 @@ static void copy_text(char *to, size_t room, const char *from)
     snprintf(to, room, "%s", from == NULL ? "" : from);
 }
 
+// Do its pages lie in the heap, and in no other extent?
+static int has_free_pages(const struct engine *engine,
+                          const struct extent *extent)
+{
+    const struct space *space = engine->space;
+    const struct extent *below;
+
+    if (extent->page < space->heap_page || extent->page >= space->n_pages ||
+        extent->n_pages == 0 ||
+        extent->n_pages > space->n_pages - extent->page) {
+        return 0;
+    }
+    below = engine_extent_below(engine, extent->page + extent->n_pages - 1);
+    return below == NULL || below->page + below->n_pages <= extent->page;
+}
+
 // @return TM_OK and the extent is there, TM_EWIRE
 static tm_status add_extent(struct engine *engine, struct extent *extent,
                             const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
+    const char *name = wire_get_string(&reader);
+    const char *file = wire_get_string(&reader);
 
-    if (extent->page >= engine->space->n_pages || extent->n_pages == 0 ||
-        extent->n_pages > engine->space->n_pages - extent->page ||
+    if (reader.failed || !has_free_pages(engine, extent) ||
+        extent->serial == 0 || extent->size > extent->n_pages * TM_PAGE_SIZE ||
         protocol_by_id(extent->protocol) == NULL ||
-        extent->on_node >= TM_MAX_NODES ||
-        extent_find(engine, extent->page) != NULL) {
+        extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES) {
         return TM_EWIRE;
     }
-    copy_text(extent->name, sizeof extent->name, wire_get_string(&reader));
-    copy_text(extent->file, sizeof extent->file, wire_get_string(&reader));
+    copy_text(extent->name, sizeof extent->name, name);
+    copy_text(extent->file, sizeof extent->file, file);
     insert_extent(engine, extent);
     return TM_OK;
 }
@@ -279,18 +296,29 @@ static void deny_all(struct engine *engine, const struct extent *extent)
     }
 }
 
-static void receive_close(struct engine *engine,
-                          const struct message_extent_close *close)
+// The extent that begins at a page, but for TM_SHARED variables, which stay.
+static struct extent *extent_at(const struct engine *engine, page_no page)
 {
-    struct extent *extent = extent_find(engine, close->page);
+    struct extent *extent = extent_find(engine, page);
 
-    if (extent == NULL) {
-        return;
+    return extent != NULL && extent->page == page && extent->serial != 0
+               ? extent
+               : NULL;
+}
+
+static tm_status receive_close(struct engine *engine,
+                               const struct message_extent_close *close)
+{
+    struct extent *extent = extent_at(engine, close->page);
+
+    if (extent == NULL || extent->is_closed || close->token == 0) {
+        return TM_EWIRE;
     }
     extent->is_closed = 1;
     extent->closing = close->token;
     deny_all(engine, extent);
     blocks_check_closing(engine, extent);
+    return TM_OK;
 }
 
 static void forget_page(struct engine *engine, page_no page_number)
@@ -318,13 +346,14 @@ static void unlist(struct page_list *list, const struct extent *extent)
     list->n = kept;
 }
 
-static void receive_gone(struct engine *engine,
-                         const struct message_extent_gone *gone)
+static tm_status receive_gone(struct engine *engine,
+                              const struct message_extent_gone *gone)
 {
-    struct extent *extent = extent_find(engine, gone->page);
+    struct extent *extent = extent_at(engine, gone->page);
 
-    if (extent == NULL || !extent->is_closed) {
-        return;
+    if (extent == NULL || !extent->is_closed || extent->closing != 0 ||
+        extent->n_pending > 0) {
+        return TM_EWIRE;
     }
     unlist(&engine->dirty, extent);
     hold_forget(engine, extent);
@@ -337,20 +366,53 @@ static void receive_gone(struct engine *engine,
     }
     remove_extent(engine, extent);
     acknowledge(engine, gone->token);
+    return TM_OK;
 }
 
 // ---- requesters
 
-static tm_status answer(struct engine *engine, uint32_t token, tm_status status,
-                        uint64_t result, uint64_t result2)
+// Are these bytes of one extent? Any numbers may be asked for.
+static int are_of_an_extent(const struct engine *engine, uint64_t address,
+                            uint64_t n_bytes)
 {
-    struct waiter *waiter = tokens_take(&engine->tokens, token);
+    const uint64_t offset = address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
+    const page_no page = engine->space->heap_page + offset / TM_PAGE_SIZE;
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent != NULL && address >= (uint64_t)(uintptr_t)SPACE_HEAP_BASE &&
+           n_bytes <= (extent->page + extent->n_pages - page) * TM_PAGE_SIZE -
+                          offset % TM_PAGE_SIZE;
+}
+
+static tm_status receive_alloc_done(struct engine *engine,
+                                    const struct message_alloc_done *done)
+{
+    struct waiter *waiter =
+        engine_answered(engine, MESSAGE_alloc_done, done->token);
+
+    if (waiter == NULL ||
+        (done->address != 0 &&
+         (done->capacity < waiter->result2 ||
+          !are_of_an_extent(engine, done->address, done->capacity)))) {
+        return TM_EWIRE;
+    }
+    tokens_take(&engine->tokens, done->token);
+    waiter->result2 = done->capacity;
+    waiter_wake(waiter, done->address != 0 ? TM_OK : TM_ENOMEM, done->address);
+    return TM_OK;
+}
+
+static tm_status receive_free_done(struct engine *engine,
+                                   const struct message_free_done *done)
+{
+    struct waiter *waiter =
+        engine_answered(engine, MESSAGE_free_done, done->token);
 
     if (waiter == NULL) {
         return TM_EWIRE;
     }
-    waiter->result2 = result2;
-    waiter_wake(waiter, status, result);
+    tokens_take(&engine->tokens, done->token);
+    waiter_wake(waiter, (tm_status)done->status, 0);
     return TM_OK;
 }
 
@@ -359,34 +421,37 @@ static tm_status receive_block_is(struct engine *engine,
 {
     const struct message_block_is *is = &message->u.block_is;
     struct wire_reader reader = wire_read_body(message);
-    struct waiter *waiter = tokens_take(&engine->tokens, is->token);
-    struct heap_block *block;
+    const char *name = wire_get_string(&reader);
+    const char *file = wire_get_string(&reader);
+    struct waiter *waiter =
+        engine_answered(engine, MESSAGE_block_is, is->token);
+    struct heap_block *block = waiter == NULL ? NULL : waiter->answer;
 
-    if (waiter == NULL) {
+    if (waiter == NULL || reader.failed ||
+        (is->size > 0 &&
+         (is->capacity < is->size ||
+          !are_of_an_extent(engine, block->address, is->capacity)))) {
         return TM_EWIRE;
     }
-    block = waiter->answer;
+    tokens_take(&engine->tokens, is->token);
     block->size = is->size;
     block->capacity = is->capacity;
     block->line = is->line;
-    copy_text(block->name, sizeof block->name, wire_get_string(&reader));
-    copy_text(block->file, sizeof block->file, wire_get_string(&reader));
+    copy_text(block->name, sizeof block->name, name);
+    copy_text(block->file, sizeof block->file, file);
     waiter_wake(waiter, is->size > 0 ? TM_OK : TM_ENOBLOCK, 0);
     return TM_OK;
 }
 
-tm_status blocks_receive(struct engine *engine, node_id from,
-                         const struct message *message)
+// What the root tells the others.
+static tm_status receive_told(struct engine *engine,
+                              const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_alloc_done:
-        return answer(engine, message->u.alloc_done.token,
-                      message->u.alloc_done.address != 0 ? TM_OK : TM_ENOMEM,
-                      message->u.alloc_done.address,
-                      message->u.alloc_done.capacity);
+        return receive_alloc_done(engine, &message->u.alloc_done);
     case MESSAGE_free_done:
-        return answer(engine, message->u.free_done.token,
-                      (tm_status)message->u.free_done.status, 0, 0);
+        return receive_free_done(engine, &message->u.free_done);
     case MESSAGE_block_is:
         return receive_block_is(engine, message);
     case MESSAGE_extent_new:
@@ -394,16 +459,27 @@ tm_status blocks_receive(struct engine *engine, node_id from,
     case MESSAGE_extent_is:
         return receive_is(engine, message);
     case MESSAGE_extent_close:
-        receive_close(engine, &message->u.extent_close);
-        return TM_OK;
+        return receive_close(engine, &message->u.extent_close);
     case MESSAGE_extent_gone:
-        receive_gone(engine, &message->u.extent_gone);
-        return TM_OK;
+        return receive_gone(engine, &message->u.extent_gone);
     default:
-        // What follows is for the root.
+        return TM_EWIRE;
+    }
+}
+
+tm_status blocks_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_alloc_ask:
+    case MESSAGE_free_ask:
+    case MESSAGE_block_ask:
+    case MESSAGE_extent_ack:
         return engine->heap == NULL
                    ? TM_EWIRE
                    : blocks_root_receive(engine, from, message);
+    default:
+        return from != 0 ? TM_EWIRE : receive_told(engine, message);
     }
 }
 
@@ -430,8 +506,9 @@ void engine_alloc(struct engine *engine, uint64_t size,
     wire_put_string(&writer, name);
     wire_put_string(&writer, file_tail(file));
     message.body_size = (uint32_t)(writer.at - body);
+    waiter->result2 = size; // for receive_alloc_done()
     message.u.alloc_ask = (struct message_alloc_ask){
-        .token = tokens_give(&engine->tokens, waiter),
+        .token = engine_await(engine, waiter, MESSAGE_alloc_done),
         .size = size,
         .protocol = (uint8_t)use->protocol,
         .placement = (uint8_t)use->placement,
@@ -453,7 +530,7 @@ void engine_release_block(struct engine *engine, uint64_t address,
     wire_put_string(&writer, file_tail(file));
     message.body_size = (uint32_t)(writer.at - body);
     message.u.free_ask = (struct message_free_ask){
-        .token = tokens_give(&engine->tokens, waiter),
+        .token = engine_await(engine, waiter, MESSAGE_free_done),
         .address = address,
         .line = (uint32_t)line,
     };
@@ -467,7 +544,7 @@ void engine_block(struct engine *engine, uint64_t address,
 
     block->address = address;
     waiter->answer = block;
-    message.u.block_ask.token = tokens_give(&engine->tokens, waiter);
+    message.u.block_ask.token = engine_await(engine, waiter, MESSAGE_block_is);
     message.u.block_ask.address = address;
     port_send(engine->port, 0, &message);
 }

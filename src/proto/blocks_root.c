@@ -19,7 +19,7 @@
 struct allocation {
     struct allocation *next;
     uint32_t serial;
-    unsigned n_missing; ///< nodes that have not acknowledged
+    struct node_set missing; ///< nodes that have not acknowledged
     enum { ALLOCATING, CLOSING, FORGETTING } step;
     node_id requester;
     uint32_t token; ///< the requester's
@@ -28,6 +28,16 @@ struct allocation {
     uint64_t capacity;
 };
 
+static void expect_all(const struct engine *engine,
+                       struct allocation *allocation)
+{
+    const struct roster *roster = &engine->port->roster;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        node_set_add(&allocation->missing, roster->live[i]);
+    }
+}
+
 static struct allocation *start_step(struct engine *engine, node_id requester,
                                      uint32_t token, page_no page)
 {
@@ -35,7 +45,7 @@ static struct allocation *start_step(struct engine *engine, node_id requester,
 
     ensure_memory(allocation != NULL);
     allocation->serial = ++engine->last_allocation;
-    allocation->n_missing = engine->port->roster.n_live;
+    expect_all(engine, allocation);
     allocation->requester = requester;
     allocation->token = token;
     allocation->page = page;
@@ -201,7 +211,7 @@ static void forget_everywhere(struct engine *engine,
     struct message message = {.type = MESSAGE_extent_gone};
 
     allocation->step = FORGETTING;
-    allocation->n_missing = engine->port->roster.n_live;
+    expect_all(engine, allocation);
     message.u.extent_gone.token = allocation->serial;
     message.u.extent_gone.page = allocation->page;
     port_send_all(engine->port, &message);
@@ -226,17 +236,19 @@ static void finish_step(struct engine *engine, struct allocation **link)
     free(allocation);
 }
 
-static tm_status receive_ack(struct engine *engine, uint32_t serial)
+static tm_status receive_ack(struct engine *engine, node_id from,
+                             uint32_t serial)
 {
     struct allocation **link = &engine->allocations;
 
     while (*link != NULL && (*link)->serial != serial) {
         link = &(*link)->next;
     }
-    if (*link == NULL) {
+    if (*link == NULL || !node_set_has(&(*link)->missing, from)) {
         return TM_EWIRE;
     }
-    if (--(*link)->n_missing == 0) {
+    node_set_remove(&(*link)->missing, from);
+    if (node_set_is_empty(&(*link)->missing)) {
         finish_step(engine, link);
     }
     return TM_OK;
@@ -277,7 +289,7 @@ tm_status blocks_root_receive(struct engine *engine, node_id from,
         receive_block_ask(engine, from, &message->u.block_ask);
         return TM_OK;
     case MESSAGE_extent_ack:
-        return receive_ack(engine, message->u.extent_ack.token);
+        return receive_ack(engine, from, message->u.extent_ack.token);
     default:
         return TM_EWIRE;
     }

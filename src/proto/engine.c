@@ -46,6 +46,21 @@ void page_list_add(struct page_list *list, page_no page)
     list->at[list->n++] = page;
 }
 
+uint32_t engine_await(struct engine *engine, struct waiter *waiter,
+                      enum message_type answer)
+{
+    waiter->result = answer; // until it comes
+    return tokens_give(&engine->tokens, waiter);
+}
+
+struct waiter *engine_answered(struct engine *engine, enum message_type answer,
+                               uint32_t token)
+{
+    struct waiter *waiter = tokens_find(&engine->tokens, token);
+
+    return waiter != NULL && waiter->result == answer ? waiter : NULL;
+}
+
 // Copysets come from chunks, and go to a list: pages begin and cease to be shared
 // all the time.
 static struct node_set *new_copyset(struct engine *engine)

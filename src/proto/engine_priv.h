@@ -152,6 +152,13 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 }
 
 // ---- engine.c
+/** A waiter for an answer of another node.
+ * @return the token that the answer is to name */
+uint32_t engine_await(struct engine *engine, struct waiter *waiter,
+                      enum message_type answer);
+/** An answer has come. @return who waits for one of this type, NULL: nobody */
+struct waiter *engine_answered(struct engine *engine, enum message_type answer,
+                               uint32_t token);
 void page_list_add(struct page_list *list, page_no page);
 /** Let all who wait for a page try again. */
 void engine_wake(struct page *page);
