@@ -99,6 +99,11 @@ static void receive_request(struct engine *engine, node_id from,
     struct message on = *message;
     page_no page = message->u.atomic.page;
 
+    if (extent_find(engine, page) == NULL) { // the program has freed it
+        send_result(engine, message->u.atomic.requester,
+                    message->u.atomic.token, 0);
+        return;
+    }
     if (page_of(engine, page)->is_owner) {
         if (!paging_parks(engine, from, message)) {
             perform(engine, &message->u.atomic);
@@ -108,8 +113,7 @@ static void receive_request(struct engine *engine, node_id from,
     if (fetch_is_untouched(engine, page)) {
         fetch_grant(engine, page, 1, message->u.atomic.requester, 0);
     }
-    on.u.atomic.hops++;
-    ensure(on.u.atomic.hops < 4 * TM_MAX_NODES); // H2
+    on.u.atomic.hops++; // as those of a fetch
     port_send(engine->port, fetch_route(engine, page), &on);
 }
 

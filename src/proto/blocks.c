@@ -19,6 +19,9 @@
 //    way: every node had stopped asking and had all its answers. But for
 //    OWNER_IS, which nobody answers; it names the extent by its serial number,
 //    so that news of one life of a page are not taken for the next.
+//    (A program that frees what it still writes to, or operates on, breaks this:
+//    UPDATE and ATOMIC change nothing of a page that is in no extent.)
+// B2 Pages outside of extents are untouched: no message makes them anything else.
 #include "base/ensure.h"
 #include "proto/engine_priv.h"
 
@@ -58,6 +61,21 @@ struct extent *extent_find(const struct engine *engine, page_no page)
     }
     extent = &engine->extents[index - 1];
     return page < extent->page + extent->n_pages ? extent : NULL;
+}
+
+int extent_has(const struct engine *engine, page_no page, page_no n)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent != NULL && n <= extent->page + extent->n_pages - page;
+}
+
+int extent_is_of(const struct engine *engine, page_no page,
+                 tm_protocol protocol)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent != NULL && extent->protocol == protocol;
 }
 
 const struct extent *engine_extent(const struct engine *engine, page_no page)
@@ -356,6 +374,7 @@ static tm_status receive_gone(struct engine *engine,
         return TM_EWIRE;
     }
     unlist(&engine->dirty, extent);
+    flight_forget(engine, extent);
     hold_forget(engine, extent);
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {

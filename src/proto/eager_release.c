@@ -162,8 +162,8 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 
 // ---- updates
 
-static int read_item(const struct engine *engine, struct wire_reader *reader,
-                     struct update_item *item)
+// @return 0 there is none, or it is malformed
+static int read_item(struct wire_reader *reader, struct update_item *item)
 {
     item->page = wire_get_u64(reader);
     item->version = wire_get_u32(reader);
@@ -171,7 +171,20 @@ static int read_item(const struct engine *engine, struct wire_reader *reader,
     item->kind = wire_get_u8(reader);
     item->size = wire_get_u16(reader);
     item->diff = wire_get_bytes(reader, item->size);
-    return !reader->failed && item->page < engine->space->n_pages;
+    return !reader->failed && item->kind <= ITEM_TO_OWNER;
+}
+
+static int is_well_formed(const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    struct update_item item;
+
+    while (reader.at < reader.end) {
+        if (!read_item(&reader, &item)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static void keep_diff(struct page *page, const struct update_item *item)
@@ -261,11 +274,14 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
                              node_id from, const struct update_item *item)
 {
     struct page *page = page_of(engine, item->page);
+    node_id route = fetch_route(engine, item->page);
     int is_pushed;
 
     if (!page->is_owner) {
-        flight_add(engine, flight, fetch_route(engine, item->page), item->page,
-                   ITEM_TO_OWNER, item->diff, item->size);
+        if (route != engine->port->self) { // else nobody has a copy to change
+            flight_add(engine, flight, route, item->page, ITEM_TO_OWNER,
+                       item->diff, item->size);
+        }
         return;
     }
     if (from == flight->origin && may_hand_at_once(engine, item->page, from)) {
@@ -286,6 +302,9 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
 void eager_receive_item(struct engine *engine, struct flight *flight,
                         node_id from, const struct update_item *item)
 {
+    if (!extent_is_of(engine, item->page, TM_EAGER_RELEASE)) {
+        return; // the program has freed what it still wrote to
+    }
     if (item->kind == ITEM_PUSH) {
         receive_push(engine, flight, from, item);
     } else {
@@ -297,24 +316,23 @@ tm_status eager_receive_update(struct engine *engine, node_id from,
                                const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
-    struct flight *flight = flight_new(engine, FLIGHT_RELAY);
-    tm_status status = TM_OK;
+    struct flight *flight;
     struct update_item item;
 
+    if (!roster_has(&engine->port->roster, message->u.update.origin) ||
+        !is_well_formed(message)) {
+        return TM_EWIRE;
+    }
+    flight = flight_new(engine, FLIGHT_RELAY);
     flight->reply_to = from;
     flight->origin = message->u.update.origin;
     flight->batch = message->u.update.batch;
-    while (reader.at < reader.end) {
-        if (!read_item(engine, &reader, &item)) {
-            log_error("an update from node %u is malformed", from);
-            status = TM_EWIRE;
-            break;
-        }
+    while (reader.at < reader.end && read_item(&reader, &item)) {
         eager_receive_item(engine, flight, from, &item);
     }
     late_bring(engine);
     flight_depart(engine, flight);
-    return status;
+    return TM_OK;
 }
 
 // ---- hand-over
@@ -343,10 +361,7 @@ void eager_take(struct engine *engine, page_no page_number, node_id from,
     page->epoch = epoch;
     page->version = version;
     page->moves = moves;
-    for (int node = node_set_next(copyset, 0); node >= 0;
-         node = node_set_next(copyset, (unsigned)node + 1)) {
-        copyset_add(engine, page, (node_id)node);
-    }
+    copyset_add_others(engine, page, copyset);
     engine->stats.pages_moved_in++;
     fetch_announce(engine, page_number, from);
 }

@@ -92,6 +92,18 @@ void copyset_add(struct engine *engine, struct page *page, node_id node)
     node_set_add(page->copyset, node);
 }
 
+void copyset_add_others(struct engine *engine, struct page *page,
+                        const struct node_set *nodes)
+{
+    for (int node = node_set_next(nodes, 0); node >= 0;
+         node = node_set_next(nodes, (unsigned)node + 1)) {
+        if (node != engine->port->self &&
+            roster_has(&engine->port->roster, (node_id)node)) {
+            copyset_add(engine, page, (node_id)node);
+        }
+    }
+}
+
 void copyset_clear(struct engine *engine, struct page *page)
 {
     struct copyset *copyset = (struct copyset *)page->copyset;
@@ -289,16 +301,14 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_fetch_done:
     case MESSAGE_grant:
     case MESSAGE_owner_is:
-        fetch_receive(engine, from, message);
-        return TM_OK;
+        return fetch_receive(engine, from, message);
     case MESSAGE_update:
         return eager_receive_update(engine, from, message);
     case MESSAGE_update_ack:
         return flight_receive_ack(engine, from, message);
     case MESSAGE_invalidate:
     case MESSAGE_invalidate_ack:
-        sequential_receive(engine, from, message);
-        return TM_OK;
+        return sequential_receive(engine, from, message);
     case MESSAGE_atomic:
     case MESSAGE_atomic_done:
         return atomic_receive(engine, from, message);
@@ -320,11 +330,12 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_fetch:
         return message->u.fetch.count >= 1 &&
                message->u.fetch.count <= FETCH_GROUP_MAX &&
+               message->u.fetch.hops < HOPS_MAX &&
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
-               message->u.fetch.page < n_pages &&
-               message->u.fetch.page + message->u.fetch.count <= n_pages;
+               extent_has(engine, message->u.fetch.page,
+                          message->u.fetch.count);
     case MESSAGE_page:
-        return message->u.page.page < n_pages &&
+        return extent_has(engine, message->u.page.page, 1) &&
                (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
                 message->body_size == TM_PAGE_SIZE);
     case MESSAGE_fetch_done:
@@ -332,19 +343,22 @@ static int names_good_pages(const struct engine *engine,
                message->u.fetch_done.page + message->u.fetch_done.count <=
                    n_pages;
     case MESSAGE_grant:
-        return message->u.grant.page < n_pages &&
-               message->u.grant.page + message->u.grant.count <= n_pages;
+        return extent_has(engine, message->u.grant.page,
+                          message->u.grant.count);
     case MESSAGE_page_given:
-        return message->u.page_given.page < n_pages &&
+        return extent_has(engine, message->u.page_given.page, 1) &&
                message->body_size == TM_PAGE_SIZE;
     case MESSAGE_invalidate:
-        return message->u.invalidate.page < n_pages;
+        return extent_is_of(engine, message->u.invalidate.page, TM_SEQUENTIAL);
     case MESSAGE_invalidate_ack:
-        return message->u.invalidate_ack.page < n_pages;
+        return extent_is_of(engine, message->u.invalidate_ack.page,
+                            TM_SEQUENTIAL);
     case MESSAGE_atomic:
         return message->u.atomic.page < n_pages &&
+               !extent_is_of(engine, message->u.atomic.page, TM_SEQUENTIAL) &&
                message->u.atomic.offset % 8 == 0 &&
                message->u.atomic.offset < TM_PAGE_SIZE &&
+               message->u.atomic.hops < HOPS_MAX &&
                roster_has(&engine->port->roster, message->u.atomic.requester);
     default:
         return 1; // bodies are checked where they are read

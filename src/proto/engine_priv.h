@@ -20,6 +20,9 @@
 
 #define FETCH_GROUP_MAX 64u
 
+/** No request is forwarded so often: H2. */
+#define HOPS_MAX (4u * TM_MAX_NODES)
+
 // So often an exclusive page moves from nodes that are short of memory and have no use
 // for it. (Two of them that are wrong about that must not send it to and fro for ever.)
 #define UNWANTED_MOVES 8u
@@ -171,17 +174,25 @@ void engine_discard_now(struct engine *engine);
 void engine_map(struct engine *engine, page_no page);
 /** Add a page to / take it off the copyset. */
 void copyset_add(struct engine *engine, struct page *page, node_id node);
+/** Add those of a set that are there and are not this node. */
+void copyset_add_others(struct engine *engine, struct page *page,
+                        const struct node_set *nodes);
 void copyset_remove(struct engine *engine, struct page *page, node_id node);
 void copyset_clear(struct engine *engine, struct page *page);
 int copyset_is_empty(const struct page *page);
 int copyset_is_only(const struct page *page, node_id node);
 struct extent *extent_find(const struct engine *engine, page_no page);
+/** Are n pages from `page` on in one extent? Any numbers may be asked for. */
+int extent_has(const struct engine *engine, page_no page, page_no n);
+/** Is it a page of an extent of this protocol? */
+int extent_is_of(const struct engine *engine, page_no page,
+                 tm_protocol protocol);
 
 // ---- fetch.c
 void fetch_start(struct engine *engine, page_no page, int is_write,
                  struct fault_history *history);
-void fetch_receive(struct engine *engine, node_id from,
-                   const struct message *message);
+tm_status fetch_receive(struct engine *engine, node_id from,
+                        const struct message *message);
 /** Where a request for a page goes from here. */
 node_id fetch_route(const struct engine *engine, page_no page);
 /** An untouched page, at its directory node: give it, and untouched ones behind
@@ -241,10 +252,12 @@ struct flight {
     enum flight_kind kind;
     node_id reply_to;
     node_id origin;
-    uint64_t batch;       ///< relay: to name in the acknowledgement
-    unsigned outstanding; ///< messages not acknowledged
-    node_id sent_to;      ///< all of them; NODE_NONE: several nodes
-    int goes_on;          ///< flush: who gets it may have to pass it on
+    uint64_t batch; ///< relay: to name in the acknowledgement
+    unsigned
+        outstanding; ///< messages not acknowledged, and items that are late
+    unsigned n_late; ///< of these, items
+    node_id sent_to; ///< all of them; NODE_NONE: several nodes
+    int goes_on;     ///< flush: who gets it may have to pass it on
     struct flight_page *pages;
     size_t n_pages;
     size_t room;
@@ -265,6 +278,9 @@ int flight_push(struct engine *engine, struct flight *flight, page_no page,
                 node_id except, const void *diff, size_t size);
 /** Send all outboxes; finishes the flight if nobody has to acknowledge. */
 void flight_depart(struct engine *engine, struct flight *flight);
+/** Pages of the extent are forgotten, and may come to be others'. (Flights have some if
+ * the program still wrote to what it freed.) */
+void flight_forget(struct engine *engine, const struct extent *extent);
 tm_status flight_receive_ack(struct engine *engine, node_id from,
                              const struct message *message);
 
@@ -311,8 +327,8 @@ void eager_take(struct engine *engine, page_no page, node_id from,
 int eager_may_hand(const struct engine *engine, page_no page, node_id to);
 
 // ---- sequential.c
-void sequential_receive(struct engine *engine, node_id from,
-                        const struct message *message);
+tm_status sequential_receive(struct engine *engine, node_id from,
+                             const struct message *message);
 
 // ---- paging.c
 /** An update has come for a page: is the copy of it here one that was given up

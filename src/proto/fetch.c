@@ -16,7 +16,8 @@
 //    another number and is ignored.
 //    A grant that answers no fetch of this node (placement, atomic operations)
 //    makes it the owner and leaves the page pending, until the fetch that is out
-//    is answered or comes back. So no answer comes that is not waited for.
+//    is answered or comes back. So no answer comes that is not waited for: a PAGE that
+//    does is refused.
 // I4 A copy that comes where there is one already is ignored: that one is kept up
 //    to date.
 // I2 is_owner implies hint == self + 1.
@@ -353,8 +354,7 @@ static void forward_fetch(struct engine *engine, const struct message *message)
 {
     struct message on = *message;
 
-    on.u.fetch.hops++;
-    ensure(on.u.fetch.hops < 4 * TM_MAX_NODES); // H2
+    on.u.fetch.hops++; // whoever gets it looks whether they are too many: H2
     port_send(engine->port, fetch_route(engine, on.u.fetch.page), &on);
 }
 
@@ -452,24 +452,32 @@ static void take_ownership(struct engine *engine, page_no page_number,
     }
 }
 
-static void install(struct engine *engine, node_id from,
-                    const struct message *message)
+// Can a page that comes be an answer to what was asked for?
+static int is_answer(const struct page *page, uint8_t flags)
+{
+    if (!page->pending || (page->is_owner && (flags & PAGE_WITH_OWNERSHIP))) {
+        return 0;
+    }
+    return flags & PAGE_WITH_CONTENTS ? page->access == ACCESS_NONE
+                                      : page->state != PAGE_ABSENT;
+}
+
+static tm_status install(struct engine *engine, node_id from,
+                         const struct message *message)
 {
     const struct message_page *answer = &message->u.page;
     struct page *page = page_of(engine, answer->page);
     int want_write = page->want_write;
 
-    if (extent_find(engine, answer->page) == NULL ||
-        (page->state != PAGE_ABSENT &&
-         !(answer->flags & PAGE_WITH_OWNERSHIP))) {
-        return; // I4
+    if (page->state != PAGE_ABSENT && !(answer->flags & PAGE_WITH_OWNERSHIP)) {
+        return TM_OK; // I4
+    }
+    if (!is_answer(page, answer->flags)) {
+        return TM_EWIRE; // I1
     }
     if (answer->flags & PAGE_WITH_CONTENTS) {
-        ensure(page->access == ACCESS_NONE);
         space_fill(engine->space, answer->page, message->body);
         engine->stats.pages_fetched++;
-    } else {
-        ensure(page->state != PAGE_ABSENT);
     }
     page->base = answer->version;
     page->version = answer->version;
@@ -489,6 +497,7 @@ static void install(struct engine *engine, node_id from,
     protocol_by_id(engine_protocol(engine, answer->page))
         ->arrived(engine, answer->page, want_write);
     engine_settle(engine, answer->page);
+    return TM_OK;
 }
 
 static void accept_grant(struct engine *engine,
@@ -556,41 +565,45 @@ static void end_fetch(struct engine *engine,
     }
 }
 
-static void receive_news(struct engine *engine, const struct message *message)
+static tm_status receive_news(struct engine *engine, node_id from,
+                              const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
-    while (reader.at < reader.end && !reader.failed) {
+    if (message->u.owner_is.owner != from ||
+        message->body_size % NEWS_ITEM != 0) {
+        return TM_EWIRE;
+    }
+    while (reader.at < reader.end) {
         page_no page = wire_get_u64(&reader);
         uint32_t epoch = wire_get_u32(&reader);
         uint32_t serial = wire_get_u32(&reader);
         const struct extent *extent = extent_find(engine, page);
 
-        if (!reader.failed && extent != NULL && !extent->is_closed &&
+        if (extent != NULL && !extent->is_closed &&
             extent->serial == serial) { // B1 of blocks.c
-            hint_set(page_of(engine, page), message->u.owner_is.owner, epoch);
+            hint_set(page_of(engine, page), from, epoch);
         }
     }
+    return TM_OK;
 }
 
-void fetch_receive(struct engine *engine, node_id from,
-                   const struct message *message)
+tm_status fetch_receive(struct engine *engine, node_id from,
+                        const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_fetch:
         fetch_receive_request(engine, from, message);
-        break;
+        return TM_OK;
     case MESSAGE_page:
-        install(engine, from, message);
-        break;
+        return install(engine, from, message);
     case MESSAGE_fetch_done:
         end_fetch(engine, &message->u.fetch_done);
-        break;
+        return TM_OK;
     case MESSAGE_grant:
         accept_grant(engine, &message->u.grant);
-        break;
+        return TM_OK;
     default:
-        receive_news(engine, message);
-        break;
+        return receive_news(engine, from, message);
     }
 }

@@ -50,6 +50,7 @@ struct flight *flight_new(struct engine *engine, enum flight_kind kind)
     flight->generation++;
     flight->kind = kind;
     flight->outstanding = 0;
+    flight->n_late = 0;
     flight->sent_to = NODE_NONE;
     flight->goes_on = 0;
     flight->n_pages = 0;
@@ -217,6 +218,9 @@ static void report_early(struct engine *engine, struct flight *flight)
         wire_put_u8(&writer, ACK_DROPPED);
     }
     for (size_t i = 0; i < flight->handed.n; i++) {
+        if (!page_of(engine, flight->handed.at[i])->is_owner) {
+            continue; // the update named it twice, and it has gone
+        }
         make_room(engine, flight, body, &writer, HANDED_ITEM);
         hand_over(engine, &writer, flight->handed.at[i], flight->origin);
     }
@@ -287,6 +291,22 @@ void flight_depart(struct engine *engine, struct flight *flight)
     }
 }
 
+void flight_forget(struct engine *engine, const struct extent *extent)
+{
+    for (size_t i = 0; i < engine->n_flights; i++) {
+        struct flight *flight = engine->flights[i];
+        size_t kept = 0;
+
+        for (size_t k = 0; k < flight->n_pages; k++) {
+            if (flight->pages[k].page < extent->page ||
+                flight->pages[k].page >= extent->page + extent->n_pages) {
+                flight->pages[kept++] = flight->pages[k];
+            }
+        }
+        flight->n_pages = kept;
+    }
+}
+
 static struct flight *find(struct engine *engine, uint64_t batch)
 {
     uint32_t slot = (uint32_t)batch;
@@ -297,7 +317,7 @@ static struct flight *find(struct engine *engine, uint64_t batch)
     }
     flight = engine->flights[slot];
     if (!flight->is_used || flight->generation != batch >> 32 ||
-        flight->outstanding == 0) {
+        flight->outstanding == flight->n_late) {
         return NULL;
     }
     return flight;
@@ -314,30 +334,42 @@ static void read_handed(struct engine *engine, struct wire_reader *reader,
     for (unsigned i = 0; i < 4; i++) {
         copyset.words[i] = wire_get_u64(reader);
     }
-    if (!reader->failed) {
+    if (extent_is_of(engine, page, TM_EAGER_RELEASE)) {
         eager_take(engine, page, from, version, epoch, moves, &copyset);
     }
 }
 
-static tm_status read_items(struct engine *engine, node_id from,
-                            struct wire_reader *reader)
+static void read_items(struct engine *engine, node_id from,
+                       struct wire_reader *reader)
 {
     while (reader->at < reader->end) {
         page_no page = wire_get_u64(reader);
-        uint8_t what = wire_get_u8(reader);
 
-        if (reader->failed || page >= engine->space->n_pages) {
-            return TM_EWIRE;
-        }
-        if (what == ACK_DROPPED) {
-            if (page_of(engine, page)->is_owner) {
-                copyset_remove(engine, page_of(engine, page), from);
-            }
-        } else {
+        if (wire_get_u8(reader) == ACK_HANDED) {
             read_handed(engine, reader, page, from);
+        } else if (extent_is_of(engine, page, TM_EAGER_RELEASE) &&
+                   page_of(engine, page)->is_owner) {
+            copyset_remove(engine, page_of(engine, page), from);
         }
     }
-    return reader->failed ? TM_EWIRE : TM_OK;
+}
+
+static int is_well_formed(const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (reader.at < reader.end && !reader.failed) {
+        unsigned what;
+
+        wire_get_u64(&reader); // the page
+        what = wire_get_u8(&reader);
+        if (what == ACK_HANDED) {
+            wire_get_bytes(&reader, HANDED_ITEM - DROPPED_ITEM);
+        } else if (what != ACK_DROPPED) {
+            return 0;
+        }
+    }
+    return !reader.failed;
 }
 
 tm_status flight_receive_ack(struct engine *engine, node_id from,
@@ -345,15 +377,13 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
 {
     struct flight *flight = find(engine, message->u.update_ack.batch);
     struct wire_reader reader = wire_read_body(message);
-    tm_status status;
 
-    if (flight == NULL) {
-        log_error("node %u acknowledges an update that was not sent", from);
+    if (flight == NULL || !is_well_formed(message)) {
         return TM_EWIRE;
     }
-    status = read_items(engine, from, &reader);
+    read_items(engine, from, &reader);
     if (message->u.update_ack.is_last && --flight->outstanding == 0) {
         finish(engine, flight);
     }
-    return status;
+    return TM_OK;
 }

@@ -202,31 +202,17 @@ void engine_spread(struct engine *engine)
     }
 }
 
-static void take_copyset(struct engine *engine, struct page *page,
-                         const struct message_page_given *given)
-{
-    const struct node_set copies = {
-        {given->copies0, given->copies1, given->copies2, given->copies3}};
-
-    for (int node = node_set_next(&copies, 0); node >= 0;
-         node = node_set_next(&copies, (unsigned)node + 1)) {
-        if (node != engine->port->self &&
-            roster_has(&engine->port->roster, (node_id)node)) {
-            copyset_add(engine, page, (node_id)node);
-        }
-    }
-}
-
 static tm_status receive_given(struct engine *engine, node_id from,
                                const struct message *message)
 {
     const struct message_page_given *given = &message->u.page_given;
+    const struct node_set copies = {
+        {given->copies0, given->copies1, given->copies2, given->copies3}};
     struct page *page = page_of(engine, given->page);
     struct message taken = {.type = MESSAGE_page_taken,
                             .u.page_taken = {.page = given->page}};
 
-    if (!engine->is_frozen || extent_find(engine, given->page) == NULL ||
-        page->is_owner || page->pending) {
+    if (!engine->is_frozen || page->is_owner || page->pending) {
         return TM_EWIRE;
     }
     if (page->state == PAGE_ABSENT) {
@@ -235,7 +221,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
         page->hot = 0;
         engine->stats.pages_fetched++;
     }
-    take_copyset(engine, page, given);
+    copyset_add_others(engine, page, &copies);
     if (page->state == PAGE_CLEAN && copyset_is_empty(page)) {
         page->state = PAGE_EXCLUSIVE;
     }

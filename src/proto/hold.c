@@ -261,7 +261,7 @@ void page_run_deferred(struct engine *engine, page_no page_number)
         if (first->message.type == MESSAGE_fetch) {
             fetch_receive_request(engine, first->from, &first->message);
         } else {
-            sequential_receive(engine, first->from, &first->message);
+            (void)sequential_receive(engine, first->from, &first->message);
         }
         free(first);
         first = next;

@@ -62,6 +62,7 @@ int late_keeps(struct engine *engine, struct flight *flight, node_id from,
     memcpy(late->diff, item->diff, item->size);
     late->item.diff = late->diff;
     flight->outstanding++; // L3
+    flight->n_late++;
     append(engine, late);
     return 1;
 }
@@ -113,6 +114,7 @@ static struct late *look_at_run(struct engine *engine, struct late *late)
     }
     if (n_done > 0) {
         flight->outstanding -= n_done;
+        flight->n_late -= n_done;
         flight_depart(engine, flight);
     }
     return late;

@@ -119,10 +119,10 @@ static void have_come(void *owner)
     while (parked != NULL) {
         struct deferred *next = parked->next;
 
-        if (parked->message.type == MESSAGE_fetch) {
-            fetch_receive_request(engine, parked->from, &parked->message);
-        } else {
+        if (parked->message.type == MESSAGE_atomic) {
             (void)atomic_receive(engine, parked->from, &parked->message);
+        } else if (extent_find(engine, parked->message.u.fetch.page) != NULL) {
+            fetch_receive_request(engine, parked->from, &parked->message);
         }
         free(parked);
         parked = next;

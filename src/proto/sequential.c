@@ -150,8 +150,8 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
     return SERVED;
 }
 
-static void receive_invalidate(struct engine *engine, node_id from,
-                               const struct message *message)
+static tm_status receive_invalidate(struct engine *engine, node_id from,
+                                    const struct message *message)
 {
     page_no page_number = message->u.invalidate.page;
     struct page *page = page_of(engine, page_number);
@@ -160,9 +160,12 @@ static void receive_invalidate(struct engine *engine, node_id from,
         .u.invalidate_ack = {.page = page_number},
     };
 
+    if (page->is_owner) {
+        return TM_EWIRE; // copies are invalidated
+    }
     if (page->held) {
         page_defer(engine, page_number, from, message);
-        return;
+        return TM_OK;
     }
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
@@ -170,21 +173,23 @@ static void receive_invalidate(struct engine *engine, node_id from,
     page->state = PAGE_ABSENT;
     engine_discard_later(engine, page_number);
     port_send(engine->port, from, &answer);
+    return TM_OK;
 }
 
-static void receive_ack(struct engine *engine, node_id from,
-                        page_no page_number)
+static tm_status receive_ack(struct engine *engine, node_id from,
+                             page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
     struct deferred *first = page->deferred;
 
-    if (!page->busy || page->copyset == NULL ||
-        !node_set_has(page->copyset, from)) {
-        return; // nobody asked
+    if (!page->busy || !page->is_owner || page->copyset == NULL ||
+        !node_set_has(page->copyset, from) ||
+        from == first->message.u.fetch.requester) {
+        return TM_EWIRE; // nobody asked
     }
     copyset_remove(engine, page, from);
     if (--page->pushing > 0) {
-        return;
+        return TM_OK;
     }
     page->busy = 0;
     page->deferred = first->next;
@@ -192,16 +197,15 @@ static void receive_ack(struct engine *engine, node_id from,
              first->message.u.fetch.has_copy);
     free(first);
     page_run_deferred(engine, page_number);
+    return TM_OK;
 }
 
-void sequential_receive(struct engine *engine, node_id from,
-                        const struct message *message)
+tm_status sequential_receive(struct engine *engine, node_id from,
+                             const struct message *message)
 {
-    if (message->type == MESSAGE_invalidate) {
-        receive_invalidate(engine, from, message);
-    } else {
-        receive_ack(engine, from, message->u.invalidate_ack.page);
-    }
+    return message->type == MESSAGE_invalidate
+               ? receive_invalidate(engine, from, message)
+               : receive_ack(engine, from, message->u.invalidate_ack.page);
 }
 
 const struct protocol protocol_sequential = {
