@@ -78,13 +78,17 @@ static void run(void *argument)
     ensure(!"a thread that has ended goes on");
 }
 
-void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
-                   const char *name)
+tm_status threads_start(void *owner, uint64_t number, uint64_t start,
+                        uint64_t arg, const char *name)
 {
-    struct thread *thread = thread_new(number, name);
+    struct thread *thread;
     tm_status status;
 
     (void)owner;
+    if (runtime.threads[thread_slot_of(number)] != NULL) {
+        return TM_EWIRE; // T1
+    }
+    thread = thread_new(number, name);
     thread->start = start;
     thread->arg = arg;
     status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread, thread,
@@ -94,6 +98,7 @@ void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
                   runtime.self, (unsigned long long)number,
                   tm_strerror(status));
     }
+    return TM_OK;
 }
 
 struct thread *thread_find(uint64_t number)

@@ -39,8 +39,9 @@ struct thread {
     _Atomic uint64_t swap_out_ns; ///< of it, until there was room
 };
 
-void threads_start(void *owner, uint64_t number, uint64_t start, uint64_t arg,
-                   const char *name);
+/** The root says so: sync's callback. @return TM_OK, TM_EWIRE */
+tm_status threads_start(void *owner, uint64_t number, uint64_t start,
+                        uint64_t arg, const char *name);
 int threads_set_target(void *owner, uint64_t number, node_id node);
 /** The calling thread moves now if it is to. */
 void threads_move_if_wanted(void);

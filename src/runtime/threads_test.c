@@ -123,6 +123,9 @@ static void a_thread_whose_slot_is_in_use_is_refused(void **state)
     runtime.threads[SLOT] = &here;
     assert_int_equal(arrive(SLOT, top - SIZE, top), TM_EWIRE);
     assert_int_equal(arrive(1ull << 32 | SLOT, top - SIZE, top), TM_EWIRE);
+    assert_int_equal(threads_start(NULL, SLOT, 1, 2, "stranger"), TM_EWIRE);
+    assert_int_equal(threads_start(NULL, 1ull << 32 | SLOT, 1, 2, "stranger"),
+                     TM_EWIRE);
     assert_ptr_equal(runtime.threads[SLOT], &here);
 }
 

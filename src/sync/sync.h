@@ -37,9 +37,11 @@ struct sync_ops {
      *              their way to it, ahead of that message. NODE_NONE: nobody */
     void (*release)(void *owner, node_id next, struct waiter *done);
 
-    /** Start a thread on this node. */
-    void (*start)(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
-                  const char *name);
+    /** Start a thread on this node.
+     * @return TM_OK
+     * @return TM_EWIRE  its slot is in use here: there can be no such thread */
+    tm_status (*start)(void *owner, uint64_t thread, uint64_t start,
+                       uint64_t arg, const char *name);
 
     /** This thread is to move to a node at its next iteration end; the latest
      * request counts.

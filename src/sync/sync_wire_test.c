@@ -12,7 +12,7 @@
 
 #include "sync/sync.h"
 
-enum { N_NODES = 3, N_WAITERS = 64 };
+enum { N_NODES = 3, N_WAITERS = 64, IN_USE = 3 };
 
 struct node {
     struct port port;
@@ -59,14 +59,14 @@ static void keep_release(void *owner, node_id next, struct waiter *done)
     node.releases = done;
 }
 
-static void start(void *owner, uint64_t thread, uint64_t at, uint64_t arg,
-                  const char *name)
+static tm_status start(void *owner, uint64_t thread, uint64_t at, uint64_t arg,
+                       const char *name)
 {
     (void)owner;
-    (void)thread;
     (void)at;
     (void)arg;
     assert_true(strlen(name) < 64);
+    return thread == IN_USE ? TM_EWIRE : TM_OK;
 }
 
 static int set_target(void *owner, uint64_t thread, node_id target)
@@ -289,6 +289,21 @@ static tm_status receive_from(node_id from, const struct message *message)
 
     assert_true(sync_is_valid(node.sync));
     return status;
+}
+
+static void a_start_in_a_slot_in_use_is_refused(void **state)
+{
+    struct message message = {
+        .type = MESSAGE_thread_start, .body = "", .body_size = 1};
+
+    (void)state;
+    open_node(1, 1);
+    message.u.thread_start.thread = IN_USE;
+    assert_int_equal(receive_from(0, &message), TM_EWIRE);
+    assert_int_equal(sync_n_refused(node.sync), 1);
+    message.u.thread_start.thread = IN_USE + 1;
+    assert_int_equal(receive_from(0, &message), TM_OK);
+    sync_free(node.sync);
 }
 
 static void wait_on_semaphore(int i)
@@ -559,6 +574,7 @@ int main(void)
         cmocka_unit_test(meetings_that_cannot_be_are_refused),
         cmocka_unit_test(nonsense_is_refused_or_harmless),
         cmocka_unit_test(a_token_works_once),
+        cmocka_unit_test(a_start_in_a_slot_in_use_is_refused),
         cmocka_unit_test(a_token_of_a_place_in_use_again_is_refused),
         cmocka_unit_test(a_signal_before_the_wait_is_noted_is_refused),
         cmocka_unit_test(of_two_moves_the_later_counts_whatever_comes_first),

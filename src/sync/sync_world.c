@@ -180,8 +180,8 @@ static void resume(void *owner, uint64_t argument);
 static struct actor *new_actor(struct world *world, node_id node,
                                uint64_t thread, actor_fn *body, uint64_t arg);
 
-static void op_start(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
-                     const char *name)
+static tm_status op_start(void *owner, uint64_t thread, uint64_t start,
+                          uint64_t arg, const char *name)
 {
     struct world_node *node = owner;
     struct world *world = node->world;
@@ -195,6 +195,7 @@ static void op_start(void *owner, uint64_t thread, uint64_t start, uint64_t arg,
         world->start_order[world->n_started++] = thread;
     }
     actor_must_see(actor, &world->created[atoi(actor->name)]);
+    return TM_OK;
 }
 
 static int op_set_target(void *owner, uint64_t thread, node_id target)

@@ -132,10 +132,9 @@ tm_status threads_receive_start(struct sync *sync, node_id from,
         message->body_size == 0 || name[message->body_size - 1] != '\0') {
         return TM_EWIRE;
     }
-    sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
-                    message->u.thread_start.start, message->u.thread_start.arg,
-                    name);
-    return TM_OK;
+    return sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
+                           message->u.thread_start.start,
+                           message->u.thread_start.arg, name);
 }
 
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)

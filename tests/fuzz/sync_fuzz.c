@@ -37,14 +37,15 @@ static void release(void *owner, node_id next, struct waiter *done)
     waiter_wake(done, TM_OK, 0);
 }
 
-static void start(void *owner, uint64_t thread, uint64_t function, uint64_t arg,
-                  const char *name)
+static tm_status start(void *owner, uint64_t thread, uint64_t function,
+                       uint64_t arg, const char *name)
 {
     (void)owner;
     (void)function;
     (void)arg;
     FUZZ_CHECK(thread_slot_of(thread) <= MAX_THREADS);
     FUZZ_CHECK(name != NULL && strlen(name) <= MESSAGE_BODY_MAX);
+    return thread_slot_of(thread) % 2 == 0 ? TM_OK : TM_EWIRE;
 }
 
 static int set_target(void *owner, uint64_t thread, node_id node)
