@@ -15,22 +15,14 @@ static void note_place(struct freed_place *place, const char *file,
     snprintf(place->file, sizeof place->file, "%s", file != NULL ? file : "");
 }
 
-void freed_watch(const struct message *message)
+void freed_note(const struct message *extent_close)
 {
     struct freed_blocks *kept = &runtime.freed;
-    const struct message_extent_close *close = &message->u.extent_close;
-    struct wire_reader reader = wire_read_body(message);
-    const struct extent *extent;
-    struct freed *freed;
+    const struct message_extent_close *close = &extent_close->u.extent_close;
+    struct wire_reader reader = wire_read_body(extent_close);
+    const struct extent *extent = engine_extent(runtime.engine, close->page);
+    struct freed *freed = &kept->blocks[kept->n_blocks++ % FREED_KEPT];
 
-    if (message->type != MESSAGE_extent_close) {
-        return;
-    }
-    extent = engine_extent(runtime.engine, close->page);
-    if (extent == NULL) {
-        return;
-    }
-    freed = &kept->blocks[kept->n_blocks++ % FREED_KEPT];
     *freed = (struct freed){
         .page = extent->page,
         .n_pages = extent->n_pages,

@@ -243,7 +243,6 @@ void node_receive(void *owner, node_id from, const struct message *message)
     }
     runtime.n_received += !membership_is_aside(message->type);
     lifesigns_hear(from);
-    freed_watch(message);
     if (message->type < 40) {
         status = engine_receive(runtime.engine, from, message);
     } else if (message->type == MESSAGE_thread_move ||
@@ -257,5 +256,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (status != TM_OK) {
         log_error("message %s from node %u is refused: %s",
                   message_name(message->type), from, tm_strerror(status));
+    } else if (message->type == MESSAGE_extent_close) {
+        freed_note(message);
     }
 }

@@ -52,9 +52,8 @@ struct freed_blocks {
     uint64_t n_blocks;
 };
 
-/** A message has arrived that may be about a block's end. Under the node lock,
- * before the engine gets it. */
-void freed_watch(const struct message *message);
+/** The engine has been told of a block's end. Under the node lock. */
+void freed_note(const struct message *extent_close);
 /** "in block 'x' of 8 bytes, allocated at a.c:1, freed at a.c:2"
  * @return 0 if the page was in no block lately. Under the node lock. */
 int freed_describe(page_no page, char *text, size_t size);

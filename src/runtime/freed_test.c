@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a node knows of blocks that are no more, from the messages that come to it.
+#include "runtime/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "runtime/runtime.h"
+
+enum { PAGE = 3, N_PAGES = 2 };
+
+static void send(void *owner, node_id to, const struct message *message)
+{
+    (void)owner;
+    (void)to;
+    (void)message;
+}
+
+static uint64_t no_time(void *owner)
+{
+    (void)owner;
+    return 0;
+}
+
+/* Node 1 of two, with a block. */
+static int begin(void **state)
+{
+    static struct space space;
+    const struct message block = {
+        .type = MESSAGE_extent_new,
+        .u.extent_new = {.token = 1,
+                         .page = PAGE,
+                         .n_pages = N_PAGES,
+                         .size = 5000,
+                         .protocol = TM_SEQUENTIAL,
+                         .line = 7},
+        .body = "grid\0a.c",
+        .body_size = 9,
+    };
+
+    *state = &space;
+    runtime.self = 1;
+    runtime.port = (struct port){.self = 1, .send = send, .now_ns = no_time};
+    roster_init(&runtime.port.roster, 2);
+    runtime.freed.n_blocks = 0;
+    if (space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
+        return 1;
+    }
+    runtime.engine = engine_new(&runtime.port, &space, TM_EAGER_RELEASE);
+    if (runtime.engine == NULL) {
+        return 1;
+    }
+    node_receive(NULL, 0, &block);
+    return engine_extent(runtime.engine, PAGE) == NULL;
+}
+
+static int end(void **state)
+{
+    engine_free(runtime.engine);
+    space_close(*state);
+    return 0;
+}
+
+static void close_block(node_id from, page_no page)
+{
+    const struct message message = {
+        .type = MESSAGE_extent_close,
+        .u.extent_close = {.token = 2, .page = page, .line = 9},
+        .body = "b.c",
+        .body_size = 4,
+    };
+
+    node_receive(NULL, from, &message);
+}
+
+static void a_freed_block_is_described(void **state)
+{
+    char text[512];
+
+    (void)state;
+    assert_false(freed_describe(PAGE, text, sizeof text));
+    close_block(0, PAGE);
+    assert_true(freed_describe(PAGE + N_PAGES - 1, text, sizeof text));
+    assert_string_equal(text,
+                        "in block 'grid' of 5000 bytes after it was freed, "
+                        "allocated at a.c:7, freed at b.c:9");
+    assert_false(freed_describe(PAGE + N_PAGES, text, sizeof text));
+}
+
+static void what_the_engine_refuses_is_not_noted(void **state)
+{
+    char text[512];
+
+    (void)state;
+    close_block(1, PAGE);     // not the root
+    close_block(0, PAGE + 1); // not the beginning of a block
+    assert_false(freed_describe(PAGE, text, sizeof text));
+    close_block(0, PAGE);
+    close_block(0, PAGE); // again
+    assert_int_equal(runtime.freed.n_blocks, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_freed_block_is_described, begin, end),
+        cmocka_unit_test_setup_teardown(what_the_engine_refuses_is_not_noted,
+                                        begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
