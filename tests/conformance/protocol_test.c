@@ -337,7 +337,8 @@ static void admit(struct world *world, page_no page)
     }
 }
 
-// Main initialises everything at the root, as newcomers' programs do.
+// Main initialises everything at the root, as newcomers' programs do, and releases it
+// when it creates threads. (Most of the pages it owns by then, but not all.)
 static void initialise(struct world *world)
 {
     struct thread *thread = &world->threads[0];
@@ -360,6 +361,8 @@ static void initialise(struct world *world)
                (int)(at / 512), 512);
         memset(world->oracle + at, (int)(at / 512), 512);
     }
+    engine_release(world->nodes[0].engine, NODE_NONE, &thread->waiter);
+    run_until_woken(world);
 }
 
 static void check_end(struct world *world)
