@@ -30,6 +30,9 @@
 // G5 Memory in use is at most the budget, but for what comes without being asked
 //    for (grants, pages that the runtime itself needs: some 64) and for threads let
 //    in because nothing can go.
+// G6 The host has been told that pages have come before a thread can touch one: there
+//    may be updates that wait for them, and what comes after these (the grant of a
+//    lock) is here already.
 #include "base/ensure.h"
 #include "mem/pager_priv.h"
 
@@ -432,6 +435,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     struct page *record = pager_page(pager, page);
 
     toucher->n_ahead = 0;
+    pager_tell(pager); // G6
     note_touch(pager, page, toucher);
     if (!record->exists) {
         if (!toucher->is_let_in &&

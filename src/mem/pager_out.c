@@ -202,12 +202,17 @@ void pager_make_room(struct pager *pager)
     }
 }
 
-void pager_settle(struct pager *pager)
+void pager_tell(struct pager *pager)
 {
     if (pager->have_come) {
         pager->have_come = 0;
         pager->host.have_come(pager->host.owner);
     }
+}
+
+void pager_settle(struct pager *pager)
+{
+    pager_tell(pager);
     if (pager->first_outside != NULL) {
         pager->is_blocked = 0;
     }

@@ -74,6 +74,8 @@ static inline size_t pager_run(const page_no *pages, size_t n)
 // ---- pager.c
 /** Pages in memory, or soon. */
 uint64_t pager_used(const struct pager *pager);
+/** Tell the host of pages that have come, if there are such. May send messages. */
+void pager_tell(struct pager *pager);
 /** A page takes memory from now on: count, and let it be in the order. */
 void pager_enters(struct pager *pager, page_no page);
 /** A page's bytes are no more: count, and forget its place in the order. */

@@ -271,6 +271,27 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     close_test(&test);
 }
 
+// As node_leave_calm(): the transfer has ended, and nobody was told.
+static void test_the_host_hears_of_a_page_before_a_thread_has_it(void **state)
+{
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 2 * BUDGET);
+    page = find(&test, IO_NONE, 0);
+    assert_int_equal(ask(&test, page, 0, &wait), PAGER_WAIT);
+    test.n_calls = 0;
+    pager_finish_transfers(test.pager);
+    assert_true(wait.is_woken);
+    assert_int_equal(test.n_calls, 0);
+    assert_int_equal(ask(&test, page, 0, &wait), PAGER_GO_ON);
+    assert_int_equal(test.n_calls, 1); // G6
+    close_test(&test);
+}
+
 static void test_what_no_thread_uses_is_unwanted(void **state)
 {
     const uint32_t threads[1] = {0};
@@ -448,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_a_written_page_gives_its_slot_back),
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
+        cmocka_unit_test(test_the_host_hears_of_a_page_before_a_thread_has_it),
         cmocka_unit_test(test_what_no_thread_uses_is_unwanted),
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),

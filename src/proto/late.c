@@ -14,6 +14,8 @@
 //    twice.
 // L2 A page that is late stays once it is here, until the next look (fate() of
 //    paging.c); so of many only a few are brought at once.
+//    No thread looks at a page in between (G6 of mem/pager.c): it may hold a lock that
+//    was released behind the update.
 // L3 Each kept item counts as one of its flight's `outstanding`.
 #include "base/ensure.h"
 #include "proto/engine_priv.h"
