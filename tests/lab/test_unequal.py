@@ -41,7 +41,7 @@ MEMORIES = {
 APPS = {
     "jacobi": ("--size=340", "--effort=200", "--iterations=80"),
     "sor": ("--size=340", "--effort=200", "--iterations=80"),
-    "matmul": ("--size=240", "--iterations=80"),
+    "matmul": ("--size=200", "--iterations=80"),
     "gauss": ("--size=340", "--effort=200", "--iterations=80"),
     "nbody": ("--size=2000", "--iterations=80"),
     "motion": ("--size=256", "--range=7", "--iterations=80"),
