@@ -363,7 +363,7 @@ void eager_take(struct engine *engine, page_no page_number, node_id from,
     page->moves = moves;
     copyset_add_others(engine, page, copyset);
     engine->stats.pages_moved_in++;
-    fetch_announce(engine, page_number, from);
+    news_announce(engine, page_number, from);
 }
 
 const struct protocol protocol_eager_release = {

@@ -418,7 +418,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
 
 int engine_tick(struct engine *engine)
 {
-    fetch_send_news(engine);
+    news_send(engine);
     engine_let_go(engine);
     return engine->held.n > 0;
 }

@@ -207,9 +207,6 @@ void fetch_send_copy(struct engine *engine, page_no page, node_id to);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);
-/** This node has become the owner. `from` gave it and knows. */
-void fetch_announce(struct engine *engine, page_no page, node_id from);
-void fetch_send_news(struct engine *engine);
 /** A request has arrived, or is looked at again. */
 void fetch_receive_request(struct engine *engine, node_id from,
                            const struct message *message);
@@ -325,6 +322,15 @@ void eager_take(struct engine *engine, page_no page, node_id from,
                 const struct node_set *copyset);
 /** May the page's ownership go to the node, which has sent an update of it? */
 int eager_may_hand(const struct engine *engine, page_no page, node_id to);
+
+// ---- news.c
+/** This node has become the owner. `from` gave it and knows. */
+void news_announce(struct engine *engine, page_no page, node_id from);
+/** Send what has been announced. */
+void news_send(struct engine *engine);
+/** OWNER_IS has come. */
+tm_status news_receive(struct engine *engine, node_id from,
+                       const struct message *message);
 
 // ---- sequential.c
 tm_status sequential_receive(struct engine *engine, node_id from,

@@ -29,9 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEWS_MAX 512u
-#define NEWS_ITEM 16u // page, epoch, serial of its extent
-
 void hint_set(struct page *page, node_id owner, uint32_t epoch)
 {
     if (!page->is_owner && (page->hint == 0 || epoch > page->epoch)) {
@@ -388,56 +385,6 @@ void fetch_receive_request(struct engine *engine, node_id from,
 
 // ---- answers arrive
 
-void fetch_announce(struct engine *engine, page_no page, node_id from)
-{
-    node_id directory = directory_of(engine, page);
-
-    if (directory == engine->port->self || directory == from) {
-        return;
-    }
-    page_list_add(&engine->news[directory], page);
-    if (engine->news[directory].n >= NEWS_MAX) {
-        fetch_send_news(engine);
-    }
-}
-
-static void send_news_to(struct engine *engine, node_id node)
-{
-    struct page_list *news = &engine->news[node];
-    uint8_t body[NEWS_MAX * NEWS_ITEM];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-    struct message message = {.type = MESSAGE_owner_is};
-
-    for (size_t i = 0; i < news->n; i++) {
-        const struct page *page = page_of(engine, news->at[i]);
-        const struct extent *extent = extent_find(engine, news->at[i]);
-
-        if (page->is_owner && extent != NULL) {
-            wire_put_u64(&writer, news->at[i]);
-            wire_put_u32(&writer, page->epoch);
-            wire_put_u32(&writer, extent->serial);
-        }
-    }
-    news->n = 0;
-    message.u.owner_is.owner = engine->port->self;
-    message.body = body;
-    message.body_size = (uint32_t)(writer.at - body);
-    if (message.body_size > 0) {
-        port_send(engine->port, node, &message);
-    }
-}
-
-void fetch_send_news(struct engine *engine)
-{
-    const struct roster *roster = &engine->port->roster;
-
-    for (unsigned i = 0; i < roster->n_live; i++) {
-        if (engine->news[roster->live[i]].n > 0) {
-            send_news_to(engine, roster->live[i]);
-        }
-    }
-}
-
 static void take_ownership(struct engine *engine, page_no page_number,
                            node_id from, uint32_t epoch)
 {
@@ -448,7 +395,7 @@ static void take_ownership(struct engine *engine, page_no page_number,
     page->epoch = epoch;
     engine->stats.pages_moved_in++;
     if (from != engine->port->self) {
-        fetch_announce(engine, page_number, from);
+        news_announce(engine, page_number, from);
     }
 }
 
@@ -565,29 +512,6 @@ static void end_fetch(struct engine *engine,
     }
 }
 
-static tm_status receive_news(struct engine *engine, node_id from,
-                              const struct message *message)
-{
-    struct wire_reader reader = wire_read_body(message);
-
-    if (message->u.owner_is.owner != from ||
-        message->body_size % NEWS_ITEM != 0) {
-        return TM_EWIRE;
-    }
-    while (reader.at < reader.end) {
-        page_no page = wire_get_u64(&reader);
-        uint32_t epoch = wire_get_u32(&reader);
-        uint32_t serial = wire_get_u32(&reader);
-        const struct extent *extent = extent_find(engine, page);
-
-        if (extent != NULL && !extent->is_closed &&
-            extent->serial == serial) { // B1 of blocks.c
-            hint_set(page_of(engine, page), from, epoch);
-        }
-    }
-    return TM_OK;
-}
-
 tm_status fetch_receive(struct engine *engine, node_id from,
                         const struct message *message)
 {
@@ -604,6 +528,6 @@ tm_status fetch_receive(struct engine *engine, node_id from,
         accept_grant(engine, &message->u.grant);
         return TM_OK;
     default:
-        return receive_news(engine, from, message);
+        return news_receive(engine, from, message);
     }
 }

@@ -47,7 +47,7 @@ static int has_news(const struct engine *engine)
 
 int engine_is_still(struct engine *engine)
 {
-    fetch_send_news(engine);
+    news_send(engine);
     return engine_is_quiet(engine) && !has_news(engine) &&
            engine->held.n == 0 && engine->allocations == NULL &&
            !engine->giving.is_active;
@@ -94,7 +94,7 @@ static void tell_directory(struct engine *engine, page_no page)
     node_id was = roster_pick(&engine->before, page / SPACE_BLOCK);
 
     if (page_of(engine, page)->is_owner && directory_of(engine, page) != was) {
-        fetch_announce(engine, page, NODE_NONE);
+        news_announce(engine, page, NODE_NONE);
     }
 }
 
@@ -108,7 +108,7 @@ static void tell_directories(struct engine *engine)
             tell_directory(engine, at);
         }
     }
-    fetch_send_news(engine);
+    news_send(engine);
 }
 
 // ---- pages are given away
@@ -236,7 +236,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
     page->probe_every = 0;
     page->untold = 0;
     engine->stats.pages_moved_in++;
-    fetch_announce(engine, given->page, from);
+    news_announce(engine, given->page, from);
     port_send(engine->port, from, &taken);
     return TM_OK;
 }
