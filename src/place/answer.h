@@ -31,6 +31,16 @@ TM_CHECKED tm_status answer_clusters(const struct place_request *request,
 void answer_pins(const struct cluster_view *view, const uint32_t *current,
                  uint32_t *node_of);
 
+/** May a thread be moved from where a mapping has it? A pinned one only back to where
+ * it is now. */
+static inline int answer_may_move(const struct cluster_view *view,
+                                  const uint32_t *current,
+                                  const uint32_t *node_of, uint32_t thread)
+{
+    return !view->threads[thread].is_pinned ||
+           node_of[thread] != current[thread];
+}
+
 /** @return threads that leave their node */
 uint32_t answer_moves(const struct cluster_view *view, const uint32_t *current,
                       const uint32_t *node_of);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/answer.h"
 #include "place/clusters.h"
 
 #define TABLE_MAX (4u << 20) ///< entries of the table of I1
@@ -33,8 +34,8 @@ static double *row_of(const struct swaps *swaps, uint32_t thread)
 
 static int may_move(const struct swaps *swaps, uint32_t thread)
 {
-    return !swaps->problem->view->threads[thread].is_pinned ||
-           swaps->node_of[thread] != swaps->problem->current[thread];
+    return answer_may_move(swaps->problem->view, swaps->problem->current,
+                           swaps->node_of, thread);
 }
 
 static int are_alike(const struct swaps *swaps, uint32_t a, uint32_t b)

@@ -2,6 +2,7 @@
 #ifndef PLACE_REFINE_PRIV_H
 #define PLACE_REFINE_PRIV_H
 
+#include "place/answer.h"
 #include "place/refine.h"
 
 #define NOBODY UINT32_MAX
@@ -19,8 +20,7 @@ struct change {
 static inline int may_move(const struct tally *tally, const uint32_t *current,
                            uint32_t thread)
 {
-    return !tally->view->threads[thread].is_pinned ||
-           tally->node_of[thread] != current[thread];
+    return answer_may_move(tally->view, current, tally->node_of, thread);
 }
 
 void change_apply(struct tally *tally, const struct change *change);
