@@ -74,8 +74,6 @@ static inline size_t pager_run(const page_no *pages, size_t n)
 // ---- pager.c
 /** Pages in memory, or soon. */
 uint64_t pager_used(const struct pager *pager);
-/** Tell the host of pages that have come, if there are such. May send messages. */
-void pager_tell(struct pager *pager);
 /** A page takes memory from now on: count, and let it be in the order. */
 void pager_enters(struct pager *pager, page_no page);
 /** A page's bytes are no more: count, and forget its place in the order. */
@@ -101,6 +99,8 @@ void pager_discard(struct pager *pager, const page_no *pages, unsigned n);
 /** How much room there should be before a thread is let in: what it needs comes in
  * one transfer with what it will need, unless too little is on its way out. */
 uint64_t pager_least_room(const struct pager *pager);
+/** Tell the host of pages that have come, if there are such. May send messages. */
+void pager_tell(struct pager *pager);
 /** Have so many pages go that there is room. */
 void pager_make_room(struct pager *pager);
 

@@ -27,6 +27,17 @@ static page_no begin_out(struct test *test)
     return find(test, IO_OUT, 0);
 }
 
+// A page is being read when this returns, and waited for.
+static page_no begin_in(struct test *test, struct wait *wait)
+{
+    page_no page;
+
+    make_many(test, 0, 2 * BUDGET);
+    page = find(test, IO_NONE, 0);
+    assert_int_equal(ask(test, page, 0, wait), PAGER_WAIT);
+    return page;
+}
+
 // ---- tests
 
 static void test_pages_go_and_come_back(void **state)
@@ -136,9 +147,7 @@ static void test_a_page_can_be_freed_on_its_way_in(void **state)
 
     (void)state;
     open_test(&test, BUDGET, 0);
-    make_many(&test, 0, 2 * BUDGET);
-    page = find(&test, IO_NONE, 0);
-    assert_int_equal(ask(&test, page, 0, &wait), PAGER_WAIT);
+    page = begin_in(&test, &wait);
     assert_int_equal(test.space.pages[page].io, IO_IN);
     assert_false(pager_is_here(test.pager, page));
     release_page(&test, page);
@@ -280,9 +289,7 @@ static void test_the_host_hears_of_a_page_before_a_thread_has_it(void **state)
 
     (void)state;
     open_test(&test, BUDGET, 0);
-    make_many(&test, 0, 2 * BUDGET);
-    page = find(&test, IO_NONE, 0);
-    assert_int_equal(ask(&test, page, 0, &wait), PAGER_WAIT);
+    page = begin_in(&test, &wait);
     test.n_calls = 0;
     pager_finish_transfers(test.pager);
     assert_true(wait.is_woken);
