@@ -29,13 +29,12 @@
 // For a node that is alone.
 static uint64_t own_budget(void)
 {
-    struct memory_watch watch;
     struct memory_state state;
 
-    if (memory_open(&watch, "") != TM_OK) {
+    if (!observer_has_watch()) {
         return 0;
     }
-    memory_read(&watch, &state);
+    memory_read(&runtime.observer.watch, &state);
     if (state.available.group == NULL) {
         return 0;
     }

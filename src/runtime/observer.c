@@ -92,6 +92,16 @@ static void *observe(void *argument)
     return NULL;
 }
 
+int observer_has_watch(void)
+{
+    struct observer *observer = &runtime.observer;
+
+    if (!observer->has_watch) {
+        observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
+    }
+    return observer->has_watch;
+}
+
 tm_status observer_start(void)
 {
     struct observer *observer = &runtime.observer;
@@ -100,9 +110,7 @@ tm_status observer_start(void)
     if (observer->state != OBSERVER_NONE) {
         return observer->state == OBSERVER_RUNS ? TM_OK : TM_ESTATE;
     }
-    if (!observer->has_watch) {
-        observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
-    }
+    (void)observer_has_watch();
     status = kthread_start(&observer->thread, "tm-observer", observe);
     if (status == TM_OK) {
         observer->state = OBSERVER_RUNS;

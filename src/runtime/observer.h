@@ -31,6 +31,9 @@ struct observer {
     unsigned n_jobs;
 };
 
+/** Open `watch` unless it is: once, for the observer reads it. Before that runs, or
+ * under the node lock. @return 0 if what says how much memory there is cannot be read */
+int observer_has_watch(void);
 /** Start the observer if it does not run. Under the node lock.
  * @return TM_OK, TM_ESTATE (it has ended), TM_ESYSTEM (logged) */
 tm_status observer_start(void);

@@ -33,7 +33,6 @@
 
 void statics_measure_own(struct node_statics *statics)
 {
-    struct observer *observer = &runtime.observer;
     const struct declared declared = {
         .n_workers = runtime.n_workers,
         .speed = runtime.options.speed,
@@ -41,8 +40,8 @@ void statics_measure_own(struct node_statics *statics)
         .memory = runtime.options.memory,
     };
 
-    observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
-    statics_measure(statics, &declared, &observer->watch);
+    (void)observer_has_watch();
+    statics_measure(statics, &declared, &runtime.observer.watch);
 }
 
 static void make_room(void)
