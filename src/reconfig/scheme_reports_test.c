@@ -10,9 +10,6 @@
 
 #include "reconfig/scheme_test.h"
 
-static const double equal[] = {1, 1, 1, 1};
-static const double unequal[] = {1.0, 0.8, 0.8, 0.6};
-
 static void the_period_of_barriers_is_found(void **state)
 {
     struct world *world = world_new("cpu-mem", unequal);

@@ -10,9 +10,6 @@
 
 #include "reconfig/scheme_test.h"
 
-static const double equal[] = {1, 1, 1, 1};
-static const double unequal[] = {1.0, 0.8, 0.8, 0.6};
-
 static void unequal_nodes_get_threads_by_power(void **state)
 {
     struct world *world = world_new("cpu-mem", unequal);

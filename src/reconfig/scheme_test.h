@@ -22,6 +22,9 @@ enum { N_NODES = 4, N_THREADS = 32, BARRIERS = 3 };
 
 #define PAGE_IN_S 0.01
 
+static const double equal[] = {1, 1, 1, 1}; // power of nodes
+static const double unequal[] = {1.0, 0.8, 0.8, 0.6};
+
 struct world {
     struct scheme *scheme;
     double power[N_NODES];          // as the nodes are

@@ -5,10 +5,11 @@ import os
 
 import jobs
 
-VERSIONS = (  # folder, limit of memory, that of swap or of both, use
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+VERSION_2 = ("memory.max", "memory.swap.max", "memory.current")
+PLACES = (  # folder, version, limit of memory, that of swap or of both, use
+    ("/sys/fs/cgroup/memory", 1, "memory.limit_in_bytes",
      "memory.memsw.limit_in_bytes", "memory.usage_in_bytes"),
-    ("/sys/fs/cgroup", "memory.max", "memory.swap.max", "memory.current"))
+    ("/sys/fs/cgroup", 2, *VERSION_2), ("/sys/fs/cgroup/unified", 2, *VERSION_2))
 
 
 class MemoryGroup:
@@ -16,16 +17,19 @@ class MemoryGroup:
 
     def __init__(self, limit):
         self.limit = limit
-        self.path = self.use = ""
+        self.path = self.use = self.limit_file = ""
+        self.version = 0
 
     def __enter__(self):
-        for above, memory, swap, use in VERSIONS:
+        for above, version, memory, swap, use in PLACES:
             self.path = f"{above}/teamster-test-{os.getpid()}"
             with contextlib.suppress(OSError):
                 os.mkdir(self.path)
                 self.write(memory, self.limit)
                 with contextlib.suppress(OSError):  # the kernel has none
                     self.write(swap, 0 if "swap" in swap else self.limit)
+                self.version = version
+                self.limit_file = f"{self.path}/{memory}"
                 self.use = f"{self.path}/{use}"
                 return self
             with contextlib.suppress(OSError):

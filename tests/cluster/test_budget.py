@@ -60,12 +60,12 @@ class Tests:
     def __init__(self, options, folder):
         self.build = options.build
         self.folder = folder
+        self.over = os.path.join(folder, "over")  # it ends when there is such
         self.n_nodes = options.nodes
         self.data = N_THREADS * N_WORDS * 8 // self.n_nodes  # bytes of a node
 
-    def program(self, group, first):
-        """Runs until told to end; from the `first` on nodes are in the group.
-        @return its path"""
+    def start(self, group, first, n_words, *options):
+        """A run until told to end; from the `first` on nodes are in the group."""
         path = os.path.join(self.folder, "program")
         until = os.path.join(self.build, "tests", "cluster", "until")
         with open(path, "w", encoding="ascii") as file:
@@ -73,7 +73,15 @@ class Tests:
                        f"{group.join()}\n"
                        f'exec {until} "$@"\n')
         os.chmod(path, 0o700)
-        return path
+        return jobs.Job(os.path.join(self.build, "cli", "teamster"), [
+            "-n", self.n_nodes, "--verbose", "--swap-dir", self.folder, *options,
+            path, self.over, N_THREADS, n_words])
+
+    def end(self, job):
+        """@return the output"""
+        with open(self.over, "w", encoding="ascii"):
+            pass
+        return job.expect_success()
 
     def wait_for_calm(self, job, group):
         """All data are there, and use does not change. @return it"""
@@ -104,20 +112,15 @@ class Tests:
 
     def the_budget_follows(self):
         """Pages go before the kernel kills somebody, and come back."""
-        over = os.path.join(self.folder, "over")
         with MemoryGroup(LIMIT) as group:
-            job = jobs.Job(os.path.join(self.build, "cli", "teamster"), [
-                "-n", self.n_nodes, "--verbose", "--swap-dir", self.folder,
-                self.program(group, self.n_nodes - 1), over, N_THREADS, N_WORDS])
+            job = self.start(group, self.n_nodes - 1, N_WORDS)
             try:
                 self.wait_for_calm(job, group)
                 self.press(group)
                 time.sleep(1)  # some samples
             except jobs.Failure as failure:
                 job.fail(str(failure), job.kill_all())
-            with open(over, "w", encoding="ascii"):
-                pass
-            output = job.expect_success()
+            output = self.end(job)
         budgets = list(map(int, re.findall(BUDGET, output)))
         paged = re.search(r"debug: memory: .*; in (\d+) .* out (\d+), ", output)
         print(f"budgets, MiB: {budgets}; pages in, out: {paged.groups()}")
@@ -132,17 +135,11 @@ class Tests:
     def nodes_keep_to_their_parts(self):
         """One needs more than its part, the others have less each: their budgets
         stay, but for what is private."""
-        over = os.path.join(self.folder, "over")
         with MemoryGroup(LIMIT) as group:
-            job = jobs.Job(os.path.join(self.build, "cli", "teamster"), [
-                "-n", 3, "--verbose", "--counts", "14,1,1", "--swap-dir",
-                self.folder, self.program(group, 0), over, N_THREADS,
-                6 * N_WORDS], {"TEAMSTER_POLICY": "none"})
+            job = self.start(group, 0, 6 * N_WORDS, "--counts", "14,1,1")
             jobs.wait_until(lambda: group.used() > LIMIT // 2)
             time.sleep(2)
-            with open(over, "w", encoding="ascii"):
-                pass
-            output = job.expect_success()
+            output = self.end(job)
         print(re.findall(r"debug: (memory: \d+ of \d+ pages|the control.*)", output))
         for now, before in re.findall(BUDGET + r"(\d+) before", output):
             if int(now) < 0.8 * int(before):

@@ -14,15 +14,13 @@ import subprocess
 import sys
 
 import jobs
+from groups import MemoryGroup
 
 LIVES_MS = (300, 3000, 20000)  # the next is tried if costs come too late
 NODE_LINE = re.compile(
     r"node (\d+) on (\S+): (\d+) Mflop/s, speed (\S+) declared, "
     r"(\d+) processors, (\d+) workers, (\d+) of (\d+) MiB free; "
     r"page out ([\d.]+), in ([\d.]+), fetched ([\d.]+), packet ([\d.]+) us")
-GROUPS = (("/sys/fs/cgroup", "memory.max", "cgroup v2"),
-          ("/sys/fs/cgroup/unified", "memory.max", "cgroup v2"),
-          ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "cgroup v1"))
 
 
 # The C library of a child looks for leaks at its exit, and finds what belongs to
@@ -148,28 +146,12 @@ class Tests:
 
     def info_shows_the_limit_of_a_group(self):
         """A control group with 300 MiB, where one can be made."""
-        for above, limit, name in GROUPS:
-            group = os.path.join(above, f"test_observe.{os.getpid()}")
-            try:
-                os.mkdir(group)
-            except OSError:
-                continue
-            try:
-                with open(os.path.join(group, limit), "r+b",
-                          buffering=0) as file:
-                    file.write(str(300 << 20).encode())
-                rows = self.info(prefix=[
-                    "sh", "-c",
-                    f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"])
-            except FileNotFoundError:
-                continue  # the controller is not there
-            finally:
-                os.rmdir(group)
-            by = f"by {name} \\({group}/{limit}\\)$"
+        with MemoryGroup(300 << 20) as group:
+            rows = self.info(prefix=["sh", "-c", group.join() + ' && exec "$@"',
+                                     "sh"])
+            by = f"by cgroup v{group.version} \\({group.limit_file}\\)$"
             self.expect_rows(rows, {"memory": "^300 MiB, " + by,
                                     "available": "^2?[0-9]?[0-9] MiB, " + by})
-            return
-        raise jobs.Skip("no control group of memory can be made here")
 
 
 TESTS = ("observer_comes_and_goes", "costs_reach_the_root",
