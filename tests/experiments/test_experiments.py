@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, sys.argv.pop(1))
 TEAMSTER = sys.argv.pop(1)
@@ -179,9 +180,12 @@ class PredictTest(InFolder):
             file.flush()
             for counts, ms in (((3, 1), 250.0), ((2, 2), 500.0),
                                ((1, 3), None)):
-                self.assertEqual(predict.measured(file.name, counts), ms)
-        self.assertIsNone(predict.measured("/nowhere", (3, 1)))
-        self.assertIsNone(predict.liu06(TEAMSTER, "/nowhere", (3, 1)))
+                with unittest.mock.patch.object(predict, "_by_liu06"):
+                    found = predict.predictions(TEAMSTER, file.name, counts)
+                self.assertEqual(found["predicted_ms"], ms)
+                self.assertEqual(found["predicted_liu06_ms"] is None, ms is None)
+        self.assertEqual(predict.predictions(TEAMSTER, "/nowhere", (3, 1)), {
+            "predicted_ms": None, "predicted_liu06_ms": None})
 
     def test_the_papers_model_predicts_for_that_mapping(self):
         """Threads that share nothing: T = Tcomp."""
@@ -207,7 +211,8 @@ class PredictTest(InFolder):
         path = self.folder / "profile.json"
         path.write_text(json.dumps(profile), encoding="utf-8")
         for counts, ms in (((3, 1), 300.0), ((2, 2), 400.0)):
-            self.assertAlmostEqual(predict.liu06(TEAMSTER, path, counts), ms)
+            found = predict.predictions(TEAMSTER, path, counts)
+            self.assertAlmostEqual(found["predicted_liu06_ms"], ms)
 
 
 class ResumeTest(InFolder):

@@ -30,19 +30,8 @@ def _find(profile, counts):
     return None, None
 
 
-def measured(path, counts):
-    """Milliseconds, by the run's own model with what it had learned; None if the
-    profile does not say."""
-    profile = _read(path)
-    return _find(profile, counts)[1] if profile else None
-
-
-def liu06(teamster, path, counts):
-    """The same by [Liu06]'s equations, which learn nothing."""
-    profile = _read(path)
-    node_of = _find(profile, counts)[0] if profile else None
-    if node_of is None:
-        return None
+def _by_liu06(teamster, profile, node_of):
+    """Milliseconds by [Liu06]'s equations, which learn nothing."""
     model = {**profile["model"], "kind": "liu06", "corrections": None}
     question = {**profile, "node_of": node_of, "model": model, "decision": None}
     answer = subprocess.run(
@@ -50,3 +39,12 @@ def liu06(teamster, path, counts):
         input=json.dumps(question), stdout=subprocess.PIPE, check=True,
         timeout=TIMEOUT_S)
     return json.loads(answer.stdout)["now"]["in_force"]["iteration_s"] * 1e3
+
+
+def predictions(teamster, path, counts):
+    """What is kept of a run: milliseconds by its own model with what it had learned,
+    and by that of [Liu06]; None where the profile does not say."""
+    profile = _read(path)
+    node_of, ms = _find(profile, counts) if profile else (None, None)
+    return {"predicted_ms": ms,
+            "predicted_liu06_ms": node_of and _by_liu06(teamster, profile, node_of)}

@@ -103,11 +103,6 @@ class Runner:
     def rate(self):
         return round(self.swap_rate) if self.swap_rate else None
 
-    def _predictions(self, profile, counts):
-        return {"predicted_ms": predict.measured(profile, counts),
-                "predicted_liu06_ms": predict.liu06(
-                    self.build / "cli/teamster", profile, counts)}
-
     def _besides(self, cell, work, groups, run):
         """What nodes need on top of the data, by a short run without limits."""
         if cell.app not in self.besides:
@@ -126,13 +121,13 @@ class Runner:
 
             besides = self._besides(cell, work, groups, run)
             groups.set_limits(map(sum, zip(budgets(cell, work), besides)))
-            for i in range(kernel.TRIES):
+            for _ in range(kernel.TRIES - 1):
                 try:
                     return run(work)
                 except Failure as failure:
-                    if not kernel.is_killed(str(failure)) or i + 1 == kernel.TRIES:
+                    if not kernel.is_killed(str(failure)):
                         raise
-        return None
+            return run(work)
 
     def __call__(self, cell, work, counts=None, has_memory=True):
         """One run.
@@ -156,8 +151,9 @@ class Runner:
                                            (self.rate(), self.swap_dir), counts),
                                    self.timeout_s)
                 result = output.read_run(text, work)
-                result |= self._predictions(f"{folder}/profile.json",
-                                            result["counts"])
+                result |= predict.predictions(
+                    self.build / "cli/teamster", f"{folder}/profile.json",
+                    result["counts"])
             except (Failure, kernel.NotHere, output.Unreadable) as reason:
                 result = {"failure": str(reason)}
         return {**result, "load": load, "others": busy.others(), "seconds": time.monotonic() - start}
