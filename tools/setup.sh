@@ -117,15 +117,20 @@ install_missing() { # PACKAGE...
     apt install --no-install-recommends "$@" || install_each "$@"
 }
 
-say_what_is_skipped() {
+missing_of() { # PACKAGE...
     local name
-    while read -r name; do
-        if ! is_installed "$name"; then
-            echo "tools/setup.sh: tests on several hosts are skipped;" \
-                "'make setup-lab' installs what they need"
-            return
-        fi
-    done < <(packages_of lab)
+    for name in "$@"; do
+        is_installed "$name" || echo "$name"
+    done
+}
+
+say_what_is_skipped() {
+    local lab
+    mapfile -t lab < <(packages_of lab)
+    if [[ -n $(missing_of "${lab[@]}") ]]; then
+        echo "tools/setup.sh: tests on several hosts are skipped;" \
+            "'make setup-lab' installs what they need"
+    fi
 }
 
 list=0
@@ -157,10 +162,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
          "equivalents of the Debian packages: ${wanted[*]}" >&2
     exit 0
 fi
-missing=()
-for name in "${wanted[@]}"; do
-    is_installed "$name" || missing+=("$name")
-done
+mapfile -t missing < <(missing_of "${wanted[@]}")
 if ((${#missing[@]} > 0)); then
     install_missing "${missing[@]}"
 fi
