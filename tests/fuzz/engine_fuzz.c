@@ -6,6 +6,9 @@
 // invariants hold after each step, nothing is sent to who is not there, and its messages
 // to itself come to an end.
 //
+// One file, though long: the messages that are made up are such as the world here can
+// have, and neither half says anything without the other.
+//
 // Others may lie: of contents, owners and copies, and by silence. What follows from a lie
 // is a page with wrong bytes, or a thread that waits.
 #include <stdlib.h>
