@@ -75,10 +75,10 @@ def parse_arguments():
         help=f"part of the papers' sizes and memories, default {DEFAULT_SCALE}")
     add("--repeats", type=at_least(1), default=2, metavar="N",
         help="runs of each cell, default 2")
-    add("--iterations", type=at_least(sizes.LEAST_ITERATIONS), metavar="K",
+    add("--iterations", type=at_least(sizes.LAST + 5), metavar="K",
         default=sizes.ITERATIONS, help=f"of a run, default {sizes.ITERATIONS}; "
         f"with less than {sizes.LEAST_ITERATIONS} a policy has not done its "
-        "work")
+        "work, so only --policy initial may have them")
     add("--search-runs", type=at_least(1), default=10, metavar="N",
         help="runs to look for the best counts of a cell, default 10")
     add("--swap-rate", type=float, metavar="BYTES", help="of the papers' disk, "
@@ -99,12 +99,15 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def disk_of(arguments, store, runner):
-    """The papers' disk, measured once for a folder."""
+def rate_of_disk(arguments, store, runner, wanted):
+    """The papers' disk, measured once for a folder; None if no cell has it."""
     if arguments.swap_rate:
-        return {"bytes_per_s": arguments.swap_rate}
-    return store.note("disk") or store.note(
+        return arguments.swap_rate
+    if all(cell.disk != cells.THEN for cell in wanted):
+        return None
+    found = store.note("disk") or store.note(
         "disk", disk.calibrate(runner, arguments.scale))
+    return found["bytes_per_s"]
 
 
 def settings_of(arguments):
@@ -116,7 +119,7 @@ def measure(arguments, store, wanted):
     deadline = (time.monotonic() + arguments.stop_after
                 if arguments.stop_after else None)
     runner = Runner(arguments.build, arguments.timeout, arguments.swap_dir)
-    runner.swap_rate = disk_of(arguments, store, runner)["bytes_per_s"]
+    runner.swap_rate = rate_of_disk(arguments, store, runner, wanted)
     store.note("machine", machine.describe(ROOT))
     settings = {**settings_of(arguments), "repeats": arguments.repeats,
                 "search_runs": arguments.search_runs,
@@ -144,6 +147,11 @@ def write_report(arguments, store):
     print(store.folder / "report.md")
 
 
+def is_too_short(arguments, wanted):
+    return (arguments.iterations < sizes.LEAST_ITERATIONS and
+            any(cell.policy != "initial" for cell in wanted))
+
+
 def main():
     arguments = parse_arguments()
     wanted = cells.select({field: getattr(arguments, field) for field in
@@ -153,6 +161,11 @@ def main():
         return 0
     if not wanted:
         print("tools/experiments.py: no cell is like that", file=sys.stderr)
+        return USAGE
+    if is_too_short(arguments, wanted):
+        print(f"tools/experiments.py: --iterations {arguments.iterations}: at "
+              f"least {sizes.LEAST_ITERATIONS} where threads are to move",
+              file=sys.stderr)
         return USAGE
     store = Store(arguments.folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -7,13 +7,15 @@ usage: test_experiments.py TOOLS_FOLDER TEAMSTER [TEST]...
 import io
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 import unittest.mock
 
-sys.path.insert(0, sys.argv.pop(1))
+TOOLS = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(TOOLS))
 TEAMSTER = sys.argv.pop(1)
 
 # pylint: disable=wrong-import-position
@@ -471,6 +473,21 @@ class ReportTest(InFolder):
         self.assertEqual(
             charts.measured(results, policies, clusters, "then"),
             [cell.policy for cell in SOR[:2]])
+
+
+class CommandLine(unittest.TestCase):
+    def tool(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run(
+                [TOOLS / "experiments.py", "--report", "--folder", folder,
+                 *words], capture_output=True, text=True, check=False)
+
+    def test_few_iterations_are_for_mappings_that_stay(self):
+        refused = self.tool("--iterations", "30", "--policy", "cpu")
+        self.assertEqual(refused.returncode, 64)
+        self.assertIn("at least 60 where threads", refused.stderr)
+        told = self.tool("--iterations", "30", "--policy", "initial")
+        self.assertEqual(told.returncode, 0, told.stderr)
 
 
 if __name__ == "__main__":
