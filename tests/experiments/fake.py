@@ -11,8 +11,9 @@ def fake_run(ms, counts=(8, 8, 8, 8), **changes):
     return {"iteration_ms": ms, "iteration_deviation_ms": ms / 50,
             "iterations_ms": [ms] * 4, "counts": list(counts),
             "moved_in": [0] * 4, "computed_s": [1.0] * 4,
-            "predicted_ms": ms * 0.9, "page_ins": [0, 0, 3, 7],
-            "page_outs": [0, 0, 2, 6], "checksum": "c0ffee", "load": 0.5,
+            "predicted_ms": ms * 0.9, "predicted_liu06_ms": ms * 0.8,
+            "page_ins": [0, 0, 3, 7], "page_outs": [0, 0, 2, 6],
+            "checksum": "c0ffee", "load": 0.5,
             "seconds": 2.0, **changes}
 
 

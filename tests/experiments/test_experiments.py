@@ -433,7 +433,7 @@ class ReportTest(InFolder):
         self.assertIn("| sor | cpu-mem | (14,5,5,8) | (14,5,5,8); liang03 "
                       "(8,8,8,8) |", text)
         self.assertIn("The best counts", text)
-        self.assertIn("0/0/3/7", text)
+        self.assertIn("| 45.00 | 40.00 | (14,5,5,8) | 0/0/3/7 |", text)
         self.assertIn("printed the same checksum", text)
         self.assertIn("- U7: nbody in 1A: cpu 100.00 ms, to be shorter of "
                       "mem-share 60.00", text)

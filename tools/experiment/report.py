@@ -200,13 +200,14 @@ def cell_lines(results, disk):
             cell.paper, cell.env, cell.app, cell.policy, f"{own.ms:.2f}",
             f"{own.median:.2f}, {own.most:.2f} of {own.n_runs}",
             f"{own.deviation:.2f}",
-            number(own.predicted_ms), counts(own.counts)
+            number(own.predicted_ms), number(own.predicted_liu06_ms),
+            counts(own.counts)
             + ("" if own.agree == own.n_runs
                else f" in {own.agree} of {own.n_runs}"),
             pages(own.page_ins), pages(own.page_outs)])
     return table(["paper", "environment", "application", "policy", "ms",
-                  "runs", "deviation", "predicted", "counts", "pages in",
-                  "pages out"], rows) + [""]
+                  "runs", "deviation", "predicted", "liu06", "counts",
+                  "pages in", "pages out"], rows) + [""]
 
 
 def chart_lines(names, reason):
@@ -247,7 +248,7 @@ def render(results, settings, machine, disk, charts):
               "many; *deviation*: "
               "standard deviation from iteration to iteration; *predicted*: "
               "by the model for the mapping the run ended with, if something "
-              "was decided; pages are those of each node in an iteration.", "",
+              "was decided, and *liu06* by the equations of that paper; pages are those of each node in an iteration.", "",
               "### Papers' disk", ""] + cell_lines(results, THEN)
     lines += ["### Today's disk", ""] + cell_lines(results, TODAY)
     return "\n".join(lines).rstrip() + "\n"

@@ -27,9 +27,15 @@ class Summary:
     counts: tuple      # those that most runs ended with
     agree: int         # how many did
     n_runs: int
-    predicted_ms: float = None
+    predicted_ms: float = None        # for the mapping that the run ended with
+    predicted_liu06_ms: float = None  # by [Liu06]'s equations
     page_ins: list = None   # an iteration, of each node; mean of the runs
     page_outs: list = None
+
+
+def _median(runs, name):
+    values = [run[name] for run in runs if run.get(name) is not None]
+    return statistics.median(values) if values else None
 
 
 def _means(lists):
@@ -45,14 +51,13 @@ def summarize(result):
     times = [run_ms(run) for run in runs]
     counts, agree = Counter(tuple(run["counts"]) for run in runs).most_common(
         1)[0]
-    predictions = [run["predicted_ms"] for run in runs
-                   if run["predicted_ms"] is not None]
     return Summary(
         ms=min(times), median=statistics.median(times), most=max(times),
         deviation=statistics.median(run["iteration_deviation_ms"]
                                     for run in runs),
         counts=counts, agree=agree, n_runs=len(runs),
-        predicted_ms=statistics.median(predictions) if predictions else None,
+        predicted_ms=_median(runs, "predicted_ms"),
+        predicted_liu06_ms=_median(runs, "predicted_liu06_ms"),
         page_ins=_means([run["page_ins"] for run in runs]),
         page_outs=_means([run["page_outs"] for run in runs]))
 
