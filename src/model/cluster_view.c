@@ -56,6 +56,7 @@ tm_status cluster_view_copy(struct cluster_view *copy,
         return status;
     }
     copy->n_groups = view->n_groups;
+    copy->n_common = view->n_common;
     copy->n_uses = view->n_uses;
     copy_nodes(copy, view);
     memcpy(copy->threads, view->threads,
@@ -141,6 +142,11 @@ static int check_use(const struct cluster_view *view, uint32_t thread,
         return complain(complaint, "thread %u uses group %u in no known way",
                         thread, use->group);
     }
+    if (group_is_common(view, use->group) && !(use->flags & USE_WRITE)) {
+        return complain(complaint,
+                        "thread %u reads group %u, which all threads do",
+                        thread, use->group);
+    }
     if (use->diff_bytes > TM_PAGE_SIZE ||
         (use->diff_bytes > 0 && !(use->flags & USE_WRITE))) {
         return complain(complaint,
@@ -183,6 +189,7 @@ static int check_threads(const struct cluster_view *view,
                          const struct complaint *complaint)
 {
     uint32_t *seen = calloc(view->n_groups + 1ull, sizeof *seen);
+    uint64_t n_uses = 0;
     int is_valid = 1;
 
     if (seen == NULL) {
@@ -190,6 +197,10 @@ static int check_threads(const struct cluster_view *view,
     }
     for (uint32_t i = 0; is_valid && i < view->n_threads; i++) {
         is_valid = check_thread(view, i, seen, complaint);
+        n_uses += view->threads[i].n_uses;
+    }
+    if (is_valid && n_uses > view->n_uses) {
+        is_valid = complain(complaint, "two threads have the same uses");
     }
     free(seen);
     return is_valid;
@@ -208,6 +219,10 @@ int cluster_view_check(const struct cluster_view *view, char *reason,
         (view->n_uses > 0 && view->uses == NULL)) {
         return complain(&complaint, "an array is missing");
     }
+    if (view->n_common > view->n_groups) {
+        return complain(&complaint, "there are %u groups, of which %u common",
+                        view->n_groups, view->n_common);
+    }
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         if (!check_node(view, x, &complaint)) {
             return 0;
@@ -224,6 +239,30 @@ int cluster_view_check(const struct cluster_view *view, char *reason,
 int cluster_view_is_valid(const struct cluster_view *view)
 {
     return cluster_view_check(view, NULL, 0);
+}
+
+// ---- questions ----
+
+double cluster_view_common_pages(const struct cluster_view *view)
+{
+    double pages = 0;
+
+    for (uint32_t g = 0; g < view->n_common; g++) {
+        pages += view->group_pages[g];
+    }
+    return pages;
+}
+
+double cluster_view_sum_pages(const struct cluster_view *view)
+{
+    double sum = cluster_view_common_pages(view) * view->n_threads;
+
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        if (!group_is_common(view, view->uses[u].group)) {
+            sum += view->group_pages[view->uses[u].group];
+        }
+    }
+    return sum;
 }
 
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of)

@@ -62,6 +62,13 @@ struct cost_model {
     const struct correction *corrections; ///< [n_nodes]; NULL: all 1.0
 };
 
+/** Does the model look at the order in which threads use their groups? */
+static inline int cost_model_needs_order(const struct cost_model *model)
+{
+    return model->kind == COST_MEASURED &&
+           model->replacement != REPLACEMENT_KEPT_SET;
+}
+
 /** One node in a measured iteration. */
 struct node_measurement {
     double comp_s;       ///< as Tcomp: of the slowest of its workers

@@ -10,7 +10,9 @@
 //
 // I1  A node's holdings follow each other, in the order in which its threads,
 //     by number, first use the groups.
-// I2  The union of diffs of a page is their sum, at most a page: threads of a
+// I2  A common group has holdings only of nodes that write it; every node with
+//     threads holds it. So it takes no time how many read it.
+// I3  The union of diffs of a page is their sum, at most a page: threads of a
 //     program without data races write different bytes.
 #include "model/predict.h"
 
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "model/lru.h"
 #include "model/terms.h"
 #include "model/workers.h"
@@ -38,12 +41,15 @@ struct work {
     uint32_t *first_thread;   ///< [n_nodes + 1]: in `threads`
     uint32_t *threads;        ///< [n_threads], by node, then by number
     double *times;            ///< [n_threads]: t, in that order
+    uint32_t n_occupied;      ///< nodes with threads
+    double common_pages;      ///< of all common groups
     struct holding *holdings; ///< [n_uses or less], by node (I1)
     uint32_t *first_holding;  ///< [n_nodes + 1]
     uint32_t *first_of_group; ///< [n_groups + 1]: in `by_group`
     uint32_t *by_group;       ///< [holdings]: indices
     uint32_t *last_holding;   ///< [n_groups]
     double *bytes_to;         ///< [n_nodes]
+    double bytes_to_all;      ///< to every other node with threads
     double *missed;           ///< [n_groups], for LRU
     uint32_t *order;          ///< [2 n_uses], for LRU
 };
@@ -72,6 +78,18 @@ static void sort_threads(struct work *work, const uint32_t *node_of)
     }
 }
 
+static int is_occupied(const struct work *work, uint32_t node)
+{
+    return work->first_thread[node + 1] > work->first_thread[node];
+}
+
+static void count_occupied(struct work *work)
+{
+    for (uint32_t x = 0; x < work->view->n_nodes; x++) {
+        work->n_occupied += is_occupied(work, x) != 0;
+    }
+}
+
 // ---- holdings ----
 
 static void hold(struct work *work, uint32_t node, const struct use *use)
@@ -88,7 +106,7 @@ static void hold(struct work *work, uint32_t node, const struct use *use)
     holding->flags |= use->flags;
     holding->diff_bytes += use->diff_bytes;
     if (holding->diff_bytes > TM_PAGE_SIZE) {
-        holding->diff_bytes = TM_PAGE_SIZE; // I2
+        holding->diff_bytes = TM_PAGE_SIZE; // I3
     }
 }
 
@@ -130,6 +148,9 @@ static void sort_holdings(struct work *work)
 
 static uint32_t n_holders(const struct work *work, uint32_t group)
 {
+    if (group_is_common(work->view, group)) {
+        return work->n_occupied; // I2
+    }
     return work->first_of_group[group + 1] - work->first_of_group[group];
 }
 
@@ -143,6 +164,27 @@ static void add_demand(const struct work *work, const struct holding *holding,
     if (holding->flags & USE_WRITE) {
         load->written_pages += pages;
     } else if (n_holders(work, holding->group) > 1) {
+        load->foreign_pages += pages;
+    } else {
+        load->own_pages += pages;
+    }
+}
+
+/** The common groups that a node only reads. */
+static void add_common(const struct work *work, uint32_t node,
+                       struct node_load *load)
+{
+    double pages = work->common_pages;
+
+    for (uint32_t h = work->first_holding[node];
+         h < work->first_holding[node + 1]; h++) {
+        const uint32_t group = work->holdings[h].group;
+
+        if (group_is_common(work->view, group)) {
+            pages -= work->view->group_pages[group];
+        }
+    }
+    if (work->n_occupied > 1) {
         load->foreign_pages += pages;
     } else {
         load->own_pages += pages;
@@ -224,11 +266,15 @@ static double packets_by_page(const struct work *work,
                        work->view->nodes[holding->node].packet_bytes);
 }
 
-static void add_bytes(const struct work *work, const struct holding *holding)
+static void add_bytes(struct work *work, const struct holding *holding)
 {
     const double bytes =
         (double)work->view->group_pages[holding->group] * holding->diff_bytes;
 
+    if (group_is_common(work->view, holding->group)) {
+        work->bytes_to_all += bytes; // I2
+        return;
+    }
     for (uint32_t k = work->first_of_group[holding->group];
          k < work->first_of_group[holding->group + 1]; k++) {
         const uint32_t peer = work->holdings[work->by_group[k]].node;
@@ -240,15 +286,18 @@ static void add_bytes(const struct work *work, const struct holding *holding)
 }
 
 /** All updates for one node in one release travel together. */
-static double packets_by_peer(const struct work *work, uint32_t node)
+static double packets_by_peer(struct work *work, uint32_t node)
 {
     double packets = 0;
 
     for (uint32_t y = 0; y < work->view->n_nodes; y++) {
-        packets += packets_for(work->bytes_to[y],
-                               work->view->nodes[node].packet_bytes);
-        work->bytes_to[y] = 0;
+        if (y != node && is_occupied(work, y)) {
+            packets += packets_for(work->bytes_to[y] + work->bytes_to_all,
+                                   work->view->nodes[node].packet_bytes);
+            work->bytes_to[y] = 0;
+        }
     }
+    work->bytes_to_all = 0;
     return packets;
 }
 
@@ -260,6 +309,9 @@ static void add_holdings(struct work *work, uint32_t node,
     const int by_page = work->model->kind != COST_MEASURED;
     int sends = 0;
 
+    if (work->view->n_common > 0 && is_occupied(work, node)) {
+        add_common(work, node, load);
+    }
     for (uint32_t h = work->first_holding[node];
          h < work->first_holding[node + 1]; h++) {
         const struct holding *holding = &work->holdings[h];
@@ -295,8 +347,11 @@ static double sum_thread_pages(const struct work *work, uint32_t node)
          k < work->first_thread[node + 1]; k++) {
         const struct thread_view *it = &view->threads[work->threads[k]];
 
+        sum += work->common_pages;
         for (uint32_t u = 0; u < it->n_uses; u++) {
-            sum += view->group_pages[view->uses[it->first_use + u].group];
+            const uint32_t group = view->uses[it->first_use + u].group;
+
+            sum += group_is_common(view, group) ? 0 : view->group_pages[group];
         }
     }
     return sum;
@@ -353,8 +408,7 @@ static tm_status work_init(struct work *work)
     const size_t n_threads = work->view->n_threads;
     const size_t n_groups = work->view->n_groups;
     const size_t n_uses = work->view->n_uses;
-    const int needs_order = work->model->kind == COST_MEASURED &&
-                            work->model->replacement != REPLACEMENT_KEPT_SET;
+    const int needs_order = cost_model_needs_order(work->model);
 
     work->first_thread = calloc(n_nodes + 1, sizeof(uint32_t));
     work->threads = calloc(n_threads, sizeof(uint32_t));
@@ -400,9 +454,12 @@ tm_status predict(const struct cluster_view *view,
     if (!mapping_is_valid(view, node_of)) {
         return TM_EINVAL;
     }
+    ensure(view->n_common == 0 || !cost_model_needs_order(model));
+    work.common_pages = cluster_view_common_pages(view);
     status = work_init(&work);
     if (status == TM_OK) {
         sort_threads(&work, node_of);
+        count_occupied(&work);
         gather_holdings(&work);
         sort_holdings(&work);
     }

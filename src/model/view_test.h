@@ -148,6 +148,9 @@ enum sharing {
     SHARING_ALL,    ///< all read what each writes
     SHARING_PAIRS,  ///< pages shared by threads drawn at random
     N_SHARINGS,
+    SHARING_MIXED =
+        N_SHARINGS, ///< pages that all use, or all but one, and some
+                    ///< write; not among those that take turns
 };
 
 struct view_plan {
@@ -159,6 +162,29 @@ struct view_plan {
     double short_of_memory; ///< 0: nobody; else memory of all over demand of
                             ///< all is drawn around 1 / this
 };
+
+/** Pages that all threads use, or all but one; nobody writes them, or some, or all. */
+static inline void draw_mixed_pages(struct page_lists *lists, uint64_t next)
+{
+    const uint32_t n = lists->n_threads;
+
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t n_pages = 1 + random_below(3);
+        const uint32_t who_does_not = random_below(4) ? n : random_below(n);
+        const double part = random_between(-0.5, 1.5); // of threads that write
+
+        for (uint32_t i = 0; i < n; i++) {
+            const int writes = random_between(0, 1) < part;
+            const unsigned flags = USE_WRITE | random_below(2);
+
+            if (i != who_does_not) {
+                lists_add(lists, i, next, n_pages, writes ? flags : USE_READ,
+                          writes ? random_below(300) : 0);
+            }
+        }
+        next += n_pages;
+    }
+}
 
 /** About `mean` pages for each thread, and what they share. */
 static inline void draw_pages(struct page_lists *lists,
@@ -206,6 +232,9 @@ static inline void draw_pages(struct page_lists *lists,
             lists_add(lists, b, next, shared, USE_READ, 0);
         }
         next += shared;
+    }
+    if (plan->sharing == SHARING_MIXED) {
+        draw_mixed_pages(lists, next);
     }
 }
 
