@@ -13,6 +13,7 @@
  * random), `all` (each writes a page that all read; up to 2048 threads).
  *
  *   predict     one prediction of the mapping in force
+ *   condense    leaving out what all threads read
  *   law         what n threads use, for all n
  *   steps       counts by [Liu06] (1) to (5) with the plateau walk
  *   threshold   counts by their threshold
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/condense.h"
 #include "place/counts.h"
 #include "place/policy.h"
 
@@ -189,6 +191,15 @@ static tm_status run_predict(struct subject *subject)
                    &prediction);
 }
 
+static tm_status run_condense(struct subject *subject)
+{
+    struct condensed condensed;
+    tm_status status = condense(&condensed, &subject->view);
+
+    condensed_release(&condensed);
+    return status;
+}
+
 static tm_status run_law(struct subject *subject)
 {
     law_release(&subject->law);
@@ -283,6 +294,7 @@ static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
         s.current[i] = (uint32_t)((uint64_t)i * n_nodes / n_threads);
     }
     measure("predict", run_predict, &s);
+    measure("condense", run_condense, &s);
     measure("law", run_law, &s);
     if ((uint64_t)n_nodes * n_threads < 100000000) {
         measure("steps", run_steps, &s);

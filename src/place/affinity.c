@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIQUE_MAX 64u ///< users of a group that are joined each with each
+#include "base/ensure.h"
 
 /** Where pages are neither sent nor short, threads that share are still better
  * off together: seconds for a page. */
@@ -46,13 +46,16 @@ static void users_release(struct users *users)
 static void count_users(const struct cluster_view *view, uint32_t *first)
 {
     const uint32_t half = view->n_threads / 2;
-    const uint32_t most = half > CLIQUE_MAX ? half : CLIQUE_MAX;
+    const uint32_t most =
+        half > AFFINITY_CLIQUE_MAX ? half : AFFINITY_CLIQUE_MAX;
 
     for (uint32_t u = 0; u < view->n_uses; u++) {
         first[view->uses[u].group + 1]++;
     }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        first[g + 1] = first[g] + (first[g + 1] <= most ? first[g + 1] : 0);
+        const int joins = first[g + 1] <= most && !group_is_common(view, g);
+
+        first[g + 1] = first[g] + (joins ? first[g + 1] : 0);
     }
 }
 
@@ -137,8 +140,9 @@ static void weigh_groups(struct builder *builder, double page_s)
         bytes = bytes < TM_PAGE_SIZE ? bytes : TM_PAGE_SIZE;
         weight = view->group_pages[g] * (bytes * byte_s + page_s + LEAST_S +
                                          (flags & USE_WRITE ? update_s : 0));
-        builder->group_weights[g] =
-            q <= CLIQUE_MAX ? weight / (q > 1 ? q - 1 : 1) : weight / 2;
+        builder->group_weights[g] = q <= AFFINITY_CLIQUE_MAX
+                                        ? weight / (q > 1 ? q - 1 : 1)
+                                        : weight / 2;
     }
 }
 
@@ -186,7 +190,7 @@ static void add_group(struct builder *builder, uint32_t group)
     const uint32_t own = builder->cursor[group]++;
     const uint32_t q = end - first;
 
-    if (q <= CLIQUE_MAX) {
+    if (q <= AFFINITY_CLIQUE_MAX) {
         for (uint32_t k = first; k < end; k++) {
             if (k != own) {
                 add_peer(builder, group, own, k);
@@ -285,6 +289,7 @@ tm_status affinity_init(struct affinity *affinity,
     struct builder builder = {.view = view, .kind = kind, .it = affinity};
     tm_status status;
 
+    ensure(view->n_common == 0 || view->n_threads > AFFINITY_CLIQUE_MAX);
     *affinity = (struct affinity){.n_threads = view->n_threads};
     status = builder_init(&builder);
     if (status == TM_OK) {

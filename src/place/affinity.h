@@ -4,6 +4,9 @@
 
 #include "model/cost_model.h"
 
+/** A group of more users does not join each with each. */
+#define AFFINITY_CLIQUE_MAX 64u
+
 /** What makes two threads belong together. A pair's affinity is the sum over
  * the groups that both use. */
 enum affinity_kind {
@@ -25,10 +28,12 @@ struct affinity {
 };
 
 /**
- * Make the graph. A group of more than 64 users is not a clique but a ring of
+ * Make the graph. A group of more than AFFINITY_CLIQUE_MAX users is not a clique but a ring of
  * them, in order of number, and one that more than half of the threads use is
  * left out if it is that large: it will be everywhere anyway.
  *
+ * @param view    without common groups if it has no more than
+ *                AFFINITY_CLIQUE_MAX threads
  * @param page_s  AFFINITY_COST: seconds that a page which is held twice costs;
  *                0 where memory is not short
  * @param[out] affinity  affinity_release() frees it

@@ -74,6 +74,9 @@ static void look_at_groups(const struct cluster_view *view,
         it->n_users++;
         it->n_writers += (view->uses[u].flags & USE_WRITE) != 0;
     }
+    for (uint32_t g = 0; g < view->n_common; g++) {
+        facts[g].n_users = view->n_threads;
+    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
         const struct group_facts *it = &facts[g];
         const double pages = view->group_pages[g];
@@ -99,17 +102,20 @@ static void look_at_threads(const struct cluster_view *view,
                             const struct group_facts *facts,
                             struct tables *tables)
 {
+    const double common_pages = cluster_view_common_pages(view);
+
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
         tables->comp_s[i + 1] = it->computation_s;
         tables->all_s += it->computation_s;
+        tables->pages[i + 1] = common_pages;
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
             const double pages = view->group_pages[g];
             const uint32_t n = facts[g].n_users;
 
-            tables->pages[i + 1] += pages;
+            tables->pages[i + 1] += group_is_common(view, g) ? 0 : pages;
             if (n < view->n_threads && facts[g].n_writers == n) {
                 tables->written[i + 1] += pages / n;
             } else if (n < view->n_threads) {

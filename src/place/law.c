@@ -73,6 +73,9 @@ static void sum_groups(const struct cluster_view *view, struct group_sum *sums)
         sum->n_senders += use->diff_bytes > 0;
         sum->diff_bytes += use->diff_bytes;
     }
+    for (uint32_t g = 0; g < view->n_common; g++) {
+        sums[g].n_users = view->n_threads;
+    }
 }
 
 /** @param classes  [N_CLASSES] zeros */

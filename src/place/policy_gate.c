@@ -11,20 +11,9 @@
 #include "place/counts.h"
 #include "place/policies.h"
 
-/** Mean pages of a thread. */
-static double pages_of_a_thread(const struct cluster_view *view)
-{
-    double sum = 0;
-
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        sum += view->group_pages[view->uses[u].group];
-    }
-    return sum / view->n_threads;
-}
-
 static void find_room(const struct cluster_view *view, uint32_t *room)
 {
-    const double pages = pages_of_a_thread(view);
+    const double pages = cluster_view_sum_pages(view) / view->n_threads;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         const double fit = pages > 0

@@ -153,7 +153,8 @@ static double time_alone(const struct cluster_view *view,
 }
 
 /** The load of all threads together. */
-static tm_status add_up(const struct cluster_view *view, struct node_load *all)
+static tm_status add_up(const struct cluster_view *view,
+                        const struct cost_model *model, struct node_load *all)
 {
     unsigned char *flags = calloc(view->n_groups + 1ull, 1);
 
@@ -163,9 +164,12 @@ static tm_status add_up(const struct cluster_view *view, struct node_load *all)
     for (uint32_t i = 0; i < view->n_threads; i++) {
         all->comp_s += view->threads[i].computation_s;
     }
+    if (model->kind == COST_CLIFF) {
+        all->thread_pages = cluster_view_sum_pages(view);
+    }
+    memset(flags, USE_READ, view->n_common);
     for (uint32_t u = 0; u < view->n_uses; u++) {
         flags[view->uses[u].group] |= view->uses[u].flags;
-        all->thread_pages += view->group_pages[view->uses[u].group];
     }
     for (uint32_t g = 0; g < view->n_groups; g++) {
         if (flags[g] & USE_WRITE) {
@@ -185,7 +189,7 @@ static tm_status offer_one_node(struct search *search)
     struct node_load all = {.n_threads = view->n_threads};
     double best_s = INFINITY;
     uint32_t best = 0;
-    tm_status status = add_up(view, &all);
+    tm_status status = add_up(view, request->model, &all);
 
     for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
         const double time_s = time_alone(view, request->model, x, &all);

@@ -25,11 +25,13 @@ struct item {
 
 // ---- estimates ----
 
-/** Pages of groups, divided among their users. */
+/** Pages of groups, divided among their users. What all use is a whole number of
+ * pages until it is divided: a condensed view makes no other sums. */
 static tm_status share_pages(struct ranking *ranking)
 {
     const struct cluster_view *view = ranking->tally->view;
     uint32_t *n_users = calloc(view->n_groups + 1ull, sizeof *n_users);
+    double common_pages = 0;
 
     if (n_users == NULL) {
         return TM_ENOMEM;
@@ -37,13 +39,24 @@ static tm_status share_pages(struct ranking *ranking)
     for (uint32_t u = 0; u < view->n_uses; u++) {
         n_users[view->uses[u].group]++;
     }
+    for (uint32_t g = 0; g < view->n_groups; g++) {
+        if (group_is_common(view, g)) {
+            n_users[g] = view->n_threads;
+        }
+        if (n_users[g] == view->n_threads) {
+            common_pages += view->group_pages[g];
+        }
+    }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
+        ranking->pages[i] = common_pages / view->n_threads;
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
 
-            ranking->pages[i] += (double)view->group_pages[g] / n_users[g];
+            if (n_users[g] < view->n_threads) {
+                ranking->pages[i] += (double)view->group_pages[g] / n_users[g];
+            }
         }
     }
     free(n_users);

@@ -12,6 +12,9 @@
 // changing it, and adding it again (join_group). Numbers of pages and bytes are
 // whole, so taking a change back restores them exactly.
 //
+// A common group has one user more on each node with threads, who reads it and comes
+// with the first thread and goes with the last.
+//
 // I1  bytes[x][y] is the sum over groups that x and y hold of pages * union of
 //     diffs on x; packets[x] the packets that these make, one peer after the
 //     other, or page by page.
@@ -195,8 +198,18 @@ static void change_use(struct tally *tally, const struct use *use,
     if (held->n_users > 0 && !is_quiet) {
         join_group(tally, use->group, node);
     }
-    tally->loads[node].thread_pages +=
-        sign * (double)tally->view->group_pages[use->group];
+    if (!group_is_common(tally->view, use->group)) {
+        tally->loads[node].thread_pages +=
+            sign * (double)tally->view->group_pages[use->group];
+    }
+}
+
+/** The user comes or goes who stands for all that read the common groups. */
+static void change_common(struct tally *tally, uint32_t node, int sign)
+{
+    for (uint32_t g = 0; g < tally->view->n_common; g++) {
+        change_use(tally, &(struct use){g, USE_READ, 0}, node, sign);
+    }
 }
 
 // ---- threads ----
@@ -206,10 +219,17 @@ static void change_thread(struct tally *tally, uint32_t thread, uint32_t node,
 {
     const struct thread_view *it = &tally->view->threads[thread];
 
+    if (sign > 0 && tally->loads[node].n_threads == 0) {
+        change_common(tally, node, +1);
+    }
     for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
         change_use(tally, &tally->view->uses[u], node, sign);
     }
     tally->loads[node].n_threads += (uint32_t)sign;
+    tally->loads[node].thread_pages += sign * tally->common_pages;
+    if (sign < 0 && tally->loads[node].n_threads == 0) {
+        change_common(tally, node, -1);
+    }
     tally->loads[node].comp_s += sign * it->computation_s;
     note_change(tally, node);
 }
@@ -387,6 +407,7 @@ tm_status tally_init(struct tally *tally, const struct cluster_view *view,
         tally_release(tally);
         return TM_ENOMEM;
     }
+    tally->common_pages = cluster_view_common_pages(view);
     memset(tally->node_of, 0xff, view->n_threads * sizeof(uint32_t));
     memset(tally->head, 0xff, view->n_nodes * sizeof(uint32_t));
     for (uint32_t x = 0; x < view->n_nodes; x++) {

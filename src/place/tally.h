@@ -14,7 +14,8 @@
 
 /** What a node's threads together do with a group. */
 struct held {
-    uint32_t n_users;
+    uint32_t
+        n_users; ///< of a common group: who writes it, and one for the rest
     uint32_t n_writers;
     uint32_t diff_bytes; ///< sum; the union is at most a page
 };
@@ -22,6 +23,7 @@ struct held {
 struct tally {
     const struct cluster_view *view;
     int by_page;               ///< packets are counted page by page
+    double common_pages;       ///< of all common groups
     struct node_rates *rates;  ///< [n_nodes]
     uint32_t *node_of;         ///< [n_threads]; UNPLACED: on none
     uint32_t *next;            ///< [n_threads]: lists of the nodes' threads,
