@@ -291,9 +291,13 @@ static double packets_by_peer(struct work *work, uint32_t node)
     double packets = 0;
 
     for (uint32_t y = 0; y < work->view->n_nodes; y++) {
-        if (y != node && is_occupied(work, y)) {
-            packets += packets_for(work->bytes_to[y] + work->bytes_to_all,
-                                   work->view->nodes[node].packet_bytes);
+        double bytes = work->bytes_to[y];
+
+        if (work->bytes_to_all > 0 && y != node && is_occupied(work, y)) {
+            bytes += work->bytes_to_all;
+        }
+        if (bytes > 0) { // of thousands of nodes few are sent anything
+            packets += packets_for(bytes, work->view->nodes[node].packet_bytes);
             work->bytes_to[y] = 0;
         }
     }
