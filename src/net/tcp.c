@@ -28,8 +28,10 @@
 //     connected, nothing of it can be reached.
 // L3  What waits for a node that takes it is what the program has sent, and as much
 //     as that. One that takes nothing while FULL_BYTES wait is lost after FULL_NS,
-//     whether more is sent to it or not (tcp_send.c), and what waited is freed. Of a
-//     node that sends, there is at most one frame here.
+//     whether more is sent to it or not (tcp_send.c), and what waited is freed. So is
+//     the one for which most waits when all together need more memory than this node
+//     has for them, also if it takes some. Of a node that sends, there is at most one
+//     frame here.
 // L4  receive() and event() are called in tcp_progress() only, event() of a lost channel
 //     after receive() of all that came by it. They may call anything but
 //     tcp_progress(), tcp_meet() and tcp_close(); so what a loop here holds of a
@@ -110,6 +112,7 @@ static struct tcp *new_tcp(const struct net_config *config)
         .n_nodes = config->n_nodes,
         .timeout_s = config->timeout_s,
         .is_plain = config->is_plain,
+        .most_waiting = config->most_waiting,
         .sockets = config->sockets,
         .event = config->event,
         .owner = config->owner,
@@ -295,6 +298,7 @@ static void look(struct tcp *tcp, int timeout_ms)
     if (tcp->n_timed + tcp->n_greeters + tcp->n_heavy > 0) {
         check_time(tcp);
     }
+    tcp_check_waiting(tcp);
     if (tcp->listener >= 0 && tcp->has_met && tcp->n_awaited == 0) {
         tcp_stop_listening(tcp); // L2
     }

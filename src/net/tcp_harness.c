@@ -110,6 +110,11 @@ void ends_open(struct end *ends, unsigned n_ends)
     for (unsigned i = 0; i < n_ends; i++) {
         end_open(&ends[i], (node_id)i);
     }
+    ends_connect(ends, n_ends);
+}
+
+void ends_connect(struct end *ends, unsigned n_ends)
+{
     for (unsigned i = 0; i < n_ends; i++) {
         for (unsigned j = 0; j < i; j++) {
             ends_add(ends, (node_id)i, (node_id)j);

@@ -41,6 +41,8 @@ void ends_add(struct end *ends, node_id a, node_id b);
 
 /** Open and connect all. */
 void ends_open(struct end *ends, unsigned n_ends);
+/** Connect those that are open. */
+void ends_connect(struct end *ends, unsigned n_ends);
 void ends_close(struct end *ends, unsigned n_ends);
 
 /** Let all make progress, for some time. */

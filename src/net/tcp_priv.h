@@ -109,8 +109,10 @@ struct tcp {
     unsigned n_timed;   ///< channels that are being made
     unsigned n_awaited; ///< of these, by the other end
     unsigned n_greeters;
-    unsigned n_heavy; ///< channels for which much waits: S3 in tcp_send.c
-    uint64_t time_ns; ///< in which this node did look
+    unsigned n_heavy;      ///< channels for which much waits: S3 in tcp_send.c
+    uint64_t waiting;      ///< the memory of what waits for all
+    uint64_t most_waiting; ///< 0: any
+    uint64_t time_ns;      ///< in which this node did look
     uint64_t looked_ns;
     struct handshake draft;
     struct greeter greeters[N_GREETERS];
@@ -161,6 +163,8 @@ void tcp_flush_dirty(struct tcp *tcp);
 void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
 /** Lose one that takes nothing of much that waits. */
 void channel_check_queue(struct tcp *tcp, struct channel *channel);
+/** Lose one if more waits for all than there is memory for. */
+void tcp_check_waiting(struct tcp *tcp);
 
 // ---- tcp_receive.c
 

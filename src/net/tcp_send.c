@@ -11,6 +11,9 @@
 //     and lost when all that has come has been read (tcp_receive.c).
 // S3  A channel is heavy while frames of FULL_BYTES wait. One that takes none of them
 //     for FULL_NS is lost at the next look: L3 and L6 in tcp.c.
+// S4  What waits for all is `waiting`. If that is more than this node has memory for,
+//     the channel for which most waits is lost at the next look, however much it
+//     takes: else the kernel would end this node.
 #include <errno.h>
 #include <stdio.h>
 
@@ -56,6 +59,7 @@ static void append(struct tcp *tcp, struct channel *channel,
     }
     channel->last = frame;
     channel->waiting += frame_memory(frame);
+    tcp->waiting += frame_memory(frame);
     if (is_heavy(channel) && !was_heavy) {
         channel->taken_ns = tcp->time_ns;
         tcp->n_heavy++;
@@ -69,6 +73,7 @@ static void free_frame(struct tcp *tcp, struct channel *channel,
     int was_heavy = is_heavy(channel);
 
     channel->waiting -= frame_memory(frame);
+    tcp->waiting -= frame_memory(frame);
     tcp->n_heavy -= was_heavy && !is_heavy(channel);
     frame_put(frame);
 }
@@ -234,6 +239,39 @@ void channel_check_queue(struct tcp *tcp, struct channel *channel)
     if (is_connected(channel) && is_heavy(channel) &&
         tcp->time_ns - channel->taken_ns > FULL_NS) {
         snprintf(why, sizeof why, "it takes nothing, and %llu MiB wait for it",
+                 (unsigned long long)(channel->waiting >> 20));
+        channel_lose(tcp, channel, why);
+    }
+}
+
+static struct channel *find_fullest(struct tcp *tcp)
+{
+    struct channel *found = NULL;
+
+    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+        struct channel *channel = &tcp->channels[i];
+
+        if (is_connected(channel) &&
+            (found == NULL || channel->waiting > found->waiting)) {
+            found = channel;
+        }
+    }
+    return found;
+}
+
+void tcp_check_waiting(struct tcp *tcp)
+{
+    struct channel *channel;
+    char why[sizeof channel->why];
+
+    if (tcp->most_waiting == 0 || tcp->waiting <= tcp->most_waiting) {
+        return;
+    }
+    channel = find_fullest(tcp);
+    if (channel != NULL) {
+        snprintf(why, sizeof why,
+                 "it takes too little: %llu MiB wait for it, and there is no "
+                 "memory for more",
                  (unsigned long long)(channel->waiting >> 20));
         channel_lose(tcp, channel, why);
     }

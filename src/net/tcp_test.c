@@ -348,6 +348,85 @@ static void one_that_is_slow_gets_all(void **unused)
     ends_close(ends, 2);
 }
 
+static void one_that_takes_little_is_not_lost(void **unused)
+{
+    unsigned n;
+
+    (void)unused;
+    ends_open(ends, 2);
+    n = send_too_much(&ends[0], 1);
+    for (unsigned i = 0; i < 8; i++) { // 4 s
+        ends_progress(ends, 1, 500);
+        tcp_progress(ends[1].tcp);
+    }
+    assert_true(ends[1].from[0].n_come < n / 2);
+    ends_wait(ends, 2, &ends[1].from[0].n_come, n);
+    assert_int_equal(ends[0].from[1].n_lost, 0);
+    ends_close(ends, 2);
+}
+
+// The first end has memory for so much that waits.
+static void open_with_memory(unsigned n_ends, unsigned mib)
+{
+    end_open_with(&ends[0],
+                  &(struct net_config){.timeout_s = 60,
+                                       .most_waiting = (uint64_t)mib << 20},
+                  harness_job_key);
+    for (unsigned i = 1; i < n_ends; i++) {
+        end_open(&ends[i], (node_id)i);
+    }
+    ends_connect(ends, n_ends);
+}
+
+static void one_that_takes_too_little_is_lost_when_memory_ends(void **unused)
+{
+    unsigned n;
+
+    (void)unused;
+    open_with_memory(2, 100);
+    n = send_too_much(&ends[0], 1);
+    while (n < 1000 && ends[0].from[1].n_lost == 0) {
+        tcp_progress(ends[1].tcp); // takes a frame or two
+        for (unsigned i = 0; i < 4; i++) {
+            end_send(&ends[0], 1, n++, MESSAGE_BODY_MAX);
+        }
+        tcp_progress(ends[0].tcp);
+    }
+    assert_true(ends[1].from[0].n_come > 0);
+    assert_true(n - ends[1].from[0].n_come > 390); // not before 100 MiB wait
+    assert_int_equal(ends[0].from[1].n_lost, 1);
+    assert_non_null(strstr(ends[0].from[1].why, "takes too little"));
+    assert_null(ends[0].pool.used); // nothing is kept for it
+    ends_close(ends, 2);
+}
+
+static void a_node_with_little_memory_keeps_little(void **unused)
+{
+    (void)unused;
+    open_with_memory(2, 20);
+    for (unsigned i = 0; i < 160; i++) { // 40 MiB, and a socket takes some
+        end_send(&ends[0], 1, i, MESSAGE_BODY_MAX);
+    }
+    ends_wait(ends, 1, &ends[0].from[1].n_lost, 1);
+    assert_null(ends[0].pool.used);
+    ends_close(ends, 2);
+}
+
+static void the_one_for_which_most_waits_is_lost(void **unused)
+{
+    unsigned n;
+
+    (void)unused;
+    open_with_memory(3, 150);
+    n = send_too_much(&ends[0], 1);
+    send_too_much(&ends[0], 2);
+    end_send(&ends[0], 2, n++, MESSAGE_BODY_MAX);
+    ends_wait(ends, 1, &ends[0].from[2].n_lost, 1);
+    ends_wait(ends, 2, &ends[1].from[0].n_come, n - 1);
+    assert_int_equal(ends[0].from[1].n_lost, 0);
+    ends_close(ends, 3);
+}
+
 // ---- listening ----
 
 static void nobody_listens_when_all_are_there(void **unused)
@@ -446,6 +525,10 @@ int main(void)
         cmocka_unit_test(one_that_asks_and_takes_no_answer_is_lost),
         cmocka_unit_test(one_that_was_stopped_blames_nobody),
         cmocka_unit_test(one_that_is_slow_gets_all),
+        cmocka_unit_test(one_that_takes_little_is_not_lost),
+        cmocka_unit_test(one_that_takes_too_little_is_lost_when_memory_ends),
+        cmocka_unit_test(a_node_with_little_memory_keeps_little),
+        cmocka_unit_test(the_one_for_which_most_waits_is_lost),
         cmocka_unit_test(nobody_listens_when_all_are_there),
         cmocka_unit_test(a_port_in_use_is_refused_and_the_next_one_taken),
         cmocka_unit_test(places_are_encoded_and_malformed_ones_refused),

@@ -23,6 +23,7 @@
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
 #include "runtime/members.h"
+#include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -317,6 +318,20 @@ static void connect_to_all(const struct boot_roster *roster)
     }
 }
 
+// For what waits for nodes of other hosts: three quarters of the memory that there is,
+// and of swap. If more does, this node is near being ended by the kernel.
+static uint64_t most_waiting(void)
+{
+    struct memory_state state;
+
+    if (!observer_has_watch()) {
+        return 0;
+    }
+    memory_read(&runtime.observer.watch, &state);
+    return (state.total.bytes + state.swap_total) / 4 * 3 /
+           (runtime.bootstrap.n_here > 0 ? runtime.bootstrap.n_here : 1);
+}
+
 struct net_config node_net_config(void)
 {
     const char *device = runtime.bootstrap.device;
@@ -334,6 +349,7 @@ struct net_config node_net_config(void)
         .timeout_s = runtime.options.peer_timeout > 0
                          ? runtime.options.peer_timeout + 2
                          : 0,
+        .most_waiting = may_have_others() ? most_waiting() : 0,
         .is_plain = runtime.options.trust_network,
         .sockets = &runtime.sockets,
         .event = lifesigns_event,
