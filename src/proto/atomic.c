@@ -4,7 +4,6 @@
 // owner like a fetch and are performed there, on the page and its twin; the new
 // word is pushed to all copies before the caller goes on.
 #include "base/ensure.h"
-#include "base/log.h"
 #include "mem/diff.h"
 #include "proto/engine_priv.h"
 
@@ -129,8 +128,7 @@ tm_status atomic_receive(struct engine *engine, node_id from,
     waiter = engine_answered(engine, MESSAGE_atomic_done,
                              message->u.atomic_done.token);
     if (waiter == NULL) {
-        log_error("node %u answers an operation that was not asked for", from);
-        return TM_EWIRE;
+        return TM_EWIRE; // nobody has asked
     }
     tokens_take(&engine->tokens, message->u.atomic_done.token);
     waiter_wake(waiter, TM_OK, message->u.atomic_done.before);

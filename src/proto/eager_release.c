@@ -13,7 +13,6 @@
 //   dirty      -> clean, exclusive   release.c
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
-#include "base/log.h"
 #include "mem/diff.h"
 #include "proto/engine_priv.h"
 
@@ -126,8 +125,7 @@ static void apply(struct engine *engine, page_no page_number, const void *diff,
     if (diff_apply(diff, size,
                    space_bytes_to_change(engine->space, page_number),
                    page->twin) != TM_OK) {
-        log_error("a malformed diff of page %llu is ignored",
-                  (unsigned long long)page_number);
+        engine_refuse_part(engine, page_number, "a malformed diff");
         return;
     }
     space_changed(engine->space, page_number, diff, size);
@@ -352,8 +350,8 @@ void eager_take(struct engine *engine, page_no page_number, node_id from,
     struct page *page = page_of(engine, page_number);
 
     if (page->is_owner || page->state == PAGE_ABSENT) {
-        log_error("node %u hands over page %llu, which has no copy here", from,
-                  (unsigned long long)page_number);
+        engine_refuse_part(engine, page_number,
+                           "ownership where there is no copy");
         return;
     }
     page->is_owner = 1;

@@ -26,6 +26,9 @@
 #include "base/log.h"
 #include "proto/engine_priv.h"
 
+/** So many refused parts are logged; a node must not be able to fill a disk. */
+#define N_REFUSED_LOGGED 8
+
 const struct protocol *protocol_by_id(tm_protocol id)
 {
     for (unsigned i = 0; i < n_protocols; i++) {
@@ -400,14 +403,20 @@ static void check_page(const struct engine *engine, page_no page)
 #endif
 }
 
+void engine_refuse_part(struct engine *engine, page_no page, const char *what)
+{
+    if (engine->stats.bad_messages++ < N_REFUSED_LOGGED) {
+        log_error("%s for page %llu is refused", what,
+                  (unsigned long long)page);
+    }
+}
+
 tm_status engine_receive(struct engine *engine, node_id from,
                          const struct message *message)
 {
     tm_status status;
 
     if (!names_good_pages(engine, message)) {
-        log_error("message %s from node %u makes no sense: ignored",
-                  message_name(message->type), from);
         return TM_EWIRE;
     }
     status = dispatch(engine, from, message);

@@ -101,7 +101,10 @@ uint64_t engine_due_ns(const struct engine *engine);
  *              on the way to it, ahead of that message. NODE_NONE: nobody */
 void engine_release(struct engine *engine, node_id next, struct waiter *waiter);
 
-/** A message numbered 1 to 39 has arrived. @return TM_OK, TM_EWIRE */
+/** A message numbered 1 to 39 has arrived. Parts of it that contradict what is known
+ * are left out and counted in `bad_messages` of engine_stats().
+ * @return TM_OK
+ * @return TM_EWIRE  it does as a whole, and nothing was done; not counted there */
 tm_status engine_receive(struct engine *engine, node_id from,
                          const struct message *message);
 

@@ -188,6 +188,10 @@ int extent_has(const struct engine *engine, page_no page, page_no n);
 int extent_is_of(const struct engine *engine, page_no page,
                  tm_protocol protocol);
 
+/** A part of a message is left out: it contradicts what is known. Counts it, and logs
+ * the first ones. */
+void engine_refuse_part(struct engine *engine, page_no page, const char *what);
+
 // ---- fetch.c
 void fetch_start(struct engine *engine, page_no page, int is_write,
                  struct fault_history *history);

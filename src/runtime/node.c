@@ -32,6 +32,9 @@
 
 #include <stddef.h>
 
+/** So many refused messages are logged; a node must not be able to fill a disk. */
+#define N_REFUSED_LOGGED 8
+
 struct runtime runtime;
 
 void node_enter_serving(void)
@@ -230,6 +233,15 @@ static tm_status receive_runtime(node_id from, const struct message *message)
     }
 }
 
+static void refuse(node_id from, const struct message *message,
+                   tm_status status)
+{
+    if (runtime.n_refused++ < N_REFUSED_LOGGED) {
+        log_error("message %s from node %u is refused: %s",
+                  message_name(message->type), from, tm_strerror(status));
+    }
+}
+
 void node_receive(void *owner, node_id from, const struct message *message)
 {
     tm_status status;
@@ -254,8 +266,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
         status = receive_runtime(from, message);
     }
     if (status != TM_OK) {
-        log_error("message %s from node %u is refused: %s",
-                  message_name(message->type), from, tm_strerror(status));
+        refuse(from, message, status);
     } else if (message->type == MESSAGE_extent_close) {
         freed_note(message);
     }

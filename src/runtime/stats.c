@@ -38,7 +38,7 @@ void stats_collect(struct tm_node_stats *stats)
     stats->barriers = sync_n_barriers(runtime.sync);
     stats->messages_sent = counters.messages_sent;
     stats->bytes_sent = counters.bytes_sent;
-    stats->bad_messages = counters.bad_frames;
+    stats->bad_messages += counters.bad_frames + runtime.n_refused;
     stats->strangers = n_strangers(&counters);
     stats->threads_in = runtime.n_moved_in;
     stats->threads_out = runtime.n_moved_out;
