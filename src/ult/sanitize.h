@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "base/asan.h"
 
@@ -36,6 +37,22 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_func_entry(void *caller);
 #endif
+
+// ThreadSanitizer runs a handler when the kernel thread that has got the signal next
+// calls something that it replaces. A futex is not such a call: who sleeps on one
+// looks up so often.
+#ifdef SANITIZE_THREAD
+#define SANITIZE_LOOK_NS UINT64_C(100000000)
+#else
+#define SANITIZE_LOOK_NS UINT64_C(0) // never
+#endif
+
+static inline void sanitize_take_signals(void)
+{
+#ifdef SANITIZE_THREAD
+    usleep(0);
+#endif
+}
 
 /** A stack with what the sanitizers know of it. */
 struct sanitize_fiber {

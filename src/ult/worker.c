@@ -313,7 +313,9 @@ static void sleep_until_woken(struct worker *worker)
         return;
     }
     do {
-        kthread_wait(&worker->asleep, 1, later ? PATIENCE_NS : 0);
+        kthread_wait(&worker->asleep, 1,
+                     later ? PATIENCE_NS : SANITIZE_LOOK_NS);
+        sanitize_take_signals();
     } while (!later && atomic_load(&worker->asleep) == 1);
     atomic_store(&worker->asleep, 0);
 }
