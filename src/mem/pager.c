@@ -224,6 +224,12 @@ void pager_bring(struct pager *pager, page_no first, page_no n)
     pager_read(pager, pages, n_pages, ALL_PAGES);
 }
 
+int pager_takes(const struct pager *pager, uint64_t n_more)
+{
+    return pager->in_flight == NULL ||
+           pager_used(pager) < pager->budget + n_more;
+}
+
 void pager_bring_all(struct pager *pager, page_no *pages, unsigned n)
 {
     pager_read(pager, pages, n, ALL_PAGES);

@@ -37,7 +37,8 @@ struct pager_host {
     /** These pages, which are no more here, will be needed soon. */
     void (*fetch_ahead)(void *owner, page_no first, page_no n);
     /** Pages have come from the swap file since the last call, perhaps some of
-     * those of pager_bring(). May send messages. */
+     * those of pager_bring(), or have gone there: see pager_takes(). May send
+     * messages. */
     void (*have_come)(void *owner);
 };
 
@@ -133,6 +134,10 @@ void pager_bring(struct pager *pager, page_no first, page_no n);
 /** The same for pages that are out, each once, room or not; they are sorted.
  * @param n  1 to SWAP_CLUSTER */
 void pager_bring_all(struct pager *pager, page_no *pages, unsigned n);
+
+/** May pages come that no thread of this node waits for, with so many more in memory
+ * than there should be? If not, host.have_come() will be called. */
+int pager_takes(const struct pager *pager, uint64_t n_more);
 
 /** Is one of these pages on its way in? */
 int pager_is_coming(const struct pager *pager, page_no first, page_no n);

@@ -74,6 +74,7 @@ static void retire(struct transfer *transfer)
     *link = transfer->next;
     transfer->next = pager->unused;
     pager->unused = transfer;
+    pager->have_come = 1;
 }
 
 // ---- in
@@ -125,7 +126,6 @@ static void read_done(struct swap_transfer *swap, tm_status status)
         has_come(pager, transfer->pages[i]);
     }
     retire(transfer);
-    pager->have_come = 1;
     wake_all(transfer->waiters);
 }
 

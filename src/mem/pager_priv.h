@@ -35,7 +35,7 @@ struct pager {
     int is_blocked;    ///< nothing could go when last asked
     int is_full;       ///< the swap file took no more in this sweep
     int is_disk_bad;   ///< it has failed
-    int have_come;     ///< pages have, since host.have_come()
+    int have_come;     ///< pages have, or gone, since host.have_come()
     uint32_t last_thread[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;

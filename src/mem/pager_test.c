@@ -246,6 +246,30 @@ static void fill(struct test *test)
     }
 }
 
+static void test_no_more_is_taken_while_others_go(void **state)
+{
+    enum { MORE = 5 };
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    set_fates(&test, FATE_STAY);
+    make_many(&test, 0, BUDGET + MORE);
+    assert_true(
+        pager_takes(test.pager, 0)); // nothing would ever tell otherwise
+    set_fates(&test, FATE_SWAP);
+    pager_poll(test.pager);
+    assert_non_null(test.pager->in_flight);
+    assert_false(pager_takes(test.pager, 0));
+    assert_false(pager_takes(test.pager, MORE));
+    assert_true(pager_takes(test.pager, MORE + 1));
+    test.n_calls = 0;
+    pager_poll(test.pager);
+    assert_int_equal(test.n_calls, 1);
+    assert_true(pager_takes(test.pager, 0));
+    close_test(&test);
+}
+
 static void test_pages_are_brought_as_far_as_there_is_room(void **state)
 {
     enum { ROOM = 3 };
@@ -267,8 +291,11 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     assert_bytes(&test, first, (int)first % 251);
     assert_int_equal(test.pager->n_ahead, 0);
     assert_int_equal(test.pager->stats.sync_ins, 0);
+    assert_non_null(test.pager->in_flight);
     pager_poll(test.pager);
-    assert_int_equal(test.n_calls, 1);
+    assert_int_equal(test.n_calls, 2); // others have gone for them
+    pager_poll(test.pager);
+    assert_int_equal(test.n_calls, 2);
 
     set_fates(&test, FATE_STAY); // not even one has room
     first = find(&test, IO_NONE, 0);
@@ -475,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_an_unwritten_page_keeps_its_slot),
         cmocka_unit_test(test_a_written_page_gives_its_slot_back),
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
+        cmocka_unit_test(test_no_more_is_taken_while_others_go),
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
         cmocka_unit_test(test_the_host_hears_of_a_page_before_a_thread_has_it),
         cmocka_unit_test(test_what_no_thread_uses_is_unwanted),

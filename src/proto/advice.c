@@ -37,13 +37,15 @@ static int is_wanted(const struct engine *engine, page_no page)
            !page_of(engine, page)->pending;
 }
 
+// Only as far as there is room: what would take the room of other pages comes when a
+// thread faults on it, and the pager lets it in.
 void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write)
 {
     const page_no end = end_of(engine, first, n);
     page_no page = engine->is_frozen ? end : first;
 
-    while (page < end) {
+    while (page < end && space_room(engine->space) > 0) {
         if (is_wanted(engine, page)) {
             page += fetch_group(engine, page, end - page, is_write);
         } else {

@@ -561,6 +561,7 @@ void engine_free(struct engine *engine)
     free(engine->dirty.at);
     hold_close(engine);
     deferred_drop(&engine->parked);
+    deferred_drop(&engine->given);
     late_close(engine);
     tokens_release(&engine->tokens);
     free(engine);

@@ -119,7 +119,8 @@ int engine_tick(struct engine *engine);
 enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };
 
 /** Threads that will use these pages soon have come to this node: fetch those
- * that are absent. Pages that are in no block are passed over. */
+ * that are absent, as far as there is room. Pages that are in no block are passed
+ * over. */
 void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write);
 

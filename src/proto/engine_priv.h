@@ -75,7 +75,10 @@ struct held_list {
 };
 
 /** Pages that are given away and have not been taken, at most. */
-#define GIVEN_MAX 256u
+#define GIVEN_MAX 64u
+
+/** Pages beyond a node's memory while it brings such for others from its disk. */
+#define BROUGHT_MAX 64u
 
 /** How far a node that leaves has come: handover.c. */
 struct giving {
@@ -122,6 +125,7 @@ struct engine {
     struct held_list held; ///< sequential pages held for a thread
 
     struct deferred *parked; ///< requests that wait for the disk: paging.c
+    struct deferred *given;  ///< PAGE_GIVEN to be answered: handover.c
     struct late *first_late; ///< updates that do: late.c
     struct late *last_late;
     int is_short;     ///< of memory: paging.c
@@ -355,6 +359,9 @@ int paging_is_away(const struct engine *engine, page_no page);
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */
 int paging_is_unwanted(const struct engine *engine, page_no page);
 
+/** See pager_takes(). */
+int paging_takes(const struct engine *engine, unsigned n_more);
+
 /** Have pages that are out come in, and host.have_come() told. @param n  0 to
  * SWAP_CLUSTER */
 void paging_bring(struct engine *engine, page_no *pages, unsigned n);
@@ -384,6 +391,8 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
                      node_id to);
 
 // ---- handover.c
+/** Answer for pages that were given to this node, if it has room for more. */
+void handover_go_on(struct engine *engine);
 tm_status handover_receive(struct engine *engine, node_id from,
                            const struct message *message);
 

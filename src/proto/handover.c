@@ -9,7 +9,8 @@
 //                          no hint, as if it had never had a copy
 //   engine_spread          each owner tells a page's new directory node; the node
 //                          that has left gives its pages away, GIVEN_MAX at a
-//                          time: PAGE_GIVEN, answered by PAGE_TAKEN
+//                          time: PAGE_GIVEN, answered by PAGE_TAKEN when there
+//                          is room for the next
 //
 // G1 A page that is given away is as it was released: its owner has no thread, so no
 //    write is unreleased. Copies elsewhere have the same bytes, and stay.
@@ -20,6 +21,8 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "proto/engine_priv.h"
+
+#include <stdlib.h>
 
 // ---- standing still
 
@@ -202,6 +205,20 @@ void engine_spread(struct engine *engine)
     }
 }
 
+void handover_go_on(struct engine *engine)
+{
+    while (engine->given != NULL && paging_takes(engine, 0)) {
+        struct deferred *given = engine->given;
+        const struct message taken = {
+            .type = MESSAGE_page_taken,
+            .u.page_taken = {.page = given->message.u.page_given.page}};
+
+        engine->given = given->next;
+        port_send(engine->port, given->from, &taken);
+        free(given);
+    }
+}
+
 static tm_status receive_given(struct engine *engine, node_id from,
                                const struct message *message)
 {
@@ -209,8 +226,6 @@ static tm_status receive_given(struct engine *engine, node_id from,
     const struct node_set copies = {
         {given->copies0, given->copies1, given->copies2, given->copies3}};
     struct page *page = page_of(engine, given->page);
-    struct message taken = {.type = MESSAGE_page_taken,
-                            .u.page_taken = {.page = given->page}};
 
     if (!engine->is_frozen || page->is_owner || page->pending) {
         return TM_EWIRE;
@@ -237,7 +252,8 @@ static tm_status receive_given(struct engine *engine, node_id from,
     page->untold = 0;
     engine->stats.pages_moved_in++;
     news_announce(engine, given->page, from);
-    port_send(engine->port, from, &taken);
+    deferred_keep(&engine->given, from, message);
+    handover_go_on(engine);
     return TM_OK;
 }
 

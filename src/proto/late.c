@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BROUGHT_MAX 32u ///< pages at once
+#define LATE_MAX 32u ///< pages brought at once
 
 struct late {
     struct late *next;
@@ -81,12 +81,15 @@ static int has(const page_no *pages, unsigned n, page_no page)
 
 void late_bring(struct engine *engine)
 {
-    page_no pages[BROUGHT_MAX];
+    page_no pages[LATE_MAX];
     unsigned n_waiting = 0;
     unsigned n = 0;
 
+    if (engine->first_late == NULL || !paging_takes(engine, BROUGHT_MAX)) {
+        return;
+    }
     for (const struct late *late = engine->first_late;
-         late != NULL && n_waiting < BROUGHT_MAX; late = late->next) {
+         late != NULL && n_waiting < LATE_MAX; late = late->next) {
         n_waiting++;
         if (paging_is_out(engine, late->item.page) &&
             !has(pages, n, late->item.page)) {

@@ -16,7 +16,8 @@
 // again.
 //
 // A fetch of pages that are out, or an atomic operation on one, is parked until the
-// disk has brought them: it would keep the node from everything else for as long.
+// disk has brought them: it would keep the node from everything else for as long. When
+// more is in memory than should be, they are not brought before others have gone.
 // Others that come meanwhile for the same pages are parked behind it, in order; then
 // all are looked at as if they came now. (Updates: late.c.) Whether there is a page to wait for is seen anew each time, so nothing that
 // happens meanwhile needs to know of them, but for
@@ -128,6 +129,7 @@ static void have_come(void *owner)
         parked = next;
     }
     late_look(engine);
+    handover_go_on(engine);
     engine_discard_now(engine);
 }
 
@@ -188,6 +190,13 @@ int paging_is_unwanted(const struct engine *engine, page_no page)
     return pager != NULL && pager_is_unwanted(pager, page);
 }
 
+int paging_takes(const struct engine *engine, unsigned n_more)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager == NULL || pager_takes(pager, n_more);
+}
+
 void paging_bring(struct engine *engine, page_no *pages, unsigned n)
 {
     if (n > 0) {
@@ -207,10 +216,10 @@ int paging_parks(struct engine *engine, node_id from,
                            message->u.fetch.has_copy))) {
         return 0; // no bytes are needed
     }
-    if (pager_is_out(pager, first)) {
+    if (pager_is_out(pager, first) && pager_takes(pager, BROUGHT_MAX)) {
         pager_bring(pager, first, n);
     }
-    if (!pager_is_coming(pager, first, n)) {
+    if (!pager_is_out(pager, first) && !pager_is_coming(pager, first, n)) {
         return 0;
     }
     deferred_keep(&engine->parked, from, message);

@@ -5,7 +5,7 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), policies (of --app), random, litmus, calls, end,
-full_disk, bad_disk, too_little, slots, resident, calm, home, kernel. --all: not a
+full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
 choice of the combinations, but all.
 """
 import argparse
@@ -336,6 +336,40 @@ class Tests:
             # 64 pages, 10 rounds; a page may have stayed by chance.
             if n_updates > 60:
                 raise jobs.Failure(f"{protocol}: {n_updates} updates\n{output}")
+
+    def run_travel(self, protocol, budgets, threads):
+        """@return the job, its output"""
+        with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
+            hosts.write("".join(f"n{i} memory={kib}K workers=1\n"
+                                for i, kib in enumerate(budgets)))
+            hosts.flush()
+            job = jobs.Job(
+                self.path("cli", "teamster"),
+                ["--hostfile", hosts.name, "--emulate", "--verbose",
+                 "--swap-dir", self.folder, "--swap-rate", "40M", "--policy",
+                 "mem-share", self.path("tests/cluster", "travel"), *threads, 24],
+                {"TEAMSTER_PROTOCOL": protocol})
+            return job, job.expect_success()
+
+    def travel(self):
+        """Threads move, with their pages, into a node that is full, or from one that has
+        these in its swap file: neither takes more memory than it may, and 64 pages."""
+        budgets_of = {  # KiB of two nodes: threads and pages of each
+            (6656, 6144): (12, 128, 2, 1024), (2048, 4096): (8, 256, 4, 256)}
+        for protocol, (budgets, threads) in itertools.product(
+                PROTOCOLS, budgets_of.items()):
+            job, output = self.run_travel(protocol, budgets, threads)
+            n_come = int(re.search(r"node 1: threads come: (\d+)", output)[1])
+            most = {int(node): int(pages) for node, pages in re.findall(
+                r"n(\d): debug: memory: .* most (\d+);", output)}
+            print(f"{protocol}: {n_come} threads came, most pages {most}, budgets "
+                  f"{[kib // 4 for kib in budgets]}")
+            if n_come < 4:
+                job.fail("threads have stayed", output)
+            if not most or any(pages > budgets[node] // 4 + 64
+                               for node, pages in most.items()):
+                job.fail("too many pages", output)
+            self.expect_empty(job)
 
     def resident(self):
         """What the kernel sees stays within the budget, and 64 pages.
