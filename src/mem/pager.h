@@ -118,7 +118,7 @@ void pager_poll(struct pager *pager);
 void pager_serve_disk(struct pager *pager);
 
 /** Wait for all transfers that are under way, and for what the swap file gives back
- * to the file system. */
+ * to the file system; for tests. */
 void pager_finish_transfers(struct pager *pager);
 
 /**

@@ -307,7 +307,7 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     close_test(&test);
 }
 
-// As node_leave_calm(): the transfer has ended, and nobody was told.
+// The transfer has ended, and nobody was told.
 static void test_the_host_hears_of_a_page_before_a_thread_has_it(void **state)
 {
     struct wait wait = {.is_woken = 0};

@@ -13,8 +13,8 @@
  * past the kernel's cache if the file system lets them.
  *
  * The functions are for one caller at a time: whoever calls holds the lock that
- * guards the pager. It need not be the same kernel thread each time, but a kernel
- * thread that has started transfers must not end before they have.
+ * guards the pager. It need not be the same kernel thread each time; what calls there
+ * are of the system a kernel thread of the file's own begins, or does.
  */
 
 /** Pages of the largest transfer: 256 KiB. */
@@ -163,8 +163,7 @@ void swap_file_finish_shrinking(struct swap_file *file);
  *
  * Transfers run and end in any order, but for the order that a rate imposes.
  *
- * Context: does not wait for the disk; a system call. The caller's waits in other
- * system calls may end early with EINTR once the transfer has ended.
+ * Context: does not wait for the disk; a system call.
  */
 void swap_file_start(struct swap_file *file, struct swap_transfer *transfer);
 

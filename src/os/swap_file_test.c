@@ -4,6 +4,8 @@
 #include "os/swap_file_test.h"
 
 #include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -64,6 +66,82 @@ static void what_goes_out_comes_in(void **state)
     assert_int_equal(stats.in_flight, 0);
     assert_true(stats.ns_busy > 0 && stats.ns_in > 0 && stats.ns_out > 0);
     assert_int_equal(n_entries(), 0);
+    swap_file_close(file);
+    free(pages);
+}
+
+// ---- those who start transfers are left alone
+
+enum { N_BYTES = 1 << 20, N_CLUSTERS = 64 };
+
+static unsigned n_ended;
+
+static void note_end(struct swap_transfer *transfer, tm_status status)
+{
+    (void)transfer;
+    assert_int_equal(status, TM_OK);
+    n_ended++;
+}
+
+struct reader {
+    struct swap_file *file;
+    int pipe;
+};
+
+// Reads a pipe once all transfers have ended.
+static void *read_late(void *argument)
+{
+    const struct reader *reader = argument;
+    static char bytes[N_BYTES];
+    ssize_t n;
+
+    while (n_ended < N_CLUSTERS) {
+        struct pollfd fd = {.fd = swap_file_fd(reader->file), .events = POLLIN};
+
+        (void)poll(&fd, 1, -1);
+        swap_file_poll(reader->file);
+    }
+    do {
+        n = read(reader->pipe, bytes, sizeof bytes);
+    } while (n > 0);
+    return NULL;
+}
+
+static void a_long_write_is_not_cut_short(void **state)
+{
+    struct swap_file *file = open_or_skip((struct swap_settings){0});
+    char *pages = pages_new(N_CLUSTERS * SWAP_CLUSTER);
+    static struct swap_transfer transfers[N_CLUSTERS];
+    static char bytes[N_BYTES];
+    struct reader reader = {.file = file};
+    int ends[2];
+    pthread_t thread;
+
+    (void)state;
+    n_ended = 0;
+    assert_int_equal(pipe(ends), 0);
+    reader.pipe = ends[0];
+    for (unsigned i = 0; i < N_CLUSTERS; i++) {
+        char *first = pages + i * SWAP_CLUSTER * PAGE;
+        unsigned n = swap_file_reserve(file, SWAP_CLUSTER, &transfers[i].slot);
+
+        transfers[i].op = SWAP_IN;
+        transfers[i].done = note_end;
+        transfers[i].n_pages = n;
+        for (unsigned k = 0; k < n; k++) {
+            transfers[i].pages[k] = first + k * PAGE;
+        }
+        assert_int_equal(move(file, SWAP_OUT, transfers[i].slot, first, n),
+                         TM_OK);
+    }
+    for (unsigned i = 0; i < N_CLUSTERS; i++) {
+        swap_file_start(file, &transfers[i]);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
+    assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
+    close(ends[1]);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close(ends[0]);
     swap_file_close(file);
     free(pages);
 }
@@ -324,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_out_comes_in),
+        cmocka_unit_test(a_long_write_is_not_cut_short),
         cmocka_unit_test(random_transfers_lose_nothing),
         cmocka_unit_test(short_transfers_are_continued),
         cmocka_unit_test(a_file_may_be_closed_with_transfers_in_flight),

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A swap file's calls through io_uring: one submission for a job, handed to the
- * kernel at once. The kernel rings the eventfd when it has put an answer into the
- * ring.
+ * A swap file's calls through io_uring. The kernel rings the eventfd when it has put
+ * an answer into the ring.
+ *
+ * To put it there it interrupts the kernel thread that has submitted the call, and
+ * ends what that waits for, as a signal does. So a thread of ours submits, which
+ * waits for nothing else, and none of the program's: the side of the ring where calls
+ * go in is that thread's, the side where answers come out the caller's.
  *
  * Where the kernel cannot do a call without waiting it lets threads of its own do
- * it. It may also give a call back unfinished (EINTR, EAGAIN, or ECANCELED when the
- * kernel thread that submitted it has ended): then it is submitted again.
+ * it. It may also give a call back unfinished (EINTR or EAGAIN): then it is submitted
+ * again.
  */
-#include "os/swap_engine.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -18,10 +20,13 @@
 #include <unistd.h>
 
 #include "base/ensure.h"
+#include "os/swap_thread.h"
 
 struct swap_engine_state {
+    struct swap_thread thread;
     struct io_uring ring;
     int fd;
+    _Atomic uint32_t n_prepared; ///< calls, since the start
 };
 
 /** fallocate() came last of what is used: Linux 5.6. */
@@ -35,6 +40,56 @@ static int probe(struct io_uring *ring)
 
     io_uring_free_probe(answer);
     return is_good ? 0 : ENOSYS;
+}
+
+static void prepare(struct io_uring_sqe *entry, int fd,
+                    const struct swap_job *job)
+{
+    switch (job->kind) {
+    case SWAP_READ:
+        io_uring_prep_readv(entry, fd, job->parts, job->n_parts, job->offset);
+        break;
+    case SWAP_WRITE:
+        io_uring_prep_writev(entry, fd, job->parts, job->n_parts, job->offset);
+        break;
+    case SWAP_PUNCH:
+        io_uring_prep_fallocate(entry, fd,
+                                FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                (off_t)job->offset, (off_t)job->n_bytes);
+        break;
+    }
+}
+
+static void submit(struct swap_engine_state *state, int n_jobs)
+{
+    while (n_jobs > 0) {
+        int n = io_uring_submit(&state->ring);
+
+        // The kernel is short of memory for a moment, or a signal came.
+        ensure(n >= 0 || n == -EAGAIN || n == -EBUSY || n == -EINTR ||
+               n == -ENOMEM);
+        n_jobs -= n > 0 ? n : 0;
+    }
+}
+
+static void serve(void *owner, struct swap_job *jobs)
+{
+    struct swap_engine_state *state = owner;
+    int n_jobs = 0;
+
+    while (jobs != NULL) {
+        struct io_uring_sqe *entry = io_uring_get_sqe(&state->ring);
+
+        ensure(entry != NULL); // every entry is taken over at once
+        prepare(entry, state->fd, jobs);
+        io_uring_sqe_set_data(entry, jobs);
+        jobs = jobs->next;
+        n_jobs++;
+    }
+    // Pairs with the load in uring_reap(): what has been read of the jobs.
+    atomic_fetch_add_explicit(&state->n_prepared, (uint32_t)n_jobs,
+                              memory_order_release);
+    submit(state, n_jobs);
 }
 
 static int uring_open(struct swap_engine_state **state, int fd, int wake)
@@ -57,6 +112,9 @@ static int uring_open(struct swap_engine_state **state, int fd, int wake)
     if (error == 0) {
         error = -io_uring_ring_dontfork(&made->ring);
     }
+    if (error == 0) {
+        error = swap_thread_open(&made->thread, serve, made);
+    }
     if (error != 0) {
         goto exit_ring;
     }
@@ -70,52 +128,21 @@ free_state:
     return error;
 }
 
-static void prepare(struct io_uring_sqe *entry, int fd,
-                    const struct swap_job *job)
-{
-    switch (job->kind) {
-    case SWAP_READ:
-        io_uring_prep_readv(entry, fd, job->parts, job->n_parts, job->offset);
-        break;
-    case SWAP_WRITE:
-        io_uring_prep_writev(entry, fd, job->parts, job->n_parts, job->offset);
-        break;
-    case SWAP_PUNCH:
-        io_uring_prep_fallocate(entry, fd,
-                                FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                (off_t)job->offset, (off_t)job->n_bytes);
-        break;
-    }
-}
-
 static void uring_submit(struct swap_engine_state *state, struct swap_job *job)
 {
-    struct io_uring_sqe *entry = io_uring_get_sqe(&state->ring);
-
-    ensure(entry != NULL); // every entry is taken over at once
-    prepare(entry, state->fd, job);
-    io_uring_sqe_set_data(entry, job);
-    for (;;) {
-        int n = io_uring_submit(&state->ring);
-
-        if (n == 1) {
-            return;
-        }
-        // The kernel is short of memory for a moment, or a signal came.
-        ensure(n == 0 || n == -EAGAIN || n == -EBUSY || n == -EINTR ||
-               n == -ENOMEM);
-    }
+    swap_thread_post(&state->thread, job);
 }
 
 static int is_unfinished(int result)
 {
-    return result == -EINTR || result == -EAGAIN || result == -ECANCELED;
+    return result == -EINTR || result == -EAGAIN;
 }
 
 static struct swap_job *uring_reap(struct swap_engine_state *state)
 {
     struct io_uring_cqe *answer;
 
+    (void)atomic_load_explicit(&state->n_prepared, memory_order_acquire);
     while (io_uring_peek_cqe(&state->ring, &answer) == 0) {
         struct swap_job *job = io_uring_cqe_get_data(answer);
 
@@ -131,6 +158,7 @@ static struct swap_job *uring_reap(struct swap_engine_state *state)
 
 static void uring_close(struct swap_engine_state *state)
 {
+    swap_thread_close(&state->thread);
     io_uring_queue_exit(&state->ring);
     free(state);
 }

@@ -63,7 +63,7 @@ int node_enter_to_ask(unsigned node)
     return 0;
 }
 
-static void do_what_is_due(void)
+void node_leave(void)
 {
     engine_let_go(runtime.engine);
     while (runtime.n_to_self > 0) {
@@ -72,20 +72,6 @@ static void do_what_is_due(void)
     engine_finish_batch(runtime.engine);
     if (runtime.paging.pager != NULL) {
         pager_settle(runtime.paging.pager);
-    }
-}
-
-void node_leave(void)
-{
-    do_what_is_due();
-    mutex_unlock(&runtime.lock);
-}
-
-void node_leave_calm(void)
-{
-    do_what_is_due();
-    if (runtime.paging.pager != NULL) {
-        pager_finish_transfers(runtime.paging.pager);
     }
     mutex_unlock(&runtime.lock);
 }

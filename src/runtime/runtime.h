@@ -165,9 +165,6 @@ void node_enter_serving(void);
 /** Handle the messages that this node has sent itself meanwhile and what else
  * has arrived, and give the lock back. */
 void node_leave(void);
-/** The same, and nothing that this kernel thread began is under way on the disk: see
- * wrap_calm(). Waits for the disk. */
-void node_leave_calm(void);
 
 /** A thread that waits for one wake-up, on its own stack. */
 struct wait {

@@ -91,14 +91,6 @@ void wrap_end(void)
     thread_self()->wrapped = NULL;
 }
 
-void wrap_calm(void)
-{
-    if (paging_fd() >= 0) {
-        node_enter();
-        node_leave_calm();
-    }
-}
-
 size_t wrap_good_bytes(const char *address, size_t n)
 {
     const char *at = address;
@@ -268,7 +260,6 @@ static ssize_t move(const struct request *request, char *shared, size_t n)
         if (!is_input(request)) {
             memcpy(bounce.bytes, shared + done, part);
         }
-        wrap_calm();
         got = wrap_transfer(request, bounce.bytes, part, done);
         if (got > 0 && is_input(request)) {
             memcpy(shared + done, bounce.bytes,

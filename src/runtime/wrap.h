@@ -104,11 +104,6 @@ int wrap_copy_in(const struct request *request, void *private,
 int wrap_copy_out(const struct request *request, void *shared,
                   const void *private, size_t n);
 
-/** To be called between the last touch of shared memory and a call of the C library
- * that may wait. If a transfer of the swap file ends meanwhile that this kernel
- * thread began, the kernel ends its wait: a write to a pipe would be short. */
-void wrap_calm(void);
-
 /** The call of the C library. @param done  bytes of it that have been moved */
 ssize_t wrap_transfer(const struct request *request, char *bytes, size_t n,
                       size_t done);

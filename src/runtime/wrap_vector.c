@@ -139,7 +139,6 @@ static ssize_t vector_move(const struct request *request, struct vector *vector,
         return -1;
     }
     vector_replace(vector, is_output(request));
-    wrap_calm();
     got = vector_transfer(request, vector);
     if (!is_output(request)) {
         vector_copy_back(vector, got > 0 ? (size_t)got : 0);
