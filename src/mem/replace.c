@@ -128,7 +128,6 @@ void replace_free(struct replace *replace)
     }
     for (uint32_t i = 0; i < replace->n_workers; i++) {
         free(replace->workers[i]->order);
-        free(replace->workers[i]->open);
         free(replace->workers[i]);
     }
     for (size_t i = 0; i < replace->n_chunks; i++) {
@@ -192,7 +191,7 @@ static void leave_order(struct replace_thread *thread)
     if (worker == NULL) {
         return;
     }
-    replace_turn_close(thread);
+    thread->is_open = 0;
     for (uint32_t i = 0; i < worker->n; i++) {
         if (worker->order[i] != thread) {
             worker->order[kept++] = worker->order[i];
@@ -258,11 +257,8 @@ void replace_order(struct replace *replace, unsigned number,
         order[i]->worker = worker;
         worker->turn = order[i] == turn ? turn : worker->turn;
     }
-    for (uint32_t i = worker->n_open; i-- > 0;) {
-        if (worker->open[i]->worker != worker) {
-            worker->open[i]->is_open = worker->open[i]->is_paused = 0;
-            worker->open[i] = worker->open[--worker->n_open];
-        }
+    if (turn != NULL && turn->worker != worker) {
+        turn->is_open = 0;
     }
     free(worker->order);
     worker->order = order;
@@ -275,7 +271,7 @@ void replace_order(struct replace *replace, unsigned number,
 /** A turn is over: what it has shown counts for the next one. */
 static void finish_turn(struct replace *replace, struct replace_thread *thread)
 {
-    replace_turn_close(thread);
+    thread->is_open = 0;
     if (thread->n_touches >= FEW_TOUCHES && thread->n_returns == 0) {
         thread->is_returning = 0;
     }
@@ -289,11 +285,7 @@ static void finish_turn(struct replace *replace, struct replace_thread *thread)
 
 static void begin_turn(struct replace_thread *thread)
 {
-    if (thread->is_paused) {
-        thread->is_paused = 0;
-        return;
-    }
-    replace_turn_open(thread);
+    thread->is_open = 1;
     thread->progress = 0;
     thread->last = 0;
     thread->n_touches = 0;
@@ -309,8 +301,7 @@ void replace_turn(struct replace *replace, unsigned number, uint32_t who)
     struct replace_worker *worker = replace_worker_get(replace, number);
     struct replace_thread *thread = replace_thread_find(replace, who, 0);
 
-    if (worker->turn != NULL && worker->turn->is_open &&
-        !worker->turn->is_paused) {
+    if (replace_open_turn(worker) != NULL) {
         finish_turn(replace, worker->turn);
     }
     if (thread != NULL && thread->worker == worker) {
@@ -319,15 +310,6 @@ void replace_turn(struct replace *replace, unsigned number, uint32_t who)
     }
     replace_plan_renew(replace);
     replace_worker_place(replace, worker);
-}
-
-void replace_pause(struct replace *replace, unsigned number)
-{
-    struct replace_worker *worker = replace_worker_get(replace, number);
-
-    if (worker->turn != NULL && worker->turn->is_open) {
-        worker->turn->is_paused = 1;
-    }
 }
 
 static void move_on(struct replace_thread *thread, uint32_t position)
@@ -360,7 +342,7 @@ void replace_touch(struct replace *replace, unsigned number, page_no page)
     note->stamp = ++replace->touches;
     note->is_touched = 1;
     note->is_doubted = 0;
-    if (thread == NULL || !thread->is_open || thread->is_paused) {
+    if (thread == NULL || !thread->is_open) {
         return;
     }
     position = replace_position_of(replace, thread, page);

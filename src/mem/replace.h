@@ -83,18 +83,10 @@ void replace_order(struct replace *replace, unsigned worker,
 
 /**
  * A thread's turn begins. The turn of the thread before it on this worker is
- * over, unless replace_pause() was called for it. A thread that was paused goes
- * on with its turn where it was. A thread that is not of this worker's order is
- * accepted, and nothing is known of what it does.
+ * over. A thread that is not of this worker's order is accepted, and nothing is
+ * known of what it does.
  */
 void replace_turn(struct replace *replace, unsigned worker, uint32_t thread);
-
-/**
- * The thread whose turn it is waits, for a page or for a lock, and will go on
- * with the same turn; others may have theirs meanwhile. Its pages ahead stay
- * needed soon.
- */
-void replace_pause(struct replace *replace, unsigned worker);
 
 /**
  * The thread whose turn it is touched a page: it faulted on it, or ran into the

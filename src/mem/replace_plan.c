@@ -6,8 +6,7 @@
  * stands, times rise along a ring but at one place, where the next use follows
  * the farthest; the ring remembers that place and moves it on as turns pass, so
  * that a question takes constant time on average however many threads share a
- * page. Only while turns are paused do times not rise so; then the whole ring is
- * looked at.
+ * page.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,28 +65,9 @@ struct replace_worker *replace_worker_get(struct replace *replace,
     return replace->workers[worker];
 }
 
-void replace_turn_open(struct replace_thread *thread)
+struct replace_thread *replace_open_turn(const struct replace_worker *worker)
 {
-    struct replace_worker *worker = thread->worker;
-
-    worker->open =
-        replace_resize(worker->open, worker->n_open + 1, sizeof *worker->open);
-    worker->open[worker->n_open++] = thread;
-    thread->is_open = 1;
-}
-
-void replace_turn_close(struct replace_thread *thread)
-{
-    struct replace_worker *worker = thread->worker;
-
-    for (uint32_t i = 0; i < worker->n_open; i++) {
-        if (worker->open[i] == thread) {
-            worker->open[i] = worker->open[--worker->n_open];
-            break;
-        }
-    }
-    thread->is_open = 0;
-    thread->is_paused = 0;
+    return worker->turn != NULL && worker->turn->is_open ? worker->turn : NULL;
 }
 
 /* ---- times ---- */
@@ -201,37 +181,15 @@ static uint64_t time_of(const struct replace *replace, uint32_t use)
     return replace_use_time(thread, use - thread->first_use);
 }
 
-static uint32_t next_by_search(const struct replace *replace, uint32_t any)
-{
-    uint32_t best = any;
-    uint64_t least = time_of(replace, any);
-
-    for (uint32_t use = replace->use_next[any]; use != any;
-         use = replace->use_next[use]) {
-        uint64_t time = time_of(replace, use);
-
-        if (time < least) {
-            least = time;
-            best = use;
-        }
-    }
-    return best;
-}
-
 static uint32_t next_of_ring(const struct replace *replace,
                              struct page_ring *ring)
 {
     uint32_t last = ring->last;
     uint32_t next = replace->use_next[last];
-    const struct replace_worker *worker =
-        replace_use_thread(replace, last)->worker;
     uint64_t time;
 
     if (next == last) {
         return next;
-    }
-    if (worker->n_open > (worker->turn != NULL && worker->turn->is_open)) {
-        return next_by_search(replace, last);
     }
     time = time_of(replace, last);
     for (;;) {
@@ -394,8 +352,8 @@ static void plan_worker(struct replace *replace, struct replace_worker *worker)
         worker->total += thread->n_uses;
         add_uses(replace, worker, thread);
     }
-    for (uint32_t i = 0; i < worker->n_open; i++) {
-        place_thread(replace, worker->open[i]);
+    if (replace_open_turn(worker) != NULL) {
+        place_thread(replace, worker->turn);
     }
     replace_worker_place(replace, worker);
 }

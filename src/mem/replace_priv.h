@@ -48,7 +48,6 @@ struct replace_thread {
 
     // Of its turn.
     int is_open;       ///< it has begun and is not over
-    int is_paused;     ///< and others may have theirs
     uint32_t progress; ///< positions passed: the furthest touched, + 1
     uint32_t last;     ///< the last touched, + 1
     int is_returning;  ///< goes over some of its pages again and again
@@ -75,8 +74,6 @@ struct replace_worker {
     struct replace_thread *turn; ///< whose turn it is or was last; or NULL
     uint64_t here;  ///< how many uses of a sweep are behind it, < total
     uint64_t extra; ///< uses in passes of this turn that are to come
-    struct replace_thread **open; ///< [n_open]: in their turns
-    uint32_t n_open;
 };
 
 struct replace {
@@ -137,8 +134,8 @@ void replace_worker_place(const struct replace *replace,
                           struct replace_worker *worker);
 
 /** A thread's turn is, or is no longer, one of its worker's open ones. */
-void replace_turn_open(struct replace_thread *thread);
-void replace_turn_close(struct replace_thread *thread);
+/** @return the thread whose turn it is, NULL if there is none */
+struct replace_thread *replace_open_turn(const struct replace_worker *worker);
 
 /** @return whether its turn is open and it needs what is there before the turn is
  * over */

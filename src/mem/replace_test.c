@@ -34,7 +34,6 @@ struct model {
         uint32_t order[THREADS];
         uint32_t n;
         int turn; ///< index in the order; -1: none
-        int is_paused;
     } workers[WORKERS];
     uint8_t is_resident[PAGES];
     uint32_t stamps[PAGES];
@@ -164,7 +163,6 @@ static void set_order(struct model *model, unsigned w)
     }
     model->workers[w].n = n;
     model->workers[w].turn = -1;
-    model->workers[w].is_paused = 0;
     replace_order(model->replace, w, model->workers[w].order, n);
 }
 
@@ -183,18 +181,15 @@ static void begin_turn(struct model *model, unsigned w)
     if (n == 0) {
         return;
     }
-    if (thread != NULL && !model->workers[w].is_paused) {
+    if (thread != NULL) {
         thread->is_open = 0;
     }
     model->workers[w].turn = random_below(4) == 0
                                  ? (int)random_below(n)
                                  : (model->workers[w].turn + 1) % (int)n;
-    model->workers[w].is_paused = 0;
     thread = turn_of(model, w);
-    if (!thread->is_open) {
-        thread->is_open = 1;
-        thread->progress = 0;
-    }
+    thread->is_open = 1;
+    thread->progress = 0;
     replace_turn(model->replace, w,
                  model->workers[w].order[model->workers[w].turn]);
     place(model, thread);
@@ -205,8 +200,7 @@ static void touch(struct model *model, unsigned w)
     struct model_thread *thread = turn_of(model, w);
     uint32_t q;
 
-    if (thread == NULL || !thread->is_open || model->workers[w].is_paused ||
-        thread->progress >= thread->n) {
+    if (thread == NULL || !thread->is_open || thread->progress >= thread->n) {
         return;
     }
     q = thread->progress + (uint32_t)random_below(thread->n - thread->progress);
@@ -256,10 +250,6 @@ static void step(struct model *model)
         place_all(model);
     } else if (kind < 100) {
         begin_turn(model, w);
-    } else if (kind < 120 && turn_of(model, w) != NULL &&
-               turn_of(model, w)->is_open) {
-        model->workers[w].is_paused = 1;
-        replace_pause(model->replace, w);
     } else if (kind < 600) {
         touch(model, w);
     } else {
@@ -405,23 +395,6 @@ static void what_was_just_passed_goes_first(void **state)
     replace_free(replace);
 }
 
-static void a_paused_thread_keeps_what_it_needs(void **state)
-{
-    struct replace *replace = some_threads(2, 100);
-
-    (void)state;
-    replace_touch(replace, 0, 40);
-    replace_pause(replace, 0);
-    replace_turn(replace, 0, 1);
-    assert_true(replace_next_use(replace, 60) < (UINT64_C(1) << 32) / 4);
-    assert_true(replace_next_use(replace, 5) > (UINT64_C(1) << 32) / 4);
-    replace_turn(replace, 0, 0); // goes on
-    assert_true(replace_next_use(replace, 5) > (UINT64_C(1) << 32) / 4);
-    replace_turn(replace, 0, 0); // and begins again
-    assert_true(replace_next_use(replace, 5) < (UINT64_C(1) << 32) / 4);
-    replace_free(replace);
-}
-
 static void a_thread_that_returns_keeps_its_pages(void **state)
 {
     struct replace *replace = some_threads(3, 400);
@@ -561,7 +534,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(next_uses_and_victims_agree_with_the_future),
         cmocka_unit_test(what_was_just_passed_goes_first),
-        cmocka_unit_test(a_paused_thread_keeps_what_it_needs),
         cmocka_unit_test(a_thread_that_returns_keeps_its_pages),
         cmocka_unit_test(what_is_learned_anew_is_all_that_is_needed),
         cmocka_unit_test(a_thread_off_its_set_is_not_believed),

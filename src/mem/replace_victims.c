@@ -227,12 +227,9 @@ static void find_candidate(struct stream *stream, int is_first)
 
 static uint32_t begin_streams(struct replace *replace)
 {
-    uint32_t n = 0;
+    uint32_t n = 2 * replace->n_workers;
     struct stream *streams;
 
-    for (uint32_t i = 0; i < replace->n_workers; i++) {
-        n += 1 + replace->workers[i]->n_open;
-    }
     if (n > replace->streams_room) {
         replace->streams =
             replace_resize(replace->streams, n, sizeof *replace->streams);
@@ -247,8 +244,8 @@ static uint32_t begin_streams(struct replace *replace)
             continue;
         }
         streams[n++] = (struct stream){.worker = worker};
-        for (uint32_t j = 0; j < worker->n_open; j++) {
-            streams[n++] = (struct stream){worker, worker->open[j], NULL, 0, 0};
+        if (replace_open_turn(worker) != NULL) {
+            streams[n++] = (struct stream){worker, worker->turn, NULL, 0, 0};
         }
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -388,13 +385,8 @@ unsigned replace_ahead(struct replace *replace, unsigned number,
 
     replace_plan_renew(replace);
     replace->questions = (replace->questions + 1) & 0x1fffffff;
-    if (turn != NULL && turn->is_open) {
+    if (replace_open_turn(worker) != NULL) {
         search_turn(replace, &search, turn);
-    }
-    for (uint32_t i = 0; i < worker->n_open; i++) {
-        if (worker->open[i] != turn) {
-            search_turn(replace, &search, worker->open[i]);
-        }
     }
     for (uint32_t i = 0; i < worker->n; i++) {
         uint32_t first = turn != NULL ? turn->index + 1 : 0;
@@ -432,8 +424,7 @@ static int thread_is_valid(const struct replace *replace,
         }
     }
     return n == thread->n_members &&
-           (!thread->is_open || thread->worker != NULL) &&
-           thread->is_paused <= thread->is_open;
+           (!thread->is_open || thread->worker->turn == thread);
 }
 
 static int strays_are_valid(const struct replace *replace)
@@ -461,11 +452,6 @@ static int worker_is_valid(const struct replace_worker *worker)
             return 0;
         }
         total += thread->n_uses;
-    }
-    for (uint32_t i = 0; i < worker->n_open; i++) {
-        if (worker->open[i]->worker != worker || !worker->open[i]->is_open) {
-            return 0;
-        }
     }
     return total == worker->total &&
            (worker->turn == NULL || worker->turn->worker == worker) &&
