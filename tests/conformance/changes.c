@@ -3,7 +3,7 @@
 // Nodes come and go while the simulated threads run: the machine of
 // reconfig/membership.h on each node, with requests at random times. Threads of a node
 // that leaves move when they have passed a barrier; a thread that would do something
-// while its node is frozen does it later.
+// while its node is frozen does it later, and so does main().
 #include "world.h"
 
 #include <stdlib.h>
@@ -211,6 +211,16 @@ void changes_tick(struct world *world)
         ask_for_change(world);
     }
     membership_tick(world->nodes[0].membership);
+}
+
+int changes_is_frozen(const struct world *world)
+{
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        if (world->nodes[i].is_frozen) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void changes_settle(struct world *world)

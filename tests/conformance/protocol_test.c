@@ -197,9 +197,11 @@ static void note_wake(struct waiter *waiter)
     n_woken++;
 }
 
+// Main goes on when it is woken and no node is frozen: what it does next is a call of
+// some node's runtime, or begins threads there.
 static void run_until_woken(struct world *world)
 {
-    while (n_woken == 0) {
+    while (n_woken == 0 || changes_is_frozen(world)) {
         CHECK(sim_step(world->sim));
         death_end_if_over(world);
     }

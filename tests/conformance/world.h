@@ -166,6 +166,9 @@ int changes_receive(struct world *world, node_id from, node_id at,
                     const struct message *message);
 /** A millisecond has passed at the root. */
 void changes_tick(struct world *world);
+/** Is a node frozen? Then no call is made and no thread begins, but for those under
+ * way. */
+int changes_is_frozen(const struct world *world);
 /** Nothing changes any more until threads are started again. */
 void changes_settle(struct world *world);
 /** A thread goes on behind a barrier, perhaps elsewhere. */
