@@ -5,7 +5,8 @@
 // without asking.
 //
 //   tm_alloc   ALLOC_ASK -> root; a new extent: EXTENT_NEW to all, all EXTENT_ACK,
-//              then ALLOC_DONE. So no node can meet an address it does not know.
+//              then EXTENT_OPEN to all, and ALLOC_DONE. So no node can meet an
+//              address it does not know.
 //   tm_free    FREE_ASK -> root; if the extent is unused now: EXTENT_CLOSE to all;
 //              each stops access and acknowledges when nothing of the extent is
 //              under way there; then EXTENT_GONE: each forgets the pages and gives
@@ -22,6 +23,10 @@
 //    (A program that frees what it still writes to, or operates on, breaks this:
 //    UPDATE and ATOMIC change nothing of a page that is in no extent.)
 // B2 Pages outside of extents are untouched: no message makes them anything else.
+// B3 A page of an extent that is not open yet is asked for by nobody: no thread knows
+//    its address, and what a node fetches unasked (advice.c) it does not there. The
+//    numbers of its pages may have been another block's before, whose pages were used
+//    in some order.
 #include "base/ensure.h"
 #include "proto/engine_priv.h"
 
@@ -142,6 +147,7 @@ void engine_add_globals(struct engine *engine)
         .protocol = engine->default_protocol,
         .placement = TM_ON_NODE,
         .name = "TM_SHARED variables",
+        .is_open = 1,
     };
 
     if (extent.n_pages == 0) {
@@ -251,6 +257,7 @@ static tm_status receive_is(struct engine *engine,
         .on_node = is->on_node,
         .serial = is->serial,
         .line = is->line,
+        .is_open = 1,
     };
 
     return add_extent(engine, &extent, message);
@@ -324,12 +331,26 @@ static struct extent *extent_at(const struct engine *engine, page_no page)
                : NULL;
 }
 
+static tm_status receive_open(struct engine *engine,
+                              const struct message_extent_open *open)
+{
+    struct extent *extent = extent_at(engine, open->page);
+
+    if (extent == NULL || extent->is_open || extent->is_closed ||
+        extent->serial != open->serial) {
+        return TM_EWIRE;
+    }
+    extent->is_open = 1;
+    return TM_OK;
+}
+
 static tm_status receive_close(struct engine *engine,
                                const struct message_extent_close *close)
 {
     struct extent *extent = extent_at(engine, close->page);
 
-    if (extent == NULL || extent->is_closed || close->token == 0) {
+    if (extent == NULL || !extent->is_open || extent->is_closed ||
+        close->token == 0) {
         return TM_EWIRE;
     }
     extent->is_closed = 1;
@@ -477,6 +498,8 @@ static tm_status receive_told(struct engine *engine,
         return receive_new(engine, message);
     case MESSAGE_extent_is:
         return receive_is(engine, message);
+    case MESSAGE_extent_open:
+        return receive_open(engine, &message->u.extent_open);
     case MESSAGE_extent_close:
         return receive_close(engine, &message->u.extent_close);
     case MESSAGE_extent_gone:

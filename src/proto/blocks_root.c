@@ -8,6 +8,10 @@
 //
 //   ALLOCATING ----------------> done    receive_alloc_ask(), finish_step()
 //   CLOSING ----> FORGETTING --> done    receive_free_ask(), finish_step()
+//
+// A small block may be of an extent that another allocation is still telling the nodes
+// of. Then it follows that one, and is done with it: its requester would touch it, and
+// perhaps a node be asked for a page of an extent that it has not heard of.
 #include "base/ensure.h"
 #include "base/log.h"
 #include "proto/engine_priv.h"
@@ -22,10 +26,12 @@ struct allocation {
     struct node_set missing; ///< nodes that have not acknowledged
     enum { ALLOCATING, CLOSING, FORGETTING } step;
     node_id requester;
-    uint32_t token; ///< the requester's
-    page_no page;   ///< of the extent
+    uint32_t token;  ///< the requester's
+    page_no page;    ///< of the extent
+    page_no n_pages; ///< of it; only while ALLOCATING
     uint64_t address;
     uint64_t capacity;
+    struct allocation *followers; ///< in the same extent: done with this one
 };
 
 static void expect_all(const struct engine *engine,
@@ -54,6 +60,17 @@ static struct allocation *start_step(struct engine *engine, node_id requester,
     return allocation;
 }
 
+static void free_list(struct allocation *first)
+{
+    while (first != NULL) {
+        struct allocation *next = first->next;
+
+        free_list(first->followers); // which have none
+        free(first);
+        first = next;
+    }
+}
+
 static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
                             uint64_t address, uint64_t capacity)
 {
@@ -65,6 +82,43 @@ static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
     };
 
     port_send(engine->port, to, &message);
+}
+
+/** The allocation that tells the nodes of the extent of a block, if one still does. */
+static struct allocation *find_announcement(const struct engine *engine,
+                                            uint64_t address)
+{
+    const page_no page =
+        engine->space->heap_page +
+        (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+    struct allocation *found = engine->allocations;
+
+    while (found != NULL && (found->step != ALLOCATING || page < found->page ||
+                             page >= found->page + found->n_pages)) {
+        found = found->next;
+    }
+    return found;
+}
+
+/** A block in an extent that is there, or that all nodes are being told of. */
+static void add_to_extent(struct engine *engine, node_id from, uint32_t token,
+                          const struct heap_block *block)
+{
+    struct allocation *first = find_announcement(engine, block->address);
+    struct allocation *follower;
+
+    if (first == NULL) {
+        send_alloc_done(engine, from, token, block->address, block->capacity);
+        return;
+    }
+    follower = calloc(1, sizeof *follower);
+    ensure_memory(follower != NULL);
+    follower->requester = from;
+    follower->token = token;
+    follower->address = block->address;
+    follower->capacity = block->capacity;
+    follower->next = first->followers;
+    first->followers = follower;
 }
 
 static void announce_extent(struct engine *engine, node_id from,
@@ -80,6 +134,7 @@ static void announce_extent(struct engine *engine, node_id from,
     struct message message = {.type = MESSAGE_extent_new, .body = body};
 
     allocation->step = ALLOCATING;
+    allocation->n_pages = extent->n_pages;
     allocation->address = block->address;
     allocation->capacity = block->capacity;
     message.u.extent_new = (struct message_extent_new){
@@ -127,7 +182,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
                   ask.size, file, ask.line, tm_strerror(status));
         send_alloc_done(engine, from, ask.token, 0, 0);
     } else if (extent.n_pages == 0) {
-        send_alloc_done(engine, from, ask.token, block.address, block.capacity);
+        add_to_extent(engine, from, ask.token, &block);
     } else {
         announce_extent(engine, from, &ask, &block, &extent);
     }
@@ -217,6 +272,26 @@ static void forget_everywhere(struct engine *engine,
     port_send_all(engine->port, &message);
 }
 
+static void finish_allocating(struct engine *engine,
+                              const struct allocation *allocation)
+{
+    const struct allocation *next = allocation->followers;
+    const struct message open = {
+        .type = MESSAGE_extent_open,
+        .u.extent_open = {.serial = allocation->serial,
+                          .page = allocation->page},
+    };
+
+    port_send_all(engine->port, &open); // B3 in blocks.c
+    send_alloc_done(engine, allocation->requester, allocation->token,
+                    allocation->address, allocation->capacity);
+    while (next != NULL) {
+        send_alloc_done(engine, next->requester, next->token, next->address,
+                        next->capacity);
+        next = next->next;
+    }
+}
+
 static void finish_step(struct engine *engine, struct allocation **link)
 {
     struct allocation *allocation = *link;
@@ -229,10 +304,10 @@ static void finish_step(struct engine *engine, struct allocation **link)
         heap_reuse(engine->heap, allocation->page);
         send_free_done(engine, allocation->requester, allocation->token, TM_OK);
     } else {
-        send_alloc_done(engine, allocation->requester, allocation->token,
-                        allocation->address, allocation->capacity);
+        finish_allocating(engine, allocation);
     }
     *link = allocation->next;
+    free_list(allocation->followers);
     free(allocation);
 }
 
@@ -306,11 +381,6 @@ tm_status blocks_root_open(struct engine *engine)
 
 void blocks_root_close(struct engine *engine)
 {
-    while (engine->allocations != NULL) {
-        struct allocation *next = engine->allocations->next;
-
-        free(engine->allocations);
-        engine->allocations = next;
-    }
+    free_list(engine->allocations);
     heap_free(engine->heap);
 }

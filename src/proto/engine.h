@@ -41,6 +41,7 @@ struct extent {
     tm_placement placement;
     node_id on_node;
     uint32_t serial;    ///< unique among all extents of the run; 0: TM_SHARED
+    uint8_t is_open;    ///< all nodes know it: B3 in blocks.c
     uint8_t is_closed;  ///< being freed: faults are errors
     uint32_t n_pending; ///< pages of it that are being fetched
     uint32_t closing;   ///< token of the extent_close to acknowledge, 0: none

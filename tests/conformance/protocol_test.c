@@ -47,6 +47,7 @@ static uint64_t seed;
 static const char *protocol_name;
 static int has_budget;  // nodes have little memory, and swap files
 static int is_late;     // updates come before their pages
+static int is_early;    // pages are fetched ahead that no thread can know yet
 static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
 static uint64_t n_changes;
@@ -197,12 +198,26 @@ static void note_wake(struct waiter *waiter)
     n_woken++;
 }
 
+// Now and then a node fetches ahead what there is, as the pager does by an order of use
+// that was another block's.
+static void fetch_early(struct world *world)
+{
+    const unsigned node = world->n_steps / 3 % world->n_nodes;
+
+    if (is_early && world->n_steps++ % 3 == 0) {
+        engine_fetch_ahead(world->nodes[node].engine,
+                           world->nodes[node].space.heap_page, 128,
+                           node % 2 == 0);
+    }
+}
+
 // Main goes on when it is woken and no node is frozen: what it does next is a call of
 // some node's runtime, or begins threads there.
 static void run_until_woken(struct world *world)
 {
     while (n_woken == 0 || changes_is_frozen(world)) {
         CHECK(sim_step(world->sim));
+        fetch_early(world);
         death_end_if_over(world);
     }
     n_woken = 0;
@@ -250,6 +265,46 @@ static void open_nodes(struct world *world)
     death_open(world);
 }
 
+struct asker {
+    struct waiter waiter; // first: found from it
+    struct world *world;
+    int is_done;
+};
+
+// Whoever has an address may tell it to anybody.
+static void check_all_know(struct waiter *waiter)
+{
+    struct asker *asker = (struct asker *)waiter;
+    const struct world *world = asker->world;
+    const page_no page =
+        world->nodes[0].space.heap_page +
+        (waiter->result - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+
+    CHECK(waiter->status == TM_OK);
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        const struct extent *extent =
+            engine_extent_below(world->nodes[i].engine, page);
+
+        CHECK(extent != NULL && page < extent->page + extent->n_pages);
+    }
+    asker->is_done = 1;
+}
+
+// Two nodes ask for small blocks at once; the second one needs no new extent.
+static void allocate_two(struct world *world)
+{
+    struct asker askers[2] = {{{.wake = check_all_know}, world, 0},
+                              {{.wake = check_all_know}, world, 0}};
+
+    for (unsigned i = 0; i < 2; i++) {
+        engine_alloc(world->nodes[i % world->n_nodes].engine, 40, NULL,
+                     "test.c", 1, &askers[i].waiter);
+    }
+    while (!askers[0].is_done || !askers[1].is_done) {
+        CHECK(sim_step(world->sim));
+    }
+}
+
 static node_id some_node(struct world *world)
 {
     return roster_pick(roster_of(world),
@@ -283,6 +338,9 @@ static void allocate_block(struct world *world)
     world->first =
         world->nodes[0].space.heap_page +
         (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+    if (is_early) {
+        allocate_two(world);
+    }
     world->counter_address = allocate(world, 0, 8, NULL);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         world->nodes[i].counter_seen = 0;
@@ -534,6 +592,7 @@ int main(int argc, char **argv)
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     length = strcspn(protocol_name, "/");
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
+    is_early = strstr(protocol_name + length, "/early") != NULL;
     is_late = strstr(protocol_name + length, "/late") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
@@ -547,7 +606,7 @@ int main(int argc, char **argv)
     }
     if (protocol == NULL) {
         fprintf(stderr,
-                "protocol_test PROTOCOL[/budget|/death][/members] "
+                "protocol_test PROTOCOL[/budget|/death][/members][/early] "
                 "[SEED [N [STEP]]]: no protocol %s\n",
                 protocol_name);
         return 1;

@@ -585,8 +585,13 @@ static void add_blocks(struct world *world, page_no page, uint32_t token)
             .body = "n\0f",
             .body_size = 4,
         };
+        const struct message open = {
+            .type = MESSAGE_extent_open,
+            .u.extent_open = {.serial = token + protocol,
+                              .page = message.u.extent_new.page}};
 
         FUZZ_CHECK(receive(world, 0, &message) == TM_OK);
+        FUZZ_CHECK(receive(world, 0, &open) == TM_OK);
     }
 }
 
