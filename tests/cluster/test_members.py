@@ -188,6 +188,7 @@ class Members:
         os.kill(pid, signal.SIGTERM)
         if not jobs.wait_until(lambda: not jobs.is_running(pid), 20):
             job.fail("it has not left", job.kill_all())
+        self.ask("remove", job.process.pid, 1)  # answered when the launcher knows
         output = self.expect_right(job)
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
@@ -220,6 +221,7 @@ class Members:
         job.process.send_signal(signal.SIGCONT)
         if not has_left:
             job.fail("it has not left", job.kill_all())
+        self.ask("remove", job.process.pid, 1)  # answered when the launcher knows
         output = self.expect_right(job)
         if not re.search(r"node 1 \(pid \d+\) has left the run", output):
             job.fail("nobody is told that it has left", output)
