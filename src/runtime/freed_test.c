@@ -41,6 +41,10 @@ static int begin(void **state)
         .body = "grid\0a.c",
         .body_size = 9,
     };
+    const struct message open = {
+        .type = MESSAGE_extent_open,
+        .u.extent_open = {.serial = 1, .page = PAGE},
+    };
 
     *state = &space;
     runtime.self = 1;
@@ -55,6 +59,7 @@ static int begin(void **state)
         return 1;
     }
     node_receive(NULL, 0, &block);
+    node_receive(NULL, 0, &open);
     return engine_extent(runtime.engine, PAGE) == NULL;
 }
 

@@ -112,7 +112,7 @@ struct world {
     uint64_t block; // its address
     unsigned lives_left;
     int has_budget;
-    unsigned n_steps; // that main() has waited for
+    unsigned n_steps;   // that main() has waited for
     int has_changes;    // nodes come and go: changes.c
     unsigned n_come;    // numbers given so far
     unsigned n_changes; // done
