@@ -13,8 +13,8 @@
 //              their memory back, acknowledges; then the addresses can be given
 //              out again, FREE_DONE.
 //
-// Here are the extents, which every node knows, and those who ask; blocks_root.c
-// has the root's part.
+// Here is what every node does, and those who ask; blocks_root.c has the root's part,
+// extents.c the table.
 //
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
 //    way: every node had stopped asking and had all its answers. But for
@@ -33,140 +33,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CORE_RUNS 1000u
-
-// ---- the table of extents
-
-// Index of the first extent that starts above the page.
-static size_t upper_bound(const struct engine *engine, page_no page)
-{
-    size_t low = 0;
-    size_t high = engine->n_extents;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (engine->extents[middle].page <= page) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-struct extent *extent_find(const struct engine *engine, page_no page)
-{
-    size_t index = upper_bound(engine, page);
-    struct extent *extent;
-
-    if (index == 0) {
-        return NULL;
-    }
-    extent = &engine->extents[index - 1];
-    return page < extent->page + extent->n_pages ? extent : NULL;
-}
-
-int extent_has(const struct engine *engine, page_no page, page_no n)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent != NULL && n <= extent->page + extent->n_pages - page;
-}
-
-int extent_is_of(const struct engine *engine, page_no page,
-                 tm_protocol protocol)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent != NULL && extent->protocol == protocol;
-}
-
-const struct extent *engine_extent(const struct engine *engine, page_no page)
-{
-    return extent_find(engine, page);
-}
-
-const struct extent *engine_extent_below(const struct engine *engine,
-                                         page_no page)
-{
-    size_t index = upper_bound(engine, page);
-
-    return index == 0 ? NULL : &engine->extents[index - 1];
-}
-
-void engine_keep_in_core(struct engine *engine)
-{
-    unsigned n_runs = CORE_RUNS;
-
-    for (size_t i = 0; i < engine->n_extents; i++) {
-        space_keep_in_core(engine->space, engine->extents[i].page,
-                           engine->extents[i].n_pages, &n_runs);
-    }
-}
-
-tm_protocol engine_protocol(const struct engine *engine, page_no page)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent == NULL ? engine->default_protocol : extent->protocol;
-}
-
-static void insert_extent(struct engine *engine, const struct extent *extent)
-{
-    size_t index = upper_bound(engine, extent->page);
-
-    if (engine->n_extents == engine->extents_room) {
-        engine->extents_room =
-            engine->extents_room == 0 ? 64 : engine->extents_room * 2;
-        engine->extents =
-            realloc(engine->extents, engine->extents_room * sizeof *extent);
-        ensure_memory(engine->extents != NULL);
-    }
-    memmove(&engine->extents[index + 1], &engine->extents[index],
-            (engine->n_extents - index) * sizeof *extent);
-    engine->extents[index] = *extent;
-    engine->n_extents++;
-}
-
-static void remove_extent(struct engine *engine, struct extent *extent)
-{
-    size_t index = (size_t)(extent - engine->extents);
-
-    engine->n_extents--;
-    memmove(&engine->extents[index], &engine->extents[index + 1],
-            (engine->n_extents - index) * sizeof *extent);
-}
-
-void engine_add_globals(struct engine *engine)
-{
-    struct extent extent = {
-        .n_pages = engine->space->n_globals,
-        .size = engine->space->n_globals * TM_PAGE_SIZE,
-        .protocol = engine->default_protocol,
-        .placement = TM_ON_NODE,
-        .name = "TM_SHARED variables",
-        .is_open = 1,
-    };
-
-    if (extent.n_pages == 0) {
-        return;
-    }
-    insert_extent(engine, &extent);
-    if (engine->port->self != 0) {
-        return;
-    }
-    for (page_no at = 0; at < extent.n_pages; at++) {
-        struct page *page = page_of(engine, at);
-
-        page->state = PAGE_EXCLUSIVE;
-        page->is_owner = 1;
-        page->hint = 1;
-        page->epoch = 1;
-    }
-    space_set_access(engine->space, 0, extent.n_pages, ACCESS_WRITE);
-}
 
 // ---- every node: extents come and go
 
@@ -217,7 +83,7 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
     }
     copy_text(extent->name, sizeof extent->name, name);
     copy_text(extent->file, sizeof extent->file, file);
-    insert_extent(engine, extent);
+    extent_insert(engine, extent);
     return TM_OK;
 }
 
@@ -321,16 +187,6 @@ static void deny_all(struct engine *engine, const struct extent *extent)
     }
 }
 
-// The extent that begins at a page, but for TM_SHARED variables, which stay.
-static struct extent *extent_at(const struct engine *engine, page_no page)
-{
-    struct extent *extent = extent_find(engine, page);
-
-    return extent != NULL && extent->page == page && extent->serial != 0
-               ? extent
-               : NULL;
-}
-
 static tm_status receive_open(struct engine *engine,
                               const struct message_extent_open *open)
 {
@@ -404,7 +260,7 @@ static tm_status receive_gone(struct engine *engine,
             forget_page(engine, at);
         }
     }
-    remove_extent(engine, extent);
+    extent_remove(engine, extent);
     acknowledge(engine, gone->token);
     return TM_OK;
 }

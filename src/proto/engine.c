@@ -303,8 +303,9 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_page:
     case MESSAGE_fetch_done:
     case MESSAGE_grant:
-    case MESSAGE_owner_is:
         return fetch_receive(engine, from, message);
+    case MESSAGE_owner_is:
+        return news_receive(engine, from, message);
     case MESSAGE_update:
         return eager_receive_update(engine, from, message);
     case MESSAGE_update_ack:

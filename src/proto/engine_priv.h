@@ -185,16 +185,23 @@ void copyset_remove(struct engine *engine, struct page *page, node_id node);
 void copyset_clear(struct engine *engine, struct page *page);
 int copyset_is_empty(const struct page *page);
 int copyset_is_only(const struct page *page, node_id node);
+/** A part of a message is left out: it contradicts what is known. Counts it, and logs
+ * the first ones. */
+void engine_refuse_part(struct engine *engine, page_no page, const char *what);
+
+// ---- extents.c
 struct extent *extent_find(const struct engine *engine, page_no page);
 /** Are n pages from `page` on in one extent? Any numbers may be asked for. */
 int extent_has(const struct engine *engine, page_no page, page_no n);
 /** Is it a page of an extent of this protocol? */
 int extent_is_of(const struct engine *engine, page_no page,
                  tm_protocol protocol);
-
-/** A part of a message is left out: it contradicts what is known. Counts it, and logs
- * the first ones. */
-void engine_refuse_part(struct engine *engine, page_no page, const char *what);
+/** The extent that begins at a page, but for TM_SHARED variables, which stay; NULL:
+ * none does. */
+struct extent *extent_at(const struct engine *engine, page_no page);
+/** Its pages are in no other. Pointers to extents are void then. */
+void extent_insert(struct engine *engine, const struct extent *extent);
+void extent_remove(struct engine *engine, struct extent *extent);
 
 // ---- fetch.c
 void fetch_start(struct engine *engine, page_no page, int is_write,

@@ -528,6 +528,6 @@ tm_status fetch_receive(struct engine *engine, node_id from,
         accept_grant(engine, &message->u.grant);
         return TM_OK;
     default:
-        return news_receive(engine, from, message);
+        return TM_EWIRE;
     }
 }
