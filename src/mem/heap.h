@@ -52,8 +52,8 @@ void heap_free(struct heap *heap);
  * @param size      bytes, > 0
  * @param own_pages 1: start on a page of its own whatever the size
  * @param[out] block  as allotted
- * @param[out] extent the extent that is new because of this block; n_pages is 0
- *                    if the block lies in one that is there already
+ * @param[out] extent the block's; n_pages is 0 if it is there already, and not new
+ *                    because of this block
  * @return TM_OK, TM_EINVAL (size 0), TM_ENOMEM
  */
 TM_CHECKED tm_status heap_alloc(struct heap *heap, uint64_t size, int own_pages,

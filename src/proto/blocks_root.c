@@ -10,7 +10,7 @@
 //   CLOSING ----> FORGETTING --> done    receive_free_ask(), finish_step()
 //
 // A small block may be of an extent that another allocation is still telling the nodes
-// of. Then it follows that one, and is done with it: its requester would touch it, and
+// of. Then its request waits with that one: its requester would touch the block, and
 // perhaps a node be asked for a page of an extent that it has not heard of.
 #include "base/ensure.h"
 #include "base/log.h"
@@ -19,19 +19,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/** An allocation or a free that waits for all nodes. */
+/** Who has asked for a block, or frees one, and waits. */
+struct request {
+    struct request *next;
+    node_id from;
+    uint32_t token;    ///< of `from`
+    uint64_t address;  ///< of the block that it gets
+    uint64_t capacity; ///< of it
+};
+
+/** A step that all nodes have to take. */
 struct allocation {
     struct allocation *next;
     uint32_t serial;
     struct node_set missing; ///< nodes that have not acknowledged
     enum { ALLOCATING, CLOSING, FORGETTING } step;
-    node_id requester;
-    uint32_t token;  ///< the requester's
-    page_no page;    ///< of the extent
-    page_no n_pages; ///< of it; only while ALLOCATING
-    uint64_t address;
-    uint64_t capacity;
-    struct allocation *followers; ///< in the same extent: done with this one
+    page_no page;             ///< of the extent
+    struct request *requests; ///< done with it; at least one
 };
 
 static void expect_all(const struct engine *engine,
@@ -44,31 +48,45 @@ static void expect_all(const struct engine *engine,
     }
 }
 
-static struct allocation *start_step(struct engine *engine, node_id requester,
-                                     uint32_t token, page_no page)
+/** @param block the one that the request gets; NULL: none */
+static void add_request(struct allocation *allocation, node_id from,
+                        uint32_t token, const struct heap_block *block)
+{
+    struct request *request = calloc(1, sizeof *request);
+
+    ensure_memory(request != NULL);
+    request->from = from;
+    request->token = token;
+    if (block != NULL) {
+        request->address = block->address;
+        request->capacity = block->capacity;
+    }
+    request->next = allocation->requests;
+    allocation->requests = request;
+}
+
+static struct allocation *start_step(struct engine *engine, page_no page)
 {
     struct allocation *allocation = calloc(1, sizeof *allocation);
 
     ensure_memory(allocation != NULL);
     allocation->serial = ++engine->last_allocation;
     expect_all(engine, allocation);
-    allocation->requester = requester;
-    allocation->token = token;
     allocation->page = page;
     allocation->next = engine->allocations;
     engine->allocations = allocation;
     return allocation;
 }
 
-static void free_list(struct allocation *first)
+static void allocation_free(struct allocation *allocation)
 {
-    while (first != NULL) {
-        struct allocation *next = first->next;
+    while (allocation->requests != NULL) {
+        struct request *next = allocation->requests->next;
 
-        free_list(first->followers); // which have none
-        free(first);
-        first = next;
+        free(allocation->requests);
+        allocation->requests = next;
     }
+    free(allocation);
 }
 
 static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
@@ -84,17 +102,14 @@ static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
     port_send(engine->port, to, &message);
 }
 
-/** The allocation that tells the nodes of the extent of a block, if one still does. */
+/** The allocation that tells the nodes of an extent, if one still does. */
 static struct allocation *find_announcement(const struct engine *engine,
-                                            uint64_t address)
+                                            page_no page)
 {
-    const page_no page =
-        engine->space->heap_page +
-        (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
     struct allocation *found = engine->allocations;
 
-    while (found != NULL && (found->step != ALLOCATING || page < found->page ||
-                             page >= found->page + found->n_pages)) {
+    while (found != NULL &&
+           (found->step != ALLOCATING || found->page != page)) {
         found = found->next;
     }
     return found;
@@ -102,23 +117,15 @@ static struct allocation *find_announcement(const struct engine *engine,
 
 /** A block in an extent that is there, or that all nodes are being told of. */
 static void add_to_extent(struct engine *engine, node_id from, uint32_t token,
-                          const struct heap_block *block)
+                          const struct heap_block *block, page_no page)
 {
-    struct allocation *first = find_announcement(engine, block->address);
-    struct allocation *follower;
+    struct allocation *allocation = find_announcement(engine, page);
 
-    if (first == NULL) {
+    if (allocation == NULL) {
         send_alloc_done(engine, from, token, block->address, block->capacity);
-        return;
+    } else {
+        add_request(allocation, from, token, block);
     }
-    follower = calloc(1, sizeof *follower);
-    ensure_memory(follower != NULL);
-    follower->requester = from;
-    follower->token = token;
-    follower->address = block->address;
-    follower->capacity = block->capacity;
-    follower->next = first->followers;
-    first->followers = follower;
 }
 
 static void announce_extent(struct engine *engine, node_id from,
@@ -126,17 +133,14 @@ static void announce_extent(struct engine *engine, node_id from,
                             const struct heap_block *block,
                             const struct heap_extent *extent)
 {
-    struct allocation *allocation =
-        start_step(engine, from, ask->token, extent->page);
+    struct allocation *allocation = start_step(engine, extent->page);
     uint8_t body[sizeof block->name + sizeof block->file];
     struct wire_writer writer = {body, body + sizeof body, 0};
     int is_slab = block->capacity < extent->n_pages * TM_PAGE_SIZE;
     struct message message = {.type = MESSAGE_extent_new, .body = body};
 
     allocation->step = ALLOCATING;
-    allocation->n_pages = extent->n_pages;
-    allocation->address = block->address;
-    allocation->capacity = block->capacity;
+    add_request(allocation, from, ask->token, block);
     message.u.extent_new = (struct message_extent_new){
         .token = allocation->serial,
         .page = extent->page,
@@ -182,7 +186,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
                   ask.size, file, ask.line, tm_strerror(status));
         send_alloc_done(engine, from, ask.token, 0, 0);
     } else if (extent.n_pages == 0) {
-        add_to_extent(engine, from, ask.token, &block);
+        add_to_extent(engine, from, ask.token, &block, extent.page);
     } else {
         announce_extent(engine, from, &ask, &block, &extent);
     }
@@ -219,7 +223,7 @@ static void close_extent(struct engine *engine, node_id from,
                          const struct message *free_ask, page_no page)
 {
     const struct message_free_ask *ask = &free_ask->u.free_ask;
-    struct allocation *allocation = start_step(engine, from, ask->token, page);
+    struct allocation *allocation = start_step(engine, page);
     struct message message = {
         .type = MESSAGE_extent_close,
         .u.extent_close = {.token = allocation->serial,
@@ -230,6 +234,7 @@ static void close_extent(struct engine *engine, node_id from,
     };
 
     allocation->step = CLOSING;
+    add_request(allocation, from, ask->token, NULL);
     port_send_all(engine->port, &message);
 }
 
@@ -275,7 +280,6 @@ static void forget_everywhere(struct engine *engine,
 static void finish_allocating(struct engine *engine,
                               const struct allocation *allocation)
 {
-    const struct allocation *next = allocation->followers;
     const struct message open = {
         .type = MESSAGE_extent_open,
         .u.extent_open = {.serial = allocation->serial,
@@ -283,13 +287,19 @@ static void finish_allocating(struct engine *engine,
     };
 
     port_send_all(engine->port, &open); // B3 in blocks.c
-    send_alloc_done(engine, allocation->requester, allocation->token,
-                    allocation->address, allocation->capacity);
-    while (next != NULL) {
-        send_alloc_done(engine, next->requester, next->token, next->address,
-                        next->capacity);
-        next = next->next;
+    for (const struct request *request = allocation->requests; request != NULL;
+         request = request->next) {
+        send_alloc_done(engine, request->from, request->token, request->address,
+                        request->capacity);
     }
+}
+
+static void finish_freeing(struct engine *engine,
+                           const struct allocation *allocation)
+{
+    heap_reuse(engine->heap, allocation->page);
+    send_free_done(engine, allocation->requests->from,
+                   allocation->requests->token, TM_OK);
 }
 
 static void finish_step(struct engine *engine, struct allocation **link)
@@ -301,14 +311,12 @@ static void finish_step(struct engine *engine, struct allocation **link)
         return;
     }
     if (allocation->step == FORGETTING) {
-        heap_reuse(engine->heap, allocation->page);
-        send_free_done(engine, allocation->requester, allocation->token, TM_OK);
+        finish_freeing(engine, allocation);
     } else {
         finish_allocating(engine, allocation);
     }
     *link = allocation->next;
-    free_list(allocation->followers);
-    free(allocation);
+    allocation_free(allocation);
 }
 
 static tm_status receive_ack(struct engine *engine, node_id from,
@@ -381,6 +389,11 @@ tm_status blocks_root_open(struct engine *engine)
 
 void blocks_root_close(struct engine *engine)
 {
-    free_list(engine->allocations);
+    while (engine->allocations != NULL) {
+        struct allocation *next = engine->allocations->next;
+
+        allocation_free(engine->allocations);
+        engine->allocations = next;
+    }
     heap_free(engine->heap);
 }
