@@ -60,6 +60,7 @@ static void start(struct transfer *transfer,
     transfer->swap.done = done;
     transfer->next = pager->in_flight;
     pager->in_flight = transfer;
+    pager->n_writes += transfer->swap.op == SWAP_OUT;
     swap_file_start(pager->swap, &transfer->swap);
 }
 
@@ -72,6 +73,7 @@ static void retire(struct transfer *transfer)
         link = &(*link)->next;
     }
     *link = transfer->next;
+    pager->n_writes -= transfer->swap.op == SWAP_OUT;
     transfer->next = pager->unused;
     pager->unused = transfer;
     pager->have_come = 1;

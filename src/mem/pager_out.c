@@ -4,7 +4,9 @@
 // a thread that needs one seldom waits for a page to be written: from the low mark
 // on, in clusters, those first that replace.c takes to be needed last.
 //
-// Clusters of a small budget are small: a whole one would be most of what there is.
+// Clusters of a small budget are small: a whole one would be most of what there is. But
+// if the budget has been lowered, because others take memory, what is too much goes in
+// whole clusters, and few at a time: a transfer takes memory itself.
 //
 // A page that has come for a thread stays until the thread has gone on; else two
 // threads with little memory could take each other's for ever.
@@ -27,6 +29,8 @@
 // Small budgets keep a 32nd of themselves at most.
 #define LEAST_FREE 8u
 #define MOST_FREE 128u
+// Transfers to the disk at a time.
+#define WRITES_MAX 16u
 
 void pager_end_sweep(struct pager *pager)
 {
@@ -51,21 +55,24 @@ uint64_t pager_least_room(const struct pager *pager)
     return pager->n_going < least ? 1 : least;
 }
 
-// How many go at once.
-static unsigned cluster(const struct pager *pager)
-{
-    return (unsigned)pager_smaller(pager->budget / 16 + 1, SWAP_CLUSTER);
-}
-
-static int is_too_much(const struct pager *pager)
+// @return pages in use that should go, but for those that are on their way
+static uint64_t too_many(const struct pager *pager)
 {
     uint64_t mark = pager->budget - low_mark(pager);
-    uint64_t used = pager_used(pager);
+    uint64_t used = pager_used(pager) - pager->n_going;
 
     if (pager->first_outside != NULL) {
         mark = mark > 0 ? mark - 1 : 0;
     }
-    return used - pager->n_going > mark;
+    return used > mark ? used - mark : 0;
+}
+
+// How many go at once.
+static unsigned cluster(const struct pager *pager)
+{
+    const uint64_t least = pager_smaller(too_many(pager), SWAP_CLUSTER);
+
+    return (unsigned)pager_within(pager->budget / 16 + 1, least, SWAP_CLUSTER);
 }
 
 static enum page_fate fate_of(const struct pager *pager, page_no page)
@@ -189,7 +196,7 @@ void pager_make_room(struct pager *pager)
 {
     page_no victims[SWAP_CLUSTER];
 
-    while (is_too_much(pager)) {
+    while (too_many(pager) > 0 && pager->n_writes < WRITES_MAX) {
         unsigned n = replace_victims(pager->replace, victims, cluster(pager),
                                      may_go, pager);
 
@@ -216,7 +223,7 @@ void pager_settle(struct pager *pager)
     if (pager->first_outside != NULL) {
         pager->is_blocked = 0;
     }
-    if (!pager->is_blocked && is_too_much(pager)) {
+    if (!pager->is_blocked && too_many(pager) > 0) {
         pager_make_room(pager);
     }
     if (pager->first_outside != NULL) {

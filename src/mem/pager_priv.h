@@ -29,6 +29,7 @@ struct pager {
     struct pager_host host;
     uint64_t budget;
     uint64_t n_going;  ///< resident, but being written
+    unsigned n_writes; ///< transfers that do
     uint64_t n_ahead;  ///< read ahead, not yet used
     uint64_t low_mark; ///< pages to be kept free
     uint64_t n_before; ///< pages that had come in before this sweep

@@ -86,6 +86,33 @@ static void test_a_smaller_budget_is_kept(void **state)
     close_test(&test);
 }
 
+// A transfer takes memory, and is asked for when there is none.
+static void test_few_transfers_make_much_room(void **state)
+{
+    enum { LEFT = 2, WRITES = 16 };
+    struct swap_stats stats;
+    struct test test;
+    unsigned n_in_flight;
+
+    (void)state;
+    open_test(&test, N_PAGES, 0);
+    make_many(&test, 0, N_PAGES);
+    pager_set_budget(test.pager, LEFT);
+    pager_settle(test.pager);
+    do {
+        swap_file_stats(test.swap, &stats);
+        n_in_flight = stats.in_flight;
+        assert_in_range(n_in_flight, 0, WRITES);
+        pager_poll(test.pager);
+        check(&test);
+    } while (n_in_flight > 0);
+    swap_file_stats(test.swap, &stats);
+    assert_in_range(stats.n_out, N_PAGES / SWAP_CLUSTER,
+                    N_PAGES / SWAP_CLUSTER + 2);
+    assert_in_range(test.pager->stats.resident, 0, LEFT);
+    close_test(&test);
+}
+
 static void test_a_page_touched_on_its_way_out_stays(void **state)
 {
     struct wait wait = {.is_woken = 0};
@@ -495,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages_go_and_come_back),
         cmocka_unit_test(test_a_smaller_budget_is_kept),
+        cmocka_unit_test(test_few_transfers_make_much_room),
         cmocka_unit_test(test_a_page_touched_on_its_way_out_stays),
         cmocka_unit_test(test_a_page_changed_on_its_way_out_stays),
         cmocka_unit_test(test_a_page_can_be_freed_on_its_way_out),

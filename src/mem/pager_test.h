@@ -18,7 +18,7 @@
 
 #include "mem/pager_priv.h"
 
-enum { BUDGET = 64, N_PAGES = 256 };
+enum { BUDGET = 64, N_PAGES = 2048 };
 
 struct test {
     struct space space;
