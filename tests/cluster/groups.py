@@ -53,6 +53,10 @@ class MemoryGroup:
         """Bytes now."""
         return int(jobs.read_bytes(self.use))
 
+    def left(self):
+        """Bytes that are not used now."""
+        return self.limit - self.used()
+
     def join(self):
         """A command of the shell that brings it into the group."""
         return f"echo $$ > {self.path}/cgroup.procs"

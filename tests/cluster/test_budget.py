@@ -18,16 +18,14 @@ import jobs
 from groups import MemoryGroup
 
 MIB = 1 << 20
-LIMIT = 400 * MIB  # of which a node needs most under ASan
-N_THREADS, N_WORDS = 16, 256 << 10  # 32 MiB
-NEAR = 48 * MIB    # left, when the other one goes on slowly
+N_THREADS = 16
 BUDGET = r"debug: the control group leaves (\d+) MiB for shared data now, "
-# Takes so many MiB more for each line that it reads, until there are no more.
+# Takes so many bytes more for each line that it reads, until there are no more.
 OTHER = """\
 import sys
 taken = []
 for line in sys.stdin:
-    taken.append(b"x" * (int(line) << 20))
+    taken.append(b"x" * int(line))
     print(flush=True)
 """
 
@@ -41,9 +39,9 @@ class Other:
              "-c", OTHER], text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
 
-    def take(self, mib):
+    def take(self, n_bytes):
         try:
-            self.process.stdin.write(f"{mib}\n")
+            self.process.stdin.write(f"{n_bytes}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass
@@ -62,7 +60,6 @@ class Tests:
         self.folder = folder
         self.over = os.path.join(folder, "over")  # it ends when there is such
         self.n_nodes = options.nodes
-        self.data = N_THREADS * N_WORDS * 8 // self.n_nodes  # bytes of a node
 
     def start(self, group, first, n_words, *options):
         """A run until told to end; from the `first` on nodes are in the group."""
@@ -83,41 +80,47 @@ class Tests:
             pass
         return job.expect_success()
 
-    def wait_for_calm(self, job, group):
-        """All data are there, and use does not change. @return it"""
+    def wait_for_calm(self, job, group, data):
+        """All data are there, and use does not change."""
         seen = []
 
         def is_calm():
             time.sleep(0.2)
             seen.append(group.used())
-            return (job.process.poll() is not None or seen[-1] > self.data and
+            return (job.process.poll() is not None or seen[-1] > data and
                     len(seen) > 3 and max(seen[-3:]) - min(seen[-3:]) < MIB)
 
         if not jobs.wait_until(is_calm) or job.process.poll() is not None:
             job.fail(f"bytes used: {seen}", job.kill_all())
 
-    def press(self, group):
-        """Leave memory for half of the node's data."""
+    def press(self, group, data):
+        """Leave memory for three quarters of the node's data. The other program takes
+        a piece when there is room: how soon the node gives way is not asked. (It
+        leaves a twentieth of its data free at least.)"""
+        room = data // 32
         other = Other(group)
         other.take(0)  # it runs
-        left = LIMIT - group.used()
-        for _ in range((left - NEAR) // (4 * MIB)):
-            other.take(4)
-            time.sleep(0.05)
-        for _ in range((NEAR + self.data // 2) // MIB):
-            other.take(1)
-            time.sleep(0.05)
-        time.sleep(1)
+        to_take = group.left() + data // 4
+        while to_take > 0:
+            if not jobs.wait_until(lambda: group.left() > room):
+                raise jobs.Failure("the node does not give way")
+            piece = max(group.left() // 4, room // 4)
+            other.take(piece)
+            to_take -= piece
         other.end()
 
     def the_budget_follows(self):
         """Pages go before the kernel kills somebody, and come back."""
-        with MemoryGroup(LIMIT) as group:
-            job = self.start(group, self.n_nodes - 1, N_WORDS)
+        n_words = 1 << 19
+        data = N_THREADS * n_words * 8 // self.n_nodes  # bytes of a node
+        with MemoryGroup(600 * MIB) as group:  # a node needs most of it under ASan
+            job = self.start(group, self.n_nodes - 1, n_words)
             try:
-                self.wait_for_calm(job, group)
-                self.press(group)
-                time.sleep(1)  # some samples
+                self.wait_for_calm(job, group, data)
+                before = group.left()
+                self.press(group, data)
+                if not jobs.wait_until(lambda: group.left() < before + MIB):
+                    raise jobs.Failure("it takes nothing back")
             except jobs.Failure as failure:
                 job.fail(str(failure), job.kill_all())
             output = self.end(job)
@@ -126,18 +129,17 @@ class Tests:
         print(f"budgets, MiB: {budgets}; pages in, out: {paged.groups()}")
         if not re.search(r"^\[0\] \d+ iterations, 0 words wrong$", output, re.M):
             job.fail("words are wrong", output)
-        if not budgets or min(budgets) * MIB >= self.data or int(paged.group(2)) == 0:
+        if not budgets or min(budgets) * MIB >= data or int(paged.group(2)) == 0:
             job.fail("nothing had to go", output)
-        if budgets[-1] * MIB < self.data:
+        if budgets[-1] * MIB < data:
             job.fail("it gets nothing back", output)
-
 
     def nodes_keep_to_their_parts(self):
         """One needs more than its part, the others have less each: their budgets
         stay, but for what is private."""
-        with MemoryGroup(LIMIT) as group:
-            job = self.start(group, 0, 6 * N_WORDS, "--counts", "14,1,1")
-            jobs.wait_until(lambda: group.used() > LIMIT // 2)
+        with MemoryGroup(400 * MIB) as group:
+            job = self.start(group, 0, 3 << 19, "--counts", "14,1,1")  # 192 MiB
+            jobs.wait_until(lambda: group.left() < 200 * MIB)
             time.sleep(2)
             output = self.end(job)
         print(re.findall(r"debug: (memory: \d+ of \d+ pages|the control.*)", output))
