@@ -416,7 +416,8 @@ static void initialise(struct world *world)
                 run_until_woken(world);
                 engine_resumed(world->nodes[0].engine, page);
             }
-        } while (world->nodes[0].space.pages[page].access != ACCESS_WRITE);
+        } while (result == FAULT_WAIT ||
+                 world->nodes[0].space.pages[page].access != ACCESS_WRITE);
         memset(space_place(&world->nodes[0].space, page) + at % TM_PAGE_SIZE,
                (int)(at / 512), 512);
         memset(world->oracle + at, (int)(at / 512), 512);
