@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -71,6 +72,13 @@ tm_status kthread_start(pthread_t *thread, const char *name,
                         void *(*run)(void *argument))
 {
     return kthread_start_with(thread, name, run, NULL);
+}
+
+int kthread_hurry(pthread_t thread)
+{
+    const struct sched_param parameters = {.sched_priority = 1};
+
+    return pthread_setschedparam(thread, SCHED_RR, &parameters);
 }
 
 void kthread_stack(char **low, size_t *size)

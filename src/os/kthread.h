@@ -35,6 +35,11 @@ TM_CHECKED tm_status kthread_start_with(pthread_t *thread, const char *name,
                                         void *(*run)(void *argument),
                                         void *argument);
 
+/** Give a kernel thread real-time priority, the lowest that there is: with all processors
+ * computing it need not wait for its turn.
+ * @return 0, or the error number: the system may not permit it */
+int kthread_hurry(pthread_t thread);
+
 /** The stack of the calling kernel thread. Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);
 

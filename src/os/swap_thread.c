@@ -2,7 +2,6 @@
 #include "os/swap_thread.h"
 
 #include <errno.h>
-#include <sched.h>
 
 void swap_jobs_init(struct swap_job_list *list)
 {
@@ -29,20 +28,12 @@ struct swap_job *swap_jobs_take(struct swap_job_list *list)
     return job;
 }
 
-// Real-time priority where the system allows it: threads wait for what is handed to it,
-// and with all processors computing it would wait for its turn first.
-static void hurry(void)
-{
-    const struct sched_param parameters = {.sched_priority = 1};
-
-    (void)pthread_setschedparam(pthread_self(), SCHED_RR, &parameters);
-}
-
 static void *run(void *argument)
 {
     struct swap_thread *thread = argument;
 
-    hurry();
+    // Threads wait for what is handed to it.
+    (void)kthread_hurry(pthread_self());
     for (;;) {
         // Pairs with the store in notify(): what was posted before is seen below.
         const uint32_t seen =

@@ -45,7 +45,6 @@
 #include "runtime/tracking.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -274,11 +273,10 @@ static void *serve(void *argument)
 // it answers in a tenth of a millisecond instead of four.
 void service_hurry(void)
 {
-    struct sched_param parameters = {.sched_priority = 1};
-    int error = pthread_setschedparam(runtime.service, SCHED_RR, &parameters);
+    int is_refused = kthread_hurry(runtime.service) != 0;
 
     log_debug("service thread: %s",
-              error == 0 ? "real-time priority" : "ordinary priority");
+              is_refused ? "ordinary priority" : "real-time priority");
 }
 
 tm_status service_start(void)
