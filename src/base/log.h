@@ -36,6 +36,10 @@ _Noreturn __attribute__((format(printf, 2, 3))) void log_fatal(
  */
 void log_set_fatal_hook(void (*hook)(int exit_code));
 
+/** Whoever refuses what others send logs so many of a kind and only counts the rest:
+ * nobody must be able to fill a disk. */
+#define LOG_REFUSED_MAX 8
+
 /** Exit codes of FAILURES: what log_fatal() and the command line use. */
 enum exit_code {
     EXIT_USAGE = 64,

@@ -3,9 +3,6 @@
 
 #include "base/log.h"
 
-/** So many refused frames are logged; a peer must not be able to fill a disk. */
-#define N_REFUSED_LOGGED 8
-
 void inbox_init(struct inbox *inbox, node_id self, net_receive_fn *receive,
                 void *owner)
 {
@@ -19,7 +16,7 @@ void inbox_init(struct inbox *inbox, node_id self, net_receive_fn *receive,
 void inbox_refuse(struct inbox *inbox, unsigned from, size_t size,
                   const char *why)
 {
-    if (inbox->counters.bad_frames++ < N_REFUSED_LOGGED) {
+    if (inbox->counters.bad_frames++ < LOG_REFUSED_MAX) {
         log_error("a message of %zu bytes from node %u is refused: %s", size,
                   from, why);
     }

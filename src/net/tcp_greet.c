@@ -26,9 +26,6 @@
 
 #define GREET_NS UINT64_C(5000000000)
 
-/** So many refusals are logged; a stranger must not be able to fill a disk. */
-#define N_LOGGED 8
-
 /** So many connections are taken at once; others get their turn. */
 #define N_ACCEPTED 16
 
@@ -61,7 +58,7 @@ static void tell_refused(const struct tcp *tcp, const struct greeter *greeter,
     for (unsigned i = 0; i < NET_N_REFUSALS; i++) {
         n_before += refused[i];
     }
-    if (n_before >= N_LOGGED) {
+    if (n_before >= LOG_REFUSED_MAX) {
         return;
     }
     if (getpeername(greeter->fd, &from.name.any, &from.size) == 0) {

@@ -26,9 +26,6 @@
 #include "base/log.h"
 #include "proto/engine_priv.h"
 
-/** So many refused parts are logged; a node must not be able to fill a disk. */
-#define N_REFUSED_LOGGED 8
-
 const struct protocol *protocol_by_id(tm_protocol id)
 {
     for (unsigned i = 0; i < n_protocols; i++) {
@@ -406,7 +403,7 @@ static void check_page(const struct engine *engine, page_no page)
 
 void engine_refuse_part(struct engine *engine, page_no page, const char *what)
 {
-    if (engine->stats.bad_messages++ < N_REFUSED_LOGGED) {
+    if (engine->stats.bad_messages++ < LOG_REFUSED_MAX) {
         log_error("%s for page %llu is refused", what,
                   (unsigned long long)page);
     }

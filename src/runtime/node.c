@@ -32,9 +32,6 @@
 
 #include <stddef.h>
 
-/** So many refused messages are logged; a node must not be able to fill a disk. */
-#define N_REFUSED_LOGGED 8
-
 struct runtime runtime;
 
 void node_enter_serving(void)
@@ -222,7 +219,7 @@ static tm_status receive_runtime(node_id from, const struct message *message)
 static void refuse(node_id from, const struct message *message,
                    tm_status status)
 {
-    if (runtime.n_refused++ < N_REFUSED_LOGGED) {
+    if (runtime.n_refused++ < LOG_REFUSED_MAX) {
         log_error("message %s from node %u is refused: %s",
                   message_name(message->type), from, tm_strerror(status));
     }
