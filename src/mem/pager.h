@@ -117,10 +117,6 @@ void pager_poll(struct pager *pager);
  * under way, or who sleeps on it never would. May send messages. */
 void pager_serve_disk(struct pager *pager);
 
-/** Wait for all transfers that are under way, and for what the swap file gives back
- * to the file system; for tests. */
-void pager_finish_transfers(struct pager *pager);
-
 /**
  * Have pages that are out come in: they will be asked for as bytes. host.have_come()
  * is called when they are here; they may go again before that if their fate allows.

@@ -179,14 +179,6 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked)
     }
 }
 
-void pager_finish_transfers(struct pager *pager)
-{
-    while (pager->in_flight != NULL) {
-        swap_file_wait(pager->swap, &pager->in_flight->swap);
-    }
-    swap_file_finish_shrinking(pager->swap);
-}
-
 // ---- out
 
 // @return 1 its memory is not needed any more

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mem/pager_test.h"
+#include "mem/transfers_test.h"
 
 // As a fault does. @return how often it waited
 static unsigned touch(struct test *test, page_no page, int is_write)
@@ -345,7 +346,7 @@ static void test_the_host_hears_of_a_page_before_a_thread_has_it(void **state)
     open_test(&test, BUDGET, 0);
     page = begin_in(&test, &wait);
     test.n_calls = 0;
-    pager_finish_transfers(test.pager);
+    finish_transfers(test.pager);
     assert_true(wait.is_woken);
     assert_int_equal(test.n_calls, 0);
     assert_int_equal(ask(&test, page, 0, &wait), PAGER_GO_ON);

@@ -5,9 +5,12 @@
 // are under way, and read it; the owner pushes it to the copy that the other has. The
 // page goes out, is asked for, and comes back at random times between the messages that
 // change it. There may be messages between the moment when it has come and the one when
-// what waits for it is looked at, as when a node has finished its transfers and given its
-// lock back (node_leave_calm). The word only grows; no node must see it shrink.
+// what waits for it is looked at, as when a node waits for another page (pager_need())
+// while it handles one of several messages. The word only grows; no node must see it
+// shrink.
 #include "late.h"
+
+#include "mem/transfers_test.h"
 
 enum { N_ADDERS = 8, N_ACTIONS = 2000, AMPLE = 1000 };
 
@@ -85,7 +88,7 @@ static void go_out_and_in(struct world *world, struct node *node)
     pager_set_budget(node->pager, 0);
     pager_poll(node->pager);
     pager_set_budget(node->pager, AMPLE);
-    pager_finish_transfers(node->pager);
+    finish_transfers(node->pager);
     read_word(world, node);
 }
 
@@ -105,7 +108,7 @@ static void act(struct world *world)
         go_out_and_in(world, node);
         break;
     case 4:
-        pager_finish_transfers(node->pager);
+        finish_transfers(node->pager);
         break;
     case 5:
         pager_settle(node->pager);

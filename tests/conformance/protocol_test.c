@@ -35,6 +35,7 @@
 
 #include "death.h"
 #include "late.h"
+#include "mem/transfers_test.h"
 #include "page_trace.h"
 #include "proto/protocol.h"
 #include "world.h"
@@ -98,9 +99,9 @@ static void receive(void *owner, node_id from, const struct message *message)
     }
     if (has_budget && world->n_ended < world->n_threads &&
         sim_random(world->sim, 4) == 0) {
-        // As node_leave_calm(): pages have come, and what waits for them is looked at
-        // later: when the disk answers the next time.
-        pager_finish_transfers(world->nodes[end->node].pager);
+        // As pager_need(), when it waits for a page: others have come, too, and what
+        // waits for them is looked at later: when the disk answers the next time.
+        finish_transfers(world->nodes[end->node].pager);
     }
 }
 
