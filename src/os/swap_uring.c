@@ -86,7 +86,7 @@ static void serve(void *owner, struct swap_job *jobs)
         jobs = jobs->next;
         n_jobs++;
     }
-    // Pairs with the load in uring_reap(): what has been read of the jobs.
+    // Pairs with the load in uring_reap(): the jobs have been read, and may change.
     atomic_fetch_add_explicit(&state->n_prepared, (uint32_t)n_jobs,
                               memory_order_release);
     submit(state, n_jobs);
@@ -142,10 +142,12 @@ static struct swap_job *uring_reap(struct swap_engine_state *state)
 {
     struct io_uring_cqe *answer;
 
-    (void)atomic_load_explicit(&state->n_prepared, memory_order_acquire);
     while (io_uring_peek_cqe(&state->ring, &answer) == 0) {
         struct swap_job *job = io_uring_cqe_get_data(answer);
 
+        // Pairs with the store in serve(), which has read the job before. There is an
+        // answer only after that store, so it is that one, or a later one, that is seen.
+        (void)atomic_load_explicit(&state->n_prepared, memory_order_acquire);
         job->result = answer->res;
         io_uring_cqe_seen(&state->ring, answer);
         if (!is_unfinished(job->result)) {
