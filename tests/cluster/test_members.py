@@ -188,7 +188,6 @@ class Members:
         os.kill(pid, signal.SIGTERM)
         if not jobs.wait_until(lambda: not jobs.is_running(pid), 20):
             job.fail("it has not left", job.kill_all())
-        self.ask("remove", job.process.pid, 1)  # answered when the launcher knows
         output = self.expect_right(job)
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
