@@ -76,10 +76,10 @@ struct net_config {
     uint16_t last_port;  ///< not below first_port
     unsigned timeout_s;  ///< what is not acknowledged for so long ends a
                          ///< connection; 0: after the system's time
-    uint64_t
-        most_waiting; ///< bytes of memory for what waits for nodes of other
-                      ///< hosts; if more does, one of them is lost. 0: any
-    int is_plain;     ///< authenticated only, not encrypted
+    /** Bytes of memory for what waits for nodes of other hosts; if more does, one of
+     * them is lost. 0: any */
+    uint64_t most_waiting;
+    int is_plain;                   ///< authenticated only, not encrypted
     struct descriptor_set *sockets; ///< to other hosts: noted here
     net_event_fn *event;
     net_receive_fn *receive;

@@ -28,9 +28,9 @@ struct affinity {
 };
 
 /**
- * Make the graph. A group of more than AFFINITY_CLIQUE_MAX users is not a clique but a ring of
- * them, in order of number, and one that more than half of the threads use is
- * left out if it is that large: it will be everywhere anyway.
+ * Make the graph. A group of more than AFFINITY_CLIQUE_MAX users is not a clique
+ * but a ring of them, in order of number, and one that more than half of the
+ * threads use is left out if it is that large: it will be everywhere anyway.
  *
  * @param view    without common groups if it has no more than
  *                AFFINITY_CLIQUE_MAX threads

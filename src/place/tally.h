@@ -14,8 +14,8 @@
 
 /** What a node's threads together do with a group. */
 struct held {
-    uint32_t
-        n_users; ///< of a common group: who writes it, and one for the rest
+    /** Of a common group: who writes it, and one for the rest. */
+    uint32_t n_users;
     uint32_t n_writers;
     uint32_t diff_bytes; ///< sum; the union is at most a page
 };

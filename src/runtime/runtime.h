@@ -63,8 +63,8 @@ struct runtime {
     struct members members;
     uint64_t n_sent; ///< messages that membership_is_aside() does not name
     uint64_t n_received;
-    uint64_t
-        n_refused; ///< messages that were decoded and contradict what is known
+    /** Messages that were decoded and contradict what is known. */
+    uint64_t n_refused;
     struct space space;
     struct engine *engine;
     struct paging paging;

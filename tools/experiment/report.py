@@ -248,7 +248,8 @@ def render(results, settings, machine, disk, charts):
               "many; *deviation*: "
               "standard deviation from iteration to iteration; *predicted*: "
               "by the model for the mapping the run ended with, if something "
-              "was decided, and *liu06* by the equations of that paper; pages are those of each node in an iteration.", "",
+              "was decided, and *liu06* by the equations of that paper; pages "
+              "are those of each node in an iteration.", "",
               "### Papers' disk", ""] + cell_lines(results, THEN)
     lines += ["### Today's disk", ""] + cell_lines(results, TODAY)
     return "\n".join(lines).rstrip() + "\n"
