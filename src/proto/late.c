@@ -85,7 +85,7 @@ void late_bring(struct engine *engine)
     unsigned n_waiting = 0;
     unsigned n = 0;
 
-    if (engine->first_late == NULL || !paging_takes(engine, BROUGHT_MAX)) {
+    if (!paging_takes(engine, BROUGHT_MAX)) {
         return;
     }
     for (const struct late *late = engine->first_late;
