@@ -75,7 +75,7 @@ def parse_arguments():
         help=f"part of the papers' sizes and memories, default {DEFAULT_SCALE}")
     add("--repeats", type=at_least(1), default=2, metavar="N",
         help="runs of each cell, default 2")
-    add("--iterations", type=at_least(sizes.LAST + 5), metavar="K",
+    add("--iterations", type=at_least(sizes.SHORTEST), metavar="K",
         default=sizes.ITERATIONS, help=f"of a run, default {sizes.ITERATIONS}; "
         f"with less than {sizes.LEAST_ITERATIONS} a policy has not done its "
         "work, so only --policy initial may have them")

@@ -23,6 +23,7 @@ from . import papers
 ITERATIONS = 90
 LEAST_ITERATIONS = 60  # with fewer a policy has not done its work
 LAST = 20              # of them, those that are measured
+SHORTEST = LAST + 5    # of a run: some go before these
 
 # Pages that the pager keeps free or for what is on its way. At any scale about as
 # many: in the papers' sizes nothing, in small ones a sixth of a node's memory; nodes
