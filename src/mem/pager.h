@@ -36,10 +36,10 @@ struct pager_host {
     uint64_t (*n_coming)(void *owner);
     /** These pages, which are no more here, will be needed soon. */
     void (*fetch_ahead)(void *owner, page_no first, page_no n);
-    /** Pages have come from the swap file since the last call, perhaps some of
-     * those of pager_bring(), or have gone there: see pager_takes(). May send
-     * messages. */
-    void (*have_come)(void *owner);
+    /** Transfers have ended since the last call: pages have come from the swap file,
+     * perhaps some of those of pager_bring(), or have gone there (pager_takes()). May
+     * send messages. */
+    void (*transfers_ended)(void *owner);
 };
 
 enum pager_answer {
@@ -118,7 +118,7 @@ void pager_poll(struct pager *pager);
 void pager_serve_disk(struct pager *pager);
 
 /**
- * Have pages that are out come in: they will be asked for as bytes. host.have_come()
+ * Have pages that are out come in: they will be asked for as bytes. host.transfers_ended()
  * is called when they are here; they may go again before that if their fate allows.
  *
  * @param first  comes even without room; those behind it only if there is some, and
@@ -132,7 +132,7 @@ void pager_bring(struct pager *pager, page_no first, page_no n);
 void pager_bring_all(struct pager *pager, page_no *pages, unsigned n);
 
 /** May pages come that no thread of this node waits for, with so many more in memory
- * than there should be? If not, host.have_come() will be called. */
+ * than there should be? If not, host.transfers_ended() will be called. */
 int pager_takes(const struct pager *pager, uint64_t n_more);
 
 /** Is one of these pages on its way in? */

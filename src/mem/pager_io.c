@@ -76,7 +76,7 @@ static void retire(struct transfer *transfer)
     pager->n_writes -= transfer->swap.op == SWAP_OUT;
     transfer->next = pager->unused;
     pager->unused = transfer;
-    pager->have_come = 1;
+    pager->has_ended = 1;
 }
 
 // ---- in

@@ -211,9 +211,9 @@ void pager_make_room(struct pager *pager)
 
 void pager_tell(struct pager *pager)
 {
-    if (pager->have_come) {
-        pager->have_come = 0;
-        pager->host.have_come(pager->host.owner);
+    if (pager->has_ended) {
+        pager->has_ended = 0;
+        pager->host.transfers_ended(pager->host.owner);
     }
 }
 

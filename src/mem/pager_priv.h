@@ -36,7 +36,7 @@ struct pager {
     int is_blocked;    ///< nothing could go when last asked
     int is_full;       ///< the swap file took no more in this sweep
     int is_disk_bad;   ///< it has failed
-    int have_come;     ///< pages have, or gone, since host.have_come()
+    int has_ended;     ///< a transfer, since host.transfers_ended()
     uint32_t last_thread[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;
@@ -100,7 +100,7 @@ void pager_discard(struct pager *pager, const page_no *pages, unsigned n);
 /** How much room there should be before a thread is let in: what it needs comes in
  * one transfer with what it will need, unless too little is on its way out. */
 uint64_t pager_least_room(const struct pager *pager);
-/** Tell the host of pages that have come, if there are such. May send messages. */
+/** Tell the host that transfers have ended, if some have. May send messages. */
 void pager_tell(struct pager *pager);
 /** Have so many pages go that there is room. */
 void pager_make_room(struct pager *pager);

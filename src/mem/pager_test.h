@@ -30,7 +30,7 @@ struct test {
     unsigned n_relieved;
     unsigned n_dropped;
     unsigned n_fetched_ahead;
-    unsigned n_calls; // of have_come()
+    unsigned n_calls; // of transfers_ended()
     int out_result;   ///< not 0: what writes to the disk give
     int in_result;
 };
@@ -72,7 +72,7 @@ static inline void fetch_ahead(void *owner, page_no first, page_no n)
     ((struct test *)owner)->n_fetched_ahead += (unsigned)n;
 }
 
-static inline void have_come(void *owner)
+static inline void transfers_ended(void *owner)
 {
     ((struct test *)owner)->n_calls++;
 }
@@ -109,7 +109,7 @@ static inline void open_test(struct test *test, uint64_t budget, uint64_t limit)
         .relieve = relieve,
         .n_coming = n_coming,
         .fetch_ahead = fetch_ahead,
-        .have_come = have_come,
+        .transfers_ended = transfers_ended,
     };
     struct swap_settings settings = {
         .folder = "/dev/shm", .engine = "at once", .limit = limit};

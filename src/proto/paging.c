@@ -111,7 +111,7 @@ static void fetch_ahead(void *owner, page_no first, page_no n)
     engine_fetch_ahead(owner, first, n, 0);
 }
 
-static void have_come(void *owner)
+static void transfers_ended(void *owner)
 {
     struct engine *engine = owner;
     struct deferred *parked = engine->parked;
@@ -142,7 +142,7 @@ struct pager_host engine_pager_host(struct engine *engine)
         .relieve = relieve,
         .n_coming = n_coming,
         .fetch_ahead = fetch_ahead,
-        .have_come = have_come,
+        .transfers_ended = transfers_ended,
     };
 }
 
