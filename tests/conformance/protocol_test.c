@@ -27,6 +27,9 @@
 //
 // PROTOCOL/budget/late: updates come before the pages that they are for (late.c).
 //
+// PROTOCOL/early: nodes fetch ahead in blocks, and get addresses, that others may not
+// know yet (early.c).
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 #include <setjmp.h>
 #include <stdio.h>
@@ -34,6 +37,7 @@
 #include <string.h>
 
 #include "death.h"
+#include "early.h"
 #include "late.h"
 #include "mem/transfers_test.h"
 #include "page_trace.h"
@@ -199,26 +203,15 @@ static void note_wake(struct waiter *waiter)
     n_woken++;
 }
 
-// Now and then a node fetches ahead what there is, as the pager does by an order of use
-// that was another block's.
-static void fetch_early(struct world *world)
-{
-    const unsigned node = world->n_steps / 3 % world->n_nodes;
-
-    if (is_early && world->n_steps++ % 3 == 0) {
-        engine_fetch_ahead(world->nodes[node].engine,
-                           world->nodes[node].space.heap_page, 128,
-                           node % 2 == 0);
-    }
-}
-
 // Main goes on when it is woken and no node is frozen: what it does next is a call of
 // some node's runtime, or begins threads there.
 static void run_until_woken(struct world *world)
 {
     while (n_woken == 0 || changes_is_frozen(world)) {
         CHECK(sim_step(world->sim));
-        fetch_early(world);
+        if (is_early) {
+            early_fetch(world);
+        }
         death_end_if_over(world);
     }
     n_woken = 0;
@@ -266,46 +259,6 @@ static void open_nodes(struct world *world)
     death_open(world);
 }
 
-struct asker {
-    struct waiter waiter; // first: found from it
-    struct world *world;
-    int is_done;
-};
-
-// Whoever has an address may tell it to anybody.
-static void check_all_know(struct waiter *waiter)
-{
-    struct asker *asker = (struct asker *)waiter;
-    const struct world *world = asker->world;
-    const page_no page =
-        world->nodes[0].space.heap_page +
-        (waiter->result - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
-
-    CHECK(waiter->status == TM_OK);
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        const struct extent *extent =
-            engine_extent_below(world->nodes[i].engine, page);
-
-        CHECK(extent != NULL && page < extent->page + extent->n_pages);
-    }
-    asker->is_done = 1;
-}
-
-// Two nodes ask for small blocks at once; the second one needs no new extent.
-static void allocate_two(struct world *world)
-{
-    struct asker askers[2] = {{{.wake = check_all_know}, world, 0},
-                              {{.wake = check_all_know}, world, 0}};
-
-    for (unsigned i = 0; i < 2; i++) {
-        engine_alloc(world->nodes[i % world->n_nodes].engine, 40, NULL,
-                     "test.c", 1, &askers[i].waiter);
-    }
-    while (!askers[0].is_done || !askers[1].is_done) {
-        CHECK(sim_step(world->sim));
-    }
-}
-
 static node_id some_node(struct world *world)
 {
     return roster_pick(roster_of(world),
@@ -336,11 +289,9 @@ static void allocate_block(struct world *world)
     world->block = address;
     memset(world->oracle, 0, sizeof world->oracle);
     world->counter_sum = 0;
-    world->first =
-        world->nodes[0].space.heap_page +
-        (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+    world->first = page_at(world, address);
     if (is_early) {
-        allocate_two(world);
+        early_allocate_two(world);
     }
     world->counter_address = allocate(world, 0, 8, NULL);
     for (unsigned i = 0; i < world->n_nodes; i++) {
@@ -429,14 +380,12 @@ static void initialise(struct world *world)
 
 static void check_end(struct world *world)
 {
+    const page_no page = counter_page(world);
     uint64_t counter;
-    uint64_t offset =
-        world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE;
     int n_found = 0;
 
     for (unsigned i = 0; i < world->n_nodes; i++) {
         const struct space *space = &world->nodes[i].space;
-        page_no page = space->heap_page + offset / TM_PAGE_SIZE;
 
         if (!roster_has(roster_of(world), (node_id)i)) {
             continue;
@@ -444,7 +393,9 @@ static void check_end(struct world *world)
         CHECK(engine_is_quiet(world->nodes[i].engine));
         if (world->protocol == TM_EAGER_RELEASE &&
             space->pages[page].state != PAGE_ABSENT) {
-            memcpy(&counter, space_bytes(space, page) + offset % TM_PAGE_SIZE,
+            memcpy(&counter,
+                   space_bytes(space, page) +
+                       world->counter_address % TM_PAGE_SIZE,
                    8);
             CHECK(counter == world->counter_sum);
             n_found++;

@@ -175,12 +175,20 @@ void changes_settle(struct world *world);
 /** A thread goes on behind a barrier, perhaps elsewhere. */
 void changes_move(struct thread *thread);
 
+/** The page of an address, the same on all nodes. */
+static inline page_no page_at(const struct world *world, uint64_t address)
+{
+    page_no page;
+
+    CHECK(space_find(&world->nodes[0].space, (const void *)(uintptr_t)address,
+                     &page));
+    return page;
+}
+
 /** The page with the word of the atomic operations. */
 static inline page_no counter_page(const struct world *world)
 {
-    return world->nodes[0].space.heap_page +
-           (world->counter_address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) /
-               TM_PAGE_SIZE;
+    return page_at(world, world->counter_address);
 }
 
 /** A node's program reads that word. It only grows, so does what a node sees of it: E5.
