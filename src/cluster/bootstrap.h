@@ -181,7 +181,7 @@ enum bootstrap_event {
     BOOTSTRAP_NOTHING, ///< no whole frame yet
     BOOTSTRAP_GONE,    ///< the launcher has gone
     BOOTSTRAP_STOP,    ///< end now: something has gone wrong
-    BOOTSTRAP_END,     ///< end now: the run has ended in order
+    BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_change()
 };

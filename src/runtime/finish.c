@@ -5,7 +5,8 @@
 //   root, main() returns or exit()   finish_at_exit: table of numbers, FINISH to
 //                                    all, then DONE to the launcher
 //   root, tm_end()                   the same, and main() goes on alone
-//   another node, FINISH arrives     its workers stop, it flushes and exits with 0
+//   another node, FINISH arrives,    its workers stop, it flushes and exits with 0
+//   or the launcher's STOP
 //   another node, exit() by a thread the launcher is told, and ends all; without
 //                                    one FINISH to all, with the exit code, which
 //                                    becomes the root's

@@ -92,8 +92,12 @@ static void follow_launcher(void)
                   runtime.self);
     case BOOTSTRAP_STOP:
         lifesigns_stop();
-    case BOOTSTRAP_END:
         _exit(0);
+    case BOOTSTRAP_END: // perhaps before the root's FINISH, which says the same
+        node_enter_serving();
+        finish_soon(0);
+        node_leave();
+        break;
     case BOOTSTRAP_STATUS:
         log_error("node %u: %llu barriers passed", runtime.self,
                   (unsigned long long)sync_n_barriers(runtime.sync));

@@ -21,6 +21,7 @@ OUT_OF_MEMORY = 71
 CONFIG = 78
 MAPPINGS_MOST = 300000  # that thousands_of_threads_... uses up
 N_TRIES = 14  # of each kind
+N_LATE = 5
 N_FIRST = 60  # calls of malloc() and its like that fail one by one: of the start
 
 
@@ -171,6 +172,35 @@ class Tests:
             job = self.jacobi(n_nodes=n_nodes,
                               variables={"LD_PRELOAD": library})
             self.expect(job, "result: identical", job.expect_success())
+
+    # ---- the end
+
+    def a_node_that_hears_late_of_the_end_writes_its_files(self):
+        """It hears of it from the root and the launcher at once, when it goes on; or of
+        one a little before the other."""
+        for _ in range(N_LATE):
+            self.end_with_a_late_node()
+            for name in os.listdir(self.folder):
+                os.unlink(f"{self.folder}/{name}")
+
+    def end_with_a_late_node(self):
+        job = self.start("-n", 2, "--verbose", "--memory", "4M",
+                         self.path("tests", "cluster", "notes"), self.folder)
+        if not jobs.wait_until(lambda: "ready" in os.listdir(self.folder)):
+            job.fail("it does not begin", job.kill_all())
+        root, late = job.node(0), job.node(1)
+        os.kill(late, signal.SIGSTOP)
+        with open(f"{self.folder}/end", "w", encoding="ascii"):
+            pass
+        has_ended = jobs.wait_until(lambda: not jobs.is_running(root), 20)
+        os.kill(late, signal.SIGCONT)
+        if not has_ended:
+            job.fail("the root does not end", job.kill_all())
+        output = job.expect_success()
+        note = jobs.read_bytes(f"{self.folder}/note.1")
+        if note != b"a note of node 1\n":
+            job.fail(f"its file has {note}", output)
+        self.expect(job, r"^(?:\[1\] )?teamster: n1: debug: memory: ", output)
 
     # ---- the end in machine form
 
