@@ -10,8 +10,11 @@
 
 /*
  * What holds of all policies, and of `cpu-mem` and `optimal` in particular, on
- * thousands of random clusters.
+ * many random clusters.
  */
+
+/** Thousands of steps: some searches of `optimal` come to their end, some do not. */
+#define EFFORT 10
 
 // ---- all policies ----
 
@@ -43,7 +46,7 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
             struct placement placement = {.node_of = node_of[0]};
             uint32_t n_moves = 0;
 
-            ask(policies[k], &view, current, &placement);
+            ask_for(EFFORT, policies[k], &view, current, &placement);
             for (uint32_t i = 0; i < view.n_threads; i++) {
                 n_moves += node_of[0][i] != current[i];
                 assert_true(!view.threads[i].is_pinned ||
@@ -51,7 +54,7 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
             }
             assert_int_equal(placement.n_moves, n_moves);
             placement.node_of = node_of[1];
-            ask(policies[k], &view, current, &placement);
+            ask_for(EFFORT, policies[k], &view, current, &placement);
             assert_memory_equal(node_of[0], node_of[1],
                                 view.n_threads * sizeof node_of[0][0]);
         }
@@ -101,7 +104,7 @@ static void all_of_them_take_one_node_and_one_thread(void **state)
 static void cpu_mem_is_never_worse_than_initial_or_current(void **state)
 {
     double sum = 0;
-    const unsigned n = 3000;
+    const unsigned n = 1000;
 
     (void)state;
     for (unsigned round = 0; round < n; round++) {
