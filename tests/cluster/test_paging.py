@@ -337,28 +337,30 @@ class Tests:
             if n_updates > 60:
                 raise jobs.Failure(f"{protocol}: {n_updates} updates\n{output}")
 
-    def run_travel(self, protocol, budgets, threads):
-        """@return the job, its output"""
+    def run_travel(self, budgets, threads):
+        """With each protocol, at once: they wait for slow disks.
+        @return [protocol, the job, its output]"""
         with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
             hosts.write("".join(f"n{i} memory={kib}K workers=1\n"
                                 for i, kib in enumerate(budgets)))
             hosts.flush()
-            job = jobs.Job(
+            runs = [(protocol, jobs.Job(
                 self.path("cli", "teamster"),
                 ["--hostfile", hosts.name, "--emulate", "--verbose",
                  "--swap-dir", self.folder, "--swap-rate", "40M", "--policy",
-                 "mem-share", self.path("tests/cluster", "travel"), *threads, 24],
-                {"TEAMSTER_PROTOCOL": protocol})
-            return job, job.expect_success()
+                 "mem-share", self.path("tests/cluster", "travel"), *threads, 18],
+                {"TEAMSTER_PROTOCOL": protocol})) for protocol in PROTOCOLS]
+            return [(protocol, job, job.expect_success())
+                    for protocol, job in runs]
 
     def travel(self):
         """Threads move, with their pages, into a node that is full, or from one that has
         these in its swap file: neither takes more memory than it may, and 64 pages."""
         budgets_of = {  # KiB of two nodes: threads and pages of each
             (6656, 6144): (12, 128, 2, 1024), (2048, 4096): (8, 256, 4, 256)}
-        for protocol, (budgets, threads) in itertools.product(
-                PROTOCOLS, budgets_of.items()):
-            job, output = self.run_travel(protocol, budgets, threads)
+        for budgets, protocol, job, output in [
+                (budgets, *run) for budgets, threads in budgets_of.items()
+                for run in self.run_travel(budgets, threads)]:
             n_come = int(re.search(r"node 1: threads come: (\d+)", output)[1])
             most = {int(node): int(pages) for node, pages in re.findall(
                 r"n(\d): debug: memory: .* most (\d+);", output)}
