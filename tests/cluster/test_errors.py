@@ -435,26 +435,28 @@ class Deadlocks(ErrorsTest):
         self.assertEqual(code, 143, err)
         self.assertNotIn("deadlock", err)
 
-    def expect_no_deadlock(self, *words, **options):
-        given = options.pop("given", None)
-        process = self.start("-n", 2, *words, **options)
-        if given is not None:
-            time.sleep(4)  # main() reads meanwhile
+    def expect_no_deadlock(self, process, given=None):
         code, out, err = self.finish(process, given)
         self.assertEqual((code, out), (0, "done\n"), err)
         self.assertNotIn("deadlock", err)
 
+    def start_waits(self, *words, **options):
+        return self.start("-n", 2, program("waits"), *words, **options)
+
     def test_computing_is_no_deadlock(self):
-        self.expect_no_deadlock(program("waits"), "computing", 4)
+        self.expect_no_deadlock(self.start_waits("computing", 4))
 
-    def test_sleeping_in_the_kernel_is_no_deadlock(self):
-        for name in ("dozing", "sleeping", "late"):
+    def test_sleeping_or_reading_in_the_kernel_is_no_deadlock(self):
+        """Several runs at once: all of them only wait."""
+        reading = self.start_waits("reading", stdin=subprocess.PIPE)
+        others = {name: self.start_waits(name, 4)
+                  for name in ("dozing", "sleeping", "late")}
+        time.sleep(4)  # main() reads meanwhile
+        with self.subTest(who="reading"):
+            self.expect_no_deadlock(reading, "a line\n")
+        for name, process in others.items():
             with self.subTest(who=name):
-                self.expect_no_deadlock(program("waits"), name, 4)
-
-    def test_reading_input_is_no_deadlock(self):
-        self.expect_no_deadlock(program("waits"), "reading",
-                                stdin=subprocess.PIPE, given="a line\n")
+                self.expect_no_deadlock(process)
 
     def test_off_says_nothing(self):
         process = self.start("-n", 2, "--deadlock=off", program("waits"),
