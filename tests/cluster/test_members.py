@@ -83,6 +83,20 @@ class Members:
         jobs.wait_until(is_answered, jobs.DEADLINE_S)
         return result
 
+    def await_handler(self, job, pid):
+        """Of SIGTERM: other nodes may have it a little later than the root begins."""
+        def has_handler():
+            caught = re.search(rb"^SigCgt:\s*([0-9a-f]+)$",
+                               jobs.read_bytes(f"/proc/{pid}/status"), re.M)
+            return caught and int(caught[1], 16) >> signal.SIGTERM - 1 & 1
+
+        if not jobs.wait_until(has_handler):
+            job.fail("SIGTERM would end it", job.kill_all())
+
+    def terminate(self, job, pid):
+        self.await_handler(job, pid)
+        os.kill(pid, signal.SIGTERM)
+
     def expect(self, job, answer, code, text):
         if answer[0] != code or not re.search(text, answer[1]):
             job.fail(f"answer {answer}, not {code} and {text!r}",
@@ -185,7 +199,7 @@ class Members:
         job = self.start_endless(3)
         self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
         pid = job.node(2)
-        os.kill(pid, signal.SIGTERM)
+        self.terminate(job, pid)
         if not jobs.wait_until(lambda: not jobs.is_running(pid), 20):
             job.fail("it has not left", job.kill_all())
         output = self.expect_right(job)
@@ -214,6 +228,7 @@ class Members:
         job = self.start_endless(2)
         self.when_running(job, "remove", 0)
         pid = job.node(1)
+        self.await_handler(job, pid)
         job.process.send_signal(signal.SIGSTOP)
         os.kill(pid, signal.SIGTERM)
         has_left = jobs.wait_until(lambda: not jobs.is_running(pid), 20)
