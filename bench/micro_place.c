@@ -4,13 +4,18 @@
  * several runs, on clusters of unequal nodes whose memory is short by a third
  * in the mean.
  *
- *     micro_place [NODES THREADS [KIND]]
+ *     micro_place [NODES THREADS [KIND [DRAWS]]]
  *
  * Without arguments: 16 nodes with 512 threads and 4096 nodes with 1,000,000
  * threads. KIND is how threads share: `chain` (a page group of its own, one
  * shared with each neighbour), `unlike` (the same, but threads compute 0.1 to
  * 3 times the mean), `scattered` (a chain whose threads are numbered at
- * random), `all` (each writes a page that all read; up to 2048 threads).
+ * random), `grid` (scattered too, but with four neighbours each), `all` (each
+ * writes a page that all read; up to 2048 threads).
+ *
+ * With DRAWS so many clusters are drawn, cpu-mem is asked about each, and how
+ * its times spread over them is printed. Else it is one cluster, the first of
+ * these, and what is printed is
  *
  *   predict     one prediction of the mapping in force
  *   condense    leaving out what all threads read
@@ -20,6 +25,7 @@
  *   cpu, ...    the policy, from view to answer, all subphases; with the
  *               predicted iteration time before and after, and the moves
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +37,19 @@
 
 #define MAX_RUNS 15
 
-enum kind { KIND_CHAIN, KIND_UNLIKE, KIND_SCATTERED, KIND_ALL, N_KINDS };
+enum kind {
+    KIND_CHAIN,
+    KIND_UNLIKE,
+    KIND_SCATTERED,
+    KIND_GRID,
+    KIND_ALL,
+    N_KINDS
+};
 
-static const char *const kind_names[] = {"chain", "unlike", "scattered", "all"};
+static const char *const kind_names[] = {"chain", "unlike", "scattered", "grid",
+                                         "all"};
 
-static uint64_t random_state = 88172645463325252u;
+static uint64_t random_state;
 
 static double draw(double low, double high)
 {
@@ -44,6 +58,14 @@ static double draw(double low, double high)
     random_state ^= random_state << 17;
     return low +
            (high - low) * (double)(random_state >> 11) / 9007199254740992.0;
+}
+
+static void begin_draw(unsigned number)
+{
+    random_state = 88172645463325252u ^ number * 0x9e3779b97f4a7c15u;
+    for (unsigned k = 0; number > 0 && k < 16; k++) {
+        (void)draw(0, 1); // until numbers that are alike have come apart
+    }
 }
 
 static double now_ms(void)
@@ -84,28 +106,42 @@ static void fill_nodes(struct cluster_view *view)
     }
 }
 
+static int is_scattered(enum kind kind)
+{
+    return kind == KIND_SCATTERED || kind == KIND_GRID;
+}
+
 static void shuffle(uint32_t *order, uint32_t n, enum kind kind)
 {
     for (uint32_t k = 0; k < n; k++) {
-        const uint32_t at =
-            kind == KIND_SCATTERED ? (uint32_t)draw(0, k + 1) : k;
+        const uint32_t at = is_scattered(kind) ? (uint32_t)draw(0, k + 1) : k;
 
         order[k] = order[at];
         order[at] = k;
     }
 }
 
-/** Thread number_of[k] is the k-th of the chain: 128 pages of its own, 2 that
- * it writes and both neighbours read. */
-static void fill_chain(struct cluster_view *view, enum kind kind)
+/** A thread reads what the one at `other` writes, if there is one. */
+static void read_from(struct cluster_view *view, uint32_t other)
+{
+    if (other < view->n_threads) { // 0 - 1 is none
+        view->uses[view->n_uses++] = (struct use){2 * other + 1, USE_READ, 0};
+    }
+}
+
+/** Thread number_of[k] is the k-th of the chain, or of the grid row by row: 128
+ * pages of its own, 2 that it writes and its neighbours read. */
+static void fill_neighbours(struct cluster_view *view, enum kind kind)
 {
     const uint32_t n = view->n_threads;
+    const uint32_t width =
+        kind == KIND_GRID ? (uint32_t)ceil(sqrt(n)) : UINT32_MAX;
     uint32_t *number_of = must(calloc(n, sizeof *number_of));
 
     shuffle(number_of, n, kind);
     view->n_groups = 2 * n;
     view->group_pages = must(malloc(2ull * n * sizeof(uint32_t)));
-    view->uses = must(malloc(4ull * n * sizeof *view->uses));
+    view->uses = must(malloc(6ull * n * sizeof *view->uses));
     for (uint32_t k = 0; k < n; k++) {
         struct thread_view *it = &view->threads[number_of[k]];
 
@@ -114,11 +150,15 @@ static void fill_chain(struct cluster_view *view, enum kind kind)
         it->first_use = view->n_uses;
         view->uses[view->n_uses++] = (struct use){2 * k, 3, 0};
         view->uses[view->n_uses++] = (struct use){2 * k + 1, 3, 4000};
-        if (k > 0) {
-            view->uses[view->n_uses++] = (struct use){2 * k - 1, 1, 0};
+        if (k % width > 0) {
+            read_from(view, k - 1);
         }
-        if (k + 1 < n) {
-            view->uses[view->n_uses++] = (struct use){2 * k + 3, 1, 0};
+        if ((k + 1) % width > 0) {
+            read_from(view, k + 1);
+        }
+        if (kind == KIND_GRID) {
+            read_from(view, k - width);
+            read_from(view, k + width);
         }
         it->n_uses = view->n_uses - it->first_use;
     }
@@ -159,7 +199,7 @@ static void make_view(struct cluster_view *view, uint32_t n_nodes,
     if (kind == KIND_ALL) {
         fill_all(view);
     } else {
-        fill_chain(view, kind);
+        fill_neighbours(view, kind);
     }
     if (!cluster_view_is_valid(view)) {
         fprintf(stderr, "micro_place: the view is not valid\n");
@@ -237,8 +277,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/** Run until a second is over, at least once. */
-static void measure(const char *name, run_fn *run, struct subject *subject)
+/** Run until a second is over, at least once. @return the median */
+static double time_of(const char *name, run_fn *run, struct subject *subject)
 {
     double times[MAX_RUNS];
     double begun = now_ms();
@@ -248,13 +288,18 @@ static void measure(const char *name, run_fn *run, struct subject *subject)
         const double start = now_ms();
 
         if (run(subject) != TM_OK) {
-            printf("  %-10s failed\n", name);
-            return;
+            fprintf(stderr, "micro_place: %s failed\n", name);
+            exit(1);
         }
         times[n++] = now_ms() - start;
     } while (n < MAX_RUNS && now_ms() - begun < 1000);
     qsort(times, n, sizeof *times, compare);
-    printf("  %-10s %10.3f ms", name, times[n / 2]);
+    return times[n / 2];
+}
+
+static void measure(const char *name, run_fn *run, struct subject *subject)
+{
+    printf("  %-10s %10.3f ms", name, time_of(name, run, subject));
     if (run == run_policy) {
         printf("   %9.3f -> %9.3f ms, %u moves",
                subject->placement.before_s * 1e3,
@@ -280,19 +325,37 @@ static void measure_policies(struct subject *subject)
     }
 }
 
+static void subject_init(struct subject *s, uint32_t n_nodes,
+                         uint32_t n_threads, enum kind kind, unsigned number)
+{
+    *s = (struct subject){.model = {.kind = COST_MEASURED}};
+    begin_draw(number);
+    make_view(&s->view, n_nodes, n_threads, kind);
+    s->current = must(malloc(n_threads * sizeof(uint32_t)));
+    s->node_of = must(malloc(n_threads * sizeof(uint32_t)));
+    s->nodes = must(malloc(n_nodes * sizeof *s->nodes));
+    s->counts = must(malloc(n_nodes * sizeof(uint32_t)));
+    for (uint32_t i = 0; i < n_threads; i++) {
+        s->current[i] = (uint32_t)((uint64_t)i * n_nodes / n_threads);
+    }
+}
+
+static void subject_release(struct subject *s)
+{
+    law_release(&s->law);
+    cluster_view_release(&s->view);
+    free(s->current);
+    free(s->node_of);
+    free(s->nodes);
+    free(s->counts);
+}
+
 static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
 {
-    struct subject s = {.model = {.kind = COST_MEASURED}};
+    struct subject s;
 
-    make_view(&s.view, n_nodes, n_threads, kind);
+    subject_init(&s, n_nodes, n_threads, kind, 0);
     printf("%u nodes, %u threads, %s\n", n_nodes, n_threads, kind_names[kind]);
-    s.current = must(malloc(n_threads * sizeof(uint32_t)));
-    s.node_of = must(malloc(n_threads * sizeof(uint32_t)));
-    s.nodes = must(malloc(n_nodes * sizeof *s.nodes));
-    s.counts = must(malloc(n_nodes * sizeof(uint32_t)));
-    for (uint32_t i = 0; i < n_threads; i++) {
-        s.current[i] = (uint32_t)((uint64_t)i * n_nodes / n_threads);
-    }
     measure("predict", run_predict, &s);
     measure("condense", run_condense, &s);
     measure("law", run_law, &s);
@@ -301,12 +364,31 @@ static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
     }
     measure("threshold", run_threshold, &s);
     measure_policies(&s);
-    law_release(&s.law);
-    cluster_view_release(&s.view);
-    free(s.current);
-    free(s.node_of);
-    free(s.nodes);
-    free(s.counts);
+    subject_release(&s);
+}
+
+static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
+                          unsigned n_draws)
+{
+    double *times = must(calloc(n_draws, sizeof *times));
+    double sum = 0;
+
+    for (unsigned k = 0; k < n_draws; k++) {
+        struct subject s;
+
+        subject_init(&s, n_nodes, n_threads, kind, k);
+        s.policy = policy_find("cpu-mem");
+        times[k] = time_of("cpu-mem", run_policy, &s);
+        sum += s.placement.after_s / s.placement.before_s;
+        subject_release(&s);
+    }
+    qsort(times, n_draws, sizeof *times, compare);
+    printf("%u nodes, %u threads, %s, %u draws: least %.3f, median %.3f, nine "
+           "of ten %.3f, most %.3f ms; iterations of %.4f in the mean\n",
+           n_nodes, n_threads, kind_names[kind], n_draws, times[0],
+           times[n_draws / 2], times[n_draws * 9 / 10], times[n_draws - 1],
+           sum / n_draws);
+    free(times);
 }
 
 int main(int argc, char **argv)
@@ -314,9 +396,16 @@ int main(int argc, char **argv)
     if (argc >= 3) {
         const uint32_t n_nodes = (uint32_t)strtoul(argv[1], NULL, 10);
         const uint32_t n_threads = (uint32_t)strtoul(argv[2], NULL, 10);
+        const unsigned n_draws =
+            argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
 
         for (unsigned k = 0; k < N_KINDS; k++) {
-            if (argc == 3 || strcmp(argv[3], kind_names[k]) == 0) {
+            if (argc > 3 && strcmp(argv[3], kind_names[k]) != 0) {
+                continue;
+            }
+            if (n_draws > 0) {
+                measure_draws(n_nodes, n_threads, (enum kind)k, n_draws);
+            } else {
                 measure_all(n_nodes, n_threads, (enum kind)k);
             }
         }
