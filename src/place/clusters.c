@@ -84,72 +84,9 @@ tm_status clusters_blocks(const struct cluster_problem *problem,
     return TM_OK;
 }
 
-// ---- growing ----
+// ---- repairing ----
 
 #define NOWHERE UINT32_MAX
-
-/** The thread without a node that has the least, or the most, of something. */
-static uint32_t pick(const double *value, const uint32_t *node_of, uint32_t n,
-                     int most)
-{
-    uint32_t best = NOWHERE;
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (node_of[i] == NOWHERE &&
-            (best == NOWHERE ||
-             (most ? value[i] > value[best] : value[i] < value[best]))) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/** Move a thread's affinity from the rest to the cluster. */
-static void join_cluster(const struct affinity *affinity, uint32_t thread,
-                         double *to_rest, double *to_cluster)
-{
-    for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
-         e++) {
-        to_rest[affinity->peers[e]] -= affinity->weights[e];
-        to_cluster[affinity->peers[e]] += affinity->weights[e];
-    }
-}
-
-tm_status clusters_grow(const struct cluster_problem *problem,
-                        uint32_t *node_of)
-{
-    const struct affinity *affinity = problem->affinity;
-    const uint32_t n = affinity->n_threads;
-    double *to_rest = calloc(n, sizeof *to_rest);
-    double *to_cluster = calloc(n, sizeof *to_cluster);
-
-    if (to_rest == NULL || to_cluster == NULL) {
-        free(to_rest);
-        free(to_cluster);
-        return TM_ENOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        node_of[i] = NOWHERE;
-        for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
-            to_rest[i] += affinity->weights[e];
-        }
-    }
-    for (uint32_t x = 0; x < problem->view->n_nodes; x++) {
-        memset(to_cluster, 0, n * sizeof *to_cluster);
-        for (uint32_t k = 0; k < problem->counts[x]; k++) {
-            const uint32_t next = k == 0 ? pick(to_rest, node_of, n, 0)
-                                         : pick(to_cluster, node_of, n, 1);
-
-            node_of[next] = x;
-            join_cluster(affinity, next, to_rest, to_cluster);
-        }
-    }
-    free(to_rest);
-    free(to_cluster);
-    return TM_OK;
-}
-
-// ---- repairing ----
 
 struct repair {
     const struct cluster_problem *problem;

@@ -46,7 +46,8 @@ TM_CHECKED tm_status clusters_blocks(const struct cluster_problem *problem,
                                      uint32_t *node_of);
 
 /** Grow clusters one by one, each from the thread least related to those that
- * are left, by the thread most related to the cluster. O(n_threads^2). */
+ * are left, by the thread most related to the cluster. O(n_threads (n_nodes +
+ * threads related to a cluster)): where all are related to all, the square. */
 TM_CHECKED tm_status clusters_grow(const struct cluster_problem *problem,
                                    uint32_t *node_of);
 
