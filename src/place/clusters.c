@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which threads share a node. The sizes are given; the best clustering is hard
-// to find, so several cheap ways are tried and the best result is taken:
-//
-// - the threads as they are now, those that lose least moved to where threads
-//   are missing: few moves;
-// - blocks of thread numbers: best for most programs, whose threads are
-//   numbered as their data lie;
-// - clusters grown by affinity, as CVM does it: finds blocks that are numbered
-//   otherwise;
-// - METIS instead, for many threads: multilevel partitioning.
-//
-// Each is then improved by swaps, which keep the sizes, and relabelled.
+// Clusterings of given sizes that take no search: blocks of thread numbers, best for
+// most programs, whose threads are numbered as their data lie; and a clustering of
+// other sizes, of which those threads are moved that lose least.
 #include "place/clusters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/metis.h"
-
-#define METIS_MIN 64u      ///< threads that METIS is asked about
-#define PEEL_MAX 8192u     ///< threads among which each move is chosen anew
-#define ALMOST_EQUAL 1.001 ///< cuts
+#define PEEL_MAX 8192u ///< threads among which each move is chosen anew
 
 // ---- blocks ----
 
@@ -242,113 +229,5 @@ tm_status clusters_repair(const struct cluster_problem *problem,
     free(repair.n_on);
     free(repair.to_node);
     free(repair.list);
-    return status;
-}
-
-// ---- choosing ----
-
-struct choice {
-    const struct cluster_problem *problem;
-    uint32_t *best;      ///< [n_threads], the caller's
-    uint32_t *candidate; ///< [n_threads]
-    double cut;
-    uint32_t n_moves;
-    int has_one;
-};
-
-static uint32_t count_moves(const struct cluster_problem *problem,
-                            const uint32_t *node_of)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-        n += node_of[i] != problem->current[i];
-    }
-    return n;
-}
-
-/** Improve the candidate and keep it if it is the best so far. */
-static tm_status consider(struct choice *choice)
-{
-    const struct cluster_problem *problem = choice->problem;
-    tm_status status = clusters_swap(problem, choice->candidate);
-    double cut;
-    uint32_t n_moves;
-
-    if (status == TM_OK) {
-        status = clusters_relabel(problem, choice->candidate);
-    }
-    if (status != TM_OK) {
-        return status;
-    }
-    cut = affinity_cut(problem->affinity, choice->candidate);
-    n_moves = count_moves(problem, choice->candidate);
-    if (!choice->has_one || cut * ALMOST_EQUAL < choice->cut ||
-        (cut <= choice->cut * ALMOST_EQUAL && n_moves < choice->n_moves)) {
-        memcpy(choice->best, choice->candidate,
-               problem->view->n_threads * sizeof *choice->best);
-        choice->cut = cut;
-        choice->n_moves = n_moves;
-        choice->has_one = 1;
-    }
-    return TM_OK;
-}
-
-static tm_status try_metis(struct choice *choice, uint64_t seed)
-{
-    tm_status status =
-        metis_partition(choice->problem, seed, choice->candidate);
-
-    if (status == TM_EUNKNOWN) {
-        return TM_OK; // there are the others
-    }
-    if (status == TM_OK) {
-        status = clusters_repair(choice->problem, choice->candidate);
-    }
-    return status == TM_OK ? consider(choice) : status;
-}
-
-static tm_status try_all(struct choice *choice, double worth, int use_metis,
-                         uint64_t seed)
-{
-    const struct cluster_problem *problem = choice->problem;
-    const uint32_t n = problem->view->n_threads;
-    tm_status status;
-
-    memcpy(choice->candidate, problem->current, n * sizeof *problem->current);
-    status = clusters_repair(problem, choice->candidate);
-    if (status == TM_OK) {
-        status = consider(choice);
-    }
-    if (status != TM_OK || choice->cut <= worth) {
-        return status; // little to be won
-    }
-    status = clusters_blocks(problem, choice->candidate);
-    if (status == TM_OK) {
-        status = consider(choice);
-    }
-    if (status != TM_OK || choice->cut <= worth) {
-        return status;
-    }
-    if (n >= METIS_MIN) {
-        return use_metis ? try_metis(choice, seed) : TM_OK;
-    }
-    status = clusters_grow(problem, choice->candidate);
-    return status == TM_OK ? consider(choice) : status;
-}
-
-tm_status clusters_find(const struct cluster_problem *problem, double worth,
-                        int use_metis, uint64_t seed, uint32_t *node_of)
-{
-    struct choice choice = {.problem = problem, .best = node_of};
-    tm_status status;
-
-    choice.candidate =
-        malloc(problem->view->n_threads * sizeof *choice.candidate);
-    if (choice.candidate == NULL) {
-        return TM_ENOMEM;
-    }
-    status = try_all(&choice, worth, use_metis, seed);
-    free(choice.candidate);
     return status;
 }

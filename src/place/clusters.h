@@ -21,13 +21,14 @@ struct cluster_problem {
 };
 
 /**
- * Find a good clustering. The current mapping is changed as little as possible;
- * if that cuts more than is worth the trouble, blocks of thread numbers are
- * tried, then clusters grown by affinity (below 64 threads) or METIS (from 64
- * on, if it is there). Each is improved by pair swaps; the one with the
- * smallest cut is taken, and of those within a thousandth of it the one that
- * moves fewest threads. Pinned threads are not moved by the first way; the
- * others may.
+ * Find a good clustering. These are tried one after the other until one cuts no more
+ * than is worth the trouble: the current mapping changed as little as possible; blocks
+ * of thread numbers; clusters grown by affinity (up to 4096 threads); and, if the best
+ * of them cuts more than twice that, METIS (from 64 threads on, if it is there). They
+ * are improved by pair swaps, unless they cut more than twice what is worth the trouble
+ * and then more than twice as much as the best; the one with the smallest cut is taken,
+ * and of those within a thousandth of it the one that moves fewest threads. Pinned
+ * threads are not moved by the first way; the others may.
  *
  * @param worth   a cut up to this one is good enough
  * @param use_metis  0: not even for many threads
