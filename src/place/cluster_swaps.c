@@ -25,6 +25,25 @@ struct swaps {
     double least;      ///< gain that counts as one
 };
 
+/** List threads by node.
+ * @param[out] first  [n_nodes + 1], zeros: where each node's begin in `members` */
+static void list_members(const struct cluster_view *view,
+                         const uint32_t *node_of, uint32_t *first,
+                         uint32_t *members)
+{
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        first[node_of[i] + 1]++;
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        first[x + 1] += first[x];
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        members[first[node_of[i]]++] = i;
+    }
+    memmove(first + 1, first, view->n_nodes * sizeof *first);
+    first[0] = 0;
+}
+
 // ---- pairs ----
 
 static double *row_of(const struct swaps *swaps, uint32_t thread)
@@ -144,21 +163,15 @@ static void fill_in(struct swaps *swaps)
     for (uint32_t i = 0; i < n; i++) {
         double *row = row_of(swaps, i);
 
-        swaps->first[swaps->node_of[i] + 1]++;
         for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
             row[swaps->node_of[affinity->peers[e]]] += affinity->weights[e];
         }
     }
-    for (uint32_t x = 0; x < swaps->n_nodes; x++) {
-        swaps->first[x + 1] += swaps->first[x];
+    list_members(swaps->problem->view, swaps->node_of, swaps->first,
+                 swaps->members);
+    for (uint32_t k = 0; k < n; k++) {
+        swaps->place[swaps->members[k]] = k;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        swaps->place[i] = swaps->first[swaps->node_of[i]]++;
-        swaps->members[swaps->place[i]] = i;
-    }
-    memmove(swaps->first + 1, swaps->first,
-            swaps->n_nodes * sizeof *swaps->first);
-    swaps->first[0] = 0;
 }
 
 tm_status clusters_swap(const struct cluster_problem *problem,
@@ -201,17 +214,15 @@ struct common {
     uint32_t n;
 };
 
-static int compare_pairs(const void *left, const void *right)
-{
-    const struct common *a = left;
-    const struct common *b = right;
+struct overlaps {
+    struct common *list; ///< [n_threads]: n pairs that have threads in common
+    uint32_t n;
+    uint32_t *last;    ///< [n_nodes]: the node's entry for the cluster at hand
+    uint32_t *first;   ///< [n_nodes + 1]: in `members`
+    uint32_t *members; ///< [n_threads], by cluster
+};
 
-    if (a->cluster != b->cluster) {
-        return a->cluster < b->cluster ? -1 : 1;
-    }
-    return (a->node > b->node) - (a->node < b->node);
-}
-
+/** Most threads first. */
 static int compare_overlaps(const void *left, const void *right)
 {
     const struct common *a = left;
@@ -220,28 +231,41 @@ static int compare_overlaps(const void *left, const void *right)
     if (a->n != b->n) {
         return a->n > b->n ? -1 : 1;
     }
-    return compare_pairs(left, right);
+    if (a->cluster != b->cluster) {
+        return a->cluster < b->cluster ? -1 : 1;
+    }
+    return (a->node > b->node) - (a->node < b->node);
 }
 
-/** @return how many pairs of cluster and node there are */
-static uint32_t find_overlaps(const struct cluster_problem *problem,
-                              const uint32_t *node_of, struct common *overlaps)
+static void add_cluster(struct overlaps *overlaps,
+                        const struct cluster_problem *problem, uint32_t cluster)
 {
-    uint32_t n = 0;
+    const uint32_t begin = overlaps->n;
 
-    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-        overlaps[i] = (struct common){node_of[i], problem->current[i], 1};
-    }
-    qsort(overlaps, problem->view->n_threads, sizeof *overlaps, compare_pairs);
-    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-        if (n > 0 && compare_pairs(&overlaps[n - 1], &overlaps[i]) == 0) {
-            overlaps[n - 1].n++;
-        } else {
-            overlaps[n++] = overlaps[i];
+    for (uint32_t k = overlaps->first[cluster];
+         k < overlaps->first[cluster + 1]; k++) {
+        const uint32_t node = problem->current[overlaps->members[k]];
+        uint32_t at = overlaps->last[node];
+
+        if (at < begin || at >= overlaps->n ||
+            overlaps->list[at].node != node) {
+            at = overlaps->last[node] = overlaps->n++;
+            overlaps->list[at] = (struct common){cluster, node, 0};
         }
+        overlaps->list[at].n++;
     }
-    qsort(overlaps, n, sizeof *overlaps, compare_overlaps);
-    return n;
+}
+
+static void find_overlaps(struct overlaps *overlaps,
+                          const struct cluster_problem *problem,
+                          const uint32_t *node_of)
+{
+    list_members(problem->view, node_of, overlaps->first, overlaps->members);
+    for (uint32_t x = 0; x < problem->view->n_nodes; x++) {
+        add_cluster(overlaps, problem, x);
+    }
+    qsort(overlaps->list, overlaps->n, sizeof *overlaps->list,
+          compare_overlaps);
 }
 
 #define NOWHERE UINT32_MAX
@@ -286,37 +310,53 @@ static void assign_rest(const struct cluster_problem *problem,
     }
 }
 
+/** Give clusters to nodes of their size, first where most threads stay. */
+static void assign(const struct cluster_problem *problem,
+                   const struct overlaps *overlaps, uint32_t *node_for,
+                   unsigned char *is_taken)
+{
+    memset(node_for, 0xff, problem->view->n_nodes * sizeof *node_for);
+    for (uint32_t k = 0; k < overlaps->n; k++) {
+        const struct common *it = &overlaps->list[k];
+
+        if (node_for[it->cluster] == NOWHERE && !is_taken[it->node] &&
+            problem->counts[it->cluster] == problem->counts[it->node]) {
+            node_for[it->cluster] = it->node;
+            is_taken[it->node] = 1;
+        }
+    }
+}
+
 tm_status clusters_relabel(const struct cluster_problem *problem,
                            uint32_t *node_of)
 {
-    const uint32_t n = problem->view->n_nodes;
-    const uint32_t n_threads = problem->view->n_threads;
-    struct common *overlaps = calloc(n_threads, sizeof *overlaps);
+    const size_t n = problem->view->n_nodes;
+    const size_t n_threads = problem->view->n_threads;
+    struct overlaps overlaps = {
+        .list = malloc(n_threads * sizeof *overlaps.list),
+        .last = calloc(n, sizeof(uint32_t)),
+        .first = calloc(n + 1, sizeof(uint32_t)),
+        .members = malloc(n_threads * sizeof(uint32_t)),
+    };
     struct count_of_node *sorted = calloc(n, sizeof *sorted);
     uint32_t *node_for = calloc(n, sizeof *node_for);
     unsigned char *is_taken = calloc(n, 1);
     tm_status status = TM_ENOMEM;
 
-    if (overlaps && sorted && node_for && is_taken) {
-        const uint32_t n_pairs = find_overlaps(problem, node_of, overlaps);
-
-        memset(node_for, 0xff, n * sizeof *node_for);
-        for (uint32_t k = 0; k < n_pairs; k++) {
-            const struct common *it = &overlaps[k];
-
-            if (node_for[it->cluster] == NOWHERE && !is_taken[it->node] &&
-                problem->counts[it->cluster] == problem->counts[it->node]) {
-                node_for[it->cluster] = it->node;
-                is_taken[it->node] = 1;
-            }
-        }
+    if (overlaps.list && overlaps.last && overlaps.first && overlaps.members &&
+        sorted && node_for && is_taken) {
+        find_overlaps(&overlaps, problem, node_of);
+        assign(problem, &overlaps, node_for, is_taken);
         assign_rest(problem, sorted, node_for, is_taken);
         for (uint32_t i = 0; i < n_threads; i++) {
             node_of[i] = node_for[node_of[i]];
         }
         status = TM_OK;
     }
-    free(overlaps);
+    free(overlaps.list);
+    free(overlaps.last);
+    free(overlaps.first);
+    free(overlaps.members);
     free(sorted);
     free(node_for);
     free(is_taken);
