@@ -234,7 +234,7 @@ static void change_thread(struct tally *tally, uint32_t thread, uint32_t node,
     note_change(tally, node);
 }
 
-void tally_put(struct tally *tally, uint32_t thread, uint32_t node)
+static void link_thread(struct tally *tally, uint32_t thread, uint32_t node)
 {
     const uint32_t head = tally->head[node];
 
@@ -245,6 +245,11 @@ void tally_put(struct tally *tally, uint32_t thread, uint32_t node)
         tally->previous[head] = thread;
     }
     tally->head[node] = thread;
+}
+
+void tally_put(struct tally *tally, uint32_t thread, uint32_t node)
+{
+    link_thread(tally, thread, node);
     change_thread(tally, thread, node, +1);
 }
 
@@ -272,16 +277,33 @@ void tally_move(struct tally *tally, uint32_t thread, uint32_t node)
     tally_put(tally, thread, node);
 }
 
+/** What depends on the order in which threads came: the lists, and sums of numbers
+ * that are not whole. As if they had come by number. */
+static void put_in_order(struct tally *tally)
+{
+    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
+        tally->head[x] = UNPLACED;
+        tally->loads[x].comp_s = 0;
+    }
+    for (uint32_t i = 0; i < tally->view->n_threads; i++) {
+        link_thread(tally, i, tally->node_of[i]);
+        tally->loads[tally->node_of[i]].comp_s +=
+            tally->view->threads[i].computation_s;
+    }
+}
+
 void tally_put_all(struct tally *tally, const uint32_t *node_of)
 {
     for (uint32_t i = 0; i < tally->view->n_threads; i++) {
+        if (tally->node_of[i] == node_of[i]) {
+            continue;
+        }
         if (tally->node_of[i] != UNPLACED) {
             tally_take(tally, i);
         }
-    }
-    for (uint32_t i = 0; i < tally->view->n_threads; i++) {
         tally_put(tally, i, node_of[i]);
     }
+    put_in_order(tally);
     for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
         note_change(tally, x);
     }

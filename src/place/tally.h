@@ -64,7 +64,9 @@ void tally_take(struct tally *tally, uint32_t thread);
 /** Take and put. */
 void tally_move(struct tally *tally, uint32_t thread, uint32_t node);
 
-/** Put all threads as a mapping says. @param node_of  [n_threads] */
+/** Put all threads as a mapping says. The tally is the same then, to the bit,
+ * whatever it was before; it takes time by how many threads are elsewhere.
+ * @param node_of  [n_threads] */
 void tally_put_all(struct tally *tally, const uint32_t *node_of);
 
 /** T_x as the loads are now. */

@@ -123,11 +123,48 @@ static void a_change_taken_back_leaves_no_trace(void **state)
     }
 }
 
+static void a_mapping_is_put_alike_whatever_was_there(void **state)
+{
+    const struct cost_model model = {.kind = COST_MEASURED};
+
+    (void)state;
+    for (unsigned round = 0; round < 200; round++) {
+        struct cluster_view view;
+        struct tally tallies[2];
+        uint32_t node_of[MAX_THREADS];
+        size_t n_held;
+
+        draw_view(&view, round);
+        n_held = (size_t)view.n_groups * view.n_nodes;
+        for (unsigned k = 0; k < 2; k++) {
+            assert_int_equal(tally_init(&tallies[k], &view, &model), TM_OK);
+            mapping_draw(&view, node_of); // of the second from the first
+            tally_put_all(&tallies[0], node_of);
+        }
+        tally_put_all(&tallies[1], node_of);
+        compare(&tallies[0], &model);
+        assert_memory_equal(tallies[0].held, tallies[1].held,
+                            n_held * sizeof *tallies[0].held);
+        assert_memory_equal(tallies[0].loads, tallies[1].loads,
+                            view.n_nodes * sizeof *tallies[0].loads);
+        assert_memory_equal(tallies[0].head, tallies[1].head,
+                            view.n_nodes * sizeof(uint32_t));
+        assert_memory_equal(tallies[0].next, tallies[1].next,
+                            view.n_threads * sizeof(uint32_t));
+        assert_memory_equal(tallies[0].times, tallies[1].times,
+                            view.n_nodes * sizeof(double));
+        tally_release(&tallies[0]);
+        tally_release(&tallies[1]);
+        cluster_view_release(&view);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_predicted_after_any_moves),
         cmocka_unit_test(a_change_taken_back_leaves_no_trace),
+        cmocka_unit_test(a_mapping_is_put_alike_whatever_was_there),
     };
 
     seed_random();
