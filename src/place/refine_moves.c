@@ -54,6 +54,19 @@ static int try_back(struct tally *tally, const struct change *change,
     return 0;
 }
 
+/** Does what a thread computes alone make its new node end too late? Then there is no
+ * need to try, unless it saves more packets. */
+static int is_too_long(const struct tally *tally, const struct change *change,
+                       double limit_s)
+{
+    struct node_load load = tally->loads[change->node];
+
+    load.comp_s += tally->view->threads[change->thread].computation_s;
+    load.packets = (double)tally->packets[change->node];
+    return tally->view->nodes[change->node].n_processors == 1 &&
+           terms_time(&tally->rates[change->node], &load) > limit_s;
+}
+
 /** A thread that has come to where `thread` was, from where it is now. */
 static uint32_t counterpart(const struct tally *tally, const uint32_t *current,
                             uint32_t thread)
@@ -79,7 +92,8 @@ void refine_fewer_moves(struct tally *tally, const uint32_t *current,
             continue;
         }
         --*n_trials;
-        if (!try_back(tally, &change, limit_s)) {
+        if (is_too_long(tally, &change, limit_s) ||
+            !try_back(tally, &change, limit_s)) {
             change.partner = counterpart(tally, current, i);
             if (change.partner != NOBODY) {
                 try_back(tally, &change, limit_s);
