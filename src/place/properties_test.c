@@ -8,15 +8,9 @@
 
 #include "place/random_test.h"
 
-/*
- * What holds of all policies, and of `cpu-mem` and `optimal` in particular, on
- * many random clusters.
- */
+/* What holds of all policies, on random clusters. */
 
-/** Thousands of steps: some searches of `optimal` come to their end, some do not. */
-#define EFFORT 10
-
-// ---- all policies ----
+#define EFFORT 50 ///< with the usual one `optimal` takes all of the time
 
 static void policies_are_found_by_name(void **state)
 {
@@ -46,7 +40,7 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
             struct placement placement = {.node_of = node_of[0]};
             uint32_t n_moves = 0;
 
-            ask_for(EFFORT, policies[k], &view, current, &placement);
+            ask_with(policies[k], &view, current, EFFORT, &placement);
             for (uint32_t i = 0; i < view.n_threads; i++) {
                 n_moves += node_of[0][i] != current[i];
                 assert_true(!view.threads[i].is_pinned ||
@@ -54,7 +48,7 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
             }
             assert_int_equal(placement.n_moves, n_moves);
             placement.node_of = node_of[1];
-            ask_for(EFFORT, policies[k], &view, current, &placement);
+            ask_with(policies[k], &view, current, EFFORT, &placement);
             assert_memory_equal(node_of[0], node_of[1],
                                 view.n_threads * sizeof node_of[0][0]);
         }
@@ -99,69 +93,6 @@ static void all_of_them_take_one_node_and_one_thread(void **state)
     }
 }
 
-// ---- cpu-mem ----
-
-static void cpu_mem_is_never_worse_than_initial_or_current(void **state)
-{
-    double sum = 0;
-    const unsigned n = 1000;
-
-    (void)state;
-    for (unsigned round = 0; round < n; round++) {
-        struct cluster_view view;
-        uint32_t current[MAX_THREADS];
-        uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
-        double initial_s;
-        double after_s;
-
-        draw_view(&view, round, MAX_NODES, MAX_THREADS);
-        if (round % 2) {
-            mapping_draw(&view, current);
-        } else {
-            mapping_in_blocks(&view, current);
-        }
-        initial_s = ask(&policy_initial, &view, current, &placement);
-        after_s = ask(&policy_cpu_mem, &view, current, &placement);
-        assert_true(after_s <= initial_s * (1 + 1e-9));
-        assert_true(after_s <= placement.before_s * (1 + 1e-9));
-        sum += initial_s / after_s;
-        cluster_view_release(&view);
-    }
-    printf("initial takes %.2f times as long as cpu-mem\n", sum / n);
-}
-
-/** Other laws of replacement, and [Liu06]'s formulas, keep that promise too. */
-static void it_keeps_that_under_every_model(void **state)
-{
-    (void)state;
-    for (unsigned round = 0; round < 400; round++) {
-        struct cluster_view view;
-        uint32_t current[MAX_THREADS];
-        uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
-        struct cost_model model = {.kind = (enum cost_kind)(round % 3),
-                                   .replacement =
-                                       (enum replacement)(round / 3 % 3),
-                                   .overlap = (enum overlap)(round / 9 % 2)};
-        struct place_request request = {
-            .view = &view, .model = &model, .current = current};
-        double initial_s;
-
-        draw_view(&view, round, 5, 30);
-        reference_choose(&view, NULL, &model.reference);
-        mapping_draw(&view, current);
-        assert_int_equal(policy_place(&policy_initial, &request, &placement),
-                         TM_OK);
-        initial_s = placement.after_s;
-        assert_int_equal(policy_place(&policy_cpu_mem, &request, &placement),
-                         TM_OK);
-        assert_true(placement.after_s <= initial_s * (1 + 1e-9));
-        assert_true(placement.after_s <= placement.before_s * (1 + 1e-9));
-        cluster_view_release(&view);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,8 +100,6 @@ int main(void)
         cmocka_unit_test(each_answers_alike_and_leaves_pinned_threads),
         cmocka_unit_test(a_current_mapping_to_no_node_is_refused),
         cmocka_unit_test(all_of_them_take_one_node_and_one_thread),
-        cmocka_unit_test(cpu_mem_is_never_worse_than_initial_or_current),
-        cmocka_unit_test(it_keeps_that_under_every_model),
     };
 
     seed_random();

@@ -20,29 +20,29 @@
 static const struct cost_model measured = {.kind = COST_MEASURED};
 
 /** The predicted seconds of a policy's answer, which is in order.
- * @param effort  as in the request */
-static inline double ask_for(uint32_t effort, const struct policy *policy,
-                             const struct cluster_view *view,
-                             const uint32_t *current,
-                             struct placement *placement)
+ * @param effort  as in struct place_request */
+static inline double ask_with(const struct policy *policy,
+                              const struct cluster_view *view,
+                              const uint32_t *current, uint32_t effort,
+                              struct placement *placement)
 {
     const struct place_request request = {.view = view,
                                           .model = &measured,
                                           .current = current,
-                                          .seed = 5,
-                                          .effort = effort};
+                                          .effort = effort,
+                                          .seed = 5};
 
     assert_int_equal(policy_place(policy, &request, placement), TM_OK);
     assert_true(mapping_is_valid(view, placement->node_of));
     return placement->after_s;
 }
 
-/** The same, with the default effort. */
+/** With the effort that is usual. */
 static inline double ask(const struct policy *policy,
                          const struct cluster_view *view,
                          const uint32_t *current, struct placement *placement)
 {
-    return ask_for(0, policy, view, current, placement);
+    return ask_with(policy, view, current, 0, placement);
 }
 
 /** A random cluster; all ways of sharing take turns. @param max_nodes, max_threads
