@@ -186,11 +186,20 @@ static double least_time(const struct tables *tables,
     return terms_time(rates, &load);
 }
 
-static uint32_t cap_at(const struct tables *tables,
-                       const struct node_rates *rates, uint32_t n_processors,
-                       double tau_s, uint32_t high)
+/** How many threads a node has room for within some time: at least `least`, at most
+ * `most`. */
+struct room {
+    uint32_t least;
+    uint32_t most;
+    uint32_t within; ///< the time tried last
+};
+
+static void find_room(const struct tables *tables,
+                      const struct node_rates *rates, uint32_t n_processors,
+                      double tau_s, struct room *room)
 {
-    uint32_t low = 0;
+    uint32_t low = room->least;
+    uint32_t high = room->most;
 
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
@@ -201,30 +210,43 @@ static uint32_t cap_at(const struct tables *tables,
             high = middle - 1;
         }
     }
-    return low;
+    room->within = low;
 }
 
+/** Is there room for all threads within tau? Keeps for longer and for shorter times
+ * what that says of each node. */
 static int has_room(const struct cluster_view *view,
                     const struct tables *tables, const struct node_rates *rates,
-                    double tau_s)
+                    double tau_s, struct room *rooms)
 {
-    uint64_t room = 0;
+    uint64_t sum = 0;
 
-    for (uint32_t x = 0; x < view->n_nodes && room < view->n_threads; x++) {
-        room += cap_at(tables, &rates[x], view->nodes[x].n_processors, tau_s,
-                       view->n_threads);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        find_room(tables, &rates[x], view->nodes[x].n_processors, tau_s,
+                  &rooms[x]);
+        sum += rooms[x].within;
     }
-    return room >= view->n_threads;
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        if (sum >= view->n_threads) {
+            rooms[x].most = rooms[x].within;
+        } else {
+            rooms[x].least = rooms[x].within;
+        }
+    }
+    return sum >= view->n_threads;
 }
 
+/** @param rooms  [n_nodes], for its own use */
 static double threshold_bound(const struct cluster_view *view,
                               const struct tables *tables,
-                              const struct node_rates *rates)
+                              const struct node_rates *rates,
+                              struct room *rooms)
 {
     double low_s = 0;
     double high_s = INFINITY;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
+        rooms[x] = (struct room){0, view->n_threads, 0};
         high_s = fmin(high_s,
                       least_time(tables, &rates[x], view->nodes[x].n_processors,
                                  view->n_threads));
@@ -233,7 +255,7 @@ static double threshold_bound(const struct cluster_view *view,
     while (high_s - low_s > 1e-7 * high_s) {
         const double middle_s = low_s + (high_s - low_s) / 2;
 
-        if (has_room(view, tables, rates, middle_s)) {
+        if (has_room(view, tables, rates, middle_s, rooms)) {
             high_s = middle_s;
         } else {
             low_s = middle_s;
@@ -341,10 +363,11 @@ tm_status bound_iteration(const struct cluster_view *view,
 {
     struct node_rates *rates = malloc(view->n_nodes * sizeof *rates);
     struct payer *payers = malloc(view->n_nodes * sizeof *payers);
+    struct room *rooms = malloc(view->n_nodes * sizeof *rooms);
     struct tables tables = {0};
     tm_status status = TM_ENOMEM;
 
-    if (rates != NULL && payers != NULL) {
+    if (rates != NULL && payers != NULL && rooms != NULL) {
         status = tables_init(&tables, view);
     }
     if (status == TM_OK) {
@@ -353,7 +376,7 @@ tm_status bound_iteration(const struct cluster_view *view,
             rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
         }
         *bound_s = longest_thread(view, rates);
-        *bound_s = fmax(*bound_s, threshold_bound(view, &tables, rates));
+        *bound_s = fmax(*bound_s, threshold_bound(view, &tables, rates, rooms));
         if (model->kind != COST_CLIFF) {
             *bound_s =
                 fmax(*bound_s, fluid_bound(view, &tables, rates, payers));
@@ -362,5 +385,6 @@ tm_status bound_iteration(const struct cluster_view *view,
     }
     free(rates);
     free(payers);
+    free(rooms);
     return status;
 }
