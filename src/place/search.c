@@ -142,6 +142,10 @@ static tm_status offer_fewer_moves(struct state *state)
 
     tally_put_all(&state->tally, search->best);
     refine_fewer_moves(&state->tally, request->current, &n_trials);
+    if (memcmp(state->tally.node_of, search->best,
+               request->view->n_threads * sizeof *search->best) == 0) {
+        return TM_OK;
+    }
     status = answer_time(request, state->tally.node_of, &time_s);
     if (status == TM_OK && time_s <= search->best_s * (1 + 1e-9)) {
         memcpy(search->best, state->tally.node_of,
