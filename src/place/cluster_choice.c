@@ -8,7 +8,7 @@
 //   are missing: few moves;
 // - blocks of thread numbers: best for most programs;
 // - clusters grown by affinity: finds blocks that are numbered otherwise;
-// - METIS, for many threads: multilevel partitioning. It cuts about a tenth less than
+// - METIS, for many threads: multilevel partitioning. It cuts about an eighth less than
 //   clusters that are grown, so where these are nearly good enough it is not asked.
 //
 // What a way finds is improved by swaps, which keep the sizes, and relabelled. Swaps

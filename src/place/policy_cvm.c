@@ -12,7 +12,7 @@
 #include "place/counts.h"
 #include "place/policies.h"
 
-#define GROW_MAX 4096u ///< threads; growing takes time by their square
+#define GROW_MAX 4096u ///< threads; growing takes up to their square
 
 static tm_status cluster(const struct cluster_problem *problem,
                          uint32_t *node_of)
