@@ -225,6 +225,34 @@ size_t diff_count(const void *diff, size_t size)
     }
 }
 
+static void mask_of_runs(const uint8_t *diff, size_t size, uint64_t *mask)
+{
+    for (size_t at = 1; at < size;) {
+        size_t start = get_u16(diff + at);
+        size_t length = get_u16(diff + at + 2);
+
+        for (size_t i = start; i < start + length; i++) {
+            mask[i / DIFF_BLOCK] |= UINT64_C(1) << i % DIFF_BLOCK;
+        }
+        at += RUN_HEADER + length;
+    }
+}
+
+void diff_mask(const void *diff, size_t size, uint64_t *mask)
+{
+    const uint8_t *bytes = diff;
+
+    memset(mask, 0, DIFF_BLOCKS * sizeof *mask);
+    if (diff_count(diff, size) == 0) {
+        return;
+    }
+    if (bytes[0] == FORM_BITMAP) {
+        get_mask(mask, bytes + 1);
+    } else {
+        mask_of_runs(bytes, size, mask);
+    }
+}
+
 /* ---- Apply -------------------------------------------------------------- */
 
 static void apply_runs(const uint8_t *diff, size_t size, uint8_t *page)

@@ -53,6 +53,13 @@ TM_CHECKED tm_status diff_apply(const void *diff, size_t size, void *page,
 size_t diff_of_range(const void *bytes, size_t offset, size_t length,
                      void *diff);
 
+/**
+ * Which bytes of the page the diff sets.
+ *
+ * @param[out] mask  [64]  bit i of word j is byte 64 j + i; all 0 if malformed
+ */
+void diff_mask(const void *diff, size_t size, uint64_t *mask);
+
 /** @return the number of bytes that the diff sets; 0 if malformed */
 size_t diff_count(const void *diff, size_t size);
 

@@ -673,6 +673,34 @@ static void any_bytes_as_a_diff_stay_inside_the_page(void **state)
     for_each_kernel(random_diffs);
 }
 
+static void the_mask_of_a_diff_names_its_bytes(void **state)
+{
+    uint8_t page[TM_PAGE_SIZE] __attribute__((aligned(64)));
+    uint8_t twin[TM_PAGE_SIZE] __attribute__((aligned(64)));
+    uint8_t diff[DIFF_MAX];
+    uint64_t mask[TM_PAGE_SIZE / 64];
+
+    (void)state;
+    for (unsigned step = 1; step < 600; step += step / 4 + 1) { // both forms
+        size_t size;
+
+        memset(page, 0, sizeof page);
+        memset(twin, 0, sizeof twin);
+        for (unsigned i = step - 1; i < TM_PAGE_SIZE; i += step) {
+            page[i] = 1;
+        }
+        size = diff_encode(page, twin, diff);
+        diff_mask(diff, size, mask);
+        for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
+            assert_int_equal(mask[i / 64] >> i % 64 & 1, page[i]);
+        }
+        diff_mask(diff, size - 1, mask);
+        for (unsigned i = 0; i < TM_PAGE_SIZE / 64; i++) {
+            assert_int_equal(mask[i], 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -681,6 +709,7 @@ int main(void)
         cmocka_unit_test(the_shorter_form_is_taken),
         cmocka_unit_test(diffs_of_different_bytes_commute),
         cmocka_unit_test(a_diff_of_a_range_sets_the_range),
+        cmocka_unit_test(the_mask_of_a_diff_names_its_bytes),
         cmocka_unit_test(apply_leaves_other_bytes_to_other_writers),
         cmocka_unit_test(what_one_diff_misses_the_next_has),
         cmocka_unit_test(aligned_words_change_in_one_step),

@@ -233,6 +233,19 @@ tm_status heap_lookup(const struct heap *heap, uint64_t address,
     return TM_OK;
 }
 
+tm_status heap_around(const struct heap *heap, uint64_t address,
+                      struct heap_block *block)
+{
+    uint32_t cell = 0;
+    struct heap_slab *slab = live_around(heap, address, &cell);
+
+    if (slab == NULL) {
+        return TM_ENOBLOCK;
+    }
+    describe(heap, slab, cell, block);
+    return TM_OK;
+}
+
 void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages)
 {
     *bytes = heap->live_bytes;

@@ -84,6 +84,10 @@ void heap_reuse(struct heap *heap, page_no page);
 TM_CHECKED tm_status heap_lookup(const struct heap *heap, uint64_t address,
                                  struct heap_block *block);
 
+/** The block that an address lies in. @return TM_OK, TM_ENOBLOCK */
+TM_CHECKED tm_status heap_around(const struct heap *heap, uint64_t address,
+                                 struct heap_block *block);
+
 /** Bytes in live blocks, and pages in extents that are not free. */
 void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages);
 

@@ -218,6 +218,8 @@ static void model_look_up(const struct model *model)
     assert_memory_equal(&found, block, sizeof(found));
     if (inside != block->address) {
         assert_int_equal(heap_lookup(model->heap, inside, &found), TM_ENOBLOCK);
+        assert_int_equal(heap_around(model->heap, inside, &found), TM_OK);
+        assert_int_equal(found.address, block->address);
     }
 }
 
