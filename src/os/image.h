@@ -46,4 +46,13 @@ void image_set_canary(uint64_t canary);
  * @param[out] text  [size] */
 void image_describe(uintptr_t pc, char *text, size_t size);
 
+/** The variable of the program that an address lies in, by the program's table of
+ * symbols.
+ * @param[out] name    [size]
+ * @param[out] offset  of the address in it
+ * @return TM_OK, TM_ENOBLOCK (none, or the table is stripped)
+ * Context: reads a file; for reports. */
+TM_CHECKED tm_status image_variable(uintptr_t address, char *name, size_t size,
+                                    size_t *offset);
+
 #endif

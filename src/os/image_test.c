@@ -19,6 +19,8 @@
 static const char as_child[] = "--print-layout";
 static const char *program;
 
+int main(int argc, char **argv);
+
 // What the child of the tests below does: restart without randomisation, then
 // print where things are.
 static int print_layout(char **argv)
@@ -163,6 +165,29 @@ static int setup(void **state)
     return image_init() != TM_OK;
 }
 
+static void a_variable_is_found_by_its_address(void **state)
+{
+    const uintptr_t address = (uintptr_t)&program;
+    char name[32];
+    char start[4];
+    size_t offset;
+
+    (void)state;
+    assert_int_equal(image_variable(address + 3, name, sizeof name, &offset),
+                     TM_OK);
+    assert_string_equal(name, "program");
+    assert_int_equal(offset, 3);
+    assert_int_equal(image_variable(address, start, sizeof start, &offset),
+                     TM_OK);
+    assert_string_equal(start, "pro");
+    assert_int_equal(
+        image_variable((uintptr_t)main, name, sizeof name, &offset),
+        TM_ENOBLOCK); // it is no variable
+    assert_int_equal(
+        image_variable((uintptr_t)name, name, sizeof name, &offset),
+        TM_ENOBLOCK); // nor of the program
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +196,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_program_has_a_build_id),
         cmocka_unit_test(text_of_program_and_libraries_is_told_apart),
         cmocka_unit_test(an_address_is_described_by_function_and_line),
+        cmocka_unit_test(a_variable_is_found_by_its_address),
         cmocka_unit_test(the_canary_can_be_replaced),
     };
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Names of the program's variables, from the table of symbols in its file. The file is
+// mapped for each question: they are few.
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/descriptor.h"
+#include "os/image.h"
+
+struct file {
+    const char *bytes;
+    size_t size;
+};
+
+static struct file map_program(void)
+{
+    struct file file = {NULL, 0};
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat state;
+    void *bytes;
+
+    if (fd < 0) {
+        return file;
+    }
+    if (fstat(fd, &state) == 0 && (size_t)state.st_size >= sizeof(ElfW(Ehdr))) {
+        bytes =
+            mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            file = (struct file){bytes, (size_t)state.st_size};
+        }
+    }
+    descriptor_close(fd);
+    return file;
+}
+
+static int has(const struct file *file, size_t offset, size_t size)
+{
+    return offset <= file->size && size <= file->size - offset;
+}
+
+// The section with the symbols, NULL if there is none.
+static const ElfW(Shdr) * find_symbols(const struct file *file)
+{
+    const ElfW(Ehdr) *header = (const void *)file->bytes;
+    const ElfW(Shdr) * sections;
+
+    if (!has(file, header->e_shoff, header->e_shnum * sizeof *sections)) {
+        return NULL;
+    }
+    sections = (const void *)(file->bytes + header->e_shoff);
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type == SHT_SYMTAB &&
+            sections[i].sh_link < header->e_shnum &&
+            has(file, sections[i].sh_offset, sections[i].sh_size)) {
+            return &sections[i];
+        }
+    }
+    return NULL;
+}
+
+static const ElfW(Sym) * find_variable(const struct file *file,
+                                       const ElfW(Shdr) * section,
+                                       uintptr_t address)
+{
+    const ElfW(Sym) *symbols = (const void *)(file->bytes + section->sh_offset);
+
+    for (size_t i = 0; i < section->sh_size / sizeof *symbols; i++) {
+        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_OBJECT &&
+            address >= symbols[i].st_value &&
+            address - symbols[i].st_value < symbols[i].st_size) {
+            return &symbols[i];
+        }
+    }
+    return NULL;
+}
+
+// How far the loader has put the program from where its file says.
+static int find_base(struct dl_phdr_info *object, size_t size, void *data)
+{
+    (void)size;
+    *(uintptr_t *)data = object->dlpi_addr;
+    return 1; // the program itself is the first one
+}
+
+static tm_status find(const struct file *file, uintptr_t address, char *name,
+                      size_t size, size_t *offset)
+{
+    const ElfW(Ehdr) *header = (const void *)file->bytes;
+    const ElfW(Shdr) *section = find_symbols(file);
+    const ElfW(Shdr) * names;
+    const ElfW(Sym) * variable;
+
+    if (section == NULL) {
+        return TM_ENOBLOCK;
+    }
+    names = (const ElfW(Shdr) *)(const void *)(file->bytes + header->e_shoff) +
+            section->sh_link;
+    variable = find_variable(file, section, address);
+    if (variable == NULL || variable->st_name >= names->sh_size ||
+        !has(file, names->sh_offset, names->sh_size)) {
+        return TM_ENOBLOCK;
+    }
+    snprintf(name, size, "%.*s", (int)(names->sh_size - variable->st_name),
+             file->bytes + names->sh_offset + variable->st_name);
+    *offset = address - variable->st_value;
+    return TM_OK;
+}
+
+tm_status image_variable(uintptr_t address, char *name, size_t size,
+                         size_t *offset)
+{
+    struct file file = map_program();
+    uintptr_t base = 0;
+    tm_status status;
+
+    if (file.bytes == NULL) {
+        return TM_ENOBLOCK;
+    }
+    dl_iterate_phdr(find_base, &base);
+    status = find(&file, address - base, name, size, offset);
+    munmap((void *)(uintptr_t)file.bytes, file.size);
+    return status;
+}
