@@ -57,7 +57,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 11u
+#define WIRE_VERSION 12u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()

@@ -24,6 +24,7 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
         .requester = engine->port->self,
         .token = engine_await(engine, waiter, MESSAGE_atomic_done),
     };
+    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page), ORDER_GIVES);
     port_send(engine->port, fetch_route(engine, page), &message);
 }
 
@@ -49,6 +50,7 @@ static void send_result(struct engine *engine, node_id to, uint32_t token,
         .u.atomic_done = {.token = token, .before = before},
     };
 
+    engine_order(engine, ORDER_ATOMICS, to, ORDER_TAKES);
     port_send(engine->port, to, &message);
 }
 
@@ -59,6 +61,7 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
         space_bytes_to_change(engine->space, atomic->page) + atomic->offset;
     struct flight *flight;
     uint8_t diff[DIFF_MAX];
+    struct update_item item = {.page = atomic->page, .diff = diff};
     uint64_t before;
     uint64_t after;
     size_t size;
@@ -81,7 +84,8 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
     flight->reply_to = atomic->requester;
     flight->token = atomic->token;
     flight->before = before;
-    if (flight_push(engine, flight, atomic->page, NODE_NONE, diff, size)) {
+    item.size = (uint16_t)size;
+    if (flight_push(engine, flight, NODE_NONE, &item)) {
         flight_add_page(flight, atomic->page, 1, 0);
     }
     flight_depart(engine, flight);
@@ -113,6 +117,8 @@ static void receive_request(struct engine *engine, node_id from,
         fetch_grant(engine, page, 1, message->u.atomic.requester, 0);
     }
     on.u.atomic.hops++; // as those of a fetch
+    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page),
+                 ORDER_PASSES);
     port_send(engine->port, fetch_route(engine, page), &on);
 }
 

@@ -253,6 +253,9 @@ static tm_status receive_gone(struct engine *engine,
     unlist(&engine->dirty, extent);
     flight_forget(engine, extent);
     hold_forget(engine, extent);
+    if (engine->race != NULL) {
+        race_forget(engine, extent);
+    }
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (page_of(engine, at)->hint != 0 ||
@@ -432,6 +435,7 @@ void engine_release_block(struct engine *engine, uint64_t address,
         .address = address,
         .line = (uint32_t)line,
     };
+    engine_order(engine, ORDER_HEAP, 0, ORDER_GIVES);
     port_send(engine->port, 0, &message);
 }
 

@@ -99,6 +99,7 @@ static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
                          .capacity = capacity},
     };
 
+    engine_order(engine, ORDER_HEAP, to, ORDER_TAKES);
     port_send(engine->port, to, &message);
 }
 
@@ -376,6 +377,12 @@ tm_status blocks_root_receive(struct engine *engine, node_id from,
     default:
         return TM_EWIRE;
     }
+}
+
+tm_status engine_block_around(const struct engine *engine, uint64_t address,
+                              struct heap_block *block)
+{
+    return heap_around(engine->heap, address, block);
 }
 
 tm_status blocks_root_open(struct engine *engine)

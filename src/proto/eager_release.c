@@ -29,7 +29,10 @@ static void begin_writing(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
-    if (page->is_owner && copyset_is_empty(page)) {
+    if (engine->race != NULL) {
+        race_begin_writing(engine, page_number, engine->faulter);
+    }
+    if (page->is_owner && copyset_is_empty(page) && engine->race == NULL) {
         page->state = PAGE_EXCLUSIVE;
     } else {
         page->twin = twin_pool_get(&engine->space->twins);
@@ -151,7 +154,8 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     const struct page *page = page_of(engine, page_number);
 
     apply_kept(engine, page_number);
-    if (page->state == PAGE_CLEAN && want_write) {
+    // Which of its threads writes is not known here: race.c.
+    if (page->state == PAGE_CLEAN && want_write && engine->race == NULL) {
         begin_writing(engine, page_number);
     } else {
         engine_map(engine, page_number);
@@ -161,7 +165,7 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 // ---- updates
 
 // @return 0 there is none, or it is malformed
-static int read_item(struct wire_reader *reader, struct update_item *item)
+static int read_one(struct wire_reader *reader, struct update_item *item)
 {
     item->page = wire_get_u64(reader);
     item->version = wire_get_u32(reader);
@@ -169,16 +173,46 @@ static int read_item(struct wire_reader *reader, struct update_item *item)
     item->kind = wire_get_u8(reader);
     item->size = wire_get_u16(reader);
     item->diff = wire_get_bytes(reader, item->size);
-    return !reader->failed && item->kind <= ITEM_TO_OWNER;
+    item->writer = (struct race_writer){0};
+    return !reader->failed && item->kind <= ITEM_WRITER;
 }
 
-static int is_well_formed(const struct message *message)
+// The same, with what is said of its writer before it.
+static int read_item(struct wire_reader *reader, struct update_item *item)
+{
+    struct race_writer writer;
+
+    if (!read_one(reader, item) || item->kind != ITEM_WRITER) {
+        return !reader->failed && item->kind < ITEM_WRITER;
+    }
+    writer = (struct race_writer){item->page, item->diff, item->size};
+    if (!read_one(reader, item) || item->kind == ITEM_WRITER) {
+        return 0;
+    }
+    item->writer = writer;
+    return 1;
+}
+
+// Its writer is named if races are looked for, and only then; but for what atomic
+// operations have written.
+static int has_good_writer(const struct engine *engine,
+                           const struct update_item *item)
+{
+    if (item->writer.clock == NULL) {
+        return engine->race == NULL || item->kind == ITEM_PUSH;
+    }
+    return engine->race != NULL &&
+           clock_bytes_are_good(item->writer.clock, item->writer.size);
+}
+
+static int is_well_formed(const struct engine *engine,
+                          const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
     struct update_item item;
 
     while (reader.at < reader.end) {
-        if (!read_item(&reader, &item)) {
+        if (!read_item(&reader, &item) || !has_good_writer(engine, &item)) {
             return 0;
         }
     }
@@ -242,6 +276,9 @@ static void receive_push(struct engine *engine, struct flight *flight,
     if (page->state == PAGE_ABSENT || late_keeps(engine, flight, from, item)) {
         return;
     }
+    if (engine->race != NULL) {
+        race_meet(engine, flight->origin, item);
+    }
     apply(engine, item->page, item->diff, item->size);
     if (look_for_use(engine, item->page)) {
         page_list_add(&flight->dropped, item->page);
@@ -250,11 +287,12 @@ static void receive_push(struct engine *engine, struct flight *flight,
 
 // Nothing is under way for the page that is of this owner's doing, and that node has
 // a copy.
-static int is_calm(const struct page *page, node_id to)
+static int is_calm(const struct engine *engine, const struct page *page,
+                   node_id to)
 {
-    return page->is_owner && page->state == PAGE_CLEAN && page->pushing == 0 &&
-           !page->pending && page->copyset != NULL &&
-           node_set_has(page->copyset, to);
+    return page->is_owner && engine->race == NULL &&
+           page->state == PAGE_CLEAN && page->pushing == 0 && !page->pending &&
+           page->copyset != NULL && node_set_has(page->copyset, to);
 }
 
 // The page's bytes are in the swap file, and the node that has changed it has the only
@@ -264,7 +302,7 @@ static int may_hand_at_once(const struct engine *engine, page_no page_number,
 {
     const struct page *page = page_of(engine, page_number);
 
-    return paging_is_out(engine, page_number) && is_calm(page, to) &&
+    return paging_is_out(engine, page_number) && is_calm(engine, page, to) &&
            copyset_is_only(page, to);
 }
 
@@ -277,8 +315,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
 
     if (!page->is_owner) {
         if (route != engine->port->self) { // else nobody has a copy to change
-            flight_add(engine, flight, route, item->page, ITEM_TO_OWNER,
-                       item->diff, item->size);
+            flight_add(engine, flight, route, ITEM_TO_OWNER, item);
         }
         return;
     }
@@ -290,10 +327,13 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     if (late_keeps(engine, flight, from, item)) {
         return;
     }
+    if (engine->race != NULL) {
+        race_note(engine, flight->origin, item);
+        race_meet(engine, flight->origin, item);
+    }
     apply(engine, item->page, item->diff, item->size);
     page->version++;
-    is_pushed = flight_push(engine, flight, item->page, flight->origin,
-                            item->diff, item->size);
+    is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
 }
 
@@ -318,7 +358,7 @@ tm_status eager_receive_update(struct engine *engine, node_id from,
     struct update_item item;
 
     if (!roster_has(&engine->port->roster, message->u.update.origin) ||
-        !is_well_formed(message)) {
+        !is_well_formed(engine, message)) {
         return TM_EWIRE;
     }
     flight = flight_new(engine, FLIGHT_RELAY);
@@ -339,8 +379,9 @@ int eager_may_hand(const struct engine *engine, page_no page_number, node_id to)
 {
     const struct page *page = page_of(engine, page_number);
 
-    return is_calm(page, to) && (page->access == ACCESS_NONE ||
-                                 paging_is_unwanted(engine, page_number));
+    return is_calm(engine, page, to) &&
+           (page->access == ACCESS_NONE ||
+            paging_is_unwanted(engine, page_number));
 }
 
 void eager_take(struct engine *engine, page_no page_number, node_id from,

@@ -272,6 +272,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         return FAULT_ALLOWED; // another thread was first, or the kernel
     }
     if (is_write) {
+        engine->faulter = waiter->thread;
         engine->stats.write_faults++;
     } else {
         engine->stats.read_faults++;
@@ -316,6 +317,10 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_page_given:
     case MESSAGE_page_taken:
         return handover_receive(engine, from, message);
+    case MESSAGE_clock:
+        return order_receive(engine, message);
+    case MESSAGE_race:
+        return race_receive(engine, message);
     default:
         return blocks_receive(engine, from, message);
     }
@@ -349,6 +354,8 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_page_given:
         return extent_has(engine, message->u.page_given.page, 1) &&
                message->body_size == TM_PAGE_SIZE;
+    case MESSAGE_race:
+        return extent_has(engine, message->u.race.page, 1);
     case MESSAGE_invalidate:
         return extent_is_of(engine, message->u.invalidate.page, TM_SEQUENTIAL);
     case MESSAGE_invalidate_ack:
@@ -544,6 +551,7 @@ void engine_free(struct engine *engine)
         return;
     }
     free_page_records(engine);
+    race_close(engine);
     blocks_close(engine);
     free_flights(engine);
     for (unsigned i = 0; i < TM_MAX_NODES; i++) {

@@ -165,6 +165,12 @@ void engine_release_block(struct engine *engine, uint64_t address,
 void engine_block(struct engine *engine, uint64_t address,
                   struct heap_block *block, struct waiter *waiter);
 
+/** The block that an address of the heap lies in. On the root.
+ * @return TM_OK, TM_ENOBLOCK */
+TM_CHECKED tm_status engine_block_around(const struct engine *engine,
+                                         uint64_t address,
+                                         struct heap_block *block);
+
 /** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
 void engine_add_globals(struct engine *engine);
 
@@ -185,6 +191,42 @@ tm_protocol engine_protocol(const struct engine *engine, page_no page);
 
 /** The page part of the node's numbers. */
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats);
+
+/* Looking for data races: race.c, order.c. */
+
+/** Bytes that threads of two nodes have written, and nothing orders the writes. */
+struct race_found {
+    page_no page;
+    uint16_t offset; ///< of the first one in the page
+    uint16_t length; ///< to the last one; not each between need be
+    node_id nodes[2];
+    uint64_t threads[2]; ///< of each node, which wrote the page first
+};
+
+/** On the root, under the node lock. */
+typedef void race_found_fn(void *owner, const struct race_found *found);
+
+/** Look for data races on pages of eager-release from now on. On all nodes, before
+ * engine_add_globals(). @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status engine_look_for_races(struct engine *engine,
+                                           race_found_fn *found, void *owner);
+
+enum order_way {
+    ORDER_GIVES,  ///< the object comes after what this node has released
+    ORDER_TAKES,  ///< the node comes after what came before the object
+    ORDER_MOVES,  ///< the node comes after what this node has released
+    ORDER_PASSES, ///< the object there comes after what the one here does
+};
+
+/** The next message to a node orders what the program does: have it heard what comes
+ * before. Does nothing unless races are looked for.
+ * @param object  of the program, or a number that is no address; any if `way` moves
+ * @param to      gives: where the object is managed */
+void engine_order(struct engine *engine, uint64_t object, node_id to,
+                  enum order_way way);
+
+/** The same as ORDER_MOVES, at once, over a simulated network. */
+void engine_order_now(struct engine *engine, const struct engine *before);
 
 /* A change of the roster: handover.c. Under the node lock, while all nodes have
  * stopped (reconfig/membership.h). */

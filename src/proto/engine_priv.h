@@ -5,6 +5,7 @@
 #include "base/tokens.h"
 #include "mem/heap.h"
 #include "proto/protocol.h"
+#include "proto/race.h"
 
 // Flags of the message `page`.
 #define PAGE_WITH_OWNERSHIP 1u
@@ -13,6 +14,11 @@
 // Kinds of an item of the message `update`.
 #define ITEM_PUSH 0u
 #define ITEM_TO_OWNER 1u
+#define ITEM_WRITER 2u ///< of the next one: race.c
+
+// Objects of order.c that are none of the program's.
+#define ORDER_HEAP (UINT64_C(1) << 62)
+#define ORDER_ATOMICS (ORDER_HEAP + 1)
 
 // Items of the message `update_ack`.
 #define ACK_DROPPED 0u
@@ -121,6 +127,9 @@ struct engine {
     size_t n_flights; ///< slots
     size_t n_flying;  ///< slots in use
     struct outbox outboxes[TM_MAX_NODES];
+
+    struct race *race; ///< NULL: nobody looks for data races
+    uint64_t faulter;  ///< thread of the write fault that is being handled
 
     struct held_list held; ///< sequential pages held for a thread
 
@@ -249,6 +258,17 @@ void page_defer(struct engine *engine, page_no page, node_id from,
 void page_run_deferred(struct engine *engine, page_no page);
 
 // ---- flight.c: updates that are out
+/** What an update says of one page. */
+struct update_item {
+    page_no page;
+    uint32_t version;
+    uint32_t epoch;
+    unsigned kind; ///< ITEM_PUSH or ITEM_TO_OWNER
+    uint16_t size;
+    const void *diff; ///< [size]
+    struct race_writer writer;
+};
+
 enum flight_kind { FLIGHT_FLUSH, FLIGHT_RELAY, FLIGHT_ATOMIC };
 
 struct flight_page {
@@ -282,12 +302,13 @@ struct flight {
 struct flight *flight_new(struct engine *engine, enum flight_kind kind);
 void flight_add_page(struct flight *flight, page_no page, int is_pushed,
                      int may_hand);
-/** Put a diff into the outbox of a node. */
+/** Put the diff of an item into the outbox of a node, with what is known of its writer,
+ * and the page's version and epoch. */
 void flight_add(struct engine *engine, struct flight *flight, node_id to,
-                page_no page, unsigned kind, const void *diff, size_t size);
-/** Push a diff to the copyset, but `except`. @return 1 if anybody got it */
-int flight_push(struct engine *engine, struct flight *flight, page_no page,
-                node_id except, const void *diff, size_t size);
+                unsigned kind, const struct update_item *item);
+/** Push it to the copyset, but `except`. @return 1 if anybody got it */
+int flight_push(struct engine *engine, struct flight *flight, node_id except,
+                const struct update_item *item);
 /** Send all outboxes; finishes the flight if nobody has to acknowledge. */
 void flight_depart(struct engine *engine, struct flight *flight);
 /** Pages of the extent are forgotten, and may come to be others'. (Flights have some if
@@ -297,16 +318,6 @@ tm_status flight_receive_ack(struct engine *engine, node_id from,
                              const struct message *message);
 
 // ---- late.c: updates that wait for the disk
-/** What an update says of one page. */
-struct update_item {
-    page_no page;
-    uint32_t version;
-    uint32_t epoch;
-    unsigned kind; ///< ITEM_PUSH or ITEM_TO_OWNER
-    uint16_t size;
-    const void *diff; ///< [size]
-};
-
 /** An item is about to be applied. Must it wait until its page has come? Then it is
  * copied, and its flight stays open. late_bring() is to follow. @return 1 if so */
 int late_keeps(struct engine *engine, struct flight *flight, node_id from,

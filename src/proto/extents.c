@@ -130,6 +130,7 @@ void engine_add_globals(struct engine *engine)
         .name = "TM_SHARED variables",
         .is_open = 1,
     };
+    int is_watched;
 
     if (extent.n_pages == 0) {
         return;
@@ -138,13 +139,15 @@ void engine_add_globals(struct engine *engine)
     if (engine->port->self != 0) {
         return;
     }
+    is_watched = race_watches(engine, 0);
     for (page_no at = 0; at < extent.n_pages; at++) {
         struct page *page = page_of(engine, at);
 
-        page->state = PAGE_EXCLUSIVE;
+        page->state = is_watched ? PAGE_CLEAN : PAGE_EXCLUSIVE;
         page->is_owner = 1;
         page->hint = 1;
         page->epoch = 1;
     }
-    space_set_access(engine->space, 0, extent.n_pages, ACCESS_WRITE);
+    space_set_access(engine->space, 0, extent.n_pages,
+                     is_watched ? ACCESS_READ : ACCESS_WRITE);
 }

@@ -151,6 +151,15 @@ void fetch_start(struct engine *engine, page_no page, int is_write,
 
 // ---- answering
 
+// A page of `sequential` can be what a program orders its threads by.
+static void order_by_page(struct engine *engine, page_no page, node_id to)
+{
+    if (engine->race != NULL &&
+        engine_protocol(engine, page) == TM_SEQUENTIAL) {
+        engine_order(engine, 0, to, ORDER_MOVES);
+    }
+}
+
 void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
 {
     struct page *page = page_of(engine, page_number);
@@ -170,6 +179,7 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
                        : space_bytes(engine->space, page_number);
     message.body_size = TM_PAGE_SIZE;
     engine->stats.pages_served++;
+    order_by_page(engine, page_number, to);
     port_send(engine->port, to, &message);
 }
 
@@ -197,6 +207,7 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
         message.body_size = TM_PAGE_SIZE;
     }
     engine->stats.pages_served++;
+    order_by_page(engine, page_number, to);
     port_send(engine->port, to, &message);
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
@@ -453,6 +464,8 @@ static void accept_grant(struct engine *engine,
     page_no first = grant->page;
     page_no count = grant->count;
     page_no run = first;
+    const int is_watched = race_watches(engine, first);
+    const enum page_access access = is_watched ? ACCESS_READ : ACCESS_WRITE;
 
     space_populate(engine->space, first, count);
     for (page_no at = first; at < first + count; at++) {
@@ -461,19 +474,19 @@ static void accept_grant(struct engine *engine,
         if (page->is_owner || page->state != PAGE_ABSENT) {
             // Ours already (TM_SHARED pages at the root).
             if (at > run) {
-                space_set_access(engine->space, run, at - run, ACCESS_WRITE);
+                space_set_access(engine->space, run, at - run, access);
             }
             run = at + 1;
             continue;
         }
-        page->state = PAGE_EXCLUSIVE;
+        page->state = is_watched ? PAGE_CLEAN : PAGE_EXCLUSIVE;
         page->is_owner = 1;
         page->hint = (uint16_t)(engine->port->self + 1);
         page->epoch = 1;
         engine->stats.pages_granted++;
     }
     if (first + count > run) {
-        space_set_access(engine->space, run, first + count - run, ACCESS_WRITE);
+        space_set_access(engine->space, run, first + count - run, access);
     }
     for (page_no at = first; at < first + count; at++) {
         struct page *page = page_of(engine, at);

@@ -100,38 +100,73 @@ static void send_outbox(struct engine *engine, struct flight *flight,
     port_send(engine->port, to, &message);
 }
 
-void flight_add(struct engine *engine, struct flight *flight, node_id to,
-                page_no page_number, unsigned kind, const void *diff,
-                size_t size)
+// Room for so many bytes in one message.
+static void prepare_outbox(struct engine *engine, struct flight *flight,
+                           node_id to, size_t size)
 {
     struct outbox *outbox = &engine->outboxes[to];
-    const struct page *page = page_of(engine, page_number);
-    struct wire_writer writer;
 
     if (outbox->bytes == NULL) {
         outbox->bytes = malloc(MESSAGE_BODY_MAX);
         ensure_memory(outbox->bytes != NULL);
     }
-    if (outbox->used + ITEM_HEADER + size > MESSAGE_BODY_MAX) {
+    if (outbox->used + size > MESSAGE_BODY_MAX) {
         send_outbox(engine, flight, to);
     }
-    writer = (struct wire_writer){outbox->bytes + outbox->used,
-                                  outbox->bytes + MESSAGE_BODY_MAX, 0};
-    wire_put_u64(&writer, page_number);
-    wire_put_u32(&writer, page->version);
-    wire_put_u32(&writer, page->epoch);
-    wire_put_u8(&writer, (uint8_t)kind);
-    wire_put_u16(&writer, (uint16_t)size);
-    wire_put_bytes(&writer, diff, size);
+}
+
+static void add_item(struct outbox *outbox, const struct update_item *item)
+{
+    struct wire_writer writer = {outbox->bytes + outbox->used,
+                                 outbox->bytes + MESSAGE_BODY_MAX, 0};
+
+    wire_put_u64(&writer, item->page);
+    wire_put_u32(&writer, item->version);
+    wire_put_u32(&writer, item->epoch);
+    wire_put_u8(&writer, (uint8_t)item->kind);
+    wire_put_u16(&writer, item->size);
+    wire_put_bytes(&writer, item->diff, item->size);
     outbox->used = (uint32_t)(writer.at - outbox->bytes);
+}
+
+static void add_writer(struct outbox *outbox, const struct race_writer *writer)
+{
+    const struct update_item item = {
+        .page = writer->thread,
+        .kind = ITEM_WRITER,
+        .size = writer->size,
+        .diff = writer->clock,
+    };
+
+    add_item(outbox, &item);
+}
+
+void flight_add(struct engine *engine, struct flight *flight, node_id to,
+                unsigned kind, const struct update_item *item)
+{
+    struct outbox *outbox = &engine->outboxes[to];
+    const struct page *page = page_of(engine, item->page);
+    struct update_item sent = *item;
+    size_t size = ITEM_HEADER + item->size;
+
+    if (item->writer.clock != NULL) {
+        size += ITEM_HEADER + item->writer.size;
+    }
+    prepare_outbox(engine, flight, to, size);
+    if (item->writer.clock != NULL) {
+        add_writer(outbox, &item->writer);
+    }
+    sent.version = page->version;
+    sent.epoch = page->epoch;
+    sent.kind = kind;
+    add_item(outbox, &sent);
     engine->stats.updates_sent++;
 }
 
-int flight_push(struct engine *engine, struct flight *flight,
-                page_no page_number, node_id except, const void *diff,
-                size_t size)
+int flight_push(struct engine *engine, struct flight *flight, node_id except,
+                const struct update_item *item)
 {
-    struct page *page = page_of(engine, page_number);
+    struct page *page = page_of(engine, item->page);
     int n = 0;
 
     if (page->copyset == NULL) {
@@ -140,8 +175,7 @@ int flight_push(struct engine *engine, struct flight *flight,
     for (int node = node_set_next(page->copyset, 0); node >= 0;
          node = node_set_next(page->copyset, (unsigned)node + 1)) {
         if (node != except) {
-            flight_add(engine, flight, (node_id)node, page_number, ITEM_PUSH,
-                       diff, size);
+            flight_add(engine, flight, (node_id)node, ITEM_PUSH, item);
             n++;
         }
     }

@@ -73,6 +73,9 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
     const struct roster *now = &engine->port->roster;
 
     engine->before = *before;
+    if (engine->race != NULL) {
+        race_forget_writers(engine);
+    }
     for (unsigned i = 0; i < before->n_live; i++) {
         node_id gone = before->live[i];
 
@@ -237,7 +240,8 @@ static tm_status receive_given(struct engine *engine, node_id from,
         engine->stats.pages_fetched++;
     }
     copyset_add_others(engine, page, &copies);
-    if (page->state == PAGE_CLEAN && copyset_is_empty(page)) {
+    if (page->state == PAGE_CLEAN && copyset_is_empty(page) &&
+        !race_watches(engine, given->page)) {
         page->state = PAGE_EXCLUSIVE;
     }
     page->is_owner = 1;

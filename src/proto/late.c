@@ -30,7 +30,7 @@ struct late {
     struct flight *flight;
     node_id from;
     struct update_item item;
-    uint8_t diff[];
+    uint8_t diff[]; ///< and the writer's clock
 };
 
 static void append(struct engine *engine, struct late *late)
@@ -58,11 +58,15 @@ int late_keeps(struct engine *engine, struct flight *flight, node_id from,
     if (!must_wait(engine, item->page)) {
         return 0;
     }
-    late = malloc(sizeof *late + item->size);
+    late = malloc(sizeof *late + item->size + item->writer.size);
     ensure_memory(late != NULL);
     *late = (struct late){.flight = flight, .from = from, .item = *item};
     memcpy(late->diff, item->diff, item->size);
     late->item.diff = late->diff;
+    if (item->writer.clock != NULL) {
+        late->item.writer.clock = late->diff + item->size;
+        memcpy(late->diff + item->size, item->writer.clock, item->writer.size);
+    }
     flight->outstanding++; // L3
     flight->n_late++;
     append(engine, late);

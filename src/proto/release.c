@@ -51,19 +51,29 @@ static void send_diff(struct engine *engine, struct flight *flight,
                       page_no page_number, const void *diff, size_t size)
 {
     struct page *page = page_of(engine, page_number);
+    struct update_item item = {
+        .page = page_number,
+        .size = (uint16_t)size,
+        .diff = diff,
+    };
 
+    if (engine->race != NULL) {
+        item.writer = race_writer(engine, page_number);
+    }
     if (page->is_owner) {
+        if (engine->race != NULL) {
+            race_note(engine, engine->port->self, &item);
+        }
         page->version++;
-        flight_add_page(
-            flight, page_number,
-            flight_push(engine, flight, page_number, NODE_NONE, diff, size), 0);
+        flight_add_page(flight, page_number,
+                        flight_push(engine, flight, NODE_NONE, &item), 0);
         return;
     }
     page->in_flight = 1;
     flight->goes_on = 1;
     flight_add_page(flight, page_number, 0, 0);
-    flight_add(engine, flight, fetch_route(engine, page_number), page_number,
-               ITEM_TO_OWNER, diff, size);
+    flight_add(engine, flight, fetch_route(engine, page_number), ITEM_TO_OWNER,
+               &item);
 }
 
 static size_t take_diff(struct engine *engine, page_no page_number, void *diff)
@@ -105,7 +115,7 @@ static void release_page(struct engine *engine, struct flight *flight,
         return; // stays dirty and listed
     }
     drop_twin(engine, page);
-    page->hot = size > 0 ? HOT_RELEASES : 0;
+    page->hot = size > 0 && engine->race == NULL ? HOT_RELEASES : 0;
     page->state = PAGE_CLEAN;
 }
 
@@ -155,7 +165,7 @@ static void sort_out(struct engine *engine)
         struct page *page = page_of(engine, dirty->at[i]);
 
         if (page->state == PAGE_DIRTY && page->is_owner &&
-            copyset_is_empty(page)) {
+            copyset_is_empty(page) && engine->race == NULL) {
             make_exclusive(engine, dirty->at[i]);
         }
         if (page->state == PAGE_DIRTY) {
@@ -176,6 +186,9 @@ static void start_flush(struct engine *engine)
     sort_out(engine);
     qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
     protect_runs(engine);
+    if (engine->race != NULL) {
+        order_begin_release(engine);
+    }
     flight = flight_new(engine, FLIGHT_FLUSH);
     flight->origin = engine->port->self;
     engine->flush_is_active = 1;

@@ -165,6 +165,13 @@ static void program_error(void *owner, const char *text)
     report_program_error(text);
 }
 
+static void sync_order(void *owner, uint64_t object, node_id to, int is_giving)
+{
+    (void)owner;
+    engine_order(runtime.engine, object, to,
+                 is_giving ? ORDER_GIVES : ORDER_TAKES);
+}
+
 static void open_machines(void)
 {
     struct sync_ops ops = {
@@ -175,6 +182,7 @@ static void open_machines(void)
         .n_threads = n_threads_here,
         .at_barrier = iteration_at_barrier,
         .describe_place = describe_place,
+        .order = sync_order,
         .program_error = program_error,
     };
     struct ult_config config = {

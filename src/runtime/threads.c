@@ -211,6 +211,7 @@ static void leave(void *owner, struct ult *ult)
         return;
     }
     ult_pack(ult, &moved.packed);
+    engine_order(runtime.engine, 0, thread->target, ORDER_MOVES);
     migration_send(runtime.migration, thread->target, &moved);
     runtime.threads[thread_slot_of(thread->number)] = NULL;
     tracking_thread_left(thread);

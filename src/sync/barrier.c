@@ -134,6 +134,8 @@ static void released(struct waiter *release)
         write_values(barrier, &message);
     }
     tell(barrier, STAGE_SENT);
+    order_gives(barrier->sync, barrier->key,
+                manager_of(barrier->sync, barrier->key));
     send_to(barrier->sync, manager_of(barrier->sync, barrier->key), &message);
     while (barrier->sending.n > 0) {
         queue_push(&barrier->waiting, queue_pop(&barrier->sending));

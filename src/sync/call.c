@@ -77,9 +77,20 @@ static void send_now(struct call *call)
     }
 }
 
+static bool goes_to_manager(enum call_kind kind)
+{
+    return kind >= CALL_UNLOCK && kind <= CALL_BARRIER_INIT;
+}
+
 static void release_is_done(struct waiter *waiter)
 {
-    send_now((struct call *)waiter);
+    struct call *call = (struct call *)waiter;
+
+    order_gives(call->sync,
+                goes_to_manager(call->kind) ? call->key
+                                            : THREAD_OBJECT(call->thread),
+                call->to);
+    send_now(call);
 }
 
 struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
@@ -158,11 +169,6 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     }
     call_end(call, status, message->u.call_done.result);
     return TM_OK;
-}
-
-static bool goes_to_manager(enum call_kind kind)
-{
-    return kind >= CALL_UNLOCK && kind <= CALL_BARRIER_INIT;
 }
 
 void calls_turn(struct sync *sync)

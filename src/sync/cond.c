@@ -110,6 +110,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
         struct request request = request_pop(sync, &cond->waiting);
 
         wake.u.cond_wake.token = request.token;
+        order_takes(sync, key, request.node);
         send_to(sync, request.node, &wake);
         if (!message->u.cond_signal.all) {
             break;

@@ -36,6 +36,7 @@ static void start_on(struct sync *sync, struct thread_record *thread,
     message.u.thread_start.arg = thread->arg;
     message.body = thread->name;
     message.body_size = (uint32_t)strlen(thread->name) + 1;
+    order_takes(sync, THREAD_OBJECT(thread->creator), thread->node);
     send_to(sync, thread->node, &message);
 }
 

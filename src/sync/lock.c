@@ -89,6 +89,7 @@ static void token_may_leave(struct waiter *release)
     message.u.lock_back.again = lock->is_asked;
     message.u.lock_back.thread = lock->last;
     message.u.lock_back.place = lock->last_place;
+    order_gives(lock->sync, lock->key, manager_of(lock->sync, lock->key));
     send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
     if (lock->is_asked) {
         fail_trying(lock);

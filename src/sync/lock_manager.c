@@ -52,6 +52,7 @@ static void grant_first(struct lock *lock)
     lock->owner_is_recalled = next != NULL && !next->only_try;
     message.u.lock_grant.key = lock->key;
     message.u.lock_grant.recall = lock->owner_is_recalled;
+    order_takes(lock->sync, lock->key, lock->owner);
     send_to(lock->sync, lock->owner, &message);
 }
 

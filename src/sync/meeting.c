@@ -124,6 +124,7 @@ static void let_node_pass(struct barrier *barrier, node_id node,
     message->u.barrier_leave.n_threads = barrier->n_of_node[node];
     barrier->n_of_node[node] = 0;
     if (message->u.barrier_leave.n_threads > 0) {
+        order_takes(barrier->sync, barrier->key, node);
         send_to(barrier->sync, node, message);
     }
 }

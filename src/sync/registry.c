@@ -157,6 +157,7 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
     registry->n_alive--;
     if (thread->is_waited_for) {
         registry->n_joiners--;
+        order_takes(sync, THREAD_OBJECT(thread->number), thread->joiner_node);
         answer(sync, thread->joiner_node, thread->joiner_token, TM_OK, result);
         free_slot(registry, thread);
     } else {
@@ -190,11 +191,13 @@ tm_status registry_receive_join(struct sync *sync, node_id from,
     uint64_t result = 0;
 
     if (thread == NULL && take_ended(registry, number, &result)) {
+        order_takes(sync, THREAD_OBJECT(number), from);
         answer(sync, from, token, TM_OK, result);
     } else if (thread == NULL || number == 0 || thread->is_waited_for ||
                number == message->u.thread_join.joiner) {
         answer(sync, from, token, TM_ENOTHREAD, 0);
     } else if (thread->state == THREAD_ENDED) {
+        order_takes(sync, THREAD_OBJECT(number), from);
         answer(sync, from, token, TM_OK, thread->result);
         free_slot(registry, thread);
     } else {

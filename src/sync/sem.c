@@ -95,6 +95,7 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
         answer(sync, from, token, TM_EINVAL, 0);
     } else if (sem->value > 0) {
         sem->value--;
+        order_takes(sync, key, from);
         answer(sync, from, token, TM_OK, 0);
     } else {
         request_push(sync, &sem->waiting,
@@ -122,6 +123,7 @@ static tm_status add_one(struct sync *sync, struct sem *sem)
     if (sem->waiting.first != NULL) {
         struct request request = request_pop(sync, &sem->waiting);
 
+        order_takes(sync, sem->key, request.node);
         answer(sync, request.node, request.token, TM_OK, 0);
     } else if (sem->value == UINT32_MAX) {
         return TM_ELIMIT;

@@ -64,6 +64,13 @@ struct sync_ops {
     void (*describe_place)(void *owner, uint64_t place, char *text,
                            size_t size);
 
+    /** The next message to a node orders what the program's threads do; for finding
+     * data races.
+     * @param object    what it is about: an address, or THREAD_OBJECT
+     * @param is_giving 1: this node has released, and the object's manager is told;
+     *                  0: the object's manager lets threads of the node go on */
+    void (*order)(void *owner, uint64_t object, node_id to, int is_giving);
+
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */
     void (*program_error)(void *owner, const char *text);

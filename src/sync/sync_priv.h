@@ -136,6 +136,22 @@ static inline bool is_manager(const struct sync *sync, uint64_t key)
 /** Release for a message that done's wake() sends to a node. */
 void release_for(struct sync *sync, node_id to, struct waiter *done);
 
+/** As an object of sync_ops.order: the creation of threads by this one, and its
+ * end. Addresses are below. */
+#define THREAD_OBJECT(thread) ((uint64_t)(thread) | UINT64_C(1) << 63)
+
+/** What this node has released is now known to come before what a manager does. */
+static inline void order_gives(struct sync *sync, uint64_t object, node_id to)
+{
+    sync->ops.order(sync->ops.owner, object, to, 1);
+}
+
+/** What a node is told next comes after all that the object's manager was given. */
+static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
+{
+    sync->ops.order(sync->ops.owner, object, to, 0);
+}
+
 static inline void send_to(struct sync *sync, node_id to,
                            const struct message *message)
 {

@@ -101,6 +101,15 @@ static void ignore_error(void *owner, const char *text)
     assert_true(strlen(text) > 20);
 }
 
+static void ignore_order(void *owner, uint64_t object, node_id to,
+                         int is_giving)
+{
+    (void)owner;
+    (void)object;
+    (void)to;
+    (void)is_giving;
+}
+
 static void wakes(struct waiter *waiter)
 {
     size_t i = (size_t)(waiter - node.waiters);
@@ -119,6 +128,7 @@ static void open_node(node_id self, uint64_t seed)
                            .n_threads = two,
                            .at_barrier = ignore_stage,
                            .describe_place = describe_place,
+                           .order = ignore_order,
                            .program_error = ignore_error};
 
     memset(&node, 0, sizeof node);

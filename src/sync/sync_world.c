@@ -251,6 +251,14 @@ static void op_describe_place(void *owner, uint64_t place, char *text,
     snprintf(text, size, "place %llu", (unsigned long long)place);
 }
 
+static void op_order(void *owner, uint64_t object, node_id to, int is_giving)
+{
+    (void)owner;
+    (void)object;
+    (void)to;
+    (void)is_giving;
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -536,6 +544,7 @@ struct world *world_new(const struct world_config *config)
                                .n_threads = op_n_threads,
                                .at_barrier = op_at_barrier,
                                .describe_place = op_describe_place,
+                               .order = op_order,
                                .program_error = op_program_error};
 
         node->world = world;

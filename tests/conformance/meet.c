@@ -70,6 +70,15 @@ void deal_cells(struct world *world)
     }
 }
 
+void order_all(struct world *world)
+{
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        for (unsigned k = 0; k < world->n_nodes; k++) {
+            engine_order_now(world->nodes[i].engine, world->nodes[k].engine);
+        }
+    }
+}
+
 // ---- barriers
 
 static void pass(struct thread *thread)
@@ -123,6 +132,7 @@ static void count_arrival(struct world *world)
         return;
     }
     world->n_arrived = 0;
+    order_all(world); // nobody goes on before its node is told
     deal_cells(world);
     for (node_id node = 0; node < world->n_nodes; node++) {
         if (!has_threads(world, node)) {
@@ -189,9 +199,11 @@ static void send_token(struct waiter *waiter)
     struct world *world = to->world;
 
     if (world->tells) {
+        engine_order(world->nodes[lock->node].engine, 0, to->node, ORDER_MOVES);
         tell(world, lock->node, to->node, MESSAGE_lock_grant,
              (uint64_t)(lock - world->locks) * MAX_THREADS + to->number);
     } else {
+        engine_order_now(engine_of(to), world->nodes[lock->node].engine);
         grant(lock, to);
     }
 }

@@ -30,6 +30,9 @@
 // PROTOCOL/early: nodes fetch ahead in blocks, and get addresses, that others may not
 // know yet (early.c).
 //
+// eager-release/race: data races are looked for, and there are none. With /budget,
+// /members and /early too.
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 #include <setjmp.h>
 #include <stdio.h>
@@ -55,6 +58,7 @@ static int is_late;     // updates come before their pages
 static int is_early;    // pages are fetched ahead that no thread can know yet
 static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
+static int has_races;   // they are looked for
 static uint64_t n_changes;
 
 void fail(const char *what, int line)
@@ -238,6 +242,20 @@ static void release_block(struct world *world, unsigned node, uint64_t address)
     CHECK(waiter.status == TM_OK);
 }
 
+static void refuse_race(void *owner, const struct race_found *found)
+{
+    const struct world *world = owner;
+
+    fprintf(stderr,
+            "page %llu, bytes %u to %u: threads %llu of node %u and %llu of "
+            "node %u\n",
+            (unsigned long long)(found->page - world->first), found->offset,
+            found->offset + found->length - 1,
+            (unsigned long long)found->threads[0], found->nodes[0],
+            (unsigned long long)found->threads[1], found->nodes[1]);
+    fail("there is no data race", __LINE__);
+}
+
 static void open_nodes(struct world *world)
 {
     for (unsigned i = 0; i < world->n_nodes; i++) {
@@ -247,6 +265,8 @@ static void open_nodes(struct world *world)
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
+        CHECK(!has_races ||
+              engine_look_for_races(node->engine, refuse_race, world) == TM_OK);
         node->track = track_new(&node->space, MAX_THREADS);
         CHECK(node->track != NULL);
         node->end = (struct end){world, (node_id)i};
@@ -319,6 +339,7 @@ static void start_threads(struct world *world)
 {
     world->n_ended = 0;
     world->n_arrived = 0;
+    order_all(world);
     for (unsigned i = 0; i < world->n_threads; i++) {
         struct thread *thread = &world->threads[i];
 
@@ -549,6 +570,7 @@ int main(int argc, char **argv)
     is_late = strstr(protocol_name + length, "/late") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
+    has_races = strstr(protocol_name + length, "/race") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         const char *name = protocol_by_id(id)->name;
 
@@ -558,10 +580,11 @@ int main(int argc, char **argv)
         }
     }
     if (protocol == NULL) {
-        fprintf(stderr,
-                "protocol_test PROTOCOL[/budget|/death][/members][/early] "
-                "[SEED [N [STEP]]]: no protocol %s\n",
-                protocol_name);
+        fprintf(
+            stderr,
+            "protocol_test PROTOCOL[/budget|/death][/race][/members][/early] "
+            "[SEED [N [STEP]]]: no protocol %s\n",
+            protocol_name);
         return 1;
     }
     for (seed = first; seed < first + n; seed++) {

@@ -146,6 +146,9 @@ void release_then(struct thread *thread, void (*then)(struct thread *));
 void arrive(struct thread *thread);
 void pass_barrier(struct thread *thread);
 
+/** All nodes come after what any of them has released: for finding races. */
+void order_all(struct world *world);
+
 void take_lock(struct thread *thread, unsigned number);
 void give_lock(struct thread *thread);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // proto/: messages of pages and blocks with any fields and bodies, from other nodes, to
 // the root or to another node, for pages of both protocols, with and without a swap
-// file; between them what threads of this node do, its own messages to itself, time, and
+// file, and where data races are looked for; between them what threads of this node do, its own messages to itself, time, and
 // a node that leaves. What is refused changes nothing; whatever comes, the engine's
 // invariants hold after each step, nothing is sent to who is not there, and its messages
 // to itself come to an end.
@@ -50,6 +50,7 @@ struct world {
     uint64_t n_own;
     int is_frozen;
     int has_left; ///< somebody
+    int looks_for_races;
     struct fault_history histories[N_THREADS];
     struct waiter waiters[WAITERS];
     struct heap_block blocks[WAITERS];
@@ -197,8 +198,8 @@ static int is_one_of(const char *name, const char *const *names)
 static uint64_t field(const struct world *world, struct wire_reader *input,
                       const char *name)
 {
-    static const char *const nodes[] = {"requester", "owner", "origin",
-                                        "on_node", NULL};
+    static const char *const nodes[] = {
+        "requester", "owner", "origin", "on_node", "node1", "node2", NULL};
 
     if (strcmp(name, "page") == 0) {
         return page_of(input);
@@ -251,13 +252,45 @@ static void put_fields(const struct world *world, struct wire_reader *input,
 
 // NOLINTEND(bugprone-macro-parentheses)
 
-static void put_update_item(struct wire_reader *input,
+static void put_clock(struct wire_reader *input, struct wire_writer *writer)
+{
+    uint8_t nodes = wire_get_u8(input);
+
+    for (unsigned i = 0; i < 8; i++) {
+        if (nodes >> i & 1) {
+            wire_put_u16(writer,
+                         (uint16_t)(i < 6 ? i : 6u + wire_get_u8(input)));
+            wire_put_u32(writer, wire_get_u8(input));
+        }
+    }
+}
+
+static void put_race_writer(struct wire_reader *input,
                             struct wire_writer *writer)
+{
+    uint8_t bytes[48];
+    struct wire_writer clock = {bytes, bytes + sizeof bytes, 0};
+
+    put_clock(input, &clock);
+    clock.at -= clock.at > bytes && wire_get_u8(input) == 0; // cut off
+    wire_put_u64(writer, wire_get_u8(input));
+    wire_put_u32(writer, 0);
+    wire_put_u32(writer, 0);
+    wire_put_u8(writer, 2);
+    wire_put_u16(writer, (uint16_t)(clock.at - bytes));
+    wire_put_bytes(writer, bytes, (size_t)(clock.at - bytes));
+}
+
+static void put_update_item(struct wire_reader *input,
+                            struct wire_writer *writer, int looks_for_races)
 {
     uint8_t diff[DIFF_MAX];
     uint64_t bytes;
     size_t size;
 
+    if (looks_for_races && wire_get_u8(input) % 8 > 0) {
+        put_race_writer(input, writer);
+    }
     wire_put_u64(writer, page_of(input));
     wire_put_u32(writer, wire_get_u8(input));
     wire_put_u32(writer, wire_get_u8(input));
@@ -293,8 +326,8 @@ static void put_news_item(struct wire_reader *input, struct wire_writer *writer)
     wire_put_u32(writer, wire_get_u8(input) % 8);
 }
 
-static void put_body(struct wire_reader *input, enum message_type type,
-                     struct wire_writer *writer)
+static void put_body(const struct world *world, struct wire_reader *input,
+                     enum message_type type, struct wire_writer *writer)
 {
     static const uint8_t page[TM_PAGE_SIZE] = {1, 2, 3};
     const uint8_t *start = writer->at;
@@ -308,9 +341,12 @@ static void put_body(struct wire_reader *input, enum message_type type,
         wire_put_bytes(writer, "name\0file", n > 9 ? 10 : n);
         return;
     }
+    if (type == MESSAGE_clock) {
+        put_clock(input, writer);
+    }
     for (unsigned i = 0; i < n % 8; i++) {
         if (type == MESSAGE_update) {
-            put_update_item(input, writer);
+            put_update_item(input, writer, world->looks_for_races);
         } else if (type == MESSAGE_update_ack) {
             put_ack_item(input, writer);
         } else if (type == MESSAGE_owner_is) {
@@ -351,7 +387,7 @@ static void take_shaped(struct world *world, struct wire_reader *input)
         return;
     }
     put_fields(world, input, &message);
-    put_body(input, message.type, &writer);
+    put_body(world, input, message.type, &writer);
     message.body = body;
     message.body_size = (uint32_t)(writer.at - body);
     deliver(world, from, &message);
@@ -614,6 +650,14 @@ static void allocate_blocks(struct world *world)
     }
 }
 
+static void note_race(void *owner, const struct race_found *found)
+{
+    const struct world *world = owner;
+
+    FUZZ_CHECK(engine_extent(world->engine, found->page) != NULL &&
+               found->offset + found->length <= TM_PAGE_SIZE);
+}
+
 static void open_world(struct world *world, uint8_t what)
 {
     static char globals[2 * TM_PAGE_SIZE];
@@ -630,6 +674,9 @@ static void open_world(struct world *world, uint8_t what)
     world->engine = engine_new(&world->port, &world->space,
                                what & 8 ? TM_SEQUENTIAL : TM_EAGER_RELEASE);
     FUZZ_CHECK(world->engine != NULL);
+    world->looks_for_races = (what & 48) == 32; // without a pager
+    FUZZ_CHECK(!world->looks_for_races ||
+               engine_look_for_races(world->engine, note_race, world) == TM_OK);
     engine_add_globals(world->engine);
     if (what & 16) {
         open_pager(world, what / 32);

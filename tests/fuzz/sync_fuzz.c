@@ -81,6 +81,14 @@ static void describe_place(void *owner, uint64_t place, char *text, size_t size)
     snprintf(text, size, "%lx", (unsigned long)place);
 }
 
+static void order(void *owner, uint64_t object, node_id to, int is_giving)
+{
+    (void)owner;
+    (void)object;
+    (void)to;
+    (void)is_giving;
+}
+
 static void program_error(void *owner, const char *text)
 {
     (void)owner;
@@ -170,8 +178,8 @@ static void say_who_waits(const struct sync *sync)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct sync_ops ops = {
-        NULL,      release,    start,          set_target,    n_active,
-        n_threads, at_barrier, describe_place, program_error,
+        NULL,      release,    start,          set_target, n_active,
+        n_threads, at_barrier, describe_place, order,      program_error,
     };
     struct wire_reader input = wire_read(data, size);
     struct port port = {
