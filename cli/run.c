@@ -212,5 +212,9 @@ int command_run(int argc, char **argv)
                         "what to emulate\n");
         return EXIT_USAGE;
     }
+    if (options_contradiction(&options) != NULL) {
+        fprintf(stderr, "teamster run: %s\n", options_contradiction(&options));
+        return EXIT_USAGE;
+    }
     return run(&options, argv + first);
 }

@@ -190,6 +190,16 @@ static int parse_memory_by(struct reading *reading, struct options *options)
     return 1;
 }
 
+static int parse_race_check(struct reading *reading, struct options *options)
+{
+    return reading_switch(reading, &options->race_check);
+}
+
+static int parse_strict(struct reading *reading, struct options *options)
+{
+    return reading_switch(reading, &options->strict);
+}
+
 static int parse_tag_output(struct reading *reading, struct options *options)
 {
     return reading_switch(reading, &options->tag_output);
@@ -417,4 +427,12 @@ tm_status options_read(struct options *options, char *error, size_t size)
     }
     *options = result;
     return TM_OK;
+}
+
+const char *options_contradiction(const struct options *options)
+{
+    return options->race_check && options->protocol == TM_SEQUENTIAL
+               ? "--race-check compares diffs, which --protocol=sequential "
+                 "does not make; leave one of them out"
+               : NULL;
 }

@@ -47,6 +47,8 @@ struct options {
         MEMORY_BY_KERNEL_PLAIN,
     } memory_by;
     size_t space; ///< bytes
+    int race_check;
+    int strict;
     int tag_output;
     enum { DEADLOCK_ABORT, DEADLOCK_WARN, DEADLOCK_OFF } deadlock;
     unsigned deadlock_after; ///< seconds
@@ -83,6 +85,9 @@ struct options {
  */
 TM_CHECKED tm_status options_read(struct options *options, char *error,
                                   size_t size);
+
+/** Why two options do not go together, in words; NULL if all do. */
+const char *options_contradiction(const struct options *options);
 
 /** What speed= and memory= may be, of options and in hostfiles. */
 #define SPEED_MIN 0.001

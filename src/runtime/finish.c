@@ -66,6 +66,7 @@ tm_status tm_end(void)
         log_error("tm_end() is for main() on the root, once, after tm_init()");
         return TM_ESTATE;
     }
+    races_finish();
     if (runtime.options.stats) {
         stats_print_table();
     }
@@ -104,6 +105,7 @@ void finish_at_exit(int status, void *argument)
         return;
     }
     if (node_step() == RUNTIME_RUNNING) {
+        races_finish();
         if (runtime.options.stats && thread_self() != NULL &&
             thread_self()->number == 0) {
             stats_print_table();
@@ -113,7 +115,10 @@ void finish_at_exit(int status, void *argument)
         leave(0);
     }
     fflush(NULL);
-    bootstrap_done(&runtime.bootstrap, status);
+    bootstrap_done(&runtime.bootstrap, races_exit_code(status));
+    if (races_exit_code(status) != status) {
+        exit(races_exit_code(status)); // goes on with the other handlers
+    }
 }
 
 void finish_fatal(int exit_code)

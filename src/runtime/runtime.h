@@ -24,6 +24,7 @@
 #include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/races.h"
 #include "runtime/report.h"
 #include "runtime/statics.h"
 #include "runtime/tracking.h"
@@ -88,6 +89,7 @@ struct runtime {
     uint64_t shuffle_state;
     struct deadlock deadlock;
     struct freed_blocks freed;
+    struct races races;
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
     struct told told; ///< what the launcher knows

@@ -98,6 +98,9 @@ static void read_settings(void)
     if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);
     }
+    if (options_contradiction(&runtime.options) != NULL) {
+        log_fatal(EXIT_CONFIG, "%s", options_contradiction(&runtime.options));
+    }
     runtime.self = runtime.bootstrap.self;
     runtime.n_nodes = runtime.bootstrap.n_nodes;
     runtime.n_workers = workers_of(&runtime.options, runtime.bootstrap.n_here);
@@ -212,6 +215,10 @@ static void open_machines(void)
     }
     members_open();
     paging_open();
+    if (runtime.options.race_check) {
+        must(engine_look_for_races(runtime.engine, races_found, &runtime.races),
+             "looking for data races");
+    }
     engine_add_globals(runtime.engine);
     must(ult_open(&runtime.ult, &config), "threads");
     tracking_open();
@@ -237,10 +244,11 @@ static void fill_card(struct node_card *card)
     card->page_size = TM_PAGE_SIZE;
     card->pid = (uint32_t)getpid();
     snprintf(card->options, sizeof card->options,
-             "protocol %d stack %zu threads %u space %zu encrypted %d",
+             "protocol %d stack %zu threads %u space %zu encrypted %d races "
+             "%d",
              (int)runtime.options.protocol, runtime.options.stack_size,
              runtime.options.max_threads, runtime.options.space,
-             !runtime.options.trust_network);
+             !runtime.options.trust_network, runtime.options.race_check);
 }
 
 static void add_address(struct node_card *card)

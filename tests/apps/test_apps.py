@@ -448,7 +448,22 @@ def hello_says_pi(build, _):
             raise Failure(output)
 
 
+def there_are_no_races(build, _):
+    """--race-check says nothing of any application."""
+    for i, app in enumerate(EXTRAS):
+        size = ["--size", SIZES.get(app, "120"), "--iterations", "6",
+                *SMALL.get(app, [])]
+        _, errors = run(
+            [build.program("teamster"), "run", "-n", str(2 + i % 2),
+             "--race-check", "--strict", build.program(app), *size,
+             "--threads", "5", "--init", ("root", "threads")[i % 2]],
+            {"TEAMSTER_SHUFFLE": str(i)})
+        if "race check: no data race between nodes" not in errors:
+            raise Failure(f"{app}: {errors}")
+
+
 TESTS = {test.__name__: test for test in (
+    there_are_no_races,
     equals_sequential, sequential_is_the_formula, odd_sizes_work, alone_works,
     bad_options_are_refused, uneven_threads_change_nothing, times_can_be_read,
     hello_says_pi)}

@@ -13,8 +13,9 @@
  * Whatever is read is compared with what the seed says that it must be. The
  * checksum at the end depends on nothing but the seed.
  *
- *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES]
+ *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES] [-r]
  *
+ * -r makes it a program with a data race, which changes no checksum.
  * -x gives blocks that are so many times as large; the checksum depends on it.
  *
  * One file, though it is long: what a thread may do in a phase, the end of a phase
@@ -33,7 +34,11 @@ static TM_SHARED struct {
     int64_t *words;      // [3] for tm_fetch_add() and the like
     uint32_t *tickets;   // [MOST_TICKETS]
     struct queue *queue;
+    int is_racy;
 } job;
+
+// What all write in each phase, if it is racy.
+TM_SHARED uint64_t contested;
 
 // Block 0 of the plan.
 static TM_SHARED unsigned char globals[10000];
@@ -512,6 +517,9 @@ static void *thread_work(void *arg)
         const unsigned first = (unsigned)(state_of(me, phase, 14) % n_acts);
         const unsigned step = 1 + (unsigned)(state_of(me, phase, 15) % 6);
 
+        if (job.is_racy) {
+            contested = mix(me, phase);
+        }
         for (unsigned i = 0; i < n_acts; i++) {
             acts[(first + i * step) % n_acts](me, phase);
         }
@@ -660,7 +668,7 @@ int main(int argc, char **argv)
     tm_init(&argc, &argv);
     plan->seed = 1;
     plan->n_phases = 12;
-    while ((option = getopt(argc, argv, "s:t:f:x:")) != -1) {
+    while ((option = getopt(argc, argv, "s:t:f:x:r")) != -1) {
         switch (option) {
         case 's':
             plan->seed = strtoull(optarg, NULL, 0);
@@ -673,6 +681,9 @@ int main(int argc, char **argv)
             break;
         case 'x':
             times = (unsigned)atoi(optarg);
+            break;
+        case 'r':
+            job.is_racy = 1;
             break;
         default:
             return 64;

@@ -382,6 +382,94 @@ class Mistakes(ErrorsTest):
                 self.assertEqual(result[1], 2 * text)
 
 
+class Races(ErrorsTest):
+    """Threads of two nodes that write the same bytes, and such that do not."""
+
+    ORDERED = ("mutex", "barrier", "condition", "semaphore", "atomic",
+               "sequential", "moving", "thread", "beside")
+
+    def run_races(self, what, *words, nodes=2):
+        return self.run_words("-n", nodes, *words, program("races"), what)
+
+    def expect_race(self, what, where, words=(), code=0, nodes=2,
+                    threads=r"thread [12] of node [01]"):
+        """One race, and of which threads."""
+        for _ in self.sources():
+            result = self.run_races(what, "--race-check", *words, nodes=nodes)
+            self.expect(
+                result, code,
+                rf"n0: data race: {threads} and {threads} both wrote "
+                rf"\d bytes? at 0x\w+, {where}, with no lock or barrier "
+                r"between",
+                "race check: 1 data race between nodes; the threads named "
+                "are those of their nodes that wrote the page first")
+            self.assertEqual(result[2].count("data race: "), 1, result[2])
+
+    def test_a_block_is_told_with_its_place(self):
+        self.expect_race("racy-block",
+                         r"offset 16 of block 'grid' of 4096 bytes, allocated "
+                         r"at .*races\.c:\d+")
+
+    def test_a_small_block_is_told_with_its_place(self):
+        self.expect_race("racy-small",
+                         r"offset 8 of block 'few' of 32 bytes, allocated at "
+                         r".*races\.c:\d+")
+
+    def test_a_variable_is_told_by_its_name(self):
+        self.expect_race("racy-variable", "offset 24 of variable 'counter'")
+
+    def test_a_lock_that_one_thread_forgets(self):
+        self.expect_race("racy-mutex", "offset 16 of block 'grid' of .*")
+
+    def test_main_is_one_of_them(self):
+        self.expect_race("racy-main", "offset 16 of block 'grid' of .*",
+                         threads=r"thread (0 \(main\) of node 0|2 of node 1)")
+
+    def test_the_iteration_is_told(self):
+        for _ in self.sources():
+            self.expect(self.run_races("racy-iteration", "--race-check"), 0,
+                        r"no lock or barrier between \(iteration [567]\)$")
+
+    def test_many_are_counted(self):
+        for _ in self.sources():
+            result = self.run_races("racy-many", "--race-check")
+            self.expect(result, 0, "more data races are only counted$",
+                        "race check: 64 data races between nodes")
+            self.assertEqual(result[2].count("data race: "), 20)
+
+    def test_three_threads_are_told_once(self):
+        self.expect_race("racy-block", "offset 16 of block 'grid' of .*",
+                         threads=r"thread [123] of node [012]", nodes=3)
+
+    def test_strict_changes_the_exit_code(self):
+        self.expect_race("racy-block", ".*", words=["--strict"], code=1)
+        result = self.run_races("racy-block", "--strict")
+        self.expect(result, 0)  # nobody looks
+
+    def test_who_does_not_ask_is_told_nothing(self):
+        code, _, err = self.run_races("racy-block")
+        self.assertEqual((code, err), (0, ""))
+
+    def test_what_is_ordered_is_no_race(self):
+        for k, _ in enumerate(self.sources()):
+            for i, what in enumerate(self.ORDERED):
+                if i // 2 % 2 != k:
+                    continue
+                with self.subTest(what=what):
+                    result = self.run_races(what, "--race-check", "--strict",
+                                            nodes=2 + i % 2)
+                    self.expect(result, 0,
+                                "race check: no data race between nodes$")
+                    self.assertNotIn("data race: ", result[2])
+
+    def test_sequential_makes_no_diffs(self):
+        result = self.run_races("mutex", "--race-check", "--protocol",
+                                "sequential")
+        self.expect(result, 64, "^teamster run: --race-check compares diffs, "
+                    "which --protocol=sequential does not make; leave one of "
+                    "them out$")
+
+
 class Deadlocks(ErrorsTest):
     """Threads that wait for each other, and threads that only seem to."""
 

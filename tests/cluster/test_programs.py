@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N] [--minutes N]
 
-Tests: litmus, random, migrate, settled, vast, kill_node, kill_starting,
+Tests: litmus, random, race_free, race_found, migrate, settled, vast, kill_node, kill_starting,
 unlike_transports, kill_launcher, signals, start_fails; and soak, which goes on
 with seeds of its own until the time is over.
 """
@@ -90,6 +90,31 @@ class Tests:
             sums[n_nodes] = self.random_once(seed, n_nodes, variables)
         if len(set(sums.values())) != 1:
             raise jobs.Failure(f"seed {seed}: checksums by nodes: {sums}")
+
+    def race_free(self, seed):
+        """--race-check says nothing of a program without races."""
+        for n_nodes in (2, 3):
+            variables = dict(self.variables(seed + n_nodes),
+                             TEAMSTER_PROTOCOL="eager-release",
+                             TEAMSTER_RACE_CHECK="1", TEAMSTER_STRICT="1",
+                             TEAMSTER_SHUFFLE=str(seed % 3))
+            output = self.succeed(n_nodes, self.program("random_program"),
+                                  "-s", seed, variables=variables)
+            if "race check: no data race between nodes" not in output:
+                raise jobs.Failure(f"seed {seed}: {output}")
+
+    def race_found(self, seed):
+        """The same program, made racy."""
+        for n_nodes in (2, 3):
+            variables = dict(self.variables(seed + n_nodes),
+                             TEAMSTER_PROTOCOL="eager-release",
+                             TEAMSTER_RACE_CHECK="1")
+            output = self.succeed(n_nodes, self.program("random_program"),
+                                  "-r", "-t", 2 * n_nodes, "-s", seed,
+                                  variables=variables)
+            races = re.findall(r"data race: .*", output)
+            if len(races) != 1 or "variable 'contested'" not in races[0]:
+                raise jobs.Failure(f"seed {seed}: {output}")
 
     def migrate(self, seed):
         for n_nodes in (1, 2, 3, 4):

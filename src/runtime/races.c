@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Data races, told by the root, where all names are known. The owner of a page finds
+// them (proto/race.c) and tells the root at once; the page's block is looked up when that
+// comes, so it may be told as freed.
+//
+// A place is told once, RACES_TOLD in all. Two nodes may find the same race, and again a
+// page's owner since nodes came or went.
+//
+// At the end main()'s last writes are released, as nobody has asked for them, and each
+// node is asked for something: what it has found comes before its answer.
+#include "runtime/races.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "os/image.h"
+#include "runtime/runtime.h"
+
+typedef unsigned long long number;
+
+static void describe_variable(uintptr_t address, char *text, size_t size)
+{
+    char name[128];
+    size_t offset;
+
+    if (image_variable(address, name, sizeof name, &offset) != TM_OK) {
+        snprintf(text, size, "a TM_SHARED variable");
+    } else if (offset == 0) {
+        snprintf(text, size, "in variable '%s'", name);
+    } else {
+        snprintf(text, size, "offset %zu of variable '%s'", offset, name);
+    }
+}
+
+static void describe_block(const struct heap_block *block, uintptr_t address,
+                           char *text, size_t size)
+{
+    int used = snprintf(text, size, "offset %llu of block '%s' of %llu bytes",
+                        (number)(address - block->address), block->name,
+                        (number)block->size);
+
+    if (block->file[0] != '\0') {
+        snprintf(text + used, size - (size_t)used, ", allocated at %s:%u",
+                 block->file, block->line);
+    }
+}
+
+static void describe_place(page_no page, uintptr_t address, char *text,
+                           size_t size)
+{
+    struct heap_block block;
+
+    if (page < runtime.space.n_globals) {
+        describe_variable(address, text, size);
+    } else if (engine_block_around(runtime.engine, address, &block) == TM_OK) {
+        describe_block(&block, address, text, size);
+    } else {
+        snprintf(text, size, "in a block that is freed by now");
+    }
+}
+
+static const char *name_of(uint64_t thread)
+{
+    return thread == 0 ? " (main)" : "";
+}
+
+static void describe_iteration(char *text, size_t size)
+{
+    if (runtime.iteration.n_ended > 0) {
+        snprintf(text, size, " (iteration %llu)",
+                 (number)runtime.iteration.n_ended);
+    }
+}
+
+static void say(const struct race_found *found, uintptr_t address)
+{
+    char place[256];
+    char iteration[40] = "";
+
+    describe_place(found->page, address, place, sizeof place);
+    describe_iteration(iteration, sizeof iteration);
+    log_error("data race: thread %llu%s of node %u and thread %llu%s of node "
+              "%u both wrote %u byte%s at 0x%llx, %s, with no lock or barrier "
+              "between%s",
+              (number)found->threads[0], name_of(found->threads[0]),
+              found->nodes[0], (number)found->threads[1],
+              name_of(found->threads[1]), found->nodes[1], found->length,
+              found->length == 1 ? "" : "s", (number)address, place, iteration);
+}
+
+static int is_known(const struct races *races, uintptr_t address,
+                    unsigned length)
+{
+    for (unsigned i = 0; i < races->n && i < RACES_KEPT; i++) {
+        if (address < races->kept[i].address + races->kept[i].length &&
+            races->kept[i].address < address + length) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void races_found(void *owner, const struct race_found *found)
+{
+    struct races *races = owner;
+    uintptr_t address =
+        (uintptr_t)space_address(&runtime.space, found->page) + found->offset;
+
+    if (is_known(races, address, found->length)) {
+        return;
+    }
+    if (races->n < RACES_KEPT) {
+        races->kept[races->n].address = address;
+        races->kept[races->n].length = found->length;
+    }
+    if (races->n < RACES_TOLD) {
+        say(found, address);
+    } else if (races->n == RACES_TOLD) {
+        log_error("more data races are only counted");
+    }
+    races->n++;
+}
+
+static void release_last_writes(void)
+{
+    struct wait wait;
+
+    wait_init(&wait);
+    node_enter();
+    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+}
+
+void races_finish(void)
+{
+    struct tm_node_stats stats;
+
+    if (!runtime.options.race_check || thread_self() == NULL) {
+        return;
+    }
+    release_last_writes();
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        (void)tm_stats(i, &stats); // or it has left
+    }
+    if (runtime.n_nodes == 1) {
+        log_error("race check: one node has no races with others");
+    } else if (runtime.races.n == 0) {
+        log_error("race check: no data race between nodes");
+    } else {
+        log_error("race check: %llu data race%s between nodes; the threads "
+                  "named are those of their nodes that wrote the page first",
+                  (number)runtime.races.n, runtime.races.n == 1 ? "" : "s");
+    }
+}
+
+int races_exit_code(int status)
+{
+    return status == 0 && runtime.options.strict && runtime.races.n > 0
+               ? EXIT_FAILURE
+               : status;
+}

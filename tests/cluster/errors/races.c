@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Threads of several nodes that write the same bytes, or bytes beside each other, with
+ * or without something that orders them.
+ *
+ *     races WHAT
+ *
+ * What is written differs from what is there, or nothing could be seen of it. Where two
+ * threads are to write at one time, atomic operations on a page of `sequential` would
+ * order them, so each just takes its time.
+ */
+#include <string.h>
+
+#include "../program.h"
+
+enum { N_ROUNDS = 6, N_CELLS = 64 };
+
+static TM_SHARED struct {
+    tm_mutex mutex;
+    tm_cond cond;
+    tm_sem sem;
+    tm_barrier barrier;
+    int turn;
+    const char *what;
+    int64_t *block;
+    int64_t *small;
+} job;
+
+TM_SHARED int64_t counter[8];
+
+static int is(const char *what)
+{
+    return strcmp(job.what, what) == 0;
+}
+
+static void pass_barrier(void)
+{
+    OK(tm_barrier_wait(&job.barrier));
+}
+
+// One after the other, in turns of the same bytes.
+static void by_mutex(unsigned me)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        OK(tm_mutex_lock(&job.mutex));
+        job.block[2] += 1 + me;
+        OK(tm_mutex_unlock(&job.mutex));
+    }
+}
+
+static void by_barrier(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        if ((unsigned)i % n == me) {
+            job.block[2] = 100 * i + me + 1;
+        }
+        if (i % 2 == 0) {
+            pass_barrier();
+        } else {
+            OK(tm_iteration_end(&job.barrier));
+        }
+    }
+}
+
+static void by_condition(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        OK(tm_mutex_lock(&job.mutex));
+        while ((unsigned)job.turn % n != me) {
+            OK(tm_cond_wait(&job.cond, &job.mutex));
+        }
+        OK(tm_mutex_unlock(&job.mutex));
+        job.block[2] = 100 * i + me + 1; // it is this thread's turn
+        OK(tm_mutex_lock(&job.mutex));
+        job.turn++;
+        OK(tm_cond_broadcast(&job.cond));
+        OK(tm_mutex_unlock(&job.mutex));
+    }
+}
+
+static void by_semaphore(unsigned me)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        OK(tm_sem_wait(&job.sem));
+        job.block[2] += 1 + me;
+        OK(tm_sem_post(&job.sem));
+    }
+}
+
+static void by_atomic(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        while ((unsigned)tm_atomic_load(&job.small[0]) % n != me) {
+            tm_thread_yield();
+        }
+        job.block[2] = 100 * i + me + 1;
+        tm_fetch_add(&job.small[0], 1);
+    }
+}
+
+static void by_moving(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        job.block[me] = 100 * i + 1; // its own, wherever it is
+        OK(tm_thread_migrate(tm_thread_self(), (me + i) % n));
+        OK(tm_iteration_end(&job.barrier));
+    }
+}
+
+// A child on some other node writes what its parent has written.
+static void *write_cell(void *cell)
+{
+    *(int64_t *)cell += 7;
+    return cell;
+}
+
+static void by_thread(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        const tm_thread_attr attr = {.on_node = 1 + (int)(me + i + 1) % n};
+        tm_thread child;
+
+        job.block[me] += 1;
+        OK(tm_thread_create(&child, i % 2 ? &attr : NULL, write_cell,
+                            &job.block[me]));
+        OK(tm_thread_join(child, NULL));
+        job.block[me] += 1;
+    }
+}
+
+// All write their own byte of the same words.
+static void beside(unsigned me, unsigned n)
+{
+    for (int i = 0; i < N_ROUNDS; i++) {
+        for (unsigned at = me; at < 8 * N_CELLS; at += n) {
+            ((unsigned char *)job.block)[at] += 1;
+        }
+        if (i % 2) {
+            pass_barrier();
+        }
+    }
+    pass_barrier();
+}
+
+static void ordered(unsigned me, unsigned n)
+{
+    if (is("mutex")) {
+        by_mutex(me);
+    } else if (is("barrier")) {
+        by_barrier(me, n);
+    } else if (is("condition")) {
+        by_condition(me, n);
+    } else if (is("semaphore")) {
+        by_semaphore(me);
+    } else if (is("atomic") || is("sequential")) {
+        by_atomic(me, n);
+    } else if (is("moving")) {
+        by_moving(me, n);
+    } else if (is("thread")) {
+        by_thread(me, n);
+    } else if (is("beside")) {
+        beside(me, n);
+    } else {
+        FAIL("what is '%s'?", job.what);
+    }
+}
+
+static void *work(void *arg)
+{
+    const unsigned me = (unsigned)(uintptr_t)arg;
+    const unsigned n = tm_node_count();
+
+    if (is("racy-main")) {
+        if (me > 0) {
+            job.block[2] = 11 + me; // as main() does
+        }
+        return NULL;
+    }
+    if (strncmp(job.what, "racy", 4) == 0) {
+        pass_barrier(); // the start of one is not ordered by that of another
+    }
+    if (is("racy-block")) {
+        job.block[2] = 11 + me;
+        pass_barrier();
+    } else if (is("racy-variable")) {
+        counter[3] = 11 + me;
+        pass_barrier();
+    } else if (is("racy-small")) {
+        job.small[1] = 11 + me;
+    } else if (is("racy-many")) {
+        for (unsigned i = 0; i < N_CELLS; i++) {
+            job.block[8 * i] = 11 + me;
+        }
+        pass_barrier();
+    } else if (is("racy-iteration")) {
+        for (int i = 0; i < N_ROUNDS; i++) {
+            if (i == N_ROUNDS - 1) {
+                job.block[2] = 11 + me;
+            }
+            OK(tm_iteration_end(&job.barrier));
+        }
+    } else if (is("racy-mutex")) { // one thread forgets it
+        if (me == 0) {
+            OK(tm_mutex_lock(&job.mutex));
+        }
+        job.block[2] = 11 + me;
+        if (me == 0) {
+            OK(tm_mutex_unlock(&job.mutex));
+        }
+    } else {
+        ordered(me, n);
+    }
+    return NULL;
+}
+
+static void *allocate(size_t size, const char *name, tm_protocol protocol)
+{
+    const tm_alloc_attr attr = {.name = name, .protocol = protocol};
+    void *block = tm_alloc(size, &attr); // the place that is told
+
+    if (block == NULL) {
+        FAIL("no memory for %zu bytes", size);
+    }
+    return block;
+}
+
+int main(int argc, char **argv)
+{
+    tm_thread threads[TM_MAX_NODES];
+    char *what;
+
+    tm_init(&argc, &argv);
+    what = tm_alloc(64, NULL);
+    snprintf(what, 64, "%s", argc > 1 ? argv[1] : "");
+    job.what = what;
+    job.block =
+        allocate(8 * sizeof(int64_t) * N_CELLS, "grid", TM_PROTOCOL_DEFAULT);
+    job.small =
+        is("sequential")
+            ? allocate(4 * sizeof(int64_t), "words", TM_SEQUENTIAL)
+            : tm_alloc(4 * sizeof(int64_t), &(tm_alloc_attr){.name = "few"});
+    OK(tm_barrier_init(&job.barrier, tm_node_count()));
+    OK(tm_sem_init(&job.sem, 1));
+    for (unsigned i = 0; i < tm_node_count(); i++) {
+        const tm_thread_attr attr = {.on_node = 1 + (int)i};
+
+        OK(tm_thread_create(&threads[i], &attr, work, (void *)(uintptr_t)i));
+    }
+    if (is("racy-main")) {
+        job.block[2] = 5;
+    }
+    for (unsigned i = 0; i < tm_node_count(); i++) {
+        OK(tm_thread_join(threads[i], NULL));
+    }
+    return 0;
+}
