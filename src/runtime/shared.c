@@ -85,6 +85,18 @@ static uint64_t look_behind(void *address, struct heap_block *block)
     return wait.waiter.status == TM_OK ? find_overrun(block) : 0;
 }
 
+// Push what this node has written.
+static void release(void)
+{
+    struct wait wait;
+
+    wait_init(&wait);
+    node_enter();
+    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+}
+
 tm_status tm_free_at(void *block, const char *file, int line)
 {
     tm_status status = CHECK_CALL("tm_free");
@@ -96,6 +108,9 @@ tm_status tm_free_at(void *block, const char *file, int line)
         return status;
     }
     overrun = look_behind(block, &found);
+    if (is_small(found.capacity)) {
+        release(); // who gets the cell next may be on another node
+    }
     wait_init(&wait);
     node_enter();
     engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file, line,
@@ -110,17 +125,6 @@ tm_status tm_free_at(void *block, const char *file, int line)
 }
 
 // ---- atomic operations
-
-static void release(void)
-{
-    struct wait wait;
-
-    wait_init(&wait);
-    node_enter();
-    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
-    node_leave();
-    wait_for(&wait, 1);
-}
 
 // On sequential pages the processor's own operations do.
 static int64_t operate_here(int64_t *word, enum atomic_op op, int64_t operand,

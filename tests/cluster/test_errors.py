@@ -386,7 +386,7 @@ class Races(ErrorsTest):
     """Threads of two nodes that write the same bytes, and such that do not."""
 
     ORDERED = ("mutex", "barrier", "condition", "semaphore", "atomic",
-               "sequential", "moving", "thread", "beside")
+               "sequential", "moving", "thread", "alloc", "beside")
 
     def run_races(self, what, *words, nodes=2):
         return self.run_words("-n", nodes, *words, program("races"), what)
@@ -461,6 +461,11 @@ class Races(ErrorsTest):
                     self.expect(result, 0,
                                 "race check: no data race between nodes$")
                     self.assertNotIn("data race: ", result[2])
+
+    def test_a_cell_that_is_given_out_again_keeps_what_is_written(self):
+        for _ in self.sources():
+            self.expect(self.run_races("cell"), 0)
+            self.expect(self.run_races("cell", "--race-check", "--strict"), 0)
 
     def test_sequential_makes_no_diffs(self):
         result = self.run_races("mutex", "--race-check", "--protocol",

@@ -9,6 +9,7 @@
  * threads are to write at one time, atomic operations on a page of `sequential` would
  * order them, so each just takes its time.
  */
+#include <fcntl.h>
 #include <string.h>
 
 #include "../program.h"
@@ -128,6 +129,74 @@ static void by_thread(unsigned me, unsigned n)
     }
 }
 
+// Small blocks, which lie in one page, freed by one and given to another.
+static void by_alloc(unsigned me)
+{
+    for (int i = 0; i < 20 * N_ROUNDS; i++) {
+        unsigned char *bytes = tm_alloc(40, NULL);
+
+        if (bytes == NULL) {
+            FAIL("no memory for %d bytes", 40);
+        }
+        memset(bytes, (int)(me * 50 + i + 1), 40);
+        if (i % 3 == 0) {
+            tm_thread_yield();
+        }
+        for (int k = 0; k < 40; k++) {
+            if (bytes[k] != (unsigned char)(me * 50 + i + 1)) {
+                FAIL("byte %d is of another block", k);
+            }
+        }
+        OK(tm_free(bytes));
+    }
+}
+
+static void poll_for(int64_t value)
+{
+    while (tm_atomic_load(&job.small[0]) != value) {
+        tm_thread_yield();
+    }
+}
+
+// One thread frees a cell; another gets it and writes it, before the first one releases
+// anything else. It says so by a file, which needs no release either.
+static void by_cell(unsigned me)
+{
+    static const char sign[] = "cell-is-used";
+    unsigned char *cell = tm_alloc(1500, NULL);
+    int file;
+
+    for (int i = 1; i < 2 * N_ROUNDS; i++) { // until both have the page
+        memset(cell, i, 1500);
+        pass_barrier();
+    }
+    if (me == 0) {
+        tm_atomic_store(&job.small[1], (int64_t)(uintptr_t)cell);
+        tm_atomic_store(&job.small[0], 1);
+        memset(cell, 1, 1500);
+        OK(tm_free(cell));
+        while (access(sign, F_OK) != 0) {
+            tm_thread_yield();
+        }
+        tm_atomic_store(&job.small[0], 2); // releases
+    } else if (me == 1) {
+        poll_for(1);
+        while (cell != (void *)(uintptr_t)tm_atomic_load(&job.small[1])) {
+            cell = tm_alloc(1500, NULL); // in the end it is given out again
+        }
+        memset(cell, 2, 1500);
+        file = creat(sign, 0600);
+        poll_for(2);
+        for (int i = 0; i < 1500; i++) {
+            if (cell[i] != 2) {
+                FAIL("byte %d of a block is %d", i, cell[i]);
+            }
+        }
+        close(file);
+        unlink(sign);
+    }
+}
+
 // All write their own byte of the same words.
 static void beside(unsigned me, unsigned n)
 {
@@ -158,6 +227,10 @@ static void ordered(unsigned me, unsigned n)
         by_moving(me, n);
     } else if (is("thread")) {
         by_thread(me, n);
+    } else if (is("alloc")) {
+        by_alloc(me);
+    } else if (is("cell")) {
+        by_cell(me);
     } else if (is("beside")) {
         beside(me, n);
     } else {
