@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "os/image.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 typedef unsigned long long number;
 
@@ -136,9 +137,10 @@ static void release_last_writes(void)
 
 void races_finish(void)
 {
+    const struct thread *thread = thread_self();
     struct tm_node_stats stats;
 
-    if (!runtime.options.race_check || thread_self() == NULL) {
+    if (!runtime.options.race_check || thread == NULL || thread->number != 0) {
         return;
     }
     release_last_writes();

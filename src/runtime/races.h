@@ -24,7 +24,7 @@ struct races {
 void races_found(void *owner, const struct race_found *found);
 
 /** The run ends: have all nodes say what they have found, and say how much it is. On
- * the root, by a thread, while all nodes are there. */
+ * the root, by main(), while all nodes are there; another thread says nothing. */
 void races_finish(void);
 
 /** @return the exit code of a program that ends with `status`; root */

@@ -162,8 +162,10 @@ class Members:
         n_changes = 0
         for _ in range(N_RUNS):
             arguments = list(APPS[name])
-            words = ["--protocol", chance.choice(("eager-release",
-                                                  "sequential"))]
+            protocol = chance.choice(("eager-release", "sequential"))
+            words = ["--protocol", protocol]
+            if protocol == "eager-release" and chance.random() < 0.4:
+                words += ["--race-check", "--strict"]
             if chance.random() < 0.5:
                 words += ["--shuffle", chance.randint(1, 1000)]
             if chance.random() < 0.4:
