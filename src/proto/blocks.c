@@ -27,6 +27,10 @@
 //    its address, and what a node fetches unasked (advice.c) it does not there. The
 //    numbers of its pages may have been another block's before, whose pages were used
 //    in some order.
+// B4 A page that is in no extent is mapped nowhere. What a node had asked for when its
+//    extent was closed comes after that, and is mapped: so access is stopped again
+//    when the extent is gone. A fault source that goes by protection would else let a
+//    thread write to the next block there unseen.
 #include "base/ensure.h"
 #include "proto/engine_priv.h"
 
@@ -220,6 +224,7 @@ static void forget_page(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
+    ensure(page->access == ACCESS_NONE); // B4
     if (page->twin != NULL) {
         twin_pool_put(&engine->space->twins, page->twin);
     }
@@ -256,6 +261,7 @@ static tm_status receive_gone(struct engine *engine,
     if (engine->race != NULL) {
         race_forget(engine, extent);
     }
+    deny_all(engine, extent);
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (page_of(engine, at)->hint != 0 ||
