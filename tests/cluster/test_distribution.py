@@ -37,9 +37,9 @@ N_ATTEMPTS = 6
 # Enough work that nodes differ by more than what messages take; little memory, since
 # nodes share the machine's.
 APPS = {
-    "jacobi": ("--size", "1536", "--effort", "4", "--iterations", "160"),
-    "sor": ("--size", "1536", "--effort", "3", "--iterations", "160"),
-    "matmul": ("--size", "384", "--iterations", "160"),
+    "jacobi": ("--size", "1536", "--effort", "10", "--iterations", "160"),
+    "sor": ("--size", "1536", "--effort", "9", "--iterations", "160"),
+    "matmul": ("--size", "256", "--effort", "3", "--iterations", "160"),
     "gauss": ("--size", "768", "--effort", "12", "--steps", "320",
               "--iterations", "160"),
 }

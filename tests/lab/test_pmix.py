@@ -161,6 +161,19 @@ class Tests:
                 self.expect(f"node {number} on {host}: speed - memory 64M "
                             "policy mem\n" in output, f"node {number}", output)
 
+    def races_are_told(self):
+        races = os.path.join(self.build, "tests", "cluster", "races")
+        with self.lab(2) as bed:
+            starter = self.starter(bed)
+            for what, strict, code, told in (
+                    ("racy-block", "0", 0, "offset 16 of block 'grid'"),
+                    ("racy-variable", "1", 1, "variable 'counter'"),
+                    ("barrier", "1", 0, "no data race between nodes")):
+                output = starter.start(
+                    races, what, hosts=("n1", "n2"), TEAMSTER_RACE_CHECK="1",
+                    TEAMSTER_STRICT=strict).finish(code)
+                self.expect(told in output, what, output)
+
     # ---- ends
 
     def the_exit_code_is_the_programs(self):
