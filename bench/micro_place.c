@@ -372,6 +372,7 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
 {
     double *times = must(calloc(n_draws, sizeof *times));
     double sum = 0;
+    double n_moves = 0;
 
     for (unsigned k = 0; k < n_draws; k++) {
         struct subject s;
@@ -380,14 +381,16 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
         s.policy = policy_find("cpu-mem");
         times[k] = time_of("cpu-mem", run_policy, &s);
         sum += s.placement.after_s / s.placement.before_s;
+        n_moves += s.placement.n_moves;
         subject_release(&s);
     }
     qsort(times, n_draws, sizeof *times, compare);
     printf("%u nodes, %u threads, %s, %u draws: least %.3f, median %.3f, nine "
-           "of ten %.3f, most %.3f ms; iterations of %.4f in the mean\n",
+           "of ten %.3f, most %.3f ms; iterations of %.4f, %.1f moves in the "
+           "mean\n",
            n_nodes, n_threads, kind_names[kind], n_draws, times[0],
            times[n_draws / 2], times[n_draws * 9 / 10], times[n_draws - 1],
-           sum / n_draws);
+           sum / n_draws, n_moves / n_draws);
     free(times);
 }
 
