@@ -7,7 +7,7 @@
 #define MEMORY_MIN 0.25
 #define MEMORY_MAX 2.0
 #define FEW (1 / 64.) ///< of memory: too few pages to learn what one costs
-#define SWEEPS_MAX 8
+#define SWEEPS_MAX 64
 #define KEPT 0.5   ///< of memory: so much a pager keeps at least
 #define MUCH 0.2   ///< of a node's time: it pages, and computes beside that
 #define LITTLE 0.1 ///< of the paging predicted: counts as none
@@ -24,14 +24,20 @@ void correction_init(struct correction *correction)
 }
 
 static void learn(double *factor, double predicted_s, double measured_s,
-                  double tiny_s, double gain)
+                  double tiny_s, double gain, double most)
 {
     if (predicted_s <= 0 || measured_s <= 0 ||
         (predicted_s < tiny_s && measured_s < tiny_s)) {
         return;
     }
     *factor = within(1 / FACTOR_MAX,
-                     *factor * pow(measured_s / predicted_s, gain), FACTOR_MAX);
+                     *factor * pow(measured_s / predicted_s, gain), most);
+}
+
+// A page that is gone over s times in an iteration costs s times as much.
+static double dearest(const struct correction *correction)
+{
+    return FACTOR_MAX * fmax(1, correction->n_sweeps);
 }
 
 /**
@@ -48,7 +54,7 @@ static void learn_communication(const struct node_prediction *predicted,
 
     if (of_mapping_s > 0 && measured_s > 0) {
         learn(&correction->comm, predicted->comm_s, measured_s, tiny_s,
-              gain / 2);
+              gain / 2, FACTOR_MAX);
         of_mapping_s *= correction->comm / before;
     }
     correction->rest_s +=
@@ -99,7 +105,7 @@ static void learn_price(const struct node_view *node,
 
     if ((double)measured->lack_pages >= FEW * (double)node->memory_pages) {
         learn(&correction->mem, page_s * (double)measured->lack_pages,
-              measured->mem_s, 0, gain);
+              measured->mem_s, 0, gain, dearest(correction));
     }
 }
 
@@ -124,9 +130,10 @@ static void scale_paging(const struct node_view *node,
                          struct correction *correction)
 {
     const double wanted = correction->mem * measured_s / predicted->mem_s;
-    const double possible = within(1 / FACTOR_MAX, wanted, FACTOR_MAX);
+    const double possible = within(1 / FACTOR_MAX, wanted, dearest(correction));
 
-    learn(&correction->mem, predicted->mem_s, measured_s, tiny_s, gain);
+    learn(&correction->mem, predicted->mem_s, measured_s, tiny_s, gain,
+          dearest(correction));
     if (wanted != possible && measured_s >= tiny_s) {
         set_lack(node, predicted, predicted->lack_pages * wanted / possible,
                  correction);
@@ -249,7 +256,8 @@ void correct(const struct cluster_view *view,
         corrections[x].n_sweeps = n_sweeps;
         settle_computation(&view->nodes[x], p, &m);
         m.lack_pages /= n_sweeps;
-        learn(&corrections[x].comp, p->comp_s, m.comp_s, tiny_s, gain);
+        learn(&corrections[x].comp, p->comp_s, m.comp_s, tiny_s, gain,
+              FACTOR_MAX);
         if (p->n_threads > 0) {
             learn_communication(p, m.comm_s, tiny_s, gain, &corrections[x]);
         }

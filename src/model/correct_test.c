@@ -202,6 +202,36 @@ static void pages_gone_over_twice_do_not_shrink_memory(void **state)
     cluster_view_release(&view);
 }
 
+// As B in a product of matrices, which each row of each thread goes over.
+static void pages_gone_over_often_are_predicted_in_the_end(void **state)
+{
+    enum { DEMAND = 300, MEMORY = 140, SWEEPS = 60 };
+    const uint64_t n_in = SWEEPS * (DEMAND - MEMORY);
+    struct cluster_view view;
+    struct correction c;
+    struct node_prediction node = {.comp_s = 1, .demand_pages = DEMAND};
+    const struct prediction result = {.iteration_s = 2, .nodes = &node};
+    struct node_measurement at = {
+        .comp_s = 1, .mem_s = 0.1 * (double)n_in, .lack_pages = n_in};
+    const struct measurement measured = {1 + at.mem_s, &at};
+
+    (void)state;
+    view_make(&view, 1, 1);
+    view.nodes[0].memory_pages = MEMORY;
+    view.nodes[0].swap_in_s = view.nodes[0].swap_out_s = 0.05;
+    correction_init(&c);
+    for (unsigned step = 0; step < 20; step++) {
+        const double lack = DEMAND - c.memory * MEMORY;
+
+        node.lack_pages = lack;
+        node.mem_s = lack * 0.1 * c.mem;
+        correct(&view, &result, &measured, 0.5, &c);
+    }
+    assert_true(fabs(node.mem_s / at.mem_s - 1) < 1e-3);
+    assert_true(c.memory >= 0.5); // what a pager keeps at least
+    cluster_view_release(&view);
+}
+
 static void the_error_of_a_prediction_has_a_sign(void **state)
 {
     const struct prediction predicted = {.iteration_s = 1.1};
@@ -221,6 +251,7 @@ int main(void)
         cmocka_unit_test(paging_that_was_not_predicted_shrinks_memory),
         cmocka_unit_test(paging_that_costs_too_much_is_predicted_in_the_end),
         cmocka_unit_test(pages_gone_over_twice_do_not_shrink_memory),
+        cmocka_unit_test(pages_gone_over_often_are_predicted_in_the_end),
         cmocka_unit_test(the_error_of_a_prediction_has_a_sign),
     };
 
