@@ -11,12 +11,13 @@ void correction_init(struct correction *correction);
  * Learn from an iteration: change the factors of each node so that the
  * prediction for the mapping in force comes nearer to what was measured. Each
  * factor goes `gain` of the way (in logarithms) to measured / predicted, and
- * stays within [1/8, 8], Tmem's within 8 times the sweeps counted. A term that is below 1 % of the iteration on both
- * sides is left alone. Where a node paged and its lack was measured, the factor
- * of M is set so that the lack comes out, within [1/4, 2]; Tmem is learned from what
- * a page of it cost. Where no lack was measured (0), but paging was and none predicted, or
- * the other way round, or where the factor of Tmem is at its bound, the lack
- * must be wrong: then M is set so that the time comes out.
+ * stays within [1/8, 8], Tmem's below 8 times the sweeps counted. A term that
+ * is below 1 % of the iteration on both sides is left alone. Where a node
+ * paged and its lack was measured, the factor of M is set so that the lack
+ * comes out, within [1/4, 2]; Tmem is learned from what a page of it cost.
+ * Where no lack was measured (0), but paging was and none predicted, or the
+ * other way round, or where the factor of Tmem is at its bound, the lack must
+ * be wrong: then M is set so that the time comes out.
  *
  * Repeated for one mapping with the same measurement it converges: the
  * prediction's terms come to what was measured, as far as the bounds allow.
