@@ -35,6 +35,20 @@ static int stays_below(struct tally *tally, double limit_s)
     return 1;
 }
 
+/** Would a node that gets a thread end too late? A guess, so that few changes have to
+ * be tried. */
+static int is_hopeless(const struct tally *tally, const struct change *change,
+                       double limit_s)
+{
+    const uint32_t partner = change->partner;
+
+    return tally_time_about(tally, change->node, change->thread, partner) >
+               limit_s ||
+           (partner != NOBODY &&
+            tally_time_about(tally, tally->node_of[change->thread], partner,
+                             change->thread) > limit_s);
+}
+
 static int try_back(struct tally *tally, const struct change *change,
                     double limit_s)
 {
@@ -42,6 +56,9 @@ static int try_back(struct tally *tally, const struct change *change,
     const double from_s = tally->loads[from].comp_s;
     const double to_s = tally->loads[change->node].comp_s;
 
+    if (is_hopeless(tally, change, limit_s)) {
+        return 0;
+    }
     change_apply(tally, change);
     if (stays_below(tally, limit_s)) {
         tally_settle(tally);
@@ -52,19 +69,6 @@ static int try_back(struct tally *tally, const struct change *change,
     tally->loads[change->node].comp_s = to_s;
     tally_forget(tally);
     return 0;
-}
-
-/** Does what a thread computes alone make its new node end too late? Then there is no
- * need to try, unless it saves more packets. */
-static int is_too_long(const struct tally *tally, const struct change *change,
-                       double limit_s)
-{
-    struct node_load load = tally->loads[change->node];
-
-    load.comp_s += tally->view->threads[change->thread].computation_s;
-    load.packets = (double)tally->packets[change->node];
-    return tally->view->nodes[change->node].n_processors == 1 &&
-           terms_time(&tally->rates[change->node], &load) > limit_s;
 }
 
 /** A thread that has come to where `thread` was, from where it is now. */
@@ -92,8 +96,7 @@ void refine_fewer_moves(struct tally *tally, const uint32_t *current,
             continue;
         }
         --*n_trials;
-        if (is_too_long(tally, &change, limit_s) ||
-            !try_back(tally, &change, limit_s)) {
+        if (!try_back(tally, &change, limit_s)) {
             change.partner = counterpart(tally, current, i);
             if (change.partner != NOBODY) {
                 try_back(tally, &change, limit_s);

@@ -339,6 +339,74 @@ double tally_time(struct tally *tally, uint32_t node)
     return terms_time(&tally->rates[node], &load);
 }
 
+// What the uses of a thread that comes would add to a node's demand. A group that is
+// there may become a written one, which is left out.
+static void add_coming(const struct tally *tally, uint32_t thread,
+                       uint32_t node, struct node_load *load)
+{
+    const struct cluster_view *view = tally->view;
+    const struct thread_view *it = &view->threads[thread];
+    const uint32_t from = tally->node_of[thread];
+
+    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+        const struct use *use = &view->uses[u];
+        const double pages = view->group_pages[use->group];
+
+        if (held_by(tally, use->group, node)->n_users > 0) {
+            continue;
+        }
+        if (use->flags & USE_WRITE) {
+            load->written_pages += pages;
+        } else if (tally->n_holders[use->group] >
+                   (held_by(tally, use->group, from)->n_users == 1)) {
+            load->foreign_pages += pages;
+        } else {
+            load->own_pages += pages;
+        }
+    }
+}
+
+/** What would leave a node with a thread. */
+static void take_going(const struct tally *tally, uint32_t thread,
+                       struct node_load *load)
+{
+    const struct cluster_view *view = tally->view;
+    const struct thread_view *it = &view->threads[thread];
+    const uint32_t node = tally->node_of[thread];
+
+    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+        const struct use *use = &view->uses[u];
+        const double pages = view->group_pages[use->group];
+
+        if (held_by(tally, use->group, node)->n_users > 1) {
+            continue;
+        }
+        if (use->flags & USE_WRITE) {
+            load->written_pages -= pages;
+        } else if (tally->n_holders[use->group] > 1) {
+            load->foreign_pages -= pages;
+        } else {
+            load->own_pages -= pages;
+        }
+    }
+}
+
+double tally_time_about(const struct tally *tally, uint32_t node,
+                        uint32_t comes, uint32_t goes)
+{
+    struct node_load load = tally->loads[node];
+
+    load.comp_s += tally->view->threads[comes].computation_s;
+    load.packets = (double)tally->packets[node];
+    add_coming(tally, comes, node, &load);
+    if (goes != UNPLACED) {
+        load.comp_s -= tally->view->threads[goes].computation_s;
+        take_going(tally, goes, &load);
+    }
+    load.comp_s /= tally->view->nodes[node].n_processors;
+    return terms_time(&tally->rates[node], &load);
+}
+
 void tally_settle(struct tally *tally)
 {
     for (uint32_t k = 0; k < tally->n_changed; k++) {

@@ -72,6 +72,15 @@ void tally_put_all(struct tally *tally, const uint32_t *node_of);
 /** T_x as the loads are now. */
 double tally_time(struct tally *tally, uint32_t node);
 
+/** What T_x would be, about, with a thread more and one less: a fraction of what it
+ * takes to try. Pages are counted as they would be but for those that a first or
+ * last writer changes, communication as it is, and computation is divided evenly
+ * among processors.
+ * @param comes  a thread of another node
+ * @param goes   a thread of the node; UNPLACED: none */
+double tally_time_about(const struct tally *tally, uint32_t node,
+                        uint32_t comes, uint32_t goes);
+
 /** Bring `times` of all changed nodes up to date; none are changed then. */
 void tally_settle(struct tally *tally);
 
