@@ -31,7 +31,7 @@ struct tables {
     double *comp_s;  ///< [n_threads + 1], I1: computation
     double *written; ///< [n_threads + 1]: shares of pages that all users write
     double *others;  ///< [n_threads + 1]: shares of other pages
-    double *pages;   ///< [n_threads + 1]: pages of a thread
+    double *pages;   ///< [n_threads + 1]: pages of a thread, for COST_CLIFF
     double common_written; ///< pages that all threads use
     double common_others;
     double all_pages; ///< union of all
@@ -55,11 +55,19 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/** From values of threads at 1..n to sums over the smallest at 0..n. */
+/** From values of threads at 1..n to sums over the smallest at 0..n. Often they are
+ * all equal. */
 static void sum_smallest(double *table, uint32_t n)
 {
+    uint32_t n_sorted = 1;
+
     table[0] = 0;
-    qsort(table + 1, n, sizeof *table, compare);
+    while (n_sorted < n && table[n_sorted] <= table[n_sorted + 1]) {
+        n_sorted++;
+    }
+    if (n_sorted < n) {
+        qsort(table + 1, n, sizeof *table, compare);
+    }
     for (uint32_t i = 1; i <= n; i++) {
         table[i] += table[i - 1];
     }
@@ -134,7 +142,8 @@ static void tables_release(struct tables *tables)
 }
 
 static tm_status tables_init(struct tables *tables,
-                             const struct cluster_view *view)
+                             const struct cluster_view *view,
+                             enum cost_kind kind)
 {
     const size_t n = view->n_threads + 1ull;
     struct group_facts *facts = calloc(view->n_groups + 1ull, sizeof *facts);
@@ -156,7 +165,9 @@ static tm_status tables_init(struct tables *tables,
     sum_smallest(tables->comp_s, view->n_threads);
     sum_smallest(tables->written, view->n_threads);
     sum_smallest(tables->others, view->n_threads);
-    sum_smallest(tables->pages, view->n_threads);
+    if (kind == COST_CLIFF) { // the others do not look at it
+        sum_smallest(tables->pages, view->n_threads);
+    }
     return TM_OK;
 }
 
@@ -368,7 +379,7 @@ tm_status bound_iteration(const struct cluster_view *view,
     tm_status status = TM_ENOMEM;
 
     if (rates != NULL && payers != NULL && rooms != NULL) {
-        status = tables_init(&tables, view);
+        status = tables_init(&tables, view, model->kind);
     }
     if (status == TM_OK) {
         for (uint32_t x = 0; x < view->n_nodes; x++) {

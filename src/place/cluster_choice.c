@@ -8,8 +8,8 @@
 //   are missing: few moves;
 // - blocks of thread numbers: best for most programs;
 // - clusters grown by affinity: finds blocks that are numbered otherwise;
-// - METIS, for many threads: multilevel partitioning. It cuts about an eighth less than
-//   clusters that are grown, so where these are nearly good enough it is not asked.
+// - METIS, for many threads: multilevel partitioning. It takes longest, and cuts about an
+//   eighth less than clusters that are grown: it is asked where an eighth is worth it.
 //
 // What a way finds is improved by swaps, which keep the sizes, and relabelled. Swaps
 // take longest where they lead least far: a clustering that is far from good enough
@@ -24,7 +24,8 @@
 #define METIS_MIN 64u      ///< threads that METIS is asked about
 #define GROW_MAX 4096u     ///< threads that clusters are grown of
 #define ALMOST_EQUAL 1.001 ///< cuts
-#define NEAR 2.0 ///< times the cut that is wanted: swaps may lead there
+#define NEAR 2.0     ///< times the cut that is wanted: swaps may lead there
+#define METIS_FROM 8 ///< times the cut that is wanted: METIS may save as much
 
 enum way { WAY_REPAIR, WAY_BLOCKS, WAY_GROW, WAY_METIS, N_WAYS };
 
@@ -173,20 +174,29 @@ static tm_status improve_the_rest(struct choice *choice)
     }
 }
 
+/** Is METIS worth its time, after all other ways? */
+static int may_metis_help(struct choice *choice, int has_grown)
+{
+    const struct candidate *least = least_cut(choice);
+    const double cut =
+        least != NULL ? fmin(least->cut, choice->cut) : choice->cut;
+
+    return choice->problem->view->n_threads >= METIS_MIN &&
+           cut > (has_grown ? METIS_FROM : NEAR) * choice->worth;
+}
+
 static tm_status try_all(struct choice *choice, int use_metis)
 {
-    const uint32_t n = choice->problem->view->n_threads;
-    const int is_asked[N_WAYS] = {1, 1, n <= GROW_MAX,
-                                  use_metis && n >= METIS_MIN};
+    const int may_grow = choice->problem->view->n_threads <= GROW_MAX;
     tm_status status = TM_OK;
 
     for (unsigned way = 0; way < N_WAYS; way++) {
-        if (way == WAY_METIS && choice->cut <= NEAR * choice->worth) {
-            break;
+        if ((way == WAY_GROW && !may_grow) ||
+            (way == WAY_METIS &&
+             !(use_metis && may_metis_help(choice, may_grow)))) {
+            continue;
         }
-        if (is_asked[way]) {
-            status = try_way(choice, (enum way)way);
-        }
+        status = try_way(choice, (enum way)way);
         if (status != TM_OK || choice->cut <= choice->worth) {
             return status;
         }

@@ -122,13 +122,31 @@ static double part_written(double part, double m, double q)
     return 1 - exp(m * log1p(-part));
 }
 
+/** part_written() with the m that was asked for last: with n beyond q it stays. */
+struct part {
+    double part;
+    double q;
+    double m; ///< NAN: none has been
+    double written;
+};
+
+static double part_for(struct part *part, double m)
+{
+    if (m != part->m) {
+        part->m = m;
+        part->written = part_written(part->part, m, part->q);
+    }
+    return part->written;
+}
+
 static double sent_by(const struct count_law *law,
-                      const struct class_sum *class, uint32_t n, double held)
+                      const struct class_sum *class, struct part *senders,
+                      uint32_t n, double held)
 {
     const double per_thread = class->user_pages / law->n_threads;
     const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
     const double local = fmax(1, fmin(n, class->q / 2));
-    const double written = part_written(class->senders, local, class->q);
+    const double written = part_for(senders, local);
     const double others = (class->q - 1) * law->n_nodes / law->n_threads;
     const double peers = fmax(1, fmin(others, law->n_nodes - 1.0));
     const double bytes =
@@ -142,24 +160,27 @@ static double sent_by(const struct count_law *law,
 
 /** Pages at the ends of a node's run that it writes. */
 static double updated_by(const struct count_law *law,
-                         const struct class_sum *class, uint32_t n, double held)
+                         const struct class_sum *class, struct part *writers,
+                         uint32_t n, double held)
 {
     const double per_thread = class->user_pages / law->n_threads;
     const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
     const double local = fmax(1, fmin(n, class->q / 2));
 
-    return cut * part_written(class->writers, local, class->q);
+    return cut * part_for(writers, local);
 }
 
 static void add_class(struct count_law *law, const struct class_sum *class)
 {
     const double per_thread = class->user_pages / law->n_threads;
+    struct part here = {class->writers, class->q, NAN, 0};
+    struct part at_the_ends = here;
+    struct part senders = {class->senders, class->q, NAN, 0};
 
     for (uint32_t n = 1; n <= law->n_threads; n++) {
         struct law_point *point = &law->points[n];
         const double held = per_thread * (n > class->q ? n / class->q : 1);
-        const double written =
-            held * part_written(class->writers, fmin(n, class->q), class->q);
+        const double written = held * part_for(&here, fmin(n, class->q));
 
         point->written_pages += written;
         if (class->q <= 1) {
@@ -168,10 +189,10 @@ static void add_class(struct count_law *law, const struct class_sum *class)
         }
         point->foreign_pages += held - written;
         if (law->n_nodes > 1 && !law->by_page) {
-            point->updates += updated_by(law, class, n, held);
+            point->updates += updated_by(law, class, &at_the_ends, n, held);
         }
         if (class->diff > 0 && law->n_nodes > 1) {
-            point->sent += sent_by(law, class, n, held);
+            point->sent += sent_by(law, class, &senders, n, held);
         }
     }
     law->thread_pages += per_thread;

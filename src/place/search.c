@@ -9,7 +9,7 @@
 //
 // A mapping with more moves must be better by GAIN, for moving costs.
 //
-// I1  best_s is the predicted time of best, and never grows.
+// I1  best_s is the predicted time of best, and never grows but by rounding.
 #include "place/search.h"
 
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #define N_KICKS 16u            ///< in a row that win nothing
 #define GAIN 0.002             ///< that moving yet more threads must bring
 #define GOOD_ENOUGH 1.002      ///< of the lower bound
+#define ROUNDING 1e-9          ///< relative: times that are as good as equal
 #define TRIALS 10000u          ///< of refine, by default
 #define FEWER_MOVES_MAX 16384u ///< threads
 
@@ -58,21 +59,45 @@ static int is_good_enough(const struct state *state)
            state->search->best_s <= GOOD_ENOUGH * state->bound_s;
 }
 
-/** Refine what is in the tally and offer it. */
-static tm_status offer_refined(struct state *state)
+/** The time of what is in the tally, which knows it unless the order of use counts. */
+static tm_status time_of_tally(struct state *state, double *time_s)
 {
     const struct place_request *request = state->search->request;
+
+    if (cost_model_needs_order(request->model)) {
+        return answer_time(request, state->tally.node_of, time_s);
+    }
+    *time_s = tally_longest(&state->tally, NULL);
+    return TM_OK;
+}
+
+static void take_tally(struct state *state, double time_s)
+{
+    struct search *search = state->search;
+
+    search->best_s = time_s;
+    memcpy(search->best, state->tally.node_of,
+           search->request->view->n_threads * sizeof *search->best);
+}
+
+/** Refine what is in the tally and make it the best if it is. */
+static tm_status offer_refined(struct state *state)
+{
+    struct search *search = state->search;
     struct refine_limits limits = {state->n_trials,
                                    GOOD_ENOUGH * state->bound_s};
-    tm_status status = refine(&state->tally, request->current, &limits);
+    double time_s;
+    tm_status status = refine(&state->tally, search->request->current, &limits);
 
     state->n_trials = limits.n_trials;
-    if (status != TM_OK) {
-        return status;
+    if (status == TM_OK) {
+        status = time_of_tally(state, &time_s);
     }
-    memcpy(state->search->candidate, state->tally.node_of,
-           request->view->n_threads * sizeof(uint32_t));
-    return search_offer(state->search);
+    if (status == TM_OK &&
+        time_s < search->best_s * (1 - search->margin - ROUNDING)) {
+        take_tally(state, time_s);
+    }
+    return status;
 }
 
 // ---- kicks ----
@@ -135,21 +160,15 @@ static tm_status begin_again(struct state *state)
 static tm_status offer_fewer_moves(struct state *state)
 {
     struct search *search = state->search;
-    const struct place_request *request = search->request;
-    uint64_t n_trials = request->view->n_threads;
+    uint64_t n_trials = search->request->view->n_threads;
     double time_s;
     tm_status status;
 
     tally_put_all(&state->tally, search->best);
-    refine_fewer_moves(&state->tally, request->current, &n_trials);
-    if (memcmp(state->tally.node_of, search->best,
-               request->view->n_threads * sizeof *search->best) == 0) {
-        return TM_OK;
-    }
-    status = answer_time(request, state->tally.node_of, &time_s);
-    if (status == TM_OK && time_s <= search->best_s * (1 + 1e-9)) {
-        memcpy(search->best, state->tally.node_of,
-               request->view->n_threads * sizeof *search->best);
+    refine_fewer_moves(&state->tally, search->request->current, &n_trials);
+    status = time_of_tally(state, &time_s);
+    if (status == TM_OK && time_s <= search->best_s * (1 + 2 * ROUNDING)) {
+        take_tally(state, time_s);
     }
     return status;
 }
