@@ -4,6 +4,8 @@
 //
 // I1  to_node[i][x] is the affinity of thread i to the threads on node x.
 // I2  A swap keeps the size of each cluster.
+// I3  What a thread has to win by swaps with threads of y is the same as when it was
+//     looked at, if neither y nor its own node has changed since.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,12 @@ struct swaps {
     uint32_t *members; ///< [n_threads], by node
     uint32_t *place;   ///< [n_threads]: in `members`
     double least;      ///< gain that counts as one
+    uint32_t n_swaps;  ///< so far
+    uint32_t
+        *changed; ///< [n_nodes]: by which swap a thread there, or one's row,
+                  ///< was changed last
+    uint32_t
+        *looked; ///< [n_threads]: n_swaps when it was looked at last, and 1
 };
 
 /** List threads by node.
@@ -84,10 +92,12 @@ static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
 
     for (uint32_t e = affinity->first[thread]; e < affinity->first[thread + 1];
          e++) {
-        double *row = row_of(swaps, affinity->peers[e]);
+        const uint32_t peer = affinity->peers[e];
+        double *row = row_of(swaps, peer);
 
         row[from] -= affinity->weights[e];
         row[to] += affinity->weights[e];
+        swaps->changed[swaps->node_of[peer]] = swaps->n_swaps;
     }
 }
 
@@ -97,6 +107,8 @@ static void swap_pair(struct swaps *swaps, uint32_t a, uint32_t b)
     const uint32_t y = swaps->node_of[b];
     const uint32_t place = swaps->place[a];
 
+    swaps->n_swaps++;
+    swaps->changed[x] = swaps->changed[y] = swaps->n_swaps;
     tell_peers(swaps, a, x, y);
     tell_peers(swaps, b, y, x);
     swaps->node_of[a] = y;
@@ -108,8 +120,8 @@ static void swap_pair(struct swaps *swaps, uint32_t a, uint32_t b)
 }
 
 /** The best partner on node y for a thread that would win `gain` there. */
-static int swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
-                          double gain)
+static void swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
+                           double gain)
 {
     const uint32_t x = swaps->node_of[thread];
     double best_gain = swaps->least;
@@ -130,29 +142,38 @@ static int swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
             best = other;
         }
     }
-    if (best == thread) {
-        return 0;
+    if (best != thread) {
+        swap_pair(swaps, thread, best);
     }
-    swap_pair(swaps, thread, best);
-    return 1;
 }
 
-static unsigned pass(struct swaps *swaps)
+/** Swap a thread with others as long as that wins something. */
+static void look_at(struct swaps *swaps, uint32_t thread)
 {
-    unsigned n_swapped = 0;
+    const double *row = row_of(swaps, thread);
+    const uint32_t looked = swaps->looked[thread];
 
-    for (uint32_t i = 0; i < swaps->problem->view->n_threads; i++) {
-        const double *row = row_of(swaps, i);
+    swaps->looked[thread] = swaps->n_swaps + 1;
+    for (uint32_t y = 0; y < swaps->n_nodes && may_move(swaps, thread); y++) {
+        const uint32_t x = swaps->node_of[thread];
+        const int is_new =
+            swaps->changed[x] >= looked || swaps->changed[y] >= looked; // I3
 
-        for (uint32_t y = 0; y < swaps->n_nodes && may_move(swaps, i); y++) {
-            const uint32_t x = swaps->node_of[i];
-
-            if (y != x && row[y] > 0) {
-                n_swapped += swap_with_best(swaps, i, y, row[y] - row[x]);
-            }
+        if (y != x && row[y] > 0 && is_new) {
+            swap_with_best(swaps, thread, y, row[y] - row[x]);
         }
     }
-    return n_swapped;
+}
+
+/** @return whether there was a swap */
+static int pass(struct swaps *swaps)
+{
+    const uint32_t n_before = swaps->n_swaps;
+
+    for (uint32_t i = 0; i < swaps->problem->view->n_threads; i++) {
+        look_at(swaps, i);
+    }
+    return swaps->n_swaps > n_before;
 }
 
 static void fill_in(struct swaps *swaps)
@@ -192,9 +213,12 @@ tm_status clusters_swap(const struct cluster_problem *problem,
     swaps.first = calloc(n_nodes + 1, sizeof *swaps.first);
     swaps.members = calloc(n_threads, sizeof *swaps.members);
     swaps.place = calloc(n_threads, sizeof *swaps.place);
-    if (swaps.to_node && swaps.first && swaps.members && swaps.place) {
+    swaps.changed = calloc(n_nodes, sizeof *swaps.changed);
+    swaps.looked = calloc(n_threads, sizeof *swaps.looked);
+    if (swaps.to_node && swaps.first && swaps.members && swaps.place &&
+        swaps.changed && swaps.looked) {
         fill_in(&swaps);
-        for (int k = 0; k < N_PASSES && pass(&swaps) > 0; k++) {
+        for (int k = 0; k < N_PASSES && pass(&swaps); k++) {
         }
         status = TM_OK;
     }
@@ -202,6 +226,8 @@ tm_status clusters_swap(const struct cluster_problem *problem,
     free(swaps.first);
     free(swaps.members);
     free(swaps.place);
+    free(swaps.changed);
+    free(swaps.looked);
     return status;
 }
 
