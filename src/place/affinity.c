@@ -21,9 +21,10 @@ struct builder {
     const struct cluster_view *view;
     struct users users;
     enum affinity_kind kind;
-    double *group_weights; ///< [n_groups]: of an edge, AFFINITY_COST
-    double *row;           ///< [n_threads]: the row in the making
-    uint32_t *in_row;      ///< [n_threads]: threads with an entry in it
+    double *
+        group_weights; ///< [n_groups]: of an edge; its pages, AFFINITY_COHESION
+    double *row;       ///< [n_threads]: the row in the making
+    uint32_t *in_row;  ///< [n_threads]: threads with an entry in it
     uint32_t n_in_row;
     uint32_t *cursor; ///< [n_groups]: the row's thread in users.threads
     struct affinity *it;
@@ -120,7 +121,7 @@ static double update_cost(const struct cluster_view *view)
 }
 
 /** What one holder less of each group would save, on each of its edges. */
-static void weigh_groups(struct builder *builder, double page_s)
+static void weigh_costs(struct builder *builder, double page_s)
 {
     const struct cluster_view *view = builder->view;
     const double byte_s = byte_cost(view);
@@ -146,22 +147,24 @@ static void weigh_groups(struct builder *builder, double page_s)
     }
 }
 
-static double weigh_pair(const struct builder *builder, uint32_t group,
-                         uint32_t a, uint32_t b)
+static void weigh_groups(struct builder *builder, double page_s)
+{
+    if (builder->kind == AFFINITY_COST) {
+        weigh_costs(builder, page_s);
+        return;
+    }
+    for (uint32_t g = 0; g < builder->view->n_groups; g++) {
+        builder->group_weights[g] = builder->view->group_pages[g];
+    }
+}
+
+/** How many of two uses write. */
+static unsigned n_writes(const struct builder *builder, uint32_t a, uint32_t b)
 {
     const struct use *uses = builder->view->uses;
-    const double pages = builder->view->group_pages[group];
 
-    switch (builder->kind) {
-    case AFFINITY_CORRELATION:
-        return pages;
-    case AFFINITY_COHESION:
-        return pages * (((uses[a].flags & USE_WRITE) != 0) +
-                        ((uses[b].flags & USE_WRITE) != 0));
-    case AFFINITY_COST:
-    default:
-        return builder->group_weights[group];
-    }
+    return ((uses[builder->users.uses[a]].flags & USE_WRITE) != 0) +
+           ((uses[builder->users.uses[b]].flags & USE_WRITE) != 0);
 }
 
 // ---- rows ----
@@ -170,9 +173,11 @@ static void add_peer(struct builder *builder, uint32_t group, uint32_t own,
                      uint32_t other)
 {
     const uint32_t peer = builder->users.threads[other];
-    const double weight = weigh_pair(builder, group, builder->users.uses[own],
-                                     builder->users.uses[other]);
+    double weight = builder->group_weights[group];
 
+    if (builder->kind == AFFINITY_COHESION) {
+        weight *= n_writes(builder, own, other);
+    }
     if (weight <= 0) {
         return;
     }

@@ -4,7 +4,9 @@
 //
 // I1  to_node[i][x] is the affinity of thread i to the threads on node x.
 // I2  A swap keeps the size of each cluster.
-// I3  What a thread has to win by swaps with threads of y is the same as when it was
+// I3  most[y][x] is at least what any thread of y would win on x. It is made anew before
+//     each pass and only grows within one.
+// I4  What a thread has to win by swaps with threads of y is the same as when it was
 //     looked at, if neither y nor its own node has changed since.
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@ struct swaps {
     uint32_t *node_of;
     uint32_t n_nodes;
     double *to_node;   ///< [n_threads][n_nodes], I1
+    double *most;      ///< [n_nodes][n_nodes], I3; NULL: too many nodes
     uint32_t *first;   ///< [n_nodes + 1]: in `members`
     uint32_t *members; ///< [n_threads], by node
     uint32_t *place;   ///< [n_threads]: in `members`
@@ -84,6 +87,49 @@ static double edge_between(const struct affinity *affinity, uint32_t a,
     return 0;
 }
 
+// ---- what could be won ----
+
+/** A thread may win more on node x than others of its node (I3). */
+static void raise_most(struct swaps *swaps, uint32_t thread, uint32_t x)
+{
+    const double *row = row_of(swaps, thread);
+    const uint32_t y = swaps->node_of[thread];
+    double *most = &swaps->most[(size_t)y * swaps->n_nodes + x];
+
+    if (*most < row[x] - row[y]) {
+        *most = row[x] - row[y];
+    }
+}
+
+static void raise_most_anywhere(struct swaps *swaps, uint32_t thread)
+{
+    for (uint32_t x = 0; x < swaps->n_nodes && swaps->most != NULL; x++) {
+        raise_most(swaps, thread, x);
+    }
+}
+
+static void find_most(struct swaps *swaps)
+{
+    const size_t n = (size_t)swaps->n_nodes * swaps->n_nodes;
+
+    for (size_t k = 0; k < n && swaps->most != NULL; k++) {
+        swaps->most[k] = -INFINITY;
+    }
+    for (uint32_t i = 0; i < swaps->problem->view->n_threads; i++) {
+        raise_most_anywhere(swaps, i);
+    }
+}
+
+/** May some thread of y be worth a swap for one of x that wins `gain` there? */
+static int may_win(const struct swaps *swaps, uint32_t x, uint32_t y,
+                   double gain)
+{
+    return swaps->most == NULL ||
+           gain + swaps->most[(size_t)y * swaps->n_nodes + x] > swaps->least;
+}
+
+// ---- swapping ----
+
 /** Tell a thread's peers that it goes from one node to another. */
 static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
                        uint32_t to)
@@ -98,6 +144,11 @@ static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
         row[from] -= affinity->weights[e];
         row[to] += affinity->weights[e];
         swaps->changed[swaps->node_of[peer]] = swaps->n_swaps;
+        if (swaps->node_of[peer] == from) {
+            raise_most_anywhere(swaps, peer);
+        } else if (swaps->most != NULL) {
+            raise_most(swaps, peer, to);
+        }
     }
 }
 
@@ -117,6 +168,8 @@ static void swap_pair(struct swaps *swaps, uint32_t a, uint32_t b)
     swaps->members[swaps->place[b]] = a;
     swaps->place[a] = swaps->place[b];
     swaps->place[b] = place;
+    raise_most_anywhere(swaps, a);
+    raise_most_anywhere(swaps, b);
 }
 
 /** The best partner on node y for a thread that would win `gain` there. */
@@ -147,6 +200,13 @@ static void swap_with_best(struct swaps *swaps, uint32_t thread, uint32_t y,
     }
 }
 
+/** Has one of two nodes changed since a thread was looked at (I4)? */
+static int has_changed(const struct swaps *swaps, uint32_t x, uint32_t y,
+                       uint32_t looked)
+{
+    return swaps->changed[x] >= looked || swaps->changed[y] >= looked;
+}
+
 /** Swap a thread with others as long as that wins something. */
 static void look_at(struct swaps *swaps, uint32_t thread)
 {
@@ -154,13 +214,13 @@ static void look_at(struct swaps *swaps, uint32_t thread)
     const uint32_t looked = swaps->looked[thread];
 
     swaps->looked[thread] = swaps->n_swaps + 1;
-    for (uint32_t y = 0; y < swaps->n_nodes && may_move(swaps, thread); y++) {
+    for (uint32_t y = 0; y < swaps->n_nodes; y++) {
         const uint32_t x = swaps->node_of[thread];
-        const int is_new =
-            swaps->changed[x] >= looked || swaps->changed[y] >= looked; // I3
+        const double gain = row[y] - row[x];
 
-        if (y != x && row[y] > 0 && is_new) {
-            swap_with_best(swaps, thread, y, row[y] - row[x]);
+        if (row[y] > 0 && y != x && has_changed(swaps, x, y, looked) &&
+            may_win(swaps, x, y, gain) && may_move(swaps, thread)) {
+            swap_with_best(swaps, thread, y, gain);
         }
     }
 }
@@ -170,6 +230,7 @@ static int pass(struct swaps *swaps)
 {
     const uint32_t n_before = swaps->n_swaps;
 
+    find_most(swaps);
     for (uint32_t i = 0; i < swaps->problem->view->n_threads; i++) {
         look_at(swaps, i);
     }
@@ -210,6 +271,9 @@ tm_status clusters_swap(const struct cluster_problem *problem,
         return TM_OK;
     }
     swaps.to_node = calloc(n_nodes * n_threads, sizeof *swaps.to_node);
+    swaps.most = n_nodes * n_nodes <= TABLE_MAX
+                     ? malloc(n_nodes * n_nodes * sizeof *swaps.most)
+                     : NULL;
     swaps.first = calloc(n_nodes + 1, sizeof *swaps.first);
     swaps.members = calloc(n_threads, sizeof *swaps.members);
     swaps.place = calloc(n_threads, sizeof *swaps.place);
@@ -223,6 +287,7 @@ tm_status clusters_swap(const struct cluster_problem *problem,
         status = TM_OK;
     }
     free(swaps.to_node);
+    free(swaps.most);
     free(swaps.first);
     free(swaps.members);
     free(swaps.place);
