@@ -18,7 +18,8 @@
 // I1  bytes[x][y] is the sum over groups that x and y hold of pages * union of
 //     diffs on x; packets[x] the packets that these make, one peer after the
 //     other, or page by page.
-// I2  loads[x] has the pages of the groups with users on x, each in one part, and
+// I2  Bit x of a group's holders is set if and only if held[x] has users.
+// I3  loads[x] has the pages of the groups with users on x, each in one part, and
 //     those of it that are updates.
 #include "place/tally.h"
 
@@ -66,15 +67,31 @@ static void note_change(struct tally *tally, uint32_t node)
     }
 }
 
-/** The node that holds a group besides `node`, if there is just one. */
+// ---- holders ----
+
+static uint64_t *holders_of(const struct tally *tally, uint32_t group)
+{
+    return tally->holders + (size_t)group * tally->n_words;
+}
+
+/** Of the holders in a word, those that are not `node`. */
+static uint64_t others_in(const struct tally *tally, uint32_t group,
+                          uint32_t word, uint32_t node)
+{
+    const uint64_t own = node / 64 == word ? 1ull << node % 64 : 0;
+
+    return holders_of(tally, group)[word] & ~own;
+}
+
+/** The node that holds a group besides `node`. */
 static uint32_t other_holder(const struct tally *tally, uint32_t group,
                              uint32_t node)
 {
-    const struct held *held = held_by(tally, group, 0);
+    for (uint32_t w = 0; w < tally->n_words; w++) {
+        const uint64_t others = others_in(tally, group, w, node);
 
-    for (uint32_t y = 0; y < tally->view->n_nodes; y++) {
-        if (y != node && held[y].n_users > 0) {
-            return y;
+        if (others != 0) {
+            return w * 64 + (uint32_t)__builtin_ctzll(others);
         }
     }
     return UNPLACED;
@@ -128,8 +145,11 @@ static void count_updates(struct tally *tally, uint32_t group, uint32_t node,
     const struct held *held = held_by(tally, group, 0);
     const int64_t own = union_of_diffs(&held[node]);
 
-    for (uint32_t y = 0; y < tally->view->n_nodes; y++) {
-        if (y != node && held[y].n_users > 0) {
+    for (uint32_t w = 0; w < tally->n_words; w++) {
+        for (uint64_t others = others_in(tally, group, w, node); others != 0;
+             others &= others - 1) {
+            const uint32_t y = w * 64 + (uint32_t)__builtin_ctzll(others);
+
             send_bytes(tally, node, y, group, own, sign);
             send_bytes(tally, y, node, group, union_of_diffs(&held[y]), sign);
         }
@@ -152,6 +172,7 @@ static void leave_group(struct tally *tally, uint32_t group, uint32_t node)
     } else {
         tally->n_holders[group]--;
     }
+    holders_of(tally, group)[node / 64] &= ~(1ull << node % 64);
 }
 
 /** A node now has users of a group. */
@@ -166,6 +187,7 @@ static void join_group(struct tally *tally, uint32_t group, uint32_t node)
     } else {
         tally->n_holders[group]++;
     }
+    holders_of(tally, group)[node / 64] |= 1ull << node % 64;
     count_pages(tally, group, node, +1);
     if (tally->n_holders[group] > 1) {
         count_updates(tally, group, node, +1);
@@ -452,6 +474,7 @@ void tally_release(struct tally *tally)
     free(tally->head);
     free(tally->held);
     free(tally->n_holders);
+    free(tally->holders);
     free(tally->loads);
     free(tally->bytes);
     free(tally->packets);
@@ -475,6 +498,8 @@ static int allocate(struct tally *tally)
     tally->head = malloc(n_nodes * sizeof(uint32_t));
     tally->held = calloc(n_groups * n_nodes + 1, sizeof *tally->held);
     tally->n_holders = calloc(n_groups + 1, sizeof(uint32_t));
+    tally->n_words = (uint32_t)(n_nodes + 63) / 64;
+    tally->holders = calloc(n_groups * tally->n_words + 1, sizeof(uint64_t));
     tally->loads = calloc(n_nodes, sizeof *tally->loads);
     tally->bytes = calloc(n_nodes * n_nodes, sizeof(int64_t));
     tally->packets = calloc(n_nodes, sizeof(int64_t));
@@ -483,9 +508,9 @@ static int allocate(struct tally *tally)
     tally->changed = malloc(n_nodes * sizeof(uint32_t));
     tally->is_changed = calloc(n_nodes, 1);
     return tally->rates && tally->node_of && tally->next && tally->previous &&
-           tally->head && tally->held && tally->n_holders && tally->loads &&
-           tally->bytes && tally->packets && tally->times && tally->scratch &&
-           tally->changed && tally->is_changed;
+           tally->head && tally->held && tally->n_holders && tally->holders &&
+           tally->loads && tally->bytes && tally->packets && tally->times &&
+           tally->scratch && tally->changed && tally->is_changed;
 }
 
 tm_status tally_init(struct tally *tally, const struct cluster_view *view,

@@ -22,15 +22,17 @@ struct held {
 
 struct tally {
     const struct cluster_view *view;
-    int by_page;               ///< packets are counted page by page
-    double common_pages;       ///< of all common groups
-    struct node_rates *rates;  ///< [n_nodes]
-    uint32_t *node_of;         ///< [n_threads]; UNPLACED: on none
-    uint32_t *next;            ///< [n_threads]: lists of the nodes' threads,
-    uint32_t *previous;        ///< [n_threads]: UNPLACED at their ends
-    uint32_t *head;            ///< [n_nodes]
-    struct held *held;         ///< [n_groups][n_nodes]
-    uint32_t *n_holders;       ///< [n_groups]: nodes with users
+    int by_page;              ///< packets are counted page by page
+    double common_pages;      ///< of all common groups
+    struct node_rates *rates; ///< [n_nodes]
+    uint32_t *node_of;        ///< [n_threads]; UNPLACED: on none
+    uint32_t *next;           ///< [n_threads]: lists of the nodes' threads,
+    uint32_t *previous;       ///< [n_threads]: UNPLACED at their ends
+    uint32_t *head;           ///< [n_nodes]
+    struct held *held;        ///< [n_groups][n_nodes]
+    uint32_t *n_holders;      ///< [n_groups]: nodes with users
+    uint64_t *holders;        ///< [n_groups][n_words]: bits of these nodes
+    uint32_t n_words;
     struct node_load *loads;   ///< [n_nodes]; comp_s is the sum over threads,
                                ///< packets are not kept here
     int64_t *bytes;            ///< [n_nodes][n_nodes]: sent from, to
