@@ -326,9 +326,9 @@ double affinity_cut(const struct affinity *affinity, const uint32_t *node_of)
 
     for (uint32_t i = 0; i < affinity->n_threads; i++) {
         for (uint32_t e = affinity->first[i]; e < affinity->first[i + 1]; e++) {
-            if (node_of[affinity->peers[e]] != node_of[i]) {
-                cut += affinity->weights[e];
-            }
+            const int is_cut = node_of[affinity->peers[e]] != node_of[i];
+
+            cut += is_cut * affinity->weights[e]; // a branch would take longer
         }
     }
     return cut / 2;

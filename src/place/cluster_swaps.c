@@ -89,23 +89,25 @@ static double edge_between(const struct affinity *affinity, uint32_t a,
 
 // ---- what could be won ----
 
-/** A thread may win more on node x than others of its node (I3). */
-static void raise_most(struct swaps *swaps, uint32_t thread, uint32_t x)
+/** A thread may win more on nodes from x on than others of its node (I3). */
+static void raise_most(struct swaps *swaps, uint32_t thread, uint32_t x,
+                       uint32_t end)
 {
     const double *row = row_of(swaps, thread);
     const uint32_t y = swaps->node_of[thread];
-    double *most = &swaps->most[(size_t)y * swaps->n_nodes + x];
+    const double own = row[y];
+    double *most = swaps->most + (size_t)y * swaps->n_nodes;
 
-    if (*most < row[x] - row[y]) {
-        *most = row[x] - row[y];
+    for (; x < end && swaps->most != NULL; x++) {
+        const double gain = row[x] - own;
+
+        most[x] = gain > most[x] ? gain : most[x];
     }
 }
 
 static void raise_most_anywhere(struct swaps *swaps, uint32_t thread)
 {
-    for (uint32_t x = 0; x < swaps->n_nodes && swaps->most != NULL; x++) {
-        raise_most(swaps, thread, x);
-    }
+    raise_most(swaps, thread, 0, swaps->n_nodes);
 }
 
 static void find_most(struct swaps *swaps)
@@ -146,8 +148,8 @@ static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
         swaps->changed[swaps->node_of[peer]] = swaps->n_swaps;
         if (swaps->node_of[peer] == from) {
             raise_most_anywhere(swaps, peer);
-        } else if (swaps->most != NULL) {
-            raise_most(swaps, peer, to);
+        } else {
+            raise_most(swaps, peer, to, to + 1);
         }
     }
 }
