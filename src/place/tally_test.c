@@ -159,12 +159,164 @@ static void a_mapping_is_put_alike_whatever_was_there(void **state)
     }
 }
 
+// ---- guesses ----
+
+static int share_a_group(const struct cluster_view *view, uint32_t a,
+                         uint32_t b)
+{
+    const struct thread_view *first = &view->threads[a];
+    const struct thread_view *second = &view->threads[b];
+
+    for (uint32_t u = 0; u < first->n_uses; u++) {
+        for (uint32_t v = 0; v < second->n_uses; v++) {
+            if (view->uses[first->first_use + u].group ==
+                view->uses[second->first_use + v].group) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/** Does no other thread on a node use what a thread uses? */
+static int is_alone(const struct tally *tally, uint32_t thread, uint32_t node)
+{
+    const struct cluster_view *view = tally->view;
+    const struct thread_view *it = &view->threads[thread];
+    const uint32_t own = tally->node_of[thread] == node;
+
+    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
+        const size_t at = (size_t)view->uses[u].group * view->n_nodes + node;
+
+        if (tally->held[at].n_users > own) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/** All that a node takes is a second for each page swapped in and so many for each that
+ * is fetched. */
+static void make_only_pages_cost(struct cluster_view *view, double fetch_s)
+{
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        view->nodes[x].memory_pages = 0;
+        view->nodes[x].swap_in_s = 1;
+        view->nodes[x].swap_out_s = 0;
+        view->nodes[x].fetch_s = fetch_s;
+        view->nodes[x].packet_s = 0;
+        view->nodes[x].update_s = 0;
+        view->nodes[x].n_processors = 1;
+    }
+}
+
+/** Compare the guess of what a node takes, when a thread comes from another one and
+ * one goes there or none, with what it then does.
+ * @param kinds_count  pages that are fetched cost something else
+ * @return whether the guess had to be exact */
+static int guess(struct tally *tally, uint32_t comes, uint32_t goes,
+                 uint32_t node, int kinds_count)
+{
+    const uint32_t from = tally->node_of[comes];
+    const double about_s = tally_time_about(tally, node, comes, goes);
+    int is_exact = goes == UNPLACED || !share_a_group(tally->view, comes, goes);
+    double time_s;
+
+    if (kinds_count) {
+        is_exact &= is_alone(tally, comes, node) &&
+                    (goes == UNPLACED || is_alone(tally, goes, node));
+    }
+    tally_move(tally, comes, node);
+    if (goes != UNPLACED) {
+        tally_move(tally, goes, from);
+    }
+    time_s = tally_time(tally, node);
+    if (!kinds_count) {
+        assert_true(about_s <= time_s * (1 + 1e-9));
+    }
+    if (is_exact) {
+        assert_true(fabs(about_s - time_s) <= time_s * 1e-9);
+    }
+    return is_exact;
+}
+
+static void what_a_change_makes_of_a_nodes_pages_is_guessed(void **state)
+{
+    const struct cost_model model = {.kind = COST_MEASURED};
+    unsigned n_exact[2] = {0};
+
+    (void)state;
+    for (unsigned round = 0; round < 500; round++) {
+        const int kinds_count = round / N_SHARINGS % 2;
+        struct cluster_view view;
+        struct tally tally;
+        uint32_t node_of[MAX_THREADS];
+
+        draw_view(&view, round);
+        make_only_pages_cost(&view, kinds_count ? 3 : 1);
+        mapping_draw(&view, node_of);
+        assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
+        for (unsigned step = 0; step < 20; step++) {
+            const uint32_t comes = random_below(view.n_threads);
+            const uint32_t other = random_below(view.n_threads);
+            const uint32_t goes = step % 2 == 0 ? other : UNPLACED;
+
+            tally_put_all(&tally, node_of);
+            if (node_of[comes] != node_of[other]) {
+                n_exact[kinds_count] += (unsigned)guess(
+                    &tally, comes, goes, node_of[other], kinds_count);
+            }
+        }
+        tally_release(&tally);
+        cluster_view_release(&view);
+    }
+    assert_true(n_exact[0] > 500 && n_exact[1] > 200);
+}
+
+static void pages_that_only_one_node_reads_are_told_from_others(void **state)
+{
+    enum { COMES, HOME, GOES, AWAY, STAYS, N };
+    static const uint32_t node_of[N] = {0, 0, 1, 0, 1};
+    const struct cost_model model = {.kind = COST_MEASURED};
+    struct cluster_view view;
+    struct page_lists lists;
+    struct tally tally;
+
+    (void)state;
+    view_make(&view, 2, N);
+    lists_init(&lists, N);
+    lists_add(&lists, COMES, 0, 10, USE_READ, 0);
+    lists_add(&lists, COMES, 10, 5, USE_READ, 0);
+    lists_add(&lists, HOME, 10, 5, USE_READ, 0);
+    lists_add(&lists, GOES, 20, 7, USE_READ, 0);
+    lists_add(&lists, GOES, 30, 2, USE_READ, 0);
+    lists_add(&lists, AWAY, 30, 2, USE_READ, 0);
+    lists_add(&lists, STAYS, 40, 4, USE_READ, 0);
+    lists_build(&lists, &view);
+    lists_release(&lists);
+    make_only_pages_cost(&view, 3);
+    for (uint32_t i = 0; i < N; i++) {
+        view.threads[i].computation_s = 0;
+    }
+    assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
+    tally_put_all(&tally, node_of);
+    assert_true(tally_time(&tally, 1) == 7 + 2 * 3 + 4);
+    assert_true(tally_time_about(&tally, 1, COMES, UNPLACED) ==
+                7 + 2 * 3 + 4 + 10 + 5 * 3);
+    assert_true(tally_time_about(&tally, 1, COMES, GOES) == 4 + 10 + 5 * 3);
+    assert_true(tally_time_about(&tally, 1, HOME, STAYS) == 7 + 2 * 3 + 5 * 3);
+    tally_release(&tally);
+    cluster_view_release(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_predicted_after_any_moves),
         cmocka_unit_test(a_change_taken_back_leaves_no_trace),
         cmocka_unit_test(a_mapping_is_put_alike_whatever_was_there),
+        cmocka_unit_test(what_a_change_makes_of_a_nodes_pages_is_guessed),
+        cmocka_unit_test(pages_that_only_one_node_reads_are_told_from_others),
     };
 
     seed_random();
