@@ -13,9 +13,9 @@
  * random), `grid` (scattered too, but with four neighbours each), `all` (each
  * writes a page that all read; up to 2048 threads).
  *
- * With DRAWS so many clusters are drawn, cpu-mem is asked about each, and how
- * its times spread over them is printed. Else it is one cluster, the first of
- * these, and what is printed is
+ * With DRAWS so many clusters are drawn, cpu-mem is asked about each in three
+ * passes, and how the least times of the three spread over them is printed.
+ * Else it is one cluster, the first of these, and what is printed is
  *
  *   predict     one prediction of the mapping in force
  *   condense    leaving out what all threads read
@@ -36,6 +36,7 @@
 #include "place/policy.h"
 
 #define MAX_RUNS 15
+#define N_PASSES 3 ///< over all draws: machines have slow seconds
 
 enum kind {
     KIND_CHAIN,
@@ -374,12 +375,15 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
     double sum = 0;
     double n_moves = 0;
 
-    for (unsigned k = 0; k < n_draws; k++) {
+    for (unsigned turn = 0; turn < N_PASSES * n_draws; turn++) {
+        const unsigned k = turn % n_draws;
         struct subject s;
+        double time_ms;
 
         subject_init(&s, n_nodes, n_threads, kind, k);
         s.policy = policy_find("cpu-mem");
-        times[k] = time_of("cpu-mem", run_policy, &s);
+        time_ms = time_of("cpu-mem", run_policy, &s);
+        times[k] = turn < n_draws ? time_ms : fmin(times[k], time_ms);
         sum += s.placement.after_s / s.placement.before_s;
         n_moves += s.placement.n_moves;
         subject_release(&s);
@@ -390,7 +394,7 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
            "mean\n",
            n_nodes, n_threads, kind_names[kind], n_draws, times[0],
            times[n_draws / 2], times[n_draws * 9 / 10], times[n_draws - 1],
-           sum / n_draws, n_moves / n_draws);
+           sum / N_PASSES / n_draws, n_moves / N_PASSES / n_draws);
     free(times);
 }
 
