@@ -7,7 +7,8 @@
 // I3  most[y][x] is at least what any thread of y would win on x. It is made anew before
 //     each pass and only grows within one.
 // I4  What a thread has to win by swaps with threads of y is the same as when it was
-//     looked at, if neither y nor its own node has changed since.
+//     looked at, if no thread has come to y or its own node since: of a thread's row only
+//     the columns of these two count, and they change only then.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,14 @@ struct swaps {
     uint32_t *node_of;
     uint32_t n_nodes;
     double *to_node;   ///< [n_threads][n_nodes], I1
-    double *most;      ///< [n_nodes][n_nodes], I3; NULL: too many nodes
+    double *most;      ///< [n_nodes][n_nodes], I3; NULL: there is no room
     uint32_t *first;   ///< [n_nodes + 1]: in `members`
     uint32_t *members; ///< [n_threads], by node
     uint32_t *place;   ///< [n_threads]: in `members`
     double least;      ///< gain that counts as one
     uint32_t n_swaps;  ///< so far
-    uint32_t
-        *changed; ///< [n_nodes]: by which swap a thread there, or one's row,
-                  ///< was changed last
-    uint32_t
-        *looked; ///< [n_threads]: n_swaps when it was looked at last, and 1
+    uint32_t *changed; ///< [n_nodes]: the last swap of one of its threads
+    uint32_t *looked;  ///< [n_threads]: the first swap after the last look
 };
 
 /** List threads by node.
@@ -95,11 +93,14 @@ static void raise_most(struct swaps *swaps, uint32_t thread, uint32_t x,
 {
     const double *row = row_of(swaps, thread);
     const uint32_t y = swaps->node_of[thread];
-    const double own = row[y];
-    double *most = swaps->most + (size_t)y * swaps->n_nodes;
+    double *most;
 
-    for (; x < end && swaps->most != NULL; x++) {
-        const double gain = row[x] - own;
+    if (swaps->most == NULL) {
+        return;
+    }
+    most = swaps->most + (size_t)y * swaps->n_nodes;
+    for (; x < end; x++) {
+        const double gain = row[x] - row[y];
 
         most[x] = gain > most[x] ? gain : most[x];
     }
@@ -145,7 +146,6 @@ static void tell_peers(struct swaps *swaps, uint32_t thread, uint32_t from,
 
         row[from] -= affinity->weights[e];
         row[to] += affinity->weights[e];
-        swaps->changed[swaps->node_of[peer]] = swaps->n_swaps;
         if (swaps->node_of[peer] == from) {
             raise_most_anywhere(swaps, peer);
         } else {

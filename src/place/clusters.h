@@ -25,10 +25,11 @@ struct cluster_problem {
  * than is worth the trouble: the current mapping changed as little as possible; blocks
  * of thread numbers; clusters grown by affinity (up to 4096 threads); and, if the best
  * of them cuts more than eight times that, or twice if none were grown, METIS (from 64
- * threads on, if it is there). They are improved by pair swaps, unless they cut more than twice what is worth the trouble
- * and then more than twice as much as the best; the one with the smallest cut is taken,
- * and of those within a thousandth of it the one that moves fewest threads. Pinned
- * threads are not moved by the first way; the others may.
+ * threads on, if it is there). They are improved by pair swaps, unless they cut more
+ * than twice what is worth the trouble and then more than twice as much as the best; the
+ * one with the smallest cut is taken, and of those within a thousandth of it the one
+ * that moves fewest threads. Pinned threads are not moved by the first way; the others
+ * may.
  *
  * @param worth   a cut up to this one is good enough
  * @param use_metis  0: not even for many threads

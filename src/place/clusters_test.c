@@ -217,6 +217,50 @@ static void a_chain_is_cut_into_runs_however_it_is_numbered(void **state)
     }
 }
 
+/** The most that the swap of any pair would still win. */
+static double most_to_win(const struct fixture *f, uint32_t *node_of)
+{
+    const double cut = affinity_cut(&f->affinity, node_of);
+    double most = 0;
+
+    for (uint32_t i = 0; i < f->view.n_threads; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            const uint32_t x = node_of[i];
+
+            node_of[i] = node_of[j];
+            node_of[j] = x;
+            most = fmax(most, cut - affinity_cut(&f->affinity, node_of));
+            node_of[j] = node_of[i];
+            node_of[i] = x;
+        }
+    }
+    return most;
+}
+
+static void no_swap_that_wins_is_left(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        const struct view_plan plan = {2 + random_below(MAX_NODES - 1),
+                                       8 + random_below(33),
+                                       round % 2,
+                                       1,
+                                       SHARING_PAIRS,
+                                       0};
+        uint32_t node_of[MAX_THREADS];
+        struct fixture f;
+
+        view_draw(&f.view, &plan);
+        f.view.nodes[0].packet_s = 0.1;
+        mapping_draw(&f.view, f.current);
+        mapping_draw(&f.view, node_of);
+        fixture_finish(&f);
+        assert_int_equal(clusters_swap(&f.problem, node_of), TM_OK);
+        assert_true(most_to_win(&f, node_of) <= 1e-8 * f.affinity.total);
+        fixture_release(&f);
+    }
+}
+
 static void nothing_moves_where_nothing_is_to_be_won(void **state)
 {
     struct fixture f;
@@ -352,6 +396,7 @@ int main(void)
         cmocka_unit_test(weights_are_those_of_the_kinds),
         cmocka_unit_test(clusters_have_the_sizes_asked_for),
         cmocka_unit_test(a_chain_is_cut_into_runs_however_it_is_numbered),
+        cmocka_unit_test(no_swap_that_wins_is_left),
         cmocka_unit_test(nothing_moves_where_nothing_is_to_be_won),
         cmocka_unit_test(
             clusters_of_one_size_take_the_nodes_that_have_most_of_them),
