@@ -19,7 +19,7 @@
 // A failure prints the seed; `protocol_test PROTOCOL SEED` repeats it, and
 // TRACE_PAGE=n tells the story of page n of the block.
 //
-// PROTOCOL/budget: the same, and nodes may have only 2 to 25 pages in memory. A
+// PROTOCOL/budget: the same, and nodes may have only 2 to 25 pages in memory (disk.c). A
 // thread's access asks the pager first, as a fault does.
 //
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
@@ -40,6 +40,7 @@
 #include <string.h>
 
 #include "death.h"
+#include "disk.h"
 #include "early.h"
 #include "late.h"
 #include "mem/transfers_test.h"
@@ -110,76 +111,6 @@ static void receive(void *owner, node_id from, const struct message *message)
         // As pager_need(), when it waits for a page: others have come, too, and what
         // waits for them is looked at later: when the disk answers the next time.
         finish_transfers(world->nodes[end->node].pager);
-    }
-}
-
-// ---- memory is short: pages go to a swap file, and come back some time later
-
-static void disk_answers(void *owner, uint64_t argument)
-{
-    struct world *world = owner;
-
-    pager_poll(world->nodes[argument].pager);
-    if (world->n_ended < world->n_threads || world->lives_left > 0) {
-        sim_after(world->sim, 1000 + sim_random(world->sim, 300000),
-                  disk_answers, world, argument);
-    }
-}
-
-// When nothing else happens: what was asked for ahead may still wait for a disk.
-static int last_answers(struct world *world)
-{
-    int n_found = 0;
-
-    if (!has_budget) {
-        return 0;
-    }
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        if (swap_file_in_flight(world->nodes[i].swap) > 0) {
-            pager_poll(world->nodes[i].pager);
-            n_found++;
-        }
-    }
-    return n_found > 0;
-}
-
-// What each thread would use, in some order: right or wrong.
-static void learn(struct world *world, struct node *node)
-{
-    struct replace *replace = pager_replace(node->pager);
-    uint32_t threads[MAX_THREADS];
-    page_no pages[N_PAGES];
-
-    for (unsigned i = 0; i < MAX_THREADS; i++) {
-        page_no at = node->space.heap_page + sim_random(world->sim, N_PAGES);
-        unsigned n = (unsigned)sim_random(world->sim, N_PAGES);
-
-        for (unsigned k = 0; k < n; k++) {
-            pages[k] = at + k;
-        }
-        threads[i] = i;
-        replace_learn(replace, i, pages, n);
-    }
-    replace_order(replace, 0, threads, MAX_THREADS);
-}
-
-static void open_pager(struct world *world, unsigned i)
-{
-    const struct swap_settings settings = {.folder = "/dev/shm",
-                                           .engine = "at once"};
-    struct node *node = &world->nodes[i];
-    const struct pager_host host = engine_pager_host(node->engine);
-    uint64_t budget = 2 + sim_random(world->sim, 24);
-
-    CHECK(swap_file_open(&node->swap, &settings) == TM_OK);
-    node->pager = pager_new(&node->space, node->swap, budget, &host);
-    CHECK(node->pager != NULL);
-    engine_keep_copies(node->engine, (int)sim_random(world->sim, 2));
-    if (sim_random(world->sim, 2)) {
-        learn(world, node);
-    }
-    if (!is_late) { // there it answers between messages too
-        sim_after(world->sim, 1000, disk_answers, world, i);
     }
 }
 
@@ -273,7 +204,7 @@ static void open_nodes(struct world *world)
         sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
         if (has_budget) {
-            open_pager(world, i);
+            disk_open(world, i, !is_late);
         }
     }
     death_open(world);
@@ -473,7 +404,7 @@ static void live(struct world *world)
     deal_locks(world);
     start_threads(world);
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
-           (sim_step(world->sim) || last_answers(world))) {
+           (sim_step(world->sim) || disk_answers_last(world))) {
         if (!world->is_put_off) {
             check_world(world);
         }
