@@ -65,6 +65,7 @@ void far_start_put(const struct far_start *start, struct buffer *body)
         put_number(body, host->memory);
         put_real(body, host->speed);
         put_real(body, host->share);
+        put_text(body, host->label);
     }
 }
 
@@ -118,6 +119,17 @@ static char **get_list(struct wire_reader *reader)
     return list;
 }
 
+static void get_label(struct wire_reader *reader, struct host *host)
+{
+    const char *text = get_text(reader);
+
+    if (strlen(text) >= sizeof host->label) {
+        reader->failed = 1;
+        return;
+    }
+    memcpy(host->label, text, strlen(text) + 1);
+}
+
 static void get_nodes(struct wire_reader *reader, struct far_start *start)
 {
     start->n_here = get_count(reader);
@@ -130,6 +142,7 @@ static void get_nodes(struct wire_reader *reader, struct far_start *start)
         node->host.memory = wire_get_u64(reader);
         node->host.speed = get_real(reader);
         node->host.share = get_real(reader);
+        get_label(reader, &node->host);
     }
 }
 

@@ -16,7 +16,12 @@
 static char *arguments[] = {"program", "", "-n 3", NULL};
 static char *variables[] = {"TEAMSTER_STATS=1", "UCX_TLS=", NULL};
 static struct far_node_start nodes[] = {
-    {3, {.workers = 2, .memory = 1 << 20, .speed = 0.5, .share = 1}},
+    {3,
+     {.workers = 2,
+      .memory = 1 << 20,
+      .speed = 0.5,
+      .share = 1,
+      .label = "quick"}},
     {4, {.workers = 1, .share = 0.25}},
 };
 
@@ -61,7 +66,9 @@ static void a_start_arrives_as_it_was_sent(void **unused)
     assert_int_equal(start.nodes[0].node, 3);
     assert_int_equal(start.nodes[0].host.memory, 1 << 20);
     assert_true(start.nodes[0].host.speed > 0.49);
+    assert_string_equal(start.nodes[0].host.label, "quick");
     assert_int_equal(start.nodes[1].node, 4);
+    assert_string_equal(start.nodes[1].host.label, "");
     assert_true(start.nodes[1].host.share < 0.26);
     far_start_release(&start);
     buffer_release(&body);

@@ -342,6 +342,24 @@ tm_status hosts_read(const char *path, struct hosts *hosts, char *error,
     return status;
 }
 
+void hosts_label(struct hosts *hosts)
+{
+    for (unsigned i = 0; i < hosts->n; i++) {
+        if (strlen(hosts->all[i].name) >= sizeof hosts->all[i].label) {
+            return;
+        }
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(hosts->all[i].name, hosts->all[j].name) == 0) {
+                return;
+            }
+        }
+    }
+    for (unsigned i = 0; i < hosts->n; i++) {
+        memcpy(hosts->all[i].label, hosts->all[i].name,
+               strlen(hosts->all[i].name) + 1);
+    }
+}
+
 void hosts_release(struct hosts *hosts)
 {
     free(hosts->all);
@@ -383,6 +401,9 @@ __attribute__((format(printf, 2, 3))) static void set(const char *variable,
 
 void host_export(const struct host *host)
 {
+    if (host->label[0] != '\0') {
+        set("TEAMSTER_NAME", "%s", host->label);
+    }
     if (host->workers != 0) {
         set("TEAMSTER_WORKERS", "%u", host->workers);
     }

@@ -17,6 +17,7 @@ struct host {
     double speed;     ///< beside others, in any unit
     uint64_t memory;  ///< bytes
     double share;     ///< of a processor for each worker: emulate.h
+    char label[64];   ///< what its node is called; "": just its number
     char address[64]; ///< of its network card that leads to the others; "": the
                       ///< one that ssh reaches it by
 };
@@ -51,6 +52,9 @@ TM_CHECKED tm_status hosts_parse_list(const char *list, struct hosts *hosts,
                                       char *error, size_t size);
 
 void hosts_release(struct hosts *hosts);
+
+/** Nodes are called what the hosts' names are, if these all differ: label. */
+void hosts_label(struct hosts *hosts);
 
 /** Is this a name of the machine we are on? */
 int host_is_local(const char *name);

@@ -302,6 +302,35 @@ static void what_the_file_says_becomes_variables(void **state)
     hosts_release(&hosts);
 }
 
+static void nodes_are_called_as_their_hosts_if_these_differ(void **state)
+{
+    static const char *const not_labels[] = {
+        "n1\nn2\nn1",
+        "a\n" // one that is too long
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"};
+    struct hosts hosts = parsed("n1\nquick\nn0");
+
+    (void)state;
+    hosts_label(&hosts);
+    assert_string_equal(hosts.all[0].label, "n1");
+    assert_string_equal(hosts.all[1].label, "quick");
+    assert_string_equal(hosts.all[2].label, "n0");
+    unsetenv("TEAMSTER_NAME");
+    host_export(&hosts.all[1]);
+    assert_string_equal(getenv("TEAMSTER_NAME"), "quick");
+    hosts_release(&hosts);
+    for (unsigned k = 0; k < 2; k++) {
+        hosts = parsed(not_labels[k]);
+        hosts_label(&hosts);
+        assert_string_equal(hosts.all[0].label, "");
+        assert_string_equal(hosts.all[hosts.n - 1].label, "");
+        unsetenv("TEAMSTER_NAME");
+        host_export(&hosts.all[1]);
+        assert_null(getenv("TEAMSTER_NAME"));
+        hosts_release(&hosts);
+    }
+}
+
 static void expect_share(double share, double expected)
 {
     assert_true(share > expected - 1e-9 && share < expected + 1e-9);
@@ -376,6 +405,7 @@ int main(void)
         cmocka_unit_test(too_many_nodes_are_refused),
         cmocka_unit_test(this_machine_is_known_by_its_names),
         cmocka_unit_test(what_the_file_says_becomes_variables),
+        cmocka_unit_test(nodes_are_called_as_their_hosts_if_these_differ),
         cmocka_unit_test(together_they_use_four_fifths_of_the_machine),
         cmocka_unit_test(with_processors_to_spare_the_fastest_is_not_slowed),
         cmocka_unit_test(what_cannot_be_emulated_is_refused),

@@ -162,6 +162,7 @@ static int run(const struct options *options, char **argv)
         has_hosts = 1;
     }
 
+    hosts_label(&hosts);
     if (exit_code == 0) {
         exit_code = launch(&(struct launch_plan){
             .n_nodes = has_hosts ? hosts.n : options->nodes,

@@ -156,6 +156,7 @@ _Noreturn static void become_node(const struct spawn_request *request,
     set_descriptors(request, channels);
     set_number("TEAMSTER_NODE", (int)request->node);
     set_number("TEAMSTER_NODES", (int)request->n_nodes);
+    set_text("TEAMSTER_NAME", NULL);
     if (request->host != NULL) {
         host_export(request->host);
     }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char speaker[32];
+static char speaker[64];
 static void (*fatal_hook)(int exit_code);
 
 void log_set_speaker(const char *name)

@@ -110,6 +110,11 @@ tm_status boot_launcher_open(struct bootstrap *bootstrap)
         return TM_ECONFIG;
     }
     unsetenv("TEAMSTER_PLACE");
+    if (getenv("TEAMSTER_NAME") != NULL) {
+        snprintf(bootstrap->name, sizeof bootstrap->name, "%s",
+                 getenv("TEAMSTER_NAME"));
+        unsetenv("TEAMSTER_NAME");
+    }
     if (getenv("TEAMSTER_JOINS") != NULL) {
         bootstrap->joins =
             (uint32_t)strtoul(getenv("TEAMSTER_JOINS"), NULL, 10);

@@ -14,8 +14,9 @@
  * how many, TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
  * takes it; it may not be set), and TEAMSTER_PLACE, if not all nodes are on one host,
  * which of how many on its host it is, and the network card that leads to the
- * others: "0 2 eth0" (or "-": there are none). TEAMSTER_JOINS is set for a node that
- * comes while the program runs, to the epoch of the roster that it will be in.
+ * others: "0 2 eth0" (or "-": there are none). TEAMSTER_NAME is what the user calls
+ * it, if there is such a name. TEAMSTER_JOINS is set for a node that comes while the
+ * program runs, to the epoch of the roster that it will be in.
  * Frames: length u32, kind u8, then the kind's fields, little-endian; the length
  * counts what is behind it.
  *
@@ -57,7 +58,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 12u
+#define WIRE_VERSION 13u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -90,6 +91,7 @@ struct bootstrap {
         joins; ///< 0; the run is going on already: the epoch that there will be
     char device[32]; ///< the card that leads to other hosts; "": all nodes
                      ///< are on this host
+    char name[64];   ///< what the user calls this node; "": just its number
 };
 
 /** What all nodes learn of all, and nobody else. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cluster/node_statics.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /** Fractions travel as millionths, as many as a double holds exactly. */
@@ -27,6 +28,7 @@ void node_statics_put(struct wire_writer *writer,
                       const struct node_statics *statics)
 {
     wire_put_string(writer, statics->host);
+    wire_put_string(writer, statics->name);
     wire_put_u64(writer, statics->machine);
     put_fraction(writer, statics->mflops);
     put_fraction(writer, statics->spread);
@@ -42,15 +44,15 @@ void node_statics_put(struct wire_writer *writer,
     wire_put_u8(writer, (uint8_t)statics->free_by);
 }
 
-static void get_host(struct wire_reader *reader, struct node_statics *statics)
+static void get_name(struct wire_reader *reader, char *name, size_t size)
 {
-    const char *host = wire_get_string(reader);
+    const char *string = wire_get_string(reader);
 
-    if (host == NULL || strlen(host) >= sizeof statics->host) {
+    if (string == NULL || strlen(string) >= size) {
         reader->failed = 1;
         return;
     }
-    memcpy(statics->host, host, strlen(host) + 1);
+    memcpy(name, string, strlen(string) + 1);
 }
 
 static enum memory_by get_by(struct wire_reader *reader)
@@ -66,7 +68,8 @@ static enum memory_by get_by(struct wire_reader *reader)
 
 void node_statics_get(struct wire_reader *reader, struct node_statics *statics)
 {
-    get_host(reader, statics);
+    get_name(reader, statics->host, sizeof statics->host);
+    get_name(reader, statics->name, sizeof statics->name);
     statics->machine = wire_get_u64(reader);
     statics->mflops = get_fraction(reader);
     statics->spread = get_fraction(reader);
@@ -189,5 +192,31 @@ void statics_crowds(const struct node_statics *statics, unsigned n_nodes,
             crowds[i] =
                 is_crowded(statics, n_nodes, statics[i].machine) ? i + 1 : 0;
         }
+    }
+}
+
+// ---- names ----
+
+static int is_name_of_any(const struct node_statics *statics, unsigned n_nodes,
+                          const char *name)
+{
+    for (unsigned i = 0; i < n_nodes; i++) {
+        if (strcmp(statics[i].name, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void statics_name(const struct node_statics *statics, unsigned n_nodes,
+                  unsigned i, unsigned number, char *name, size_t size)
+{
+    if (statics[i].name[0] != '\0') {
+        snprintf(name, size, "%s", statics[i].name);
+        return;
+    }
+    snprintf(name, size, "n%u", number);
+    if (is_name_of_any(statics, n_nodes, name)) {
+        snprintf(name, size, "node%u", number);
     }
 }

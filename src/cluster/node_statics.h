@@ -20,11 +20,12 @@ enum memory_by {
 };
 
 struct node_statics {
-    char host[64];         ///< name of its machine
-    uint64_t machine;      ///< equal on nodes of one machine
-    double mflops;         ///< measured, of what a worker gets of a processor;
-                           ///< 0: not measured
-    double spread;         ///< median run beside the best: 0.02 is 2 % slower
+    char host[64];    ///< name of its machine
+    char name[64];    ///< what the user calls the node; "": just its number
+    uint64_t machine; ///< equal on nodes of one machine
+    double mflops;    ///< measured, of what a worker gets of a processor;
+                      ///< 0: not measured
+    double spread;    ///< median run beside the best: 0.02 is 2 % slower
     double declared_speed; ///< speed=, in any unit; 0: none
     double
         share; ///< of a processor that each worker gets: less than 1 if a slow
@@ -68,13 +69,25 @@ struct node_costs {
 int node_costs_keep_copies(const struct node_costs *costs);
 
 /** The most bytes that either of these takes encoded. */
-enum { NODE_STATICS_MAX = 192 };
+enum { NODE_STATICS_MAX = 256 };
 
 /** Append to a message, and read from one; reading accepts any bytes and notes in
  * the reader if they make no sense. Context: any thread; pure. */
 void node_statics_put(struct wire_writer *writer,
                       const struct node_statics *statics);
 void node_statics_get(struct wire_reader *reader, struct node_statics *statics);
+
+/**
+ * What a node is called in what is printed: by its name, if it was given one, else by its
+ * number, "n3"; "node3" if another one has that name.
+ *
+ * @param statics   [n_nodes], of those that are there
+ * @param i         which of them
+ * @param number    its number
+ * @param[out] name [size]
+ */
+void statics_name(const struct node_statics *statics, unsigned n_nodes,
+                  unsigned i, unsigned number, char *name, size_t size);
 
 /**
  * Tell which nodes take processors from each other: those of a machine that has fewer

@@ -16,6 +16,7 @@ static struct node_statics full_statics(void)
 {
     return (struct node_statics){
         .host = "n1.example",
+        .name = "quick",
         .machine = 0x1122334455667788,
         .mflops = 12345.678901,
         .spread = 0.031,
@@ -47,6 +48,7 @@ static void statics_survive_their_encoding(void **state)
     assert_false(reader.failed);
     assert_ptr_equal(reader.at, writer.at);
     assert_string_equal(copy.host, statics.host);
+    assert_string_equal(copy.name, statics.name);
     assert_int_equal(copy.machine, statics.machine);
     assert_float_equal(copy.mflops, statics.mflops, NEAR);
     assert_float_equal(copy.spread, statics.spread, NEAR);
@@ -62,7 +64,7 @@ static void statics_survive_their_encoding(void **state)
     assert_int_equal(copy.free_by, MEMORY_BY_CGROUP2);
 }
 
-static void the_longest_name_fits_the_room_promised(void **state)
+static void the_longest_names_fit_the_room_promised(void **state)
 {
     uint8_t bytes[NODE_STATICS_MAX];
     struct wire_writer writer = {bytes, bytes + sizeof bytes, 0};
@@ -70,8 +72,24 @@ static void the_longest_name_fits_the_room_promised(void **state)
 
     (void)state;
     memset(statics.host, 'h', sizeof statics.host - 1);
+    memset(statics.name, 'n', sizeof statics.name - 1);
     node_statics_put(&writer, &statics);
     assert_false(writer.failed);
+}
+
+static void nodes_without_a_name_go_by_their_number(void **state)
+{
+    const struct node_statics statics[] = {
+        {.name = "n2"}, {.name = "quick"}, {.name = ""}, {.name = ""}};
+    static const char *const names[] = {"n2", "quick", "node2", "n5"};
+    static const unsigned numbers[] = {0, 1, 2, 5};
+    char name[64];
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        statics_name(statics, 4, i, numbers[i], name, sizeof name);
+        assert_string_equal(name, names[i]);
+    }
 }
 
 static void random_bytes_do_no_harm(void **state)
@@ -207,7 +225,8 @@ int main(void)
         cmocka_unit_test(nodes_that_share_processors_are_found),
         cmocka_unit_test(copies_are_kept_where_that_is_cheaper),
         cmocka_unit_test(statics_survive_their_encoding),
-        cmocka_unit_test(the_longest_name_fits_the_room_promised),
+        cmocka_unit_test(the_longest_names_fit_the_room_promised),
+        cmocka_unit_test(nodes_without_a_name_go_by_their_number),
         cmocka_unit_test(random_bytes_do_no_harm),
         cmocka_unit_test(powers_are_measured_unless_all_declare_theirs),
         cmocka_unit_test(a_node_that_was_not_measured_counts_as_the_root),

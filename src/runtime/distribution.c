@@ -194,7 +194,7 @@ static void describe_node(void *owner, unsigned i, struct node_view *node)
         .update_s = handling_s(UPDATE_NS, power, i),
         .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
     };
-    snprintf(node->name, sizeof node->name, "n%u", id_of(i));
+    statics_name(nodes, n_live, i, id_of(i), node->name, sizeof node->name);
     free(nodes);
 }
 

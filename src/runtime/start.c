@@ -89,11 +89,18 @@ static unsigned workers_of(const struct options *options, unsigned n_nodes)
     return share < 1 ? 1 : (unsigned)share;
 }
 
+static void say_who_speaks(void)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "n%u", runtime.self);
+    log_set_speaker(runtime.bootstrap.name[0] != '\0' ? runtime.bootstrap.name
+                                                      : number);
+}
+
 static void read_settings(void)
 {
     char text[256];
-    char speaker[16];
-
     must_meet(bootstrap_open(&runtime.bootstrap)); // may change variables
     if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);
@@ -106,8 +113,7 @@ static void read_settings(void)
     runtime.n_workers = workers_of(&runtime.options, runtime.bootstrap.n_here);
     runtime.shuffle_state = runtime.options.shuffle + runtime.self * 7919u;
     if (runtime.n_nodes > 1) {
-        snprintf(speaker, sizeof speaker, "n%u", runtime.self);
-        log_set_speaker(speaker);
+        say_who_speaks();
         setvbuf(stdout, NULL, _IOLBF, 0); // lines come as they are written
     }
     log_set_fatal_hook(finish_fatal);

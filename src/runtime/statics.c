@@ -25,6 +25,7 @@
 #include "runtime/statics.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define N_PARTS 2u // pages, messages
 
@@ -42,6 +43,7 @@ void statics_measure_own(struct node_statics *statics)
 
     (void)observer_has_watch();
     statics_measure(statics, &declared, &runtime.observer.watch);
+    memcpy(statics->name, runtime.bootstrap.name, sizeof statics->name);
 }
 
 static void make_room(void)

@@ -301,10 +301,36 @@ class Tests:
         if "as the run decided: the same mapping and times" not in plan.stdout:
             raise jobs.Failure(plan.stdout + plan.stderr)
 
+    def nodes_are_called_as_in_the_hostfile(self):
+        """In what a run explains, in its profile, and in questions about it; by
+        their numbers if two have the same name."""
+        path = os.path.join(self.folder, "profile.json")
+        hosts = os.path.join(self.folder, "named")
+        for names, called in ((("n1", "n0"), ("n1", "n0")),
+                              (("here", "here"), ("n0", "n1"))):
+            with open(hosts, "w", encoding="utf-8") as file:
+                file.write(f"{names[0]} speed=500 workers=1\n"
+                           f"{names[1]} speed=100 workers=1\n")
+            output = self.run("--hostfile", hosts, "--emulate", "--explain",
+                              "--save-profile", path, self.app("jacobi"),
+                              "--size", "1024", "--threads", N_THREADS,
+                              "--iterations", 250)
+            if f"teamster: {called[1]} -> {called[0]}: threads " not in output:
+                raise jobs.Failure(output)
+            with open(path, encoding="utf-8") as file:
+                found = [node["name"] for node in json.load(file)["nodes"]]
+            if found != list(called):
+                raise jobs.Failure(f"the profile has {found}")
+        plan = subprocess.run([self.teamster, "plan", path, "--what-if",
+                               "n1.speed=2x"], text=True, capture_output=True,
+                              check=False)
+        if plan.returncode != 0 or "n1: " not in plan.stdout:
+            raise jobs.Failure(plan.stdout + plan.stderr)
+
 
 TESTS = [name for name in vars(Tests)
          if name.endswith(("_mapping", "_identical", "_out", "_refused",
-                           "_for", "_decided", "_threads", "_end"))]
+                           "_for", "_decided", "_threads", "_end", "_hostfile"))]
 
 
 if __name__ == "__main__":

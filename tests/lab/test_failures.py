@@ -92,7 +92,7 @@ class Tests(test_runs.Tests):
         bed.inside("n3", "rm", "/run/code")
         self.expect(code == test_runs.MISMATCH, f"{code} is 76", said)
         self.expect(len(re.findall(
-            r"^teamster: n2: node 2 has been away for \d+\.\d s \(was it, or its "
+            r"^teamster: n3: node 2 has been away for \d+\.\d s \(was it, or its "
             r"host, stopped\?\): node [01] says that the others have gone on "
             r"without it$", said, re.M)) == 1, "by whom, and why", said)
         bed.thaw("n3")
@@ -207,7 +207,7 @@ class Tests(test_runs.Tests):
                            disk, self.app("jacobi"), "--size=500",
                            "--iterations=1000000")
             output = run.finish(OUT_OF_MEMORY)
-            self.expect("n1: memory is short: the node may use 240 KiB for shared "
+            self.expect("n2: memory is short: the node may use 240 KiB for shared "
                         "data, and its swap file is full; more --memory or space in "
                         "--swap-dir helps" in output,
                         "what is full, and what helps", output)
