@@ -3,7 +3,8 @@
 import re
 import statistics
 
-ITERATION = re.compile(r"^iteration (\d+): ([\d.]+) ms$", re.M)
+# With --tag-output or without; thread 0 may be anywhere.
+ITERATION = re.compile(r"^(?:\[\d+\] )?iteration (\d+): ([\d.]+) ms$", re.M)
 PAGES = re.compile(r"^pages of iterations (\d+)-(\d+): in ([\d ]+), "
                    r"out ([\d ]+)$", re.M)
 NODE = re.compile(r"^ +(\d+) +(\d+) +(\d+) +([\d.]+) +\d+ +\d+ +\d+$", re.M)
