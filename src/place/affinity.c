@@ -21,10 +21,9 @@ struct builder {
     const struct cluster_view *view;
     struct users users;
     enum affinity_kind kind;
-    double *
-        group_weights; ///< [n_groups]: of an edge; its pages, AFFINITY_COHESION
-    double *row;       ///< [n_threads]: the row in the making
-    uint32_t *in_row;  ///< [n_threads]: threads with an entry in it
+    double *group_weights; ///< [n_groups]: of an edge; for cohesion, pages
+    double *row;           ///< [n_threads]: the row in the making
+    uint32_t *in_row;      ///< [n_threads]: threads with an entry in it
     uint32_t n_in_row;
     uint32_t *cursor; ///< [n_groups]: the row's thread in users.threads
     struct affinity *it;
