@@ -25,6 +25,7 @@ from experiment import output  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 POLICIES = ("initial", "cpu", "mem", "cpu-mem")
+NAMES = ("n1", "n2", "n3", "n4")
 SPEEDS = (500, 400, 400, 300)
 LEAST_ROUNDS, MOST_ROUNDS = 10, 25
 SAME = 1.04         # times of a quiet machine are within it of each other
@@ -36,7 +37,7 @@ MEAN = re.compile(r"^iteration_ms=([\d.]+) median_ms=([\d.]+)", re.M)
 MOVED = re.compile(r" taken back, (\d+) threads moved$", re.M)
 OUTCOME = re.compile(r": (?:kept|taken back); measured ([\d.]+) ms before, "
                      r"[\d.]+ ms now, predicted ([\d.]+) ms$", re.M)
-PAGES_IN = re.compile(r"^teamster: n(\d+): debug: memory: .*; in (\d+) ",
+PAGES_IN = re.compile(r"^teamster: (\S+): debug: memory: .*; in (\d+) ",
                       re.M)
 
 
@@ -98,8 +99,8 @@ class Demo:
         """Jacobi on four unequal nodes, 32 threads, its result compared.
         @return all that was printed"""
         with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
-            for i, (speed, memory) in enumerate(zip(SPEEDS, memories)):
-                hosts.write(f"n{i + 1} speed={speed} workers=1{memory}\n")
+            for name, speed, memory in zip(NAMES, SPEEDS, memories):
+                hosts.write(f"{name} speed={speed} workers=1{memory}\n")
             hosts.flush()
             run = subprocess.run(
                 [self.teamster, "run", "--hostfile", hosts.name, "--emulate",
@@ -218,7 +219,7 @@ def unequal_memories(demo):
         pages = dict(PAGES_IN.findall(text))
         print(f"{policy:8} {threads_at_end(text):14} "
               f"{median_ms:8.2f} ms {mean_ms:8.2f} ms   "
-              + " ".join(f"{pages[str(i)]:>7}" for i in range(len(SPEEDS))),
+              + " ".join(f"{pages[name]:>7}" for name in NAMES),
               flush=True)
 
 
