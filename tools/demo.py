@@ -4,14 +4,13 @@
 four nodes, and their results against those of one sequential process; then
 what each policy makes of nodes that are not alike.
 
-    tools/demo.py [BUILD]      BUILD is build/release if not given
-
 Other users of a machine only ever add time to a run, and to a virtual machine
 they add it for tens of iterations at once: often more than one policy is
 better than another. So policies run in turn, several rounds, and more as long as the
 two quickest rounds of one differ; they are compared by the quickest quarter of
 iterations in the quickest round.
 """
+import argparse
 import collections
 import os
 import re
@@ -27,11 +26,19 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 POLICIES = ("initial", "cpu", "mem", "cpu-mem")
 NAMES = ("n1", "n2", "n3", "n4")
 SPEEDS = (500, 400, 400, 300)
-LEAST_ROUNDS, MOST_ROUNDS = 10, 25
 SAME = 1.04         # times of a quiet machine are within it of each other
-N_ITERATIONS = 200  # of a run on unequal nodes, half of them counted
 TIMEOUT_S = 300     # of a run
 EXIT_UNAVAILABLE = 69
+
+Effort = collections.namedtuple("Effort", [
+    "n_equal",       # iterations on nodes that are alike
+    "n_speeds",      # on nodes of unequal speed; the last half is counted
+    "n_memories",    # on nodes of unequal memory; the same
+    "least_rounds",  # over the policies, speeds being unequal
+    "most_rounds",
+])
+FULL = Effort(100, 200, 160, 10, 25)
+QUICK = Effort(10, 50, 20, 1, 1)
 
 MEAN = re.compile(r"^iteration_ms=([\d.]+) median_ms=([\d.]+)", re.M)
 MOVED = re.compile(r" taken back, (\d+) threads moved$", re.M)
@@ -63,8 +70,9 @@ class Show:
 
 
 class Demo:
-    def __init__(self, build, show):
+    def __init__(self, build, effort, show):
         self.build = build
+        self.effort = effort
         self.show = show
         self.teamster = os.path.join(build, "cli", "teamster")
 
@@ -127,9 +135,9 @@ def threads_at_end(text):
 class Round:
     """What a run under a policy came to."""
 
-    def __init__(self, text):
-        times = output.iteration_times(text, N_ITERATIONS // 2 + 1,
-                                       N_ITERATIONS)
+    def __init__(self, text, n_iterations):
+        times = output.iteration_times(text, n_iterations // 2 + 1,
+                                       n_iterations)
         self.median_ms = statistics.median(times)
         self.quick_ms = output.quiet(times)
         self.threads = threads_at_end(text)
@@ -167,13 +175,14 @@ def is_seen_twice(rounds):
 def run_in_turn(demo, *arguments, checksum):
     """@return rounds by policy, as many as it takes"""
     rounds = collections.defaultdict(list)
-    for i in range(MOST_ROUNDS):
+    least, most = demo.effort.least_rounds, demo.effort.most_rounds
+    for i in range(1, most + 1):
         for policy in POLICIES:
-            demo.show.running(f"round {i + 1} of {LEAST_ROUNDS} to "
-                              f"{MOST_ROUNDS}: {policy}")
+            demo.show.running(f"round {i} of {least} to {most}: {policy}")
             rounds[policy].append(Round(demo.emulate(
-                [""] * len(SPEEDS), policy, checksum, *arguments)))
-        if i + 1 >= LEAST_ROUNDS and all(map(is_seen_twice, rounds.values())):
+                [""] * len(SPEEDS), policy, checksum, *arguments),
+                demo.effort.n_speeds))
+        if least <= i < most and all(map(is_seen_twice, rounds.values())):
             break
     demo.show.running("")
     return rounds
@@ -182,15 +191,16 @@ def run_in_turn(demo, *arguments, checksum):
 def unequal_speeds(demo):
     demo.show.title("Heat in a plate on nodes of unequal speed: "
                     f"{', '.join(map(str, SPEEDS))}, emulated; 32 threads")
-    plate = ("--size", "768", "--iterations", str(N_ITERATIONS))
+    n = demo.effort.n_speeds
+    plate = ("--size", "768", "--iterations", str(n))
     rounds = run_in_turn(demo, *plate, "--effort", "24",
                          checksum=demo.checksum(*plate))
     print(f"""\
-{len(rounds["initial"])} rounds in turn; the last half of {N_ITERATIONS} iterations: the \
-quickest quarter, in the quickest
-round, whose threads are shown; and the median of all. Gain: how much longer
-iterations are with 'initial', as predicted at the first change of a run
-(median of the rounds), and as measured.
+All in turn, rounds: {len(rounds["initial"])}. Of the last half of {n} iterations: the quickest \
+quarter, in
+the quickest round, whose threads are shown; and the median of all. Gain: how
+much longer iterations are with 'initial', as predicted at the first change of
+a run (median of the rounds), and as measured.
 
 policy   threads at end   quickest    median  moves  gain: predicted  \
 measured   error""")
@@ -204,10 +214,12 @@ measured   error""")
 def unequal_memories(demo):
     demo.show.title("A plate (64 MiB) on the same nodes; the third may use "
                     "10 MiB of memory only")
-    print("last 80 of 160 iterations; in the first ones every policy pages\n"
+    n = demo.effort.n_memories
+    print(f"last {n // 2} of {n} iterations; in the first ones every policy "
+          "pages\n"
           "policy   threads at end  median it.    mean it.   pages in from the "
           "swap file, by node")
-    plate = ("--size", "2048", "--iterations", "160")
+    plate = ("--size", "2048", "--iterations", str(n))
     checksum = demo.checksum(*plate)
     for policy in POLICIES:
         demo.show.running(policy)
@@ -223,12 +235,24 @@ def unequal_memories(demo):
               flush=True)
 
 
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", metavar="BUILD",
+                        default=os.path.join(TOP, "build", "release"),
+                        help="where programs are built; build/release if not "
+                             "given")
+    parser.add_argument("--quick", action="store_const", dest="effort",
+                        const=QUICK, default=FULL,
+                        help="one round, and few iterations: to see that all "
+                             "of it runs, not what is gained")
+    return parser.parse_args()
+
+
 def main():
-    if len(sys.argv) > 2 or "--help" in sys.argv:
-        sys.exit(__doc__)
-    build = sys.argv[1] if len(sys.argv) == 2 else os.path.join(
-        TOP, "build", "release")
-    demo = Demo(build, Show())
+    arguments = parse_arguments()
+    demo = Demo(arguments.build, arguments.effort, Show())
     try:
         demo.check()
     except Failure as reason:
@@ -236,8 +260,8 @@ def main():
         sys.exit(EXIT_UNAVAILABLE)
     try:
         demo.program("A sum: 8 threads on 4 nodes, one shared array", "hello")
-        plate = ("--size", "2048", "--threads", "16", "--iterations", "100",
-                 "--verify", "--stats")
+        plate = ("--size", "2048", "--threads", "16",
+                 "--iterations", str(demo.effort.n_equal), "--verify", "--stats")
         demo.program("Heat in a plate, 2048 x 2048 points, by Jacobi: "
                      "16 threads on 4 nodes", "jacobi", *plate)
         demo.program("The same plate by red/black over-relaxation", "sor",

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`tools/demo.py --quick` shows what it promises; nothing about times.
+
+    test_demo.py DEMO BUILD
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+POLICIES = ["initial", "cpu", "mem", "cpu-mem"]
+N_THREADS = 32
+LAST = "All results have the same bits as those of one process."
+
+# A policy, the threads of its nodes, two times, and what else is told.
+ROW = re.compile(r"^(\S+) +((?:\d+ ){4}) *([\d.]+) ms +([\d.]+) ms +(.*)$",
+                 re.M)
+
+
+class Failure(Exception):
+    """The demonstration is not what it should be."""
+
+
+def require(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def demo(*arguments):
+    # What the user has set must not lead the runs elsewhere.
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("TEAMSTER_")}
+    run = subprocess.run(arguments, check=False, text=True, env=kept,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return run.returncode, run.stdout, run.stderr
+
+
+def check_table(rows):
+    require([row[0] for row in rows] == POLICIES, f"not all policies: {rows}")
+    for policy, threads, *times, _ in rows:
+        counts = [int(word) for word in threads.split()]
+        require(sum(counts) == N_THREADS, f"{policy}: {counts} threads")
+        require(all(float(time) > 0 for time in times), f"{policy}: {times}")
+    require(rows[0][1].split() == ["8"] * 4, f"initial moved: {rows[0]}")
+
+
+def all_is_shown(program, build):
+    code, out, err = demo(program, "--quick", build)
+    text = f"exit code {code}\n{out}{err}"
+    require(code == 0, text)
+    require(out.splitlines()[-1] == LAST, text)
+    rows = ROW.findall(out)
+    require(len(rows) == 2 * len(POLICIES), text)
+    check_table(rows[:len(POLICIES)])
+    check_table(rows[len(POLICIES):])
+    moves = [int(row[-1].split()[0]) for row in rows[:len(POLICIES)]]
+    require(moves[0] == 0, f"initial has moved threads\n{out}")
+    pages = [int(word) for word in rows[len(POLICIES)][-1].split()]
+    require(len(pages) == 4, text)
+    require(pages[2] > 0, f"n3 pages in nothing under initial\n{out}")
+
+
+def missing_programs_are_told(program):
+    with tempfile.TemporaryDirectory() as empty:
+        code, out, err = demo(program, empty)
+    require(code == 69 and not out, f"exit code {code}\n{out}{err}")
+    require("make programs" in err and len(err.splitlines()) == 1, err)
+
+
+def main():
+    program, build = sys.argv[1:]
+    try:
+        missing_programs_are_told(program)
+        all_is_shown(program, build)
+    except Failure as reason:
+        sys.exit(f"test_demo: {reason}")
+
+
+if __name__ == "__main__":
+    main()
