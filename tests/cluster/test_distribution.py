@@ -7,16 +7,17 @@
 Nodes are emulated (docs/emulation.md). Times are compared with times of the same
 test only. A machine that is busy with something else cannot give each node its
 share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; a
-scheme that is wrong is wrong each time. Mappings are compared by the quickest quarter
-of iterations in the quickest run, as in `make demo`: some machines compute slower for
-seconds. What the two quickest runs of one differ by is noise; where that is more than
-SAME after MOST_ROUNDS nothing can be said.
+scheme that is wrong is wrong each time. Mappings are compared by their quickest
+iterations, as in `make demo`: some machines compute slower for seconds. What two halves
+of the runs of one differ by is noise; where that is more than SAME after MOST_ROUNDS
+nothing can be said.
 """
 import argparse
 import contextlib
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -32,9 +33,9 @@ N_THREADS = 32
 BY_HAND = ("10,8,8,6", "11,8,8,5", "9,8,8,7", "10,9,8,5", "10,8,7,7")
 OTHERS_MOST = 0.3  # of a processor
 WORSE = 0.05  # than the best mapping by hand; noise comes to that
-SAME = 0.05  # by which the two quickest runs of one mapping may differ
-LEAST_ROUNDS = 2
-MOST_ROUNDS = 10
+SAME = 0.05  # by which two halves of the runs of one mapping may differ
+LEAST_ROUNDS = 3  # with all mappings
+MOST_ROUNDS = 15
 N_ITERATIONS = 160
 N_BY_HAND = 40  # iterations
 N_ATTEMPTS = 6
@@ -79,10 +80,20 @@ def others_busy():
     return busy.others()
 
 
-def noise_of(series):
-    """By how much the two quickest of each differ, at most."""
-    return max(second / first - 1
-               for first, second, *_ in map(sorted, series))
+def quick_ms(runs, is_each_alike):
+    """What an iteration takes on a quiet machine, out of several runs of equal
+    length: others only ever add time. Where iterations are alike, what a quarter
+    of the quickest run's are below, else the mean of the quickest of each."""
+    if is_each_alike:
+        return min(map(quiet, runs))
+    return statistics.fmean(map(min, zip(*runs, strict=True)))
+
+
+def noise_of(series, is_each_alike):
+    """By how much two halves of the runs of one mapping differ, at most."""
+    halves = [[quick_ms(runs[i::2], is_each_alike) for i in (0, 1)]
+              for runs in series]
+    return max(max(both) / min(both) - 1 for both in halves)
 
 
 class Tests:
@@ -112,41 +123,47 @@ class Tests:
 
     # ---- times
 
-    def quick_ms(self, name, n_iterations, *options):
-        """What a quarter of the last half of a run's iterations are below."""
+    def times(self, name, n_iterations, *options):
+        """Milliseconds of the last half of a run's iterations; the output."""
         command = [*options, self.app(name), *APPS[name], "--threads",
                    N_THREADS, "--report"]
         # Iterations of gauss become shorter: as many of them each time.
         if name == "gauss":
             n_iterations = N_ITERATIONS
         output = self.emulate(*command, "--iterations", n_iterations)
-        times = iteration_times(output, n_iterations // 2 + 1, n_iterations)
-        return quiet(times), output
+        return iteration_times(output, n_iterations // 2 + 1,
+                               n_iterations), output
 
-    def by_hand_ms(self, name, counts):
-        return self.quick_ms(name, N_BY_HAND, "--counts", counts)[0]
+    def by_hand(self, name, counts):
+        return self.times(name, N_BY_HAND, "--counts", counts)[0]
 
     def compare(self, name):
-        """cpu-mem beside the best mappings by hand, in turn, until each was as
-        quick as it is twice.
+        """cpu-mem beside mappings by hand, in turn: some rounds with all of these,
+        then with the two best, until two halves of the runs of each agree.
         @return its time as a multiple of the best one's, noise, output"""
-        by_hand = {counts: [self.by_hand_ms(name, counts)]
-                   for counts in BY_HAND}
-        best = sorted(by_hand, key=lambda counts: by_hand[counts][0])[:2]
-        runs = {counts: by_hand[counts] for counts in best}
-        runs["cpu-mem"] = []
+        def quick(mapping):
+            return quick_ms(runs[mapping], name != "gauss")
+
+        by_hand = BY_HAND
+        runs = {mapping: [] for mapping in (*BY_HAND, "cpu-mem")}
         for i in range(MOST_ROUNDS):
-            for counts in best:
-                runs[counts].append(self.by_hand_ms(name, counts))
-            time_ms, output = self.quick_ms(name, N_ITERATIONS, "--explain")
-            runs["cpu-mem"].append(time_ms)
-            if i + 1 >= LEAST_ROUNDS and noise_of(runs.values()) <= SAME:
+            if i == LEAST_ROUNDS:
+                by_hand = sorted(BY_HAND, key=quick)[:2]
+            for counts in by_hand:
+                runs[counts].append(self.by_hand(name, counts))
+            times, output = self.times(name, N_ITERATIONS, "--explain")
+            runs["cpu-mem"].append(times)
+            if i < LEAST_ROUNDS:
+                continue
+            noise = noise_of(
+                [runs[mapping] for mapping in (*by_hand, "cpu-mem")],
+                name != "gauss")
+            if noise <= SAME:
                 break
-        noise = noise_of(runs.values())
-        ratio = min(runs["cpu-mem"]) / min(map(min, by_hand.values()))
+        shown = {mapping: round(quick(mapping), 3) for mapping in runs}
+        ratio = shown["cpu-mem"] / min(shown[counts] for counts in BY_HAND)
         print(f"{name}: cpu-mem over the best by hand {ratio:.3f}, noise "
-              f"{noise:.3f}, by hand {by_hand}, cpu-mem {runs['cpu-mem']}",
-              flush=True)
+              f"{noise:.3f}, rounds {i + 1}, ms {shown}", flush=True)
         return ratio, noise, output
 
     def reaches_the_best(self, name):
@@ -154,7 +171,7 @@ class Tests:
         is shorter than without it."""
         ratio, noise, output = self.compare(name)
         if noise > SAME:
-            raise jobs.Skip("the two quickest runs of one mapping differ by "
+            raise jobs.Skip("halves of the runs of one mapping differ by "
                             f"{noise:.0%}")
         if ratio > 1 + WORSE + noise or ", policy cpu-mem" not in output:
             raise jobs.Failure(f"{name}: not within {WORSE:.0%} and noise of "
