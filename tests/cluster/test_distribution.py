@@ -35,7 +35,7 @@ OTHERS_MOST = 0.3  # of a processor
 WORSE = 0.05  # than the best mapping by hand; noise comes to that
 SAME = 0.05  # by which two halves of the runs of one mapping may differ
 LEAST_ROUNDS = 3  # with all mappings
-MOST_ROUNDS = 15
+MOST_ROUNDS = 30
 N_ITERATIONS = 160
 N_BY_HAND = 40  # iterations
 N_ATTEMPTS = 6
@@ -80,18 +80,18 @@ def others_busy():
     return busy.others()
 
 
-def quick_ms(runs, is_each_alike):
+def quick_ms(runs, n_alike):
     """What an iteration takes on a quiet machine, out of several runs of equal
-    length: others only ever add time. Where iterations are alike, what a quarter
-    of the quickest run's are below, else the mean of the quickest of each."""
-    if is_each_alike:
-        return min(map(quiet, runs))
-    return statistics.fmean(map(min, zip(*runs, strict=True)))
+    length: others only ever add time. Of n_alike iterations in a row, which are
+    taken to be alike, what a quarter of them are below in the quickest run."""
+    return statistics.fmean(
+        min(quiet(times[i:i + n_alike]) for times in runs)
+        for i in range(0, len(runs[0]), n_alike))
 
 
-def noise_of(series, is_each_alike):
+def noise_of(series, n_alike):
     """By how much two halves of the runs of one mapping differ, at most."""
-    halves = [[quick_ms(runs[i::2], is_each_alike) for i in (0, 1)]
+    halves = [[quick_ms(runs[i::2], n_alike) for i in (0, 1)]
               for runs in series]
     return max(max(both) / min(both) - 1 for both in halves)
 
@@ -141,8 +141,10 @@ class Tests:
         """cpu-mem beside mappings by hand, in turn: some rounds with all of these,
         then with the two best, until two halves of the runs of each agree.
         @return its time as a multiple of the best one's, noise, output"""
+        n_alike = 10 if name == "gauss" else N_ITERATIONS
+
         def quick(mapping):
-            return quick_ms(runs[mapping], name != "gauss")
+            return quick_ms(runs[mapping], n_alike)
 
         by_hand = BY_HAND
         runs = {mapping: [] for mapping in (*BY_HAND, "cpu-mem")}
@@ -157,7 +159,7 @@ class Tests:
                 continue
             noise = noise_of(
                 [runs[mapping] for mapping in (*by_hand, "cpu-mem")],
-                name != "gauss")
+                n_alike)
             if noise <= SAME:
                 break
         shown = {mapping: round(quick(mapping), 3) for mapping in runs}
