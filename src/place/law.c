@@ -263,6 +263,9 @@ tm_status law_init(struct count_law *law, const struct cluster_view *view,
     }
     for (uint32_t x = 0; x < n; x++) {
         rates_compute(view, model, x, &law->rates[x]);
+        if (!(terms & COUNT_COMM)) {
+            law->rates[x].rest_s = 0; // a part of Tcomm
+        }
         law->n_processors[x] = view->nodes[x].n_processors;
         law->packet_bytes[x] = view->nodes[x].packet_bytes;
     }

@@ -23,14 +23,12 @@ struct answer {
     struct placement placement;
 };
 
-static void ask(const struct policy *policy, const struct cluster_view *view,
-                const uint32_t *current, const struct measurement *measured,
-                struct answer *answer)
+static void ask_by(const struct cost_model *model, const struct policy *policy,
+                   const struct cluster_view *view, const uint32_t *current,
+                   const struct measurement *measured, struct answer *answer)
 {
-    const struct place_request request = {.view = view,
-                                          .model = &measured_model,
-                                          .current = current,
-                                          .measured = measured};
+    const struct place_request request = {
+        .view = view, .model = model, .current = current, .measured = measured};
 
     answer->placement.node_of = answer->node_of;
     assert_int_equal(policy_place(policy, &request, &answer->placement), TM_OK);
@@ -38,6 +36,13 @@ static void ask(const struct policy *policy, const struct cluster_view *view,
     for (uint32_t i = 0; i < view->n_threads; i++) {
         answer->counts[answer->node_of[i]]++;
     }
+}
+
+static void ask(const struct policy *policy, const struct cluster_view *view,
+                const uint32_t *current, const struct measurement *measured,
+                struct answer *answer)
+{
+    ask_by(&measured_model, policy, view, current, measured, answer);
 }
 
 static void assert_counts(const struct answer *answer, uint32_t n0, uint32_t n1,
@@ -301,6 +306,37 @@ static void mem_share_is_in_proportion_to_memory_short_or_not(void **state)
     cluster_view_release(&view);
 }
 
+static void policies_without_tcomm_ignore_its_rest(void **state)
+{
+    const struct correction learned[] = {
+        {1, 1, 1, 1, .rest_s = 9},
+        {1, 1, 1, 1, .rest_s = 3},
+        {1, 1, 1, 1, .rest_s = 0},
+        {1, 1, 1, 1, .rest_s = 6},
+    };
+    const struct cost_model model = {.kind = COST_MEASURED,
+                                     .corrections = learned};
+    struct cluster_view view;
+    uint32_t current[32];
+    struct answer a;
+
+    (void)state;
+    make_powers(&view, 32);
+    mapping_in_blocks(&view, current);
+    ask_by(&model, &policy_mem, &view, current, NULL, &a); // memory is ample
+    assert_int_equal(a.placement.n_moves, 0);
+    ask_by(&model, &policy_cpu, &view, current, NULL, &a);
+    assert_counts(&a, 10, 8, 8, 6);
+    ask(&policy_liang03, &view, current, NULL, &a);
+    const struct answer without = a;
+    ask_by(&model, &policy_liang03, &view, current, NULL, &a);
+    assert_counts(&a, without.counts[0], without.counts[1], without.counts[2],
+                  without.counts[3]);
+    ask_by(&model, &policy_cpu_mem, &view, current, NULL, &a);
+    assert_true(a.counts[0] < 8); // to that one it is something
+    cluster_view_release(&view);
+}
+
 static void cpu_mem_leaves_what_cannot_be_bettered(void **state)
 {
     struct cluster_view view;
@@ -356,6 +392,7 @@ int main(void)
         cmocka_unit_test(cohesion_moves_to_the_lightest_and_swaps_what_shares),
         cmocka_unit_test(gate_fills_no_node_beyond_its_memory),
         cmocka_unit_test(mem_share_is_in_proportion_to_memory_short_or_not),
+        cmocka_unit_test(policies_without_tcomm_ignore_its_rest),
         cmocka_unit_test(cpu_mem_leaves_what_cannot_be_bettered),
         cmocka_unit_test(cpu_mem_puts_all_on_one_node_if_sending_costs_most),
     };
