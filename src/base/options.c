@@ -269,12 +269,13 @@ static int parse_deadlock_after(struct reading *reading,
     return reading_unsigned(reading, 1, 24 * 60 * 60, &options->deadlock_after);
 }
 
-// The names of place/policies.c, checked by a test there, and "none".
 static int parse_policy(struct reading *reading, struct options *options)
 {
+#define POLICY(symbol, name) name,
     static const char *const names[] = {
-        "none",    "initial", "cpu",    "mem",      "mem-share", "cpu-mem",
-        "liang03", "cvm",     "jiajia", "cohesion", "gate",      "optimal"};
+        "none",
+#include "base/policies.def"
+    };
     unsigned index;
 
     if (!reading_word(reading, names, sizeof names / sizeof names[0], &index)) {

@@ -7,6 +7,7 @@ usage: test_plan.py TEAMSTER WRITE_PROFILE [TEST]...
 import json
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import unittest
 TEAMSTER, WRITE_PROFILE = sys.argv[1:3]
 HERE = pathlib.Path(__file__).parent
 BY_HAND = HERE / "two_nodes.json"
-POLICIES = ("initial cpu mem mem-share cpu-mem liang03 cvm jiajia cohesion gate "
-            "optimal").split()
+POLICIES = re.findall(
+    r'^POLICY\(\w+, "(.*)"\)$',
+    (HERE / "../../src/base/policies.def").read_text(encoding="utf-8"), re.M)
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 USAGE, CONFIGURATION, OUTPUT = 64, 78, 73
 
@@ -266,9 +268,8 @@ class RefusalTest(PlanTest):
         self.refused(USAGE, "which profile? \"teamster run --save-profile="
                      "FILE\" writes one; see \"teamster plan --help\".")
         self.refused(USAGE, "one profile at a time, not also 'b'", "a", "b")
-        self.refused(USAGE, "there is no policy 'best'; there are initial, "
-                     "cpu, mem, mem-share, cpu-mem, liang03, cvm, jiajia, "
-                     "cohesion, gate, optimal, and all", BY_HAND, "--policy=best")
+        self.refused(USAGE, "there is no policy 'best'; there are "
+                     f"{', '.join(POLICIES)}, and all", BY_HAND, "--policy=best")
         for scale in ("0", "-1", "2x", "", "1000001", "99999999999999999999"):
             self.refused(USAGE, f"--scale is '{scale}'; allowed: 1 to 1000000",
                          BY_HAND, f"--scale={scale}")
