@@ -264,7 +264,6 @@ static void undo(struct scheme *scheme)
     scheme_explain_result(scheme);
     learn_from_result(scheme);
     scheme->is_undoing = 1;
-    scheme->is_predicted = 0;
     scheme->stats.n_undone++;
     scheme_move_all(scheme);
 }
@@ -329,16 +328,6 @@ static void impose(struct scheme *scheme)
     scheme_move_all(scheme);
 }
 
-static void note_predicted(struct scheme *scheme)
-{
-    const struct prediction *after = &scheme->plan.after;
-    double comm_s = after->nodes[after->slowest].comm_s;
-
-    scheme->predicted = (struct time_parts){after->iteration_s - comm_s, comm_s,
-                                            scheme->planned_ideal_s};
-    scheme->is_predicted = 1;
-}
-
 static void arrive(struct scheme *scheme)
 {
     if (scheme->counts != NULL) {
@@ -347,9 +336,10 @@ static void arrive(struct scheme *scheme)
     }
     if (scheme->is_undoing) {
         trigger_undone(&scheme->trigger);
+        scheme_note_predicted(scheme, &scheme->plan.before);
     } else {
         trigger_changed(&scheme->trigger, scheme_time_s(&scheme->before));
-        note_predicted(scheme);
+        scheme_note_predicted(scheme, &scheme->plan.after);
     }
     scheme->ops.leave(scheme->ops.owner, &scheme->plan, mapping_before(scheme),
                       mapping_after(scheme), 1);

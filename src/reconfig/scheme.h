@@ -66,8 +66,9 @@ struct scheme_stats {
     uint32_t n_remaps;  ///< of them, carried out
     uint32_t n_undone;
     uint64_t n_moves;
-    uint64_t n_judged; ///< windows of iterations held against a prediction
-    double error_sum;  ///< of their |predicted / measured - 1|
+    uint64_t n_judged; ///< times that the mapping in force was held against its
+                       ///< prediction, each time that an iteration ended
+    double error_sum;  ///< of |predicted / measured - 1|
     double thinking_s;
     double overhead_s; ///< of tracking and moving, by slow iterations
 };

@@ -12,7 +12,7 @@
 
 enum {
     TRACKED_FOR = 64,      // samples that tracked pages are good for
-    JUDGED_EVERY = 8,      // samples that are held against a prediction
+    JUDGED_FROM = 8,       // samples that are held against a prediction
     TEXT_BYTES = 1u << 16, // of an explanation
 };
 
@@ -97,6 +97,9 @@ static double as_of_now_s(const struct scheme *scheme,
 {
     double now_s = scheme_ideal_s(scheme);
 
+    if (then->ideal_s <= 0) {
+        return scheme_time_s(then); // not known
+    }
     return fabs(now_s - then->ideal_s) > SAME_WORK * then->ideal_s
                ? then->work_s * now_s / then->ideal_s + then->rest_s
                : scheme_time_s(then);
@@ -157,13 +160,25 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
 
 // ---- predictions and what came of them
 
+void scheme_note_predicted(struct scheme *scheme,
+                           const struct prediction *in_force)
+{
+    double comm_s = in_force->nodes[in_force->slowest].comm_s;
+
+    scheme->predicted = (struct time_parts){in_force->iteration_s - comm_s,
+                                            comm_s, scheme->planned_ideal_s};
+    scheme->is_predicted = 1;
+}
+
 // How the mapping in force was predicted, against how it is.
 void scheme_judge(struct scheme *scheme)
 {
+    const double length_s =
+        book_iteration_s(scheme->book) * book_n_together(scheme->book);
     double measured_s;
 
-    if (!scheme->is_predicted ||
-        book_n_since_restart(scheme->book) % JUDGED_EVERY != 0) {
+    if (!scheme->is_predicted || book_n_since_restart(scheme->book) <
+                                     trigger_enough(JUDGED_FROM, length_s)) {
         return;
     }
     measured_s = usual_s(scheme);
@@ -182,7 +197,7 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
         "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
         "%.3f ms",
         (unsigned long long)book_n_closed(scheme->book), verdict,
-        scheme_time_s(&scheme->before) * 1e3, usual_s(scheme) * 1e3,
+        as_of_now_s(scheme, &scheme->before) * 1e3, usual_s(scheme) * 1e3,
         as_of_now_s(scheme, &scheme->predicted) * 1e3);
 }
 

@@ -17,6 +17,9 @@
 #define LEAST_GAIN_AGAIN 0.04
 #define GAIN_FOR_MOVES 4.0
 
+/** More than this part of a node's time is paging: it pages. */
+#define PAGES 0.05
+
 /** Moved bytes are taken to travel at this rate until it is measured. */
 #define BYTES_PER_S 200e6
 #define STACK_BYTES 16384.0
@@ -46,6 +49,20 @@ static void look_at_nodes(struct scheme *scheme)
     }
 }
 
+// Threads compute longer where nodes page: by how much they compute it cannot be said
+// how much work the program has.
+static int is_paging(const struct remap *plan)
+{
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        const struct node_measurement *node = &plan->measured.nodes[x];
+
+        if (node->mem_s > PAGES * node->time_s) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void scheme_ask(struct scheme *scheme)
 {
     struct remap plan = {0};
@@ -67,7 +84,7 @@ void scheme_ask(struct scheme *scheme)
     scheme->has_plan = 0;
     scheme->is_again = scheme->is_kept;
     scheme->is_kept = 0;
-    scheme->planned_ideal_s = scheme_ideal_s(scheme);
+    scheme->planned_ideal_s = is_paging(&plan) ? 0 : scheme_ideal_s(scheme);
     scheme->state = THINKING;
     scheme->stats.n_plans++;
     scheme->ops.think(scheme->ops.owner);
@@ -205,6 +222,9 @@ void scheme_thought(struct scheme *scheme)
     scheme->state = WATCHING;
     scheme->stats.thinking_s += scheme->thought_s;
     scheme->has_plan = scheme->plan_status == TM_OK;
+    if (scheme->has_plan) {
+        scheme_note_predicted(scheme, &scheme->plan.before);
+    }
     if (!scheme->has_plan || !is_wanted(scheme)) {
         scheme_say(scheme, "iteration %llu: nothing better is known",
                    (unsigned long long)book_n_closed(scheme->book));

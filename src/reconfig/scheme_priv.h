@@ -27,7 +27,7 @@ enum state {
 struct time_parts {
     double work_s;
     double rest_s;
-    double ideal_s; ///< scheme_ideal_s() then
+    double ideal_s; ///< scheme_ideal_s() then; 0: not known
 };
 
 /** What a node said of its memory, pages; 0: as at the start. */
@@ -69,7 +69,7 @@ struct scheme {
     double moving_cost_s;        ///< likewise
     struct time_parts before;    ///< the iteration before the latest change
     double before_error_s;       ///< its standard error
-    double planned_ideal_s;      ///< ideal_s() when the latest plan was begun
+    double planned_ideal_s;      ///< ideal_s when the latest plan was begun
     unsigned n_looks; ///< plans that may still be made without an imbalance
     struct remap plan;
     int has_plan; ///< `plan` was made, for the threads there are
@@ -109,6 +109,10 @@ int scheme_needs_tracking(const struct scheme *scheme);
 
 /** What the trigger gets to see of the latest iteration. */
 void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample);
+
+/** What is said of the mapping in force, or that threads have just moved to. */
+void scheme_note_predicted(struct scheme *scheme,
+                           const struct prediction *in_force);
 
 /** Hold the prediction for the mapping in force against what it is. */
 void scheme_judge(struct scheme *scheme);

@@ -241,6 +241,77 @@ static void only_who_looks_at_all_takes_back_what_is_worse(void **state)
     assert_int_equal(count_undone("cpu"), 0);
 }
 
+static uint64_t n_judged(const struct world *world)
+{
+    struct scheme_stats stats;
+
+    scheme_stats(world->scheme, &stats);
+    return stats.n_judged;
+}
+
+static void each_iteration_is_held_against_its_prediction(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    struct scheme_stats stats = {0};
+    uint64_t before;
+
+    (void)state;
+    iterate(world, 50);
+    assert_int_equal(n_judged(world), 0); // nobody has asked for one
+    world_free(world);
+
+    world = world_new("cpu-mem", unequal);
+    iterate(world, 60);
+    before = n_judged(world);
+    iterate(world, 10);
+    assert_int_equal(n_judged(world), before + 10);
+    world_free(world);
+
+    // After a change that is taken back, too.
+    world = world_new("cpu-mem", unequal);
+    while (stats.n_undone == 0) {
+        iterate(world, 1);
+        scheme_stats(world->scheme, &stats);
+        world->slowdown[0] = stats.n_remaps > stats.n_undone ? 3 : 1;
+    }
+    iterate(world, 20); // moved, and a window of it
+    before = n_judged(world);
+    iterate(world, 3);
+    assert_int_equal(n_judged(world), before + 3);
+    world_free(world);
+}
+
+// Caches are cold where pages come and go. That threads compute less when it is over
+// does not mean that the program has less to do.
+static void paging_that_ends_makes_no_prediction_shorter(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    double measured_ms;
+    double predicted_ms;
+    const char *kept;
+
+    (void)state;
+    world->tells_memory = 1;
+    world->memory_pages[0] = 6;
+    for (unsigned i = 0; i < 100; i++) {
+        for (unsigned k = 0; k < N_THREADS; k++) {
+            const int is_cold = pages_in(world, world->node_of[k]) > 0;
+
+            world->work_s[k] = is_cold ? 0.03 : 0.01;
+        }
+        iterate(world, 1);
+    }
+    kept = strstr(world->said, "kept; measured");
+    assert_non_null(kept);
+    assert_int_equal(sscanf(kept,
+                            "kept; measured %*f ms before, %lf ms now, "
+                            "predicted %lf ms",
+                            &measured_ms, &predicted_ms),
+                     2);
+    assert_true(predicted_ms >= measured_ms);
+    world_free(world);
+}
+
 static void threads_that_differ_are_dealt_out_by_their_work(void **state)
 {
     struct world *world = world_new("cpu-mem", equal);
@@ -306,6 +377,8 @@ int main(void)
         cmocka_unit_test(memory_that_shrinks_is_answered),
         cmocka_unit_test(memory_that_is_told_is_answered_at_once),
         cmocka_unit_test(only_who_looks_at_all_takes_back_what_is_worse),
+        cmocka_unit_test(each_iteration_is_held_against_its_prediction),
+        cmocka_unit_test(paging_that_ends_makes_no_prediction_shorter),
         cmocka_unit_test(threads_that_differ_are_dealt_out_by_their_work),
         cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),
         cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),

@@ -339,14 +339,20 @@ void distribution_print(void)
         "%llu iterations; %u tracked, %u plans in %.1f ms, %u carried out, "
         "%u taken back, %llu threads moved\n"
         "collecting took %.2f ms on the root, %.3f %% of the run; tracking and "
-        "moving %.3f s\n"
-        "prediction off by %.1f %% on average in %llu looks",
+        "moving %.3f s",
         (unsigned long long)stats.n_iterations, stats.n_tracked, stats.n_plans,
         stats.thinking_s * 1e3, stats.n_remaps, stats.n_undone,
         (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
-        100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s,
-        stats.n_judged == 0 ? 0
-                            : 100 * stats.error_sum / (double)stats.n_judged,
-        (unsigned long long)stats.n_judged);
+        100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s);
+    explain(NULL, text);
+    if (stats.n_judged == 0) {
+        explain(NULL, "no prediction was there to be compared with what was "
+                      "measured");
+        return;
+    }
+    snprintf(text, sizeof text,
+             "prediction off by %.1f %% on average in %llu looks",
+             100 * stats.error_sum / (double)stats.n_judged,
+             (unsigned long long)stats.n_judged);
     explain(NULL, text);
 }
