@@ -323,6 +323,35 @@ tm_status distribution_receive(node_id from, const struct message *message)
     return status;
 }
 
+// The threads have no iterations that the scheme knows of.
+static void print_none(void)
+{
+    if (runtime.options.move_at == MOVE_AT_BARRIERS) {
+        explain(NULL, "no regularity was found in the program's barriers: "
+                      "threads stayed where they were");
+    } else if (runtime.options.explain) {
+        explain(NULL, "the program never called tm_iteration_end(): threads "
+                      "stayed where they were; --move-at=barriers looks for a "
+                      "period in its barriers");
+    }
+}
+
+static void print_error(const struct scheme_stats *stats)
+{
+    char text[128];
+
+    if (stats->n_judged == 0) {
+        explain(NULL, "no prediction was there to be compared with what was "
+                      "measured");
+        return;
+    }
+    snprintf(text, sizeof text,
+             "prediction off by %.1f %% on average in %llu looks",
+             100 * stats->error_sum / (double)stats->n_judged,
+             (unsigned long long)stats->n_judged);
+    explain(NULL, text);
+}
+
 void distribution_print(void)
 {
     const struct iteration *iteration = &runtime.iteration;
@@ -330,10 +359,17 @@ void distribution_print(void)
     struct scheme_stats stats;
     char text[512];
 
-    if (runtime.scheme == NULL || !runtime.options.explain) {
+    if (runtime.scheme == NULL) {
         return;
     }
     scheme_stats(runtime.scheme, &stats);
+    if (stats.n_iterations == 0) {
+        print_none();
+        return;
+    }
+    if (!runtime.options.explain) {
+        return;
+    }
     snprintf(
         text, sizeof text,
         "%llu iterations; %u tracked, %u plans in %.1f ms, %u carried out, "
@@ -345,14 +381,5 @@ void distribution_print(void)
         (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
         100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s);
     explain(NULL, text);
-    if (stats.n_judged == 0) {
-        explain(NULL, "no prediction was there to be compared with what was "
-                      "measured");
-        return;
-    }
-    snprintf(text, sizeof text,
-             "prediction off by %.1f %% on average in %llu looks",
-             100 * stats.error_sum / (double)stats.n_judged,
-             (unsigned long long)stats.n_judged);
-    explain(NULL, text);
+    print_error(&stats);
 }

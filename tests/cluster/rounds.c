@@ -4,7 +4,9 @@
  * Each thread works in its own part of a shared array; the sum tells whether
  * all of it was done, wherever the threads were.
  *
- *     rounds THREADS ROUNDS
+ *     rounds THREADS ROUNDS [irregular]
+ *
+ * Irregular: little work, and each time another barrier, drawn at random.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,33 +15,43 @@
 #include "teamster.h"
 #include "words.h"
 
-enum { N_WORDS = 2048, N_PASSES = 300 };
+enum { N_WORDS = 2048, N_PASSES = 300, N_BARRIERS = 5 };
 
 static TM_SHARED struct {
-    tm_barrier barrier;
+    tm_barrier barriers[N_BARRIERS];
     unsigned n_threads;
     unsigned n_rounds;
+    unsigned n_passes;
+    int is_irregular;
     uint64_t *words; // [n_threads][N_WORDS]
 } job;
 
 static void work(uint64_t *words)
 {
-    for (unsigned pass = 0; pass < N_PASSES; pass++) {
+    for (unsigned pass = 0; pass < job.n_passes; pass++) {
         words_step(words, N_WORDS);
     }
+}
+
+// All threads draw the same.
+static tm_barrier *next_barrier(uint32_t *draw)
+{
+    *draw = *draw * 1664525u + 1013904223u;
+    return &job.barriers[job.is_irregular ? (*draw >> 16) % N_BARRIERS : 0];
 }
 
 static void *run(void *arg)
 {
     const size_t me = (size_t)arg;
+    uint32_t draw = 1;
     uint64_t *words = job.words + me * N_WORDS;
 
     words_begin(words, N_WORDS, me);
     for (unsigned round = 0; round < job.n_rounds; round++) {
         work(words);
-        tm_barrier_wait(&job.barrier);
+        tm_barrier_wait(next_barrier(&draw));
         work(words);
-        tm_barrier_wait(&job.barrier);
+        tm_barrier_wait(next_barrier(&draw));
     }
     return NULL;
 }
@@ -50,14 +62,18 @@ int main(int argc, char **argv)
     size_t n_wrong = 0;
 
     tm_init(&argc, &argv);
-    if (argc != 3) {
-        fprintf(stderr, "usage: rounds THREADS ROUNDS\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: rounds THREADS ROUNDS [irregular]\n");
         return 64;
     }
     job.n_threads = (unsigned)atoi(argv[1]);
     job.n_rounds = (unsigned)atoi(argv[2]);
     job.words = tm_alloc(job.n_threads * N_WORDS * sizeof *job.words, NULL);
-    tm_barrier_init(&job.barrier, job.n_threads);
+    job.is_irregular = argc == 4;
+    job.n_passes = job.is_irregular ? 1 : N_PASSES;
+    for (unsigned i = 0; i < N_BARRIERS; i++) {
+        tm_barrier_init(&job.barriers[i], job.n_threads);
+    }
     for (size_t i = 0; i < job.n_threads; i++) {
         if (tm_thread_create(&threads[i], NULL, run, (void *)i) != TM_OK) {
             return 71;
@@ -68,7 +84,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < job.n_threads; i++) {
         n_wrong += words_wrong(job.words + i * N_WORDS, N_WORDS, i,
-                               (uint64_t)2 * job.n_rounds * N_PASSES);
+                               (uint64_t)2 * job.n_rounds * job.n_passes);
     }
     printf("wrong: %zu\n", n_wrong);
     return n_wrong != 0;

@@ -242,6 +242,23 @@ class Tests:
                               speeds=(400, 100))
         if ", policy cpu-mem" in output or "wrong: 0" not in output:
             raise jobs.Failure(f"threads moved unasked:\n{output}")
+        if "never called tm_iteration_end()" not in output:
+            raise jobs.Failure(f"not told what could be asked for:\n{output}")
+
+    def no_regularity_is_told(self):
+        """Of a program that has none, and of one too short to show it; also to
+        who has not asked for explanations."""
+        program = os.path.join(self.build, "tests", "cluster", "rounds")
+        told = "no regularity was found in the program's barriers"
+        for n_rounds, more in ((700, ["irregular"]), (3, [])):
+            output = self.emulate("--move-at", "barriers", program, 6,
+                                  n_rounds, *more, speeds=(400, 100))
+            if output.count(told) != 1 or "wrong: 0" not in output:
+                raise jobs.Failure(f"not told:\n{output}")
+        output = self.emulate("--move-at", "barriers", program, 6, 60,
+                              speeds=(400, 100))
+        if told in output:
+            raise jobs.Failure(f"a period is there:\n{output}")
 
     # ---- another program on a node's processor
 
@@ -352,7 +369,8 @@ class Tests:
 
 TESTS = [name for name in vars(Tests)
          if name.endswith(("_mapping", "_identical", "_out", "_refused",
-                           "_for", "_decided", "_threads", "_end", "_hostfile"))]
+                           "_for", "_told", "_decided", "_threads", "_end",
+                           "_hostfile"))]
 
 
 if __name__ == "__main__":
