@@ -55,3 +55,11 @@ uint32_t reference_choose(const struct cluster_view *view,
     }
     return x;
 }
+
+void reference_set_lack(struct reference *reference,
+                        const struct node_view *node, uint64_t demand_pages)
+{
+    if (reference->lack_pages > 0 && demand_pages > node->memory_pages) {
+        reference->lack_pages = demand_pages - node->memory_pages;
+    }
+}

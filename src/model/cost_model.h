@@ -102,4 +102,19 @@ uint32_t reference_choose(const struct cluster_view *view,
                           const struct measurement *measured,
                           struct reference *reference);
 
+/**
+ * M_lack_ref is what the reference processor lacks, not the pages that came in: these
+ * are more where pages are gone over several times in an iteration. With it Tmem of
+ * the reference processor is what was measured, T_spi_ref + T_spo_ref.
+ *
+ * @param node          the reference processor
+ * @param demand_pages  its, under the mapping that was measured. If it has room for
+ *                      them, or nobody swapped, M_lack_ref is left as it is
+ *
+ * Context: any thread; pure.
+ * Source: [Liu06] section 3, M_lack.
+ */
+void reference_set_lack(struct reference *reference,
+                        const struct node_view *node, uint64_t demand_pages);
+
 #endif

@@ -243,6 +243,31 @@ static void the_reference_is_who_measured_most_swapping(void **state)
     cluster_view_release(&view);
 }
 
+// Pages come in more than once where they are gone over several times. T_spi is of all.
+static void of_the_reference_liu06_predicts_what_was_measured(void **state)
+{
+    struct cluster_view view;
+    struct cost_model model = {.kind = COST_LIU06};
+    struct node_measurement at[2] = {
+        {.swap_in_s = 4, .swap_out_s = 6, .lack_pages = 75}, {.swap_in_s = 0}};
+    const struct measurement seen = {10, at};
+    const uint32_t node_of[] = {0, 0, 0, 1};
+    uint32_t x;
+
+    (void)state;
+    make_short(&view);
+    x = reference_choose(&view, &seen, &model.reference);
+    run(&view, &model, node_of); // for the demand
+    reference_set_lack(&model.reference, &view.nodes[x], nodes[x].demand_pages);
+    assert_int_equal(model.reference.lack_pages, 25);
+    run(&view, &model, node_of);
+    assert_true(is_near(nodes[x].mem_in_s, 4));
+    assert_true(is_near(nodes[x].mem_out_s, 6));
+    reference_set_lack(&model.reference, &view.nodes[x], 0); // as it is
+    assert_int_equal(model.reference.lack_pages, 25);
+    cluster_view_release(&view);
+}
+
 static void no_free_memory_costs_much_but_not_without_limit(void **state)
 {
     struct cluster_view view;
@@ -420,6 +445,7 @@ int main(void)
         cmocka_unit_test(liu06_scales_from_the_reference_processor),
         cmocka_unit_test(liu06_without_shortage_uses_costs_of_a_page),
         cmocka_unit_test(the_reference_is_who_measured_most_swapping),
+        cmocka_unit_test(of_the_reference_liu06_predicts_what_was_measured),
         cmocka_unit_test(no_free_memory_costs_much_but_not_without_limit),
         cmocka_unit_test(liu06_counts_packets_of_each_page_rounded_up),
         cmocka_unit_test(measured_counts_packets_of_each_peer),

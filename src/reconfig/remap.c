@@ -372,6 +372,16 @@ static tm_status compute_warm_up(struct remap *plan)
     return TM_OK;
 }
 
+// Not needed by the model that runs, but by who asks a profile about [Liu06]'s.
+static void choose_reference(struct remap *plan)
+{
+    struct reference *reference = &plan->model.reference;
+    uint32_t x = reference_choose(&plan->view, &plan->measured, reference);
+
+    reference_set_lack(reference, &plan->view.nodes[x],
+                       plan->before.nodes[x].demand_pages);
+}
+
 tm_status remap_make(struct remap *plan)
 {
     const struct place_request request = {
@@ -387,17 +397,17 @@ tm_status remap_make(struct remap *plan)
         status = add_uses(plan);
     }
     if (status == TM_OK) {
-        reference_choose(&plan->view, &plan->measured, &plan->model.reference);
+        status =
+            predict(&plan->view, &plan->model, plan->current, &plan->before);
+    }
+    if (status == TM_OK) {
+        choose_reference(plan);
         status = policy_place(plan->policy, &request, &placement);
     }
     if (status == TM_OK) {
         plan->n_moves = placement.n_moves;
         plan->owners_move = placement.owners_move;
         plan->is_proven = placement.is_proven;
-        status =
-            predict(&plan->view, &plan->model, plan->current, &plan->before);
-    }
-    if (status == TM_OK) {
         status = predict(&plan->view, &plan->model, plan->wanted, &plan->after);
     }
     if (status == TM_OK) {
