@@ -38,6 +38,8 @@ LEAST_ROUNDS = 3  # with all mappings
 MOST_ROUNDS = 30
 N_ITERATIONS = 160
 N_BY_HAND = 40  # iterations
+N_BALANCED = 80
+BALANCED_COSTS = 0.01  # of an iteration, where nothing is to be gained
 N_ATTEMPTS = 6
 # Enough work that nodes differ by more than what messages take; little memory, since
 # nodes share the machine's.
@@ -190,6 +192,50 @@ class Tests:
 
     def gauss_reaches_the_best_mapping(self):
         self.reaches_the_best("gauss")
+
+    # ---- programs in balance
+
+    def balanced(self, *options):
+        return self.emulate(*options, self.app("jacobi"), "--size", "1536",
+                            "--effort", "5", "--threads", "16", "--report",
+                            "--iterations", N_BALANCED, speeds=(400,) * 4)
+
+    def a_balanced_program_is_left_alone(self):
+        """No thread moves, and the root takes under 1 % of the time to see that."""
+        for attempt in range(N_ATTEMPTS):
+            time.sleep(attempt)
+            output = self.balanced("--explain")
+            moved = int(re.search(r", (\d+) threads moved$", output,
+                                  re.M).group(1))
+            percent = float(re.search(r"on the root, ([\d.]+) % of the run",
+                                      output).group(1))
+            if moved == 0 and 0 < percent < 1:
+                return
+        raise jobs.Failure(f"{moved} threads moved, {percent} % for "
+                           f"collecting:\n{output}")
+
+    def a_balanced_program_is_as_quick_as_if_left_alone(self):
+        """cpu-mem beside a policy that neither collects nor moves anything."""
+        runs = {"initial": [], "cpu-mem": []}
+        for i in range(MOST_ROUNDS):
+            for policy, series in runs.items():
+                output = self.balanced("--policy", policy)
+                series.append(iteration_times(output, N_BALANCED // 2 + 1,
+                                              N_BALANCED))
+            if i < LEAST_ROUNDS:
+                continue
+            noise = noise_of(runs.values(), N_BALANCED)
+            if noise <= BALANCED_COSTS:
+                break
+        ratio = (quick_ms(runs["cpu-mem"], N_BALANCED) /
+                 quick_ms(runs["initial"], N_BALANCED))
+        print(f"cpu-mem over initial {ratio:.4f}, noise {noise:.4f}, rounds "
+              f"{i + 1}", flush=True)
+        if noise > BALANCED_COSTS:
+            raise jobs.Skip("halves of the runs of one policy differ by "
+                            f"{noise:.1%}")
+        if ratio > 1 + BALANCED_COSTS + noise:
+            raise jobs.Failure(f"{ratio:.4f} times as long as if left alone")
 
     # ---- results
 
@@ -368,7 +414,8 @@ class Tests:
 
 
 TESTS = [name for name in vars(Tests)
-         if name.endswith(("_mapping", "_identical", "_out", "_refused",
+         if name.endswith(("_mapping", "_identical", "_alone", "_out",
+                           "_refused",
                            "_for", "_told", "_decided", "_threads", "_end",
                            "_hostfile"))]
 
