@@ -190,7 +190,8 @@ static void print_row(const struct option_row *row)
            row->argument != NULL ? row->argument : "");
     print_wrapped(row->help, 10);
     snprintf(variable, sizeof variable, "[%s%s, default %s]", row->variable,
-             row->argument == NULL ? "=1" : "", row->default_value);
+             row->argument == NULL ? "=1" : "",
+             row->default_value[0] != '\0' ? row->default_value : "none");
     print_wrapped(variable, 10);
 }
 

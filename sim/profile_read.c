@@ -362,6 +362,9 @@ static json_t *load(FILE *file, const struct spot *nowhere, int *is_short)
     *is_short = json_error_code(&error) == json_error_out_of_memory;
     if (ferror(file)) {
         spot_refuse(nowhere, "cannot be read: %s", strerror(errno));
+    } else if (json_error_code(&error) == json_error_premature_end_of_input &&
+               error.position == 0) {
+        spot_refuse(nowhere, "is empty");
     } else if (error.line > 0) {
         spot_refuse(nowhere, "line %d, column %d: %s", error.line, error.column,
                     error.text);

@@ -42,8 +42,8 @@ QUICK = Effort(10, 50, 20, 1, 1)
 
 MEAN = re.compile(r"^iteration_ms=([\d.]+) median_ms=([\d.]+)", re.M)
 MOVED = re.compile(r" taken back, (\d+) threads moved$", re.M)
-OUTCOME = re.compile(r": (?:kept|taken back); measured ([\d.]+) ms before, "
-                     r"[\d.]+ ms now, predicted ([\d.]+) ms$", re.M)
+KEPT = re.compile(r": kept; measured ([\d.]+) ms before, [\d.]+ ms now, "
+                  r"predicted ([\d.]+) ms$", re.M)
 PAGES_IN = re.compile(r"^teamster: (\S+): debug: memory: .*; in (\d+) ",
                       re.M)
 
@@ -143,11 +143,10 @@ class Round:
         self.threads = threads_at_end(text)
         moved = MOVED.search(text)
         self.n_moved = int(moved.group(1)) if moved else 0
-        first = OUTCOME.search(text)
-        self.gain = None  # that was predicted for the first change
-        if first is not None:
-            before_ms, predicted_ms = map(float, first.groups())
-            self.gain = before_ms / predicted_ms
+        kept = KEPT.findall(text)
+        self.gain = None  # predicted for the mapping that it ended with
+        if kept:
+            self.gain = float(kept[0][0]) / float(kept[-1][1])
 
 
 def print_row(policy, rounds, initial_ms):
@@ -199,8 +198,9 @@ def unequal_speeds(demo):
 All in turn, rounds: {len(rounds["initial"])}. Of the last half of {n} iterations: the quickest \
 quarter, in
 the quickest round, whose threads are shown; and the median of all. Gain: how
-much longer iterations are with 'initial', as predicted at the first change of
-a run (median of the rounds), and as measured.
+much longer iterations are with 'initial': what was measured before the first
+change of a run over what was predicted for the mapping that it ended with
+(median of the rounds), and as measured.
 
 policy   threads at end   quickest    median  moves  gain: predicted  \
 measured   error""")

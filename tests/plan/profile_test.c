@@ -142,7 +142,8 @@ static void a_file_that_was_cut_is_refused_at_every_length(void **state)
     for (size_t length = 0; length < size; length++) {
         assert_int_equal(read_text(text, length, &profile, error, sizeof error),
                          TM_ECONFIG);
-        assert_int_equal(strncmp(error, "f: line ", 8), 0);
+        assert_int_equal(
+            strncmp(error, length == 0 ? "f: is empty" : "f: line ", 8), 0);
     }
     assert_int_equal(profile.iteration, 77); // untouched
     free(text);
@@ -445,9 +446,7 @@ static void other_files_are_refused(void **state)
     assert_string_equal(error, "/: cannot be read: Is a directory");
     assert_int_equal(profile_read("/dev/null", &profile, error, sizeof error),
                      TM_ECONFIG);
-    assert_string_equal(error,
-                        "/dev/null: line 1, column 0: unexpected token near "
-                        "end of file");
+    assert_string_equal(error, "/dev/null: is empty");
     assert_int_equal(read_text("17", 2, &profile, error, sizeof error),
                      TM_ECONFIG);
     assert_string_equal(error, "f: is no profile: it must be an object");

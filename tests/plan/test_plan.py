@@ -282,6 +282,7 @@ class RefusalTest(PlanTest):
     def test_files(self):
         self.refused(CONFIGURATION, "/nowhere: No such file or directory",
                      "/nowhere")
+        self.refused(CONFIGURATION, "standard input: is empty", "-", text="")
         self.refused(CONFIGURATION, "standard input: is no profile: it must "
                      "be an object", "-", text="[]")
         profile = json.loads(BY_HAND.read_text())
