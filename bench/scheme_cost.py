@@ -4,7 +4,7 @@
 initial in turn, on two equal nodes, and the time that the root counts for collecting.
 
     scheme_cost.py --build DIR [--pairs N] [--iterations K] [--size S]
-                   [APP ...]
+                   [--effort E] [APP ...]
 
 A ratio is the mean of the pairs' ratios (of their logarithms), of the mean time
 of an iteration in the whole run but the first five, with its 95 % interval; pairs that
@@ -36,7 +36,8 @@ class Runs:
         self.command = [
             os.path.join(options.build, "cli", "teamster"), "run", "-n", "2",
             "-w", "1", "--explain", os.path.join(options.build, "apps", app),
-            "--size", str(options.size), "--threads", "16", "--iterations",
+            "--size", str(options.size), "--effort", str(options.effort),
+            "--threads", "16", "--iterations",
             str(options.iterations), "--report"]
         self.n_iterations = options.iterations
         self.quiet_ms = {policy: [] for policy in POLICIES}
@@ -101,6 +102,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--iterations", type=int, default=150)
     parser.add_argument("--size", type=int, default=2048)
+    parser.add_argument("--effort", type=int, default=1)
     parser.add_argument("apps", nargs="*", default=["jacobi", "sor"])
     options = parser.parse_args()
     print("| program | quiet ratio | 95 % | ratio | 95 % | median | pairs "

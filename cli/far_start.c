@@ -119,17 +119,6 @@ static char **get_list(struct wire_reader *reader)
     return list;
 }
 
-static void get_label(struct wire_reader *reader, struct host *host)
-{
-    const char *text = get_text(reader);
-
-    if (strlen(text) >= sizeof host->label) {
-        reader->failed = 1;
-        return;
-    }
-    memcpy(host->label, text, strlen(text) + 1);
-}
-
 static void get_nodes(struct wire_reader *reader, struct far_start *start)
 {
     start->n_here = get_count(reader);
@@ -142,7 +131,7 @@ static void get_nodes(struct wire_reader *reader, struct far_start *start)
         node->host.memory = wire_get_u64(reader);
         node->host.speed = get_real(reader);
         node->host.share = get_real(reader);
-        get_label(reader, &node->host);
+        wire_get_text(reader, node->host.label, sizeof node->host.label);
     }
 }
 

@@ -44,17 +44,6 @@ void node_statics_put(struct wire_writer *writer,
     wire_put_u8(writer, (uint8_t)statics->free_by);
 }
 
-static void get_name(struct wire_reader *reader, char *name, size_t size)
-{
-    const char *string = wire_get_string(reader);
-
-    if (string == NULL || strlen(string) >= size) {
-        reader->failed = 1;
-        return;
-    }
-    memcpy(name, string, strlen(string) + 1);
-}
-
 static enum memory_by get_by(struct wire_reader *reader)
 {
     uint8_t by = wire_get_u8(reader);
@@ -68,8 +57,8 @@ static enum memory_by get_by(struct wire_reader *reader)
 
 void node_statics_get(struct wire_reader *reader, struct node_statics *statics)
 {
-    get_name(reader, statics->host, sizeof statics->host);
-    get_name(reader, statics->name, sizeof statics->name);
+    wire_get_text(reader, statics->host, sizeof statics->host);
+    wire_get_text(reader, statics->name, sizeof statics->name);
     statics->machine = wire_get_u64(reader);
     statics->mflops = get_fraction(reader);
     statics->spread = get_fraction(reader);

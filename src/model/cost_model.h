@@ -80,6 +80,13 @@ struct node_measurement {
     uint64_t lack_pages; ///< M_lack: pages needed less pages there
 };
 
+/** @return whether more than this part of the node's time was paging */
+static inline int node_pages_more(const struct node_measurement *measured,
+                                  double part)
+{
+    return measured->mem_s > part * measured->time_s;
+}
+
 /** An iteration as it was, under the current mapping. */
 struct measurement {
     double iteration_s;             ///< from barrier to barrier

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/correct.h"
+
 #define MIB_PER_PAGE (TM_PAGE_SIZE / 1048576.0)
 
 // ---- text that may not fit ----
@@ -237,7 +239,7 @@ size_t explain_prediction(const struct cluster_view *view,
         prediction->iteration_s * 1e3, view->nodes[prediction->slowest].name);
     if (measured != NULL && measured->iteration_s > 0) {
         add(&out, "; %.3f ms measured, %+.1f %%", measured->iteration_s * 1e3,
-            (prediction->iteration_s / measured->iteration_s - 1) * 100);
+            prediction_error(prediction, measured) * 100);
     }
     add(&out, "\n");
     return out.length;

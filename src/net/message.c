@@ -104,6 +104,18 @@ const char *wire_get_string(struct wire_reader *reader)
     return (const char *)advance_reader(reader, (size_t)(nul - reader->at) + 1);
 }
 
+void wire_get_text(struct wire_reader *reader, char *text, size_t size)
+{
+    const char *string = wire_get_string(reader);
+
+    text[0] = '\0';
+    if (string == NULL || strlen(string) >= size) {
+        reader->failed = 1;
+        return;
+    }
+    memcpy(text, string, strlen(string) + 1);
+}
+
 static uint8_t *advance_writer(struct wire_writer *writer, size_t size)
 {
     uint8_t *bytes = writer->at;

@@ -117,6 +117,9 @@ uint64_t wire_get_u64(struct wire_reader *reader);
 const void *wire_get_bytes(struct wire_reader *reader, size_t size);
 /** @return a NUL-terminated string inside the body, NULL if there is none */
 const char *wire_get_string(struct wire_reader *reader);
+/** Copy such a string. @param[out] text  [size]; "", and `failed` is set, if there is
+ * none or it is too long */
+void wire_get_text(struct wire_reader *reader, char *text, size_t size);
 
 /** Append an integer, or bytes as they are. */
 void wire_put_u8(struct wire_writer *writer, uint8_t value);

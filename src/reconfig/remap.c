@@ -130,13 +130,6 @@ static int level_node(struct remap *plan, uint32_t node, double usual_s,
     return 1;
 }
 
-static int pages_much(const struct remap *plan, uint32_t node)
-{
-    const struct node_measurement *measured = &plan->measured.nodes[node];
-
-    return measured->mem_s > LITTLE_PAGING * measured->time_s;
-}
-
 struct span {
     double least_s, most_s, sum_s;
     uint32_t n;
@@ -162,7 +155,7 @@ static double usual_of_all(const struct remap *plan, const double *usual_s)
         const uint32_t node = plan->current[i];
 
         span_add(&all, usual_s[node]);
-        if (!pages_much(plan, node)) {
+        if (!node_pages_more(&plan->measured.nodes[node], LITTLE_PAGING)) {
             span_add(&calm, usual_s[node]);
         }
     }

@@ -95,11 +95,12 @@ double scheme_time_s(const struct time_parts *parts)
 static double as_of_now_s(const struct scheme *scheme,
                           const struct time_parts *then)
 {
-    double now_s = scheme_ideal_s(scheme);
+    double now_s;
 
     if (then->ideal_s <= 0) {
         return scheme_time_s(then); // not known
     }
+    now_s = scheme_ideal_s(scheme);
     return fabs(now_s - then->ideal_s) > SAME_WORK * then->ideal_s
                ? then->work_s * now_s / then->ideal_s + then->rest_s
                : scheme_time_s(then);
@@ -167,7 +168,6 @@ void scheme_note_predicted(struct scheme *scheme,
 
     scheme->predicted = (struct time_parts){in_force->iteration_s - comm_s,
                                             comm_s, scheme->planned_ideal_s};
-    scheme->is_predicted = 1;
 }
 
 // How the mapping in force was predicted, against how it is.
@@ -177,8 +177,9 @@ void scheme_judge(struct scheme *scheme)
         book_iteration_s(scheme->book) * book_n_together(scheme->book);
     double measured_s;
 
-    if (!scheme->is_predicted || book_n_since_restart(scheme->book) <
-                                     trigger_enough(JUDGED_FROM, length_s)) {
+    if (scheme_time_s(&scheme->predicted) <= 0 ||
+        book_n_since_restart(scheme->book) <
+            trigger_enough(JUDGED_FROM, length_s)) {
         return;
     }
     measured_s = usual_s(scheme);

@@ -54,9 +54,7 @@ static void look_at_nodes(struct scheme *scheme)
 static int is_paging(const struct remap *plan)
 {
     for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-        const struct node_measurement *node = &plan->measured.nodes[x];
-
-        if (node->mem_s > PAGES * node->time_s) {
+        if (node_pages_more(&plan->measured.nodes[x], PAGES)) {
             return 1;
         }
     }

@@ -58,8 +58,7 @@ struct scheme {
     uint64_t tracked_at; ///< sample; 0: never
     int is_tracked;      ///< there are tracked pages
     int is_undoing;
-    int is_predicted;            ///< `predicted` is known
-    struct time_parts predicted; ///< of the mapping in force
+    struct time_parts predicted; ///< of the mapping in force; 0: nothing yet
     int is_kept;                 ///< a change, and nothing was planned since
     int is_again;                ///< the plan is made without an imbalance
     double usual_s;              ///< iteration time while nothing is done

@@ -101,6 +101,7 @@ static void say_who_speaks(void)
 static void read_settings(void)
 {
     char text[256];
+
     must_meet(bootstrap_open(&runtime.bootstrap)); // may change variables
     if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
+import jobs  # noqa: E402
+
 POLICIES = ["initial", "cpu", "mem", "cpu-mem"]
 N_THREADS = 32
 LAST = "All results have the same bits as those of one process."
@@ -19,20 +22,15 @@ ROW = re.compile(r"^(\S+) +((?:\d+ ){4}) *([\d.]+) ms +([\d.]+) ms +(.*)$",
                  re.M)
 
 
-class Failure(Exception):
-    """The demonstration is not what it should be."""
-
-
 def require(condition, text):
     if not condition:
-        raise Failure(text)
+        raise jobs.Failure(text)
 
 
 def demo(*arguments):
     # What the user has set must not lead the runs elsewhere.
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith("TEAMSTER_")}
-    run = subprocess.run(arguments, check=False, text=True, env=kept,
+    run = subprocess.run(arguments, check=False, text=True,
+                         env=jobs.environment(),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return run.returncode, run.stdout, run.stderr
 
@@ -74,7 +72,7 @@ def main():
     try:
         missing_programs_are_told(program)
         all_is_shown(program, build)
-    except Failure as reason:
+    except jobs.Failure as reason:
         sys.exit(f"test_demo: {reason}")
 
 
