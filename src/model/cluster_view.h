@@ -35,7 +35,7 @@ struct node_view {
                               ///< one processor, not of all
     uint32_t n_processors;    ///< p: workers; at least 1
     uint64_t memory_pages;    ///< M: what the program may use
-    uint64_t free_pages;      ///< M_free, at the start; for `liu06` only
+    uint64_t free_pages;      ///< M_free, as last told; for `liu06` only
     uint64_t total_pages;     ///< M_total: physical memory; for `liu06` only
     double swap_in_s;         ///< t_spi: seconds for one page
     double swap_out_s;        ///< t_spo: the same, to find one and write it

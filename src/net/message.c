@@ -264,6 +264,21 @@ tm_status message_decode(const void *frame, uint32_t size,
     return TM_OK;
 }
 
+uint32_t message_size(const struct message *message)
+{
+    switch ((unsigned)message->type) {
+#define FIELD(width, name) +WIDTH_##width
+#define MESSAGE(number, name, meaning, fields)                                 \
+    case number:                                                               \
+        return (WIDTH_u16 fields) + message->body_size;
+#include "net/messages.def"
+#undef MESSAGE
+#undef FIELD
+    default:
+        return 0;
+    }
+}
+
 int message_is_equal(const struct message *a, const struct message *b)
 {
     return a->type == b->type && fields_are_equal(a, b) &&

@@ -31,7 +31,7 @@ enum message_type {
 };
 
 /** The longest encoded fields with the number; a frame is this plus a body. */
-#define MESSAGE_HEADER_MAX 64u
+#define MESSAGE_HEADER_MAX 96u
 
 /** The longest body, in bytes. A longer one must be sent in parts. */
 #define MESSAGE_BODY_MAX (256u * 1024u)
@@ -70,6 +70,10 @@ uint32_t message_encode_header(const struct message *message, uint8_t *header);
  */
 TM_CHECKED tm_status message_decode(const void *frame, uint32_t size,
                                     struct message *message);
+
+/** @return bytes of a message, encoded; 0 if there is no such type
+ * Context: any thread; pure. */
+uint32_t message_size(const struct message *message);
 
 /** @return 1 if type, fields and body of two messages are the same. */
 int message_is_equal(const struct message *a, const struct message *b);

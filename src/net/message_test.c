@@ -255,6 +255,7 @@ static void fields_are_little_endian_and_without_padding(void **unused)
     (void)unused;
     assert_int_equal(message_encode_header(&message, header), sizeof expected);
     assert_memory_equal(header, expected, sizeof expected);
+    assert_int_equal(message_size(&message), sizeof expected);
 }
 
 static void equality_sees_every_field_and_the_body(void **unused)

@@ -41,8 +41,11 @@ struct book *book_new(unsigned n_nodes, const double *power)
     book->crowds = calloc(n_nodes, sizeof *book->crowds);
     book->n_workers = calloc(n_nodes, sizeof *book->n_workers);
     book->nodes = calloc(n_nodes, sizeof *book->nodes);
+    book->sent_bytes =
+        calloc((size_t)n_nodes * n_nodes, sizeof *book->sent_bytes);
     if (book->power == NULL || book->crowds == NULL ||
-        book->n_workers == NULL || book->nodes == NULL) {
+        book->n_workers == NULL || book->nodes == NULL ||
+        book->sent_bytes == NULL) {
         book_free(book);
         return NULL;
     }
@@ -57,6 +60,7 @@ void book_free(struct book *book)
         free(book->n_workers);
         free(book->power);
         free(book->nodes);
+        free(book->sent_bytes);
         free(book->threads);
         free(book->place);
         free(book);
@@ -203,6 +207,7 @@ static void keep_node(struct book *book, struct node_ring *node)
         .mem_s = open->mem_s / n,
         .out_s = open->out_s / n,
         .pages_in = open->pages_in / n,
+        .pages_out = open->pages_out / n,
         .release_s = open->release_s / n,
     };
     memset(&node->open, 0, sizeof node->open);
@@ -281,10 +286,28 @@ static void add_arrival(struct book *book, node_id node,
     book->nodes[node].open_cpu_s += arrival->comp_s;
 }
 
+// What a report says of its node.
+static void add_node(struct book *book, const struct book_report *report)
+{
+    struct node_ring *ring = &book->nodes[report->node];
+    double *sent = &book->sent_bytes[(size_t)report->node * book->n_nodes];
+
+    ring->open.busy_s += report->busy_s;
+    ring->open.comp_s += report->comp_s;
+    ring->open.mem_s += report->mem_s;
+    ring->open.out_s += report->out_s;
+    ring->open.pages_in += report->pages_in;
+    ring->open.pages_out += report->pages_out;
+    ring->open.release_s += report->release_s;
+    ring->free_bytes = report->free_bytes;
+    for (uint32_t i = 0; i < report->n_peers; i++) {
+        sent[report->peers[i].node] += (double)report->peers[i].bytes;
+    }
+}
+
 unsigned book_take(struct book *book, const struct book_report *report,
                    uint64_t now_ns)
 {
-    struct book_node *open = &book->nodes[report->node].open;
     unsigned n_closed = 0;
 
     if ((book->n_closed > 0 && report->iteration <= book->closed) ||
@@ -296,12 +319,7 @@ unsigned book_take(struct book *book, const struct book_report *report,
         n_closed += close_iteration(book, now_ns);
     }
     book->current = report->iteration;
-    open->busy_s += report->busy_s;
-    open->comp_s += report->comp_s;
-    open->mem_s += report->mem_s;
-    open->out_s += report->out_s;
-    open->pages_in += report->pages_in;
-    open->release_s += report->release_s;
+    add_node(book, report);
     for (uint32_t i = 0; i < report->n_arrivals; i++) {
         add_arrival(book, report->node, &report->arrivals[i]);
     }
@@ -321,6 +339,9 @@ void book_set_crowds(struct book *book, const uint32_t *crowds,
 void book_restart(struct book *book)
 {
     book->n_since = 0;
+    book->n_closed_before = book->n_closed;
+    memset(book->sent_bytes, 0,
+           (size_t)book->n_nodes * book->n_nodes * sizeof *book->sent_bytes);
 }
 
 const struct book_thread *book_threads(const struct book *book, uint32_t *n)

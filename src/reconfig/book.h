@@ -27,6 +27,12 @@ struct book_arrival {
     double comp_s; ///< its computation on the node that reports
 };
 
+/** Another part: how much the node has sent to another one. */
+struct book_peer {
+    node_id node; ///< not itself
+    uint64_t bytes;
+};
+
 /** A node's report. All times in seconds. */
 struct book_report {
     node_id node;
@@ -37,7 +43,12 @@ struct book_report {
     double mem_s;    ///< waiting for swapped pages
     double out_s;    ///< of it, until others had gone
     double pages_in; ///< how many have come
+    double pages_out; ///< and gone
+    uint64_t
+        free_bytes;   ///< what the node can get without swapping; 0: not known
     double release_s; ///< in releases at barriers
+    uint32_t n_peers;
+    const struct book_peer *peers; ///< [n_peers]
     uint32_t n_arrivals;
     const struct book_arrival *arrivals; ///< [n_arrivals]
 };
@@ -61,6 +72,7 @@ struct book_node {
     double mem_s;
     double out_s;
     double pages_in;
+    double pages_out;
     double release_s;
 };
 
@@ -137,6 +149,13 @@ double book_iteration_s(const struct book *book);
 /** Medians of a node over the window (or since book_restart(), if that is less),
  * each by itself. */
 void book_node(const struct book *book, node_id node, struct book_node *usual);
+
+/** What a node can get without swapping, bytes, as it said last; 0: not known. */
+uint64_t book_free_bytes(const struct book *book, node_id node);
+
+/** Bytes that a node has sent to another in an iteration: the mean since
+ * book_restart(), whatever they were for. */
+double book_sent_bytes(const struct book *book, node_id from, node_id to);
 
 /**
  * How far what is usual may be off, as standard errors, from what the samples of the

@@ -12,6 +12,7 @@ struct node_ring {
     struct book_node open; ///< added up so far, over the sample
     double open_cpu_s;     ///< likewise, of all its threads
     struct book_node kept[BOOK_WINDOW];
+    uint64_t free_bytes; ///< as last told
 };
 
 struct book {
@@ -20,6 +21,7 @@ struct book {
     uint32_t *crowds;        ///< [n_nodes]
     uint32_t *n_workers;     ///< [n_nodes] of those in crowds
     struct node_ring *nodes; ///< [n_nodes]
+    double *sent_bytes; ///< [n_nodes * n_nodes] from, to: since the restart
     struct book_thread *threads;
     uint32_t n_threads;
     uint32_t n_room;
@@ -33,9 +35,10 @@ struct book {
     uint32_t n_open;     ///< closed ones in the sample that is open
     uint32_t n_together; ///< in the latest sample
     uint64_t n_samples;
-    uint32_t n_since;  ///< of them, since the restart
-    uint32_t ragged;   ///< a bit for each of the latest iterations
-    uint64_t ended_ns; ///< the end of the latest sample, 0: none
+    uint32_t n_since;         ///< of them, since the restart
+    uint64_t n_closed_before; ///< iterations before it
+    uint32_t ragged;          ///< a bit for each of the latest iterations
+    uint64_t ended_ns;        ///< the end of the latest sample, 0: none
     double times_s[BOOK_WINDOW];
 };
 

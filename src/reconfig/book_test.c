@@ -299,10 +299,47 @@ static void errors_say_what_a_median_is_worth(void **state)
     book_free(book);
 }
 
+static void what_is_sent_is_counted_since_the_restart(void **state)
+{
+    const struct book_peer peers[] = {{1, 300}};
+    struct book *book = book_new(2, power);
+    struct book_report told = {.node = 0,
+                               .busy_s = 1,
+                               .pages_in = 5,
+                               .pages_out = 7,
+                               .free_bytes = 1000,
+                               .n_peers = 1,
+                               .peers = peers,
+                               .n_arrivals = 2,
+                               .arrivals = first_two};
+    struct book_node usual;
+
+    (void)state;
+    assert_true(book_sent_bytes(book, 0, 1) == 0);
+    for (uint64_t i = 1; i <= 12; i++) {
+        if (i == 9) {
+            book_restart(book);
+            assert_true(book_sent_bytes(book, 0, 1) == 0);
+            told.free_bytes = 900;
+        }
+        told.iteration = i;
+        told.n_peers = i % 2; // in each second iteration
+        book_take(book, &told, i * LONG);
+    }
+    assert_true(fabs(book_sent_bytes(book, 0, 1) - 150) < 40);
+    assert_true(book_sent_bytes(book, 1, 0) == 0);
+    assert_int_equal(book_free_bytes(book, 0), 900);
+    assert_int_equal(book_free_bytes(book, 1), 0);
+    book_node(book, 0, &usual);
+    assert_true(usual.pages_in == 5 && usual.pages_out == 7);
+    book_free(book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_iterations_are_taken_together),
+        cmocka_unit_test(what_is_sent_is_counted_since_the_restart),
         cmocka_unit_test(errors_say_what_a_median_is_worth),
         cmocka_unit_test(who_shares_processors_shares_the_waiting),
         cmocka_unit_test(who_shares_processors_computes_as_long_as_it_has_one),

@@ -179,9 +179,24 @@ void book_node(const struct book *book, node_id node, struct book_node *usual)
         .mem_s = MEDIAN(mem_s),
         .out_s = MEDIAN(out_s),
         .pages_in = MEDIAN(pages_in),
+        .pages_out = MEDIAN(pages_out),
         .release_s = MEDIAN(release_s),
     };
 #undef MEDIAN
+}
+
+uint64_t book_free_bytes(const struct book *book, node_id node)
+{
+    return book->nodes[node].free_bytes;
+}
+
+double book_sent_bytes(const struct book *book, node_id from, node_id to)
+{
+    const uint64_t n = book->n_closed - book->n_closed_before;
+
+    return n > 0
+               ? book->sent_bytes[(size_t)from * book->n_nodes + to] / (double)n
+               : 0;
 }
 
 double book_busy_s(const struct book *book, node_id node, unsigned n)

@@ -96,8 +96,10 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->memory = calloc(config->n_nodes, sizeof *scheme->memory);
     scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
     scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
+    scheme->peers = calloc(config->n_nodes, sizeof *scheme->peers);
     if (scheme->nodes == NULL || scheme->memory == NULL ||
-        scheme->corrections == NULL || scheme->learned == NULL) {
+        scheme->peers == NULL || scheme->corrections == NULL ||
+        scheme->learned == NULL) {
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
@@ -139,6 +141,7 @@ void scheme_free(struct scheme *scheme)
         free(scheme->corrections);
         free(scheme->learned);
         free(scheme->counts);
+        free(scheme->peers);
         free(scheme->arrivals);
         free(scheme);
     }

@@ -97,6 +97,10 @@ int scheme_is_busy(const struct scheme *scheme);
 /** The sums so far. Under the node lock. */
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
 
+/** Say what nodes have told besides times: pages that came and went, memory that is
+ * free, bytes sent to whom. Nothing unless it explains. Under the node lock. */
+void scheme_explain_collected(const struct scheme *scheme);
+
 /** The latest plan that was made, NULL if there is none. Until the next call of
  * the scheme. */
 const struct remap *scheme_latest(const struct scheme *scheme);

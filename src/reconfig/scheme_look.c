@@ -47,6 +47,7 @@ void scheme_explain_plan(const struct scheme *scheme)
     if (text == NULL) {
         return;
     }
+    scheme_explain_collected(scheme);
     explain_prediction(&plan->view, &plan->before, &plan->measured, text,
                        TEXT_BYTES);
     scheme->ops.explain(scheme->ops.owner, text);
@@ -211,6 +212,7 @@ void scheme_explain_result(const struct scheme *scheme)
     char *text = malloc(TEXT_BYTES);
 
     if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
+        scheme_explain_collected(scheme);
         remap_measure(scheme->book, n_nodes, &measured);
         explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
                            text, TEXT_BYTES);

@@ -38,6 +38,16 @@ static void look_at_memory(struct scheme *scheme, unsigned i, uint64_t before)
     }
 }
 
+// M_free, as the node has told it last.
+static void look_at_free(struct scheme *scheme, unsigned i)
+{
+    const uint64_t bytes = book_free_bytes(scheme->book, (node_id)i);
+
+    if (bytes > 0) {
+        scheme->nodes[i].free_pages = bytes / TM_PAGE_SIZE;
+    }
+}
+
 // Costs are measured while the program runs; power is known from the start.
 static void look_at_nodes(struct scheme *scheme)
 {
@@ -46,6 +56,7 @@ static void look_at_nodes(struct scheme *scheme)
 
         scheme->ops.describe(scheme->ops.owner, i, &scheme->nodes[i]);
         look_at_memory(scheme, i, before);
+        look_at_free(scheme, i);
     }
 }
 

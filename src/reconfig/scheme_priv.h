@@ -74,7 +74,8 @@ struct scheme {
     int has_plan; ///< `plan` was made, for the threads there are
     tm_status plan_status;
     struct scheme_stats stats;
-    struct book_arrival *arrivals; ///< [n_room] of a report
+    struct book_peer *peers;       ///< [n_nodes] of a report
+    struct book_arrival *arrivals; ///< [n_room] likewise
     uint32_t n_room;
 };
 

@@ -10,6 +10,7 @@
 
 enum {
     ARRIVAL_BYTES = 28, // see runtime/iteration.c
+    PEER_BYTES = 10,
 };
 
 // One row of a report's body: a thread that has arrived.
@@ -64,9 +65,18 @@ static void search(struct scheme *scheme, const struct row *row)
     }
 }
 
-static void look_for_period(struct scheme *scheme, const struct message *report)
+// The rows of a report that is good.
+static struct wire_reader read_rows(const struct message *report)
 {
     struct wire_reader reader = wire_read_body(report);
+
+    wire_get_bytes(&reader, report->u.iteration.n_peers * (size_t)PEER_BYTES);
+    return reader;
+}
+
+static void look_for_period(struct scheme *scheme, const struct message *report)
+{
+    struct wire_reader reader = read_rows(report);
 
     while (scheme->state == SEARCHING && reader.at < reader.end) {
         struct row row = read_row(&reader);
@@ -87,10 +97,35 @@ static void make_room(struct scheme *scheme, uint32_t n)
     }
 }
 
+// The rows of threads are all there, and one at least.
+static int has_rows(const struct message *message)
+{
+    const size_t size = message->body_size;
+    const size_t peers = message->u.iteration.n_peers * (size_t)PEER_BYTES;
+
+    return size > peers && (size - peers) % ARRIVAL_BYTES == 0;
+}
+
+static int peers_are_good(const struct scheme *scheme, node_id from,
+                          const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    for (unsigned i = 0; i < message->u.iteration.n_peers; i++) {
+        uint16_t node = wire_get_u16(&reader);
+
+        wire_get_u64(&reader);
+        if (node >= scheme->config.n_nodes || node == from) {
+            return 0;
+        }
+    }
+    return message->u.iteration.n_peers < scheme->config.n_nodes;
+}
+
 // The book has a row for each slot up to the highest.
 static int slots_are_good(const struct message *message)
 {
-    struct wire_reader reader = wire_read_body(message);
+    struct wire_reader reader = read_rows(message);
 
     while (reader.at < reader.end) {
         if ((uint32_t)read_row(&reader).thread > OPTIONS_MAX_THREADS) {
@@ -100,13 +135,22 @@ static int slots_are_good(const struct message *message)
     return 1;
 }
 
+static void read_peers(struct scheme *scheme, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    for (unsigned i = 0; i < message->u.iteration.n_peers; i++) {
+        scheme->peers[i].node = wire_get_u16(&reader);
+        scheme->peers[i].bytes = wire_get_u64(&reader);
+    }
+}
+
 // @return the iteration that the threads have ended, as they count
 static uint64_t read_arrivals(struct scheme *scheme,
-                              const struct message *message)
+                              const struct message *message, uint32_t n)
 {
     uint64_t iteration = 0;
-    uint32_t n = message->body_size / ARRIVAL_BYTES;
-    struct wire_reader reader = wire_read_body(message);
+    struct wire_reader reader = read_rows(message);
 
     make_room(scheme, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -130,34 +174,48 @@ static void note_memory(struct scheme *scheme, node_id node, uint64_t pages)
     }
 }
 
-tm_status scheme_receive(struct scheme *scheme, node_id from,
-                         const struct message *message, uint64_t now_ns)
+static struct book_report report_of(node_id from, const struct message *message)
 {
     const struct message_iteration *fields = &message->u.iteration;
-    struct book_report report = {
+
+    return (struct book_report){
         .node = from,
         .busy_s = (double)fields->busy_ns * 1e-9,
         .comp_s = (double)fields->comp_ns * 1e-9,
         .mem_s = (double)fields->mem_ns * 1e-9,
         .out_s = (double)fields->out_ns * 1e-9,
         .pages_in = (double)fields->pages_in,
+        .pages_out = (double)fields->pages_out,
+        .free_bytes = fields->free,
         .release_s = (double)fields->release_ns * 1e-9,
-        .n_arrivals = message->body_size / ARRIVAL_BYTES,
+        .n_peers = fields->n_peers,
+        .n_arrivals =
+            (message->body_size - fields->n_peers * (uint32_t)PEER_BYTES) /
+            ARRIVAL_BYTES,
     };
+}
 
-    if (message->body_size % ARRIVAL_BYTES != 0 || message->body_size == 0 ||
+tm_status scheme_receive(struct scheme *scheme, node_id from,
+                         const struct message *message, uint64_t now_ns)
+{
+    struct book_report report;
+
+    if (!has_rows(message) || !peers_are_good(scheme, from, message) ||
         !slots_are_good(message)) {
         return TM_EWIRE;
     }
-    if (!fields->marked) {
+    if (!message->u.iteration.marked) {
         look_for_period(scheme, message);
         return TM_OK;
     }
     if (scheme->state == SEARCHING) {
         scheme->state = WATCHING;
     }
-    note_memory(scheme, from, fields->memory / TM_PAGE_SIZE);
-    report.iteration = read_arrivals(scheme, message);
+    note_memory(scheme, from, message->u.iteration.memory / TM_PAGE_SIZE);
+    report = report_of(from, message);
+    read_peers(scheme, message);
+    report.peers = scheme->peers;
+    report.iteration = read_arrivals(scheme, message, report.n_arrivals);
     report.arrivals = scheme->arrivals;
     for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
         scheme_step(scheme);

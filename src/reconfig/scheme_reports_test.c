@@ -90,12 +90,48 @@ static void a_report_of_a_thread_that_cannot_be_is_refused(void **state)
     world_free(world);
 }
 
+// @param size  of the body, of which the rows of n_peers are the first
+static tm_status report_peers(uint16_t n_peers, uint16_t first, size_t size)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    uint8_t body[4 * 10 + 28] = {0};
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    const struct message message = {
+        .type = MESSAGE_iteration,
+        .u.iteration = {.marked = 1, .n_peers = n_peers},
+        .body = body,
+        .body_size = (uint32_t)size,
+    };
+    tm_status status;
+
+    wire_put_u16(&writer, first);
+    wire_put_u64(&writer, 5);
+    wire_put_u16(&writer, 2);
+    status = scheme_receive(world->scheme, 1, &message, 1);
+    world_free(world);
+    return status;
+}
+
+static void peers_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(report_peers(2, 0, 48), TM_OK);
+    assert_int_equal(report_peers(2, 3, 48), TM_OK);
+    assert_int_equal(report_peers(2, 4, 48), TM_EWIRE); // of 0 to 3
+    assert_int_equal(report_peers(2, 1, 48), TM_EWIRE); // itself
+    assert_int_equal(report_peers(2, 0, 20), TM_EWIRE); // and no thread
+    assert_int_equal(report_peers(2, 0, 47), TM_EWIRE);
+    assert_int_equal(report_peers(4, 0, 68), TM_EWIRE); // more than others
+    assert_int_equal(report_peers(UINT16_MAX, 0, 48), TM_EWIRE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_period_of_barriers_is_found),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),
+        cmocka_unit_test(peers_that_cannot_be_are_refused),
         cmocka_unit_test(a_report_of_a_thread_that_cannot_be_is_refused),
     };
 

@@ -218,6 +218,26 @@ static void memory_that_is_told_is_answered_at_once(void **state)
     world_free(world);
 }
 
+static void what_nodes_tell_is_known_and_explained(void **state)
+{
+    struct world *world = world_new("cpu-mem", equal);
+    const struct remap *plan;
+
+    (void)state;
+    world->memory_pages[1] = 5; // of 9
+    iterate(world, 60);
+    plan = scheme_latest(world->scheme);
+    assert_non_null(plan);
+    assert_int_equal(plan->view.nodes[1].free_pages, FREE_PAGES);
+    assert_non_null(strstr(world->said,
+                           "n1 an iteration: 4.0 pages came, 4.0 went; 12 MiB "
+                           "free; 4.0 KiB sent: 3.0 to n0, 1.0 to n2\n"));
+    assert_non_null(strstr(world->said,
+                           "n3 an iteration: 0.0 pages came, 0.0 went; 12 MiB "
+                           "free; 3.0 KiB sent: 3.0 to n2\n"));
+    world_free(world);
+}
+
 // From the first change on node 0 is far slower than it was, as if it paged.
 static unsigned count_undone(const char *policy)
 {
@@ -375,6 +395,7 @@ int main(void)
         cmocka_unit_test(long_iterations_are_answered_after_few),
         cmocka_unit_test(another_job_is_answered_and_so_is_its_end),
         cmocka_unit_test(memory_that_shrinks_is_answered),
+        cmocka_unit_test(what_nodes_tell_is_known_and_explained),
         cmocka_unit_test(memory_that_is_told_is_answered_at_once),
         cmocka_unit_test(only_who_looks_at_all_takes_back_what_is_worse),
         cmocka_unit_test(each_iteration_is_held_against_its_prediction),

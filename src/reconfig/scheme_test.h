@@ -18,7 +18,7 @@
 
 #include "reconfig/scheme.h"
 
-enum { N_NODES = 4, N_THREADS = 32, BARRIERS = 3 };
+enum { N_NODES = 4, N_THREADS = 32, BARRIERS = 3, FREE_PAGES = 3 * 1024 };
 
 #define PAGE_IN_S 0.01
 
@@ -237,10 +237,24 @@ static inline uint64_t told_memory(const struct world *world, unsigned node)
                : 0;
 }
 
+// Each sends 3 KiB to its left and 1 to its right.
+static inline uint16_t put_peers(struct wire_writer *writer, unsigned node)
+{
+    if (node > 0) {
+        wire_put_u16(writer, (uint16_t)(node - 1));
+        wire_put_u64(writer, 3 * 1024);
+    }
+    if (node + 1 < N_NODES) {
+        wire_put_u16(writer, (uint16_t)(node + 1));
+        wire_put_u64(writer, 1024);
+    }
+    return (node > 0) + (node + 1 < N_NODES);
+}
+
 static inline void report(struct world *world, unsigned node, int marked,
                           uint32_t place)
 {
-    uint8_t body[N_THREADS * 28];
+    uint8_t body[N_THREADS * 28 + 20];
     double factor = node_noise(world);
     uint64_t busy_ns = (uint64_t)(busy_s(world, node) * factor * 1e9);
     uint64_t mem_ns = (uint64_t)(paging_s(world, node) * factor * 1e9);
@@ -251,11 +265,16 @@ static inline void report(struct world *world, unsigned node, int marked,
                         .comp_ns = busy_ns - mem_ns,
                         .mem_ns = mem_ns,
                         .pages_in = pages_in(world, node),
+                        .pages_out = pages_in(world, node),
                         .memory = told_memory(world, node),
+                        .free = FREE_PAGES * TM_PAGE_SIZE,
                         .marked = marked != 0},
         .body = body,
     };
+    size_t n_before;
 
+    message.u.iteration.n_peers = put_peers(&writer, node);
+    n_before = (size_t)(writer.at - body);
     for (unsigned i = 0; i < N_THREADS; i++) {
         if (world->node_of[i] == node) {
             wire_put_u64(&writer, i + 1);
@@ -266,7 +285,7 @@ static inline void report(struct world *world, unsigned node, int marked,
         }
     }
     message.body_size = (uint32_t)(writer.at - body);
-    if (message.body_size > 0) {
+    if (message.body_size > n_before) {
         assert_int_equal(scheme_receive(world->scheme, (node_id)node, &message,
                                         world->now_ns),
                          TM_OK);

@@ -381,5 +381,6 @@ void distribution_print(void)
         (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
         100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s);
     explain(NULL, text);
+    scheme_explain_collected(runtime.scheme);
     print_error(&stats);
 }

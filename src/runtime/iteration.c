@@ -20,6 +20,7 @@
 #include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
@@ -36,11 +37,12 @@ struct arrival {
     unsigned worker;
 };
 
-#define ARRIVAL_BYTES 28u // thread, comp_ns, n_barriers, place
+#define ARRIVAL_BYTES 28u              // thread, comp_ns, n_barriers, place
+#define PEERS_MAX (10u * TM_MAX_NODES) // bytes: which node, how much for it
 /** Workers are left as they are for a gain of less than one part in so many. */
 #define LEAST_PART 16u
 
-#define BATCH (MESSAGE_BODY_MAX / ARRIVAL_BYTES)
+#define BATCH ((MESSAGE_BODY_MAX - PEERS_MAX) / ARRIVAL_BYTES)
 
 // Calls of which one is measured: reading the clock costs as much as what is measured.
 // No divisor of usual numbers of threads.
@@ -54,14 +56,33 @@ uint64_t iteration_probe(void)
 
 void iteration_probe_end(uint64_t began_ns)
 {
+    const uint64_t clock_ns = runtime.iteration.clock_ns;
+    uint64_t ns;
+
     if (began_ns > 0) {
+        ns = clock_thread_cpu_ns() - began_ns;
         runtime.iteration.spent_ns +=
-            PROBED * (clock_thread_cpu_ns() - began_ns);
+            PROBED * (ns > clock_ns ? ns - clock_ns : 0);
     }
+}
+
+// Who reads the clock twice sees what one reading takes.
+static uint64_t clock_cost_ns(void)
+{
+    uint64_t least_ns = UINT64_MAX;
+
+    for (unsigned i = 0; i < 16; i++) {
+        uint64_t began_ns = clock_thread_cpu_ns();
+        uint64_t ns = clock_thread_cpu_ns() - began_ns;
+
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return least_ns;
 }
 
 void iteration_start(void)
 {
+    runtime.iteration.clock_ns = clock_cost_ns();
     runtime.iteration.mode = runtime.options.move_at == MOVE_AT_BARRIERS
                                  ? ITERATION_SEARCH
                                  : ITERATION_MARKED;
@@ -182,23 +203,65 @@ static uint64_t computed_wall_ns(struct iteration *iteration)
     return longest;
 }
 
-static void send_batch(struct message *message, const struct arrival *arrivals,
-                       uint32_t n)
+// To whom this node has sent, by their places among the live nodes: the root, whose
+// roster is the same, knows nodes by these.
+static uint16_t put_peers(struct iteration *iteration,
+                          struct wire_writer *writer)
 {
-    uint8_t *body = malloc(n * ARRIVAL_BYTES);
-    struct wire_writer writer = {body, body + n * ARRIVAL_BYTES, 0};
+    const struct roster *roster = &runtime.port.roster;
+    uint16_t n_peers = 0;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        uint64_t *bytes = &iteration->sent_bytes[roster->live[i]];
+
+        if (*bytes > 0) {
+            wire_put_u16(writer, (uint16_t)i);
+            wire_put_u64(writer, *bytes);
+            *bytes = 0;
+            n_peers++;
+        }
+    }
+    return n_peers;
+}
+
+static void put_arrivals(struct wire_writer *writer,
+                         const struct arrival *arrivals, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        wire_put_u64(writer, arrivals[i].thread);
+        wire_put_u64(writer, arrivals[i].comp_ns);
+        wire_put_u64(writer, arrivals[i].n_barriers);
+        wire_put_u32(writer, arrivals[i].place);
+    }
+}
+
+// A part of a report, from an arrival on. What follows the first adds threads, not
+// time.
+// @return arrivals in it
+static uint32_t send_part(struct iteration *iteration,
+                          struct message_iteration fields, uint32_t first)
+{
+    const uint32_t n_left = iteration->n_arrivals - first;
+    const uint32_t n = n_left < BATCH ? n_left : BATCH;
+    const size_t room = n * ARRIVAL_BYTES + PEERS_MAX;
+    uint8_t *body = malloc(room);
+    struct wire_writer writer = {body, body + room, 0};
+    struct message message = {.type = MESSAGE_iteration, .body = body};
 
     ensure_memory(body != NULL);
-    for (uint32_t i = 0; i < n; i++) {
-        wire_put_u64(&writer, arrivals[i].thread);
-        wire_put_u64(&writer, arrivals[i].comp_ns);
-        wire_put_u64(&writer, arrivals[i].n_barriers);
-        wire_put_u32(&writer, arrivals[i].place);
+    if (first == 0) {
+        fields.n_peers = put_peers(iteration, &writer);
+    } else {
+        fields = (struct message_iteration){.memory = fields.memory,
+                                            .free = fields.free,
+                                            .marked = fields.marked};
     }
-    message->body = body;
-    message->body_size = (uint32_t)(writer.at - body);
-    port_send(&runtime.port, 0, message);
+    put_arrivals(&writer, iteration->arrivals + first, n);
+    message.u.iteration = fields;
+    message.body_size = (uint32_t)(writer.at - body);
+    port_send(&runtime.port, 0, &message);
     free(body);
+    return n;
 }
 
 // Threads that wait for memory wait in place: their worker's time goes on.
@@ -210,6 +273,8 @@ static void add_memory(struct message_iteration *report)
     report->mem_ns = use.wait_ns;
     report->out_ns = use.out_ns;
     report->pages_in = use.n_pages;
+    report->pages_out = use.n_gone;
+    report->free = sample_get(&observer_sample()->available);
     report->memory = budget_if_changed();
     report->comp_ns -=
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
@@ -217,28 +282,17 @@ static void add_memory(struct message_iteration *report)
 
 static void send_report(struct iteration *iteration)
 {
-    struct message message = {
-        .type = MESSAGE_iteration,
-        .u.iteration = {.busy_ns = iteration->busy_ns,
-                        .comp_ns = computed_wall_ns(iteration),
-                        .release_ns = iteration->release_ns,
-                        .marked = iteration->is_marked != 0},
+    struct message_iteration fields = {
+        .busy_ns = iteration->busy_ns,
+        .comp_ns = computed_wall_ns(iteration),
+        .release_ns = iteration->release_ns,
+        .marked = iteration->is_marked != 0,
     };
+    uint32_t n = 0;
 
-    add_memory(&message.u.iteration);
-
-    for (uint32_t first = 0; first < iteration->n_arrivals; first += BATCH) {
-        uint32_t n = iteration->n_arrivals - first;
-
-        send_batch(&message, iteration->arrivals + first,
-                   n < BATCH ? n : BATCH);
-        // What follows adds threads, not time.
-        message.u.iteration.busy_ns = 0;
-        message.u.iteration.comp_ns = 0;
-        message.u.iteration.mem_ns = 0;
-        message.u.iteration.out_ns = 0;
-        message.u.iteration.pages_in = 0;
-        message.u.iteration.release_ns = 0;
+    add_memory(&fields);
+    while (n < iteration->n_arrivals) {
+        n += send_part(iteration, fields, n);
     }
     iteration->is_reported = 1;
     iteration->busy_ns = 0;

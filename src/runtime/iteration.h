@@ -28,11 +28,13 @@ struct iteration {
     uint64_t busy_ns;  ///< without the waits at barriers, since the report
     uint64_t *wall_ns; ///< [n_workers] in threads, when they last reported
     uint64_t arrived_ns;
-    uint64_t release_ns; ///< of it, releases at barriers
-    int is_ending;       ///< threads have arrived where one ends
-    uint64_t n_ended;    ///< that threads here have taken part in
+    uint64_t release_ns;               ///< of it, releases at barriers
+    uint64_t sent_bytes[TM_MAX_NODES]; ///< to each node, since the report
+    int is_ending;                     ///< threads have arrived where one ends
+    uint64_t n_ended;                  ///< that threads here have taken part in
     uint64_t started_ns;
     uint64_t n_probed; ///< calls of iteration_probe()
+    uint64_t clock_ns; ///< what it takes to read the clock that these read
     uint64_t
         spent_ns; ///< processor time on all this and the scheme, but for plans
 };

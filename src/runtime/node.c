@@ -150,6 +150,8 @@ static void send(void *owner, node_id to, const struct message *message)
     }
     if (to == runtime.self) {
         runtime.n_to_self++;
+    } else {
+        runtime.iteration.sent_bytes[to] += message_size(message);
     }
     runtime.n_sent += !membership_is_aside(message->type);
     runtime.transport->send(runtime.net, to, message);

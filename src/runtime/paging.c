@@ -173,35 +173,39 @@ int paging_poll(void)
 }
 
 // Whoever pages: the pager, or the kernel if that is seen.
-static void take_totals(uint64_t *n_pages, uint64_t *wait_ns)
+static struct memory_use totals(void)
 {
     struct pager_stats counted;
 
-    *n_pages = runtime.kernel_paging.n_page_ins;
-    *wait_ns = runtime.kernel_paging.wait_ns;
-    if (is_on()) {
-        pager_stats(runtime.paging.pager, &counted);
-        *n_pages = counted.ins + counted.dropped;
-        *wait_ns =
-            atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed);
+    if (!is_on()) {
+        return (struct memory_use){
+            .wait_ns = runtime.kernel_paging.wait_ns,
+            .n_pages = runtime.kernel_paging.n_page_ins,
+            .n_gone = runtime.kernel_passing.n_told,
+        };
     }
+    pager_stats(runtime.paging.pager, &counted);
+    return (struct memory_use){
+        .wait_ns =
+            atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed),
+        .out_ns = runtime.paging.out_ns,
+        .n_pages = counted.ins + counted.dropped,
+        .n_gone = counted.outs + counted.outs_saved + counted.dropped,
+    };
 }
 
 void paging_take_use(struct memory_use *use)
 {
-    struct paging *paging = &runtime.paging;
-    uint64_t n_pages;
-    uint64_t wait_ns;
+    struct memory_use *told = &runtime.paging.told;
+    const struct memory_use now = totals();
 
-    take_totals(&n_pages, &wait_ns);
     *use = (struct memory_use){
-        .wait_ns = (wait_ns - paging->told_wait_ns) / runtime.n_workers,
-        .out_ns = (paging->out_ns - paging->told_out_ns) / runtime.n_workers,
-        .n_pages = n_pages - paging->told_pages,
+        .wait_ns = (now.wait_ns - told->wait_ns) / runtime.n_workers,
+        .out_ns = (now.out_ns - told->out_ns) / runtime.n_workers,
+        .n_pages = now.n_pages - told->n_pages,
+        .n_gone = now.n_gone - told->n_gone,
     };
-    paging->told_wait_ns = wait_ns;
-    paging->told_out_ns = paging->out_ns;
-    paging->told_pages = n_pages;
+    *told = now;
 }
 
 // M_lack, as far as is known what threads use.

@@ -21,6 +21,14 @@ struct worker_order {
     uint32_t round;
 };
 
+/** What too little memory costs a node. */
+struct memory_use {
+    uint64_t wait_ns; ///< a worker's waiting, on the average
+    uint64_t out_ns;  ///< of it, until other pages had gone
+    uint64_t n_pages; ///< that came in from the swap file, or again from others
+    uint64_t n_gone;  ///< that went, to make room
+};
+
 /** The pager at work on this node: paging.c. Guarded by the node lock. */
 struct paging {
     struct pager *pager; ///< NULL: there is no budget
@@ -35,9 +43,7 @@ struct paging {
     int is_learned;           ///< orders of use are known
     _Atomic uint64_t wait_ns; ///< that too little memory has cost threads
     uint64_t out_ns;          ///< of it, until there was room
-    uint64_t told_wait_ns;    ///< of these, paging_take_use() has told
-    uint64_t told_out_ns;
-    uint64_t told_pages;
+    struct memory_use told; ///< of these and the pager's, by paging_take_use()
 };
 
 /** Threads that have left or ended, and what paging cost them here. Guarded by the
@@ -83,11 +89,6 @@ int paging_note_arrival(struct thread *thread);
 /** What threads use, in which order, has been tracked. */
 void paging_learn(const struct access_set *set);
 /** What too little memory has cost since the last call. Under the node lock. */
-struct memory_use {
-    uint64_t wait_ns; ///< a worker's waiting, on the average
-    uint64_t out_ns;  ///< of it, until other pages had gone
-    uint64_t n_pages; ///< that came in from the swap file, or again from others
-};
 void paging_take_use(struct memory_use *use);
 /** The memory part of the node's numbers. Under the node lock. */
 void paging_stats(struct tm_node_stats *stats);

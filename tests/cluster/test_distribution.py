@@ -251,6 +251,44 @@ class Tests:
         if ratio > 1 + BALANCED_COSTS + noise:
             raise jobs.Failure(f"{ratio:.4f} times as long as if left alone")
 
+    # ---- what is collected
+
+    def what_nodes_send_each_other_is_known(self):
+        """Rows of a grid go to neighbours, and everybody's news to the root; what is
+        told of iterations comes to what the nodes have counted in all."""
+        size, n_iterations = 512, 2000
+        output = self.run("-n", 3, "-w", 1, "--explain", "--stats", "--counts",
+                          "2,2,2", self.app("jacobi"), "--size", size,
+                          "--threads", 6, "--iterations", n_iterations)
+        told = re.findall(r"n(\d) an iteration: .*; \d+ MiB free; ([\d.]+) KiB "
+                          r"sent: (.*)", output)
+        mib = re.findall(r"^\[0\] +\d 1.000 .* ([\d.]+)$", output, re.M)
+        sent = [{int(to): float(kib) for kib, to in
+                 re.findall(r"([\d.]+) to n(\d)", peers)}
+                for _, _, peers in told]
+        row_kib = size * 8 / 1024
+        are_right = len(told) == len(mib) == 3 and all(
+            row_kib / 2 < sent[node].get(to, 0) < 3 * row_kib
+            for node, to in ((0, 1), (1, 0), (1, 2), (2, 1))) and all(
+                sent[node].get(to, 0) < row_kib / 2
+                for node, to in ((0, 2), (2, 0)))
+        for (_, kib, _), counted in zip(told, mib):
+            in_all = float(kib) * n_iterations / 1024
+            are_right = are_right and 0.8 < in_all / float(counted) < 1.1
+        if not are_right:
+            raise jobs.Failure(f"KiB sent an iteration: {sent}\n{output}")
+
+    def what_nodes_page_is_known(self):
+        """Each goes through twice its memory in an iteration."""
+        output = self.run("-n", 2, "-w", 1, "--memory", "4M", "--explain",
+                          "--counts", "4,4", self.app("jacobi"), "--size",
+                          "1024", "--threads", 8, "--iterations", 40)
+        told = re.findall(r"n\d an iteration: ([\d.]+) pages came, ([\d.]+) "
+                          r"went;", output)
+        if len(told) != 2 or not all(
+                500 < float(pages) < 4000 for each in told for pages in each):
+            raise jobs.Failure(f"{told}\n{output}")
+
     # ---- results
 
     def results_stay_identical(self):
@@ -431,7 +469,7 @@ TESTS = [name for name in vars(Tests)
          if name.endswith(("_mapping", "_identical", "_alone", "_out",
                            "_refused",
                            "_for", "_told", "_decided", "_threads", "_end",
-                           "_hostfile"))]
+                           "_hostfile", "_known"))]
 
 
 if __name__ == "__main__":
