@@ -6,11 +6,13 @@ initial in turn, on two equal nodes, and the time that the root counts for colle
     scheme_cost.py --build DIR [--pairs N] [--iterations K] [--size S]
                    [--effort E] [APP ...]
 
-A ratio is the mean of the pairs' ratios (of their logarithms), of the mean time
-of an iteration in the whole run but the first five, with its 95 % interval; pairs that
-are off by more than a third were disturbed, are left out and counted. The quiet ratio
-is that of the lower quartile of the runs' lower quartiles of iterations, which others
-on the machine disturb least; its interval is drawn from the runs (bootstrap).
+Runs are short, so that the two of a pair find the machine alike; it takes a thousand
+pairs to tell a ratio to half a percent. A ratio is the mean of the pairs' ratios (of
+their logarithms), of the mean time of an iteration in the whole run but the first five,
+with its 95 % interval; pairs that are off by more than a third were disturbed, are left
+out and counted. The quiet ratio is that of the lower quartile of the runs' lower
+quartiles of iterations, which others on the machine disturb least; its interval is
+drawn from the runs (bootstrap).
 """
 import argparse
 import math
@@ -32,7 +34,8 @@ N_DRAWS = 2000
 
 
 class Runs:
-    def __init__(self, options, app):
+    def __init__(self, options, app, environment):
+        self.environment = environment
         self.command = [
             os.path.join(options.build, "cli", "teamster"), "run", "-n", "2",
             "-w", "1", "--explain", os.path.join(options.build, "apps", app),
@@ -47,7 +50,7 @@ class Runs:
         done = subprocess.run(
             self.command, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, check=True, timeout=300,
-            env={**os.environ, "TEAMSTER_POLICY": policy})
+            env={**self.environment, "TEAMSTER_POLICY": policy})
         found = re.search(r"on the root, ([\d.]+) %", done.stdout)
         if found:
             self.parts.append(float(found.group(1)))
@@ -81,34 +84,44 @@ class Runs:
                 drawn[-1 - N_DRAWS // 40])
 
 
-def report(app, runs, logs):
+def interval(logs):
+    """@return the mean ratio, from where to where it is with 95 %, calm pairs"""
     calm = [log for log in logs if abs(log) < DISTURBED]
     if len(calm) < 2:
-        raise measure.Failure(f"{app}: all pairs were disturbed")
+        raise measure.Failure("all pairs were disturbed")
     mean = statistics.mean(calm)
     error = 1.96 * statistics.stdev(calm) / math.sqrt(len(calm))
+    return (math.exp(mean), math.exp(mean - error), math.exp(mean + error),
+            len(calm))
+
+
+def report(app, runs, logs):
+    mean, low, high, n_calm = interval(logs)
     quiet, least, most = runs.quiet_ratio()
     print(f"| {app} | {quiet:.4f} | {least:.4f} to {most:.4f} "
-          f"| {math.exp(mean):.4f} | {math.exp(mean - error):.4f} to "
-          f"{math.exp(mean + error):.4f} "
-          f"| {math.exp(statistics.median(logs)):.4f} | {len(calm)} of "
+          f"| {mean:.4f} | {low:.4f} to {high:.4f} "
+          f"| {math.exp(statistics.median(logs)):.4f} | {n_calm} of "
           f"{len(logs)} | {statistics.median(runs.parts):.3f} % "
           f"| {runs.n_tracked} | {runs.n_moved} |", flush=True)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--iterations", type=int, default=150)
+    parser.add_argument("--pairs", type=int, default=1200)
+    parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument("--size", type=int, default=2048)
     parser.add_argument("--effort", type=int, default=1)
     parser.add_argument("apps", nargs="*", default=["jacobi", "sor"])
-    options = parser.parse_args()
+    return parser
+
+
+def main():
+    options = arguments().parse_args()
     print("| program | quiet ratio | 95 % | ratio | 95 % | median | pairs "
           "| collecting, root | tracked | moved |\n"
           "|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    runs = {app: Runs(options, app) for app in options.apps}
+    runs = {app: Runs(options, app, os.environ) for app in options.apps}
     logs = {app: [] for app in options.apps}
     for i in range(options.pairs):
         for app in options.apps:

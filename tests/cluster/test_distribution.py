@@ -24,6 +24,8 @@ import time
 
 import jobs
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../bench"))
+import scheme_cost  # noqa: E402
 sys.path.append(os.path.join(os.path.dirname(__file__), "../../tools"))
 from experiment.machine import Busy  # noqa: E402
 from experiment.output import iteration_times, quiet  # noqa: E402
@@ -39,7 +41,9 @@ MOST_ROUNDS = 30
 N_ITERATIONS = 160
 N_BY_HAND = 40  # iterations
 N_BALANCED = 80
-BALANCED_COSTS = 0.01  # of an iteration, where nothing is to be gained
+BALANCED_COSTS = 1.01  # times an iteration, where nothing is to be gained
+LEAST_PAIRS = 200
+MOST_PAIRS = 2000
 N_ATTEMPTS = 6
 # Enough work that nodes differ by more than what messages take; little memory, since
 # nodes share the machine's.
@@ -98,28 +102,6 @@ def noise_of(series, n_alike):
     return max(max(both) / min(both) - 1 for both in halves)
 
 
-def repeat(play, n_alike, same):
-    """Rounds of runs, until two halves of the runs of each agree.
-    @param play  plays a round, told how many there were; gives the runs so far of
-                 each that must agree
-    @param same  by which the halves may differ
-    @return rounds, noise"""
-    for i in range(MOST_ROUNDS):
-        series = play(i)
-        if i < LEAST_ROUNDS:
-            continue
-        noise = noise_of(series, n_alike)
-        if noise <= same:
-            break
-    return i + 1, noise
-
-
-def skip_if_more(noise, same):
-    if noise > same:
-        raise jobs.Skip("halves of the runs of one mapping differ by "
-                        f"{noise:.1%}")
-
-
 class Tests:
     def __init__(self, options, folder):
         self.build = options.build
@@ -166,34 +148,39 @@ class Tests:
         then with the two best, until two halves of the runs of each agree.
         @return its time as a multiple of the best one's, noise, output"""
         n_alike = 10 if name == "gauss" else N_ITERATIONS
-        runs = {mapping: [] for mapping in (*BY_HAND, "cpu-mem")}
-        by_hand, output = BY_HAND, None
 
         def quick(mapping):
             return quick_ms(runs[mapping], n_alike)
 
-        def play(n_played):
-            nonlocal by_hand, output
-            if n_played == LEAST_ROUNDS:
+        by_hand = BY_HAND
+        runs = {mapping: [] for mapping in (*BY_HAND, "cpu-mem")}
+        for i in range(MOST_ROUNDS):
+            if i == LEAST_ROUNDS:
                 by_hand = sorted(BY_HAND, key=quick)[:2]
             for counts in by_hand:
                 runs[counts].append(self.by_hand(name, counts))
             times, output = self.times(name, N_ITERATIONS, "--explain")
             runs["cpu-mem"].append(times)
-            return [runs[mapping] for mapping in (*by_hand, "cpu-mem")]
-
-        n_rounds, noise = repeat(play, n_alike, SAME)
+            if i < LEAST_ROUNDS:
+                continue
+            noise = noise_of(
+                [runs[mapping] for mapping in (*by_hand, "cpu-mem")],
+                n_alike)
+            if noise <= SAME:
+                break
         shown = {mapping: round(quick(mapping), 3) for mapping in runs}
         ratio = shown["cpu-mem"] / min(shown[counts] for counts in BY_HAND)
         print(f"{name}: cpu-mem over the best by hand {ratio:.3f}, noise "
-              f"{noise:.3f}, rounds {n_rounds}, ms {shown}", flush=True)
+              f"{noise:.3f}, rounds {i + 1}, ms {shown}", flush=True)
         return ratio, noise, output
 
     def reaches_the_best(self, name):
         """cpu-mem comes within 5 % and noise of the best mapping by hand, and
         is shorter than without it."""
         ratio, noise, output = self.compare(name)
-        skip_if_more(noise, SAME)
+        if noise > SAME:
+            raise jobs.Skip("halves of the runs of one mapping differ by "
+                            f"{noise:.0%}")
         if ratio > 1 + WORSE + noise or ", policy cpu-mem" not in output:
             raise jobs.Failure(f"{name}: not within {WORSE:.0%} and noise of "
                                f"the best mapping by hand; the last:\n{output}")
@@ -232,24 +219,24 @@ class Tests:
                            f"collecting:\n{output}")
 
     def a_balanced_program_is_as_quick_as_if_left_alone(self):
-        """cpu-mem beside a policy that neither collects nor moves anything."""
-        runs = {"initial": [], "cpu-mem": []}
-
-        def play(_):
-            for policy, series in runs.items():
-                output = self.balanced("--policy", policy)
-                series.append(iteration_times(output, N_BALANCED // 2 + 1,
-                                              N_BALANCED))
-            return runs.values()
-
-        n_rounds, noise = repeat(play, N_BALANCED, BALANCED_COSTS)
-        ratio = (quick_ms(runs["cpu-mem"], N_BALANCED) /
-                 quick_ms(runs["initial"], N_BALANCED))
-        print(f"cpu-mem over initial {ratio:.4f}, noise {noise:.4f}, rounds "
-              f"{n_rounds}", flush=True)
-        skip_if_more(noise, BALANCED_COSTS)
-        if ratio > 1 + BALANCED_COSTS + noise:
-            raise jobs.Failure(f"{ratio:.4f} times as long as if left alone")
+        """cpu-mem beside a policy that neither collects nor moves anything, in pairs
+        of short runs, until it is clear whether it costs less than it may."""
+        options = scheme_cost.arguments().parse_args(["--build", self.build])
+        runs = scheme_cost.Runs(options, "jacobi", jobs.environment())
+        logs = []
+        for i in range(MOST_PAIRS):
+            logs.append(runs.pair(i))
+            if i < LEAST_PAIRS:
+                continue
+            ratio, low, high, _ = scheme_cost.interval(logs)
+            if high < BALANCED_COSTS or low > BALANCED_COSTS:
+                break
+        told = f"{ratio:.4f} ({low:.4f} to {high:.4f}) of {i + 1} pairs"
+        print(f"cpu-mem over initial {told}", flush=True)
+        if low > BALANCED_COSTS:
+            raise jobs.Failure(f"takes {told} times as long as if left alone")
+        if high >= BALANCED_COSTS:
+            raise jobs.Skip(f"not clear: {told}")
 
     # ---- what is collected
 
