@@ -266,6 +266,7 @@ tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
     }
     free(line);
     if (status == TM_OK && found.n == 0) {
+        place.line = NO_LINE;
         status = refuse(&place, "the file names no node");
     }
     if (status == TM_OK) {

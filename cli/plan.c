@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/thread_counts.h"
 #include "command.h"
 #include "hostfile.h"
 #include "sim/hosts.h"
@@ -24,8 +25,10 @@ enum { SCALE_MAX = 1000000 };
 /** What the command line asks for. */
 struct question {
     const char *profile;
-    const char *cluster; ///< a hostfile; NULL: the profile's own
-    const char *policy;  ///< NULL: the one that decided in the run
+    const char *cluster;         ///< a hostfile; NULL: the profile's own
+    const char *policy;          ///< NULL: the one that decided in the run
+    const char *model;           ///< NULL: the profile's
+    struct thread_counts counts; ///< a mapping by hand
     uint32_t scale;
     char **what_ifs; ///< [n_what_ifs], in order
     unsigned n_what_ifs;
@@ -67,9 +70,20 @@ void plan_print_help(void)
          "n1.speed=2x\n"
          "  teamster plan p.json --scale=1024        a thousand times as "
          "large\n"
+         "  teamster plan p.json --counts=10,8,8,6   what would this have "
+         "taken?\n"
          "\n"
          "  -p, --policy=NAME     the policy to ask, or \"all\", best first\n"
          "                        [the one that decided in the run]\n"
+         "  -n, --counts=N,N,...  a mapping by hand: how many threads each "
+         "node gets,\n"
+         "                        in order of their numbers; instead of a "
+         "policy, or\n"
+         "                        with --policy beside it\n"
+         "  -m, --model=NAME      predict by measured, liu06 or cliff, as "
+         "published,\n"
+         "                        without what the run had learned [the "
+         "profile's]\n"
          "  -c, --cluster=FILE    another cluster: a hostfile, one node a "
          "line:\n"
          "                        NAME [slots=N] [workers=W] [speed=S] "
@@ -92,7 +106,7 @@ void plan_print_help(void)
          "\n"
          "The cluster is read first, then scaled, then changed in the order "
          "given.\n"
-         "Times are predictions of the model that the profile names; the lower "
+         "Times are predictions of the model that is named; the lower "
          "bound\n"
          "is a time that no mapping can beat under it. docs/plan.md explains "
          "the\n"
@@ -127,12 +141,26 @@ static int take_scale(const char *text, uint32_t *scale)
     return 0;
 }
 
+static int take_counts(const char *text, struct thread_counts *counts)
+{
+    if (!thread_counts_read(text, counts) || counts->n == 0) {
+        return refuse_use("--counts is", text,
+                          "; allowed: " THREAD_COUNTS_ALLOWED);
+    }
+    return 0;
+}
+
 /** One option. @return 0 or an exit code */
 static int take_option(int letter, struct question *question)
 {
     switch (letter) {
     case 'p':
         question->policy = optarg;
+        return 0;
+    case 'n':
+        return take_counts(optarg, &question->counts);
+    case 'm':
+        question->model = optarg;
         return 0;
     case 'c':
         question->cluster = optarg;
@@ -163,6 +191,8 @@ static int parse(int argc, char **argv, struct question *question)
     static char name[] = "teamster plan"; // getopt_long() begins errors so
     static const struct option names[] = {
         {"policy", required_argument, NULL, 'p'},
+        {"counts", required_argument, NULL, 'n'},
+        {"model", required_argument, NULL, 'm'},
         {"cluster", required_argument, NULL, 'c'},
         {"scale", required_argument, NULL, 's'},
         {"what-if", required_argument, NULL, 'w'},
@@ -176,8 +206,9 @@ static int parse(int argc, char **argv, struct question *question)
 
     argv[0] = name;
     optind = 1;
-    while (exit_code == 0 && (letter = getopt_long(argc, argv, "p:c:s:w:jvh",
-                                                   names, NULL)) != -1) {
+    while (exit_code == 0 &&
+           (letter = getopt_long(argc, argv, "p:n:m:c:s:w:jvh", names, NULL)) !=
+               -1) {
         exit_code = take_option(letter, question);
     }
     if (exit_code != 0 || question->wants_help) {
@@ -209,6 +240,10 @@ static int choose_policies(const struct question *question,
         profile->decision.policy[0] != '\0' ? profile->decision.policy : NULL;
     const char *name = question->policy != NULL ? question->policy : decided;
 
+    *n_asked = 0;
+    if (question->policy == NULL && question->counts.n > 0) {
+        return 0; // by hand, instead
+    }
     if (question->policy != NULL && strcmp(question->policy, "all") == 0) {
         memcpy(asked, policies, n_policies * sizeof(struct policy *));
         *n_asked = n_policies;
@@ -235,7 +270,7 @@ static int choose_policies(const struct question *question,
     return EXIT_USAGE;
 }
 
-// ---- the scenario ----
+// ---- the model, and mappings by hand ----
 
 static int out_of_memory(void)
 {
@@ -250,6 +285,65 @@ static int tell(tm_status status, int exit_code, const char *what,
     fprintf(stderr, "teamster plan: %s%s\n", what, reason);
     return status == TM_ENOMEM ? EXIT_MEMORY : exit_code;
 }
+
+static int use_model(const struct question *question, struct scenario *scenario)
+{
+    unsigned kind = 0;
+
+    if (question->model == NULL) {
+        return 0;
+    }
+    while (kind < scenario_n_models &&
+           strcmp(scenario_models[kind], question->model) != 0) {
+        kind++;
+    }
+    if (kind == scenario_n_models) {
+        return refuse_use("--model is", question->model,
+                          "; allowed: measured, liu06, cliff");
+    }
+    if (scenario_use_model(scenario, (enum cost_kind)kind) != TM_OK) {
+        fprintf(stderr,
+                "teamster plan: %s: model.reference: power is 0; --model=%s "
+                "needs a reference processor\n",
+                question->profile, question->model);
+        return EXIT_CONFIG;
+    }
+    return 0;
+}
+
+static uint64_t sum_of(const struct thread_counts *counts)
+{
+    uint64_t sum = 0;
+
+    for (unsigned x = 0; x < counts->n; x++) {
+        sum += counts->of_node[x];
+    }
+    return sum;
+}
+
+/** Does the mapping by hand fit the cluster and the threads? */
+static int fits(const struct thread_counts *counts,
+                const struct cluster_view *view)
+{
+    return counts->n == view->n_nodes && sum_of(counts) == view->n_threads;
+}
+
+/** @return 0, or an exit code if there is a mapping by hand that does not fit */
+static int check_counts(const struct thread_counts *counts,
+                        const struct cluster_view *view)
+{
+    if (counts->n == 0 || fits(counts, view)) {
+        return 0;
+    }
+    fprintf(stderr,
+            "teamster plan: --counts names %u nodes and %ju threads, there are "
+            "%u and %u\n",
+            counts->n, (uintmax_t)sum_of(counts), view->n_nodes,
+            view->n_threads);
+    return EXIT_USAGE;
+}
+
+// ---- the scenario ----
 
 static int use_hosts(const char *path, const struct hosts *hosts,
                      struct scenario *scenario)
@@ -343,7 +437,8 @@ static int print_report(const struct question *question,
     };
     tm_status status;
 
-    if (profile->decision.policy[0] != '\0' && then == NULL) {
+    if (profile->decision.policy[0] != '\0' && then == NULL &&
+        now->scenario->model.kind == profile->model.kind) {
         report.repeated =
             plan_answer_of(now, policy_find(profile->decision.policy));
     }
@@ -356,6 +451,22 @@ static int print_report(const struct question *question,
     return status == TM_OK ? 0 : out_of_memory();
 }
 
+static tm_status make(struct plan *plan, const struct question *question,
+                      const struct scenario *scenario,
+                      const struct policy *const *asked, unsigned n_asked)
+{
+    const struct plan_question all = {
+        .policies = asked,
+        .n_policies = n_asked,
+        .counts =
+            question->counts.n > 0 && fits(&question->counts, &scenario->view)
+                ? question->counts.of_node
+                : NULL,
+    };
+
+    return plan_make(plan, scenario, &all);
+}
+
 /** Ask about the profile, and about the changed scenario if there is one. */
 static int ask(const struct question *question, const struct profile *profile,
                const struct scenario *now, const struct scenario *then)
@@ -366,14 +477,18 @@ static int ask(const struct question *question, const struct profile *profile,
     struct plan plan_then = {0};
     int exit_code = choose_policies(question, profile, asked, &n_asked);
 
+    if (exit_code == 0) {
+        exit_code = check_counts(&question->counts,
+                                 then->is_changed ? &then->view : &now->view);
+    }
     if (exit_code != 0) {
         return exit_code;
     }
-    if (plan_make(&plan_now, now, asked, n_asked) != TM_OK) {
+    if (make(&plan_now, question, now, asked, n_asked) != TM_OK) {
         return out_of_memory();
     }
     if (then->is_changed &&
-        plan_make(&plan_then, then, asked, n_asked) != TM_OK) {
+        make(&plan_then, question, then, asked, n_asked) != TM_OK) {
         exit_code = out_of_memory();
     } else {
         exit_code = print_report(question, profile, &plan_now,
@@ -395,6 +510,12 @@ static int answer(const struct question *question,
         scenario_init(&then, profile) != TM_OK) {
         exit_code = out_of_memory();
     } else {
+        exit_code = use_model(question, &now);
+    }
+    if (exit_code == 0) {
+        exit_code = use_model(question, &then);
+    }
+    if (exit_code == 0) {
         exit_code = change(question, &then);
     }
     if (exit_code == 0) {

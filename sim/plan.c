@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "place/answer.h"
 #include "place/bound.h"
 
 static tm_status predict_mapping(const struct scenario *scenario,
@@ -28,8 +30,9 @@ static uint32_t count_moves(const struct scenario *scenario,
     return n;
 }
 
-static tm_status ask(const struct scenario *scenario,
-                     const struct policy *policy, struct answer *answer)
+static tm_status ask_policy(const struct scenario *scenario,
+                            const struct policy *policy,
+                            struct placement *placement)
 {
     const struct place_request request = {
         .view = &scenario->view,
@@ -39,15 +42,29 @@ static tm_status ask(const struct scenario *scenario,
         .seed = scenario->seed,
         .effort = scenario->effort,
     };
-    tm_status status;
+
+    return policy_place(policy, &request, placement);
+}
+
+/** @param policy  NULL: by hand */
+static tm_status ask(const struct scenario *scenario,
+                     const struct policy *policy, const uint32_t *counts,
+                     struct answer *answer)
+{
+    tm_status status = TM_OK;
 
     answer->policy = policy;
+    answer->name = policy != NULL ? policy->name : "by hand";
     answer->placement.node_of =
         calloc(scenario->view.n_threads, sizeof(uint32_t));
     if (answer->placement.node_of == NULL) {
         return TM_ENOMEM;
     }
-    status = policy_place(policy, &request, &answer->placement);
+    if (policy != NULL) {
+        status = ask_policy(scenario, policy, &answer->placement);
+    } else {
+        answer_blocks(&scenario->view, counts, answer->placement.node_of);
+    }
     if (status == TM_OK) {
         status = predict_mapping(scenario, answer->placement.node_of,
                                  &answer->after);
@@ -81,13 +98,31 @@ static void sort_answers(struct plan *plan)
     }
 }
 
-tm_status plan_make(struct plan *plan, const struct scenario *scenario,
-                    const struct policy *const *asked, unsigned n_asked)
+static tm_status ask_all(const struct scenario *scenario,
+                         const struct plan_question *question,
+                         struct answer *answers)
 {
-    struct plan made = {.scenario = scenario, .n_answers = n_asked};
+    tm_status status = TM_OK;
+
+    for (unsigned i = 0; status == TM_OK && i < question->n_policies; i++) {
+        status = ask(scenario, question->policies[i], NULL, &answers[i]);
+    }
+    if (status == TM_OK && question->counts != NULL) {
+        status = ask(scenario, NULL, question->counts,
+                     &answers[question->n_policies]);
+    }
+    return status;
+}
+
+tm_status plan_make(struct plan *plan, const struct scenario *scenario,
+                    const struct plan_question *question)
+{
+    struct plan made = {.scenario = scenario,
+                        .n_answers =
+                            question->n_policies + (question->counts != NULL)};
     tm_status status;
 
-    made.answers = calloc(n_asked, sizeof *made.answers);
+    made.answers = calloc(made.n_answers + 1u, sizeof *made.answers);
     if (made.answers == NULL) {
         return TM_ENOMEM;
     }
@@ -97,8 +132,8 @@ tm_status plan_make(struct plan *plan, const struct scenario *scenario,
         status =
             bound_iteration(&scenario->view, &scenario->model, &made.bound_s);
     }
-    for (unsigned i = 0; status == TM_OK && i < n_asked; i++) {
-        status = ask(scenario, asked[i], &made.answers[i]);
+    if (status == TM_OK) {
+        status = ask_all(scenario, question, made.answers);
     }
     if (status != TM_OK) {
         plan_release(&made);
@@ -122,7 +157,7 @@ void plan_release(struct plan *plan)
 
 double plan_above_bound(const struct plan *plan, double time_s)
 {
-    return plan->bound_s > 0 ? time_s / plan->bound_s - 1 : 0;
+    return plan->bound_s > 0 ? time_s / plan->bound_s - 1 : NAN;
 }
 
 const struct answer *plan_answer_of(const struct plan *plan,

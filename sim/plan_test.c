@@ -42,10 +42,12 @@ static void make_by_hand(struct example *example)
 static struct plan plan_of(const struct scenario *scenario, const char *name)
 {
     const struct policy *policy = policy_find(name);
+    const struct plan_question question = {.policies = &policy,
+                                           .n_policies = 1};
     struct plan plan;
 
     assert_non_null(policy);
-    assert_int_equal(plan_make(&plan, scenario, &policy, 1), TM_OK);
+    assert_int_equal(plan_make(&plan, scenario, &question), TM_OK);
     return plan;
 }
 
@@ -124,9 +126,73 @@ static void threads_whose_node_is_gone_count_as_moves(void **state)
     example_release(&example);
 }
 
+static void a_mapping_by_hand_is_an_answer(void **state)
+{
+    static const uint32_t counts[] = {1, 5};
+    const struct policy *initial = policy_find("initial");
+    const struct plan_question question = {
+        .policies = &initial, .n_policies = 1, .counts = counts};
+    struct example example;
+    struct scenario scenario;
+    struct plan plan;
+    const struct answer *answer;
+
+    (void)state;
+    make_by_hand(&example);
+    scenario = scenario_of(&example);
+    assert_int_equal(plan_make(&plan, &scenario, &question), TM_OK);
+    assert_int_equal(plan.n_answers, 2);
+    answer = plan_answer_of(&plan, NULL);
+    assert_string_equal(answer->name, "by hand");
+    assert_ptr_equal(answer, &plan.answers[1]); // the slower one
+    assert_int_equal(answer->placement.node_of[0], 0);
+    assert_int_equal(answer->placement.node_of[1], 1);
+    assert_int_equal(answer->after.nodes[1].n_threads, 5);
+    expect_near(answer->after.nodes[0].comp_s, 1);
+    assert_int_equal(answer->n_moves, 2); // it was 3 and 3
+    plan_release(&plan);
+    scenario_release(&scenario);
+    example_release(&example);
+}
+
+// What was learned for one model is nothing for another.
+static void another_model_goes_without_corrections(void **state)
+{
+    struct correction learned[2];
+    struct example example;
+    struct scenario scenario;
+    struct plan plan;
+
+    (void)state;
+    correction_init(&learned[0]);
+    correction_init(&learned[1]);
+    learned[0].comp = learned[1].comp = 3;
+    make_by_hand(&example);
+    example.profile.model.corrections = learned;
+    scenario = scenario_of(&example);
+    assert_int_equal(scenario_use_model(&scenario, COST_LIU06), TM_ESTATE);
+    scenario.model.reference = (struct reference){.power = 1,
+                                                  .lack_pages = 10,
+                                                  .swap_in_s = 0.4,
+                                                  .swap_out_s = 0.2,
+                                                  .free_pages = 100,
+                                                  .total_pages = 100};
+    assert_int_equal(scenario_use_model(&scenario, COST_MEASURED), TM_OK);
+    assert_non_null(scenario.model.corrections);
+    assert_int_equal(scenario_use_model(&scenario, COST_LIU06), TM_OK);
+    assert_null(scenario.model.corrections);
+    plan = plan_of(&scenario, "initial");
+    expect_near(plan.in_force.nodes[0].comp_s, 3); // not 9
+    plan_release(&plan);
+    scenario_release(&scenario);
+    example_release(&example);
+}
+
 static void the_best_answer_is_the_first(void **state)
 {
     struct view_plan view_plan = {4, 24, 0, 2, SHARING_CHAIN, 1.5};
+    const struct plan_question all = {.policies = policies,
+                                      .n_policies = n_policies};
 
     (void)state;
     for (int round = 0; round < 20; round++) {
@@ -139,8 +205,7 @@ static void the_best_answer_is_the_first(void **state)
         example.profile.node_of = example.node_of;
         example.profile.decision.effort = 1; // or `optimal` takes its time
         scenario = scenario_of(&example);
-        assert_int_equal(plan_make(&plan, &scenario, policies, n_policies),
-                         TM_OK);
+        assert_int_equal(plan_make(&plan, &scenario, &all), TM_OK);
         assert_int_equal(plan.n_answers, n_policies);
         for (unsigned i = 1; i < n_policies; i++) {
             const struct answer *a = &plan.answers[i - 1];
@@ -289,6 +354,8 @@ int main(void)
         cmocka_unit_test(
             memory_for_the_short_node_is_worth_what_the_model_says),
         cmocka_unit_test(threads_whose_node_is_gone_count_as_moves),
+        cmocka_unit_test(a_mapping_by_hand_is_an_answer),
+        cmocka_unit_test(another_model_goes_without_corrections),
         cmocka_unit_test(the_best_answer_is_the_first),
         cmocka_unit_test(a_decision_that_is_another_is_told),
         cmocka_unit_test(of_many_differences_some_are_told),

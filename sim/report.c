@@ -244,31 +244,51 @@ static void print_counts(FILE *file, const struct cluster_view *view,
 
 // ---- parts of the report ----
 
-static void print_head(const struct report *report, FILE *file)
+/** Percents above the lower bound, or "-" if there is none. */
+static void print_above(FILE *file, int width, const struct plan *plan,
+                        double time_s)
 {
-    static const char *const kinds[] = {
-#define COST_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
+    const double above = plan_above_bound(plan, time_s);
+
+    if (isnan(above)) {
+        fprintf(file, "%*s", width + 2, "-");
+    } else {
+        fprintf(file, "%*.1f %%", width, above * 100);
+    }
+}
+
+static void print_model(const struct report *report, FILE *file)
+{
     static const char *const replacements[] = {
 #define REPLACEMENT_WORD(value, word) [value] = (word),
 #include "place/profile.def"
     };
+    const struct cost_model *model = &report->now->scenario->model;
+
+    fprintf(file, "model %s", scenario_models[model->kind]);
+    if (model->kind == COST_MEASURED) {
+        fprintf(file, ", %s", replacements[model->replacement]);
+    }
+    fprintf(file, "%s%s",
+            model->overlap == OVERLAP_COMM ? ", communication overlaps" : "",
+            model->corrections != NULL ? ", corrected" : "");
+    if (model->kind != report->profile->model.kind) {
+        fprintf(file, "; that of the run was %s",
+                scenario_models[report->profile->model.kind]);
+    }
+    putc('\n', file);
+}
+
+static void print_head(const struct report *report, FILE *file)
+{
     const struct profile *profile = report->profile;
-    const struct cost_model *model = &profile->model;
 
     fprintf(file, "%s: %s%siteration %ju, %u nodes, %u threads, ", report->name,
             profile->program, profile->program[0] != '\0' ? ", " : "",
             (uintmax_t)profile->iteration, profile->view.n_nodes,
             profile->view.n_threads);
-    fprintf(file, "%u groups of pages\nmodel %s", profile->view.n_groups,
-            kinds[model->kind]);
-    if (model->kind == COST_MEASURED) {
-        fprintf(file, ", %s", replacements[model->replacement]);
-    }
-    fprintf(file, "%s%s\n",
-            model->overlap == OVERLAP_COMM ? ", communication overlaps" : "",
-            model->corrections != NULL ? ", corrected" : "");
+    fprintf(file, "%u groups of pages\n", profile->view.n_groups);
+    print_model(report, file);
     if (profile->measured.nodes != NULL && profile->measured.iteration_s > 0) {
         fprintf(
             file,
@@ -295,6 +315,20 @@ static void print_changes(const struct report *report, FILE *file)
     }
 }
 
+static void print_bound(const struct plan *plan, const struct answer *answer,
+                        FILE *file)
+{
+    if (plan->bound_s <= 0) {
+        fputs("lower bound: none\n", file);
+        return;
+    }
+    fprintf(file, "lower bound: %.3f ms; %s%s is ", plan->bound_s * 1e3,
+            answer->policy != NULL ? "" : "that ", answer->name);
+    print_above(file, 0, plan, answer->after.iteration_s);
+    fprintf(file, " above it%s\n",
+            answer->placement.is_proven ? ", and nothing better exists" : "");
+}
+
 /** A policy's answer, node by node. */
 static tm_status print_answer(const struct report *report,
                               const struct plan *plan,
@@ -305,9 +339,9 @@ static tm_status print_answer(const struct report *report,
     tm_status status = excerpt_make(&excerpt, view, &plan->in_force,
                                     &answer->after, report->is_verbose);
 
-    fprintf(file, "before: the mapping in force%s; after: that of %s\n\n",
+    fprintf(file, "before: the mapping in force%s; after: that %s%s\n\n",
             plan == report->then ? " on the changed cluster" : "",
-            answer->policy->name);
+            answer->policy != NULL ? "of " : "", answer->name);
     if (status == TM_OK) {
         status = print_change(file, &excerpt);
     }
@@ -319,10 +353,7 @@ static tm_status print_answer(const struct report *report,
     fprintf(
         file, "moves: %u of %u threads%s\n", answer->n_moves, view->n_threads,
         answer->placement.owners_move ? ", and the owners of their pages" : "");
-    fprintf(file, "lower bound: %.3f ms; %s is %.1f %% above it%s\n",
-            plan->bound_s * 1e3, answer->policy->name,
-            plan_above_bound(plan, answer->after.iteration_s) * 100,
-            answer->placement.is_proven ? ", and nothing better exists" : "");
+    print_bound(plan, answer, file);
     return status;
 }
 
@@ -337,7 +368,7 @@ static tm_status print_details(const struct plan *plan,
     fputs("\nmapping in force\n", file);
     status = print_prediction(file, view, &plan->in_force, measured);
     if (status == TM_OK) {
-        fprintf(file, "\n%s\n", answer->policy->name);
+        fprintf(file, "\n%s\n", answer->name);
         status = print_prediction(file, view, &answer->after, NULL);
     }
     if (status == TM_OK) {
@@ -386,6 +417,16 @@ static void print_repeated(const struct report *report, FILE *file)
 
 // ---- now and then ----
 
+/** Milliseconds of an answer that there may be. */
+static void print_ms(FILE *file, int width, const struct answer *answer)
+{
+    if (answer != NULL) {
+        fprintf(file, "%*.3f", width, answer->after.iteration_s * 1e3);
+    } else {
+        fprintf(file, "%*s", width, "-");
+    }
+}
+
 static void print_both(FILE *file, const char *what, double now_s,
                        double then_s)
 {
@@ -413,14 +454,13 @@ static uint32_t find_name(const struct cluster_view *view, const char *name,
     return NO_NODE;
 }
 
-static void print_node_half(FILE *file, const struct prediction *prediction,
-                            uint32_t x)
+static void print_node_half(FILE *file, const struct answer *answer, uint32_t x)
 {
     if (x == NO_NODE) {
         fprintf(file, "%9s%12s", "-", "-");
     } else {
-        fprintf(file, "%9u%12.3f", prediction->nodes[x].n_threads,
-                prediction->nodes[x].time_s * 1e3);
+        fprintf(file, "%9u%12.3f", answer->after.nodes[x].n_threads,
+                answer->after.nodes[x].time_s * 1e3);
     }
 }
 
@@ -436,16 +476,15 @@ static void print_nodes_of_both(const struct report *report,
             "node", "threads", "ms", "threads", "ms");
     for (uint32_t x = 0; x < old->n_nodes; x++) {
         fprintf(file, "%-20s", old->nodes[x].name);
-        print_node_half(file, &now->after, x);
-        print_node_half(file, &then->after,
-                        find_name(new, old->nodes[x].name, x));
+        print_node_half(file, now, now != NULL ? x : NO_NODE);
+        print_node_half(file, then, find_name(new, old->nodes[x].name, x));
         putc('\n', file);
     }
     for (uint32_t x = 0; x < new->n_nodes; x++) {
         if (find_name(old, new->nodes[x].name, x) == NO_NODE) {
             fprintf(file, "%-20s", new->nodes[x].name);
             print_node_half(file, NULL, NO_NODE);
-            print_node_half(file, &then->after, x);
+            print_node_half(file, then, x);
             putc('\n', file);
         }
     }
@@ -464,8 +503,13 @@ static void print_comparison(const struct report *report, FILE *file)
     fprintf(file, "\n%-20s%12s%12s\n", "iteration, ms", "now", "then");
     print_both(file, "mapping in force", report->now->in_force.iteration_s,
                report->then->in_force.iteration_s);
-    print_both(file, then->policy->name, now->after.iteration_s,
-               then->after.iteration_s);
+    if (now != NULL) {
+        print_both(file, then->name, now->after.iteration_s,
+                   then->after.iteration_s);
+    } else {
+        fprintf(file, "%-20s%12s%12.3f\n", then->name, "-",
+                then->after.iteration_s * 1e3);
+    }
     print_both(file, "lower bound", report->now->bound_s,
                report->then->bound_s);
     if (is_small(report->now) && is_small(report->then)) {
@@ -481,15 +525,13 @@ static void print_policy(const struct report *report,
 {
     const struct plan *plan = report->then ? report->then : report->now;
 
-    fprintf(file, "%-12s", answer->policy->name);
+    fprintf(file, "%-12s", answer->name);
     if (report->then != NULL) {
-        fprintf(file, "%14.3f",
-                plan_answer_of(report->now, answer->policy)->after.iteration_s *
-                    1e3);
+        print_ms(file, 14, plan_answer_of(report->now, answer->policy));
     }
-    fprintf(file, "%14.3f%10.1f %%%9u   ", answer->after.iteration_s * 1e3,
-            plan_above_bound(plan, answer->after.iteration_s) * 100,
-            answer->n_moves);
+    print_ms(file, 14, answer);
+    print_above(file, 10, plan, answer->after.iteration_s);
+    fprintf(file, "%9u   ", answer->n_moves);
     print_counts(file, &plan->scenario->view, &answer->after);
     fputs(answer->placement.is_proven ? "   (nothing better exists)\n" : "\n",
           file);
@@ -517,9 +559,9 @@ static void print_policies(const struct report *report, FILE *file)
     if (report->then != NULL) {
         fprintf(file, "%14.3f", report->now->in_force.iteration_s * 1e3);
     }
-    fprintf(file, "%14.3f%10.1f %%%9u   ", plan->in_force.iteration_s * 1e3,
-            plan_above_bound(plan, plan->in_force.iteration_s) * 100,
-            plan->n_homeless);
+    fprintf(file, "%14.3f", plan->in_force.iteration_s * 1e3);
+    print_above(file, 10, plan, plan->in_force.iteration_s);
+    fprintf(file, "%9u   ", plan->n_homeless);
     print_counts(file, &plan->scenario->view, &plan->in_force);
     fprintf(file, "\nlower bound: %.3f ms", plan->bound_s * 1e3);
     if (report->then != NULL) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What `teamster plan --json` prints: the same as report.c, with all digits.
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "sim/report.h"
@@ -52,14 +53,20 @@ static json_t *mapping_json(const struct cluster_view *view,
     return array;
 }
 
+static json_t *above_json(const struct plan *plan, double time_s)
+{
+    const double above = plan_above_bound(plan, time_s);
+
+    return isnan(above) ? json_null() : json_real(above);
+}
+
 static json_t *answer_json(const struct plan *plan, const struct answer *answer)
 {
     const struct cluster_view *view = &plan->scenario->view;
 
-    return json_pack("{s:s, s:f, s:f, s:I, s:b, s:b, s:o, s:o}", "policy",
-                     answer->policy->name, "iteration_s",
-                     answer->after.iteration_s, "above_bound",
-                     plan_above_bound(plan, answer->after.iteration_s),
+    return json_pack("{s:s, s:f, s:o, s:I, s:b, s:b, s:o, s:o}", "policy",
+                     answer->name, "iteration_s", answer->after.iteration_s,
+                     "above_bound", above_json(plan, answer->after.iteration_s),
                      "n_moves", (json_int_t)answer->n_moves, "is_proven",
                      answer->placement.is_proven != 0, "owners_move",
                      answer->placement.owners_move != 0, "nodes",
@@ -106,12 +113,12 @@ static json_t *plan_json(const struct plan *plan)
         json_array_append_new(answers, answer_json(plan, &plan->answers[i]));
     }
     return json_pack(
-        "{s:o, s:I, s:o, s:f, s:{s:f, s:f, s:I, s:o, s:o}, s:o}", "cluster",
+        "{s:o, s:I, s:o, s:f, s:{s:f, s:o, s:I, s:o, s:o}, s:o}", "cluster",
         cluster_json(&scenario->view), "n_threads",
         (json_int_t)scenario->view.n_threads, "changes",
         lines_json(scenario->notes), "lower_bound_s", plan->bound_s, "in_force",
         "iteration_s", plan->in_force.iteration_s, "above_bound",
-        plan_above_bound(plan, plan->in_force.iteration_s), "n_moves",
+        above_json(plan, plan->in_force.iteration_s), "n_moves",
         (json_int_t)plan->n_homeless, "nodes",
         terms_json(&scenario->view, &plan->in_force), "node_of",
         mapping_json(&scenario->view, scenario->node_of), "policies", answers);
@@ -120,8 +127,9 @@ static json_t *plan_json(const struct plan *plan)
 tm_status report_print_json(const struct report *report, FILE *file)
 {
     json_t *document = json_pack(
-        "{s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "teamster_plan", 1, "profile",
-        report->name, "program", report->profile->program, "now",
+        "{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "teamster_plan", 1,
+        "profile", report->name, "program", report->profile->program, "model",
+        scenario_models[report->now->scenario->model.kind], "now",
         plan_json(report->now), "then",
         report->then != NULL ? plan_json(report->then) : json_null(),
         "is_as_decided",

@@ -68,6 +68,28 @@ void scenario_release(struct scenario *scenario)
     *scenario = (struct scenario){0};
 }
 
+const char *const scenario_models[] = {
+#define COST_WORD(value, word) [value] = (word),
+#include "place/profile.def"
+};
+const unsigned scenario_n_models =
+    sizeof scenario_models / sizeof scenario_models[0];
+
+tm_status scenario_use_model(struct scenario *scenario, enum cost_kind kind)
+{
+    if (kind == scenario->model.kind) {
+        return TM_OK;
+    }
+    if (kind != COST_MEASURED && scenario->model.reference.power <= 0) {
+        return TM_ESTATE;
+    }
+    scenario->model.kind = kind;
+    scenario->model.corrections = NULL;
+    free(scenario->corrections);
+    scenario->corrections = NULL;
+    return TM_OK;
+}
+
 // ---- changing ----
 
 tm_status scenario_note(struct scenario *scenario, const char *format, ...)

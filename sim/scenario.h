@@ -32,6 +32,20 @@ TM_CHECKED tm_status scenario_init(struct scenario *scenario,
                                    const struct profile *profile);
 void scenario_release(struct scenario *scenario);
 
+/** The models' names, by enum cost_kind. */
+extern const char *const scenario_models[];
+extern const unsigned scenario_n_models;
+
+/**
+ * Predict by another model than the profile's. What was learned for that one does not
+ * hold for it: it goes without.
+ *
+ * @return TM_OK
+ * @return TM_ESTATE  it needs a reference processor, and the profile has none
+ */
+TM_CHECKED tm_status scenario_use_model(struct scenario *scenario,
+                                        enum cost_kind kind);
+
 /**
  * After changes: threads whose node is gone go where least is to be done, for
  * its power; if all nodes are others, threads are spread in blocks. What was

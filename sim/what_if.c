@@ -180,11 +180,30 @@ static int is_name_taken(const struct cluster_view *view, const char *name)
 }
 
 /** What a new node has been told to be. */
+enum { GIVEN_MAX = 8 };
+
 struct newcomer {
     struct node_view node;
     int has_speed;
     int has_memory;
+    const struct property *given[GIVEN_MAX]; ///< [n_given] NULL: like=
+    unsigned n_given;
 };
+
+/** Has the same been said of it before? A speed is a power in another unit. */
+static int is_given(const struct newcomer *newcomer,
+                    const struct property *property)
+{
+    for (unsigned i = 0; i < newcomer->n_given; i++) {
+        const struct property *other = newcomer->given[i];
+
+        if (other == property ||
+            (other != NULL && other->is_of_speed && property->is_of_speed)) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 static tm_status take_like(const struct change *change, const char *name,
                            struct newcomer *newcomer)
@@ -192,8 +211,13 @@ static tm_status take_like(const struct change *change, const char *name,
     uint32_t x = NO_NODE;
     tm_status status = find_node(change, name, &x);
 
+    if (newcomer->n_given > 0) {
+        return refuse(change, "like= comes first, for it says everything");
+    }
     if (status == TM_OK) {
         char own_name[VIEW_NAME_MAX];
+
+        newcomer->given[newcomer->n_given++] = NULL;
 
         memcpy(own_name, newcomer->node.name, sizeof own_name);
         newcomer->node = change->scenario->view.nodes[x];
@@ -216,7 +240,11 @@ static tm_status take_pair(const struct change *change, char *pair,
         if (strcmp(pair, "like") == 0) {
             return take_like(change, value, newcomer);
         }
+        if (property != NULL && is_given(newcomer, property)) {
+            return refuse(change, "%s= is there twice", pair);
+        }
         if (property != NULL) {
+            newcomer->given[newcomer->n_given++] = property;
             newcomer->has_memory |= strcmp(pair, "memory") == 0;
             newcomer->has_speed |= property->is_of_speed;
             return alter(change, property, value, &newcomer->node);

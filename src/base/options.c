@@ -287,24 +287,9 @@ static int parse_policy(struct reading *reading, struct options *options)
 
 static int parse_counts(struct reading *reading, struct options *options)
 {
-    const char *at = reading->text;
-    char *end;
-
-    options->counts.n = 0;
-    while (*at != '\0') {
-        unsigned long count = strtoul(at, &end, 10);
-
-        if (!isdigit((unsigned char)*at) || count > OPTIONS_MAX_THREADS ||
-            (*end != ',' && *end != '\0') ||
-            options->counts.n == TM_MAX_NODES) {
-            snprintf(reading->allowed, sizeof reading->allowed,
-                     "numbers of threads, one a node, with commas between");
-            return 0;
-        }
-        options->counts.of_node[options->counts.n++] = (uint32_t)count;
-        at = *end == ',' ? end + 1 : end;
-    }
-    return 1;
+    snprintf(reading->allowed, sizeof reading->allowed, "%s",
+             THREAD_COUNTS_ALLOWED);
+    return thread_counts_read(reading->text, &options->counts);
 }
 
 static int parse_move_at(struct reading *reading, struct options *options)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/thread_counts.h"
 
 /** One row of base/options.def. */
 struct option_row {
@@ -59,10 +60,7 @@ struct options {
     } port_range;
     int trust_network;
     char policy[16];
-    struct {
-        unsigned n; ///< 0: none were given
-        uint32_t of_node[TM_MAX_NODES];
-    } counts;
+    struct thread_counts counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     char save_profile[1024]; ///< "": none
     char status_file[1024];  ///< "none": none

@@ -22,6 +22,9 @@ int distribution_decides(void);
 /** The roster is another: begin anew, with the nodes that there are. */
 void distribution_roster_changed(void);
 
+/** With --save-profile, end the run at once if the root could not write it: the run
+ * that the profile is to be of may take hours. */
+void profile_check(void);
 /** With --save-profile, write the latest decision's. */
 void profile_save(void);
 

@@ -10,10 +10,14 @@
 #include "runtime/statics.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { BESIDE_BYTES = sizeof((struct options *)0)->save_profile + 16 };
 
 // speed= of a node of power 1.0, 0 if it was not given to all.
 static double unit_speed(void)
@@ -83,16 +87,54 @@ static int write_beside(const char *beside, const struct profile *profile)
     return status == TM_OK;
 }
 
+/** @return 1 on the root if a profile is asked for */
+static int is_wanted(void)
+{
+    const char *path = runtime.options.save_profile;
+
+    return path[0] != '\0' && strcmp(path, "none") != 0 && runtime.self == 0;
+}
+
+/** The file that it is written to first. @param beside  [BESIDE_BYTES] */
+static void name_beside(char *beside)
+{
+    snprintf(beside, BESIDE_BYTES, "%s.%d", runtime.options.save_profile,
+             (int)getpid());
+}
+
+void profile_check(void)
+{
+    const char *path = runtime.options.save_profile;
+    char beside[BESIDE_BYTES];
+    struct stat found;
+    int file;
+
+    if (!is_wanted()) {
+        return;
+    }
+    name_beside(beside);
+    file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) {
+        log_fatal(EXIT_OUTPUT, "the profile %s could not be written: %m", path);
+    }
+    close(file);
+    unlink(beside);
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
+        log_fatal(EXIT_OUTPUT,
+                  "the profile could not be written: %s is a folder", path);
+    }
+}
+
 void profile_save(void)
 {
     const char *path = runtime.options.save_profile;
     const struct remap *plan =
         runtime.scheme == NULL ? NULL : scheme_latest(runtime.scheme);
-    char beside[sizeof runtime.options.save_profile + 16];
+    char beside[BESIDE_BYTES];
     struct profile profile;
     double *times_s;
 
-    if (path[0] == '\0' || strcmp(path, "none") == 0 || runtime.self != 0) {
+    if (!is_wanted()) {
         return;
     }
     if (plan == NULL) {
@@ -108,7 +150,7 @@ void profile_save(void)
         return;
     }
     fill(&profile, plan, times_s);
-    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
+    name_beside(beside);
     if (!write_beside(beside, &profile)) {
         unlink(beside);
     } else if (rename(beside, path) != 0) {

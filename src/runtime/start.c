@@ -118,6 +118,7 @@ static void read_settings(void)
         setvbuf(stdout, NULL, _IOLBF, 0); // lines come as they are written
     }
     log_set_fatal_hook(finish_fatal);
+    profile_check();
 }
 
 static void open_memory(const struct tm_program *program)

@@ -308,6 +308,26 @@ class Tests:
             if code != 78 and code != 64 or message not in output:
                 job.fail(f"exit code {code}", output)
 
+    def profiles_that_cannot_be_written_are_refused(self):
+        """Before the program has done anything."""
+        for path, words in (("/nowhere/p.json", "No such file or directory"),
+                            (self.folder, "is a folder")):
+            job = jobs.Job(self.teamster, ["-n", 2, "--save-profile", path,
+                                           self.app("jacobi")])
+            code, output = job.finish()
+            if (code != 73 or words not in output or "points" in output or
+                    output.count("could not be written") != 1):
+                job.fail(f"exit code {code}", output)
+        path = os.path.join(self.folder, "kept.json")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("what was there before")
+        self.run("-n", 1, "--save-profile", path, self.app("hello"))
+        with open(path, encoding="ascii") as file:
+            if file.read() != "what was there before":
+                raise jobs.Failure("a run that decided nothing wrote over it")
+        if os.listdir(self.folder) != ["kept.json"]:
+            raise jobs.Failure(f"left behind: {os.listdir(self.folder)}")
+
     # ---- programs that do not say where iterations end
 
     def a_period_of_barriers_is_found_if_asked_for(self):

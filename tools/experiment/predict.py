@@ -32,10 +32,10 @@ def _find(profile, counts):
 
 def _by_liu06(teamster, profile, node_of):
     """Milliseconds by [Liu06]'s equations, which learn nothing."""
-    model = {**profile["model"], "kind": "liu06", "corrections": None}
-    question = {**profile, "node_of": node_of, "model": model, "decision": None}
+    question = {**profile, "node_of": node_of, "decision": None}
     answer = subprocess.run(
-        [teamster, "plan", "-", "--policy=initial", "--json"], text=True,
+        [teamster, "plan", "-", "--model=liu06", "--policy=initial", "--json"],
+        text=True,
         input=json.dumps(question), stdout=subprocess.PIPE, check=True,
         timeout=TIMEOUT_S)
     return json.loads(answer.stdout)["now"]["in_force"]["iteration_s"] * 1e3
