@@ -16,14 +16,19 @@ sys.dont_write_bytecode = True  # nothing is left in the sources
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "..", "tools"))
 import measure  # noqa: E402
+import scheme_cost  # noqa: E402
 from experiment.machine import Busy  # noqa: E402
 
 N_STEADY = 60       # iterations of a steady run
-N_BALANCED = 200    # of a balanced program
+N_PAIRS = 400       # of short runs of a balanced program
 N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
 OTHERS_MOST = 0.2   # processors that others may use meanwhile
-PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs"]
+PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs", "placing"]
+PLACINGS = (  # nodes, threads, how these share; the aim, ms
+    (16, 512, "chain", 1), (16, 512, "unlike", 1), (16, 512, "scattered", 1),
+    (16, 512, "grid", 1), (16, 512, "all", 1), (4096, 1000000, "chain", 1000))
+PLACE_LINE = re.compile(r"^  cpu-mem +([\d.]+) ms", re.M)
 
 
 class Bench:
@@ -113,15 +118,35 @@ def steady(bench):
 
 
 def balanced(bench):
-    print("\n## A balanced program with the scheme, to none\n")
-    header("what", "cpu-mem", "none", "ratio", "spread", "aim", "")
-    for app, size in (("jacobi", 2048), ("sor", 2048)):
-        what = f"{app} {size}, 2 equal nodes"
-        command = [app, "--size", size, "--iterations", N_BALANCED]
-        ratio_row(what, bench.attempt(what, lambda: measure.compare(
-            bench.teamster(2, *command, policy="cpu-mem"),
-            bench.teamster(2, *command, policy="none"),
-            measure.TIME_LINE, bench.n_pairs)), 1.01, "ms")
+    print("\n## A balanced program with the scheme, to none\n\n"
+          "Pairs of short runs; the ratio and where it is with 95 %.\n")
+    header("what", "pairs", "ratio", "95 %", "aim", "")
+    for app in ("jacobi", "sor"):
+        bench.attempt(f"{app} 2048, 2 equal nodes",
+                      lambda: balanced_row(bench, app))
+
+
+def balanced_row(bench, app):
+    options = scheme_cost.arguments().parse_args(["--build", bench.build])
+    runs = scheme_cost.Runs(options, app, os.environ)
+    ratio, low, high, n_calm = scheme_cost.interval(
+        [runs.pair(i) for i in range(50 if bench.quick else N_PAIRS)])
+    row(f"{app} 2048, 2 equal nodes", str(n_calm), f"{ratio:.4f}",
+        f"{low:.4f} to {high:.4f}", "1.01", verdict(ratio, 1.01))
+
+
+def placing(bench):
+    """The least of three runs: others on the machine only add."""
+    print("\n## A mapping by cpu-mem, processor time\n")
+    header("what", "ms", "aim, ms", "")
+    for n_nodes, n_threads, kind, aim in PLACINGS:
+        what = f"{n_nodes} nodes, {n_threads} threads, {kind}"
+        found = bench.attempt(what, lambda: min(
+            float(measure.find(PLACE_LINE, measure.run(
+                [bench.program("micro_place"), str(n_nodes), str(n_threads),
+                 kind]), [what])) for _ in range(3)))
+        if found is not None:
+            row(what, f"{found:.2f}", str(aim), verdict(found, aim))
 
 
 def newcomer(bench):
@@ -290,6 +315,8 @@ def main():
         latency_ratios(found)
     if "diffs" in parts:
         diffs(bench)
+    if "placing" in parts:
+        placing(bench)
     others = busy.others()
     print(f"\nOther programs, the kernel and other virtual machines used "
           f"{others:.2f} processors meanwhile"

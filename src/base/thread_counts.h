@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "teamster.h"
+#include "base/status.h"
 
 /** A mapping by hand: how many threads each node gets, blocks of neighbours in the order
  * of their numbers. */
