@@ -9,10 +9,10 @@
  * to each other as their speeds are; and its workers, if the file does not say.
  *
  * The fastest gets a whole processor for each worker. Then all are slowed by a
- * common factor until together they use at most 0.8 of the machine, so that they
+ * common factor until together they use at most 0.4 of the machine, so that they
  * do not disturb each other. Without speeds no host is slowed.
  *
- *     share_i = s_i / s_max * min(1, 0.8 P / sum (s_j / s_max) W_j)
+ *     share_i = s_i / s_max * min(1, 0.4 P / sum (s_j / s_max) W_j)
  *
  * @param hosts         share is set, and workers where it was 0
  * @param n_processors  P, at least 1

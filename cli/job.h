@@ -116,9 +116,11 @@ struct launch_plan {
     unsigned n_nodes;
     char **argv; ///< program and arguments, NULL at the end
     const struct host
-        *hosts;      ///< [n_nodes] of --hosts or the hostfile; NULL: none
-    int is_spread;   ///< hosts that are not this machine are others
-    const char *ssh; ///< words that reach them
+        *hosts;            ///< [n_nodes] of --hosts or the hostfile; NULL: none
+    int is_slow_by_kernel; ///< nodes with a share of a processor get that by a
+                           ///< control group
+    int is_spread;         ///< hosts that are not this machine are others
+    const char *ssh;       ///< words that reach them
     const char *status_file; ///< how it ended goes there; "none": nowhere
     int is_tagged;
     int is_verbose;

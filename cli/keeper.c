@@ -12,7 +12,8 @@
 //                         launcher's child when its parent ends; the launcher
 //                         kills those too
 //
-// And no segment of shared memory: segments.c.
+// And no segment of shared memory: segments.c. And no control group that was made to slow a
+// node down: os/processor_group.h.
 //
 // The keeper is in a session of its own, where no signal from the terminal finds
 // it, and holds no descriptor but its pipe and the folder's lock, so nobody waits for
@@ -38,6 +39,7 @@
 
 #include "base/status.h"
 #include "os/descriptor.h"
+#include "os/processor_group.h"
 
 /** The number that says: all is well, go. */
 #define FAREWELL 0
@@ -61,6 +63,9 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
     }
     for (unsigned i = 0; i < n_nodes; i++) {
         kill(-nodes[i], SIGKILL);
+    }
+    for (int i = 0; i < 100 && processor_groups_remove(keeper->job) > 0; i++) {
+        usleep(10 * 1000); // who was killed ends
     }
     control_remove(keeper->control);
     segments_remove_folder(keeper->folder);
@@ -97,6 +102,7 @@ int keeper_start(struct keeper *keeper, long job)
     }
     keeper->lock = segments_make_folder(keeper->folder, sizeof keeper->folder);
     keeper->control[0] = '\0';
+    keeper->job = job;
     if (job != 0) {
         control_name(job, keeper->control);
     }
@@ -182,6 +188,7 @@ void keeper_finish(struct keeper *keeper)
     // Each round may turn up the children of those of the last one.
     while (kill_children(keeper->pid) > 0) {
     }
+    processor_groups_remove(keeper->job);
     segments_remove_folder(keeper->folder);
     tell(keeper, FAREWELL);
     close(keeper->to_keeper);

@@ -10,6 +10,7 @@ struct keeper {
     int to_keeper;     ///< its end of file is the launcher's death
     char control[108]; ///< the control socket, goes with the run; "": none
     char folder[64];   ///< for the nodes' segments, goes with the run; "": none
+    long job;          ///< of groups that go with the run; 0: there are none
     int lock;          ///< of the folder, for as long as the launcher lives
 };
 

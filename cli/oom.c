@@ -14,7 +14,7 @@
 
 void oom_note(struct oom_watch *watch, pid_t pid)
 {
-    struct memory_group group;
+    struct control_group group;
 
     if (memory_groups_of("", pid, &group, 1) > 0) {
         watch->group = group;
@@ -23,10 +23,10 @@ void oom_note(struct oom_watch *watch, pid_t pid)
 }
 
 /** The tightest limit of a group and those above it. */
-static uint64_t find_limit(const struct memory_group *lowest, char *by,
+static uint64_t find_limit(const struct control_group *lowest, char *by,
                            size_t size)
 {
-    struct memory_group group = *lowest;
+    struct control_group group = *lowest;
     uint64_t limit = MEMORY_UNLIMITED;
     char *slash;
 

@@ -9,8 +9,8 @@
 
 /** The control group that a process is in, and whom the kernel has killed there. */
 struct oom_watch {
-    struct memory_group group; ///< version 0: none is known
-    uint64_t n_kills;          ///< of the group, when it was noted
+    struct control_group group; ///< version 0: none is known
+    uint64_t n_kills;           ///< of the group, when it was noted
 };
 
 /** Note the group of a process that lives. */

@@ -170,6 +170,7 @@ static int run(const struct options *options, char **argv)
             .hosts = hosts.all,
             .is_spread = is_spread(options, &hosts),
             .ssh = way_of(options, is_allocated),
+            .is_slow_by_kernel = options->emulate_by == EMULATE_BY_CGROUP,
             .status_file = options->status_file,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
@@ -206,6 +207,10 @@ int command_run(int argc, char **argv)
         strcmp(options.hostfile, "none") != 0) {
         fprintf(stderr, "teamster run: --hosts and --hostfile both say where "
                         "nodes are to be; give one of them\n");
+        return EXIT_USAGE;
+    }
+    if (options.emulate_by == EMULATE_BY_CGROUP && !options.emulate) {
+        fprintf(stderr, "teamster run: --emulate-by needs --emulate\n");
         return EXIT_USAGE;
     }
     if (options.emulate && strcmp(options.hostfile, "none") == 0) {

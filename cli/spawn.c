@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/processor_group.h"
+
 /** Where the control socket goes, if the limit allows such a number. */
 #define LINK_NUMBER 100
 
@@ -214,8 +216,15 @@ int spawn_node(const struct spawn_request *request, struct spawned *spawned,
     setpgid(spawned->pid, spawned->pid); // whoever is first
     close(channels.report[1]);
     channels.report[1] = -1;
-    *what = "start the program";
-    error = read_report(channels.report[0]);
+    if (request->group != NULL &&
+        processor_group_enter(request->group, spawned->pid) != TM_OK) {
+        error = errno;
+        *what = SPAWN_GROUP;
+        kill(spawned->pid, SIGKILL);
+    } else {
+        *what = SPAWN_PROGRAM;
+        error = read_report(channels.report[0]);
+    }
     if (error != 0) {
         waitpid(spawned->pid, NULL, 0);
         channels_close(&channels);

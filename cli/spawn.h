@@ -6,13 +6,15 @@
 #include <sys/types.h>
 
 #include "hostfile.h"
+#include "os/control_group.h"
 
 /** What to start as one node. */
 struct spawn_request {
     unsigned node;
     unsigned n_nodes;
     const struct host
-        *host;          ///< what a hostfile says of it; NULL: there is none
+        *host; ///< what a hostfile says of it; NULL: there is none
+    const struct control_group *group; ///< to put it into; NULL: none
     const char *device; ///< the card that leads to nodes of other hosts; NULL:
                         ///< there are none, nor will be by what is said here
     unsigned n_here;    ///< nodes of this host, if there is a device
@@ -32,6 +34,10 @@ struct spawned {
     int link; ///< the launcher's end of its control socket
 };
 
+/** Of *what. */
+#define SPAWN_PROGRAM "start the program"
+#define SPAWN_GROUP "have a control group make a node slow"
+
 /** No core file of this process from now on, since it knows the job's key; nodes
  * keep the limit that this process had. */
 void spawn_keep_cores_away(void);
@@ -40,8 +46,8 @@ void spawn_keep_cores_away(void);
  * Start a node and wait until it runs the program.
  *
  * @return 0
- * @return > 0  errno of the system call named in *what: "start the program" if
- *              execve() itself failed; nothing is left
+ * @return > 0  errno of the system call named in *what: SPAWN_PROGRAM if execve()
+ *              itself failed; nothing is left
  */
 int spawn_node(const struct spawn_request *request, struct spawned *spawned,
                const char **what);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "os/processor_group.h"
 #include "spawn.h"
 #include "verdict.h"
 
@@ -91,7 +92,13 @@ static void tell_spawn_failure(struct job *job, unsigned node,
     const char *hint = "";
     int exit_code = verdict_of_exec(error);
 
-    if (strcmp(what, "start the program") != 0) {
+    if (strcmp(what, SPAWN_GROUP) == 0) {
+        job_say(job, "cannot " SPAWN_GROUP ": %s; --emulate-by=duty needs none",
+                strerror(error));
+        job_stop(job, SIGKILL, EXIT_CONFIG);
+        return;
+    }
+    if (strcmp(what, SPAWN_PROGRAM) != 0) {
         job_say(job,
                 "cannot %s for node %u: %s; see ulimit -n, ulimit -u and "
                 "the cgroup's pids.max",
@@ -170,6 +177,40 @@ static void note_neighbours(struct job *job)
     }
 }
 
+/** The kernel is to make the node slow. @return 0 or errno */
+static int make_group(const struct launch_plan *plan,
+                      struct spawn_request *request,
+                      struct control_group *group)
+{
+    const struct host *host = request->host;
+
+    request->group = NULL;
+    if (!plan->is_slow_by_kernel || host == NULL || host->share >= 1) {
+        return 0;
+    }
+    request->group = group;
+    return processor_group_make((long)getpid(), request->node,
+                                host->share * host->workers, group) == TM_OK
+               ? 0
+               : errno;
+}
+
+/** Start a node here. @return 0 or errno of `what` */
+static int start_here(struct job *job, const struct launch_plan *plan,
+                      struct spawn_request *request, struct spawned *spawned,
+                      const char **what)
+{
+    struct control_group group;
+    int error = make_group(plan, request, &group);
+
+    if (error != 0) {
+        *what = SPAWN_GROUP;
+        return error;
+    }
+    far_place(job, request->node, request);
+    return spawn_node(request, spawned, what);
+}
+
 void job_start_nodes(struct job *job, const struct launch_plan *plan)
 {
     struct spawn_request request = {.n_nodes = plan->n_nodes,
@@ -186,8 +227,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         request.host = plan->hosts != NULL ? &plan->hosts[i] : NULL;
         request.input = i == 0 ? root_input : -1;
         if (job->nodes[i].host == 0) {
-            far_place(job, i, &request);
-            error = spawn_node(&request, &spawned, &what);
+            error = start_here(job, plan, &request, &spawned, &what);
         } else {
             far_adopt(job, i, request.input, &spawned);
             root_input = i == 0 ? -1 : root_input;

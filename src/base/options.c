@@ -177,6 +177,18 @@ static int parse_swap_max(struct reading *reading, struct options *options)
                          &options->swap_max);
 }
 
+static int parse_emulate_by(struct reading *reading, struct options *options)
+{
+    static const char *const names[] = {"duty", "cgroup"}; // as enumerated
+    unsigned index;
+
+    if (!reading_word(reading, names, 2, &index)) {
+        return 0;
+    }
+    options->emulate_by = index;
+    return 1;
+}
+
 static int parse_memory_by(struct reading *reading, struct options *options)
 {
     // As in the enumeration.

@@ -32,6 +32,7 @@ struct options {
     char hosts[4096];   ///< "none": none
     char ssh[512];      ///< words with blanks between them
     int emulate;
+    enum { EMULATE_BY_DUTY, EMULATE_BY_CGROUP } emulate_by;
     double speed;         ///< in any unit; 0: not declared
     double share;         ///< of a processor, above 0, at most 1
     uint64_t memory;      ///< bytes; 0: not declared

@@ -61,6 +61,7 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.workers, 0);
     assert_string_equal(options.hostfile, "none");
     assert_int_equal(options.emulate, 0);
+    assert_int_equal(options.emulate_by, EMULATE_BY_DUTY);
     assert_true(options.speed == 0);
     assert_true(options.share == 1);
     assert_int_equal(options.memory, 0);
@@ -91,6 +92,8 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_WORKERS", "auto").workers, 0);
     assert_string_equal(read_with("TEAMSTER_HOSTFILE", "a b").hostfile, "a b");
     assert_int_equal(read_with("TEAMSTER_EMULATE", "1").emulate, 1);
+    assert_int_equal(read_with("TEAMSTER_EMULATE_BY", "cgroup").emulate_by,
+                     EMULATE_BY_CGROUP);
     assert_true(read_with("TEAMSTER_SPEED", "0.5").speed == 0.5);
     assert_true(read_with("TEAMSTER_SHARE", ".25").share == 0.25);
     assert_int_equal(read_with("TEAMSTER_MEMORY", "45M").memory, 45 << 20);

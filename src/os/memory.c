@@ -37,7 +37,7 @@ static int read_machine(const struct memory_watch *watch,
 }
 
 static void lower(struct memory_bound *bound, uint64_t bytes,
-                  const struct memory_group *group, const char *name)
+                  const struct control_group *group, const char *name)
 {
     if (bytes < bound->bytes) {
         *bound = (struct memory_bound){bytes, group, name};
@@ -57,7 +57,7 @@ static void lower_number(uint64_t *number, uint64_t bytes)
 }
 
 static void take_group(struct memory_state *state,
-                       const struct memory_group *group)
+                       const struct control_group *group)
 {
     struct memory_group_state now;
 

@@ -18,13 +18,13 @@ enum { MEMORY_MAX_GROUPS = 16 };
 struct memory_watch {
     char root[256];
     unsigned n_groups;
-    struct memory_group groups[MEMORY_MAX_GROUPS];
+    struct control_group groups[MEMORY_MAX_GROUPS];
 };
 
 /** An amount, and what says that it is not more. Lives as long as the watch. */
 struct memory_bound {
     uint64_t bytes;
-    const struct memory_group *group; ///< NULL: the machine
+    const struct control_group *group; ///< NULL: the machine
     const char *name; ///< of a file of the group, or "MemTotal", "MemAvailable"
 };
 

@@ -5,18 +5,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/control_group.h"
+
 /*
  * Control groups that limit memory, of both versions.
  */
 
 /** What says that there is no limit. */
 #define MEMORY_UNLIMITED UINT64_MAX
-
-/** A group: a folder of files. */
-struct memory_group {
-    int version;      ///< 1 or 2
-    char folder[512]; ///< "/sys/fs/cgroup/memory/a/b"
-};
 
 /** What a group says now; bytes. */
 struct memory_group_state {
@@ -28,31 +24,22 @@ struct memory_group_state {
     uint64_t swap_used;     ///< 0 if unlimited
 };
 
-/**
- * Find the groups with a limit of memory that this process is in: its own, then
- * those above it, as far up as they can be seen from here. In a control group
- * namespace that ends with the container's own group.
- *
- * @param root         "", or a folder that has its own /proc and /sys, for tests
- * @param[out] groups  [n_max]
- * @return how many there are; of more than n_max, those nearest to the process
- *
- * Context: any kernel thread; reads files, allocates.
- */
-unsigned memory_groups_find(const char *root, struct memory_group *groups,
+/** Find the groups with a limit of memory that this process is in; see
+ * control_groups_find(). */
+unsigned memory_groups_find(const char *root, struct control_group *groups,
                             unsigned n_max);
 
 /** The same of another process of this machine; 0: of this one. */
 unsigned memory_groups_of(const char *root, pid_t pid,
-                          struct memory_group *groups, unsigned n_max);
+                          struct control_group *groups, unsigned n_max);
 
 /** How many processes of the group the kernel has killed for want of memory.
  * @return 0 also if it does not say. Context: any kernel thread; reads a file. */
-uint64_t memory_group_kills(const struct memory_group *group);
+uint64_t memory_group_kills(const struct control_group *group);
 
 /** Read what a group says now. A file that is not there, or a group that is gone,
  * limits nothing. Context: any kernel thread; reads up to six small files. */
-void memory_group_read(const struct memory_group *group,
+void memory_group_read(const struct control_group *group,
                        struct memory_group_state *state);
 
 #endif

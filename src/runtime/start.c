@@ -202,6 +202,7 @@ static void open_machines(void)
         .n_slots = runtime.options.max_threads + 1,
         .resumable_signal = runtime.fault_source->signal,
         .share = runtime.options.share,
+        .is_slow_by_kernel = runtime.options.emulate_by == EMULATE_BY_CGROUP,
         .idle = service_idle,
         .turn = tracking_turn,
     };

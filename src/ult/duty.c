@@ -26,8 +26,8 @@
 //
 // What this cannot do: the service thread of a slowed node is as fast as ever,
 // which no test of placement depends on; and time in which the kernel lets a thread
-// wait for a disk counts as sleep. The kernel's processor cgroup has neither
-// flaw, but can be written by few users.
+// wait for a disk counts as sleep. With --emulate-by=cgroup it is the kernel that
+// makes nodes slow (os/processor_group.h); docs/emulation.md has what that is like.
 #include "ult/duty.h"
 
 #include "base/clock.h"
@@ -40,11 +40,13 @@ const struct duty_clock duty_clock_system = {
     .sleep_until = kthread_sleep_until,
 };
 
-void duty_init(struct duty *duty, double share, const struct duty_clock *clock)
+void duty_init(struct duty *duty, double share, int is_by_kernel,
+               const struct duty_clock *clock)
 {
     ensure(share > 0);
-    *duty =
-        (struct duty){.clock = clock, .slowness = share < 1 ? 1 / share : 0};
+    *duty = (struct duty){.clock = clock,
+                          .slowness = share < 1 ? 1 / share : 0,
+                          .is_by_kernel = is_by_kernel};
 }
 
 void duty_begin(struct duty *duty)

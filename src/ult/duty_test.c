@@ -51,7 +51,7 @@ static struct duty duty_of(double share)
     fake.slept_ns = 0;
     fake.oversleep_ns = 0;
     fake.n_sleeps = 0;
-    duty_init(&duty, share, &fake_clock);
+    duty_init(&duty, share, 0, &fake_clock);
     return duty;
 }
 
@@ -73,6 +73,16 @@ static void a_whole_processor_is_not_slowed(void **state)
     (void)state;
     assert_false(duty_is_on(&duty));
     assert_int_equal(duty_scale(&duty, 123), 123);
+}
+
+static void who_is_slow_by_the_kernel_sleeps_no_more(void **state)
+{
+    struct duty duty;
+
+    (void)state;
+    duty_init(&duty, 0.25, 1, &fake_clock);
+    assert_false(duty_is_on(&duty));
+    assert_int_equal(duty_scale(&duty, 123), 4 * 123);
 }
 
 static void half_a_processor_sleeps_as_long_as_it_computes(void **state)
@@ -192,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_processor_is_not_slowed),
+        cmocka_unit_test(who_is_slow_by_the_kernel_sleeps_no_more),
         cmocka_unit_test(half_a_processor_sleeps_as_long_as_it_computes),
         cmocka_unit_test(what_the_kernel_took_away_counts_as_sleep),
         cmocka_unit_test(time_between_threads_counts_for_nothing),

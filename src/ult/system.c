@@ -44,7 +44,7 @@ tm_status ult_open(struct ult_system **system, const struct ult_config *config)
         made->workers[i].system = made;
         made->workers[i].index = i;
         duty_init(&made->workers[i].duty, config->share > 0 ? config->share : 1,
-                  &duty_clock_system);
+                  config->is_slow_by_kernel, &duty_clock_system);
     }
     status = slots_open(made);
     if (status != TM_OK) {

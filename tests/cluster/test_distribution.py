@@ -238,6 +238,75 @@ class Tests:
         if high >= BALANCED_COSTS:
             raise jobs.Skip(f"not clear: {told}")
 
+    # ---- nodes that the kernel makes slow
+
+    def slowed_job(self, *options):
+        """@return a job whose nodes control groups make slow, while it runs"""
+        job = jobs.Job(self.teamster, [
+            "--hostfile", self.hosts(SPEEDS), "--emulate", "--emulate-by",
+            "cgroup", *options, self.app("jacobi"), "--size", "768",
+            "--effort", "20", "--threads", "8", "--iterations", "100"])
+        if not jobs.wait_until(lambda: self.groups_of(job) or
+                               job.process.poll() is not None):
+            job.fail("no groups, and no end")
+        if not self.groups_of(job):
+            _, output = job.finish()
+            if "cannot have a control group" in output:
+                raise jobs.Skip(jobs.last_lines(output))
+            job.fail("no groups", output)
+        return job
+
+    @staticmethod
+    def groups_of(job):
+        """Folders of its groups, by node."""
+        name = f"teamster-{job.process.pid}-"
+        return {int(folder.rpartition("-")[2]): os.path.join(above, folder)
+                for above, folders, _ in os.walk("/sys/fs/cgroup")
+                for folder in folders if folder.startswith(name)}
+
+    @staticmethod
+    def share_of(folder):
+        """Of a processor, as the kernel has it."""
+        def read(name):
+            with open(os.path.join(folder, name), encoding="ascii") as file:
+                return file.read().split()
+
+        if os.path.exists(os.path.join(folder, "cpu.max")):
+            quota, period = read("cpu.max")
+        else:
+            quota, = read("cpu.cfs_quota_us")
+            period, = read("cpu.cfs_period_us")
+        return int(quota) / int(period)
+
+    def control_groups_make_nodes_slow_if_asked_for(self):
+        job = self.slowed_job("--stats")
+        for i, speed in enumerate(SPEEDS):
+            if not jobs.wait_until(lambda i=i: job.node(i) and str(job.node(
+                    i)) in jobs.read_bytes(os.path.join(self.groups_of(job)[
+                        i], "cgroup.procs")).decode().split()):
+                job.fail(f"node {i} is not in {self.groups_of(job)}")
+            share = self.share_of(self.groups_of(job)[i])
+            if abs(share / (speed / SPEEDS[0] * self.share_of(
+                    self.groups_of(job)[0])) - 1) > 0.01:
+                job.fail(f"node {i} has {share} of a processor")
+        groups = self.groups_of(job)
+        shares = [self.share_of(groups[i]) for i in range(len(SPEEDS))]
+        output = job.expect_success()
+        told = re.findall(r"^\[0\] +\d (0\.\d+) ", output, re.M)
+        if [float(share) for share in told] != [round(share, 3)
+                                                for share in shares]:
+            job.fail(f"{told} are told, {shares} there", output)
+        if self.groups_of(job):
+            job.fail(f"left behind: {self.groups_of(job)}", output)
+
+    def groups_of_a_killed_launcher_are_removed_at_the_end(self):
+        job = self.slowed_job()
+        job.process.kill()
+        job.process.communicate()
+        if not jobs.wait_until(lambda: not self.groups_of(job)):
+            job.fail(f"left behind: {self.groups_of(job)}")
+        job.expect_nothing_left()
+
     # ---- what is collected
 
     def what_nodes_send_each_other_is_known(self):
