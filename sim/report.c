@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What `teamster plan` prints. Tables of nodes come from model/explain.h, as
-// those of --explain do. A cluster of more than N_SHOWN nodes is shown by the
-// slowest of them, unless everything is asked for: explain.h is given a view of
-// these nodes alone.
+// those of --explain do; of large clusters they are given an excerpt.
 #include "sim/report.h"
 
 #include <math.h>
@@ -11,122 +9,14 @@
 #include <string.h>
 
 #include "model/explain.h"
+#include "sim/excerpt.h"
 
-#define N_SHOWN 32      ///< nodes at most; of more ...
-#define N_SLOWEST 10    ///< ... so many are shown
 #define N_COUNTS_MAX 12 ///< nodes whose threads are listed in one line
 
 #define TEXT_OF(number) #number
 #define JOINED(major, minor, patch)                                            \
     TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 #define VERSION JOINED(TM_VERSION_MAJOR, TM_VERSION_MINOR, TM_VERSION_PATCH)
-
-// ---- nodes that are shown ----
-
-/** Some nodes of a view with their predictions. */
-struct excerpt {
-    struct cluster_view view; ///< only nodes and n_nodes are set
-    struct prediction before;
-    struct prediction after;
-    uint32_t *numbers; ///< [view.n_nodes]: in the whole view
-};
-
-static void excerpt_release(struct excerpt *excerpt)
-{
-    free(excerpt->view.nodes);
-    free(excerpt->before.nodes);
-    free(excerpt->after.nodes);
-    free(excerpt->numbers);
-}
-
-struct ranked {
-    double time_s;
-    uint32_t node;
-};
-
-static int compare_ranked(const void *left, const void *right)
-{
-    const struct ranked *a = left;
-    const struct ranked *b = right;
-
-    if (a->time_s != b->time_s) {
-        return a->time_s > b->time_s ? -1 : 1;
-    }
-    return (a->node > b->node) - (a->node < b->node);
-}
-
-/** Choose the slowest after a change, or all. @return TM_OK, TM_ENOMEM */
-static tm_status choose_nodes(struct excerpt *excerpt,
-                              const struct cluster_view *view,
-                              const struct prediction *after, int is_all)
-{
-    struct ranked *ranked = calloc(view->n_nodes, sizeof *ranked);
-    const uint32_t n =
-        is_all || view->n_nodes <= N_SHOWN ? view->n_nodes : N_SLOWEST;
-
-    excerpt->numbers = calloc(n, sizeof *excerpt->numbers);
-    excerpt->view.n_nodes = n;
-    if (ranked == NULL || excerpt->numbers == NULL) {
-        free(ranked);
-        return TM_ENOMEM;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        ranked[x] = (struct ranked){after->nodes[x].time_s, x};
-    }
-    if (n < view->n_nodes) {
-        qsort(ranked, view->n_nodes, sizeof *ranked, compare_ranked);
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        excerpt->numbers[k] = ranked[k].node;
-    }
-    free(ranked);
-    return TM_OK;
-}
-
-/** Part of a prediction; its slowest node is given a number of the part, the
- * first if it is not in it. */
-static tm_status cut_prediction(const struct excerpt *excerpt,
-                                const struct prediction *whole,
-                                struct prediction *part)
-{
-    const uint32_t n = excerpt->view.n_nodes;
-
-    *part = (struct prediction){.iteration_s = whole->iteration_s};
-    part->nodes = calloc(n, sizeof *part->nodes);
-    if (part->nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        part->nodes[k] = whole->nodes[excerpt->numbers[k]];
-        if (excerpt->numbers[k] == whole->slowest) {
-            part->slowest = k;
-        }
-    }
-    return TM_OK;
-}
-
-static tm_status excerpt_make(struct excerpt *excerpt,
-                              const struct cluster_view *view,
-                              const struct prediction *before,
-                              const struct prediction *after, int is_all)
-{
-    *excerpt = (struct excerpt){0};
-    if (choose_nodes(excerpt, view, after, is_all) != TM_OK) {
-        return TM_ENOMEM;
-    }
-    excerpt->view.nodes =
-        calloc(excerpt->view.n_nodes, sizeof *excerpt->view.nodes);
-    if (excerpt->view.nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t k = 0; k < excerpt->view.n_nodes; k++) {
-        excerpt->view.nodes[k] = view->nodes[excerpt->numbers[k]];
-    }
-    if (cut_prediction(excerpt, before, &excerpt->before) != TM_OK) {
-        return TM_ENOMEM;
-    }
-    return cut_prediction(excerpt, after, &excerpt->after);
-}
 
 // ---- what explain.h says ----
 
@@ -492,7 +382,7 @@ static void print_nodes_of_both(const struct report *report,
 
 static int is_small(const struct plan *plan)
 {
-    return plan->scenario->view.n_nodes <= N_SHOWN;
+    return excerpt_is_all(&plan->scenario->view);
 }
 
 static void print_comparison(const struct report *report, FILE *file)
