@@ -426,6 +426,7 @@ static int print_report(const struct question *question,
                         const struct profile *profile, const struct plan *now,
                         const struct plan *then)
 {
+    const struct policy *decided = policy_find(profile->decision.policy);
     char differences[DIFFERENCES_MAX] = "";
     struct report report = {
         .name = question->profile,
@@ -437,10 +438,9 @@ static int print_report(const struct question *question,
     };
     tm_status status;
 
-    if (profile->decision.policy[0] != '\0' && then == NULL &&
+    if (decided != NULL && then == NULL &&
         now->scenario->model.kind == profile->model.kind) {
-        report.repeated =
-            plan_answer_of(now, policy_find(profile->decision.policy));
+        report.repeated = plan_answer_of(now, decided);
     }
     if (report.repeated != NULL) {
         repeat_compare(profile, now, report.repeated, differences,

@@ -64,6 +64,8 @@ static tm_status ask(const struct scenario *scenario,
         status = ask_policy(scenario, policy, &answer->placement);
     } else {
         answer_blocks(&scenario->view, counts, answer->placement.node_of);
+        answer_pins(&scenario->view, scenario->node_of,
+                    answer->placement.node_of);
     }
     if (status == TM_OK) {
         status = predict_mapping(scenario, answer->placement.node_of,

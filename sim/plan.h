@@ -11,7 +11,8 @@ struct plan_question {
     unsigned n_policies;
     const uint32_t
         *counts; ///< [n_nodes], sum n_threads: a mapping by hand, blocks
-                 ///< of threads in order of number; NULL: none
+                 ///< of threads in order of number, but for pinned ones,
+                 ///< which stay; NULL: none
 };
 
 /** What a policy says to a scenario, or what a mapping by hand is like. */

@@ -305,6 +305,29 @@ class ModelTest(PlanTest):
                               text=profile)
         self.assertRegex(output, r"\nby hand +- +26.787 ")
 
+    def test_a_mapping_by_hand_leaves_pinned_threads(self):
+        """Another goes in exchange, if there is one, so that the counts hold."""
+        profile = json.loads(written("cpu-mem"))
+        for counts, pinned, then in (("12,6,6,8", 10, [12, 6, 6, 8]),
+                                     ("0,16,8,8", 3, [1, 15, 8, 8])):
+            profile["threads"][pinned]["is_pinned"] = True
+            now = self.answer("-", "--counts", counts,
+                              text=json.dumps(profile))["now"]
+            by_hand = now["policies"][0]
+            self.assertEqual(by_hand["node_of"][pinned],
+                             profile["node_of"][pinned])
+            self.assertEqual([it["n_threads"] for it in by_hand["nodes"]], then)
+            del profile["threads"][pinned]["is_pinned"]
+
+    def test_a_mapping_by_hand_is_not_what_a_policy_decided(self):
+        """Not even one that is not here, so that nothing can be repeated."""
+        profile = json.loads(written("cpu-mem"))
+        profile["decision"]["policy"] = "newest"
+        for policy in ([], ["-p", "cpu"]):
+            asked = ["-", "--counts=8,8,8,8", *policy]
+            self.assertNotIn("as the run decided",
+                             self.printed(*asked, text=json.dumps(profile)))
+
     def test_another_model_goes_by_its_own_equations(self):
         """Of node 0, on the run's mapping: T_spi and T_spo of the reference, for its
         lack, scaled (docs/model.md); what was learned is left out."""
