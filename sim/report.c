@@ -205,18 +205,28 @@ static void print_changes(const struct report *report, FILE *file)
     }
 }
 
-static void print_bound(const struct plan *plan, const struct answer *answer,
-                        FILE *file)
+static void print_bound(const struct plan *plan, FILE *file)
 {
-    if (plan->bound_s <= 0) {
-        fputs("lower bound: none\n", file);
-        return;
+    if (plan->bound_s > 0) {
+        fprintf(file, "%.3f ms", plan->bound_s * 1e3);
+    } else {
+        fputs("none", file);
     }
-    fprintf(file, "lower bound: %.3f ms; %s%s is ", plan->bound_s * 1e3,
-            answer->policy != NULL ? "" : "that ", answer->name);
-    print_above(file, 0, plan, answer->after.iteration_s);
-    fprintf(file, " above it%s\n",
-            answer->placement.is_proven ? ", and nothing better exists" : "");
+}
+
+static void print_distance(const struct plan *plan, const struct answer *answer,
+                           FILE *file)
+{
+    fputs("lower bound: ", file);
+    print_bound(plan, file);
+    if (plan->bound_s > 0) {
+        fprintf(file, "; %s%s is ", answer->policy != NULL ? "" : "that ",
+                answer->name);
+        print_above(file, 0, plan, answer->after.iteration_s);
+        fputs(" above it", file);
+    }
+    fputs(answer->placement.is_proven ? ", and nothing better exists\n" : "\n",
+          file);
 }
 
 /** A policy's answer, node by node. */
@@ -243,7 +253,7 @@ static tm_status print_answer(const struct report *report,
     fprintf(
         file, "moves: %u of %u threads%s\n", answer->n_moves, view->n_threads,
         answer->placement.owners_move ? ", and the owners of their pages" : "");
-    print_bound(plan, answer, file);
+    print_distance(plan, answer, file);
     return status;
 }
 
@@ -307,21 +317,34 @@ static void print_repeated(const struct report *report, FILE *file)
 
 // ---- now and then ----
 
-/** Milliseconds of an answer that there may be. */
-static void print_ms(FILE *file, int width, const struct answer *answer)
+/** Of an answer, or NAN if there is none; bound_of() likewise. */
+static double time_of(const struct answer *answer)
 {
-    if (answer != NULL) {
-        fprintf(file, "%*.3f", width, answer->after.iteration_s * 1e3);
-    } else {
+    return answer != NULL ? answer->after.iteration_s : NAN;
+}
+
+static double bound_of(const struct plan *plan)
+{
+    return plan->bound_s > 0 ? plan->bound_s : NAN;
+}
+
+/** Milliseconds; of NAN "-". */
+static void print_ms(FILE *file, int width, double time_s)
+{
+    if (isnan(time_s)) {
         fprintf(file, "%*s", width, "-");
+    } else {
+        fprintf(file, "%*.3f", width, time_s * 1e3);
     }
 }
 
 static void print_both(FILE *file, const char *what, double now_s,
                        double then_s)
 {
-    fprintf(file, "%-20s%12.3f%12.3f", what, now_s * 1e3, then_s * 1e3);
-    if (now_s > 0) {
+    fprintf(file, "%-20s", what);
+    print_ms(file, 12, now_s);
+    print_ms(file, 12, then_s);
+    if (now_s > 0 && !isnan(then_s)) {
         const double change = round((then_s / now_s - 1) * 1000) / 10;
 
         fprintf(file, "%+9.1f %%", change + 0.0); // not -0.0
@@ -393,15 +416,9 @@ static void print_comparison(const struct report *report, FILE *file)
     fprintf(file, "\n%-20s%12s%12s\n", "iteration, ms", "now", "then");
     print_both(file, "mapping in force", report->now->in_force.iteration_s,
                report->then->in_force.iteration_s);
-    if (now != NULL) {
-        print_both(file, then->name, now->after.iteration_s,
-                   then->after.iteration_s);
-    } else {
-        fprintf(file, "%-20s%12s%12.3f\n", then->name, "-",
-                then->after.iteration_s * 1e3);
-    }
-    print_both(file, "lower bound", report->now->bound_s,
-               report->then->bound_s);
+    print_both(file, then->name, time_of(now), time_of(then));
+    print_both(file, "lower bound", bound_of(report->now),
+               bound_of(report->then));
     if (is_small(report->now) && is_small(report->then)) {
         print_nodes_of_both(report, now, then, file);
     }
@@ -417,9 +434,10 @@ static void print_policy(const struct report *report,
 
     fprintf(file, "%-12s", answer->name);
     if (report->then != NULL) {
-        print_ms(file, 14, plan_answer_of(report->now, answer->policy));
+        print_ms(file, 14,
+                 time_of(plan_answer_of(report->now, answer->policy)));
     }
-    print_ms(file, 14, answer);
+    print_ms(file, 14, time_of(answer));
     print_above(file, 10, plan, answer->after.iteration_s);
     fprintf(file, "%9u   ", answer->n_moves);
     print_counts(file, &plan->scenario->view, &answer->after);
@@ -453,9 +471,11 @@ static void print_policies(const struct report *report, FILE *file)
     print_above(file, 10, plan, plan->in_force.iteration_s);
     fprintf(file, "%9u   ", plan->n_homeless);
     print_counts(file, &plan->scenario->view, &plan->in_force);
-    fprintf(file, "\nlower bound: %.3f ms", plan->bound_s * 1e3);
+    fputs("\nlower bound: ", file);
+    print_bound(plan, file);
     if (report->then != NULL) {
-        fprintf(file, "; now %.3f ms", report->now->bound_s * 1e3);
+        fputs("; now ", file);
+        print_bound(report->now, file);
     }
     putc('\n', file);
 }

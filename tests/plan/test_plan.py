@@ -371,8 +371,14 @@ class ModelTest(PlanTest):
         text = json.dumps(profile)
         self.assertIn("\nlower bound: none\n",
                       self.printed("-", "-p", "initial", text=text))
-        self.assertRegex(self.printed("-", "-p", "all", text=text),
-                         r"\ninitial +[\d.]+ +- +0   8 8 8 8\n")
+        every = self.printed("-", "-p", "all", text=text)
+        self.assertRegex(every, r"\ninitial +[\d.]+ +- +0   8 8 8 8\n")
+        self.assertIn("\nlower bound: none\n", every)
+        changed = ["-", "-w", "n1.speed=2x"]
+        self.assertRegex(self.printed(*changed, text=text),
+                         r"\nlower bound +- +-\n")
+        self.assertIn("\nlower bound: none; now none\n",
+                      self.printed(*changed, "-p", "all", text=text))
         now = self.answer("-", "-p", "initial", text=text)["now"]
         self.assertIsNone(now["in_force"]["above_bound"])
 
