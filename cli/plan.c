@@ -80,10 +80,11 @@ void plan_print_help(void)
          "                        in order of their numbers; instead of a "
          "policy, or\n"
          "                        with --policy beside it\n"
-         "  -m, --model=NAME      predict by measured, liu06 or cliff, as "
-         "published,\n"
-         "                        without what the run had learned [the "
-         "profile's]\n"
+         "  -m, --model=NAME      predict by another model than the "
+         "profile's: measured,\n"
+         "                        liu06 or cliff; as published, without what "
+         "the run\n"
+         "                        had learned for its own\n"
          "  -c, --cluster=FILE    another cluster: a hostfile, one node a "
          "line:\n"
          "                        NAME [slots=N] [workers=W] [speed=S] "
@@ -286,6 +287,16 @@ static int tell(tm_status status, int exit_code, const char *what,
     return status == TM_ENOMEM ? EXIT_MEMORY : exit_code;
 }
 
+static int refuse_model(const char *name)
+{
+    fprintf(stderr, "teamster plan: --model is '%s'; allowed: ", name);
+    for (unsigned i = 0; i < scenario_n_models; i++) {
+        fprintf(stderr, "%s%s", i == 0 ? "" : ", ", scenario_models[i]);
+    }
+    putc('\n', stderr);
+    return EXIT_USAGE;
+}
+
 static int use_model(const struct question *question, struct scenario *scenario)
 {
     unsigned kind = 0;
@@ -298,8 +309,7 @@ static int use_model(const struct question *question, struct scenario *scenario)
         kind++;
     }
     if (kind == scenario_n_models) {
-        return refuse_use("--model is", question->model,
-                          "; allowed: measured, liu06, cliff");
+        return refuse_model(question->model);
     }
     if (scenario_use_model(scenario, (enum cost_kind)kind) != TM_OK) {
         fprintf(stderr,

@@ -110,7 +110,7 @@ static int read_model(struct reading *reading, const struct spot *document)
         !record_read(&reference, &reference_record, &model->reference)) {
         return 0;
     }
-    if (model->kind != COST_MEASURED &&
+    if (cost_kind_needs_reference(model->kind) &&
         model->reference.power < PROFILE_FACTOR_MIN) {
         return spot_refuse(&reference, "power is 0; this kind of model needs "
                                        "a reference processor");

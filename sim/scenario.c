@@ -80,7 +80,8 @@ tm_status scenario_use_model(struct scenario *scenario, enum cost_kind kind)
     if (kind == scenario->model.kind) {
         return TM_OK;
     }
-    if (kind != COST_MEASURED && scenario->model.reference.power <= 0) {
+    if (cost_kind_needs_reference(kind) &&
+        scenario->model.reference.power <= 0) {
         return TM_ESTATE;
     }
     scenario->model.kind = kind;

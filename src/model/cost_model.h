@@ -62,6 +62,12 @@ struct cost_model {
     const struct correction *corrections; ///< [n_nodes]; NULL: all 1.0
 };
 
+/** Do its equations start from a reference processor? */
+static inline int cost_kind_needs_reference(enum cost_kind kind)
+{
+    return kind == COST_LIU06;
+}
+
 /** Does the model look at the order in which threads use their groups? */
 static inline int cost_model_needs_order(const struct cost_model *model)
 {

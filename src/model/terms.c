@@ -66,7 +66,7 @@ void rates_compute(const struct cluster_view *view,
         .update_s = it->update_s * correction->comm,
         .rest_s = correction->rest_s,
     };
-    if (model->kind == COST_LIU06) {
+    if (cost_kind_needs_reference(model->kind)) {
         scale_from_reference(it, &model->reference, rates);
     }
     rates->in_s *= correction->mem;

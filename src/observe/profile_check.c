@@ -106,7 +106,8 @@ static int is_model_in_range(const struct cost_model *model)
             model->replacement == REPLACEMENT_LRU ||
             model->replacement == REPLACEMENT_REVERSED) &&
            (model->overlap == OVERLAP_NONE || model->overlap == OVERLAP_COMM) &&
-           (model->kind == COST_MEASURED || model->reference.power > 0) &&
+           (!cost_kind_needs_reference(model->kind) ||
+            model->reference.power > 0) &&
            are_in_range(&reference_fields, &model->reference);
 }
 

@@ -20,6 +20,9 @@ BY_HAND = HERE / "two_nodes.json"
 POLICIES = re.findall(
     r'^POLICY\(\w+, "(.*)"\)$',
     (HERE / "../../src/base/policies.def").read_text(encoding="utf-8"), re.M)
+MODELS = re.findall(
+    r'^COST_WORD\(\w+, "(.*)"\)$',
+    (HERE / "../../src/place/profile.def").read_text(encoding="utf-8"), re.M)
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 USAGE, CONFIGURATION, OUTPUT = 64, 78, 73
 
@@ -358,6 +361,39 @@ class ModelTest(PlanTest):
         output = self.printed("-", "--model=liu06", text=text)
         self.assertIn("\nmodel liu06; that of the run was measured\n", output)
 
+    def test_the_first_equation_needs_no_reference_processor(self):
+        """Short of a page, node 0 replaces all pages of its threads: 30, at 0.02 and
+        0.03 s (two_nodes.json)."""
+        now = self.answer(BY_HAND, "--model=cliff", "--counts=3,3")["now"]
+        node = now["policies"][0]["nodes"][0]
+        self.assertEqual(node["lack_pages"], 5)
+        self.assertEqual((node["pages_in"], node["pages_out"]), (30, 30))
+        self.assertAlmostEqual(node["mem_s"], 30 * (0.02 + 0.03))
+        profile = json.loads(BY_HAND.read_text())
+        profile["model"]["kind"] = "cliff"
+        of_the_run = self.answer("-", "--counts=3,3",
+                                 text=json.dumps(profile))["now"]
+        self.assertEqual(of_the_run["policies"], now["policies"])
+
+    def test_models_counts_policies_and_changes_go_together(self):
+        """What is asked of the changed cluster is what a profile of it would say."""
+        profile = json.loads(written("cpu-mem"))
+        profile["measured"] = profile["decision"] = None
+        changed = json.loads(json.dumps(profile))
+        for key in ("memory_pages", "free_pages", "total_pages"):
+            changed["nodes"][2][key] += 256
+        for model in MODELS:
+            asked = ["-", "--counts=10,8,6,8", "-p", "all", "--model", model]
+            then = self.answer(*asked, "-w", "n3.memory=+1M",
+                               text=json.dumps(profile))["then"]
+            now = self.answer(*asked, text=json.dumps(changed))["now"]
+            self.assertEqual(len(now["policies"]), len(POLICIES) + 1)
+            self.assertEqual(then["policies"], now["policies"], model)
+            self.assertEqual(then["lower_bound_s"], now["lower_bound_s"], model)
+            for it in now["policies"]:
+                self.assertGreaterEqual(
+                    it["iteration_s"], now["lower_bound_s"] * (1 - 1e-6))
+
     def test_the_profiles_own_model_changes_nothing(self):
         profile = written("cpu-mem")
         self.assertEqual(self.printed("-", "-m", "measured", text=profile),
@@ -405,8 +441,8 @@ class RefusalTest(PlanTest):
                      "and 6", BY_HAND, "--counts=2,2,2")
         self.refused(USAGE, "--counts names 2 nodes and 7 threads, there are 2 "
                      "and 6", BY_HAND, "--counts=3,4")
-        self.refused(USAGE, "--model is 'best'; allowed: measured, liu06, "
-                     "cliff", BY_HAND, "--model=best")
+        self.refused(USAGE, "--model is 'best'; allowed: "
+                     f"{', '.join(MODELS)}", BY_HAND, "--model=best")
         self.refused(CONFIGURATION, f"{BY_HAND}: model.reference: power is 0; "
                      "--model=liu06 needs a reference processor", BY_HAND,
                      "--model=liu06")
@@ -474,6 +510,8 @@ class RefusalTest(PlanTest):
         self.assertEqual((code, errors), (0, ""))
         for policy in POLICIES:
             self.assertIn(f"\n  {policy} ", output)
+        for model in MODELS:
+            self.assertRegex(output, rf"\s{model}[\s,;]")
         for option in ("policy", "counts", "model", "cluster", "scale", "what-if", "json",
                        "verbose", "help"):
             self.assertIn(f"--{option}", output)

@@ -88,6 +88,18 @@ static const double *times_of(const struct prediction *prediction, uint32_t n)
     return times;
 }
 
+/** [Liu06]'s, for those who ask about that model. A run does it likewise. */
+static void choose_reference(struct profile *profile,
+                             const struct prediction *prediction)
+{
+    struct reference *reference = &profile->model.reference;
+    const uint32_t x =
+        reference_choose(&profile->view, &profile->measured, reference);
+
+    reference_set_lack(reference, &profile->view.nodes[x],
+                       prediction->nodes[x].demand_pages);
+}
+
 /** What was measured: the prediction, a little slower. */
 static void measure(struct profile *profile,
                     const struct prediction *prediction)
@@ -101,6 +113,8 @@ static void measure(struct profile *profile,
         profile->measured.nodes[x] = (struct node_measurement){
             .comp_s = node->comp_s,
             .mem_s = node->mem_s,
+            .swap_in_s = node->mem_in_s,
+            .swap_out_s = node->mem_out_s,
             .comm_s = node->comm_s,
             .time_s = node->time_s * 1.01,
             .lack_pages = (uint64_t)(node->lack_pages + 0.5),
@@ -180,6 +194,7 @@ int main(int argc, char **argv)
     profile.node_of = node_of;
     before = predicted(&profile, node_of);
     measure(&profile, &before);
+    choose_reference(&profile, &before);
     if (strcmp(argv[1], "-") != 0) {
         decide(&profile, argv[1], &before);
     }
