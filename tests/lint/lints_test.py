@@ -141,6 +141,38 @@ class CommentsTest(LintTest):
         self.expect("check_comments.py", "apps/sum.c:1: no licence line")
 
 
+class SymbolsTest(LintTest):
+    VIEW = "struct node_view {\n    double power; ///< C\n};\n"
+    REST = "".join(f"struct {name} {{\n    double a;\n}};\n" for name in (
+        "reference", "correction", "node_prediction", "prediction"))
+    HEAD = "| symbol | meaning | unit | in the code | from |\n|---|---|---|---|---|\n"
+    POWER = "| C | power | 1 | `node_view.power` | [Liu06] |\n"
+    OTHERS = "| a | all | s | `reference.a`, `correction.a`, " \
+             "`node_prediction.a`, `prediction.a` | ours |\n"
+
+    def describe(self, *table):
+        self.tree.write("src/model/view.h", self.VIEW + self.REST)
+        self.tree.write("docs/model.md", "".join((self.HEAD, *table)))
+
+    def test_a_whole_table_passes(self):
+        self.describe(self.POWER, self.OTHERS)
+        self.expect_clean("check_symbols.py")
+
+    def test_a_field_that_is_not_in_the_table_is_found(self):
+        self.describe(self.OTHERS)
+        self.expect("check_symbols.py", "node_view.power is not in the table")
+
+    def test_a_field_that_is_not_in_the_code_is_found(self):
+        self.describe(self.POWER.replace("power`", "power`, `speed`"),
+                      self.OTHERS)
+        self.expect("check_symbols.py",
+                    "docs/model.md:4: C: there is no node_view.speed")
+
+    def test_a_symbol_without_a_unit_is_found(self):
+        self.describe(self.POWER, self.OTHERS, "| L | lack | | `l()` | final |\n")
+        self.expect("check_symbols.py", "L: a cell is empty or missing")
+
+
 class FormatTest(LintTest):
     def setUp(self):
         super().setUp()
