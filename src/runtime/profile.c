@@ -102,16 +102,27 @@ static void name_beside(char *beside)
              (int)getpid());
 }
 
+// A device or a pipe would be gone if a file took its name.
+static void check_target(const char *path)
+{
+    struct stat found;
+
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
+        log_fatal(EXIT_OUTPUT, "the profile could not be written: %s is %s",
+                  path, S_ISDIR(found.st_mode) ? "a folder" : "not a file");
+    }
+}
+
 void profile_check(void)
 {
     const char *path = runtime.options.save_profile;
     char beside[BESIDE_BYTES];
-    struct stat found;
     int file;
 
     if (!is_wanted()) {
         return;
     }
+    check_target(path);
     name_beside(beside);
     file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) {
@@ -119,10 +130,6 @@ void profile_check(void)
     }
     close(file);
     unlink(beside);
-    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
-        log_fatal(EXIT_OUTPUT,
-                  "the profile could not be written: %s is a folder", path);
-    }
 }
 
 void profile_save(void)

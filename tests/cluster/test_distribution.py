@@ -379,14 +379,18 @@ class Tests:
 
     def profiles_that_cannot_be_written_are_refused(self):
         """Before the program has done anything."""
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
         for path, words in (("/nowhere/p.json", "No such file or directory"),
-                            (self.folder, "is a folder")):
+                            (self.folder, "is a folder"),
+                            (pipe, "is not a file")):
             job = jobs.Job(self.teamster, ["-n", 2, "--save-profile", path,
                                            self.app("jacobi")])
             code, output = job.finish()
             if (code != 73 or words not in output or "points" in output or
                     output.count("could not be written") != 1):
                 job.fail(f"exit code {code}", output)
+        os.unlink(pipe)
         path = os.path.join(self.folder, "kept.json")
         with open(path, "w", encoding="ascii") as file:
             file.write("what was there before")
