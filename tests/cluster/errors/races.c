@@ -7,14 +7,15 @@
  *
  * What is written differs from what is there, or nothing could be seen of it. Where two
  * threads are to write at one time, atomic operations on a page of `sequential` would
- * order them, so each just takes its time.
+ * order them, and so would a message that one sends before the other has written: they
+ * wait for each other by files.
  */
 #include <fcntl.h>
 #include <string.h>
 
 #include "../program.h"
 
-enum { N_ROUNDS = 6, N_CELLS = 64 };
+enum { N_ROUNDS = 6, N_CELLS = 64, PATIENCE_MS = 10000 };
 
 static TM_SHARED struct {
     tm_mutex mutex;
@@ -37,6 +38,29 @@ static int is(const char *what)
 static void pass_barrier(void)
 {
     OK(tm_barrier_wait(&job.barrier));
+}
+
+static const char *sign_of(unsigned me)
+{
+    static _Thread_local char name[32];
+
+    snprintf(name, sizeof name, "written-by-%u", me);
+    return name;
+}
+
+// This one has written: until all have. On hosts that share no folder they take their
+// time.
+static void await_writes(unsigned me, unsigned n)
+{
+    int file = creat(sign_of(me), 0600);
+    int n_ms = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        while (access(sign_of(i), F_OK) != 0 && n_ms++ < PATIENCE_MS) {
+            usleep(1000);
+        }
+    }
+    close(file);
 }
 
 // One after the other, in turns of the same bytes.
@@ -238,6 +262,34 @@ static void ordered(unsigned me, unsigned n)
     }
 }
 
+static void race(unsigned me, unsigned n)
+{
+    if (is("racy-iteration")) {
+        for (int i = 1; i < N_ROUNDS; i++) {
+            OK(tm_iteration_end(&job.barrier));
+        }
+    }
+    if (is("racy-mutex") && me == 0) { // the others forget it
+        OK(tm_mutex_lock(&job.mutex));
+    }
+    if (is("racy-variable")) {
+        counter[3] = 11 + me;
+    } else if (is("racy-small")) {
+        job.small[1] = 11 + me;
+    } else {
+        for (unsigned i = 0; i < (is("racy-many") ? N_CELLS : 1); i++) {
+            job.block[8 * i + 2] = 11 + me;
+        }
+    }
+    await_writes(me, n);
+    if (is("racy-mutex") && me == 0) {
+        OK(tm_mutex_unlock(&job.mutex));
+    }
+    if (is("racy-iteration")) {
+        OK(tm_iteration_end(&job.barrier));
+    }
+}
+
 static void *work(void *arg)
 {
     const unsigned me = (unsigned)(uintptr_t)arg;
@@ -245,41 +297,14 @@ static void *work(void *arg)
 
     if (is("racy-main")) {
         if (me > 0) {
-            job.block[2] = 11 + me; // as main() does
+            job.block[2] = 11 + me;
+            await_writes(me, n); // main() is the first
         }
-        return NULL;
-    }
-    if (strncmp(job.what, "racy", 4) == 0) {
+    } else if (strncmp(job.what, "racy", 4) == 0) {
         pass_barrier(); // the start of one is not ordered by that of another
-    }
-    if (is("racy-block")) {
-        job.block[2] = 11 + me;
+        race(me, n);
         pass_barrier();
-    } else if (is("racy-variable")) {
-        counter[3] = 11 + me;
-        pass_barrier();
-    } else if (is("racy-small")) {
-        job.small[1] = 11 + me;
-    } else if (is("racy-many")) {
-        for (unsigned i = 0; i < N_CELLS; i++) {
-            job.block[8 * i] = 11 + me;
-        }
-        pass_barrier();
-    } else if (is("racy-iteration")) {
-        for (int i = 0; i < N_ROUNDS; i++) {
-            if (i == N_ROUNDS - 1) {
-                job.block[2] = 11 + me;
-            }
-            OK(tm_iteration_end(&job.barrier));
-        }
-    } else if (is("racy-mutex")) { // one thread forgets it
-        if (me == 0) {
-            OK(tm_mutex_lock(&job.mutex));
-        }
-        job.block[2] = 11 + me;
-        if (me == 0) {
-            OK(tm_mutex_unlock(&job.mutex));
-        }
+        unlink(sign_of(me));
     } else {
         ordered(me, n);
     }
@@ -321,9 +346,15 @@ int main(int argc, char **argv)
     }
     if (is("racy-main")) {
         job.block[2] = 5;
+        await_writes(0, tm_node_count());
     }
     for (unsigned i = 0; i < tm_node_count(); i++) {
         OK(tm_thread_join(threads[i], NULL));
+    }
+    if (is("racy-main")) {
+        for (unsigned i = 0; i < tm_node_count(); i++) {
+            unlink(sign_of(i));
+        }
     }
     return 0;
 }
