@@ -21,6 +21,7 @@ struct waiter {
     tm_status status;
     uint64_t result;
     uint64_t result2;
+    uint64_t count; ///< of barriers: as sync_barrier_arrive() says
     void *answer; ///< where calls with more results put them; set by the caller
 };
 

@@ -58,7 +58,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 14u
+#define WIRE_VERSION 15u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()

@@ -158,7 +158,8 @@ static uint64_t read_arrivals(struct scheme *scheme,
 
         scheme->arrivals[i].thread = row.thread;
         scheme->arrivals[i].comp_s = row.comp_s;
-        iteration = row.n_barriers;
+        // Who has just come to the others may be behind: they meet now.
+        iteration = row.n_barriers > iteration ? row.n_barriers : iteration;
     }
     return iteration;
 }

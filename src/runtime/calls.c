@@ -156,6 +156,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
     if (may_move) {
         tracking_note_end(thread_self(), key_of(barrier));
     }
+    wait.waiter.count = thread_self()->n_barriers;
     sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
                         wait.waiter.thread, value, &wait.waiter);
     node_leave();
@@ -164,6 +165,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
     gives_way = gives_way && is_done(&wait);
     status = await_answer(&wait);
     *result = wait.waiter.result;
+    thread_self()->n_barriers = wait.waiter.count;
     if (gives_way) {
         ult_yield();
     }

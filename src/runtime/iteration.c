@@ -15,8 +15,12 @@
 //
 // Which barriers end an iteration: those of tm_iteration_end(), once the program
 // has called it. With --move-at=barriers the root looks for a period in the sequence
-// of all barriers before, and tells it (reconfig/period.h). A thread's n_barriers moves with it,
-// so all nodes mean the same barrier.
+// of all barriers before, and tells it (reconfig/period.h).
+//
+// Threads count for themselves, so that all nodes mean the same barrier: n_barriers
+// moves with a thread. Those that meet at a barrier go on with the most that one of them
+// has counted, and new threads begin with the most that their node knows of. So the
+// iterations of threads that are created after others have ended go on from theirs.
 #include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"

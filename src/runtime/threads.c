@@ -89,6 +89,7 @@ tm_status threads_start(void *owner, uint64_t number, uint64_t start,
         return TM_EWIRE; // T1
     }
     thread = thread_new(number, name);
+    thread->n_barriers = sync_most_counted(runtime.sync);
     thread->start = start;
     thread->arg = arg;
     status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread, thread,

@@ -117,6 +117,16 @@ static void write_values(struct barrier *barrier, struct message *message)
     message->body_size = size;
 }
 
+static uint64_t most_counted(const struct waiter_queue *queue)
+{
+    uint64_t most = 0;
+
+    for (const struct waiter *at = queue->first; at != NULL; at = at->next) {
+        most = at->count > most ? at->count : most;
+    }
+    return most;
+}
+
 static void released(struct waiter *release)
 {
     struct barrier *barrier = (struct barrier *)release;
@@ -130,6 +140,7 @@ static void released(struct waiter *release)
         (uint8_t)(barrier->sending.first->result2 >> 8);
     message.u.barrier_arrive.thread = barrier->sending.first->thread;
     message.u.barrier_arrive.place = barrier->sending.first->place;
+    message.u.barrier_arrive.count = most_counted(&barrier->sending);
     if (kind_reduces(kind)) {
         write_values(barrier, &message);
     }
@@ -181,10 +192,17 @@ tm_status barrier_receive_leave(struct sync *sync, node_id from,
     }
     barrier->n_last = n;
     sync->n_barriers++;
+    if (sync->most < message->u.barrier_leave.count) {
+        sync->most = message->u.barrier_leave.count;
+    }
     tell(barrier, STAGE_PASSING);
     for (; n > 0; n--) {
-        waiter_wake(queue_pop(&barrier->waiting), TM_OK,
-                    message->u.barrier_leave.result);
+        struct waiter *waiter = queue_pop(&barrier->waiting);
+
+        if (waiter->count < message->u.barrier_leave.count) {
+            waiter->count = message->u.barrier_leave.count;
+        }
+        waiter_wake(waiter, TM_OK, message->u.barrier_leave.result);
     }
     return TM_OK;
 }

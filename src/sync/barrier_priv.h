@@ -28,6 +28,7 @@ struct barrier {
     uint64_t episode;     ///< that have been passed
     uint64_t first;       ///< a thread of those that arrived first
     uint64_t first_place; ///< and where it waits
+    uint64_t most;        ///< counted by one of those of this episode
     uint8_t kind;         ///< of this episode, if n_arrived > 0
     uint8_t op;
     uint32_t *n_of_node; ///< [TM_MAX_NODES] arrived; NULL before the first

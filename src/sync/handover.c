@@ -299,6 +299,7 @@ static void send_barrier(struct sync *sync, void *record)
         .episode = barrier->episode,
         .first = barrier->first,
         .first_place = barrier->first_place,
+        .most = barrier->most,
         .kind = barrier->kind,
         .op = barrier->op,
     };
@@ -357,6 +358,7 @@ static void take_part(struct barrier *barrier, const struct message *message)
     barrier->episode = part->episode;
     barrier->first = part->first;
     barrier->first_place = part->first_place;
+    barrier->most = part->most;
     barrier->kind = part->kind;
     barrier->op = part->op;
     if (barrier->n_of_node == NULL) {

@@ -137,6 +137,7 @@ static void let_all_pass(struct barrier *barrier)
 
     message.u.barrier_leave.key = barrier->key;
     message.u.barrier_leave.result = combined(barrier);
+    message.u.barrier_leave.count = barrier->most;
     for (unsigned i = 0; i < roster->n_live; i++) {
         if (roster->live[i] != own) {
             let_node_pass(barrier, roster->live[i], &message);
@@ -218,6 +219,7 @@ static void begin_episode(struct barrier *barrier,
     barrier->op = arrive->op;
     barrier->first = arrive->thread;
     barrier->first_place = arrive->place;
+    barrier->most = 0;
     barrier_expect(barrier);
 }
 
@@ -246,6 +248,9 @@ static void count_arrivals(struct barrier *barrier, node_id from,
         n = n_left < n ? n_left : n;
         if (barrier->n_arrived == 0) {
             begin_episode(barrier, &message->u.barrier_arrive);
+        }
+        if (barrier->most < message->u.barrier_arrive.count) {
+            barrier->most = message->u.barrier_arrive.count;
         }
         if (kind_reduces(kind)) {
             barrier_keep_values(barrier, &body, n);

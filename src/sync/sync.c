@@ -258,6 +258,11 @@ uint64_t sync_n_barriers(const struct sync *sync)
     return sync->n_barriers;
 }
 
+uint64_t sync_most_counted(const struct sync *sync)
+{
+    return sync->most;
+}
+
 /* A cursor is the kind of lines (8 bits), place (24), position (32). */
 int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
                    size_t size)

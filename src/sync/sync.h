@@ -108,6 +108,9 @@ int sync_has_batch(const struct sync *sync);
 
 /** Barrier episodes that threads of this node have passed. */
 uint64_t sync_n_barriers(const struct sync *sync);
+/** The most that threads of this node, and those that they met at barriers, have
+ * counted (sync_barrier_arrive()). */
+uint64_t sync_most_counted(const struct sync *sync);
 
 /* Calls of threads. `thread` is the caller; the waiter is woken with the status
  * that the public function returns. */
@@ -141,7 +144,8 @@ enum sync_arrival {
 };
 
 /** value holds the bits of the double or integer to reduce; the waiter's result
- * holds the bits of the combined value. */
+ * holds the bits of the combined value. The waiter's count is what the thread has
+ * counted so far; woken, it is the most that any thread who met there had. */
 void sync_barrier_arrive(struct sync *sync, uint64_t key,
                          enum sync_arrival kind, tm_op op, uint64_t thread,
                          uint64_t value, struct waiter *waiter);

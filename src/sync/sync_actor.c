@@ -114,15 +114,19 @@ uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
     uint32_t count = barrier->count == 0 ? 1 : barrier->count;
     uint64_t episode = place / count;
     struct writes *must = &barrier->episodes[episode % 2].must;
+    struct sync *sync;
 
     world_check(self->world, count <= WORLD_COUNT);
     barrier->episodes[episode % 2].threads[place % count] = self->thread;
     barrier->episodes[episode % 2].values[place % count] = value;
     writes_raise(must, &self->must);
-    sync_barrier_arrive(actor_begin(self), KEY(object), kind, op, self->thread,
-                        value, &self->waiter);
+    sync = actor_begin(self);
+    self->waiter.count = ++self->counted;
+    sync_barrier_arrive(sync, KEY(object), kind, op, self->thread, value,
+                        &self->waiter);
     world_check(self->world, actor_finish(self) == TM_OK);
     world_check(self->world, barrier->n_arrivals >= (episode + 1) * count);
+    self->counted = self->waiter.count;
     actor_must_see(self, must);
     return self->waiter.result;
 }

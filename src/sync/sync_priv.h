@@ -23,6 +23,7 @@ struct sync {
     struct sync_ops ops;
     uint64_t n_refused;
     uint64_t n_barriers; ///< episodes passed by threads of this node
+    uint64_t most;       ///< that anybody had counted whom they met there
 
     struct calls calls;
 

@@ -395,6 +395,49 @@ static void more_threads_than_a_barrier_counts_pass_in_groups(void **state)
     world_run_program(world_config_of(2), main_of_crowd);
 }
 
+static const uint64_t begin_counts[] = {3, 100, 0, 7};
+
+// Whoever was behind goes on from where the others are.
+static void count_together(struct actor *self, uint64_t arg)
+{
+    self->counted = begin_counts[arg];
+    for (unsigned i = 1; i <= 12; i++) {
+        do_arrive(self, 1, i % 2 ? ARRIVE_ITERATION : ARRIVE_WAIT, TM_SUM, 0);
+        check(self->counted == 100 + i);
+        do_compute(self, 30000 * (arg + 1));
+    }
+}
+
+static void main_of_counts(struct actor *self, uint64_t arg)
+{
+    uint64_t threads[4];
+
+    (void)arg;
+    do_barrier_init(self, 1, 4);
+    for (uint64_t i = 0; i < 4; i++) {
+        threads[i] = must_create(self, count_together, i, (int)(1 + i % 3));
+    }
+    for (int i = 0; i < 4; i++) {
+        must_join(self, threads[i]);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        check(sync_most_counted(self->world->nodes[i].sync) == 112);
+    }
+}
+
+static void who_meets_at_a_barrier_goes_on_with_the_same_count(void **state)
+{
+    struct world_config config = world_config_of(3);
+
+    (void)state;
+    for (int changes = 0; changes < 2; changes++) {
+        config.changes_managers = changes != 0;
+        for (config.sim.seed = 1; config.sim.seed <= 50; config.sim.seed++) {
+            world_run_program(config, main_of_counts);
+        }
+    }
+}
+
 static void main_of_singles(struct actor *self, uint64_t arg)
 {
     uint64_t threads[8];
@@ -542,6 +585,7 @@ int main(void)
         cmocka_unit_test(mixed_calls_at_a_barrier_are_reported),
         cmocka_unit_test(a_barrier_that_was_never_initialised_is_reported),
         cmocka_unit_test(a_barrier_that_nobody_can_complete_is_reported),
+        cmocka_unit_test(who_meets_at_a_barrier_goes_on_with_the_same_count),
         cmocka_unit_test(more_threads_than_a_barrier_counts_pass_in_groups),
         cmocka_unit_test(arrivals_of_several_kinds_may_follow_each_other),
         cmocka_unit_test(arrivals_of_a_node_travel_in_one_message),

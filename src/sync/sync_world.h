@@ -54,6 +54,7 @@ struct actor {
     actor_fn *body;
     uint64_t arg;
     uint64_t result;
+    uint64_t counted; ///< arrivals, or the most of those that it has met
     struct writes must;
     char name[16];
     struct coroutine *coroutine;

@@ -401,6 +401,20 @@ class Tests:
         if os.listdir(self.folder) != ["kept.json"]:
             raise jobs.Failure(f"left behind: {os.listdir(self.folder)}")
 
+    # ---- threads that end and come
+
+    def iterations_go_on_with_other_threads(self):
+        """All that the program ends are known, but for those in which threads come."""
+        lengths = (40, 30, 50)
+        output = self.run("-n", 3, "-w", 1, "--explain",
+                          os.path.join(self.build, "tests", "cluster",
+                                       "generations"), 6, *lengths)
+        known = re.search(r"teamster: (\d+) iterations;", output)
+        if (f"{sum(lengths)} iterations\n" not in output or not known or
+                not sum(lengths) - 2 * len(lengths) <= int(known[1]) <=
+                sum(lengths)):
+            raise jobs.Failure(f"iterations:\n{output}")
+
     # ---- programs that do not say where iterations end
 
     def a_period_of_barriers_is_found_if_asked_for(self):
