@@ -218,7 +218,7 @@ static tm_status expand(struct collected *thread)
     for (size_t i = 0; i < thread->n_runs; i++) {
         thread->n_uses += thread->runs[i].n_pages;
     }
-    thread->uses = calloc(thread->n_uses, sizeof *thread->uses);
+    thread->uses = calloc(thread->n_uses + 1, sizeof *thread->uses);
     if (thread->uses == NULL) {
         thread->n_uses = 0;
         return TM_ENOMEM;

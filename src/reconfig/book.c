@@ -84,13 +84,25 @@ static uint32_t *place_of(struct book *book, uint64_t number)
     return &book->place[slot];
 }
 
+// @return where it is in `threads`, plus one; 0 if it is not there
+static uint32_t look_up(const struct book *book, uint64_t number)
+{
+    const uint32_t slot = (uint32_t)number;
+    const uint32_t place = slot < book->n_places ? book->place[slot] : 0;
+
+    return place > 0 && book->threads[place - 1].number == number ? place : 0;
+}
+
+int book_has(const struct book *book, uint64_t number)
+{
+    return look_up(book, number) > 0;
+}
+
 static struct book_thread *find(struct book *book, uint64_t number)
 {
-    uint32_t place = *place_of(book, number);
+    const uint32_t place = look_up(book, number);
 
-    return place > 0 && book->threads[place - 1].number == number
-               ? &book->threads[place - 1]
-               : NULL;
+    return place > 0 ? &book->threads[place - 1] : NULL;
 }
 
 static struct book_thread *add(struct book *book, uint64_t number)

@@ -120,6 +120,9 @@ void book_restart(struct book *book);
 /** Threads that take part, in no order; [n] until the next book_take(). */
 const struct book_thread *book_threads(const struct book *book, uint32_t *n);
 
+/** Does this thread take part? */
+int book_has(const struct book *book, uint64_t number);
+
 /** Median work of a thread in an iteration: seconds at power 1.0. */
 double book_work_s(const struct book *book, const struct book_thread *thread);
 

@@ -281,6 +281,7 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
         return status;
     }
     plan->policy = policy;
+    plan->n_untracked = plan->view.n_threads;
     plan->iteration = book_n_closed(book);
     plan->model.corrections = corrections;
     return TM_OK;
@@ -300,11 +301,11 @@ static tm_status add_uses(struct remap *plan)
     tm_status status = TM_ENOMEM;
 
     if (pages != NULL && n_pages != NULL) {
-        plan->has_uses = 1;
+        plan->n_untracked = 0;
         for (uint32_t i = 0; i < n; i++) {
             pages[i] =
                 plan->uses(plan->uses_owner, plan->numbers[i], &n_pages[i]);
-            plan->has_uses &= pages[i] != NULL;
+            plan->n_untracked += pages[i] == NULL;
         }
         status = groups_build(&plan->view, pages, n_pages);
     }

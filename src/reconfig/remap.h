@@ -36,8 +36,14 @@ struct remap {
     int owners_move;    ///< as in struct placement
     int is_proven;      ///< likewise
     int is_carried_out; ///< set by who does so
+    int was_weighed;    ///< trigger_accepts() was asked, with the next three
+    uint64_t iterations_left;
+    double moved_bytes;
+    double bytes_per_s;
     uint64_t iteration; ///< that was the last when it was begun
-    int has_uses;       ///< all threads have been tracked
+    uint32_t
+        n_untracked; ///< threads that are taken to use no pages: of these it
+                     ///< is not known
     remap_uses_fn *uses;
     void *uses_owner;
 };

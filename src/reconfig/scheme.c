@@ -5,7 +5,8 @@
 // iteration does in them:
 //
 //   SEARCHING  the program has not said where its iterations end; the period of
-//              its barriers is looked for
+//              its barriers is looked for; again, if it goes on to others
+//   UNKNOWN    there was none: until the program says where they end
 //   WATCHING   feed the trigger; it may ask to track, to plan or to undo
 //   TRACKING   until all nodes have told who uses what; these iterations are
 //              slower and do not count
@@ -28,8 +29,8 @@
 // so after each change that is kept there is one more plan, up to LOOKS of them; it is
 // carried out if it promises enough.
 //
-// S1 `plan`, `corrections`, `learned` and `thought_s` belong to scheme_think() while
-//    THINKING.
+// S1 `next`, `next_corrections`, `learned` and `thought_s` belong to scheme_think()
+//    while THINKING.
 #include "reconfig/scheme.h"
 
 #include <math.h>
@@ -80,12 +81,33 @@ static int set_crowds(struct scheme *scheme)
     return 1;
 }
 
+static void start_trigger(struct scheme *scheme)
+{
+    struct trigger_config settings;
+
+    trigger_config_init(&settings);
+    if (scheme->config.policy->held_to != HELD_TO_TIMES) {
+        settings.worse = INFINITY;
+    }
+    trigger_init(&scheme->trigger, &settings);
+}
+
+void scheme_begin_anew(struct scheme *scheme)
+{
+    start_trigger(scheme);
+    book_restart(scheme->book);
+    scheme->is_tracked = 0;
+    scheme->is_kept = 0;
+    scheme->predicted = (struct time_parts){0};
+    scheme->usual_s = 0;
+    scheme->extra_s = 0;
+}
+
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops)
 {
     struct scheme *scheme = calloc(1, sizeof *scheme);
     double *power = calloc(config->n_nodes, sizeof *power);
-    struct trigger_config settings;
 
     if (scheme == NULL || power == NULL) {
         goto fail;
@@ -95,11 +117,13 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
     scheme->memory = calloc(config->n_nodes, sizeof *scheme->memory);
     scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
+    scheme->next_corrections =
+        calloc(config->n_nodes, sizeof *scheme->next_corrections);
     scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
     scheme->peers = calloc(config->n_nodes, sizeof *scheme->peers);
     if (scheme->nodes == NULL || scheme->memory == NULL ||
         scheme->peers == NULL || scheme->corrections == NULL ||
-        scheme->learned == NULL) {
+        scheme->next_corrections == NULL || scheme->learned == NULL) {
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
@@ -117,11 +141,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
     }
     scheme->config.crowds = NULL; // the caller's
     free(power);
-    trigger_config_init(&settings);
-    if (config->policy->held_to != HELD_TO_TIMES) {
-        settings.worse = INFINITY;
-    }
-    trigger_init(&scheme->trigger, &settings);
+    start_trigger(scheme);
     scheme->tracking_cost_s = FIRST_COST_S;
     return scheme;
 
@@ -135,10 +155,12 @@ void scheme_free(struct scheme *scheme)
 {
     if (scheme != NULL) {
         remap_release(&scheme->plan);
+        remap_release(&scheme->next);
         book_free(scheme->book);
         free(scheme->nodes);
         free(scheme->memory);
         free(scheme->corrections);
+        free(scheme->next_corrections);
         free(scheme->learned);
         free(scheme->counts);
         free(scheme->peers);
@@ -354,6 +376,8 @@ static void look_again(struct scheme *scheme)
 {
     if (scheme->is_kept && scheme->n_looks > 0 &&
         scheme->trigger.state == TRIGGER_RESTING &&
+        (!scheme->config.policy->wants_uses ||
+         scheme_were_all_tracked(scheme)) &&
         book_n_since_restart(scheme->book) >= enough(scheme, BOOK_WINDOW)) {
         scheme->n_looks--;
         scheme_ask(scheme);

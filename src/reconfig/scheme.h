@@ -28,7 +28,8 @@ struct scheme_ops {
     void (*move)(void *owner, uint64_t thread, node_id node);
 
     /** All nodes: an iteration ends at each barrier whose number is phase modulo
-     * period. Period 0: there are none, report no more. */
+     * period. Period 0: there are none, report no more until the program says where
+     * iterations end (phase 0), or report every barrier (phase 1). */
     void (*set_period)(void *owner, uint64_t period, uint64_t phase);
 
     /** Threads will be told to move, or all have: `plan` says who uses what. What
@@ -46,6 +47,13 @@ struct scheme_ops {
 
     /** A text of one or more lines for who wants to know why. */
     void (*explain)(void *owner, const char *text);
+};
+
+/** How a report's threads know that an iteration ends: `marked` of MESSAGE_iteration. */
+enum scheme_mark {
+    MARKED_NOT,       ///< they do not
+    MARKED_BY_PERIOD, ///< set_period() has said so
+    MARKED_BY_PROGRAM,
 };
 
 struct scheme_config {

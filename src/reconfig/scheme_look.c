@@ -80,11 +80,28 @@ double scheme_ideal_s(const struct scheme *scheme)
     return work_s / power;
 }
 
+int scheme_were_all_tracked(const struct scheme *scheme)
+{
+    uint32_t n;
+    const struct book_thread *threads = book_threads(scheme->book, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        size_t n_uses;
+
+        if (scheme->ops.uses(scheme->ops.owner, threads[i].number, &n_uses) ==
+            NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int scheme_needs_tracking(const struct scheme *scheme)
 {
     return scheme->config.policy->wants_uses &&
            (!scheme->is_tracked ||
-            book_n_samples(scheme->book) > scheme->tracked_at + TRACKED_FOR);
+            book_n_samples(scheme->book) > scheme->tracked_at + TRACKED_FOR ||
+            !scheme_were_all_tracked(scheme));
 }
 
 double scheme_time_s(const struct time_parts *parts)
@@ -146,12 +163,13 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
     *sample = (struct trigger_sample){
         .n_iterations = n,
         .length_s = book_iteration_s(scheme->book) * n,
-        .cost_s = scheme->moving_cost_s +
-                  (scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0),
+        .cost_s = scheme->moving_cost_s,
     };
     look_at_times(scheme, sample);
     if (trigger_sees_imbalance(&scheme->trigger, sample)) {
         sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
+        sample->cost_s +=
+            scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0;
     }
     if (scheme->trigger.state == TRIGGER_WATCHING) {
         sample->usual_s = usual_s(scheme);

@@ -74,26 +74,23 @@ static int is_paging(const struct remap *plan)
 
 void scheme_ask(struct scheme *scheme)
 {
-    struct remap plan = {0};
+    struct remap *next = &scheme->next;
     tm_status status;
 
     look_at_nodes(scheme);
     status =
-        remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
-                    scheme->config.n_nodes, scheme->corrections);
+        remap_begin(next, scheme->config.policy, scheme->book, scheme->nodes,
+                    scheme->config.n_nodes, scheme->next_corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
     }
     if (scheme->is_tracked) {
-        remap_set_uses(&plan, scheme->ops.uses, scheme->ops.owner);
+        remap_set_uses(next, scheme->ops.uses, scheme->ops.owner);
     }
-    remap_release(&scheme->plan);
-    scheme->plan = plan;
-    scheme->has_plan = 0;
     scheme->is_again = scheme->is_kept;
     scheme->is_kept = 0;
-    scheme->planned_ideal_s = is_paging(&plan) ? 0 : scheme_ideal_s(scheme);
+    scheme->planned_ideal_s = is_paging(next) ? 0 : scheme_ideal_s(scheme);
     scheme->state = THINKING;
     scheme->stats.n_plans++;
     scheme->ops.think(scheme->ops.owner);
@@ -129,14 +126,17 @@ static double change_cost_s(const struct remap *plan)
 }
 
 // Iterations so far are a guess of how many are left.
-static int is_worth(const struct scheme *scheme)
+static int is_worth(struct scheme *scheme)
 {
-    const struct remap *plan = &scheme->plan;
+    struct remap *plan = &scheme->plan;
 
+    plan->was_weighed = 1;
+    plan->iterations_left = book_n_closed(scheme->book);
+    plan->moved_bytes = plan->n_moves * STACK_BYTES;
+    plan->bytes_per_s = BYTES_PER_S;
     return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
-                           book_n_closed(scheme->book),
-                           plan->n_moves * STACK_BYTES, BYTES_PER_S,
-                           plan->warm_up_s);
+                           plan->iterations_left, plan->moved_bytes,
+                           plan->bytes_per_s, plan->warm_up_s);
 }
 
 void scheme_think(struct scheme *scheme)
@@ -145,16 +145,29 @@ void scheme_think(struct scheme *scheme)
     uint64_t began_ns = clock_now_ns();
 
     ensure(scheme->state == THINKING); // S1
-    memcpy(scheme->corrections, scheme->learned, size);
-    scheme->plan_status = remap_make(&scheme->plan);
+    memcpy(scheme->next_corrections, scheme->learned, size);
+    scheme->plan_status = remap_make(&scheme->next);
     if (scheme->plan_status == TM_OK) {
         // Learn first from how the mapping in force is, then ask again.
-        correct(&scheme->plan.view, &scheme->plan.before,
-                &scheme->plan.measured, SCHEME_GAIN, scheme->corrections);
-        memcpy(scheme->learned, scheme->corrections, size);
-        scheme->plan_status = remap_make(&scheme->plan);
+        correct(&scheme->next.view, &scheme->next.before,
+                &scheme->next.measured, SCHEME_GAIN, scheme->next_corrections);
+        memcpy(scheme->learned, scheme->next_corrections, size);
+        scheme->plan_status = remap_make(&scheme->next);
     }
     scheme->thought_s = (double)(clock_now_ns() - began_ns) * 1e-9;
+}
+
+// What was being made is the plan now.
+static void take_next(struct scheme *scheme)
+{
+    struct correction *corrections = scheme->corrections;
+
+    remap_release(&scheme->plan);
+    scheme->plan = scheme->next;
+    scheme->next = (struct remap){0};
+    scheme->corrections = scheme->next_corrections;
+    scheme->next_corrections = corrections;
+    scheme->has_plan = 1;
 }
 
 // The program has not run for long, so it may end soon. The trigger will ask for a
@@ -225,16 +238,33 @@ static void note_before(struct scheme *scheme)
     scheme->before_error_s = scheme->plan.slowest_error_s;
 }
 
+static void say_untracked(const struct scheme *scheme)
+{
+    const struct remap *plan = &scheme->plan;
+
+    if (scheme->config.policy->wants_uses && plan->n_untracked > 0) {
+        scheme_say(scheme,
+                   "iteration %llu: which pages %u of %u threads use is not "
+                   "known; the plan takes them to use none",
+                   (unsigned long long)book_n_closed(scheme->book),
+                   plan->n_untracked, plan->view.n_threads);
+    }
+}
+
 void scheme_thought(struct scheme *scheme)
 {
     ensure(scheme->state == THINKING);
     scheme->state = WATCHING;
     scheme->stats.thinking_s += scheme->thought_s;
-    scheme->has_plan = scheme->plan_status == TM_OK;
-    if (scheme->has_plan) {
-        scheme_note_predicted(scheme, &scheme->plan.before);
+    if (scheme->plan_status != TM_OK) {
+        remap_release(&scheme->next);
+        trigger_refused(&scheme->trigger);
+        return;
     }
-    if (!scheme->has_plan || !is_wanted(scheme)) {
+    take_next(scheme);
+    say_untracked(scheme);
+    scheme_note_predicted(scheme, &scheme->plan.before);
+    if (!is_wanted(scheme)) {
         scheme_say(scheme, "iteration %llu: nothing better is known",
                    (unsigned long long)book_n_closed(scheme->book));
         trigger_refused(&scheme->trigger);

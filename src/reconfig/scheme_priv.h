@@ -12,6 +12,7 @@
 
 enum state {
     SEARCHING,
+    UNKNOWN,
     WATCHING,
     TRACKING,
     THINKING,
@@ -39,19 +40,21 @@ struct told_memory {
 struct scheme {
     struct scheme_config config;
     struct scheme_ops ops;
-    struct node_view *nodes;        ///< [n_nodes]
-    struct told_memory *memory;     ///< [n_nodes]
-    struct correction *corrections; ///< [n_nodes] of `plan`
-    struct correction *learned;     ///< [n_nodes] for the next plan
-    double thought_s;               ///< what the latest plan took
-    uint32_t *counts;               ///< [n_nodes] by hand, or NULL
+    struct node_view *nodes;             ///< [n_nodes]
+    struct told_memory *memory;          ///< [n_nodes]
+    struct correction *corrections;      ///< [n_nodes] of `plan`
+    struct correction *next_corrections; ///< [n_nodes] of `next`
+    struct correction *learned;          ///< [n_nodes] for the plan after it
+    double thought_s;                    ///< what the latest plan took
+    uint32_t *counts;                    ///< [n_nodes] by hand, or NULL
     enum state state;
     struct book *book;
     struct trigger trigger;
     struct period period;
     uint64_t leader;     ///< whose barriers the period is looked for in
-    uint32_t end_place;  ///< of the barriers that end an iteration
-    unsigned n_restarts; ///< of the search
+    uint32_t end_place;  ///< of its barriers that end an iteration
+    uint64_t found_at;   ///< iterations that were closed when it was found
+    unsigned n_hasty;    ///< periods in a row that were soon lost again
     unsigned countdown;  ///< SETTLING, MOVING: samples left
     unsigned n_wanted;   ///< samples that a plan is made of
     uint64_t not_before; ///< iteration before which no plan is made
@@ -69,9 +72,10 @@ struct scheme {
     struct time_parts before;    ///< the iteration before the latest change
     double before_error_s;       ///< its standard error
     double planned_ideal_s;      ///< ideal_s when the latest plan was begun
-    unsigned n_looks; ///< plans that may still be made without an imbalance
-    struct remap plan;
-    int has_plan; ///< `plan` was made, for the threads there are
+    unsigned n_looks;  ///< plans that may still be made without an imbalance
+    struct remap plan; ///< the latest that was made, if has_plan; or imposed
+    int has_plan;
+    struct remap next; ///< that is being made
     tm_status plan_status;
     struct scheme_stats stats;
     struct book_peer *peers;       ///< [n_nodes] of a report
@@ -92,6 +96,10 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict);
 /** What the mapping in force was predicted to be like, and what it is like. */
 void scheme_explain_result(const struct scheme *scheme);
 
+/** What was seen and decided so far tells nothing of what comes: rest, and begin as at
+ * the start. */
+void scheme_begin_anew(struct scheme *scheme);
+
 /** The parts together. */
 double scheme_time_s(const struct time_parts *parts);
 
@@ -103,6 +111,9 @@ static inline int scheme_is_other_memory(uint64_t now, uint64_t before)
 {
     return (now > before ? now - before : before - now) > before / 4;
 }
+
+/** Is it known what all threads that take part use? Some may have come since. */
+int scheme_were_all_tracked(const struct scheme *scheme);
 
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);

@@ -11,6 +11,8 @@
 enum {
     ARRIVAL_BYTES = 28, // see runtime/iteration.c
     PEER_BYTES = 10,
+    SOON = 64,     // iterations
+    HASTY_MAX = 4, // periods that were lost soon
 };
 
 // One row of a report's body: a thread that has arrived.
@@ -39,7 +41,7 @@ static void give_up_search(struct scheme *scheme)
     scheme_say(scheme,
                "no regularity in the program's barriers: its threads stay "
                "where they are");
-    scheme->state = OFF;
+    scheme->state = UNKNOWN;
     scheme->ops.set_period(scheme->ops.owner, 0, 0);
 }
 
@@ -58,6 +60,7 @@ static void search(struct scheme *scheme, const struct row *row)
     if (p != 0) {
         scheme_say(scheme, "an iteration is found to be %u barriers", p);
         scheme->end_place = row->place;
+        scheme->found_at = book_n_closed(scheme->book);
         scheme->state = WATCHING;
         scheme->ops.set_period(scheme->ops.owner, p, row->n_barriers % p);
     } else if (period_is_hopeless(&scheme->period)) {
@@ -82,6 +85,68 @@ static void look_for_period(struct scheme *scheme, const struct message *report)
         struct row row = read_row(&reader);
 
         search(scheme, &row);
+    }
+}
+
+// The program has gone on to other barriers.
+static void search_again(struct scheme *scheme)
+{
+    const uint64_t n = book_n_closed(scheme->book);
+
+    scheme->n_hasty = n - scheme->found_at < SOON ? scheme->n_hasty + 1 : 0;
+    scheme_begin_anew(scheme);
+    if (scheme->n_hasty > HASTY_MAX) {
+        give_up_search(scheme);
+        return;
+    }
+    scheme_say(scheme,
+               "iteration %llu: the program's barriers are others now; their "
+               "period is looked for",
+               (unsigned long long)n);
+    scheme->state = SEARCHING;
+    scheme->period = (struct period){0};
+    scheme->ops.set_period(scheme->ops.owner, 0, 1);
+}
+
+// Has who leads gone, or come to an iteration's end at another barrier than before?
+static int has_lost_period(const struct scheme *scheme,
+                           const struct message *report)
+{
+    struct wire_reader reader = read_rows(report);
+
+    if (book_n_since_restart(scheme->book) > 0 &&
+        !book_has(scheme->book, scheme->leader)) {
+        return 1;
+    }
+    while (reader.at < reader.end) {
+        struct row row = read_row(&reader);
+
+        if (row.thread == scheme->leader) {
+            return row.place != scheme->end_place;
+        }
+    }
+    return 0;
+}
+
+// @return 0 if there is nothing to be learned from what the report says of it
+static int look_at_marks(struct scheme *scheme, const struct message *report)
+{
+    const int by_program = report->u.iteration.marked == MARKED_BY_PROGRAM;
+
+    switch (scheme->state) {
+    case SEARCHING:
+    case UNKNOWN:
+        scheme->state = by_program ? WATCHING : scheme->state;
+        return by_program; // by a period: that was lost
+    case WATCHING:
+    case SETTLING:
+        if (by_program || !has_lost_period(scheme, report)) {
+            return 1;
+        }
+        search_again(scheme);
+        return 0;
+    default:
+        return 1;
     }
 }
 
@@ -209,8 +274,8 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
         look_for_period(scheme, message);
         return TM_OK;
     }
-    if (scheme->state == SEARCHING) {
-        scheme->state = WATCHING;
+    if (!look_at_marks(scheme, message)) {
+        return TM_OK;
     }
     note_memory(scheme, from, message->u.iteration.memory / TM_PAGE_SIZE);
     report = report_of(from, message);

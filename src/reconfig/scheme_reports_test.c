@@ -10,22 +10,98 @@
 
 #include "reconfig/scheme_test.h"
 
+// The nodes' part: told where iterations end, or to report every barrier, or none.
+static void pass_barrier(struct world *world, uint32_t place)
+{
+    int ends;
+
+    world->n_barriers++;
+    if (world->is_searching) {
+        end_iteration(world, MARKED_NOT, place);
+    } else if (world->period > 0) {
+        ends = world->n_barriers % world->period == world->phase;
+        if (ends) {
+            end_iteration(world, MARKED_BY_PERIOD, place);
+        }
+    }
+}
+
+// Rounds of n barriers.
+static void pass_rounds(struct world *world, unsigned rounds, uint32_t n,
+                        uint32_t first_place)
+{
+    for (unsigned i = 0; i < rounds * n; i++) {
+        pass_barrier(world, first_place + i % n);
+    }
+}
+
+static void pass_irregular(struct world *world, unsigned n)
+{
+    uint32_t draw = 7;
+
+    for (unsigned i = 0; i < n; i++) {
+        draw = draw * 1664525u + 1013904223u;
+        pass_barrier(world, draw >> 16);
+    }
+}
+
 static void the_period_of_barriers_is_found(void **state)
 {
     struct world *world = world_new("cpu-mem", unequal);
 
     (void)state;
     world->is_searching = 1;
-    for (unsigned i = 0; i < 100 * BARRIERS; i++) {
-        uint32_t place = 10 + i % BARRIERS;
-        int marked;
-
-        world->n_barriers++;
-        marked = !world->is_searching &&
-                 world->n_barriers % world->period == world->phase;
-        end_iteration(world, marked, place);
-    }
+    pass_rounds(world, 100, BARRIERS, 10);
     assert_int_equal(world->period, BARRIERS);
+    assert_true(iteration_s(world) < 0.11);
+    world_free(world);
+}
+
+static void a_program_that_goes_on_to_other_barriers_is_followed(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->is_searching = 1;
+    pass_rounds(world, 80, BARRIERS, 10);
+    assert_int_equal(world->period, BARRIERS);
+    assert_true(iteration_s(world) < 0.11);
+    for (unsigned i = 0; i < 8; i++) {
+        world->work_s[i] *= 3;
+    }
+    assert_true(iteration_s(world) > 0.25);
+    pass_rounds(world, 80, 5, 50);
+    assert_int_equal(world->period, 5);
+    assert_true(iteration_s(world) < 0.17); // 0.15 at best
+    assert_non_null(strstr(world->said, "barriers are others now"));
+    assert_non_null(strstr(world->said, "found to be 5 barriers"));
+    world_free(world);
+}
+
+static void periods_that_are_lost_each_time_are_given_up(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->is_searching = 1;
+    for (unsigned i = 0; i < 10; i++) {
+        pass_rounds(world, 20, 2, 10 * i);
+    }
+    assert_int_equal(world->is_searching, 0);
+    assert_int_equal(world->period, 0);
+    assert_non_null(strstr(world->said, "no regularity"));
+    world_free(world);
+}
+
+static void what_the_program_says_counts_after_a_vain_search(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+
+    (void)state;
+    world->is_searching = 1;
+    pass_irregular(world, 600);
+    assert_non_null(strstr(world->said, "no regularity"));
+    iterate(world, 60);
     assert_true(iteration_s(world) < 0.11);
     world_free(world);
 }
@@ -33,16 +109,11 @@ static void the_period_of_barriers_is_found(void **state)
 static void without_a_period_nothing_is_done(void **state)
 {
     struct world *world = world_new("cpu-mem", unequal);
-    uint32_t draw = 7;
 
     (void)state;
     world->is_searching = 1;
     world->period = 1;
-    for (unsigned i = 0; i < 600 && world->is_searching; i++) {
-        draw = draw * 1664525u + 1013904223u;
-        world->n_barriers++;
-        end_iteration(world, 0, draw >> 16);
-    }
+    pass_irregular(world, 600);
     assert_int_equal(world->is_searching, 0);
     assert_int_equal(world->period, 0);
     assert_non_null(strstr(world->said, "no regularity"));
@@ -129,6 +200,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_period_of_barriers_is_found),
+        cmocka_unit_test(a_program_that_goes_on_to_other_barriers_is_followed),
+        cmocka_unit_test(periods_that_are_lost_each_time_are_given_up),
+        cmocka_unit_test(what_the_program_says_counts_after_a_vain_search),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),
         cmocka_unit_test(peers_that_cannot_be_are_refused),

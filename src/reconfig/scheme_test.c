@@ -346,6 +346,99 @@ static void threads_that_differ_are_dealt_out_by_their_work(void **state)
     world_free(world);
 }
 
+// Eight threads in a row work three times as much, and every 50 iterations the row is
+// one thread further: what it takes in the mean.
+static double mean_of_drifting_s(const char *policy)
+{
+    struct world *world = world_new(policy, equal);
+    double sum_s = 0;
+
+    for (unsigned first = 0; first <= N_THREADS - 8; first++) {
+        for (unsigned i = 0; i < N_THREADS; i++) {
+            world->work_s[i] = i - first < 8 ? 0.03 : 0.01;
+        }
+        for (unsigned i = 0; i < 50; i++) {
+            iterate(world, 1);
+            sum_s += iteration_s(world);
+        }
+    }
+    world_free(world);
+    return sum_s / (50 * (N_THREADS - 7));
+}
+
+static void work_that_drifts_from_thread_to_thread_is_followed(void **state)
+{
+    (void)state;
+    assert_true(mean_of_drifting_s("initial") > 0.19);
+    assert_true(mean_of_drifting_s("cpu-mem") < 0.15); // at best 0.12
+}
+
+// Iterates until a plan is being made.
+static void iterate_to_a_plan(struct world *world)
+{
+    world->takes_its_time = 1;
+    for (unsigned i = 0; i < 200 && !world->is_thinking; i++) {
+        iterate(world, 1);
+    }
+    assert_int_equal(world->is_thinking, 1);
+}
+
+static void the_plan_before_is_there_until_the_next_is_made(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    const struct remap *plan;
+    uint64_t iteration;
+
+    (void)state;
+    iterate_to_a_plan(world);
+    assert_null(scheme_latest(world->scheme));
+    world->takes_its_time = 0;
+    iterate(world, 1);
+    plan = scheme_latest(world->scheme);
+    assert_non_null(plan);
+    assert_int_equal(plan->was_weighed, 1);
+    iterate(world, 60);
+    iteration = scheme_latest(world->scheme)->iteration;
+    world->slowdown[2] = 3;
+    iterate_to_a_plan(world);
+    plan = scheme_latest(world->scheme);
+    assert_non_null(plan);
+    assert_int_equal(plan->iteration, iteration);
+    assert_int_equal(plan->view.n_threads, N_THREADS);
+    world->takes_its_time = 0;
+    iterate(world, 1);
+    plan = scheme_latest(world->scheme);
+    assert_non_null(plan);
+    assert_true(plan->iteration > iteration);
+    world_free(world);
+}
+
+// @return iterations that are tracked if a second plan is wanted soon
+static unsigned count_tracked(uint32_t n_known)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    struct scheme_stats stats;
+
+    world->n_known = n_known;
+    iterate(world, 40);
+    world->slowdown[1] = 3;
+    iterate(world, 40);
+    scheme_stats(world->scheme, &stats);
+    assert_true(stats.n_remaps >= 2);
+    assert_true(
+        (strstr(world->said, "which pages 2 of 32 threads use is not known") !=
+         NULL) == (n_known == N_THREADS - 2));
+    world_free(world);
+    return stats.n_tracked;
+}
+
+static void threads_that_were_not_tracked_are_told_and_tracked(void **state)
+{
+    (void)state;
+    assert_int_equal(count_tracked(N_THREADS), 1);
+    assert_int_equal(count_tracked(N_THREADS - 2), 2);
+}
+
 static void threads_that_do_not_move_are_not_waited_for(void **state)
 {
     struct world *world = world_new("cpu-mem", unequal);
@@ -401,6 +494,9 @@ int main(void)
         cmocka_unit_test(each_iteration_is_held_against_its_prediction),
         cmocka_unit_test(paging_that_ends_makes_no_prediction_shorter),
         cmocka_unit_test(threads_that_differ_are_dealt_out_by_their_work),
+        cmocka_unit_test(work_that_drifts_from_thread_to_thread_is_followed),
+        cmocka_unit_test(the_plan_before_is_there_until_the_next_is_made),
+        cmocka_unit_test(threads_that_were_not_tracked_are_told_and_tracked),
         cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),
         cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),
     };

@@ -40,9 +40,11 @@ struct world {
     uint64_t phase;
     int is_searching;
     int is_thinking;
+    int takes_its_time; // who thinks
     int n_tracks;
-    int n_refusals; // to move, at most
-    double noise;   // of each thread's time; and some iterations are far longer
+    uint32_t n_known; // threads that tracking finds pages of
+    int n_refusals;   // to move, at most
+    double noise; // of each thread's time; and some iterations are far longer
     uint32_t draw;
     uint64_t now_ns;
     char said[1u << 16];
@@ -69,7 +71,7 @@ static inline void op_set_period(void *owner, uint64_t period, uint64_t phase)
 
     world->period = period;
     world->phase = phase;
-    world->is_searching = 0;
+    world->is_searching = period == 0 && phase == 1;
 }
 
 static inline void op_leave(void *owner, const struct remap *plan,
@@ -105,7 +107,10 @@ static inline const struct page_use *op_uses(void *owner, uint64_t thread,
 {
     static struct page_use pages[N_THREADS][2];
 
-    (void)owner;
+    if (thread > ((struct world *)owner)->n_known) {
+        *n = 0;
+        return NULL;
+    }
     pages[thread - 1][0] = (struct page_use){thread, USE_READ, 0};
     pages[thread - 1][1] =
         (struct page_use){thread + 1, USE_READ | USE_WRITE, 100};
@@ -142,6 +147,7 @@ static inline struct world *world_new(const char *policy, const double *power)
     };
 
     assert_non_null(config.policy);
+    world->n_known = N_THREADS;
     for (unsigned i = 0; i < N_NODES; i++) {
         world->power[i] = power[i];
         world->slowdown[i] = 1;
@@ -268,7 +274,7 @@ static inline void report(struct world *world, unsigned node, int marked,
                         .pages_out = pages_in(world, node),
                         .memory = told_memory(world, node),
                         .free = FREE_PAGES * TM_PAGE_SIZE,
-                        .marked = marked != 0},
+                        .marked = (uint8_t)marked},
         .body = body,
     };
     size_t n_before;
@@ -298,7 +304,7 @@ static inline void follow_up(struct world *world)
         world->n_tracks = 0;
         scheme_tracked(world->scheme, 1);
     }
-    if (world->is_thinking) {
+    if (world->is_thinking && !world->takes_its_time) {
         world->is_thinking = 0;
         scheme_think(world->scheme);
         scheme_thought(world->scheme);
@@ -328,7 +334,7 @@ static inline void iterate(struct world *world, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         world->n_barriers++;
-        end_iteration(world, 1, 77);
+        end_iteration(world, MARKED_BY_PROGRAM, 77);
     }
 }
 

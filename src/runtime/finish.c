@@ -59,6 +59,15 @@ static void leave(int exit_code)
     runtime.transport->close(runtime.net);
 }
 
+// Reports still come, and plans are made, until the cluster is left.
+static void tell_decisions(void)
+{
+    node_enter();
+    distribution_print();
+    profile_save();
+    node_leave();
+}
+
 tm_status tm_end(void)
 {
     if (node_step() != RUNTIME_RUNNING || runtime.self != 0 ||
@@ -70,8 +79,7 @@ tm_status tm_end(void)
     if (runtime.options.stats) {
         stats_print_table();
     }
-    distribution_print();
-    profile_save();
+    tell_decisions();
     leave(0);
     paging_close();
     space_close(&runtime.space);
@@ -110,8 +118,7 @@ void finish_at_exit(int status, void *argument)
             thread_self()->number == 0) {
             stats_print_table();
         }
-        distribution_print();
-        profile_save();
+        tell_decisions();
         leave(0);
     }
     fflush(NULL);

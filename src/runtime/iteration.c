@@ -15,7 +15,8 @@
 //
 // Which barriers end an iteration: those of tm_iteration_end(), once the program
 // has called it. With --move-at=barriers the root looks for a period in the sequence
-// of all barriers before, and tells it (reconfig/period.h).
+// of all barriers before, and tells it (reconfig/period.h); again, if the program goes on
+// to other barriers.
 //
 // Threads count for themselves, so that all nodes mean the same barrier: n_barriers
 // moves with a thread. Those that meet at a barrier go on with the most that one of them
@@ -284,13 +285,23 @@ static void add_memory(struct message_iteration *report)
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
 }
 
+// @return MARKED_ of a report
+static uint8_t how_marked(const struct iteration *iteration)
+{
+    if (!iteration->is_marked) {
+        return MARKED_NOT;
+    }
+    return iteration->mode == ITERATION_MARKED ? MARKED_BY_PROGRAM
+                                               : MARKED_BY_PERIOD;
+}
+
 static void send_report(struct iteration *iteration)
 {
     struct message_iteration fields = {
         .busy_ns = iteration->busy_ns,
         .comp_ns = computed_wall_ns(iteration),
         .release_ns = iteration->release_ns,
-        .marked = iteration->is_marked != 0,
+        .marked = how_marked(iteration),
     };
     uint32_t n = 0;
 
@@ -432,7 +443,7 @@ void iteration_tell_mode(node_id node)
                              .phase = iteration->phase},
     };
 
-    if (iteration->mode == ITERATION_OFF ||
+    if (iteration->mode == ITERATION_UNKNOWN ||
         iteration->mode == ITERATION_PERIOD) {
         port_send(&runtime.port, node, &message);
     }
@@ -447,5 +458,10 @@ void iteration_receive_mode(const struct message *message)
     }
     iteration->period = message->u.iteration_mode.period;
     iteration->phase = message->u.iteration_mode.phase;
-    iteration->mode = iteration->period == 0 ? ITERATION_OFF : ITERATION_PERIOD;
+    if (iteration->period > 0) {
+        iteration->mode = ITERATION_PERIOD;
+    } else {
+        iteration->mode =
+            iteration->phase == 0 ? ITERATION_UNKNOWN : ITERATION_SEARCH;
+    }
 }

@@ -7,10 +7,11 @@
 
 /** Which barriers end an iteration. */
 enum iteration_mode {
-    ITERATION_OFF,    ///< nobody wants to know
-    ITERATION_SEARCH, ///< not known: the root is told of every barrier
-    ITERATION_MARKED, ///< those of tm_iteration_end()
-    ITERATION_PERIOD, ///< those that `period` and `phase` say
+    ITERATION_OFF,     ///< nobody wants to know
+    ITERATION_SEARCH,  ///< not known: the root is told of every barrier
+    ITERATION_MARKED,  ///< those of tm_iteration_end()
+    ITERATION_PERIOD,  ///< those that `period` and `phase` say
+    ITERATION_UNKNOWN, ///< none, until the program calls tm_iteration_end()
 };
 
 /** This node's iterations. Guarded by the node lock. */

@@ -111,11 +111,15 @@ class Tests:
     def app(self, name):
         return os.path.join(self.build, "apps", name)
 
-    def hosts(self, speeds):
+    def hosts(self, speeds, memory=None):
+        """@param memory  of the last node"""
         path = os.path.join(self.folder, "hosts")
         with open(path, "w", encoding="utf-8") as file:
             for i, speed in enumerate(speeds):
-                file.write(f"n{i} speed={speed} workers=1\n")
+                is_last = i == len(speeds) - 1
+                file.write(f"n{i} speed={speed} workers=1" +
+                           (f" memory={memory}" if memory and is_last else "")
+                           + "\n")
         return path
 
     def run(self, *command, variables=None):
@@ -123,8 +127,8 @@ class Tests:
                        {"TEAMSTER_POLICY": "cpu-mem", **(variables or {})})
         return job.expect_success()
 
-    def emulate(self, *command, speeds=SPEEDS, variables=None):
-        return self.run("--hostfile", self.hosts(speeds), "--emulate",
+    def emulate(self, *command, speeds=SPEEDS, memory=None, variables=None):
+        return self.run("--hostfile", self.hosts(speeds, memory), "--emulate",
                         *command, variables=variables)
 
     # ---- times
@@ -521,16 +525,24 @@ class Tests:
     # ---- profiles
 
     def plan_repeats_what_the_run_decided(self):
+        """The latest decision: carried out, or not, and why."""
         path = os.path.join(self.folder, "profile.json")
-        self.emulate("--save-profile", path, self.app("jacobi"), "--size",
-                     "1024", "--threads", N_THREADS, "--iterations", 250,
-                     speeds=(500, 100))
-        with open(path, encoding="utf-8") as file:
-            json.load(file)
-        plan = subprocess.run([self.teamster, "plan", path], text=True,
-                              capture_output=True, check=False)
-        if "as the run decided: the same mapping and times" not in plan.stdout:
-            raise jobs.Failure(plan.stdout + plan.stderr)
+        for policy, speeds, memory in (("cpu-mem", (500, 100), None),
+                                       ("cpu-mem", SPEEDS, "4M"),
+                                       ("liang03", (400, 300, 200), None)):
+            self.emulate("--policy", policy, "--save-profile", path,
+                         self.app("jacobi"), "--size", "1024", "--threads",
+                         N_THREADS, "--iterations", 250, speeds=speeds,
+                         memory=memory)
+            with open(path, encoding="utf-8") as file:
+                decision = json.load(file)["decision"]
+            if decision["is_carried_out"] and decision["acceptance"] is None:
+                raise jobs.Failure(f"carried out and not weighed: {decision}")
+            plan = subprocess.run([self.teamster, "plan", path], text=True,
+                                  capture_output=True, check=False)
+            if ("as the run decided: the same mapping and times" not in
+                    plan.stdout):
+                raise jobs.Failure(plan.stdout + plan.stderr)
 
     def nodes_are_called_as_in_the_hostfile(self):
         """In what a run explains, in its profile, and in questions about it; by
