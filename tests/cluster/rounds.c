@@ -4,13 +4,16 @@
  * Each thread works in its own part of a shared array; the sum tells whether
  * all of it was done, wherever the threads were.
  *
- *     rounds THREADS ROUNDS [irregular]
+ *     rounds THREADS ROUNDS [irregular | phases | late]
  *
- * Irregular: little work, and each time another barrier, drawn at random.
+ * Irregular: little work, and each time another barrier, drawn at random. Phases: as many
+ * rounds of three other barriers follow. Late: so many irregular rounds, and as many at
+ * the ends of which the program calls tm_iteration_end().
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "teamster.h"
 #include "words.h"
@@ -23,6 +26,8 @@ static TM_SHARED struct {
     unsigned n_rounds;
     unsigned n_passes;
     int is_irregular;
+    int has_phases;
+    int is_late;
     uint64_t *words; // [n_threads][N_WORDS]
 } job;
 
@@ -40,6 +45,27 @@ static tm_barrier *next_barrier(uint32_t *draw)
     return &job.barriers[job.is_irregular ? (*draw >> 16) % N_BARRIERS : 0];
 }
 
+// Twice the work, as in the rounds before; and three barriers.
+static void end_in_phases(uint64_t *words)
+{
+    for (unsigned round = 0; round < job.n_rounds; round++) {
+        work(words);
+        tm_barrier_wait(&job.barriers[1]);
+        work(words);
+        tm_barrier_wait(&job.barriers[2]);
+        tm_barrier_wait(&job.barriers[3]);
+    }
+}
+
+static void end_with_marks(uint64_t *words)
+{
+    for (unsigned round = 0; round < job.n_rounds; round++) {
+        work(words);
+        work(words);
+        tm_iteration_end(&job.barriers[0]);
+    }
+}
+
 static void *run(void *arg)
 {
     const size_t me = (size_t)arg;
@@ -53,7 +79,19 @@ static void *run(void *arg)
         work(words);
         tm_barrier_wait(next_barrier(&draw));
     }
+    if (job.has_phases) {
+        end_in_phases(words);
+    } else if (job.is_late) {
+        end_with_marks(words);
+    }
     return NULL;
+}
+
+static void choose(const char *way)
+{
+    job.has_phases = strcmp(way, "phases") == 0;
+    job.is_late = strcmp(way, "late") == 0;
+    job.is_irregular = job.is_late || strcmp(way, "irregular") == 0;
 }
 
 int main(int argc, char **argv)
@@ -63,13 +101,14 @@ int main(int argc, char **argv)
 
     tm_init(&argc, &argv);
     if (argc != 3 && argc != 4) {
-        fprintf(stderr, "usage: rounds THREADS ROUNDS [irregular]\n");
+        fprintf(stderr,
+                "usage: rounds THREADS ROUNDS [irregular|phases|late]\n");
         return 64;
     }
     job.n_threads = (unsigned)atoi(argv[1]);
     job.n_rounds = (unsigned)atoi(argv[2]);
     job.words = tm_alloc(job.n_threads * N_WORDS * sizeof *job.words, NULL);
-    job.is_irregular = argc == 4;
+    choose(argc == 4 ? argv[3] : "");
     job.n_passes = job.is_irregular ? 1 : N_PASSES;
     for (unsigned i = 0; i < N_BARRIERS; i++) {
         tm_barrier_init(&job.barriers[i], job.n_threads);
@@ -84,7 +123,8 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < job.n_threads; i++) {
         n_wrong += words_wrong(job.words + i * N_WORDS, N_WORDS, i,
-                               (uint64_t)2 * job.n_rounds * job.n_passes);
+                               (uint64_t)2 * job.n_rounds * job.n_passes *
+                                   (job.has_phases || job.is_late ? 2 : 1));
     }
     printf("wrong: %zu\n", n_wrong);
     return n_wrong != 0;

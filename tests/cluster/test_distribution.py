@@ -111,6 +111,9 @@ class Tests:
     def app(self, name):
         return os.path.join(self.build, "apps", name)
 
+    def rounds(self):
+        return os.path.join(self.build, "tests", "cluster", "rounds")
+
     def hosts(self, speeds, memory=None):
         """@param memory  of the last node"""
         path = os.path.join(self.folder, "hosts")
@@ -422,7 +425,7 @@ class Tests:
     # ---- programs that do not say where iterations end
 
     def a_period_of_barriers_is_found_if_asked_for(self):
-        program = os.path.join(self.build, "tests", "cluster", "rounds")
+        program = self.rounds()
         for attempt in range(N_ATTEMPTS):
             time.sleep(attempt)
             output = self.emulate("--explain", "--move-at", "barriers",
@@ -441,10 +444,28 @@ class Tests:
         if "never called tm_iteration_end()" not in output:
             raise jobs.Failure(f"not told what could be asked for:\n{output}")
 
+    def another_period_is_looked_for(self):
+        output = self.run("-n", 2, "-w", 1, "--explain", "--move-at",
+                          "barriers", self.rounds(), 6, 60, "phases")
+        for words in ("an iteration is found to be 2 barriers",
+                      "the program's barriers are others now",
+                      "an iteration is found to be 3 barriers", "wrong: 0"):
+            if words not in output:
+                raise jobs.Failure(f"not there: {words}\n{output}")
+
+    def iterations_after_a_vain_search_are_known(self):
+        output = self.run("-n", 2, "-w", 1, "--explain", "--move-at",
+                          "barriers", self.rounds(), 6, 300, "late")
+        known = re.search(r"teamster: (\d+) iterations;", output)
+        if ("no regularity in the program's barriers" not in output or
+                "wrong: 0" not in output or not known or
+                not 298 <= int(known[1]) <= 300):
+            raise jobs.Failure(f"iterations:\n{output}")
+
     def no_regularity_is_told(self):
         """Of a program that has none, and of one too short to show it; also to
         who has not asked for explanations."""
-        program = os.path.join(self.build, "tests", "cluster", "rounds")
+        program = self.rounds()
         told = "no regularity was found in the program's barriers"
         for n_rounds, more in ((700, ["irregular"]), (3, [])):
             output = self.emulate("--move-at", "barriers", program, 6,
