@@ -46,8 +46,9 @@ struct policy {
     const char *name;    ///< as written in --policy=NAME
     const char *summary; ///< one line, for help
     int uses_memory;     ///< whether it looks at memory
-    int wants_uses;      ///< whether it looks at who uses which pages; if not,
-                         ///< no tracking is needed for it
+    int wants_uses; ///< whether it is to be known who uses which pages, for the
+                    ///< mapping or for pages to follow their threads; if not,
+                    ///< no tracking is needed for it
     enum held_to held_to;
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,

@@ -114,6 +114,7 @@ const struct policy policy_jiajia = {
     .name = "jiajia",
     .summary = "as JIAJIA: blocks in proportion to power learned from "
                "measured times",
+    .wants_uses = 1, // so that pages follow their threads
     .held_to = HELD_TO_PROMISE,
     .place = place,
 };

@@ -525,23 +525,24 @@ class Tests:
         with the next update, and with `same` there is none. Each thread has
         16 pages."""
         program = os.path.join(self.build, "tests", "cluster", "leaving")
-        for mode in ("changing", "same"):
+        for policy, mode in (("cpu-mem", "changing"), ("cpu-mem", "same"),
+                             ("jiajia", "changing"), ("jiajia", "same")):
             for attempt in range(N_ATTEMPTS):
                 time.sleep(attempt)
-                output = self.emulate("--explain", program, 12, 300, mode,
-                                      speeds=(400, 100))
+                output = self.emulate("--policy", policy, "--explain", program,
+                                      12, 300, mode, speeds=(400, 100))
                 found = re.search(
                     r"wrong: 0, moved: (\d+), borders: (\d+), iterations: "
                     r"(\d+), updates: (\d+), write faults: (\d+)", output)
                 if found is None:
                     raise jobs.Failure(f"wrong:\n{output}")
                 moved, borders, n, updates, faults = map(int, found.groups())
-                print(f"{mode}: {found.group(0)}")
+                print(f"{policy}, {mode}: {found.group(0)}")
                 if (moved > 0 and updates <= (borders + 0.5) * n and
                         faults <= (2 * borders + moved + 0.5) * n):
                     break
             else:
-                raise jobs.Failure(f"{mode}:\n{output}")
+                raise jobs.Failure(f"{policy}, {mode}:\n{output}")
 
     # ---- profiles
 
