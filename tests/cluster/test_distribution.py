@@ -408,6 +408,38 @@ class Tests:
         if os.listdir(self.folder) != ["kept.json"]:
             raise jobs.Failure(f"left behind: {os.listdir(self.folder)}")
 
+    # ---- nodes of several workers
+
+    def busiest(self, output):
+        """Work of the busiest worker, at first and at the end."""
+        found = [int(n) for n in re.findall(r"busiest worker: (\d+)", output)]
+        if len(found) != 2 or "wrong: 0" not in output:
+            raise jobs.Failure(output)
+        return found
+
+    def workers_share_the_work_of_threads(self):
+        """One thread has as much work as six others: its worker has no other, or one.
+        And of nodes with two workers and with one, the first gets twice as many."""
+        workers = os.path.join(self.build, "tests", "cluster", "workers")
+        path = os.path.join(self.folder, "hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("n0 speed=100 workers=2\nn1 speed=100 workers=1\n")
+        for command, first, last in (
+                (("-n", 2, "-w", 2, workers, 12, 100, 6), 8, 7),
+                (("--hostfile", path, "--emulate", "--explain", workers, 24,
+                  250, 1), 12, 10)):
+            for attempt in range(N_ATTEMPTS):
+                time.sleep(attempt)
+                output = self.run(*command)
+                found = self.busiest(output)
+                print(found)
+                if found[0] != first:
+                    raise jobs.Failure(f"{found}:\n{output}")
+                if found[1] <= last:
+                    break
+            else:
+                raise jobs.Failure(f"{found}:\n{output}")
+
     # ---- threads that end and come
 
     def iterations_go_on_with_other_threads(self):
