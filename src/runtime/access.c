@@ -44,12 +44,46 @@ static void watch_repeats(struct thread *thread, page_no page)
     }
 }
 
-// What handling is measured with: the wall clock, which takes no system call. On a node
-// that emulates a slow one each nanosecond counts several times, and the emulated nodes
-// keep each other from the processors: there only processor time will do.
-static uint64_t handling_clock_ns(void)
+// When a fault began, by both clocks.
+struct begun {
+    uint64_t wall_ns;
+    uint64_t cpu_ns; // 0: not read
+};
+
+// Reading processor time is a system call: it is read in one fault in so many, no divisor
+// of usual numbers of pages, and the others are taken to be like these.
+#define PROBED 61u
+
+// On a node that emulates a slow one each nanosecond counts several times: there it is
+// read in every fault.
+static struct begun begin_fault(struct thread *thread)
 {
-    return runtime.options.share < 1 ? clock_thread_cpu_ns() : clock_now_ns();
+    int is_read = runtime.options.share < 1 ||
+                  (thread != NULL && thread->n_faults++ % PROBED == 0);
+
+    return (struct begun){clock_now_ns(), is_read ? clock_thread_cpu_ns() : 0};
+}
+
+// What handling a fault took of the processor. Not what it took by the clock: others
+// have the processor and the node lock meanwhile.
+// @param pages  whether it had to do with memory that is short: these take longer
+static uint64_t handling_ns(const struct begun *begun, int pages)
+{
+    _Atomic uint64_t *usual_ns = &runtime.handling_ns[pages != 0];
+    uint64_t mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
+    uint64_t ns;
+
+    if (begun->cpu_ns == 0) {
+        return mean_ns + TRAP_NS;
+    }
+    ns = clock_thread_cpu_ns() - begun->cpu_ns;
+    if (runtime.options.share < 1) {
+        return node_slowed_ns(ns + TRAP_NS);
+    }
+    ns -= ns > runtime.iteration.clock_ns ? runtime.iteration.clock_ns : ns;
+    mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
+    atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
+    return mean_ns + TRAP_NS;
 }
 
 // This access can be served now.
@@ -60,10 +94,9 @@ static void touch(const struct thread *thread, page_no page, int is_write)
     }
 }
 
-// @param came_ns  when it began, by handling_clock_ns()
 // @return 1 try again, 0 an error of the program
 static int fault(struct thread *thread, page_no page, int is_write,
-                 int may_switch, uint64_t came_ns)
+                 int may_switch, const struct begun *begun)
 {
     enum fault_result result;
     struct wait wait;
@@ -84,15 +117,13 @@ static int fault(struct thread *thread, page_no page, int is_write,
         is_for_memory = paging_is_short();
     }
     node_leave();
-    handled_ns = handling_clock_ns() - came_ns + TRAP_NS;
-    if (runtime.options.share < 1) {
-        handled_ns = node_slowed_ns(handled_ns);
-    } else {
-        handled_ns -= paged_ns; // threads wait by the wall clock
-    }
+    handled_ns = handling_ns(begun, is_for_memory || paged_ns > 0);
     thread->handling_ns += handled_ns;
     if (is_for_memory) {
-        paging_note_cost(thread, paged_ns + handled_ns);
+        paging_note_cost(thread,
+                         runtime.options.share < 1
+                             ? paged_ns + handled_ns
+                             : clock_now_ns() - begun->wall_ns + TRAP_NS);
     }
     if (result != FAULT_WAIT) {
         watch_repeats(thread, page);
@@ -173,8 +204,8 @@ static int is_denied(const struct trap *trap)
 
 int access_trap(void *owner, const struct trap *trap)
 {
-    const uint64_t came_ns = handling_clock_ns();
     struct thread *thread = thread_self();
+    const struct begun begun = begin_fault(thread);
     page_no page;
 
     (void)owner;
@@ -193,7 +224,7 @@ int access_trap(void *owner, const struct trap *trap)
     node_pay();
     tracking_enter(&runtime.tracking);
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc),
-               came_ns)) {
+               &begun)) {
         return deny(trap, page);
     }
     return 1;

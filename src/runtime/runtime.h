@@ -111,6 +111,8 @@ struct runtime {
     _Atomic int is_look_left;          ///< the transport believes in a look
     _Atomic int is_patrolled;          ///< the service thread ends that
     _Atomic uint64_t fault_ns;
+    _Atomic uint64_t
+        handling_ns[2]; ///< a fault's processor time; if it pages: access.c
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
     int pid;

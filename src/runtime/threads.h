@@ -23,6 +23,7 @@ struct thread {
     uint64_t n_barriers; ///< that it has arrived at, or iterations it has ended
     uint64_t noted_ns;   ///< its processor time at the last of them
     uint64_t handling_ns; ///< of which in handling faults, since then
+    uint64_t n_faults;    ///< on this node
     uint64_t repeats;     ///< faults in a row at one place that changed nothing
     page_no last_page;
     uintptr_t place;     ///< return address of its latest call of ours

@@ -4,8 +4,8 @@
 
     test_budget.py TEST --build DIR [--nodes N]
 
-Tests: the_budget_follows (of the last node of N), nodes_keep_to_their_parts (of one
-group, where they need unlike amounts).
+Tests: the_budget_follows (of the last node of N), threads_go_where_memory_is,
+nodes_keep_to_their_parts (of one group, where they need unlike amounts).
 """
 import argparse
 import os
@@ -71,7 +71,7 @@ class Tests:
                        f'exec {until} "$@"\n')
         os.chmod(path, 0o700)
         return jobs.Job(os.path.join(self.build, "cli", "teamster"), [
-            "-n", self.n_nodes, "--verbose", "--swap-dir", self.folder, *options,
+            *(() if "--hostfile" in options else ("-n", self.n_nodes)), "--verbose", "--swap-dir", self.folder, *options,
             path, self.over, N_THREADS, n_words])
 
     def end(self, job):
@@ -96,7 +96,7 @@ class Tests:
     def press(self, group, data):
         """Leave memory for three quarters of the node's data. The other program takes
         a piece when there is room: how soon the node gives way is not asked. (It
-        leaves a twentieth of its data free at least.)"""
+        leaves a twentieth of its data free at least.) @return the other program"""
         room = data // 32
         other = Other(group)
         other.take(0)  # it runs
@@ -107,7 +107,7 @@ class Tests:
             piece = max(group.left() // 4, room // 4)
             other.take(piece)
             to_take -= piece
-        other.end()
+        return other
 
     def the_budget_follows(self):
         """Pages go before the kernel kills somebody, and come back."""
@@ -118,7 +118,7 @@ class Tests:
             try:
                 self.wait_for_calm(job, group, data)
                 before = group.left()
-                self.press(group, data)
+                self.press(group, data).end()
                 if not jobs.wait_until(lambda: group.left() < before + MIB):
                     raise jobs.Failure("it takes nothing back")
             except jobs.Failure as failure:
@@ -133,6 +133,39 @@ class Tests:
             job.fail("nothing had to go", output)
         if budgets[-1] * MIB < data:
             job.fail("it gets nothing back", output)
+
+    def threads_go_where_memory_is(self):
+        """The node's memory shrinks while the program runs, and threads leave it for
+        the first node."""
+        n_words = 1 << 20
+        moved = self.over + ".moved"
+        hosts = os.path.join(self.folder, "hosts")
+        with open(hosts, "w", encoding="ascii") as file:
+            for i in range(self.n_nodes):
+                file.write(f"n{i} speed=100 workers=1\n")
+        data = N_THREADS * n_words * 8 // self.n_nodes
+        with MemoryGroup(600 * MIB) as group:
+            job = self.start(group, self.n_nodes - 1, n_words, "--hostfile",
+                             hosts, "--emulate", "--policy", "cpu-mem",
+                             "--explain")
+            try:
+                self.wait_for_calm(job, group, data)
+                if os.path.exists(moved):
+                    os.unlink(moved)  # memory was not the reason
+                other = self.press(group, data)
+                if not jobs.wait_until(lambda: os.path.exists(moved)):
+                    raise jobs.Failure("no thread moves")
+                other.end()
+            except jobs.Failure as failure:
+                job.fail(str(failure), job.kill_all())
+            output = self.end(job)
+        moves = re.findall(r"teamster: (n\d -> n\d): threads (.*)$", output,
+                           re.M)
+        print(moves)
+        if not re.search(r"^\[0\] \d+ iterations, 0 words wrong$", output, re.M):
+            job.fail("words are wrong", output)
+        if f"n{self.n_nodes - 1} -> n0" not in dict(moves):
+            job.fail("threads went elsewhere", output)
 
     def nodes_keep_to_their_parts(self):
         """One needs more than its part, the others have less each: their budgets

@@ -352,6 +352,28 @@ class Tests:
                 500 < float(pages) < 4000 for each in told for pages in each):
             raise jobs.Failure(f"{told}\n{output}")
 
+    def what_paging_threads_compute_is_known(self):
+        """Both nodes have threads alike; the one that pages does not seem to compute
+        next to nothing. Handling a fault is no computation, and what it takes by the
+        clock, while others have the processor, is more than what it computes."""
+        path = os.path.join(self.folder, "program")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n[ $TEAMSTER_NODE = 1 ] && "
+                       "export TEAMSTER_MEMORY=5M\n"
+                       f'exec {self.app("jacobi")} "$@"\n')
+        os.chmod(path, 0o700)
+        for attempt in range(N_ATTEMPTS):
+            time.sleep(attempt)
+            output = self.run("-n", 2, "-w", 1, "--explain", path, "--size",
+                              "1024", "--threads", 32, "--effort", "4",
+                              "--iterations", 60)
+            comp_ms = [float(ms) for ms in re.findall(
+                r"teamster: n[01] +16 +([\d.]+) ", output)[:2]]
+            print(comp_ms)
+            if len(comp_ms) == 2 and comp_ms[1] > comp_ms[0] / 4:
+                return
+        raise jobs.Failure(f"{comp_ms}:\n{output}")
+
     # ---- results
 
     def results_stay_identical(self):

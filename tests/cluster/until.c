@@ -3,10 +3,12 @@
  * A program that goes on until it is told to end, however slow the machine is: each
  * thread steps the words of its part of a shared array once an iteration. Thread 0
  * looks for a file meanwhile, and when that is there the next iteration is the last.
- * The words tell whether every iteration was done, wherever the threads were.
+ * The words tell whether every iteration was done, wherever the threads were. When one
+ * moves to a node of a lower number, the empty file FILE.moved is made.
  *
  *     until FILE THREADS [WORDS]    WORDS of each thread, 4096 if not given
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@ enum { MAX_THREADS = 64, CALM_NS = 300 * 1000 };
 static TM_SHARED struct {
     tm_barrier barrier;
     char file[256];
+    char moved[256 + 8];
     size_t n_words;  // of a thread
     uint64_t *words; // [n_threads][n_words]
     uint64_t n_iterations;
@@ -36,6 +39,18 @@ static void look(void)
     job.is_over = access(job.file, F_OK) == 0;
 }
 
+static void end_iteration(void)
+{
+    const unsigned node = tm_node_self();
+
+    if (tm_iteration_end(&job.barrier) != TM_OK) {
+        abort();
+    }
+    if (tm_node_self() < node) {
+        close(creat(job.moved, 0600));
+    }
+}
+
 static void *run(void *arg)
 {
     const size_t me = (size_t)arg;
@@ -47,9 +62,7 @@ static void *run(void *arg)
         if (me == 0) {
             look();
         }
-        if (tm_iteration_end(&job.barrier) != TM_OK) {
-            abort();
-        }
+        end_iteration();
         if (job.is_over) {
             return NULL;
         }
@@ -73,6 +86,7 @@ int main(int argc, char **argv)
         return 64;
     }
     snprintf(job.file, sizeof job.file, "%s", argv[1]);
+    snprintf(job.moved, sizeof job.moved, "%s.moved", job.file);
     job.words = tm_alloc(n_threads * job.n_words * sizeof *job.words, NULL);
     tm_barrier_init(&job.barrier, (unsigned)n_threads);
     for (size_t i = 0; i < n_threads; i++) {
