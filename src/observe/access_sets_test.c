@@ -156,7 +156,7 @@ static void what_makes_no_sense_is_refused(void **state)
     }
     for (uint32_t size = 0; size < 4 * ACCESS_RUN_SIZE; size++) {
         write_runs(0, 4);
-        if (size % ACCESS_RUN_SIZE != 0 || size == 0) {
+        if (size % ACCESS_RUN_SIZE != 0) {
             refuse(sets, 0, size);
         }
     }
@@ -198,11 +198,28 @@ static void random_bodies_change_nothing_but_what_they_may(void **state)
     access_sets_free(sets);
 }
 
+static void who_uses_no_pages_is_known_to(void **state)
+{
+    static const struct node_tracking said;
+    struct access_sets *sets = access_sets_new(1, 1, N_PAGES);
+    size_t n_uses = 1;
+
+    (void)state;
+    assert_int_equal(access_sets_add(sets, 0, 3, NULL, 0), TM_OK);
+    assert_int_equal(access_sets_done(sets, 0, &said), TM_OK);
+    assert_int_equal(access_sets_expand(sets), TM_OK);
+    assert_non_null(access_sets_find(sets, 3, &n_uses));
+    assert_int_equal(n_uses, 0);
+    assert_null(access_sets_find(sets, 4, &n_uses));
+    access_sets_free(sets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_come_out_as_they_were_sent),
         cmocka_unit_test(many_threads_are_told_apart),
+        cmocka_unit_test(who_uses_no_pages_is_known_to),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(random_bodies_change_nothing_but_what_they_may),
     };

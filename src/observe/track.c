@@ -329,7 +329,7 @@ const struct access_set *track_next(const struct track *track, unsigned *slot)
     while (*slot < track->end_slot) {
         const struct access_set *set = track->sets[(*slot)++];
 
-        if (set != NULL && set->n > 0) {
+        if (set != NULL) {
             return set;
         }
     }

@@ -52,7 +52,7 @@ void track_end(struct track *track, const struct page_run *runs, size_t n);
 /** Accesses that tracking caught since track_begin(). */
 uint64_t track_n_touches(const struct track *track);
 
-/** The sets of threads that used any page. @param[in,out] slot  first 0
+/** The sets of threads that have run, used pages or not. @param[in,out] slot  first 0
  * @return the next one, NULL at the end; lives until track_begin() or
  *         track_clear() */
 const struct access_set *track_next(const struct track *track, unsigned *slot);

@@ -84,25 +84,13 @@ static uint32_t *place_of(struct book *book, uint64_t number)
     return &book->place[slot];
 }
 
-// @return where it is in `threads`, plus one; 0 if it is not there
-static uint32_t look_up(const struct book *book, uint64_t number)
-{
-    const uint32_t slot = (uint32_t)number;
-    const uint32_t place = slot < book->n_places ? book->place[slot] : 0;
-
-    return place > 0 && book->threads[place - 1].number == number ? place : 0;
-}
-
-int book_has(const struct book *book, uint64_t number)
-{
-    return look_up(book, number) > 0;
-}
-
 static struct book_thread *find(struct book *book, uint64_t number)
 {
-    const uint32_t place = look_up(book, number);
+    uint32_t place = *place_of(book, number);
 
-    return place > 0 ? &book->threads[place - 1] : NULL;
+    return place > 0 && book->threads[place - 1].number == number
+               ? &book->threads[place - 1]
+               : NULL;
 }
 
 static struct book_thread *add(struct book *book, uint64_t number)
@@ -354,6 +342,25 @@ void book_restart(struct book *book)
     book->n_closed_before = book->n_closed;
     memset(book->sent_bytes, 0,
            (size_t)book->n_nodes * book->n_nodes * sizeof *book->sent_bytes);
+}
+
+void book_drop_open(struct book *book)
+{
+    for (unsigned i = 0; i < book->n_nodes; i++) {
+        memset(&book->nodes[i].open, 0, sizeof book->nodes[i].open);
+        book->nodes[i].open_cpu_s = 0;
+    }
+    for (uint32_t i = 0; i < book->n_threads; i++) {
+        struct book_thread *thread = &book->threads[i];
+
+        thread->has_reported = 0;
+        thread->comp_s = 0;
+        thread->open_work_s = 0;
+        thread->n_open = 0;
+    }
+    book->n_reported = 0;
+    book->n_open = 0;
+    book->ended_ns = 0;
 }
 
 const struct book_thread *book_threads(const struct book *book, uint32_t *n)

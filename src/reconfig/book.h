@@ -117,11 +117,11 @@ unsigned book_take(struct book *book, const struct book_report *report,
  * until BOOK_FEW new ones have been closed. */
 void book_restart(struct book *book);
 
+/** Forget the iteration and the sample that are open: others begin. */
+void book_drop_open(struct book *book);
+
 /** Threads that take part, in no order; [n] until the next book_take(). */
 const struct book_thread *book_threads(const struct book *book, uint32_t *n);
-
-/** Does this thread take part? */
-int book_has(const struct book *book, uint64_t number);
 
 /** Median work of a thread in an iteration: seconds at power 1.0. */
 double book_work_s(const struct book *book, const struct book_thread *thread);

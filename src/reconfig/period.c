@@ -39,8 +39,3 @@ uint32_t period_feed(struct period *period, uint32_t place)
     }
     return 0;
 }
-
-int period_is_hopeless(const struct period *period)
-{
-    return period->n >= PERIOD_PATIENCE;
-}

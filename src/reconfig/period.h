@@ -9,8 +9,7 @@
  * in the sequence of its barriers.
  */
 
-#define PERIOD_LONGEST 64u   ///< barriers in an iteration, at most
-#define PERIOD_PATIENCE 512u ///< barriers after which there is none
+#define PERIOD_LONGEST 64u ///< barriers in an iteration, at most
 
 /** All zero at first. */
 struct period {
@@ -27,8 +26,5 @@ struct period {
  * Context: any thread; pure, O(PERIOD_LONGEST^2) at worst.
  */
 uint32_t period_feed(struct period *period, uint32_t place);
-
-/** Has it been fed so much that there is no regularity to be expected? */
-int period_is_hopeless(const struct period *period);
 
 #endif

@@ -96,8 +96,10 @@ void scheme_begin_anew(struct scheme *scheme)
 {
     start_trigger(scheme);
     book_restart(scheme->book);
+    book_drop_open(scheme->book);
     scheme->is_tracked = 0;
     scheme->is_kept = 0;
+    scheme->not_before = 0;
     scheme->predicted = (struct time_parts){0};
     scheme->usual_s = 0;
     scheme->extra_s = 0;

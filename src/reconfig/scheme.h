@@ -28,8 +28,7 @@ struct scheme_ops {
     void (*move)(void *owner, uint64_t thread, node_id node);
 
     /** All nodes: an iteration ends at each barrier whose number is phase modulo
-     * period. Period 0: there are none, report no more until the program says where
-     * iterations end (phase 0), or report every barrier (phase 1). */
+     * period. Period 0: what enum scheme_period says. */
     void (*set_period)(void *owner, uint64_t period, uint64_t phase);
 
     /** Threads will be told to move, or all have: `plan` says who uses what. What
@@ -47,6 +46,13 @@ struct scheme_ops {
 
     /** A text of one or more lines for who wants to know why. */
     void (*explain)(void *owner, const char *text);
+};
+
+/** Where iterations end, if there is no period: what nodes are told instead. */
+enum scheme_period {
+    PERIOD_NONE,   ///< there are none until the program says so; report no more
+    PERIOD_SEARCH, ///< not known: report every barrier
+    PERIOD_MARKED, ///< the program says so
 };
 
 /** How a report's threads know that an iteration ends: `marked` of MESSAGE_iteration. */

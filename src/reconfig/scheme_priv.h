@@ -7,7 +7,8 @@
 
 /*
  * What the scheme's files share: its states in scheme.c, plans in scheme_plan.c, what
- * it sees and says in scheme_look.c, reports and the search for a period in scheme_reports.c.
+ * it sees and says in scheme_look.c, reports in scheme_reports.c, where iterations end in
+ * scheme_search.c.
  */
 
 enum state {
@@ -37,6 +38,33 @@ struct told_memory {
     uint64_t noted; ///< when it was another one than before
 };
 
+/** Where iterations end, if the program does not say so. */
+struct search {
+    struct period period; ///< of the leader's barriers
+    uint32_t n_fed;       ///< to `period` and to those that were dropped
+    uint32_t n;           ///< the period that was found, barriers
+    uint64_t leader;      ///< a thread
+    uint64_t led_at;      ///< its number of the barrier that it came to last
+    uint32_t end_place;   ///< of its barriers that end an iteration
+    uint32_t other_place; ///< where it was at the latest end
+    unsigned n_other;   ///< ends in a row that were there and not at end_place
+    uint16_t elsewhere; ///< a bit for each of the latest ends: not at end_place
+    uint64_t found_at;  ///< iterations that were closed when it was found
+    unsigned n_hasty;   ///< periods in a row that were soon lost again
+    int is_marked;      ///< the program says where
+};
+
+/** One row of a report's body: a thread that has arrived. */
+struct row {
+    uint64_t thread;
+    double comp_s;
+    uint64_t
+        n_barriers; ///< its own, or iterations where the program marks them
+    uint32_t place; ///< in the program, of the barrier
+};
+
+#define ROW_BYTES 28u ///< see runtime/iteration.c
+
 struct scheme {
     struct scheme_config config;
     struct scheme_ops ops;
@@ -50,16 +78,12 @@ struct scheme {
     enum state state;
     struct book *book;
     struct trigger trigger;
-    struct period period;
-    uint64_t leader;     ///< whose barriers the period is looked for in
-    uint32_t end_place;  ///< of its barriers that end an iteration
-    uint64_t found_at;   ///< iterations that were closed when it was found
-    unsigned n_hasty;    ///< periods in a row that were soon lost again
+    struct search search;
     unsigned countdown;  ///< SETTLING, MOVING: samples left
     unsigned n_wanted;   ///< samples that a plan is made of
     uint64_t not_before; ///< iteration before which no plan is made
     uint64_t tracked_at; ///< sample; 0: never
-    int is_tracked;      ///< there are tracked pages
+    int is_tracked;      ///< there are tracked pages that still tell something
     int is_undoing;
     struct time_parts predicted; ///< of the mapping in force; 0: nothing yet
     int is_kept;                 ///< a change, and nothing was planned since
@@ -99,6 +123,14 @@ void scheme_explain_result(const struct scheme *scheme);
 /** What was seen and decided so far tells nothing of what comes: rest, and begin as at
  * the start. */
 void scheme_begin_anew(struct scheme *scheme);
+
+/** The rows of a report that is good, and the next of them. */
+struct wire_reader scheme_rows(const struct message *report);
+struct row scheme_row(struct wire_reader *reader);
+
+/** Does this report, which is good, end an iteration? If not, or if it is not known,
+ * look what can be learned of it. */
+int scheme_look_for_end(struct scheme *scheme, const struct message *report);
 
 /** The parts together. */
 double scheme_time_s(const struct time_parts *parts);

@@ -85,11 +85,105 @@ static void periods_that_are_lost_each_time_are_given_up(void **state)
     (void)state;
     world->is_searching = 1;
     for (unsigned i = 0; i < 10; i++) {
-        pass_rounds(world, 20, 2, 10 * i);
+        pass_rounds(world, 20, 3 + 2 * (i % 2), 10 * i);
     }
     assert_int_equal(world->is_searching, 0);
     assert_int_equal(world->period, 0);
     assert_non_null(strstr(world->said, "no regularity"));
+    world_free(world);
+}
+
+static unsigned n_said(const struct world *world, const char *words)
+{
+    const char *at = world->said;
+    unsigned n = 0;
+
+    for (; (at = strstr(at, words)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+static void a_change_of_barriers_is_one_whatever_comes_first(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 200; seed++) {
+        struct world *world = world_new("cpu-mem", unequal);
+
+        world->draw = seed;
+        world->is_shuffled = 1;
+        world->is_searching = 1;
+        pass_rounds(world, 80, BARRIERS, 10);
+        assert_int_equal(n_said(world, "barriers are others now"), 0);
+        pass_rounds(world, 120, 5, 50);
+        assert_int_equal(n_said(world, "barriers are others now"), 1);
+        assert_int_equal(n_said(world, "no regularity"), 0);
+        assert_int_equal(world->period, 5);
+        world_free(world);
+    }
+}
+
+// A loop of n barriers, and one more now and then.
+static void a_barrier_now_and_then_changes_nothing(void **state)
+{
+    (void)state;
+    for (unsigned n = 1; n <= 4; n++) {
+        for (unsigned every = 20; every <= 120; every += 9) {
+            struct world *world = world_new("cpu-mem", unequal);
+
+            world->is_searching = 1;
+            for (unsigned i = 1; i < 1000; i++) {
+                pass_rounds(world, 1, n, 10);
+                if (i % every == 0) {
+                    pass_barrier(world, 99);
+                }
+            }
+            assert_int_equal(n_said(world, "barriers are others now"), 0);
+            assert_true(iteration_s(world) < 0.11);
+            world_free(world);
+        }
+    }
+}
+
+// The thread that leads is in no report any more.
+static void remove_first_thread(struct world *world)
+{
+    world->node_of[0] = world->target[0] = N_NODES;
+}
+
+static void a_leader_that_ends_is_followed_by_another(void **state)
+{
+    struct world *world = world_new("initial", equal);
+
+    (void)state;
+    world->is_searching = 1;
+    pass_rounds(world, 2, BARRIERS, 10);
+    remove_first_thread(world);
+    pass_rounds(world, 20, BARRIERS, 10);
+    assert_int_equal(world->period, BARRIERS);
+    world_free(world);
+
+    world = world_new("initial", equal);
+    world->is_searching = 1;
+    pass_rounds(world, 20, BARRIERS, 10);
+    assert_int_equal(world->period, BARRIERS);
+    remove_first_thread(world);
+    pass_rounds(world, 80, 5, 50);
+    assert_int_equal(world->period, 5);
+    world_free(world);
+}
+
+static void a_vain_search_ends_though_leaders_end(void **state)
+{
+    struct world *world = world_new("initial", equal);
+
+    (void)state;
+    world->is_searching = 1;
+    pass_irregular(world, 100);
+    remove_first_thread(world);
+    pass_irregular(world, 500);
+    assert_int_equal(n_said(world, "no regularity"), 1);
+    assert_int_equal(world->is_searching, 0);
     world_free(world);
 }
 
@@ -202,6 +296,10 @@ int main(void)
         cmocka_unit_test(the_period_of_barriers_is_found),
         cmocka_unit_test(a_program_that_goes_on_to_other_barriers_is_followed),
         cmocka_unit_test(periods_that_are_lost_each_time_are_given_up),
+        cmocka_unit_test(a_change_of_barriers_is_one_whatever_comes_first),
+        cmocka_unit_test(a_barrier_now_and_then_changes_nothing),
+        cmocka_unit_test(a_leader_that_ends_is_followed_by_another),
+        cmocka_unit_test(a_vain_search_ends_though_leaders_end),
         cmocka_unit_test(what_the_program_says_counts_after_a_vain_search),
         cmocka_unit_test(without_a_period_nothing_is_done),
         cmocka_unit_test(a_malformed_report_is_refused),

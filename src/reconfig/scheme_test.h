@@ -44,6 +44,7 @@ struct world {
     int n_tracks;
     uint32_t n_known; // threads that tracking finds pages of
     int n_refusals;   // to move, at most
+    int is_shuffled;  // reports come from another node first each time
     double noise; // of each thread's time; and some iterations are far longer
     uint32_t draw;
     uint64_t now_ns;
@@ -314,9 +315,14 @@ static inline void follow_up(struct world *world)
 static inline void end_iteration(struct world *world, int marked,
                                  uint32_t place)
 {
+    unsigned first = 0;
+
     world->now_ns += (uint64_t)(iteration_s(world) * 1e9) + 1000;
+    if (world->is_shuffled) {
+        first = (unsigned)(random_below_1(world) * N_NODES);
+    }
     for (unsigned i = 0; i < N_NODES; i++) {
-        report(world, i, marked, place);
+        report(world, (first + i) % N_NODES, marked, place);
     }
     for (unsigned i = 0; marked && i < N_THREADS; i++) {
         if (world->node_of[i] != world->target[i]) {

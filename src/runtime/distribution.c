@@ -88,7 +88,10 @@ static void set_period(void *owner, uint64_t period, uint64_t phase)
     };
 
     (void)owner;
-    port_send_all(&runtime.port, &message);
+    if (runtime.options.move_at == MOVE_AT_BARRIERS) {
+        iteration_receive_mode(&message); // who joins is told by this node's
+        port_send_all(&runtime.port, &message);
+    }
 }
 
 static void leave(void *owner, const struct remap *plan, const uint32_t *from,
@@ -292,6 +295,7 @@ void distribution_roster_changed(void)
     access_sets_free(runtime.access_sets);
     runtime.access_sets = NULL;
     runtime.scheme = runtime.options.counts.n > 0 ? NULL : new_scheme();
+    set_period(NULL, 0, PERIOD_SEARCH); // the new one knows of none
 }
 
 // @return where a live node is in their row, n_live if it is none

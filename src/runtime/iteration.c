@@ -437,15 +437,38 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 void iteration_tell_mode(node_id node)
 {
     const struct iteration *iteration = &runtime.iteration;
-    const struct message message = {
-        .type = MESSAGE_iteration_mode,
-        .u.iteration_mode = {.period = iteration->period,
-                             .phase = iteration->phase},
-    };
+    struct message message = {.type = MESSAGE_iteration_mode};
 
-    if (iteration->mode == ITERATION_UNKNOWN ||
-        iteration->mode == ITERATION_PERIOD) {
-        port_send(&runtime.port, node, &message);
+    switch (iteration->mode) {
+    case ITERATION_OFF:
+    case ITERATION_SEARCH: // as it begins
+        return;
+    case ITERATION_PERIOD:
+        message.u.iteration_mode.period = iteration->period;
+        message.u.iteration_mode.phase = iteration->phase;
+        break;
+    case ITERATION_UNKNOWN:
+        message.u.iteration_mode.phase = PERIOD_NONE;
+        break;
+    case ITERATION_MARKED:
+        message.u.iteration_mode.phase = PERIOD_MARKED;
+        break;
+    }
+    port_send(&runtime.port, node, &message);
+}
+
+static enum iteration_mode mode_of(const struct iteration *iteration)
+{
+    if (iteration->period > 0) {
+        return ITERATION_PERIOD;
+    }
+    switch (iteration->phase) {
+    case PERIOD_NONE:
+        return ITERATION_UNKNOWN;
+    case PERIOD_SEARCH:
+        return ITERATION_SEARCH;
+    default:
+        return ITERATION_MARKED;
     }
 }
 
@@ -458,10 +481,5 @@ void iteration_receive_mode(const struct message *message)
     }
     iteration->period = message->u.iteration_mode.period;
     iteration->phase = message->u.iteration_mode.phase;
-    if (iteration->period > 0) {
-        iteration->mode = ITERATION_PERIOD;
-    } else {
-        iteration->mode =
-            iteration->phase == 0 ? ITERATION_UNKNOWN : ITERATION_SEARCH;
-    }
+    iteration->mode = mode_of(iteration);
 }

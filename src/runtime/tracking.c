@@ -190,7 +190,7 @@ static void send_set(const struct tracking *tracking,
 {
     const size_t whole = set->n * (size_t)ACCESS_RUN_SIZE;
     const size_t room = whole < MESSAGE_BODY_MAX ? whole : MESSAGE_BODY_MAX;
-    uint8_t *body = malloc(room);
+    uint8_t *body = malloc(room + 1);
     struct wire_writer writer = {body, body + room, 0};
     struct message message = {
         .type = MESSAGE_track_set,
@@ -201,6 +201,9 @@ static void send_set(const struct tracking *tracking,
     uint32_t at = 0;
 
     ensure_memory(body != NULL);
+    if (set->n == 0) {
+        port_send(&runtime.port, 0, &message); // it is known to use none
+    }
     while (access_set_next_run(set, &at, &run)) {
         access_run_put(&writer, &run);
         message.body_size = (uint32_t)(writer.at - body);

@@ -208,6 +208,23 @@ class Members:
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
 
+    def a_period_is_looked_for_when_nodes_have_left(self):
+        """What was known of the program's barriers was forgotten with the rest."""
+        rounds = self.path("tests", "cluster", "rounds")
+        job = self.start(3, (rounds, 6, 1000), "--move-at", "barriers",
+                         "--explain", TEAMSTER_POLICY="cpu-mem")
+        self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
+        time.sleep(0.2)  # it has a period by then
+        self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
+        output = job.expect_success()
+        known = list(map(int, re.findall(r"teamster: (\d+) iterations;",
+                                         output)))
+        print(known)
+        if "wrong: 0" not in output or not known or known[-1] < 50:
+            job.fail(f"iterations: {known}", output)
+        if "no regularity" in output:
+            job.fail("there is a period", output)
+
     def a_node_that_has_left_pages_no_more(self):
         job = self.start(3, (self.path("apps", "jacobi"), "--size", 256,
                              "--iterations", 800, "--threads", 6, "--report",

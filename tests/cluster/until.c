@@ -4,9 +4,9 @@
  * thread steps the words of its part of a shared array once an iteration. Thread 0
  * looks for a file meanwhile, and when that is there the next iteration is the last.
  * The words tell whether every iteration was done, wherever the threads were. When one
- * moves to a node of a lower number, the empty file FILE.moved is made.
+ * moves to a node of a lower number, the empty file MOVED is made.
  *
- *     until FILE THREADS [WORDS]    WORDS of each thread, 4096 if not given
+ *     until FILE THREADS [WORDS [MOVED]]    WORDS of each thread, 4096 if not given
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ enum { MAX_THREADS = 64, CALM_NS = 300 * 1000 };
 static TM_SHARED struct {
     tm_barrier barrier;
     char file[256];
-    char moved[256 + 8];
+    char moved[256]; // empty: none
     size_t n_words;  // of a thread
     uint64_t *words; // [n_threads][n_words]
     uint64_t n_iterations;
@@ -46,7 +46,7 @@ static void end_iteration(void)
     if (tm_iteration_end(&job.barrier) != TM_OK) {
         abort();
     }
-    if (tm_node_self() < node) {
+    if (tm_node_self() < node && job.moved[0] != '\0') {
         close(creat(job.moved, 0600));
     }
 }
@@ -82,11 +82,11 @@ int main(int argc, char **argv)
     n_threads = argc >= 3 ? strtoul(argv[2], NULL, 10) : 0;
     job.n_words = argc >= 4 ? strtoul(argv[3], NULL, 10) : 4096;
     if (n_threads < 1 || n_threads > MAX_THREADS || job.n_words < 1) {
-        fprintf(stderr, "usage: until FILE THREADS [WORDS]\n");
+        fprintf(stderr, "usage: until FILE THREADS [WORDS [MOVED]]\n");
         return 64;
     }
     snprintf(job.file, sizeof job.file, "%s", argv[1]);
-    snprintf(job.moved, sizeof job.moved, "%s.moved", job.file);
+    snprintf(job.moved, sizeof job.moved, "%s", argc >= 5 ? argv[4] : "");
     job.words = tm_alloc(n_threads * job.n_words * sizeof *job.words, NULL);
     tm_barrier_init(&job.barrier, (unsigned)n_threads);
     for (size_t i = 0; i < n_threads; i++) {
