@@ -9,9 +9,10 @@
 //
 // A barrier more, now and then, moves the ends to another place of the same loop: when
 // the leader has come to one other place AGAIN times in a row, ends are there. A period
-// is lost when LOST of its latest ends were elsewhere, and not so. Threads that meet count alike
-// (runtime/iteration.c): if others are far ahead of the leader it takes part no more,
-// and one of them leads.
+// is lost when LOST of its latest ends were elsewhere, and not so.
+//
+// Threads that meet count alike (runtime/iteration.c): if others are far ahead of the
+// leader it takes part no more, and one of them leads.
 #include "reconfig/scheme_priv.h"
 
 enum {
