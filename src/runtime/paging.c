@@ -314,10 +314,10 @@ void paging_learn(const struct access_set *set)
 {
     page_no *pages;
 
-    if (!is_on()) {
+    if (!is_on() || set->n == 0) {
         return;
     }
-    pages = malloc((set->n + 1) * sizeof *pages);
+    pages = malloc(set->n * sizeof *pages);
     ensure_memory(pages != NULL);
     for (uint32_t i = 0; i < set->n; i++) {
         pages[i] = set->entries[i].page;

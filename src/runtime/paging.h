@@ -86,7 +86,8 @@ int paging_fd(void);
 /** A thread arrives at a barrier. Under the node lock.
  * @return 1: when it goes on it should let others of its worker go first */
 int paging_note_arrival(struct thread *thread);
-/** What threads use, in which order, has been tracked. */
+/** What a thread uses, in which order, has been tracked. Of one that has used nothing
+ * what was known before counts on. */
 void paging_learn(const struct access_set *set);
 /** What too little memory has cost since the last call. Under the node lock. */
 void paging_take_use(struct memory_use *use);
