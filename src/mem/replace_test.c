@@ -510,6 +510,33 @@ static void needs_are_the_size_of_the_union(void **state)
     replace_free(replace);
 }
 
+// The only one of its worker: nothing is left of where it was in the turn before.
+static void a_thread_that_uses_nothing_any_more_needs_nothing(void **state)
+{
+    struct replace *replace = replace_new(1000, NULL);
+    static const uint32_t order[] = {7};
+    page_no used[100];
+    page_no ahead[100];
+
+    (void)state;
+    for (page_no page = 0; page < 100; page++) {
+        used[page] = page;
+    }
+    replace_learn(replace, 7, used, 100);
+    replace_order(replace, 0, order, 1);
+    replace_turn(replace, 0, 7);
+    for (page_no page = 0; page < 90; page++) {
+        replace_touch(replace, 0, page);
+    }
+    replace_turn(replace, 0, 0); // of nobody
+    replace_learn(replace, 7, NULL, 0);
+    assert_int_equal(replace_needs(replace).n_pages, 0);
+    replace_turn(replace, 0, 7);
+    assert_int_equal(replace_ahead(replace, 0, 1000, ahead, 100), 0);
+    assert_true(replace_is_valid(replace));
+    replace_free(replace);
+}
+
 static void strangers_are_drawn_but_not_those_just_touched(void **state)
 {
     struct replace *replace = replace_new(UINT64_C(1) << 26, NULL);
@@ -534,6 +561,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(next_uses_and_victims_agree_with_the_future),
         cmocka_unit_test(what_was_just_passed_goes_first),
+        cmocka_unit_test(a_thread_that_uses_nothing_any_more_needs_nothing),
         cmocka_unit_test(a_thread_that_returns_keeps_its_pages),
         cmocka_unit_test(what_is_learned_anew_is_all_that_is_needed),
         cmocka_unit_test(a_thread_off_its_set_is_not_believed),
