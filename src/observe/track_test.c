@@ -248,6 +248,7 @@ static void run_round(unsigned n_steps)
     running = 0;
     track_begin(track, &everything, 1);
     track_turn(track, running, 100);
+    expected[running].has_run = 1;
     for (unsigned i = 0; i < n_steps; i++) {
         make_step();
     }
