@@ -290,8 +290,6 @@ static void begin_turn(struct replace_thread *thread)
     thread->last = 0;
     thread->n_touches = 0;
     thread->n_returns = 0;
-    // Of a worker whose threads have no uses nothing is placed: not where it was then.
-    thread->from = thread->first = thread->top = thread->tail = 0;
     if (!thread->is_returning) {
         thread->low = NOWHERE;
         thread->high = 0;

@@ -110,11 +110,11 @@ void replace_worker_place(const struct replace *replace,
 
     worker->here = 0;
     worker->extra = 0;
-    if (turn == NULL || worker->total == 0) {
+    if (turn == NULL) {
         return;
     }
     worker->here = turn->start + turn->n_uses;
-    if (turn->is_open) {
+    if (turn->is_open) { // also where there are no uses: it begins nowhere else
         place_thread(replace, turn);
         if (turn->is_returning) {
             worker->extra = turn->n_uses - turn->low;
@@ -122,7 +122,7 @@ void replace_worker_place(const struct replace *replace,
             worker->here = turn->start + turn->from;
         }
     }
-    worker->here %= worker->total;
+    worker->here = worker->total == 0 ? 0 : worker->here % worker->total;
 }
 
 int replace_is_needed_now(const struct replace_thread *thread,
