@@ -44,28 +44,35 @@ static void watch_repeats(struct thread *thread, page_no page)
     }
 }
 
-// When a fault began, by both clocks.
+// When a fault began, by the clocks that are read for it; 0: not read.
 struct begun {
     uint64_t wall_ns;
-    uint64_t cpu_ns; // 0: not read
+    uint64_t cpu_ns;
 };
 
 // Reading processor time is a system call: it is read in one fault in so many, no divisor
 // of usual numbers of pages, and the others are taken to be like these. A thread's first
 // faults are measured more often, for the very first take longer.
-#define PROBED 61u
-#define PROBED_EARLY 8u
+#define MEASURED 61u
+#define MEASURED_EARLY 8u
 #define EARLY 64u
 
 // On a node that emulates a slow one each nanosecond counts several times: there it is
-// read in every fault.
+// read in every fault, and nothing else.
 static struct begun begin_fault(struct thread *thread)
 {
-    const uint64_t n = thread == NULL ? 1 : thread->n_faults++;
-    int is_read = runtime.options.share < 1 ||
-                  n % (n < EARLY ? PROBED_EARLY : PROBED) == 0;
+    uint64_t n;
 
-    return (struct begun){clock_now_ns(), is_read ? clock_thread_cpu_ns() : 0};
+    if (runtime.options.share < 1) {
+        return (struct begun){.cpu_ns = clock_thread_cpu_ns()};
+    }
+    n = thread->n_faults++;
+    return (struct begun){
+        .wall_ns = clock_now_ns(),
+        .cpu_ns = n % (n < EARLY ? MEASURED_EARLY : MEASURED) == 0
+                      ? clock_thread_cpu_ns()
+                      : 0,
+    };
 }
 
 // What handling a fault took of the processor. Not what it took by the clock: others
@@ -74,19 +81,18 @@ static struct begun begin_fault(struct thread *thread)
 static uint64_t handling_ns(const struct begun *begun, int pages)
 {
     _Atomic uint64_t *usual_ns = &runtime.handling_ns[pages != 0];
-    uint64_t mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
+    uint64_t mean_ns;
     uint64_t ns;
 
-    if (begun->cpu_ns == 0) {
-        return mean_ns + TRAP_NS;
-    }
-    ns = clock_thread_cpu_ns() - begun->cpu_ns;
     if (runtime.options.share < 1) {
-        return node_slowed_ns(ns + TRAP_NS);
+        return node_slowed_ns(clock_thread_cpu_ns() - begun->cpu_ns + TRAP_NS);
     }
-    ns -= ns > runtime.iteration.clock_ns ? runtime.iteration.clock_ns : ns;
-    mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
-    atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
+    mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
+    if (begun->cpu_ns > 0) {
+        ns = iteration_cpu_since(begun->cpu_ns);
+        mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
+        atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
+    }
     return mean_ns + TRAP_NS;
 }
 
@@ -209,7 +215,7 @@ static int is_denied(const struct trap *trap)
 int access_trap(void *owner, const struct trap *trap)
 {
     struct thread *thread = thread_self();
-    const struct begun begun = begin_fault(thread);
+    struct begun begun;
     page_no page;
 
     (void)owner;
@@ -225,6 +231,7 @@ int access_trap(void *owner, const struct trap *trap)
     if (node_step() != RUNTIME_RUNNING || thread == NULL) {
         return deny(trap, page);
     }
+    begun = begin_fault(thread);
     node_pay();
     tracking_enter(&runtime.tracking);
     if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc),

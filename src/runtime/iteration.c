@@ -59,15 +59,18 @@ uint64_t iteration_probe(void)
                                                       : 0;
 }
 
-void iteration_probe_end(uint64_t began_ns)
+uint64_t iteration_cpu_since(uint64_t began_ns)
 {
     const uint64_t clock_ns = runtime.iteration.clock_ns;
-    uint64_t ns;
+    const uint64_t ns = clock_thread_cpu_ns() - began_ns;
 
+    return ns > clock_ns ? ns - clock_ns : 0;
+}
+
+void iteration_probe_end(uint64_t began_ns)
+{
     if (began_ns > 0) {
-        ns = clock_thread_cpu_ns() - began_ns;
-        runtime.iteration.spent_ns +=
-            PROBED * (ns > clock_ns ? ns - clock_ns : 0);
+        runtime.iteration.spent_ns += PROBED * iteration_cpu_since(began_ns);
     }
 }
 
