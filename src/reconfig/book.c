@@ -196,6 +196,12 @@ static void share_crowds(struct book *book)
     }
 }
 
+static void drop_open_node(struct node_ring *node)
+{
+    memset(&node->open, 0, sizeof node->open);
+    node->open_cpu_s = 0;
+}
+
 static void keep_node(struct book *book, struct node_ring *node)
 {
     const double n = book->n_open;
@@ -210,8 +216,7 @@ static void keep_node(struct book *book, struct node_ring *node)
         .pages_out = open->pages_out / n,
         .release_s = open->release_s / n,
     };
-    memset(&node->open, 0, sizeof node->open);
-    node->open_cpu_s = 0;
+    drop_open_node(node);
 }
 
 // @param length_s  of the sample just closed; 0: not known
@@ -347,8 +352,7 @@ void book_restart(struct book *book)
 void book_drop_open(struct book *book)
 {
     for (unsigned i = 0; i < book->n_nodes; i++) {
-        memset(&book->nodes[i].open, 0, sizeof book->nodes[i].open);
-        book->nodes[i].open_cpu_s = 0;
+        drop_open_node(&book->nodes[i]);
     }
     for (uint32_t i = 0; i < book->n_threads; i++) {
         struct book_thread *thread = &book->threads[i];

@@ -4,7 +4,7 @@
 
 #include "model/correct.h"
 #include "model/groups.h"
-#include "place/policy.h"
+#include "place/profile.h"
 #include "reconfig/book.h"
 
 /*
@@ -36,10 +36,8 @@ struct remap {
     int owners_move;    ///< as in struct placement
     int is_proven;      ///< likewise
     int is_carried_out; ///< set by who does so
-    int was_weighed;    ///< trigger_accepts() was asked, with the next three
-    uint64_t iterations_left;
-    double moved_bytes;
-    double bytes_per_s;
+    int was_weighed;    ///< trigger_accepts() was asked `acceptance`
+    struct profile_acceptance acceptance;
     uint64_t iteration; ///< that was the last when it was begun
     uint32_t
         n_untracked; ///< threads that are taken to use no pages: of these it

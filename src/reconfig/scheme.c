@@ -378,9 +378,8 @@ static void look_again(struct scheme *scheme)
 {
     if (scheme->is_kept && scheme->n_looks > 0 &&
         scheme->trigger.state == TRIGGER_RESTING &&
-        (!scheme->config.policy->wants_uses ||
-         scheme_were_all_tracked(scheme)) &&
-        book_n_since_restart(scheme->book) >= enough(scheme, BOOK_WINDOW)) {
+        book_n_since_restart(scheme->book) >= enough(scheme, BOOK_WINDOW) &&
+        scheme_knows_uses(scheme)) {
         scheme->n_looks--;
         scheme_ask(scheme);
     }

@@ -80,12 +80,12 @@ double scheme_ideal_s(const struct scheme *scheme)
     return work_s / power;
 }
 
-int scheme_were_all_tracked(const struct scheme *scheme)
+int scheme_knows_uses(const struct scheme *scheme)
 {
     uint32_t n;
     const struct book_thread *threads = book_threads(scheme->book, &n);
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; scheme->config.policy->wants_uses && i < n; i++) {
         size_t n_uses;
 
         if (scheme->ops.uses(scheme->ops.owner, threads[i].number, &n_uses) ==
@@ -101,7 +101,7 @@ int scheme_needs_tracking(const struct scheme *scheme)
     return scheme->config.policy->wants_uses &&
            (!scheme->is_tracked ||
             book_n_samples(scheme->book) > scheme->tracked_at + TRACKED_FOR ||
-            !scheme_were_all_tracked(scheme));
+            !scheme_knows_uses(scheme));
 }
 
 double scheme_time_s(const struct time_parts *parts)

@@ -129,14 +129,19 @@ static double change_cost_s(const struct remap *plan)
 static int is_worth(struct scheme *scheme)
 {
     struct remap *plan = &scheme->plan;
+    const struct profile_acceptance it = {
+        .now_s = plan->before.iteration_s,
+        .predicted_s = plan->after.iteration_s,
+        .iterations_left = book_n_closed(scheme->book),
+        .moved_bytes = plan->n_moves * STACK_BYTES,
+        .bytes_per_s = BYTES_PER_S,
+        .warm_up_s = plan->warm_up_s,
+    };
 
     plan->was_weighed = 1;
-    plan->iterations_left = book_n_closed(scheme->book);
-    plan->moved_bytes = plan->n_moves * STACK_BYTES;
-    plan->bytes_per_s = BYTES_PER_S;
-    return trigger_accepts(plan->before.iteration_s, plan->after.iteration_s,
-                           plan->iterations_left, plan->moved_bytes,
-                           plan->bytes_per_s, plan->warm_up_s);
+    plan->acceptance = it;
+    return trigger_accepts(it.now_s, it.predicted_s, it.iterations_left,
+                           it.moved_bytes, it.bytes_per_s, it.warm_up_s);
 }
 
 void scheme_think(struct scheme *scheme)

@@ -63,8 +63,6 @@ struct row {
     uint32_t place; ///< in the program, of the barrier
 };
 
-#define ROW_BYTES 28u ///< see runtime/iteration.c
-
 struct scheme {
     struct scheme_config config;
     struct scheme_ops ops;
@@ -144,8 +142,9 @@ static inline int scheme_is_other_memory(uint64_t now, uint64_t before)
     return (now > before ? now - before : before - now) > before / 4;
 }
 
-/** Is it known what all threads that take part use? Some may have come since. */
-int scheme_were_all_tracked(const struct scheme *scheme);
+/** Is it known what all threads that take part use, if the policy wants to know? Some
+ * may have come since. */
+int scheme_knows_uses(const struct scheme *scheme);
 
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);

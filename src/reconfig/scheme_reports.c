@@ -7,7 +7,10 @@
 #include "base/options.h"
 #include "reconfig/scheme_priv.h"
 
-enum { PEER_BYTES = 10 };
+enum {
+    ARRIVAL_BYTES = 28, // see runtime/iteration.c
+    PEER_BYTES = 10,
+};
 
 struct wire_reader scheme_rows(const struct message *report)
 {
@@ -44,7 +47,7 @@ static int has_rows(const struct message *message)
     const size_t size = message->body_size;
     const size_t peers = message->u.iteration.n_peers * (size_t)PEER_BYTES;
 
-    return size > peers && (size - peers) % ROW_BYTES == 0;
+    return size > peers && (size - peers) % ARRIVAL_BYTES == 0;
 }
 
 static int peers_are_good(const struct scheme *scheme, node_id from,
@@ -133,7 +136,7 @@ static struct book_report report_of(node_id from, const struct message *message)
         .n_peers = fields->n_peers,
         .n_arrivals =
             (message->body_size - fields->n_peers * (uint32_t)PEER_BYTES) /
-            ROW_BYTES,
+            ARRIVAL_BYTES,
     };
 }
 

@@ -13,17 +13,22 @@
 // The nodes' part: told where iterations end, or to report every barrier, or none.
 static void pass_barrier(struct world *world, uint32_t place)
 {
-    int ends;
-
     world->n_barriers++;
     if (world->is_searching) {
         end_iteration(world, MARKED_NOT, place);
-    } else if (world->period > 0) {
-        ends = world->n_barriers % world->period == world->phase;
-        if (ends) {
-            end_iteration(world, MARKED_BY_PERIOD, place);
-        }
+    } else if (world->period > 0 &&
+               world->n_barriers % world->period == world->phase) {
+        end_iteration(world, MARKED_BY_PERIOD, place);
     }
+}
+
+// Of a program that has not said where its iterations end.
+static struct world *searching_world(const char *policy, const double *power)
+{
+    struct world *world = world_new(policy, power);
+
+    world->is_searching = 1;
+    return world;
 }
 
 // Rounds of n barriers.
@@ -47,10 +52,9 @@ static void pass_irregular(struct world *world, unsigned n)
 
 static void the_period_of_barriers_is_found(void **state)
 {
-    struct world *world = world_new("cpu-mem", unequal);
+    struct world *world = searching_world("cpu-mem", unequal);
 
     (void)state;
-    world->is_searching = 1;
     pass_rounds(world, 100, BARRIERS, 10);
     assert_int_equal(world->period, BARRIERS);
     assert_true(iteration_s(world) < 0.11);
@@ -59,10 +63,9 @@ static void the_period_of_barriers_is_found(void **state)
 
 static void a_program_that_goes_on_to_other_barriers_is_followed(void **state)
 {
-    struct world *world = world_new("cpu-mem", unequal);
+    struct world *world = searching_world("cpu-mem", unequal);
 
     (void)state;
-    world->is_searching = 1;
     pass_rounds(world, 80, BARRIERS, 10);
     assert_int_equal(world->period, BARRIERS);
     assert_true(iteration_s(world) < 0.11);
@@ -80,10 +83,9 @@ static void a_program_that_goes_on_to_other_barriers_is_followed(void **state)
 
 static void periods_that_are_lost_each_time_are_given_up(void **state)
 {
-    struct world *world = world_new("cpu-mem", unequal);
+    struct world *world = searching_world("cpu-mem", unequal);
 
     (void)state;
-    world->is_searching = 1;
     for (unsigned i = 0; i < 10; i++) {
         pass_rounds(world, 20, 3 + 2 * (i % 2), 10 * i);
     }
@@ -108,11 +110,10 @@ static void a_change_of_barriers_is_one_whatever_comes_first(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 200; seed++) {
-        struct world *world = world_new("cpu-mem", unequal);
+        struct world *world = searching_world("cpu-mem", unequal);
 
         world->draw = seed;
         world->is_shuffled = 1;
-        world->is_searching = 1;
         pass_rounds(world, 80, BARRIERS, 10);
         assert_int_equal(n_said(world, "barriers are others now"), 0);
         pass_rounds(world, 120, 5, 50);
@@ -129,9 +130,8 @@ static void a_barrier_now_and_then_changes_nothing(void **state)
     (void)state;
     for (unsigned n = 1; n <= 4; n++) {
         for (unsigned every = 20; every <= 120; every += 9) {
-            struct world *world = world_new("cpu-mem", unequal);
+            struct world *world = searching_world("cpu-mem", unequal);
 
-            world->is_searching = 1;
             for (unsigned i = 1; i < 1000; i++) {
                 pass_rounds(world, 1, n, 10);
                 if (i % every == 0) {
@@ -153,18 +153,16 @@ static void remove_first_thread(struct world *world)
 
 static void a_leader_that_ends_is_followed_by_another(void **state)
 {
-    struct world *world = world_new("initial", equal);
+    struct world *world = searching_world("initial", equal);
 
     (void)state;
-    world->is_searching = 1;
     pass_rounds(world, 2, BARRIERS, 10);
     remove_first_thread(world);
     pass_rounds(world, 20, BARRIERS, 10);
     assert_int_equal(world->period, BARRIERS);
     world_free(world);
 
-    world = world_new("initial", equal);
-    world->is_searching = 1;
+    world = searching_world("initial", equal);
     pass_rounds(world, 20, BARRIERS, 10);
     assert_int_equal(world->period, BARRIERS);
     remove_first_thread(world);
@@ -175,10 +173,9 @@ static void a_leader_that_ends_is_followed_by_another(void **state)
 
 static void a_vain_search_ends_though_leaders_end(void **state)
 {
-    struct world *world = world_new("initial", equal);
+    struct world *world = searching_world("initial", equal);
 
     (void)state;
-    world->is_searching = 1;
     pass_irregular(world, 100);
     remove_first_thread(world);
     pass_irregular(world, 500);
@@ -189,10 +186,9 @@ static void a_vain_search_ends_though_leaders_end(void **state)
 
 static void what_the_program_says_counts_after_a_vain_search(void **state)
 {
-    struct world *world = world_new("cpu-mem", unequal);
+    struct world *world = searching_world("cpu-mem", unequal);
 
     (void)state;
-    world->is_searching = 1;
     pass_irregular(world, 600);
     assert_non_null(strstr(world->said, "no regularity"));
     iterate(world, 60);
@@ -202,10 +198,9 @@ static void what_the_program_says_counts_after_a_vain_search(void **state)
 
 static void without_a_period_nothing_is_done(void **state)
 {
-    struct world *world = world_new("cpu-mem", unequal);
+    struct world *world = searching_world("cpu-mem", unequal);
 
     (void)state;
-    world->is_searching = 1;
     world->period = 1;
     pass_irregular(world, 600);
     assert_int_equal(world->is_searching, 0);

@@ -108,9 +108,8 @@ static void search_again(struct scheme *scheme)
     const uint64_t n = book_n_closed(scheme->book);
 
     search->n_hasty = n - search->found_at < SOON ? search->n_hasty + 1 : 0;
-    search->period = (struct period){0};
     search->n_fed = 0;
-    search->led_at = 0;
+    search->led_at = 0; // whoever comes first leads
     scheme_begin_anew(scheme);
     if (search->n_hasty > HASTY_MAX) {
         give_up(scheme);

@@ -72,7 +72,7 @@ static inline void op_set_period(void *owner, uint64_t period, uint64_t phase)
 
     world->period = period;
     world->phase = phase;
-    world->is_searching = period == 0 && phase == 1;
+    world->is_searching = period == 0 && phase == PERIOD_SEARCH;
 }
 
 static inline void op_leave(void *owner, const struct remap *plan,

@@ -55,10 +55,7 @@ static void fill(struct profile *profile, const struct remap *plan,
                      .node_after_s = times_s + n_nodes,
                      .is_carried_out = plan->is_carried_out,
                      .was_weighed = plan->was_weighed,
-                     .acceptance = {plan->before.iteration_s,
-                                    plan->after.iteration_s,
-                                    plan->iterations_left, plan->moved_bytes,
-                                    plan->bytes_per_s, plan->warm_up_s}},
+                     .acceptance = plan->acceptance},
     };
     for (uint32_t x = 0; x < n_nodes; x++) {
         times_s[x] = plan->before.nodes[x].time_s;
