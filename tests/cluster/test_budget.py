@@ -59,6 +59,7 @@ class Tests:
         self.build = options.build
         self.folder = folder
         self.over = os.path.join(folder, "over")  # it ends when there is such
+        self.moved = os.path.join(folder, "moved")  # a thread has moved down
         self.n_nodes = options.nodes
 
     def start(self, group, first, n_words, *options):
@@ -70,12 +71,13 @@ class Tests:
                        f"{group.join()}\n"
                        f'exec {until} "$@"\n')
         os.chmod(path, 0o700)
+        nodes = () if "--hostfile" in options else ("-n", self.n_nodes)
+        # With ASan, what is freed is to be free: nobody else is killed for it then.
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
         return jobs.Job(os.path.join(self.build, "cli", "teamster"), [
-            *(() if "--hostfile" in options else ("-n", self.n_nodes)), "--verbose", "--swap-dir", self.folder, *options,
-            path, self.over, N_THREADS, n_words, self.over + ".moved"], {
-                # What is freed is free, then: nobody else is to be killed for it.
-                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
-                                ":quarantine_size_mb=1"})
+            *nodes, "--verbose", "--swap-dir", self.folder, *options, path,
+            self.over, N_THREADS, n_words, self.moved],
+            {"ASAN_OPTIONS": sanitizer})
 
     def end(self, job):
         """@return the output"""
@@ -142,7 +144,6 @@ class Tests:
         the first node. Of a little only: pages on their way are copies that nobody
         has foreseen."""
         n_words = 1 << 20
-        moved = self.over + ".moved"
         hosts = os.path.join(self.folder, "hosts")
         with open(hosts, "w", encoding="ascii") as file:
             for i in range(self.n_nodes):
@@ -154,10 +155,10 @@ class Tests:
                              "--explain")
             try:
                 self.wait_for_calm(job, group, data)
-                if os.path.exists(moved):
-                    os.unlink(moved)  # memory was not the reason
+                if os.path.exists(self.moved):
+                    os.unlink(self.moved)  # memory was not the reason
                 other = self.press(group, data, data // 16)
-                has_moved = jobs.wait_until(lambda: os.path.exists(moved))
+                has_moved = jobs.wait_until(lambda: os.path.exists(self.moved))
                 other.end()
                 if not has_moved:
                     raise jobs.Failure("no thread moves")

@@ -102,6 +102,13 @@ def noise_of(series, n_alike):
     return max(max(both) / min(both) - 1 for both in halves)
 
 
+def expect_iterations(output, least, most):
+    """As many are known to the scheme."""
+    known = re.search(r"teamster: (\d+) iterations;", output)
+    if not known or not least <= int(known[1]) <= most:
+        raise jobs.Failure(f"iterations:\n{output}")
+
+
 class Tests:
     def __init__(self, options, folder):
         self.build = options.build
@@ -111,8 +118,9 @@ class Tests:
     def app(self, name):
         return os.path.join(self.build, "apps", name)
 
-    def rounds(self):
-        return os.path.join(self.build, "tests", "cluster", "rounds")
+    def program(self, name):
+        """Of this folder."""
+        return os.path.join(self.build, "tests", "cluster", name)
 
     def hosts(self, speeds, memory=None):
         """@param memory  of the last node"""
@@ -442,7 +450,7 @@ class Tests:
     def workers_share_the_work_of_threads(self):
         """One thread has as much work as six others: its worker has no other, or one.
         And of nodes with two workers and with one, the first gets twice as many."""
-        workers = os.path.join(self.build, "tests", "cluster", "workers")
+        workers = self.program("workers")
         path = os.path.join(self.folder, "hosts")
         with open(path, "w", encoding="utf-8") as file:
             file.write("n0 speed=100 workers=2\nn1 speed=100 workers=1\n")
@@ -466,18 +474,16 @@ class Tests:
         """All that the program ends are known, but for those in which threads come."""
         lengths = (40, 30, 50)
         output = self.run("-n", 3, "-w", 1, "--explain",
-                          os.path.join(self.build, "tests", "cluster",
-                                       "generations"), 6, *lengths)
-        known = re.search(r"teamster: (\d+) iterations;", output)
-        if (f"{sum(lengths)} iterations\n" not in output or not known or
-                not sum(lengths) - 2 * len(lengths) <= int(known[1]) <=
-                sum(lengths)):
-            raise jobs.Failure(f"iterations:\n{output}")
+                          self.program("generations"), 6, *lengths)
+        if f"{sum(lengths)} iterations\n" not in output:
+            raise jobs.Failure(output)
+        expect_iterations(output, sum(lengths) - 2 * len(lengths),
+                          sum(lengths))
 
     # ---- programs that do not say where iterations end
 
     def a_period_of_barriers_is_found_if_asked_for(self):
-        program = self.rounds()
+        program = self.program("rounds")
         for attempt in range(N_ATTEMPTS):
             time.sleep(attempt)
             output = self.emulate("--explain", "--move-at", "barriers",
@@ -498,29 +504,26 @@ class Tests:
 
     def another_period_is_looked_for(self):
         output = self.run("-n", 2, "-w", 1, "--explain", "--move-at",
-                          "barriers", self.rounds(), 6, 60, "phases")
+                          "barriers", self.program("rounds"), 6, 60, "phases")
         for words in ("an iteration is found to be 2 barriers",
                       "the program's barriers are others now",
                       "an iteration is found to be 3 barriers", "wrong: 0"):
             if output.count(words) != 1:
                 raise jobs.Failure(f"not there once: {words}\n{output}")
-        known = re.search(r"teamster: (\d+) iterations;", output)
-        if not known or not 75 <= int(known[1]) <= 120:
-            raise jobs.Failure(f"iterations:\n{output}")
+        expect_iterations(output, 75, 120)
 
     def iterations_after_a_vain_search_are_known(self):
         output = self.run("-n", 2, "-w", 1, "--explain", "--move-at",
-                          "barriers", self.rounds(), 6, 300, "late")
-        known = re.search(r"teamster: (\d+) iterations;", output)
+                          "barriers", self.program("rounds"), 6, 300, "late")
         if ("no regularity in the program's barriers" not in output or
-                "wrong: 0" not in output or not known or
-                not 298 <= int(known[1]) <= 300):
-            raise jobs.Failure(f"iterations:\n{output}")
+                "wrong: 0" not in output):
+            raise jobs.Failure(output)
+        expect_iterations(output, 298, 300)
 
     def no_regularity_is_told(self):
         """Of a program that has none, and of one too short to show it; also to
         who has not asked for explanations."""
-        program = self.rounds()
+        program = self.program("rounds")
         told = "no regularity was found in the program's barriers"
         for n_rounds, more in ((700, ["irregular"]), (3, [])):
             output = self.emulate("--move-at", "barriers", program, 6,
@@ -579,7 +582,7 @@ class Tests:
         copy that was made while threads moved one after the other is given up
         with the next update, and with `same` there is none. Each thread has
         16 pages."""
-        program = os.path.join(self.build, "tests", "cluster", "leaving")
+        program = self.program("leaving")
         for policy, mode in (("cpu-mem", "changing"), ("cpu-mem", "same"),
                              ("jiajia", "changing"), ("jiajia", "same")):
             for attempt in range(N_ATTEMPTS):
