@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What the ways of clustering threads are worth, for docs/decisions/0009-metis.md:
+ * What the ways of clustering threads are worth, for docs/decisions/0010-metis.md:
  * how much affinity they cut and how long they take. Threads are the cells of a
  * square grid, numbered at random, and share a page with each of their four
  * neighbours; nodes take shares of 1 : 2 : 3 : 1 : 2 : 3 ...

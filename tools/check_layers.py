@@ -39,7 +39,7 @@ BELOW = {
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
-    "cli": {"base", "os", "net", "cluster", "observe", "sim"},
+    "cli": {"base", "os", "place", "net", "cluster", "observe", "sim", "cli"},
     "sim": {"base", "model", "place", "sim"},
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)

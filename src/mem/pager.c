@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pager of a space: DESIGN.md section 6. Protocols decide what a page's state
+// The pager of a space: docs/paging.md. Protocols decide what a page's state
 // and access are; the pager decides where the page's bytes are, and a page may be
 // mapped less than its access says. So protocols need not know: whoever wants
 // bytes asks for them (space_bytes), and who faults asks the pager first.

@@ -9,7 +9,7 @@
 
 /*
  * The pager keeps the pages of a space that are in memory within a budget:
- * DESIGN.md section 6, docs/paging.md. It knows nothing of protocols; what may go,
+ * docs/paging.md. It knows nothing of protocols; what may go,
  * and how, its host tells. Called under the node lock.
  */
 

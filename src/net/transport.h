@@ -96,7 +96,7 @@ struct net_place {
 };
 
 struct transport {
-    const char *name; ///< as in TEAMSTER_TRANSPORT and `teamster info`
+    const char *name; ///< as messages and `teamster info` say it
 
     /** Open this node's end. May take milliseconds.
      * @return TM_OK, TM_ENOMEM, TM_ESYSTEM (logged), TM_EBUSY (no port to listen on;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --memory-by=kernel: nothing is budgeted, and the kernel swaps (DESIGN.md section
-// 6). Three things remain to be done for a node that is short of memory.
+// --memory-by=kernel: nothing is budgeted, and the kernel swaps (docs/paging.md,
+// "When the kernel pages"). Three things remain to be done for a node that is short
+// of memory.
 //
 // Counting. A page that the kernel has taken is no longer mapped. With userfaultfd the
 // next access is a fault of ours, although the page's access would allow it: so the

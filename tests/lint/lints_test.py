@@ -112,6 +112,47 @@ class LayersTest(LintTest):
         self.expect("check_layers.py", "may not include the layer sim")
 
 
+class KnotsTest(LintTest):
+    def build(self, **files):
+        """Compile SRC_FOLDER__NAME="code", as CMake places object files."""
+        self.tree.write("tools/exports.list", "tm_*\nread\n", licence="")
+        for name, code in files.items():
+            source = f"src/{name.replace('__', '/')}.c"
+            self.tree.write(source, code)
+            folder, _, file = source.rpartition("/")
+            to = self.tree.root / "build" / folder / "CMakeFiles/x.dir" / file
+            to.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([COMPILER, "-c", self.tree.root / source, "-o",
+                            f"{to}.o"], check=True)
+        return self.tree.root, self.tree.root / "build"
+
+    def test_what_only_goes_down_passes(self):
+        self.expect_clean("check_knots.py", *self.build(
+            base__log="void log_say(void)\n{\n}\n",
+            net__port="void log_say(void);\nvoid port(void)\n"
+                      "{\n    log_say();\n}\n"))
+
+    def test_a_symbol_of_a_layer_above_is_found_without_an_include(self):
+        self.expect("check_knots.py",
+                    "src/base/log.c: uses port of src/net/port.c, a layer above",
+                    *self.build(
+                        base__log="void port(void);\nvoid log_say(void)\n"
+                                  "{\n    port();\n}\n",
+                        net__port="void port(void)\n{\n}\n"))
+
+    def test_files_that_need_each_other_in_a_circle_are_found(self):
+        self.expect("check_knots.py", "6 files need each other, 5 may", *self.build(
+            **{f"mem__f{i}": f"void f{(i + 1) % 6}(void);\nvoid f{i}(void)\n"
+                             f"{{\n    f{(i + 1) % 6}();\n}}\n"
+               for i in range(6)}))
+
+    def test_a_function_of_the_c_library_is_nobodys(self):
+        self.expect_clean("check_knots.py", *self.build(
+            base__log="int read(void);\nint log_say(void)\n"
+                      "{\n    return read();\n}\n",
+            net__port="int read(void)\n{\n    return 0;\n}\n"))
+
+
 class CommentsTest(LintTest):
     def test_a_clean_tree_passes(self):
         self.expect_clean("check_comments.py")
