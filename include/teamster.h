@@ -158,13 +158,12 @@ TM_API tm_status tm_init_program(int *argc, char ***argv,
  */
 static inline tm_status tm_init(int *argc, char ***argv)
 {
-    struct tm_program program = {
-        .header_version =
-            TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 | TM_VERSION_PATCH,
-        .shared_start = tm_shared_start_,
-        .shared_end = tm_shared_end_,
-    };
+    struct tm_program program; // no designators: C++ before 20 has none
 
+    program.header_version =
+        TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 | TM_VERSION_PATCH;
+    program.shared_start = tm_shared_start_;
+    program.shared_end = tm_shared_end_;
     return tm_init_program(argc, argv, &program);
 }
 
@@ -183,10 +182,26 @@ TM_API tm_status tm_end(void);
 /* ---- 3  Nodes ----------------------------------------------------------- */
 
 /**
- * @return the number of nodes, at least 1
+ * How many numbers have been given to nodes: those of the start, and one more for each
+ * that has joined (`teamster add`). Numbers of nodes that have left are not given
+ * again, so this only grows, and may be more than there are nodes now:
+ * tm_node_is_alive() says who is there.
+ *
+ * @return at least 1
  * Context: any thread; does not block.
  */
 TM_API unsigned tm_node_count(void);
+
+/**
+ * Is there a node of this number now? A node that was told to leave is alive until it
+ * has left. Nodes come and go at any time: what is true now may not be so a moment
+ * later.
+ *
+ * @param node  any number
+ * @return 1 if it takes part, 0 if it has left or was never there
+ * Context: any thread; does not block.
+ */
+TM_API int tm_node_is_alive(unsigned node);
 
 /**
  * @return the node the caller runs on, 0 for the root
@@ -239,6 +254,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  *
  *     void *tm_alloc(size_t size, const tm_alloc_attr *attr);
  *
+ *     grid = tm_alloc(size, &(tm_alloc_attr){.name = "grid", .placement = TM_BLOCK});
+ *
  * A block with attributes other than a name, or larger than 2048 bytes, starts
  * on a page of its own; smaller ones share pages and are aligned to 16 bytes.
  *
@@ -250,7 +267,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  *
  * Context: an application thread; blocks for one round trip to the nodes.
  */
-#define tm_alloc(size, attr) tm_alloc_at((size), (attr), __FILE__, __LINE__)
+#define tm_alloc(size, ...) /* the attributes may have commas */               \
+    tm_alloc_at((size), (__VA_ARGS__), __FILE__, __LINE__)
 
 /**
  * Give a block of shared memory back. No other thread may be using it. Its

@@ -61,6 +61,20 @@ unsigned tm_node_count(void)
     return node_step() == RUNTIME_NONE ? 1 : runtime.n_nodes;
 }
 
+int tm_node_is_alive(unsigned node)
+{
+    int is_alive;
+
+    if (node_step() == RUNTIME_NONE) {
+        return node == 0;
+    }
+    node_enter_serving();
+    is_alive = node < runtime.n_nodes &&
+               roster_has(&runtime.port.roster, (node_id)node);
+    node_leave();
+    return is_alive;
+}
+
 unsigned tm_node_self(void)
 {
     return runtime.self;

@@ -266,6 +266,8 @@ class Members:
         rows = re.findall(r"^\[0\] +(\d) [01]\.\d{3} ", output, re.MULTILINE)
         if rows != ["0", "2"]:
             job.fail(f"numbers of nodes {rows}", output)
+        if "of 3 nodes are alive: 0 2\n" not in output:
+            job.fail("who is alive is not told", output)
 
     def the_root_cannot_leave(self):
         job = self.start_endless(2)

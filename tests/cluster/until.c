@@ -72,6 +72,17 @@ static void *run(void *arg)
     }
 }
 
+static void print_who_is_alive(void)
+{
+    printf("of %u nodes are alive:", tm_node_count());
+    for (unsigned node = 0; node < TM_MAX_NODES + 1; node++) {
+        if (tm_node_is_alive(node)) {
+            printf(" %u", node);
+        }
+    }
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     tm_thread threads[MAX_THREADS];
@@ -101,6 +112,7 @@ int main(int argc, char **argv)
         n_wrong += words_wrong(job.words + i * job.n_words, job.n_words, i,
                                job.n_iterations);
     }
+    print_who_is_alive();
     printf("%llu iterations, %zu words wrong\n",
            (unsigned long long)job.n_iterations, n_wrong);
     return n_wrong != 0;
