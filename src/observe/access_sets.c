@@ -20,6 +20,7 @@ struct collected {
 };
 
 struct access_sets {
+    unsigned n_holders;
     uint32_t round;
     unsigned n_nodes;
     unsigned n_done;
@@ -39,6 +40,7 @@ struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
     if (sets == NULL) {
         return NULL;
     }
+    sets->n_holders = 1;
     sets->round = round;
     sets->n_nodes = n_nodes;
     sets->n_pages = n_pages;
@@ -50,9 +52,14 @@ struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
     return sets;
 }
 
+void access_sets_hold(struct access_sets *sets)
+{
+    sets->n_holders++;
+}
+
 void access_sets_free(struct access_sets *sets)
 {
-    if (sets == NULL) {
+    if (sets == NULL || --sets->n_holders > 0) {
         return;
     }
     for (uint32_t i = 0; i < sets->n_threads; i++) {

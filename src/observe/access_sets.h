@@ -24,6 +24,9 @@ struct node_tracking {
  *  @return NULL if memory is short */
 struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
                                     page_no n_pages);
+/** One holder more, who calls access_sets_free() too. */
+void access_sets_hold(struct access_sets *sets);
+/** Of the last holder; who made them is the first. */
 void access_sets_free(struct access_sets *sets);
 
 /** As given to access_sets_new(). */
@@ -65,7 +68,7 @@ const struct access_run *access_sets_runs(const struct access_sets *sets,
                                           uint32_t index, size_t *n_runs);
 
 /** Make a list of pages for each thread, in order of first use, for
- * access_sets_find(). Once, when it is complete. @return TM_OK, TM_ENOMEM */
+ * access_sets_find(). By one holder, once, when it is complete. @return TM_OK, TM_ENOMEM */
 TM_CHECKED tm_status access_sets_expand(struct access_sets *sets);
 
 /** The pages that a thread uses. @param[out] n_uses

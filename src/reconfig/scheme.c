@@ -29,8 +29,13 @@
 // so after each change that is kept there is one more plan, up to LOOKS of them; it is
 // carried out if it promises enough.
 //
+// A policy that looks at pages makes no plan without them: if tracking was given up, or
+// has missed threads, it is tried again, TRACKINGS_MAX times in all. Then a plan is made
+// if most threads are known, else none until the next imbalance, which is tracked once.
+//
 // S1 `next`, `next_corrections`, `learned` and `thought_s` belong to scheme_think()
 //    while THINKING.
+// S2 No plan of a policy that wants_uses is begun while scheme_lacks_uses().
 #include "reconfig/scheme.h"
 
 #include <math.h>
@@ -46,6 +51,7 @@ enum {
     LEAST_SAMPLES = 8,  // that a plan is made of
     LOOKS = 3,          // plans after a change, until the next imbalance
     RAGGED_MAX = 8,     // of 16 iterations
+    TRACKINGS_MAX = 3,  // until all threads that take part are known
 };
 
 /** What tracking may cost until it has been done. */
@@ -98,6 +104,7 @@ void scheme_begin_anew(struct scheme *scheme)
     book_restart(scheme->book);
     book_drop_open(scheme->book);
     scheme->is_tracked = 0;
+    scheme->n_trackings = 0;
     scheme->is_kept = 0;
     scheme->not_before = 0;
     scheme->predicted = (struct time_parts){0};
@@ -214,6 +221,14 @@ static void count_cost(struct scheme *scheme)
     }
 }
 
+static void track(struct scheme *scheme)
+{
+    scheme->n_trackings++;
+    scheme->state = TRACKING;
+    scheme->extra_is_tracking = 1;
+    scheme->ops.track(scheme->ops.owner);
+}
+
 static void collect(struct scheme *scheme)
 {
     scheme->n_looks = LOOKS;
@@ -225,9 +240,42 @@ static void collect(struct scheme *scheme)
     }
     scheme_say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
                (unsigned long long)book_n_closed(scheme->book));
-    scheme->state = TRACKING;
-    scheme->extra_is_tracking = 1;
-    scheme->ops.track(scheme->ops.owner);
+    track(scheme);
+}
+
+static void track_again(struct scheme *scheme)
+{
+    scheme_say(scheme,
+               "iteration %llu: which pages some threads use is not known; "
+               "one more iteration is tracked",
+               (unsigned long long)book_n_closed(scheme->book));
+    track(scheme);
+}
+
+static void do_without(struct scheme *scheme)
+{
+    scheme_say(scheme,
+               "iteration %llu: no plan: which pages most threads use could "
+               "not be found out, and policy %s wants to know; --policy=cpu "
+               "does not",
+               (unsigned long long)book_n_closed(scheme->book),
+               scheme->config.policy->name);
+    trigger_undecided(&scheme->trigger);
+}
+
+// It is time for a plan, if it is known what it is to be made of: S2.
+static void decide(struct scheme *scheme)
+{
+    if (scheme_knows_uses(scheme)) {
+        scheme->n_trackings = 0;
+        scheme_ask(scheme);
+    } else if (scheme->n_trackings < TRACKINGS_MAX) {
+        track_again(scheme);
+    } else if (scheme_lacks_uses(scheme)) {
+        do_without(scheme);
+    } else {
+        scheme_ask(scheme);
+    }
 }
 
 void scheme_tracked(struct scheme *scheme, int is_ok)
@@ -394,11 +442,13 @@ static void insist(struct scheme *scheme)
         return;
     }
     if (scheme->trigger.state == TRIGGER_RESTING) {
-        collect(scheme);
+        if (scheme->n_trackings < TRACKINGS_MAX) { // else it was in vain
+            collect(scheme);
+        }
     } else if (scheme->trigger.state == TRIGGER_DECIDING &&
                book_n_since_restart(scheme->book) >=
                    enough(scheme, LEAST_SAMPLES)) {
-        scheme_ask(scheme);
+        decide(scheme);
     }
 }
 
@@ -428,7 +478,7 @@ static void watch(struct scheme *scheme)
         if (book_n_closed(scheme->book) >= scheme->not_before &&
             book_n_since_restart(scheme->book) >=
                 enough(scheme, scheme->n_wanted)) {
-            scheme_ask(scheme);
+            decide(scheme);
         }
         break;
     case TRIGGER_UNDO:

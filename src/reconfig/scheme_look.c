@@ -80,20 +80,35 @@ double scheme_ideal_s(const struct scheme *scheme)
     return work_s / power;
 }
 
+// @param[out] n  threads that take part
+// @return of how many of them the policy does not know what it wants to know
+static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
+{
+    const struct book_thread *threads = book_threads(scheme->book, n);
+    uint32_t n_unknown = 0;
+
+    for (uint32_t i = 0; scheme->config.policy->wants_uses && i < *n; i++) {
+        size_t n_uses;
+
+        n_unknown += !scheme->is_tracked ||
+                     scheme->ops.uses(scheme->ops.owner, threads[i].number,
+                                      &n_uses) == NULL;
+    }
+    return n_unknown;
+}
+
 int scheme_knows_uses(const struct scheme *scheme)
 {
     uint32_t n;
-    const struct book_thread *threads = book_threads(scheme->book, &n);
 
-    for (uint32_t i = 0; scheme->config.policy->wants_uses && i < n; i++) {
-        size_t n_uses;
+    return count_unknown(scheme, &n) == 0;
+}
 
-        if (scheme->ops.uses(scheme->ops.owner, threads[i].number, &n_uses) ==
-            NULL) {
-            return 0;
-        }
-    }
-    return 1;
+int scheme_lacks_uses(const struct scheme *scheme)
+{
+    uint32_t n;
+
+    return 2 * count_unknown(scheme, &n) > n;
 }
 
 int scheme_needs_tracking(const struct scheme *scheme)

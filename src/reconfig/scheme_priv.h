@@ -77,11 +77,12 @@ struct scheme {
     struct book *book;
     struct trigger trigger;
     struct search search;
-    unsigned countdown;  ///< SETTLING, MOVING: samples left
-    unsigned n_wanted;   ///< samples that a plan is made of
-    uint64_t not_before; ///< iteration before which no plan is made
-    uint64_t tracked_at; ///< sample; 0: never
-    int is_tracked;      ///< there are tracked pages that still tell something
+    unsigned countdown;   ///< SETTLING, MOVING: samples left
+    unsigned n_wanted;    ///< samples that a plan is made of
+    uint64_t not_before;  ///< iteration before which no plan is made
+    uint64_t tracked_at;  ///< sample; 0: never
+    int is_tracked;       ///< there are tracked pages that still tell something
+    unsigned n_trackings; ///< since all threads were known
     int is_undoing;
     struct time_parts predicted; ///< of the mapping in force; 0: nothing yet
     int is_kept;                 ///< a change, and nothing was planned since
@@ -145,6 +146,9 @@ static inline int scheme_is_other_memory(uint64_t now, uint64_t before)
 /** Is it known what all threads that take part use, if the policy wants to know? Some
  * may have come since. */
 int scheme_knows_uses(const struct scheme *scheme);
+
+/** Is that not known even of most of them? */
+int scheme_lacks_uses(const struct scheme *scheme);
 
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);

@@ -420,7 +420,7 @@ static unsigned count_tracked(uint32_t n_known)
     struct scheme_stats stats;
 
     world->n_known = n_known;
-    iterate(world, 40);
+    iterate(world, 56);
     world->slowdown[1] = 3;
     iterate(world, 40);
     scheme_stats(world->scheme, &stats);
@@ -436,7 +436,49 @@ static void threads_that_were_not_tracked_are_told_and_tracked(void **state)
 {
     (void)state;
     assert_int_equal(count_tracked(N_THREADS), 1);
-    assert_int_equal(count_tracked(N_THREADS - 2), 2);
+    assert_int_equal(count_tracked(N_THREADS - 2), 4);
+}
+
+// As when the pager's round was under way: the answer is "not now".
+static void no_plan_is_made_blind(void **state)
+{
+    struct world *world = world_new("cpu-mem", unequal);
+    struct scheme_stats stats;
+
+    (void)state;
+    world->n_vain = 2;
+    iterate(world, 80);
+    scheme_stats(world->scheme, &stats);
+    assert_int_equal(stats.n_tracked, 3);
+    assert_int_equal(stats.n_remaps, 1);
+    assert_null(strstr(world->said, "is not known; the plan"));
+    assert_non_null(strstr(world->said, "one more iteration is tracked"));
+    world_free(world);
+}
+
+// Most are not found in any round: none of them is taken to use nothing.
+static void pages_that_cannot_be_known_make_no_plan(void **state)
+{
+    static const char *const names[] = {"cpu-mem", "mem-share"};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct world *world = world_new(names[i], unequal);
+        struct scheme_stats stats;
+
+        world->n_known = N_THREADS / 2 - 1;
+        world->memory_pages[1] = 1000;
+        iterate(world, 500);
+        scheme_stats(world->scheme, &stats);
+        assert_int_equal(stats.n_plans, 0);
+        assert_in_range(stats.n_tracked, 3, 12);
+        assert_non_null(strstr(world->said, "no plan: which pages"));
+        world->n_known = N_THREADS;
+        iterate(world, 500);
+        scheme_stats(world->scheme, &stats);
+        assert_int_equal(stats.n_plans > 0, i == 0);
+        world_free(world);
+    }
 }
 
 static void threads_that_do_not_move_are_not_waited_for(void **state)
@@ -497,6 +539,8 @@ int main(void)
         cmocka_unit_test(work_that_drifts_from_thread_to_thread_is_followed),
         cmocka_unit_test(the_plan_before_is_there_until_the_next_is_made),
         cmocka_unit_test(threads_that_were_not_tracked_are_told_and_tracked),
+        cmocka_unit_test(no_plan_is_made_blind),
+        cmocka_unit_test(pages_that_cannot_be_known_make_no_plan),
         cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),
         cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),
     };

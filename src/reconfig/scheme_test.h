@@ -42,6 +42,7 @@ struct world {
     int is_thinking;
     int takes_its_time; // who thinks
     int n_tracks;
+    unsigned n_vain;  // so many times tracking is given up
     uint32_t n_known; // threads that tracking finds pages of
     int n_refusals;   // to move, at most
     int is_shuffled;  // reports come from another node first each time
@@ -302,8 +303,11 @@ static inline void report(struct world *world, unsigned node, int marked,
 static inline void follow_up(struct world *world)
 {
     if (world->n_tracks > 0) {
+        const int is_vain = world->n_vain > 0;
+
         world->n_tracks = 0;
-        scheme_tracked(world->scheme, 1);
+        world->n_vain -= is_vain != 0;
+        scheme_tracked(world->scheme, !is_vain);
     }
     if (world->is_thinking && !world->takes_its_time) {
         world->is_thinking = 0;

@@ -19,12 +19,11 @@
 #include <string.h>
 
 // A round of tracking is over.
-static void tracked(void *owner, struct access_sets *sets)
+static void tracked(struct access_sets *sets)
 {
     int is_whole =
         access_sets_is_whole(sets) && access_sets_expand(sets) == TM_OK;
 
-    (void)owner;
     if (is_whole) {
         access_sets_free(runtime.access_sets);
         runtime.access_sets = sets;
@@ -37,8 +36,8 @@ static void tracked(void *owner, struct access_sets *sets)
 static void track(void *owner)
 {
     (void)owner;
-    if (!tracking_start(tracked, NULL)) {
-        scheme_tracked(runtime.scheme, 0); // one is under way, for --track
+    if (!tracking_ask(TRACKING_FOR_SCHEME, tracked)) {
+        scheme_tracked(runtime.scheme, 0); // members change
     }
 }
 

@@ -364,9 +364,8 @@ void paging_thread_left(const struct thread *thread)
     }
 }
 
-static void forget_sets(void *owner, struct access_sets *sets)
+static void forget_sets(struct access_sets *sets)
 {
-    (void)owner;
     access_sets_free(sets); // each node has learned from its own
 }
 
@@ -377,7 +376,7 @@ tm_status paging_receive(const struct message *message)
     }
     log_debug("memory is short for %u threads: an iteration is tracked",
               message->u.paging_ask.n_threads);
-    (void)tracking_start(forget_sets, NULL); // 0: it is being done
+    (void)tracking_ask(TRACKING_FOR_PAGER, forget_sets);
     return TM_OK;
 }
 

@@ -15,9 +15,17 @@
 /** What the message `track` asks for. */
 enum track_what { TRACK_BEGIN, TRACK_SOMEBODY_DONE, TRACK_GIVE_UP };
 
-/** Called under the node lock when a round is over, with what has been found,
- * which belongs to it then: see access_sets_is_whole(). */
-typedef void tracking_done_fn(void *owner, struct access_sets *sets);
+/** Who may want to know what a round finds. */
+enum tracking_asker {
+    TRACKING_FOR_PAGER,
+    TRACKING_FOR_FILE, ///< --track
+    TRACKING_FOR_SCHEME,
+    N_TRACKING_ASKERS,
+};
+
+/** Called under the node lock when a round is over, with what has been found, which
+ * it is a holder of and frees: see access_sets_is_whole(). It may ask again. */
+typedef void tracking_done_fn(struct access_sets *sets);
 
 /** Tracking on this node: tracking.c. Guarded by the node lock. */
 struct tracking {
@@ -32,11 +40,10 @@ struct tracking {
 
     struct access_sets *sets; ///< the root, while a round is under way
     uint32_t last_round;
-    uint64_t give_up_ns; ///< 0: nobody is done
-    tracking_done_fn *done;
-    void *done_owner;
-    uint64_t n_iterations; ///< that have ended, for --track
-    unsigned n_written;    ///< rounds, for --track
+    uint64_t give_up_ns;                       ///< 0: nobody is done
+    tracking_done_fn *done[N_TRACKING_ASKERS]; ///< NULL: it has not asked
+    uint64_t n_iterations;                     ///< that have ended, for --track
+    unsigned n_written;                        ///< rounds, for --track
 };
 
 // ---- tracking.c: which pages threads use, on one node
@@ -81,10 +88,10 @@ static inline void tracking_enter(const struct tracking *tracking)
 
 // ---- tracking_round.c: the root's part
 
-/** Track the next iteration, on all nodes. Root, under the node lock; returns at
- * once. @return 0 if a round is under way already, else 1 and `done` will be
- *         called */
-int tracking_start(tracking_done_fn *done, void *owner);
+/** Track the next iteration, on all nodes; or if a round is under way, wait for what
+ * that finds. Root, under the node lock; returns at once. @return 1 and `done` will be
+ *         called, once for all that the asker has asked; 0 while members change */
+int tracking_ask(enum tracking_asker asker, tracking_done_fn *done);
 /** Root: is a round under way? */
 int tracking_is_active(void);
 /** track_set or track_done has arrived. */

@@ -2,8 +2,11 @@
 //
 // A round of tracking, the root's part.
 //
-//   idle --tracking_start: track to all--> active --all nodes are done, or have
-//   had long enough--> idle, and whoever asked gets the sets
+//   idle --tracking_ask: track to all--> active --all nodes are done, or have
+//   had long enough--> idle, and all who asked get the sets
+//
+// Who asks while a round is active gets what that one finds: one iteration tells the
+// scheme, the pager and --track the same.
 //
 // When the first node is done with a tracked iteration, the others are told, since
 // a node without threads in iterations will never begin one. Nodes that have not
@@ -46,23 +49,29 @@ static void leave_out_those_gone(struct access_sets *sets)
     }
 }
 
-int tracking_start(tracking_done_fn *done, void *owner)
+static void start(struct tracking *tracking)
 {
-    struct tracking *tracking = &runtime.tracking;
-
-    ensure(runtime.self == 0);
-    if (tracking->sets != NULL || members_are_changing()) {
-        return 0;
-    }
     tracking->last_round++;
     tracking->sets = access_sets_new(tracking->last_round, runtime.n_nodes,
                                      runtime.space.n_pages);
     ensure_memory(tracking->sets != NULL);
     leave_out_those_gone(tracking->sets);
     tracking->give_up_ns = 0;
-    tracking->done = done;
-    tracking->done_owner = owner;
     tell_all(tracking->last_round, TRACK_BEGIN);
+}
+
+int tracking_ask(enum tracking_asker asker, tracking_done_fn *done)
+{
+    struct tracking *tracking = &runtime.tracking;
+
+    ensure(runtime.self == 0);
+    if (members_are_changing()) {
+        return 0;
+    }
+    if (tracking->sets == NULL) {
+        start(tracking);
+    }
+    tracking->done[asker] = done;
     return 1;
 }
 
@@ -76,7 +85,16 @@ static void complete(struct tracking *tracking)
     struct access_sets *sets = tracking->sets;
 
     tracking->sets = NULL;
-    tracking->done(tracking->done_owner, sets);
+    for (unsigned i = 0; i < N_TRACKING_ASKERS; i++) {
+        tracking_done_fn *done = tracking->done[i];
+
+        tracking->done[i] = NULL;
+        if (done != NULL) {
+            access_sets_hold(sets);
+            done(sets);
+        }
+    }
+    access_sets_free(sets);
 }
 
 static tm_status note_done(struct tracking *tracking, node_id from,
@@ -221,11 +239,10 @@ static int append_sets(const char *name, const struct access_sets *sets)
 
 // Under the node lock, which is long for writing a file; but then the user has
 // asked for it.
-static void write_round(void *owner, struct access_sets *sets)
+static void write_round(struct access_sets *sets)
 {
     const char *name = runtime.options.track.file;
 
-    (void)owner;
     if (name[0] != '\0' && !append_sets(name, sets)) {
         log_error("cannot write %s, which --track names: %m", name);
     }
@@ -251,7 +268,7 @@ void tracking_passes(uint64_t key)
     }
     tracking->n_iterations++;
     if (is_wanted(tracking->n_iterations)) {
-        tracking_start(write_round, NULL);
+        (void)tracking_ask(TRACKING_FOR_FILE, write_round);
     }
 }
 

@@ -212,6 +212,23 @@ class Tests:
     def gauss_reaches_the_best_mapping(self):
         self.reaches_the_best("gauss")
 
+    def what_a_round_under_way_finds_is_known(self):
+        """--track asks for an iteration just before the scheme does, or just after:
+        both get what is found, and the plan knows all threads."""
+        for iteration in (3, 4):
+            sets = os.path.join(self.folder, f"sets{iteration}")
+            output = self.run(
+                "-n", 2, "-w", 1, "--explain", self.app("jacobi"), "--size",
+                "128", "--threads", 8, "--iterations", 600,
+                variables={"TEAMSTER_POLICY": "mem-share",
+                           "TEAMSTER_TRACK": f"{iteration}:{sets}"})
+            if ("1 tracked, 1 plans" not in output or
+                    "is not known" in output or "no plan" in output):
+                raise jobs.Failure(f"a plan made blind:\n{output}")
+            with open(sets, encoding="utf-8") as file:
+                if file.read().count("round") != 1:
+                    raise jobs.Failure("--track has found nothing")
+
     # ---- programs in balance
 
     def balanced(self, *options):
