@@ -5,11 +5,9 @@
 //
 // Order. A thread goes on where the pages it needs are; so threads that wait for the
 // disk wait in place, and a worker runs its threads in the same order between all
-// barriers (paging_note_arrival()). Which pages they use, in which order, is found
+// barriers (rounds.c). Which pages they use, in which order, is found
 // out by tracking one iteration (tracking.c) once memory has turned out to be
 // short: the node asks the root, which may be tracking anyway.
-//
-// W1 A thread's round is its worker's while it is in `threads` of that.
 #include "runtime/paging.h"
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -65,11 +63,10 @@ static void open_pager(uint64_t bytes)
                   runtime.n_workers);
     }
     open_swap();
-    runtime.paging.orders =
-        calloc(runtime.n_workers, sizeof *runtime.paging.orders);
     runtime.paging.pager =
         pager_new(&runtime.space, runtime.paging.swap, pages, &host);
-    if (runtime.paging.orders == NULL || runtime.paging.pager == NULL) {
+    if (runtime.paging.pager == NULL ||
+        rounds_init(&runtime.paging.rounds, runtime.n_workers) != TM_OK) {
         log_fatal(EXIT_MEMORY, "no memory for the pager");
     }
     runtime.paging.least_pages = least;
@@ -146,10 +143,7 @@ void paging_close(void)
     swap_file_close(paging->swap);
     pager_free(paging->pager);
     paging->pager = NULL;
-    for (unsigned i = 0; i < runtime.n_workers; i++) {
-        free(paging->orders[i].threads);
-    }
-    free(paging->orders);
+    rounds_release(&paging->rounds);
 }
 
 int paging_fd(void)
@@ -239,34 +233,13 @@ void paging_stats(struct tm_node_stats *stats)
 
 // ---- the order of threads
 
-static void add_thread(struct worker_order *order, uint32_t thread)
+static void end_round(unsigned worker)
 {
-    if (order->n == order->room) {
-        order->room = order->room * 2 + 16;
-        order->threads =
-            realloc(order->threads, order->room * sizeof *order->threads);
-        ensure_memory(order->threads != NULL);
-    }
-    order->threads[order->n++] = thread;
-}
+    const struct round *round = &runtime.paging.rounds.of_worker[worker];
 
-// A thread that has left and come back has a new record.
-static int has_thread(const struct worker_order *order, uint32_t thread)
-{
-    for (uint32_t i = 0; i < order->n; i++) {
-        if (order->threads[i] == thread) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void end_round(struct worker_order *order, unsigned worker)
-{
-    replace_order(pager_replace(runtime.paging.pager), worker, order->threads,
-                  order->n); // mostly as it was, which costs nothing
-    order->n = 0;
-    order->round++;
+    replace_order(pager_replace(runtime.paging.pager), worker, round->threads,
+                  round->n); // mostly as it was, which costs nothing
+    rounds_next(&runtime.paging.rounds, worker);
     if (worker == 0) {
         pager_end_sweep(runtime.paging.pager);
     }
@@ -285,24 +258,21 @@ static void ask_root(void)
 
 int paging_note_arrival(struct thread *thread)
 {
-    struct worker_order *order;
+    struct rounds *rounds = &runtime.paging.rounds;
     unsigned worker;
 
     if (!is_on() || !pager_is_short(runtime.paging.pager)) {
         return 0;
     }
     worker = ult_worker(thread->ult);
-    order = &runtime.paging.orders[worker];
-    if (thread->round == order->round + 1) { // W1
-        end_round(order, worker);
+    if (rounds_is_over(rounds, worker, &thread->place_in_round)) {
+        end_round(worker);
     }
-    if (thread->round != 0 || !has_thread(order, (uint32_t)thread->number)) {
-        add_thread(order, (uint32_t)thread->number);
-    }
-    thread->round = order->round + 1;
+    rounds_arrive(rounds, worker, (uint32_t)thread->number,
+                  &thread->place_in_round);
     pager_end_turn(runtime.paging.pager, worker);
     if (!runtime.paging.is_learned && !runtime.paging.is_asked &&
-        order->round > 2) {
+        rounds->of_worker[worker].number > 2) {
         ask_root();
     }
     return 1;
@@ -356,9 +326,11 @@ void paging_thread_arrived(const struct thread *thread)
     free(list);
 }
 
-void paging_thread_left(const struct thread *thread)
+void paging_thread_left(struct thread *thread)
 {
     if (is_on()) {
+        rounds_leave(&runtime.paging.rounds, (uint32_t)thread->number,
+                     &thread->place_in_round);
         replace_forget(pager_replace(runtime.paging.pager),
                        (uint32_t)thread->number);
     }

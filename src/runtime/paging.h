@@ -6,20 +6,13 @@
 
 #include "mem/pager.h"
 #include "observe/access_set.h"
+#include "runtime/rounds.h"
 #include "runtime/threads.h"
 
 /*
  * A node that is short of memory: the pager at work, and what that costs each thread.
  * What the kernel pages is in kernel_paging.h.
  */
-
-/** The order in which a worker runs threads between barriers. */
-struct worker_order {
-    uint32_t *threads; ///< [n] since the round began
-    uint32_t n;
-    uint32_t room;
-    uint32_t round;
-};
 
 /** What too little memory costs a node. */
 struct memory_use {
@@ -33,9 +26,9 @@ struct memory_use {
 struct paging {
     struct pager *pager; ///< NULL: there is no budget
     struct swap_file *swap;
-    struct worker_order *orders; ///< [n_workers]
-    uint64_t first_pages;        ///< the budget at the start
-    uint64_t least_pages;        ///< what a budget must be
+    struct rounds rounds; ///< of its workers
+    uint64_t first_pages; ///< the budget at the start
+    uint64_t least_pages; ///< what a budget must be
     double part; ///< of what a control group leaves; 0: the budget is fixed
     double left_before;       ///< bytes for shared data at the last sample
     uint64_t n_samples;       ///< of the observer's, that it has followed
@@ -96,7 +89,7 @@ void paging_stats(struct tm_node_stats *stats);
 /** A thread comes to the node; before pages_thread_arrived(). */
 void paging_thread_arrived(const struct thread *thread);
 /** A thread has left the node. */
-void paging_thread_left(const struct thread *thread);
+void paging_thread_left(struct thread *thread);
 /** paging_ask has arrived at the root. */
 tm_status paging_receive(const struct message *message);
 

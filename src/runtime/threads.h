@@ -6,6 +6,7 @@
 
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
+#include "runtime/rounds.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
 
@@ -32,8 +33,8 @@ struct thread {
     uint64_t end_key;  ///< barrier that it waits at, if that ends an iteration
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
-    uint32_t round;    ///< of its worker that it is in: paging.c
-    uint32_t turn;     ///< barriers that it has arrived at: kernel_passing.c
+    struct round_place place_in_round; ///< paging.c
+    uint32_t turn; ///< barriers that it has arrived at: kernel_passing.c
     // What too little memory has cost it on this node: thread_paging.c.
     _Atomic uint64_t page_ins;
     _Atomic uint64_t swap_ns;

@@ -4,7 +4,7 @@
 
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
-Tests: app (of --app), policies (of --app), random, litmus, calls, end,
+Tests: app (of --app), policies (of --app), random, uneven, litmus, calls, end,
 full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
 choice of the combinations, but all.
 """
@@ -196,6 +196,17 @@ class Tests:
                 sums.add(re.search("checksum: ([0-9a-f]+)", output).group(1))
             if len(sums) != 1:
                 raise jobs.Failure(f"seed {seed}: checksums {sums}")
+
+    def uneven(self):
+        """Threads that are dealt to other workers and back within a round."""
+        program = self.path("tests/cluster", "uneven")
+        for seed, (n_workers, n_threads, budget) in enumerate(
+                ((2, 9, "160K"), (3, 12, "248K"), (3, 9, "200K"),
+                 (4, 16, "288K"))):
+            self.run_paged(2, budget, program, n_threads, 16, 300, seed,
+                           variables={"TEAMSTER_WORKERS": str(n_workers),
+                                      "TEAMSTER_FAULT_SOURCE":
+                                          SOURCES[seed % 2]})
 
     def litmus(self):
         modes = ("seq-cst", "mutex", "barrier", "one-mutex", "relaxed", "atomic",
