@@ -15,7 +15,7 @@ help: ## print this
 	@echo "make TARGET, where TARGET is one of"
 	@sed -n 's/^\([a-z -]*\):.*## /  \1\t/p' Makefile | expand -t 18
 	@echo "install takes PREFIX=$(PREFIX) and DESTDIR=$(DESTDIR)"
-	@echo "fuzz takes FUZZ_RUNS=$(FUZZ_RUNS)"
+	@echo "fuzz takes FUZZ_RUNS=$(FUZZ_RUNS), mutants MUTANTS='--only NAME'"
 
 check: setup-check ## install what is missing, build, run all tests
 	cmake --workflow --preset debug
@@ -48,6 +48,9 @@ fuzz: setup-fuzz ## give all decoders FUZZ_RUNS inputs, made up by libFuzzer
 	cmake --build --preset fuzz
 	tests/fuzz/run.py --build build/fuzz --runs $(FUZZ_RUNS)
 
+mutants: setup-check ## put faults into a copy of the tree: do tests find them?
+	tests/mutants/run.py $(MUTANTS)
+
 release: setup-build ## configure, build and test with optimisation
 	cmake --workflow --preset release
 
@@ -76,5 +79,5 @@ clean: ## remove build/
 	rm -rf build
 
 .PHONY: help check demo bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
-        fuzz release programs format lint install setup-build setup-check \
+        fuzz mutants release programs format lint install setup-build setup-check \
         setup-bench setup-experiments setup-fuzz setup-lab clean

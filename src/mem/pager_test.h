@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "mem/pager_priv.h"
+#include "mem/view_test.h"
 
 enum { BUDGET = 64, N_PAGES = 2048 };
 
@@ -120,6 +121,7 @@ static inline void open_test(struct test *test, uint64_t budget, uint64_t limit)
     set_fates(test, FATE_SWAP);
     assert_int_equal(
         space_open(&test->space, NULL, NULL, 0, N_PAGES * TM_PAGE_SIZE), TM_OK);
+    view_note(&test->space);
     assert_int_equal(swap_file_open(&test->swap, &settings), TM_OK);
     test->pager = pager_new(&test->space, test->swap, budget, &host);
     assert_non_null(test->pager);
@@ -132,12 +134,31 @@ static inline void close_test(struct test *test)
     space_close(&test->space);
 }
 
+// What the program can do without a fault is no more than it may: G2, G3.
+static inline void check_view(const struct test *test, page_no page)
+{
+    const struct page *record = &test->space.pages[page];
+    const enum page_access view = view_of(&test->space, page);
+
+    assert_true(view <= record->access);
+    if (!pager_is_here(test->pager, page) ||
+        (record->io == IO_OUT && !record->stays)) {
+        assert_int_equal(view, ACCESS_NONE);
+    }
+    if (record->slot != 0) {
+        assert_true(view <= ACCESS_READ);
+    }
+}
+
 static inline void check(const struct test *test)
 {
     struct swap_stats stats;
     uint64_t n_slots = 0;
 
     assert_true(pager_is_valid(test->pager));
+    for (page_no i = 0; i < N_PAGES; i++) {
+        check_view(test, i);
+    }
     if (test->pager->in_flight == NULL) {
         for (page_no i = 0; i < N_PAGES; i++) {
             n_slots += test->space.pages[i].slot != 0;
@@ -166,7 +187,7 @@ static inline void make(struct test *test, page_no page)
 {
     space_populate(&test->space, page, 1);
     test->space.pages[page].state = PAGE_CLEAN;
-    test->space.pages[page].access = ACCESS_WRITE;
+    space_set_access(&test->space, page, 1, ACCESS_WRITE);
     set_bytes(test, page, (int)page % 251);
 }
 
@@ -184,7 +205,7 @@ static inline void make_many(struct test *test, page_no first, page_no n)
 static inline void release_page(struct test *test, page_no page)
 {
     test->space.pages[page].state = PAGE_ABSENT;
-    test->space.pages[page].access = ACCESS_NONE;
+    space_set_access(&test->space, page, 1, ACCESS_NONE);
     space_discard(&test->space, page, 1);
 }
 
@@ -193,9 +214,14 @@ static inline enum pager_answer ask(struct test *test, page_no page,
 {
     struct pager_toucher toucher = {.is_let_in =
                                         (int)(wait->waiter.result != 0)};
+    enum pager_answer answer;
 
     *wait = (struct wait){.waiter.wake = note_wake};
-    return pager_fault(test->pager, page, is_write, &toucher, &wait->waiter);
+    answer = pager_fault(test->pager, page, is_write, &toucher, &wait->waiter);
+    if (answer == PAGER_GO_ON && pager_is_here(test->pager, page)) {
+        space_restore(&test->space, page, 1); // as the engine would
+    }
+    return answer;
 }
 
 // The first page that is on its way as it says, or out (IO_NONE), from one on.
