@@ -13,17 +13,19 @@
  * Whatever is read is compared with what the seed says that it must be. The
  * checksum at the end depends on nothing but the seed.
  *
- *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES] [-r]
+ *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES] [-r] [-w] [-m]
  *
  * -r makes it a program with a data race, which changes no checksum.
  * -x gives blocks that are so many times as large; the checksum depends on it.
+ * -w makes it wide: what random_wide.c has, as far as the seed says so.
+ * -m: nodes come and go, so no thread and no block is put on a node that is named.
  *
  * One file, though it is long: what a thread may do in a phase, the end of a phase
  * and the checks at the end go by the same shared state.
  */
 #include <string.h>
 
-#include "random_plan.h"
+#include "random_wide.h"
 
 enum { N_COUNTERS = 4, N_SLOTS = 4, ITEM_WORDS = 200, MOST_TICKETS = 20000 };
 
@@ -35,6 +37,8 @@ static TM_SHARED struct {
     uint32_t *tickets;   // [MOST_TICKETS]
     struct queue *queue;
     int is_racy;
+    int is_wide;
+    int has_members; // nodes come and go
 } job;
 
 // What all write in each phase, if it is racy.
@@ -79,6 +83,17 @@ struct queue {
     uint64_t sum;
     struct item items[N_SLOTS];
 };
+
+// Nodes that stay, from 0 on.
+static unsigned n_named_nodes(void)
+{
+    return job.has_members ? 1 : tm_node_count();
+}
+
+static enum wide_style style(void)
+{
+    return job.is_wide ? wide_style() : NARROW;
+}
 
 static uint64_t state_of(unsigned me, unsigned phase, unsigned what)
 {
@@ -140,7 +155,7 @@ static void write_with_child(unsigned me, unsigned phase)
     uint64_t state = state_of(me, phase, 1);
     const unsigned block = (unsigned)draw(&state, job.plan.n_blocks);
     const tm_thread_attr attr = {
-        .name = "child", .on_node = (int)draw(&state, tm_node_count() + 1)};
+        .name = "child", .on_node = (int)draw(&state, n_named_nodes() + 1)};
     const uintptr_t number =
         (uintptr_t)block << 48 | (uintptr_t)me << 32 | phase;
     tm_thread child;
@@ -295,7 +310,7 @@ static void parcel_make(unsigned me, unsigned phase)
     parcel->size = 1 + (unsigned)draw(&state, most[draw(&state, 5)]);
     attr.protocol = (tm_protocol)draw(&state, 3);
     attr.placement = (tm_placement)draw(&state, 4);
-    attr.node = (unsigned)draw(&state, tm_node_count());
+    attr.node = (unsigned)draw(&state, n_named_nodes());
     parcel->bytes = tm_alloc(parcel->size, draw(&state, 2) ? &attr : NULL);
     if (parcel->bytes == NULL) {
         FAIL("no memory for %u bytes", parcel->size);
@@ -317,14 +332,28 @@ static void act_parcels(unsigned me, unsigned phase)
 
 /*
  * The queue. In a phase it is worked by semaphores, by condition variables, or
- * not at all. Thread 0 produces, thread 1 consumes, the others do as the seed
- * says.
+ * not at all; of a wide program there may be a pipeline instead. Thread 0 produces,
+ * thread 1 consumes, the others do as the seed says.
  */
-enum { BY_SEMAPHORE, BY_CONDITION, NO_QUEUE };
+enum {
+    BY_SEMAPHORE,
+    BY_CONDITION,
+    NO_QUEUE,
+    PIPELINE_BY_SEMAPHORE,
+    PIPELINE_BY_CONDITION,
+    N_KINDS
+};
 
-static unsigned queue_kind(unsigned phase)
+static unsigned meeting_kind(unsigned phase)
 {
-    return job.plan.n_threads < 2 ? NO_QUEUE : state_of(0, phase, 7) % 3;
+    const unsigned n_kinds = style() == NARROW ? NO_QUEUE + 1 : N_KINDS;
+
+    return job.plan.n_threads < 2 ? NO_QUEUE : state_of(0, phase, 7) % n_kinds;
+}
+
+static int has_queue(unsigned phase)
+{
+    return meeting_kind(phase) < NO_QUEUE;
 }
 
 static int is_producer(unsigned me, unsigned phase)
@@ -422,18 +451,25 @@ static void queue_get(unsigned kind)
     }
 }
 
-static void act_queue(unsigned me, unsigned phase)
+static void work_queue(unsigned me, unsigned phase, unsigned kind)
 {
-    const unsigned kind = queue_kind(phase);
-
-    if (kind == NO_QUEUE) {
-        return;
-    }
     for (unsigned i = 0; i < n_produced(me, phase); i++) {
         queue_put(item_number(me, phase, i), kind);
     }
     for (unsigned i = n_consumed(me, phase); i > 0; i--) {
         queue_get(kind);
+    }
+}
+
+// What waits for other threads, so only one of them in a phase.
+static void act_meet(unsigned me, unsigned phase)
+{
+    const unsigned kind = meeting_kind(phase);
+
+    if (kind > NO_QUEUE) {
+        act_pipeline(me, phase, kind == PIPELINE_BY_CONDITION);
+    } else if (kind < NO_QUEUE) {
+        work_queue(me, phase, kind);
     }
 }
 
@@ -489,7 +525,7 @@ static void end_by_int64(unsigned me, unsigned phase)
 
 static void phase_end(unsigned me, unsigned phase)
 {
-    switch (state_of(0, phase, 13) % 5) {
+    switch (style() == REGULAR ? 4 : state_of(0, phase, 13) % 5) {
     case 0:
         end_by_double(me, phase);
         break;
@@ -504,25 +540,61 @@ static void phase_end(unsigned me, unsigned phase)
     }
 }
 
+typedef void act(unsigned me, unsigned phase);
+
+// An order of the thread's own. @param n_acts  7 or more, no multiple of 2, 3 or 5
+static void do_all(act *const acts[], unsigned n_acts, unsigned me,
+                   unsigned phase)
+{
+    const unsigned first = (unsigned)(state_of(me, phase, 14) % n_acts);
+    const unsigned step = 1 + (unsigned)(state_of(me, phase, 15) % 6);
+
+    for (unsigned i = 0; i < n_acts; i++) {
+        acts[(first + i * step) % n_acts](me, phase);
+    }
+}
+
+static void act_nothing(unsigned me, unsigned phase)
+{
+    (void)me;
+    (void)phase;
+}
+
+static void do_phase(unsigned me, unsigned phase)
+{
+    static act *const narrow[] = {
+        act_write,   act_read,    act_count, act_tickets,
+        act_atomics, act_parcels, act_meet,
+    };
+    static act *const mixed[] = {
+        act_write,   act_read,    act_count,   act_tickets,
+        act_atomics, act_parcels, act_meet,    act_streams,
+        act_churn,   act_load,    act_nothing,
+    };
+
+    switch (style()) {
+    case NARROW:
+        do_all(narrow, sizeof narrow / sizeof narrow[0], me, phase);
+        break;
+    case MIXED:
+        do_all(mixed, sizeof mixed / sizeof mixed[0], me, phase);
+        break;
+    default:
+        act_streams(me, phase);
+        act_load(me, phase);
+        act_count(me, phase);
+    }
+}
+
 static void *thread_work(void *arg)
 {
-    static void (*const acts[])(unsigned, unsigned) = {
-        act_write,   act_read,    act_count, act_tickets,
-        act_atomics, act_parcels, act_queue,
-    };
-    const unsigned n_acts = sizeof acts / sizeof acts[0];
     const unsigned me = (unsigned)(uintptr_t)arg;
 
     for (unsigned phase = 0; phase < job.plan.n_phases; phase++) {
-        const unsigned first = (unsigned)(state_of(me, phase, 14) % n_acts);
-        const unsigned step = 1 + (unsigned)(state_of(me, phase, 15) % 6);
-
         if (job.is_racy) {
             contested = mix(me, phase);
         }
-        for (unsigned i = 0; i < n_acts; i++) {
-            acts[(first + i * step) % n_acts](me, phase);
-        }
+        do_phase(me, phase);
         phase_end(me, phase);
     }
     return arg;
@@ -540,6 +612,7 @@ static void check_sums(void)
 {
     const struct plan *plan = &job.plan;
     uint64_t sums[N_COUNTERS] = {0};
+    const int is_regular = style() == REGULAR; // neither tickets nor items
     uint64_t n_drawn = 0;
     uint64_t items = 0;
     uint64_t words = 0;
@@ -552,9 +625,9 @@ static void check_sums(void)
             for (unsigned i = 0; i < N_COUNTERS; i++) {
                 sums[i] += addend(me, phase, i);
             }
-            n_drawn += n_tickets(me, phase);
+            n_drawn += is_regular ? 0 : n_tickets(me, phase);
             for (unsigned i = 0;
-                 queue_kind(phase) != NO_QUEUE && i < n_produced(me, phase);
+                 !is_regular && has_queue(phase) && i < n_produced(me, phase);
                  i++) {
                 items += item_number(me, phase, i);
             }
@@ -575,11 +648,12 @@ static void check_sums(void)
 
 static void check_blocks(void)
 {
-    uint64_t sum = 0;
+    const unsigned n_phases = style() == REGULAR ? 0 : job.plan.n_phases;
+    uint64_t sum = job.is_wide ? wide_check(job.plan.n_phases) : 0;
 
     for (unsigned block = 0; block < job.plan.n_blocks; block++) {
         for (unsigned i = 0; i < job.plan.sizes[block]; i++) {
-            check_byte(block, job.plan.n_phases, i);
+            check_byte(block, n_phases, i);
             sum = mix(sum, job.plan.blocks[block][i]);
         }
         if (block > 0) {
@@ -595,7 +669,7 @@ static void *allocate(size_t size, tm_protocol protocol, uint64_t *state)
         .name = "block",
         .protocol = protocol,
         .placement = (tm_placement)draw(state, 4),
-        .node = (unsigned)draw(state, tm_node_count()),
+        .node = (unsigned)draw(state, n_named_nodes()),
     };
     void *block = tm_alloc(size, &attr);
 
@@ -659,16 +733,13 @@ static void threads_run(unsigned n_threads)
     }
 }
 
-int main(int argc, char **argv)
+// @return 0 an option is wrong
+static int options_read(int argc, char **argv, unsigned *times)
 {
     struct plan *plan = &job.plan;
-    unsigned times = 1;
     int option;
 
-    tm_init(&argc, &argv);
-    plan->seed = 1;
-    plan->n_phases = 12;
-    while ((option = getopt(argc, argv, "s:t:f:x:r")) != -1) {
+    while ((option = getopt(argc, argv, "s:t:f:x:rwm")) != -1) {
         switch (option) {
         case 's':
             plan->seed = strtoull(optarg, NULL, 0);
@@ -680,19 +751,54 @@ int main(int argc, char **argv)
             plan->n_phases = (unsigned)atoi(optarg);
             break;
         case 'x':
-            times = (unsigned)atoi(optarg);
+            *times = (unsigned)atoi(optarg);
             break;
         case 'r':
             job.is_racy = 1;
             break;
+        case 'w':
+            job.is_wide = 1;
+            break;
+        case 'm':
+            job.has_members = 1;
+            break;
         default:
-            return 64;
+            return 0;
         }
+    }
+    return 1;
+}
+
+// Before tm_init(), so on every node.
+static void plan_draw(struct plan *plan)
+{
+    if (job.is_wide) {
+        wide_draw(plan);
+    }
+    if (plan->n_phases == 0) {
+        plan->n_phases = job.is_wide ? wide_phases() : 12;
+        plan->n_phases *= job.has_members ? 4 : 1; // they take their time
     }
     if (plan->n_threads == 0) {
         plan->n_threads = 1 + (unsigned)(mix(plan->seed, 79) % MOST_WORKERS);
     }
+}
+
+int main(int argc, char **argv)
+{
+    struct plan *plan = &job.plan;
+    unsigned times = 1;
+
+    plan->seed = 1;
+    if (!options_read(argc, argv, &times)) {
+        return 64;
+    }
+    plan_draw(plan);
+    tm_init(&argc, &argv);
     job_make(times);
+    if (job.is_wide) {
+        wide_open(plan, !job.has_members);
+    }
     threads_run(plan->n_threads);
     for (unsigned me = 0; me < plan->n_threads; me++) {
         OK(tm_free(parcels[(plan->n_phases + 1) % 2][me].bytes));
