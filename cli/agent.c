@@ -13,7 +13,7 @@
 //
 // The nodes end with the agent, whatever ends it: BYE, the end of its input (the
 // launcher, or ssh, has ended), a signal, or a launcher that has been silent for
-// too long (beat.h). Should it be killed itself, its keeper ends them (keeper.c).
+// too long, by ssh and by what nodes have heard of it (beat.c). Should it be killed itself, its keeper ends them (keeper.c).
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ struct agent_node {
 struct agent {
     struct mux mux;
     struct beat beat;
+    struct beat_peer launcher;
+    int life[2]; ///< nodes say at [1] which beat of the launcher's they know
+    uint32_t n_known_beats; ///< the highest
     struct keeper keeper;
     int signal_fd;
     sigset_t old_signals;
@@ -105,6 +109,7 @@ static void start_node(struct agent *agent, const struct far_start *start,
         .folder = agent->keeper.folder,
         .signals = &agent->old_signals,
         .input = open_input(agent, index, start->nodes[index].node),
+        .life = agent->life[1],
     };
     struct spawned spawned;
     const char *what;
@@ -351,13 +356,33 @@ static void take_signals(struct agent *agent)
     }
 }
 
+/** What nodes here have heard of the launcher. Only what is news to all counts: I2 of
+ * beat.c. */
+static void hear_nodes(struct agent *agent)
+{
+    uint8_t bytes[4];
+
+    while (recv(agent->life[0], bytes, sizeof bytes, MSG_DONTWAIT) ==
+           sizeof bytes) {
+        struct wire_reader reader = wire_read(bytes, sizeof bytes);
+        uint32_t number = wire_get_u32(&reader);
+
+        if (number > agent->n_known_beats) {
+            agent->n_known_beats = number;
+            beat_hear_by_nodes(&agent->beat, &agent->launcher, 0);
+        }
+    }
+}
+
 static void look_at_clock(struct agent *agent, uint64_t now_ns)
 {
     if (beat_is_due(&agent->beat, now_ns)) {
         mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
     }
     beat_look(&agent->beat, now_ns);
-    if (beat_of(&agent->beat, agent->mux.heard_ns, now_ns) == BEAT_LOST) {
+    beat_hear(&agent->beat, &agent->launcher, agent->mux.heard_ns);
+    hear_nodes(agent);
+    if (beat_of(&agent->beat, &agent->launcher) == BEAT_LOST) {
         log_error("the launcher has been silent for %.0f s: the nodes on this "
                   "host end",
                   beat_lost_s(&agent->beat));
@@ -421,7 +446,7 @@ static int open_connection(struct agent *agent)
     dup2(nothing, STDOUT_FILENO);
     close(nothing);
     mux_open(&agent->mux, in, out);
-    return 0;
+    return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, agent->life);
 }
 
 static void say_hello(struct agent *agent)
@@ -456,7 +481,7 @@ static void finish(struct agent *agent)
 
 int command_agent(int argc, char **argv)
 {
-    struct agent agent = {0};
+    struct agent agent = {.life = {-1, -1}};
 
     (void)argv;
     if (argc != 1 || isatty(STDIN_FILENO)) {
@@ -472,6 +497,7 @@ int command_agent(int argc, char **argv)
     }
     log_set_speaker("agent");
     beat_start(&agent.beat);
+    beat_expect(&agent.beat, &agent.launcher);
     say_hello(&agent);
     run_loop(&agent);
     finish(&agent);

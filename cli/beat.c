@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// Who of launcher and agents is alive, from an agent's first greeting on. Nothing else
+// tells that a host is gone: a connection over a cable that is cut stays open.
+//
+//   by ssh     each second launcher and agents send each other MUX_BEAT; whatever
+//              comes over the connection counts
+//   by nodes   to the launcher: each second nodes say how long ago they have heard
+//              each other (BOOT_HEARD), and so that the hosts of these are alive.
+//              To an agent: the launcher numbers its beats, and tells nodes too
+//              (BOOT_LIFE); nodes tell each other the highest number that they know
+//              (MESSAGE_beat), and each its agent, by a socket (TEAMSTER_LIFE_FD)
+//
+// I1  Who is heard by one way is alive: ssh's connection alone may be stuck for long,
+//     since TCP waits longer each time before it tries again, and an agent may be
+//     stopped while its nodes work.
+// I2  A beat of the launcher is news to an agent only if its number is higher than any
+//     before, so nodes cannot keep a dead launcher alive by telling each other of it.
+// I3  Silence is counted as in cluster/silence.c.
 #include "beat.h"
 
 #include "base/clock.h"
 #include "job.h"
 
 #define SECOND_NS 1e9
-#define STOPPED_S 1.5 // several times BEAT_POLL_MS
 
 void beat_start(struct beat *beat)
 {
-    uint64_t now_ns = clock_now_ns();
-
-    *beat = (struct beat){
-        .looked_ns = now_ns,
-        .since_ns = now_ns,
-        .slowdown = job_slowdown(),
-    };
+    *beat = (struct beat){.slowdown = job_slowdown()};
+    watch_start(&beat->watch, clock_now_ns());
 }
 
 int beat_is_due(struct beat *beat, uint64_t now_ns)
@@ -24,16 +36,37 @@ int beat_is_due(struct beat *beat, uint64_t now_ns)
         return 0;
     }
     beat->sent_ns = now_ns;
+    beat->n_sent++;
     return 1;
 }
 
 void beat_look(struct beat *beat, uint64_t now_ns)
 {
-    if (beat->is_paused ||
-        (double)(now_ns - beat->looked_ns) > STOPPED_S * SECOND_NS) {
-        beat->since_ns = now_ns;
+    if (beat->is_paused) {
+        beat->watch.looked_ns = now_ns;
     }
-    beat->looked_ns = now_ns;
+    watch_look(&beat->watch, now_ns);
+}
+
+void beat_expect(const struct beat *beat, struct beat_peer *peer)
+{
+    silence_end(&peer->by_ssh, &beat->watch);
+    silence_end(&peer->silence, &beat->watch);
+}
+
+void beat_hear(const struct beat *beat, struct beat_peer *peer,
+               uint64_t heard_ns)
+{
+    if (heard_ns != peer->heard_ns) {
+        peer->heard_ns = heard_ns;
+        beat_expect(beat, peer);
+    }
+}
+
+void beat_hear_by_nodes(const struct beat *beat, struct beat_peer *peer,
+                        uint64_t ago_ns)
+{
+    silence_shorten(&peer->silence, &beat->watch, ago_ns);
 }
 
 double beat_lost_s(const struct beat *beat)
@@ -42,16 +75,22 @@ double beat_lost_s(const struct beat *beat)
            beat->slowdown;
 }
 
-enum beat_state beat_of(const struct beat *beat, uint64_t heard_ns,
-                        uint64_t now_ns)
+enum beat_state beat_of(const struct beat *beat, struct beat_peer *peer)
 {
-    uint64_t from_ns = heard_ns > beat->since_ns ? heard_ns : beat->since_ns;
-    double silence_s =
-        now_ns > from_ns ? (double)(now_ns - from_ns) / SECOND_NS : 0;
+    static const enum beat_state states[] = {
+        [SILENCE_SHORT] = BEAT_ALIVE,
+        [SILENCE_SUSPECT] = BEAT_SUSPECT,
+        [SILENCE_LOST] = BEAT_LOST,
+    };
+    double suspect_s = BEAT_SUSPECT_S * beat->slowdown;
 
-    if (silence_s >= beat_lost_s(beat)) {
-        return BEAT_LOST;
-    }
-    return silence_s >= BEAT_SUSPECT_S * beat->slowdown ? BEAT_SUSPECT
-                                                        : BEAT_ALIVE;
+    return states[silence_judge(&peer->silence, &beat->watch,
+                                (uint64_t)(suspect_s * SECOND_NS),
+                                (uint64_t)(beat_lost_s(beat) * SECOND_NS))];
+}
+
+int beat_is_cut(const struct beat *beat, const struct beat_peer *peer)
+{
+    return (double)silence_ns(&peer->by_ssh, &beat->watch) >=
+           BEAT_SUSPECT_S * beat->slowdown * SECOND_NS;
 }

@@ -210,7 +210,7 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
             n_threads += node->n_threads;
         }
     }
-    if (n_lost == 0) {
+    if (n_lost == 0 || losses_are_own(job)) {
         return;
     }
     if (job->phase != JOB_STOPPING || (job->is_consequence && n_untold > 0)) {
@@ -233,6 +233,8 @@ static void judge_signal(struct job *job, struct node *node, int code,
     if (node->is_guest) {
         verdict_describe(code, signal, how, sizeof how);
         change_guest_ended(job, node, how);
+    } else if (is_cause && losses_are_own(job)) {
+        return;
     } else if (is_cause && signal == SIGKILL && node->oom_kill[0] != '\0') {
         lose_node(job, node, EXIT_MEMORY, node->oom_kill,
                   " Use fewer threads there, or --memory.");
@@ -266,6 +268,8 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
         members_check_mixture(job);
     } else if (node_is_root(node)) {
         judge_root_exit(job, exit_code);
+    } else if (exit_code == EXIT_NODE_LOST && losses_are_own(job)) {
+        return;
     } else if (job_is_open(job) && (exit_code != 0 || !node->has_left)) {
         job_say(job,
                 "%s ended with exit code %d after %.1f s, "

@@ -7,7 +7,8 @@
 //
 //   the agent says EXIT            the node has ended: job_judge()
 //   the connection ends            the host is lost
-//   nothing comes for 3 s, 5 s     it is suspect, and told so; it is lost
+//   nothing comes for 3 s, 5 s     it is suspect, and told so; it is lost. What other
+//                                  nodes hear of its nodes counts too: beat.c
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,10 +123,21 @@ static void lose(struct job *job, unsigned index, const char *why)
     job_lose_host(job, index + 1, why);
 }
 
-static void look_at_host(struct job *job, unsigned index, uint64_t now_ns)
+enum beat_state far_listen(struct far *far, struct far_host *host, int is_due)
+{
+    if (!host->has_hello) {
+        return BEAT_ALIVE;
+    }
+    if (is_due) {
+        mux_send(&host->mux, MUX_BEAT, 0, NULL, 0);
+    }
+    beat_hear(&far->beat, &host->life, host->mux.heard_ns);
+    return beat_of(&far->beat, &host->life);
+}
+
+static void look_at_host(struct job *job, unsigned index, enum beat_state state)
 {
     struct far_host *host = &job->far.hosts[index];
-    enum beat_state state = beat_of(&job->far.beat, host->mux.heard_ns, now_ns);
     char why[64];
 
     if (host->is_over && state != BEAT_LOST) {
@@ -149,17 +161,52 @@ static void look_at_host(struct job *job, unsigned index, uint64_t now_ns)
     }
 }
 
+/** To all nodes that may tell others: I2 of beat.c. */
+static void tell_life(struct job *job)
+{
+    for (unsigned i = 0; i < job->n_started && job->phase >= JOB_RUNNING; i++) {
+        struct node *node = &job->nodes[i];
+
+        if (node->is_alive && node->is_ready && !node->is_guest) {
+            link_send_number(&node->link, BOOT_LIFE, job->far.beat.n_sent);
+        }
+    }
+}
+
+tm_status far_take_heard(struct job *job, const struct link_frame *frame)
+{
+    if (frame->size > job->n_started) {
+        return TM_EWIRE;
+    }
+    for (unsigned i = 0; i < frame->size; i++) {
+        unsigned host = job->nodes[i].host;
+
+        if (host > 0 && frame->body[i] < 255) {
+            beat_hear_by_nodes(&job->far.beat, &job->far.hosts[host - 1].life,
+                               frame->body[i] * UINT64_C(100000000));
+        }
+    }
+    return TM_OK;
+}
+
 void far_look(struct job *job, uint64_t now_ns)
 {
     struct far *far = &job->far;
     int is_due = far->n > 0 && beat_is_due(&far->beat, now_ns);
 
     beat_look(&far->beat, now_ns);
+    if (is_due) {
+        tell_life(job);
+    }
     for (unsigned i = 0; i < far->n; i++) {
         struct far_host *host = &far->hosts[i];
         struct mux_frame frame;
+        enum beat_state state = far_listen(far, host, is_due && !host->is_lost);
 
         if (i + 1 == far->coming) {
+            if (state == BEAT_LOST) {
+                far_give_up(far, host);
+            }
             guest_look(job);
             continue;
         }
@@ -170,18 +217,16 @@ void far_look(struct job *job, uint64_t now_ns)
         if (host->is_lost) {
             continue;
         }
-        if (is_due) {
-            mux_send(&host->mux, MUX_BEAT, 0, NULL, 0);
-        }
-        look_at_host(job, i, now_ns);
+        look_at_host(job, i, state);
         pass_words_on(job, host);
     }
 }
 
 uint64_t far_due_ns(const struct far *far)
 {
-    return far->n > 0 ? far->beat.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
-                      : UINT64_MAX;
+    return far->n > 0
+               ? far->beat.watch.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
+               : UINT64_MAX;
 }
 
 void far_signal(struct job *job, const struct node *node, int signal)

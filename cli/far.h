@@ -38,6 +38,7 @@ struct far_host {
     int words_fd;        ///< what ssh and the agent write to stderr; -1: closed
     struct buffer words;
     struct mux mux;
+    struct beat_peer life;
     char launcher[64]; ///< this machine's address as that host sees it
     int has_hello;
     int is_suspect; ///< told so
@@ -47,6 +48,12 @@ struct far_host {
     unsigned n_nodes;
     struct far_node *nodes; ///< [n_nodes]
 };
+
+struct far;
+
+/** Listen to an agent, and tell it that the launcher lives, from its greeting on.
+ * @param is_due  it is time to tell that */
+enum beat_state far_listen(struct far *far, struct far_host *host, int is_due);
 
 /** Take a frame that is about a node, or a beat. */
 void far_take(struct far_host *host, const struct mux_frame *frame);

@@ -89,7 +89,8 @@ static int list_hosts(struct job *job, const struct launch_plan *plan)
 
 // ---- answers ----
 
-static void take_hello(struct far_host *host, const struct mux_frame *frame)
+static void take_hello(struct far_host *host, const struct beat *beat,
+                       const struct mux_frame *frame)
 {
     static struct node_card own;
     struct far_hello hello;
@@ -100,6 +101,7 @@ static void take_hello(struct far_host *host, const struct mux_frame *frame)
         return;
     }
     host->has_hello = 1;
+    beat_expect(beat, &host->life);
     snprintf(host->launcher, sizeof host->launcher, "%s", hello.launcher);
     if (strcmp(own.version, hello.version) != 0) {
         snprintf(host->why, sizeof host->why,
@@ -127,14 +129,14 @@ static int is_settled(const struct far_host *host, int starts_nodes)
     return host->has_hello;
 }
 
-void far_hear(struct far_host *host)
+void far_hear(const struct far *far, struct far_host *host)
 {
     struct mux_frame frame;
 
     far_hear_words(host);
     while (mux_next(&host->mux, &frame)) {
         if (frame.kind == MUX_HELLO && !host->has_hello) {
-            take_hello(host, &frame);
+            take_hello(host, &far->beat, &frame);
         } else if (!host->has_hello) {
             host->mux.is_broken = 1;
         } else {
@@ -187,6 +189,30 @@ static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_far)
     poll(set, 1 + n_far + job->far.n, 100);
 }
 
+void far_give_up(const struct far *far, struct far_host *host)
+{
+    if (host->why[0] == '\0') {
+        snprintf(host->why, sizeof host->why, "silent for %.0f s",
+                 beat_lost_s(&far->beat));
+    }
+}
+
+/** Give signs of life, and listen for them: while one host is slow to log in, others may
+ * die, and are not to think that the launcher has. */
+static void look_for_life(struct far *far, uint64_t now_ns)
+{
+    int is_due = beat_is_due(&far->beat, now_ns);
+
+    beat_look(&far->beat, now_ns);
+    for (unsigned i = 0; i < far->n; i++) {
+        struct far_host *host = &far->hosts[i];
+
+        if (far_listen(far, host, is_due) == BEAT_LOST) {
+            far_give_up(far, host);
+        }
+    }
+}
+
 /** Wait until all hosts have said what they are to say, or the time is over.
  * @return 0, or an exit code if a signal ends it */
 static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
@@ -208,8 +234,9 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
         for (unsigned i = 0; i < far->n; i++) {
             mux_move(&far->hosts[i].mux, &set[at], now_ns);
             at += mux_n_polled(&far->hosts[i].mux);
-            far_hear(&far->hosts[i]);
+            far_hear(far, &far->hosts[i]);
         }
+        look_for_life(far, now_ns);
         number = asked_to_end(job);
         // Time in which this process was stopped does not count.
         waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
@@ -515,6 +542,7 @@ int far_open(struct job *job, const struct launch_plan *plan)
     if (!plan->is_spread) {
         return 0;
     }
+    beat_start(&job->far.beat);
     exit_code =
         list_hosts(job, plan) == 0 && far_make_key(job) == 0 ? 0 : EXIT_MEMORY;
     if (exit_code == 0) {
@@ -534,7 +562,6 @@ int far_open(struct job *job, const struct launch_plan *plan)
     if (exit_code == 0) {
         exit_code = check_started(job);
     }
-    beat_start(&job->far.beat);
     job->far.beat.is_watched = has_several_hosts(job);
     return exit_code;
 }

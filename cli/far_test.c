@@ -132,34 +132,82 @@ static void the_card_of_an_address_is_found(void **unused)
     assert_false(find_device("localhost", device, sizeof device));
 }
 
+/** Time passes for who listens. @return its clock */
+static uint64_t let_pass(struct beat *beat, uint64_t seconds)
+{
+    uint64_t end_ns = beat->watch.looked_ns + seconds * S;
+
+    while (beat->watch.looked_ns < end_ns) {
+        beat_look(beat, beat->watch.looked_ns + S / 4);
+    }
+    return end_ns;
+}
+
 static void who_is_silent_is_suspect_then_lost(void **unused)
 {
-    struct beat beat = {.since_ns = 0, .slowdown = 1};
+    struct beat beat = {.slowdown = 1};
+    struct beat_peer peer = {0};
 
     (void)unused;
-    assert_int_equal(beat_of(&beat, 100 * S, 102 * S), BEAT_ALIVE);
-    assert_int_equal(beat_of(&beat, 100 * S, 103 * S), BEAT_SUSPECT);
-    assert_int_equal(beat_of(&beat, 100 * S, 105 * S), BEAT_LOST);
-    assert_int_equal(beat_of(&beat, 105 * S, 104 * S), BEAT_ALIVE);
+    beat_expect(&beat, &peer);
+    let_pass(&beat, 2);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
+    let_pass(&beat, 1);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT);
+    assert_true(beat_is_cut(&beat, &peer));
+    beat_hear(&beat, &peer, let_pass(&beat, 1));
+    assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
+    assert_false(beat_is_cut(&beat, &peer));
+    let_pass(&beat, 5);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT); // two looks
+    let_pass(&beat, 1);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_LOST);
     beat.slowdown = 2;
-    assert_int_equal(beat_of(&beat, 100 * S, 105 * S), BEAT_ALIVE);
+    beat_hear(&beat, &peer, let_pass(&beat, 1));
+    let_pass(&beat, 5);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
 }
 
 static void silence_while_one_was_stopped_oneself_does_not_count(void **unused)
 {
     struct beat beat = {.slowdown = 1};
+    struct beat_peer peer = {0};
 
     (void)unused;
-    for (uint64_t now_ns = 100 * S; now_ns < 104 * S; now_ns += S / 2) {
-        beat_look(&beat, now_ns);
-    }
-    assert_int_equal(beat_of(&beat, 100 * S, 104 * S), BEAT_SUSPECT);
-    beat_look(&beat, 130 * S); // stopped for 26 s
-    assert_int_equal(beat_of(&beat, 100 * S, 130 * S), BEAT_ALIVE);
-    assert_int_equal(beat_of(&beat, 100 * S, 135 * S), BEAT_LOST);
+    beat_expect(&beat, &peer);
+    let_pass(&beat, 2);
+    beat_look(&beat, beat.watch.looked_ns + 26 * S);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
+    let_pass(&beat, 1); // but what came before does
+    assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT);
+    let_pass(&beat, 2);
+    beat_of(&beat, &peer);
+    let_pass(&beat, 1);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_LOST);
+    beat_expect(&beat, &peer);
     beat.is_paused = 1;
-    beat_look(&beat, 135 * S);
-    assert_int_equal(beat_of(&beat, 100 * S, 135 * S), BEAT_ALIVE);
+    let_pass(&beat, 10);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
+}
+
+static void who_is_heard_by_nodes_is_alive(void **unused)
+{
+    struct beat beat = {.slowdown = 1};
+    struct beat_peer peer = {0};
+
+    (void)unused;
+    beat_expect(&beat, &peer);
+    for (unsigned i = 0; i < 30; i++) {
+        let_pass(&beat, 1);
+        beat_hear_by_nodes(&beat, &peer, S / 2);
+        assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
+    }
+    assert_true(beat_is_cut(&beat, &peer));
+    let_pass(&beat, 5); // then nodes hear nothing either
+    beat_of(&beat, &peer);
+    beat_hear_by_nodes(&beat, &peer, 6 * S);
+    let_pass(&beat, 1);
+    assert_int_equal(beat_of(&beat, &peer), BEAT_LOST);
 }
 
 static void a_beat_is_due_every_second(void **unused)
@@ -181,6 +229,7 @@ int main(void)
         cmocka_unit_test(the_card_of_an_address_is_found),
         cmocka_unit_test(who_is_silent_is_suspect_then_lost),
         cmocka_unit_test(silence_while_one_was_stopped_oneself_does_not_count),
+        cmocka_unit_test(who_is_heard_by_nodes_is_alive),
         cmocka_unit_test(a_beat_is_due_every_second),
     };
 

@@ -124,6 +124,7 @@ static void start_here(struct job *job, struct control_client *client,
         .n_below = lodging->n_before,
         .joins = (int)epoch_of_guest(job),
         .input = -1,
+        .life = -1,
         .signals = &job->old_signals,
     };
     struct spawned spawned;
@@ -275,7 +276,7 @@ void guest_look(struct job *job)
 {
     struct far_host *host = coming_host(job);
 
-    far_hear(host);
+    far_hear(&job->far, host);
     if (!job_is_open(job)) {
         give_up(job);
     } else if (host->why[0] != '\0' || host->nodes[0].what[0] != '\0') {

@@ -85,8 +85,12 @@ struct job {
     uint64_t deadline_ns; ///< of joining or connecting; 0: none
     uint64_t stop_ns;     ///< when closing or stopping began
     int stop_step;        ///< signals sent since: 0 none, 1 SIGTERM, 2 SIGKILL
-    uint64_t ended_ns;    ///< when the last node ended; 0: some live
-    double slowdown;      ///< TM_TEST_SLOWDOWN
+    double looked_s;   ///< the last round of the loop, by a clock that goes on
+                       ///< while the machine sleeps
+    double away_s;     ///< for so long there was no round; 0: never for long
+    double back_s;     ///< when that was over
+    uint64_t ended_ns; ///< when the last node ended; 0: some live
+    double slowdown;   ///< TM_TEST_SLOWDOWN
 
     struct far far; ///< the other hosts
     uint8_t *key;   ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
@@ -214,6 +218,13 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
 /** A host has not been heard for so many seconds; 0: it is heard again. */
 void losses_suspect_host(struct job *job, unsigned host, double seconds);
 
+/** A round of the launcher's loop: has it been stopped since the last one? */
+void losses_look(struct job *job);
+
+/** Is the launcher's own absence the cause of what has just been seen? Then it is told,
+ * and the run ends. */
+int losses_are_own(struct job *job);
+
 /** Iterations that have ended, as far as it is known. */
 uint64_t losses_n_iterations(const struct job *job);
 
@@ -301,7 +312,10 @@ int far_add_node(struct far_host *host, unsigned node,
                  const struct host *given);
 
 /** Take what ssh and the agent have said, up to STARTED and FAILED. */
-void far_hear(struct far_host *host);
+void far_hear(const struct far *far, struct far_host *host);
+
+/** A host has been silent for too long before its nodes run: says so in `why`. */
+void far_give_up(const struct far *far, struct far_host *host);
 
 /** Have agents that have said HELLO start their nodes.
  * @param hosts  [n]
@@ -351,6 +365,9 @@ void far_retire(struct far_host *host);
 
 /** A node of another host has given its card. */
 void far_note(struct job *job, const struct node *node);
+
+/** A node has told how long ago it has heard others (HEARD). */
+tm_status far_take_heard(struct job *job, const struct link_frame *frame);
 
 /** When far_look() is due; UINT64_MAX: never. */
 uint64_t far_due_ns(const struct far *far);

@@ -74,6 +74,7 @@ static void pause_job(struct job *job)
         job_signal(job, &job->nodes[i], SIGSTOP);
     }
     raise(SIGSTOP);
+    job->looked_s = 0; // all were stopped, and knew it
     for (unsigned i = 0; i < job->n_started; i++) {
         job_signal(job, &job->nodes[i], SIGCONT);
     }
@@ -285,6 +286,7 @@ static void run_loop(struct job *job)
             errno != EINTR) {
             log_fatal(EXIT_INTERNAL, "poll: %m");
         }
+        losses_look(job);
         take_signals(job);
         now_ns = clock_now_ns();
         far_move(&job->far, &set[AT_NODES + 3 * n_started], now_ns);

@@ -6,12 +6,15 @@
 // comes from the host. Each is said once, by whoever comes first: is_suspect, is_lost.
 // A node that is heard again has caused nothing, so only --verbose says that.
 //
+// A launcher that was stopped for long was taken for dead, and blames nobody else.
+//
 // How far the program was is what all nodes have said of themselves; the farthest
 // counts, for nobody gets beyond the barrier that a lost node has not reached.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,6 +23,48 @@
 
 /** Who notices a silence so much later means the same one, which may be over. */
 #define SAME_NS UINT64_C(1000000000)
+
+/** What is seen so soon after the launcher was away has come of that. */
+#define OWN_S 10
+
+/** With the time that the machine sleeps. */
+static double clock_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void losses_look(struct job *job)
+{
+    double now_s = clock_s();
+    double away_s = now_s - job->looked_s;
+
+    if (job->looked_s > 0 && job->far.n > 0 &&
+        away_s > BEAT_LOST_S * job->slowdown) {
+        job->away_s = away_s;
+        job->back_s = now_s;
+    }
+    job->looked_s = now_s;
+}
+
+int losses_are_own(struct job *job)
+{
+    char when[128];
+
+    if (job->away_s == 0 || !job_is_open(job) ||
+        job->looked_s - job->back_s > OWN_S * job->slowdown) {
+        return 0;
+    }
+    losses_describe_time(job, when, sizeof when);
+    job_say(job,
+            "the launcher itself was stopped for %.0f s, and nodes have ended "
+            "without it (SIGSTOP, or a machine that slept?), %s",
+            job->away_s, when);
+    job_stop(job, SIGTERM, EXIT_NODE_LOST);
+    return 1;
+}
 
 tm_status losses_take_progress(struct node *node,
                                const struct link_frame *frame)
@@ -100,10 +145,15 @@ static void take_back(struct job *job, struct node *node)
     node->is_suspect = 0;
 }
 
-/** Does the launcher hear nothing from there either? */
+/** Does nobody hear it, nor the launcher its host? */
 static int is_cut_off(const struct job *job, const struct node *node)
 {
-    return node->host > 0 && job->far.hosts[node->host - 1].is_suspect;
+    const struct far_host *host =
+        node->host > 0 ? &job->far.hosts[node->host - 1] : NULL;
+
+    return host != NULL &&
+           (host->is_suspect ||
+            (node->is_suspect && beat_is_cut(&job->far.beat, &host->life)));
 }
 
 /** @param[out] names  [size] of those that are lost
@@ -150,7 +200,7 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
     unsigned n;
     unsigned n_threads;
 
-    if (!job_is_open(job)) {
+    if (!job_is_open(job) || losses_are_own(job)) {
         return;
     }
     for (unsigned i = 0; i < job->n_started; i++) {

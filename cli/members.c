@@ -200,6 +200,9 @@ static void take_failure(struct job *job, struct node *node, int exit_code)
     if (!job_is_open(job) || node->is_guest) {
         return; // a guest ends alone
     }
+    if (exit_code == EXIT_NODE_LOST && losses_are_own(job)) {
+        return;
+    }
     if (exit_code != 0) {
         job_say(job, "%s ends the run with exit code %d after %.1f s",
                 node->name, exit_code, job_seconds(job));
@@ -222,6 +225,8 @@ static tm_status obey(struct job *job, struct node *node,
         return take_ready(job, node);
     case BOOT_PROGRESS:
         return losses_take_progress(node, frame);
+    case BOOT_HEARD:
+        return far_take_heard(job, frame);
     case BOOT_PEER:
         return losses_take_peer(job, node, frame);
     default:

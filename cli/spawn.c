@@ -5,8 +5,8 @@
 //   everything a node starts can be ended with it;
 // - SIGKILL if the launcher dies (the kernel's second net, see cli/keeper.c);
 // - no address randomisation: threads and pointers move between nodes;
-// - descriptors 0, 1, 2, and the control socket at a number that scripts between
-//   the launcher and the program do not use; no others.
+// - descriptors 0, 1, 2, and the control socket, and an agent's for signs of life, at
+//   numbers that scripts between the launcher and the program do not use; no others.
 // A pipe that execve() closes tells whether it worked.
 #include "spawn.h"
 
@@ -24,7 +24,7 @@
 
 #include "os/processor_group.h"
 
-/** Where the control socket goes, if the limit allows such a number. */
+/** From where on sockets go. */
 #define LINK_NUMBER 100
 
 /** Both ends of everything between the launcher and one node. */
@@ -123,22 +123,33 @@ static void end_with_launcher(pid_t launcher)
     }
 }
 
+/** As high as scripts do not use, if the limit allows such a number. */
+static int keep_descriptor(int fd)
+{
+    int kept = fcntl(fd, F_DUPFD, LINK_NUMBER);
+
+    return kept >= 0 ? kept : dup(fd);
+}
+
 static void set_descriptors(const struct spawn_request *request,
                             const struct channels *channels)
 {
     int input = request->input >= 0 ? request->input
                                     : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int link = fcntl(channels->link[1], F_DUPFD, LINK_NUMBER);
+    int link = keep_descriptor(channels->link[1]);
+    int life = request->life >= 0 ? keep_descriptor(request->life) : -1;
 
-    if (link < 0) {
-        link = dup(channels->link[1]);
-    }
     dup2(input, STDIN_FILENO);
     dup2(channels->out[1], STDOUT_FILENO);
     dup2(channels->err[1], STDERR_FILENO);
     close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
     fcntl(link, F_SETFD, 0);
     set_number("TEAMSTER_BOOT_FD", link);
+    unsetenv("TEAMSTER_LIFE_FD");
+    if (life >= 0) {
+        fcntl(life, F_SETFD, 0);
+        set_number("TEAMSTER_LIFE_FD", life);
+    }
 }
 
 _Noreturn static void become_node(const struct spawn_request *request,

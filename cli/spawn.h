@@ -22,6 +22,7 @@ struct spawn_request {
     int joins;          ///< the epoch that it will be in; 0: from the start
     char **argv;        ///< program and arguments, NULL at the end
     int input;          ///< its standard input; -1: /dev/null
+    int life;           ///< the agent's socket for signs of life; -1: none
     const char *folder; ///< for its segments; "": none
     const sigset_t *signals; ///< its mask of blocked signals
 };

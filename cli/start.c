@@ -215,6 +215,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
 {
     struct spawn_request request = {.n_nodes = plan->n_nodes,
                                     .argv = plan->argv,
+                                    .life = -1,
                                     .folder = job->keeper.folder,
                                     .signals = &job->old_signals};
     struct spawned spawned;

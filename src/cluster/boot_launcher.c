@@ -88,6 +88,21 @@ static tm_status read_place(struct bootstrap *bootstrap)
     return TM_OK;
 }
 
+/** The agent's socket, if there is one. What is none of ours is left alone. */
+static int take_life(void)
+{
+    const char *text = getenv("TEAMSTER_LIFE_FD");
+    struct stat info;
+    int fd = text != NULL ? (int)strtol(text, NULL, 10) : -1;
+
+    unsetenv("TEAMSTER_LIFE_FD");
+    if (fd < 3 || fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode) ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+        return -1;
+    }
+    return fd;
+}
+
 tm_status boot_launcher_open(struct bootstrap *bootstrap)
 {
     long fd;
@@ -104,6 +119,7 @@ tm_status boot_launcher_open(struct bootstrap *bootstrap)
     unsetenv("TEAMSTER_NODE");
     unsetenv("TEAMSTER_NODES");
     bootstrap->fd = (int)fd;
+    bootstrap->life_fd = take_life();
     bootstrap->self = (node_id)self;
     bootstrap->n_nodes = (unsigned)n_nodes;
     if (read_place(bootstrap) != TM_OK) {

@@ -65,8 +65,11 @@ int bootstrap_is_by_others(void)
 
 tm_status bootstrap_open(struct bootstrap *bootstrap)
 {
-    *bootstrap = (struct bootstrap){
-        .way = &ways[ALONE], .fd = -1, .n_nodes = 1, .n_here = 1};
+    *bootstrap = (struct bootstrap){.way = &ways[ALONE],
+                                    .fd = -1,
+                                    .life_fd = -1,
+                                    .n_nodes = 1,
+                                    .n_here = 1};
     if (getenv("TEAMSTER_BOOT_FD") != NULL) {
         bootstrap->way = &ways[LAUNCHER];
         return boot_launcher_open(bootstrap);
@@ -168,21 +171,50 @@ void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
     tell(bootstrap->fd, BOOT_PEER, bytes, &writer);
 }
 
+void bootstrap_tell_heard(const struct bootstrap *bootstrap,
+                          const uint8_t *tenths, unsigned n)
+{
+    uint8_t bytes[BOOT_HEADER + TM_MAX_NODES];
+    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
+                                 .end = bytes + sizeof bytes};
+
+    for (unsigned i = 0; i < n; i++) {
+        wire_put_u8(&writer, tenths[i]);
+    }
+    tell(bootstrap->fd, BOOT_HEARD, bytes, &writer);
+}
+
+void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number)
+{
+    uint8_t bytes[4];
+    struct wire_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
+
+    if (bootstrap->life_fd >= 0) {
+        wire_put_u32(&writer, number);
+        // An agent that is stopped, or gone, is told no more.
+        (void)send(bootstrap->life_fd, bytes, sizeof bytes,
+                   MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
 /** Take a frame that is known to be in the socket. */
-static enum bootstrap_event take_event(int fd, size_t length,
-                                       enum boot_kind kind)
+static enum bootstrap_event take_event(struct bootstrap *bootstrap,
+                                       size_t length, enum boot_kind kind)
 {
     uint8_t rest[64];
     struct wire_reader reader = {.at = rest + BOOT_HEADER,
                                  .end = rest + length + 4};
 
-    if (length + 4 > sizeof rest ||
-        recv(fd, rest, length + 4, MSG_DONTWAIT) != (ssize_t)length + 4) {
+    if (length + 4 > sizeof rest || recv(bootstrap->fd, rest, length + 4,
+                                         MSG_DONTWAIT) != (ssize_t)length + 4) {
         return BOOTSTRAP_GONE;
     }
     switch (kind) {
     case BOOT_STATUS:
         return BOOTSTRAP_STATUS;
+    case BOOT_LIFE:
+        bootstrap->n_launcher_beats = wire_get_u32(&reader);
+        return BOOTSTRAP_LIFE;
     case BOOT_STOP:
         return wire_get_u32(&reader) == 0 ? BOOTSTRAP_END : BOOTSTRAP_STOP;
     default:
@@ -226,7 +258,7 @@ enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap)
     if ((size_t)received < length + 4) {
         return BOOTSTRAP_NOTHING;
     }
-    return take_event(bootstrap->fd, length, kind);
+    return take_event(bootstrap, length, kind);
 }
 
 static tm_status read_change(const struct boot_frame *frame,

@@ -17,6 +17,9 @@
  * others: "0 2 eth0" (or "-": there are none). TEAMSTER_NAME is what the user calls
  * it, if there is such a name. TEAMSTER_JOINS is set for a node that comes while the
  * program runs, to the epoch of the roster that it will be in.
+ * TEAMSTER_LIFE_FD is the number of a socket to the agent of the host, if an agent has
+ * started the node: it sends there what LIFE, or another node, has told of the launcher,
+ * u32.
  * Frames: length u32, kind u8, then the kind's fields, little-endian; the length
  * counts what is behind it.
  *
@@ -36,6 +39,10 @@
  *                               u32: now and then, for what is said of a loss
  *   node -> launcher   PEER     node u16, enum boot_peer u8, seconds u16: what this
  *                               node hears of another one
+ *   node -> launcher   HEARD    for each node u8: tenths of a second since this node
+ *                               has heard it, 255: that or more, or not at all
+ *   launcher -> node   LIFE     number u32, one more each time: the launcher lives.
+ *                               Each second, as HEARD, if there are several hosts
  *   launcher -> node   STOP     end now; signal number u32, 0: in order
  *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
  *
@@ -58,7 +65,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 15u
+#define WIRE_VERSION 16u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -83,6 +90,8 @@ struct bootstrap {
     const struct boot_way *way; ///< how this node meets the others
     struct boot_pmix *pmix;     ///< until bootstrap_ready(), if that is PMIx
     int fd;                     ///< of the launcher; -1: there is none
+    int life_fd;                ///< of the agent; -1: there is none
+    uint32_t n_launcher_beats;  ///< the highest number that LIFE has told
     node_id self;
     unsigned n_nodes;
     unsigned n_here;       ///< nodes on this host, self included
@@ -160,6 +169,14 @@ enum boot_peer {
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds);
 
+/** Tell the launcher how long ago others were heard.
+ * @param tenths  [n] as HEARD has them */
+void bootstrap_tell_heard(const struct bootstrap *bootstrap,
+                          const uint8_t *tenths, unsigned n);
+
+/** Tell the agent, if there is one, which beat of the launcher's is known here. */
+void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number);
+
 enum boot_kind {
     BOOT_CARD = 1,
     BOOT_CARDS = 2,
@@ -177,6 +194,8 @@ enum boot_kind {
     BOOT_ADMIT = 14,
     BOOT_REMOVE = 15,
     BOOT_NEWS = 16,
+    BOOT_HEARD = 17,
+    BOOT_LIFE = 18,
 };
 
 enum bootstrap_event {
@@ -185,6 +204,7 @@ enum bootstrap_event {
     BOOTSTRAP_STOP,    ///< end now: something has gone wrong
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
+    BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_change()
 };
 

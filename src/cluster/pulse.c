@@ -10,17 +10,13 @@
 //                                  is heard again
 //   silent for all of it           PULSE_LOST, at each look
 //
-// I1  Time in which this node itself did not look does not count: it was stopped,
-//     or had no processor, and could hear nobody (since_ns). What has come
-//     meanwhile is heard before it looks the next time.
-// I2  heard_ns is the time of the look before, so that no clock is read for each
-//     message; looks are much more frequent than beats.
+// I1  Time in which this node itself did not look does not count (silence.c): it was
+//     stopped, or had no processor, and could hear nobody.
+// I2  A silence begins with the look before the message, so that no clock is read for
+//     each message; looks are much more frequent than beats.
 #include "cluster/pulse.h"
 
 #define BEAT_NS UINT64_C(1000000000)
-
-/** A node that looks so much later than it should was stopped. */
-#define STOPPED_NS UINT64_C(500000000)
 
 void pulse_init(struct pulse *pulse, const struct port *port, double timeout_s)
 {
@@ -28,25 +24,27 @@ void pulse_init(struct pulse *pulse, const struct port *port, double timeout_s)
         .port = port,
         .timeout_ns = (uint64_t)(timeout_s * 1e9),
     };
-    pulse->since_ns = pulse->looked_ns = port->now_ns(port->owner);
+    watch_start(&pulse->watch, port->now_ns(port->owner));
 }
 
 void pulse_expect(struct pulse *pulse, node_id node)
 {
-    pulse->nodes[node] = (struct pulse_node){.heard_ns = pulse->looked_ns};
+    pulse->nodes[node].is_suspect = 0;
+    silence_end(&pulse->nodes[node].silence, &pulse->watch);
 }
 
 void pulse_hear(struct pulse *pulse, node_id from)
 {
     if (from < TM_MAX_NODES) {
-        pulse->nodes[from].heard_ns = pulse->looked_ns; // I2
+        silence_end(&pulse->nodes[from].silence, &pulse->watch); // I2
     }
 }
 
 static void send_beats(struct pulse *pulse, uint64_t now_ns)
 {
-    const struct message message = {.type = MESSAGE_beat,
-                                    .u.beat = {.number = pulse->n_beats}};
+    const struct message message = {
+        .type = MESSAGE_beat,
+        .u.beat = {.number = pulse->n_beats, .launcher = pulse->launcher}};
 
     const struct roster *roster = &pulse->port->roster;
 
@@ -62,25 +60,17 @@ static void send_beats(struct pulse *pulse, uint64_t now_ns)
     }
 }
 
-static uint64_t silence_of(const struct pulse *pulse,
-                           const struct pulse_node *node, uint64_t now_ns)
+static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node)
 {
-    uint64_t from_ns =
-        node->heard_ns > pulse->since_ns ? node->heard_ns : pulse->since_ns;
-
-    return now_ns - from_ns; // I1
-}
-
-static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node,
-                             uint64_t now_ns)
-{
-    uint64_t silence_ns = silence_of(pulse, node, now_ns);
+    enum silence_state state =
+        silence_judge(&node->silence, &pulse->watch, pulse->timeout_ns / 5 * 3,
+                      pulse->timeout_ns);
     int was_suspect = node->is_suspect;
 
-    if (silence_ns >= pulse->timeout_ns) {
+    if (state == SILENCE_LOST) {
         return PULSE_LOST;
     }
-    node->is_suspect = silence_ns >= pulse->timeout_ns / 5 * 3;
+    node->is_suspect = state == SILENCE_SUSPECT;
     if (node->is_suspect == was_suspect) {
         return PULSE_NOTHING;
     }
@@ -92,17 +82,14 @@ enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
     const struct roster *roster = &pulse->port->roster;
     uint64_t now_ns = pulse->port->now_ns(pulse->port->owner);
 
-    if (now_ns - pulse->looked_ns > STOPPED_NS) {
-        pulse->since_ns = now_ns; // I1
-    }
-    pulse->looked_ns = now_ns;
+    watch_look(&pulse->watch, now_ns); // I1
     send_beats(pulse, now_ns);
     for (unsigned i = 0; i < roster->n_live && pulse->timeout_ns > 0; i++) {
         enum pulse_news news = PULSE_NOTHING;
 
         *node = roster->live[i];
         if (*node != pulse->port->self) {
-            news = judge(pulse, &pulse->nodes[*node], now_ns);
+            news = judge(pulse, &pulse->nodes[*node]);
         }
         if (news != PULSE_NOTHING) {
             return news;
@@ -111,13 +98,30 @@ enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
     return PULSE_NOTHING;
 }
 
+int pulse_hear_launcher(struct pulse *pulse, uint32_t number)
+{
+    if (number <= pulse->launcher) {
+        return 0;
+    }
+    pulse->launcher = number;
+    return 1;
+}
+
+uint8_t pulse_tenths(const struct pulse *pulse, node_id node)
+{
+    uint64_t tenths =
+        silence_ns(&pulse->nodes[node].silence, &pulse->watch) / (BEAT_NS / 10);
+
+    return (uint8_t)(tenths < 255 ? tenths : 255);
+}
+
 int pulse_is_silent(const struct pulse *pulse, node_id node)
 {
-    return silence_of(pulse, &pulse->nodes[node], pulse->looked_ns) >=
+    return silence_ns(&pulse->nodes[node].silence, &pulse->watch) >=
            2 * BEAT_NS;
 }
 
 uint64_t pulse_away_ns(const struct pulse *pulse)
 {
-    return pulse->port->now_ns(pulse->port->owner) - pulse->looked_ns;
+    return pulse->port->now_ns(pulse->port->owner) - pulse->watch.looked_ns;
 }

@@ -2,6 +2,7 @@
 #ifndef CLUSTER_PULSE_H
 #define CLUSTER_PULSE_H
 
+#include "cluster/silence.h"
 #include "net/port.h"
 
 /** Who of the other nodes is alive; pulse.c says how that is known. */
@@ -9,11 +10,11 @@ struct pulse {
     const struct port *port;
     uint64_t timeout_ns; ///< 0: nobody is ever lost
     uint32_t n_beats;    ///< sent so far
+    uint32_t launcher;   ///< the highest number of its beats that is known
     uint64_t sent_ns;    ///< when the own beats went out
-    uint64_t looked_ns;  ///< the last pulse_look()
-    uint64_t since_ns;   ///< silence before this time does not count
+    struct watch watch;
     struct pulse_node {
-        uint64_t heard_ns;
+        struct silence silence;
         int is_suspect;
     } nodes[TM_MAX_NODES]; ///< of those who have left nothing counts
 };
@@ -47,6 +48,13 @@ void pulse_hear(struct pulse *pulse, node_id from);
  * Context: as all of it, under the node lock.
  */
 enum pulse_news pulse_look(struct pulse *pulse, node_id *node);
+
+/** A beat of the launcher's is known to somebody.
+ * @return 1 if it is news */
+int pulse_hear_launcher(struct pulse *pulse, uint32_t number);
+
+/** Tenths of a second since a node was heard, up to 255. */
+uint8_t pulse_tenths(const struct pulse *pulse, node_id node);
 
 /** Had two beats of a node not come at the last look? So it is with each that is
  * lost. */

@@ -112,10 +112,51 @@ static void nobody_is_lost_while_this_node_was_stopped(void **unused)
     let_pass(&pulse, 1000, 0);
     for (unsigned i = 0; i < 10; i++) {
         now_ns += 60000 * MS;
-        assert_int_equal(let_pass(&pulse, 2800, 1), PULSE_NOTHING);
+        assert_int_equal(let_pass(&pulse, 2000, 1), PULSE_NOTHING);
+        assert_int_equal(let_pass(&pulse, 100, 0), PULSE_NOTHING);
     }
     assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_SUSPECT);
     assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
+}
+
+/** Looks that go on for so long, then a pause.
+ * @return milliseconds from the last sign of life until it is lost */
+static uint64_t lost_after_ms(unsigned looks_ms, unsigned pause_ms)
+{
+    struct pulse pulse = new_pulse(5);
+    uint64_t start_ns;
+
+    let_pass(&pulse, 1000, 0);
+    start_ns = now_ns;
+    while (let_pass(&pulse, looks_ms, 1) != PULSE_LOST) {
+        assert_true(now_ns - start_ns < 60000 * MS);
+        now_ns += pause_ms * MS;
+    }
+    return (now_ns - start_ns) / MS;
+}
+
+static void own_pauses_do_not_begin_silences_anew(void **unused)
+{
+    (void)unused;
+    assert_in_range(lost_after_ms(10000, 0), 4900, 5100);
+    // One that pages, or is starved: 0.7 s every 3 s.
+    assert_in_range(lost_after_ms(3000, 700), 5000, 6000);
+    assert_in_range(lost_after_ms(1000, 700), 5000, 9000);
+    assert_in_range(lost_after_ms(LOOK_MS, 600), 5000, 9000);
+}
+
+static void who_is_heard_behind_a_pause_is_alive(void **unused)
+{
+    struct pulse pulse = new_pulse(5);
+
+    (void)unused;
+    let_pass(&pulse, 1000, 0);
+    assert_int_equal(let_pass(&pulse, 4800, 1), PULSE_SUSPECT);
+    assert_int_equal(let_pass(&pulse, 1800, 1), PULSE_NOTHING);
+    now_ns += 700 * MS; // meanwhile it says something; more than the rest
+    assert_int_equal(let_pass(&pulse, LOOK_MS, 1), PULSE_NOTHING);
+    assert_int_equal(let_pass(&pulse, LOOK_MS, 0), PULSE_BACK);
+    assert_int_equal(let_pass(&pulse, 1000, 0), PULSE_NOTHING);
 }
 
 static void silence_is_known_before_and_without_a_loss(void **unused)
@@ -169,6 +210,8 @@ int main(void)
         cmocka_unit_test(a_silent_node_is_suspect_then_lost),
         cmocka_unit_test(a_suspect_that_is_heard_again_is_told_once),
         cmocka_unit_test(nobody_is_lost_while_this_node_was_stopped),
+        cmocka_unit_test(own_pauses_do_not_begin_silences_anew),
+        cmocka_unit_test(who_is_heard_behind_a_pause_is_alive),
         cmocka_unit_test(silence_is_known_before_and_without_a_loss),
         cmocka_unit_test(one_that_was_stopped_knows_for_how_long),
         cmocka_unit_test(without_a_time_nobody_is_lost),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "runtime/finish.h"
 #include "runtime/runtime.h"
 
@@ -32,6 +33,8 @@ static void become_child(void)
     if (runtime.bootstrap.fd >= 0) {
         close(runtime.bootstrap.fd); // so that the launcher sees the node end
         runtime.bootstrap.fd = -1;
+        descriptor_close(runtime.bootstrap.life_fd);
+        runtime.bootstrap.life_fd = -1;
     }
     descriptor_set_close(&runtime.sockets); // and the other nodes
 }

@@ -13,6 +13,10 @@
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
 // off from the launcher too is ended by the agent of its host, if not by itself.
 //
+// A beat also carries what is known of the launcher, so that an agent hears of it when
+// the launcher's own way there is cut (cli/beat.c); and with each beat the launcher is
+// told whom this node hears.
+//
 // A node that is silent when the others end may be frozen, or its host. It shall read
 // why it cannot go on when it does (fence_silent): its connections would only say that
 // the others are gone.
@@ -165,9 +169,24 @@ static void look_at_loss(const struct loss *loss)
     }
 }
 
+/** For the launcher: the other way by which it knows who is alive. */
+static void tell_heard(void)
+{
+    uint8_t tenths[TM_MAX_NODES];
+
+    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+        tenths[i] = i == runtime.self ? 0
+                    : roster_has(&runtime.port.roster, (node_id)i)
+                        ? pulse_tenths(&runtime.pulse, (node_id)i)
+                        : 255;
+    }
+    bootstrap_tell_heard(&runtime.bootstrap, tenths, runtime.n_nodes);
+}
+
 static void look_at_pulse(void)
 {
     unsigned seconds = runtime.options.peer_timeout;
+    uint32_t n_beats = runtime.pulse.n_beats;
     char why[64];
     node_id node;
 
@@ -184,6 +203,9 @@ static void look_at_pulse(void)
     default:
         break;
     }
+    if (runtime.pulse.n_beats != n_beats) {
+        tell_heard();
+    }
 }
 
 void lifesigns_tick(void)
@@ -199,5 +221,12 @@ void lifesigns_hear(node_id from)
     die_if_planned();
     if (runtime.has_pulse) {
         pulse_hear(&runtime.pulse, from);
+    }
+}
+
+void lifesigns_hear_launcher(uint32_t number)
+{
+    if (runtime.has_pulse && pulse_hear_launcher(&runtime.pulse, number)) {
+        bootstrap_tell_life(&runtime.bootstrap, number);
     }
 }

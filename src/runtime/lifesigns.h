@@ -50,6 +50,9 @@ void lifesigns_event(void *owner, enum net_event event, node_id node,
 /** A message has come. */
 void lifesigns_hear(node_id from);
 
+/** A beat of the launcher's, of that number, is known to another node or has come. */
+void lifesigns_hear_launcher(uint32_t number);
+
 // ---- progress.c
 
 /** Tell the launcher how far this node is, if that is news. Under the node lock, from

@@ -198,8 +198,9 @@ static tm_status receive_runtime(node_id from, const struct message *message)
         return statics_receive(from, message);
     case MESSAGE_paging_ask:
         return paging_receive(message);
-    case MESSAGE_beat:
-        return TM_OK; // it has been heard
+    case MESSAGE_beat: // its sender has been heard
+        lifesigns_hear_launcher(message->u.beat.launcher);
+        return TM_OK;
     case MESSAGE_track:
         return tracking_receive(from, message);
     case MESSAGE_track_set:

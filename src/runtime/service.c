@@ -102,6 +102,11 @@ static void follow_launcher(void)
         log_error("node %u: %llu barriers passed", runtime.self,
                   (unsigned long long)sync_n_barriers(runtime.sync));
         break;
+    case BOOTSTRAP_LIFE:
+        node_enter_serving();
+        lifesigns_hear_launcher(runtime.bootstrap.n_launcher_beats);
+        node_leave();
+        break;
     case BOOTSTRAP_CHANGE:
         members_follow();
         break;

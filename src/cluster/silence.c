@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How long somebody has been silent, for nodes (pulse.c), and for launcher and agents
+// (cli/beat.c). Whoever listens may itself be stopped, starved or busy with paging, and
+// hears nobody meanwhile.
+//
+// I1  Silence is counted in time in which was looked: of the time between two looks at
+//     most LOOK_MAX_NS. So a gap of one's own makes nobody silent for longer.
+// I2  Nor does it make any silence shorter: one that had begun goes on. Who looks with
+//     pauses finds a loss later by these pauses, and not later than that.
+// I3  It takes two looks to lose somebody: what has come in a gap is heard between them.
+#include "cluster/silence.h"
+
+#define LOOK_MAX_NS UINT64_C(500000000)
+
+void watch_start(struct watch *watch, uint64_t now_ns)
+{
+    *watch = (struct watch){.looked_ns = now_ns};
+}
+
+void watch_look(struct watch *watch, uint64_t now_ns)
+{
+    uint64_t passed_ns = now_ns - watch->looked_ns;
+    uint64_t counted_ns = passed_ns < LOOK_MAX_NS ? passed_ns : LOOK_MAX_NS;
+
+    watch->looked_ns = now_ns;
+    watch->time_ns += counted_ns; // I1, I2
+    watch->gap_ns = passed_ns - counted_ns;
+}
+
+void silence_end(struct silence *silence, const struct watch *watch)
+{
+    *silence = (struct silence){.since_ns = watch->time_ns};
+}
+
+void silence_shorten(struct silence *silence, const struct watch *watch,
+                     uint64_t ago_ns)
+{
+    uint64_t heard_ns = watch->time_ns > ago_ns ? watch->time_ns - ago_ns : 0;
+
+    if (heard_ns > silence->since_ns) {
+        *silence = (struct silence){.since_ns = heard_ns};
+    }
+}
+
+uint64_t silence_ns(const struct silence *silence, const struct watch *watch)
+{
+    return watch->time_ns - silence->since_ns;
+}
+
+enum silence_state silence_judge(struct silence *silence,
+                                 const struct watch *watch, uint64_t suspect_ns,
+                                 uint64_t lost_ns)
+{
+    uint64_t length_ns = silence_ns(silence, watch);
+
+    if (length_ns < suspect_ns) {
+        return SILENCE_SHORT;
+    }
+    if (length_ns >= lost_ns && silence->due_ns == 0) {
+        silence->due_ns = watch->looked_ns;
+    }
+    return silence->due_ns != 0 && silence->due_ns != watch->looked_ns
+               ? SILENCE_LOST
+               : SILENCE_SUSPECT; // I3
+}
