@@ -220,6 +220,12 @@ static tm_status receive_close(struct engine *engine,
     return TM_OK;
 }
 
+// As B2 has it. (A hint may be gone, and its epoch there: G3 in handover.c.)
+static int is_forgotten(const struct page *page)
+{
+    return page->hint == 0 && page->epoch == 0 && page->state == PAGE_ABSENT;
+}
+
 static void forget_page(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -264,8 +270,7 @@ static tm_status receive_gone(struct engine *engine,
     deny_all(engine, extent);
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
-        if (page_of(engine, at)->hint != 0 ||
-            page_of(engine, at)->state != PAGE_ABSENT) {
+        if (!is_forgotten(page_of(engine, at))) {
             forget_page(engine, at);
         }
     }

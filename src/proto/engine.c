@@ -339,7 +339,8 @@ static int names_good_pages(const struct engine *engine,
                message->u.fetch.hops < HOPS_MAX &&
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
                extent_has(engine, message->u.fetch.page,
-                          message->u.fetch.count);
+                          message->u.fetch.count) &&
+               !fetch_has_lost_owner(engine, message->u.fetch.page);
     case MESSAGE_page:
         return extent_has(engine, message->u.page.page, 1) &&
                (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
@@ -349,7 +350,8 @@ static int names_good_pages(const struct engine *engine,
                message->u.fetch_done.page + message->u.fetch_done.count <=
                    n_pages;
     case MESSAGE_grant:
-        return extent_has(engine, message->u.grant.page,
+        return message->u.grant.count >= 1 &&
+               extent_has(engine, message->u.grant.page,
                           message->u.grant.count);
     case MESSAGE_page_given:
         return extent_has(engine, message->u.page_given.page, 1) &&
@@ -367,6 +369,7 @@ static int names_good_pages(const struct engine *engine,
                message->u.atomic.offset % 8 == 0 &&
                message->u.atomic.offset < TM_PAGE_SIZE &&
                message->u.atomic.hops < HOPS_MAX &&
+               !fetch_has_lost_owner(engine, message->u.atomic.page) &&
                roster_has(&engine->port->roster, message->u.atomic.requester);
     default:
         return 1; // bodies are checked where they are read

@@ -225,6 +225,8 @@ node_id fetch_route(const struct engine *engine, page_no page);
 unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
                      node_id requester, uint32_t id);
 int fetch_is_untouched(const struct engine *engine, page_no page);
+/** Should this node be able to say who owns the page, and is not? H3 excludes it. */
+int fetch_has_lost_owner(const struct engine *engine, page_no page);
 void hint_set(struct page *page, node_id owner, uint32_t epoch);
 /** Send a page's contents to a node as a copy, which joins the copyset. */
 void fetch_send_copy(struct engine *engine, page_no page, node_id to);

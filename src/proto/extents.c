@@ -120,6 +120,32 @@ void extent_remove(struct engine *engine, struct extent *extent)
             (engine->n_extents - index) * sizeof *extent);
 }
 
+static void own_globals(struct engine *engine, page_no n_pages)
+{
+    const int is_watched = race_watches(engine, 0);
+
+    for (page_no at = 0; at < n_pages; at++) {
+        struct page *page = page_of(engine, at);
+
+        page->state = is_watched ? PAGE_CLEAN : PAGE_EXCLUSIVE;
+        page->is_owner = 1;
+        page->hint = 1;
+        page->epoch = 1;
+    }
+    space_set_access(engine->space, 0, n_pages,
+                     is_watched ? ACCESS_READ : ACCESS_WRITE);
+}
+
+// H3: a directory node without a hint would take the page as untouched, and grant it.
+static void note_owner_of_globals(struct engine *engine, page_no n_pages)
+{
+    for (page_no at = 0; at < n_pages; at++) {
+        if (directory_of(engine, at) == engine->port->self) {
+            hint_set(page_of(engine, at), 0, 1);
+        }
+    }
+}
+
 void engine_add_globals(struct engine *engine)
 {
     struct extent extent = {
@@ -130,24 +156,14 @@ void engine_add_globals(struct engine *engine)
         .name = "TM_SHARED variables",
         .is_open = 1,
     };
-    int is_watched;
 
     if (extent.n_pages == 0) {
         return;
     }
     extent_insert(engine, &extent);
-    if (engine->port->self != 0) {
-        return;
+    if (engine->port->self == 0) {
+        own_globals(engine, extent.n_pages);
+    } else {
+        note_owner_of_globals(engine, extent.n_pages);
     }
-    is_watched = race_watches(engine, 0);
-    for (page_no at = 0; at < extent.n_pages; at++) {
-        struct page *page = page_of(engine, at);
-
-        page->state = is_watched ? PAGE_CLEAN : PAGE_EXCLUSIVE;
-        page->is_owner = 1;
-        page->hint = 1;
-        page->epoch = 1;
-    }
-    space_set_access(engine->space, 0, extent.n_pages,
-                     is_watched ? ACCESS_READ : ACCESS_WRITE);
 }

@@ -20,6 +20,8 @@
 //    does is refused.
 // I4 A copy that comes where there is one already is ignored: that one is kept up
 //    to date.
+// H3 A page is granted once: by its directory node, which has no hint only while nobody
+//    owns the page, and to a node that knows of no owner.
 // I2 is_owner implies hint == self + 1.
 // I3 hint and epoch change together, and epoch only grows.
 #include "base/ensure.h"
@@ -47,7 +49,15 @@ node_id fetch_route(const struct engine *engine, page_no page)
 int fetch_is_untouched(const struct engine *engine, page_no page)
 {
     return directory_of(engine, page) == engine->port->self &&
-           page_of(engine, page)->hint == 0;
+           page_of(engine, page)->hint == 0 &&
+           page_of(engine, page)->epoch == 0;
+}
+
+int fetch_has_lost_owner(const struct engine *engine, page_no page)
+{
+    return directory_of(engine, page) == engine->port->self &&
+           page_of(engine, page)->hint == 0 &&
+           page_of(engine, page)->epoch != 0;
 }
 
 // ---- asking
@@ -458,37 +468,48 @@ static tm_status install(struct engine *engine, node_id from,
     return TM_OK;
 }
 
-static void accept_grant(struct engine *engine,
-                         const struct message_grant *grant)
+// Is the page what only its directory node can give away, and only once (H3)? That node
+// itself has noted already who gets it.
+static int may_be_granted(const struct engine *engine, node_id from,
+                          page_no page_number)
 {
-    page_no first = grant->page;
-    page_no count = grant->count;
-    page_no run = first;
+    const struct page *page = page_of(engine, page_number);
+    const uint16_t known = from == engine->port->self ? from + 1u : 0;
+
+    return from == directory_of(engine, page_number) && !page->is_owner &&
+           page->state == PAGE_ABSENT && page->hint == known;
+}
+
+static void own_granted(struct engine *engine, page_no first, page_no count)
+{
     const int is_watched = race_watches(engine, first);
-    const enum page_access access = is_watched ? ACCESS_READ : ACCESS_WRITE;
 
     space_populate(engine->space, first, count);
     for (page_no at = first; at < first + count; at++) {
         struct page *page = page_of(engine, at);
 
-        if (page->is_owner || page->state != PAGE_ABSENT) {
-            // Ours already (TM_SHARED pages at the root).
-            if (at > run) {
-                space_set_access(engine->space, run, at - run, access);
-            }
-            run = at + 1;
-            continue;
-        }
         page->state = is_watched ? PAGE_CLEAN : PAGE_EXCLUSIVE;
         page->is_owner = 1;
         page->hint = (uint16_t)(engine->port->self + 1);
         page->epoch = 1;
         engine->stats.pages_granted++;
     }
-    if (first + count > run) {
-        space_set_access(engine->space, run, first + count - run, access);
+    space_set_access(engine->space, first, count,
+                     is_watched ? ACCESS_READ : ACCESS_WRITE);
+}
+
+static tm_status accept_grant(struct engine *engine, node_id from,
+                              const struct message_grant *grant)
+{
+    const page_no end = grant->page + grant->count;
+
+    for (page_no at = grant->page; at < end; at++) {
+        if (!may_be_granted(engine, from, at)) {
+            return TM_EWIRE;
+        }
     }
-    for (page_no at = first; at < first + count; at++) {
+    own_granted(engine, grant->page, grant->count);
+    for (page_no at = grant->page; at < end; at++) {
         struct page *page = page_of(engine, at);
 
         if (page->fetch == grant->id) {
@@ -499,6 +520,7 @@ static void accept_grant(struct engine *engine,
             page_run_deferred(engine, at);
         }
     }
+    return TM_OK;
 }
 
 static void end_fetch(struct engine *engine,
@@ -538,8 +560,7 @@ tm_status fetch_receive(struct engine *engine, node_id from,
         end_fetch(engine, &message->u.fetch_done);
         return TM_OK;
     case MESSAGE_grant:
-        accept_grant(engine, &message->u.grant);
-        return TM_OK;
+        return accept_grant(engine, from, &message->u.grant);
     default:
         return TM_EWIRE;
     }

@@ -17,7 +17,8 @@
 // G2 The new owner's epoch is one higher, so hints to it replace all others.
 // G3 A hint that named the node that has left is none (0) until news come: the page
 //    is then asked for at its directory node, which hears of every owner before
-//    threads go on.
+//    threads go on. The epoch stays: who has lost a hint does not take the page as
+//    untouched (fetch_has_lost_owner).
 #include "base/ensure.h"
 #include "base/log.h"
 #include "proto/engine_priv.h"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // News of owners: a node that has become the owner of a page tells the page's directory
-// node, many pages in one message. Nobody answers, and nothing depends on it but how many
-// hops the next request takes.
+// node, many pages in one message. Nobody answers. While the roster stays as it is, nothing
+// depends on it but how many hops the next request takes: the directory node knows of some
+// owner, and the owners know of each other. When the roster changes, these news are all that
+// a new directory node knows (G3 in handover.c), and without them it would grant the
+// page once more (H3): so a change is not over before they have come.
 #include "proto/engine_priv.h"
 
 #define NEWS_MAX 512u

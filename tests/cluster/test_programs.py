@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N] [--minutes N]
 
-Tests: litmus, random, race_free, race_found, migrate, settled, vast, kill_node, kill_starting,
+Tests: litmus, random, filled, race_free, race_found, migrate, settled, vast, kill_node, kill_starting,
 unlike_transports, kill_launcher, signals, start_fails; and soak, which goes on
 with seeds of its own until the time is over.
 """
@@ -90,6 +90,12 @@ class Tests:
             sums[n_nodes] = self.random_once(seed, n_nodes, variables)
         if len(set(sums.values())) != 1:
             raise jobs.Failure(f"seed {seed}: checksums by nodes: {sums}")
+
+    def filled(self, _seed):
+        """What main() has written is on all nodes, whoever asks for it first."""
+        for n_nodes in (3, 4, 5):
+            self.succeed(n_nodes, self.program("filled"),
+                         variables=self.variables(n_nodes))
 
     def race_free(self, seed):
         """--race-check says nothing of a program without races."""

@@ -34,8 +34,18 @@ static void check_node(struct world *world, unsigned number,
     }
 }
 
+// H3: a directory node without a hint would grant the page once more.
+static void check_is_known(const struct world *world, page_no page)
+{
+    const node_id directory = roster_pick(roster_of(world), page / SPACE_BLOCK);
+
+    CHECK(death_is_gone(world, directory) ||
+          world->nodes[directory].space.pages[page].hint != 0);
+}
+
 void check_world(struct world *world)
 {
+    const int is_changing = changes_is_frozen(world);
     struct tally tallies[N_PAGES] = {0};
 
     for (unsigned i = 0; i < world->n_nodes; i++) {
@@ -45,6 +55,9 @@ void check_world(struct world *world)
         CHECK(tallies[i].n_owners <= 1); // E1
         CHECK(tallies[i].n_exclusive == 0 ||
               tallies[i].n_copies == 1); // E3, S1
+        if (tallies[i].n_owners > 0 && !is_changing) {
+            check_is_known(world, world->first + i);
+        }
     }
 }
 

@@ -34,6 +34,9 @@
 // /members and /early too.
 //
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
+//
+// PROTOCOL/globals, with /budget, /members, /early and /race too: pages that are the root's
+// from the start, and directory nodes that are not the root (globals.c).
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +63,7 @@ static int is_early;    // pages are fetched ahead that no thread can know yet
 static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
 static int has_races;   // they are looked for
+static int has_globals; // pages have owners from the start
 static uint64_t n_changes;
 
 void fail(const char *what, int line)
@@ -98,8 +102,12 @@ static void receive(void *owner, node_id from, const struct message *message)
     if (meet_receive(world, end->node, message)) {
         return;
     }
-    CHECK(engine_receive(world->nodes[end->node].engine, from, message) ==
-          TM_OK);
+    if (engine_receive(world->nodes[end->node].engine, from, message) !=
+        TM_OK) {
+        fprintf(stderr, "node %u: %s from node %u\n", end->node,
+                message_name(message->type), from);
+        fail("no message is refused", __LINE__);
+    }
     if (sim_random(world->sim, 3) == 0) {
         engine_finish_batch(world->nodes[end->node].engine);
     }
@@ -189,10 +197,14 @@ static void refuse_race(void *owner, const struct race_found *found)
 
 static void open_nodes(struct world *world)
 {
+    static char globals[N_GLOBALS * TM_PAGE_SIZE]; // of a program: an address
+
     for (unsigned i = 0; i < world->n_nodes; i++) {
         struct node *node = &world->nodes[i];
 
-        CHECK(space_open(&node->space, NULL, NULL, 0, HEAP_BYTES) == TM_OK);
+        CHECK(space_open(&node->space, NULL, has_globals ? globals : NULL,
+                         has_globals ? sizeof globals : 0,
+                         has_globals ? 2 * HEAP_BYTES : HEAP_BYTES) == TM_OK);
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
@@ -206,6 +218,7 @@ static void open_nodes(struct world *world)
         if (has_budget) {
             disk_open(world, i, !is_late);
         }
+        globals_open(world, i);
     }
     death_open(world);
 }
@@ -221,14 +234,14 @@ static node_id last_node(struct world *world)
     return roster_of(world)->live[roster_of(world)->n_live - 1];
 }
 
-static void allocate_block(struct world *world)
+static void allocate_in_heap(struct world *world)
 {
     tm_alloc_attr attr = {
         .name = "grid",
         .placement = (tm_placement)sim_random(world->sim, 4),
         .node = some_node(world),
     };
-    uint64_t address;
+    const uint64_t gap = globals_gap(world);
 
     // Something before it, freed again, so that addresses are used twice.
     if (sim_random(world->sim, 2)) {
@@ -236,11 +249,19 @@ static void allocate_block(struct world *world)
 
         release_block(world, last_node(world), other);
     }
-    address = allocate(world, some_node(world), N_PAGES * TM_PAGE_SIZE, &attr);
-    world->block = address;
+    world->gap = gap > 0 ? allocate(world, 0, gap, NULL) : 0;
+    world->block =
+        allocate(world, some_node(world), N_PAGES * TM_PAGE_SIZE, &attr);
     memset(world->oracle, 0, sizeof world->oracle);
+    world->first = page_at(world, world->block);
+}
+
+static void allocate_block(struct world *world)
+{
+    if (!globals_lend(world)) {
+        allocate_in_heap(world);
+    }
     world->counter_sum = 0;
-    world->first = page_at(world, address);
     if (is_early) {
         early_allocate_two(world);
     }
@@ -248,6 +269,19 @@ static void allocate_block(struct world *world)
     for (unsigned i = 0; i < world->n_nodes; i++) {
         world->nodes[i].counter_seen = 0;
     }
+}
+
+static void free_block(struct world *world)
+{
+    if (world->block != 0) {
+        release_block(world, some_node(world), world->block);
+    }
+    if (world->gap != 0) {
+        release_block(world, last_node(world), world->gap);
+    }
+    world->block = 0;
+    world->gap = 0;
+    release_block(world, 0, world->counter_address);
 }
 
 static void deal_locks(struct world *world)
@@ -418,8 +452,7 @@ static void live(struct world *world)
     CHECK(world->n_ended == world->n_threads);
     if (world->lives_left > 0) {
         changes_settle(world);
-        release_block(world, some_node(world), world->block);
-        release_block(world, 0, world->counter_address);
+        free_block(world);
     }
 }
 
@@ -459,6 +492,7 @@ static uint64_t run(tm_protocol protocol)
     CHECK(world->sim != NULL);
     world->n_nodes = config.n_nodes;
     world->has_changes = has_changes;
+    world->has_globals = has_globals;
     world->protocol = protocol;
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
@@ -502,6 +536,7 @@ int main(int argc, char **argv)
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
     has_races = strstr(protocol_name + length, "/race") != NULL;
+    has_globals = strstr(protocol_name + length, "/globals") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         const char *name = protocol_by_id(id)->name;
 
@@ -513,8 +548,8 @@ int main(int argc, char **argv)
     if (protocol == NULL) {
         fprintf(
             stderr,
-            "protocol_test PROTOCOL[/budget|/death][/race][/members][/early] "
-            "[SEED [N [STEP]]]: no protocol %s\n",
+            "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
+            "[/globals] [SEED [N [STEP]]]: no protocol %s\n",
             protocol_name);
         return 1;
     }

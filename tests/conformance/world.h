@@ -18,6 +18,7 @@
 #define N_PAGES 24
 #define CELL 16u
 #define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
+#define N_GLOBALS (SPACE_BLOCK + N_PAGES) // of two directory nodes
 #define N_LOCKS 4
 #define LOCKED_CELLS 40 // per lock, spread over the pages
 #define LIMIT_NS (1000ull * 1000 * 1000 * 1000) // of virtual time
@@ -103,13 +104,16 @@ struct world {
     struct node nodes[MAX_IDS];
     struct thread threads[MAX_THREADS];
     struct lock locks[N_LOCKS];
-    page_no first; // page of the block under test
+    page_no first;   // page of the block under test
+    int has_globals; // globals.c
+    int globals_are_used;
     uint8_t oracle[N_PAGES * TM_PAGE_SIZE];
     int8_t owner[N_CELLS]; // in this phase: thread, -1 nobody, -2 locked
     uint8_t lock_of[N_CELLS];
     uint64_t counter_address;
     uint64_t counter_sum;
-    uint64_t block; // its address
+    uint64_t block; // its address; 0: it is in globals
+    uint64_t gap;   // what lies before it; 0: nothing of its own
     unsigned lives_left;
     int has_budget;
     unsigned n_steps;   // that main() has waited for
@@ -161,6 +165,15 @@ static inline const struct roster *roster_of(const struct world *world)
 {
     return &sim_port(world->sim, 0)->roster;
 }
+
+/* globals.c: variables that are the root's before anything happens */
+void globals_open(struct world *world, unsigned node);
+/** May the next life of the block be in them? Then it is, this once.
+ * @return 1 if so */
+int globals_lend(struct world *world);
+/** Have the heap's next block begin near a border of directory nodes, now and then.
+ * @return bytes to allocate before it, 0: none */
+uint64_t globals_gap(const struct world *world);
 
 /* changes.c: nodes come and go */
 void changes_open(struct world *world, unsigned n_first);

@@ -27,7 +27,10 @@
 // The last two together exclude deadlock and requests that circulate for ever.
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, ATOMICS, of all nodes together.
-// PAIR: two nodes only. START: 0 untouched page, 1 any owner and any copyset.
+// PAIR: two nodes only. START: 0 untouched page, 1 any owner and any copyset, 2 a page
+// that is owned from the start, by a node that is not the directory node.
+// AHEAD: nodes also ask for the page behind another one, so that the request may come to
+// any node first.
 // PLACED: an untouched page goes to any node instead of to the one that asks for
 // it.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
@@ -72,9 +75,11 @@
 //   ATOMIC       requester, -, epoch of the hint followed
 //   ATOMIC_DONE  -
 //   TOLD         which release
+//   ASK_AHEAD    requester, for writing
+//   DONE         -
 // A diff is mask * 16 + value; an atomic operation of node n has writer n + 3.
 mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, PUSH, PUSH_ACK, OWNER_IS, ATOMIC,
-          ATOMIC_DONE, TOLD };
+          ATOMIC_DONE, TOLD, ASK_AHEAD, DONE };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -150,7 +155,7 @@ byte coin; // a free choice of the step under way; 0 between steps
     (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
          len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
          len(wire[8]) == 0)
-#define IS_UNTOUCHED(x) (x == DIRECTORY && !touched)
+#define IS_UNTOUCHED(x) (x == DIRECTORY && !is_owner[x] && epoch[x] == 0)
 #define ROUTE(x)                                                               \
     (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
 
@@ -389,6 +394,21 @@ inline on_fetch(x, requester, writing, followed)
         :: else
         fi
     :: else -> forward(x, FETCH, requester, writing, followed);
+    fi
+}
+
+// Nobody waits for it: who does not own the page says so.
+inline on_ask_ahead(x, requester, writing)
+{
+    if
+    :: is_owner[x] && requester != x -> serve(x, requester, writing);
+    :: IS_UNTOUCHED(x) ->
+        grant(x, requester, 1);
+        if
+        :: v != requester -> send(x, v, ASK_AHEAD, requester, writing, 0, 0);
+        :: else
+        fi
+    :: else -> send(x, requester, DONE, 0, 0, 0, 0);
     fi
 }
 
@@ -679,6 +699,10 @@ inline receive(x, from)
     :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
     :: kind == OWNER_IS -> learn_owner(x, from, a);
     :: kind == TOLD -> on_told(from, a);
+#ifdef AHEAD
+    :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
+    :: kind == DONE -> assert(pending[x]); pending[x] = 0;
+#endif
 #if ATOMICS > 0
     :: kind == ATOMIC -> on_atomic(x, a, c);
     :: kind == ATOMIC_DONE -> on_atomic_done(x);
@@ -696,6 +720,19 @@ inline fault(x, writing)
     send(x, w, FETCH, x, writing, epoch[x], 0);
     check();
 }
+
+#ifdef AHEAD
+inline ask_ahead(x, writing, first)
+{
+    printf("%d: ask ahead %d\n", x, writing);
+    n_fetches++;
+    pending[x] = 1;
+    send(x, first, ASK_AHEAD, x, writing, 0, 0);
+    check();
+}
+
+#define MAY_ASK(x) (MAY_FAULT(x) && hint[x] == NOBODY)
+#endif
 
 inline start_atomic(x)
 {
@@ -822,6 +859,12 @@ end:
     :: atomic { nempty(WIRE(last, me)) -> receive_from(last, me) }
     :: d_step { MAY_FAULT(me) -> fault(me, 0) }
     :: d_step { MAY_FAULT(me) -> fault(me, 1) }
+#ifdef AHEAD
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, 0, next) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, 0, last) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, 1, next) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, 1, last) }
+#endif
     :: d_step { has_news[me] -> tell_news(me) }
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0) }
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
@@ -877,6 +920,21 @@ inline start(owner, copies, is_known)
 }
 #endif
 
+#if START == 2
+// As a variable of the program is the root's: here node 1.
+inline start_owned()
+{
+    touched = 1;
+    is_owner[1] = 1;
+    epoch[1] = 1;
+    state[1] = EXCLUSIVE;
+#ifndef M_DIRECTORY_UNTOLD
+    hint[DIRECTORY] = 1;
+    epoch[DIRECTORY] = 1;
+#endif
+}
+#endif
+
 init {
     byte x;
     byte y;
@@ -893,6 +951,9 @@ init {
         select(z : 0 .. 1);
 #endif
         d_step { start(x, y, z) }
+#endif
+#if START == 2
+        d_step { start_owned() }
 #endif
 #ifdef PLACED
 #ifdef PAIR

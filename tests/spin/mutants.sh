@@ -17,6 +17,7 @@ circulates='epoch\[me\]>'        # a request follows an older hint: H2
 dropped='violated is_owner\[me'  # told of a drop, but not the owner any more
 absent='state\[me\]==1'          # a page without contents where no copy is
 unasked='pending\[me\]'          # an answer without a question
+twice='moving'                   # granted although it has an owner: E1, H3
 waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
 
@@ -36,6 +37,8 @@ IGNORE_BASE|eager_release -DWRITES=0 -DFETCHES=2 -DATOMICS=3|$counter|pushes up 
 GRANT_ENDS_FETCH|eager_release -DSTART=0 -DPLACED|$copyset|one fetch of a node at a time
 TELL_ONE_OF_SEVERAL|eager_release|$bytes|nobody is told while others have no diff
 TELL_WHO_PASSES_ON|eager_release|$bytes|nobody is told who passes the diff on
+DIRECTORY_UNTOLD|eager_release -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
+DIRECTORY_UNTOLD|sequential -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
 NOT_WAITING|sequential|$exclusive|wait for the invalidations
 NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
 CONTENTS_AS_ASKED|sequential|$absent|who needs contents is seen in the copyset

@@ -20,7 +20,9 @@
 // owners; all hints that are left are then newer than what they replace.
 //
 // Sizes (-D): FAULTS of all nodes together. START: 0 untouched page, 1 any
-// owner and any copyset. PLACED: an untouched page goes to any node instead of
+// owner and any copyset, 2 a page that is owned from the start, by a node that is not
+// the directory node. AHEAD: nodes also ask for the page behind another one, so
+// that the request may come to any node first. PLACED: an untouched page goes to any node instead of
 // to the one that asks for it. HURRY: a page may also be let go before the
 // thread that it came for has run (the 2 ms are over).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
@@ -52,7 +54,9 @@
 //   INVALIDATE  -
 //   INVALID     -
 //   OWNER_IS    epoch
-mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS };
+//   ASK_AHEAD   requester, READ or WRITE
+//   DONE        -
+mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS, ASK_AHEAD, DONE };
 #define NO_CONTENTS 2
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte };
@@ -99,7 +103,11 @@ hidden byte a, b, c, v, w, n, rest;
     (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
          len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
          len(wire[8]) == 0)
+#ifdef LIVE // without epochs
 #define IS_UNTOUCHED(x) (x == DIRECTORY && !touched)
+#else
+#define IS_UNTOUCHED(x) (x == DIRECTORY && !is_owner[x] && epoch[x] == 0)
+#endif
 #define ROUTE(x)                                                               \
     (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
 #define IS_BUSY(x) (busy_for[x] != NOBODY)
@@ -331,6 +339,26 @@ inline on_fetch(x, from, requester, asked, followed)
     fi
 }
 
+// Nobody waits for it: it is served if nothing must wait.
+inline on_ask_ahead(x, requester, asked)
+{
+    if
+    :: is_owner[x] && requester != x && !held[x] && !IS_BUSY(x) &&
+       asked == READ ->
+        serve_read(x, requester);
+    :: is_owner[x] && requester != x && !held[x] && !IS_BUSY(x) &&
+       asked == WRITE && state[x] == EXCLUSIVE ->
+        transfer(x, requester, 0);
+    :: IS_UNTOUCHED(x) ->
+        grant(x, requester);
+        if
+        :: v != requester -> send(x, v, ASK_AHEAD, requester, asked, 0);
+        :: else
+        fi
+    :: else -> send(x, requester, DONE, 0, 0, 0);
+    fi
+}
+
 inline on_grant(x, answers)
 {
     assert(state[x] == ABSENT);
@@ -422,6 +450,10 @@ inline receive(x, from)
     :: kind == INVALIDATE -> on_invalidate(x, from);
     :: kind == INVALID -> on_invalid(x, from);
     :: kind == OWNER_IS -> learn_owner(x, from, a);
+#ifdef AHEAD
+    :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
+    :: kind == DONE -> assert(pending[x]); pending[x] = 0; queues[x] = 0;
+#endif
     fi;
     run_deferred(x);
     check();
@@ -474,6 +506,21 @@ inline try_access(x)
     check();
 }
 
+#ifdef AHEAD
+inline ask_ahead(x, asked, first)
+{
+    printf("%d: ask ahead %d\n", x, asked);
+    n_faults++;
+    pending[x] = 1;
+    send(x, first, ASK_AHEAD, x, asked, 0);
+    check();
+}
+
+#define MAY_ASK(x)                                                             \
+    (wants[x] == NOTHING && !pending[x] && state[x] == ABSENT &&               \
+     hint[x] == NOBODY && n_faults < FAULTS)
+#endif
+
 #ifdef LIVE
 #define MAY_START(x) (wants[x] == NOTHING)
 #define MAY_TRY(x)                                                             \
@@ -509,10 +556,16 @@ end:
     od
 }
 
-proctype thread(byte me)
+proctype thread(byte me; byte next; byte last)
 {
 end:
     do
+#ifdef AHEAD
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, READ, next) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, READ, last) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, WRITE, next) }
+    :: d_step { MAY_ASK(me) -> ask_ahead(me, WRITE, last) }
+#endif
     :: d_step {
         MAY_START(me) && !pending[me] && state[me] == ABSENT ->
         wants[me] = READ;
@@ -568,6 +621,21 @@ inline start(owner, copies, is_known)
 }
 #endif
 
+#if START == 2
+// As a variable of the program is the root's: here node 1.
+inline start_owned()
+{
+    touched = 1;
+    is_owner[1] = 1;
+    epoch[1] = 1;
+    state[1] = EXCLUSIVE;
+#ifndef M_DIRECTORY_UNTOLD
+    hint[DIRECTORY] = 1;
+    epoch[DIRECTORY] = 1;
+#endif
+}
+#endif
+
 init {
     byte x;
     byte y;
@@ -580,6 +648,9 @@ init {
         select(z : 0 .. 1);
         d_step { start(x, y, z) }
 #endif
+#if START == 2
+        d_step { start_owned() }
+#endif
 #ifdef PLACED
         select(placement : 0 .. 2);
 #endif
@@ -587,9 +658,9 @@ init {
         run service(0, 1, 2);
         run service(1, 2, 0);
         run service(2, 0, 1);
-        run thread(0);
-        run thread(1);
-        run thread(2)
+        run thread(0, 1, 2);
+        run thread(1, 2, 0);
+        run thread(2, 0, 1)
     }
 }
 
