@@ -43,6 +43,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -86,6 +87,7 @@ enum {
     TM_ENOTHREAD = -16, ///< no such thread, or it was joined before
     TM_ECOUNT = -17,    ///< the barrier has another count
     TM_EUNKNOWN = -18,  ///< no such name
+    TM_ETIMEDOUT = -19, ///< the time was over before it came about
 };
 
 /**
@@ -295,6 +297,7 @@ typedef uint64_t tm_thread;
 typedef struct tm_thread_attr {
     const char *name; ///< for reports, copied, at most 15 characters; or NULL
     int on_node;      ///< 0: the runtime decides; k > 0: start on node k - 1
+    int is_detached;  ///< 1: nobody joins it, as after tm_thread_detach()
 } tm_thread_attr;
 
 /**
@@ -327,11 +330,42 @@ TM_API TM_CHECKED tm_status tm_thread_create(tm_thread *thread,
  * @param thread       a thread other than the caller and main()
  * @param[out] result  what its function returned; may be NULL
  * @return TM_OK
+ * @return TM_EINVAL     it is detached
  * @return TM_ENOTHREAD  there is no such thread, or it was joined before
  *
  * Context: an application thread; blocks.
  */
 TM_API tm_status tm_thread_join(tm_thread thread, void **result);
+
+/**
+ * Nobody will join this thread: when it ends nothing of it is kept. A detached thread
+ * does not keep the program alive: when main() returns it is ended, wherever it is
+ * (main() may call tm_thread_exit() instead).
+ *
+ * @param thread  a thread that lives, or has ended and was not joined; not main()
+ * @return TM_OK
+ * @return TM_EINVAL     it is detached already, somebody waits for its end, or it is
+ *                       main()
+ * @return TM_ENOTHREAD  there is no such thread, or it was joined before
+ *
+ * Context: an application thread; blocks for a round trip to the root.
+ */
+TM_API tm_status tm_thread_detach(tm_thread thread);
+
+/**
+ * End the calling thread, as if its function returned. Handlers of
+ * pthread_cleanup_push(), and destructors of C++ objects on its stack, do not run. A mutex
+ * that it holds stays locked.
+ *
+ * In main() it waits until all other threads have ended, detached ones too, then ends
+ * the program as exit(0) does.
+ *
+ * @param result  what tm_thread_join() tells; of no use in main()
+ *
+ * Context: an application thread. Outside of one, or before tm_init(), it ends the
+ * process with one line, exit code 70.
+ */
+TM_API void tm_thread_exit(void *result) __attribute__((noreturn));
 
 /**
  * @return the number of the calling thread, 0 in main()
@@ -366,6 +400,21 @@ TM_API tm_status tm_thread_migrate(tm_thread thread, unsigned node);
 
 /* ---- 6  Mutexes, condition variables, semaphores ------------------------ */
 
+/*
+ * Calls that wait for a time take a *deadline*: when to give up, by CLOCK_REALTIME, as
+ * POSIX has it. It is translated once, at the call, with the clock of the caller's node, so
+ * clocks of other hosts need not agree, and setting a clock later has no effect. A call
+ * gives up some milliseconds late, never early, and leaves no trace: nothing is granted
+ * to a thread that has given up. What can be had at once is had, also after the deadline.
+ */
+
+/** What happens when a thread locks a mutex that it holds, or unlocks another's. */
+typedef enum tm_mutex_type {
+    TM_MUTEX_NORMAL = 0, ///< TM_EDEADLK; ends the program. What every mutex is
+    TM_MUTEX_ERRORCHECK = 1, ///< TM_EDEADLK; TM_EPERM
+    TM_MUTEX_RECURSIVE = 2,  ///< it is locked once more; TM_EPERM
+} tm_mutex_type;
+
 /** A mutex: named by its address, needs no initialisation. */
 typedef struct tm_mutex {
     uint64_t reserved;
@@ -382,11 +431,37 @@ typedef struct tm_sem {
 } tm_sem;
 
 /**
+ * Say what kind of mutex it is, for all nodes from now on. Needed for those other than
+ * TM_MUTEX_NORMAL only; a mutex in memory that is used anew is of the kind that it was
+ * before, until tm_mutex_destroy() or this.
+ *
+ * @return TM_OK
+ * @return TM_EBUSY   somebody holds it
+ * @return TM_EINVAL  there is no such type
+ *
+ * Context: an application thread; blocks for two round trips at most.
+ */
+TM_API tm_status tm_mutex_init(tm_mutex *mutex, tm_mutex_type type);
+
+/**
+ * Make it TM_MUTEX_NORMAL again. A mutex of that type need not be destroyed: what is kept
+ * of those that nobody uses is given up when there are many.
+ *
+ * @return TM_OK
+ * @return TM_EBUSY  somebody holds it
+ *
+ * Context: an application thread; blocks for two round trips at most.
+ */
+TM_API tm_status tm_mutex_destroy(tm_mutex *mutex);
+
+/**
  * Take a mutex; waits while another thread holds it. What its last holder wrote
- * before unlocking, the caller sees.
+ * before unlocking, the caller sees. A thread that holds a TM_MUTEX_RECURSIVE gets it once
+ * more at once, and gives it back by as many tm_mutex_unlock().
  *
  * @return TM_OK
  * @return TM_EDEADLK  the caller holds it already
+ * @return TM_ELIMIT   the caller holds it 2^32 times
  *
  * Context: an application thread; blocks. Granted in order of request.
  */
@@ -403,11 +478,27 @@ TM_API tm_status tm_mutex_lock(tm_mutex *mutex);
 TM_API tm_status tm_mutex_trylock(tm_mutex *mutex);
 
 /**
- * Give a mutex back. Unlocking a mutex that the caller does not hold is an
+ * tm_mutex_lock() that waits for a time only.
+ *
+ * @param deadline  see above; read during the call
+ * @return TM_OK         taken
+ * @return TM_ETIMEDOUT  somebody else held it all the time
+ * @return TM_EDEADLK    the caller holds it already
+ * @return TM_ELIMIT     the caller holds it 2^32 times
+ * @return TM_EINVAL     the deadline's nanoseconds are not 0 to 999,999,999
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_mutex_timedlock(tm_mutex *mutex,
+                                    const struct timespec *deadline);
+
+/**
+ * Give a mutex back. Unlocking a TM_MUTEX_NORMAL that the caller does not hold is an
  * error of the program: it ends with one line that names the holder, exit
  * code 70.
  *
  * @return TM_OK
+ * @return TM_EPERM  the caller does not hold it, and it is not TM_MUTEX_NORMAL
  *
  * Context: an application thread. What was written is pushed to the nodes that
  * hold copies before another node gets the mutex; the caller need not wait for
@@ -419,12 +510,30 @@ TM_API tm_status tm_mutex_unlock(tm_mutex *mutex);
  * Give the mutex back and wait for a signal, as one step; then take the mutex
  * again. As with POSIX threads it may wake without a signal.
  *
- * @return TM_OK     woken, and the mutex is held
- * @return TM_EPERM  the caller does not hold the mutex; nothing happened
+ * @return TM_OK      woken, and the mutex is held
+ * @return TM_EPERM   the caller does not hold the mutex; nothing happened
+ * @return TM_EINVAL  the caller holds it more than once; nothing happened
  *
  * Context: an application thread; blocks.
  */
 TM_API tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex);
+
+/**
+ * tm_cond_wait() that waits for a signal for a time only; for the mutex it then waits as
+ * long as that takes. A signal that wakes the caller is not lost on it: it returns TM_OK
+ * then, also if the time is over meanwhile.
+ *
+ * @param deadline  see above; read during the call
+ * @return TM_OK         woken, and the mutex is held
+ * @return TM_ETIMEDOUT  not woken, and the mutex is held
+ * @return TM_EPERM      the caller does not hold the mutex; nothing happened
+ * @return TM_EINVAL     the caller holds it more than once, or the deadline's nanoseconds
+ *                       are not 0 to 999,999,999; nothing happened
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
+                                   const struct timespec *deadline);
 
 /**
  * Wake one thread that waits, if there is one.
@@ -458,6 +567,28 @@ TM_API tm_status tm_sem_init(tm_sem *sem, unsigned value);
  * Context: an application thread; blocks.
  */
 TM_API tm_status tm_sem_wait(tm_sem *sem);
+
+/**
+ * Take one off the value if it is above 0.
+ * @return TM_OK
+ * @return TM_EBUSY   it is 0
+ * @return TM_EINVAL  never initialised
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_sem_trywait(tm_sem *sem);
+
+/**
+ * tm_sem_wait() that waits for a time only.
+ *
+ * @param deadline  see above; read during the call
+ * @return TM_OK
+ * @return TM_ETIMEDOUT  the value was 0 all the time
+ * @return TM_EINVAL     never initialised, or the deadline's nanoseconds are not 0 to
+ *                       999,999,999
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline);
 
 /**
  * Add one to the value. What the caller wrote before, the thread that gets past

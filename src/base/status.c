@@ -21,6 +21,7 @@ static const char *const texts[] = {
     [-TM_ENOTHREAD] = "no such thread, or it was joined before",
     [-TM_ECOUNT] = "the barrier has another count",
     [-TM_EUNKNOWN] = "no such name",
+    [-TM_ETIMEDOUT] = "the time is over",
 };
 
 const char *tm_strerror(tm_status status)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { LAST_STATUS = TM_EUNKNOWN };
+enum { LAST_STATUS = TM_ETIMEDOUT };
 
 static void each_status_has_a_text_of_its_own(void **state)
 {

@@ -18,6 +18,9 @@ struct waiter {
     uint64_t thread;     ///< who waits, for reports
     int is_late;         ///< of the machine: to be woken before others
     uint64_t place;      ///< where the program called, for reports; 0: unknown
+    uint64_t
+        until_ns; ///< of sync: when to give up, by the port's clock; 0: never
+    int is_over;  ///< of sync: that time has come, and it wants its mutex
     tm_status status;
     uint64_t result;
     uint64_t result2;

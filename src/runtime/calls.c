@@ -6,10 +6,14 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"
+#include "runtime/service.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
 #include <string.h>
+#include <time.h>
+
+#define FOR_EVER_S (1000 * 365 * 86400ll)
 
 // Begin a call: the caller's new threads start now, because it may block.
 static void enter_call(struct wait *wait)
@@ -99,6 +103,87 @@ tm_status tm_mutex_trylock(tm_mutex *mutex)
     return leave_call(&wait);
 }
 
+// When a call gives up, by the node's clock. It counts from the call on: setting the
+// host's clock later changes nothing. A time of long ago is 1 ns: 0 is "never".
+static tm_status read_deadline(const struct timespec *deadline,
+                               uint64_t *until_ns)
+{
+    const int64_t second_ns = 1000000000;
+    struct timespec now;
+    int64_t left_s;
+
+    if (deadline == NULL || deadline->tv_nsec < 0 ||
+        deadline->tv_nsec >= second_ns) {
+        return TM_EINVAL;
+    }
+    clock_gettime(CLOCK_REALTIME, &now); // the program's clock
+    left_s = deadline->tv_sec - now.tv_sec;
+    if (left_s < 0) {
+        *until_ns = 1;
+    } else if (left_s > FOR_EVER_S) {
+        *until_ns = 0;
+    } else {
+        int64_t left_ns = left_s * second_ns + deadline->tv_nsec - now.tv_nsec;
+
+        *until_ns = left_ns <= 0 ? 1 : clock_now_ns() + (uint64_t)left_ns;
+    }
+    return TM_OK;
+}
+
+// The same, for a call that has begun to wait: the service thread keeps the time.
+static tm_status leave_timed_call(struct wait *wait)
+{
+    node_leave();
+    if (!is_done(wait)) {
+        service_wake();
+    }
+    return await_answer(wait);
+}
+
+tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
+{
+    uint64_t until_ns;
+
+    if (read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    BEGIN_CALL("tm_mutex_timedlock");
+    wait.waiter.until_ns = until_ns;
+    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
+    return leave_timed_call(&wait);
+}
+
+static inline __attribute__((always_inline)) tm_status set_type(
+    tm_mutex *mutex, tm_mutex_type type, const char *function)
+{
+    BEGIN_CALL(function);
+    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
+    status = leave_call(&wait);
+    if (status != TM_OK) {
+        return status;
+    }
+    enter_call(&wait);
+    status = sync_lock_set_type(runtime.sync, key_of(mutex), wait.waiter.thread,
+                                type);
+    sync_unlock(runtime.sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
+    leave_call(&wait);
+    return status;
+}
+
+tm_status tm_mutex_init(tm_mutex *mutex, tm_mutex_type type)
+{
+    if (type != TM_MUTEX_NORMAL && type != TM_MUTEX_ERRORCHECK &&
+        type != TM_MUTEX_RECURSIVE) {
+        return TM_EINVAL;
+    }
+    return set_type(mutex, type, "tm_mutex_init");
+}
+
+tm_status tm_mutex_destroy(tm_mutex *mutex)
+{
+    return set_type(mutex, TM_MUTEX_NORMAL, "tm_mutex_destroy");
+}
+
 tm_status tm_mutex_unlock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_unlock");
@@ -112,6 +197,21 @@ tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
     sync_cond_wait(runtime.sync, key_of(cond), key_of(mutex),
                    wait.waiter.thread, &wait.waiter);
     return leave_call(&wait);
+}
+
+tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
+                            const struct timespec *deadline)
+{
+    uint64_t until_ns;
+
+    if (read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    BEGIN_CALL("tm_cond_timedwait");
+    wait.waiter.until_ns = until_ns;
+    sync_cond_wait(runtime.sync, key_of(cond), key_of(mutex),
+                   wait.waiter.thread, &wait.waiter);
+    return leave_timed_call(&wait);
 }
 
 tm_status tm_cond_signal(tm_cond *cond)
@@ -138,8 +238,31 @@ tm_status tm_sem_init(tm_sem *sem, unsigned value)
 tm_status tm_sem_wait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, &wait.waiter);
+    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 0,
+                  &wait.waiter);
     return leave_call(&wait);
+}
+
+tm_status tm_sem_trywait(tm_sem *sem)
+{
+    BEGIN_CALL("tm_sem_trywait");
+    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 1,
+                  &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
+{
+    uint64_t until_ns;
+
+    if (read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    BEGIN_CALL("tm_sem_timedwait");
+    wait.waiter.until_ns = until_ns;
+    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 0,
+                  &wait.waiter);
+    return leave_timed_call(&wait);
 }
 
 tm_status tm_sem_post(tm_sem *sem)

@@ -75,7 +75,8 @@ static void answer_idle(node_id to, uint64_t round)
     ult_census(runtime.ult, &n_threads, &n_parked);
     message.u.idle.round = round;
     message.u.idle.activity = runtime.activity;
-    message.u.idle.blocked = n_threads == n_parked;
+    message.u.idle.blocked =
+        n_threads == n_parked && !sync_has_timed(runtime.sync);
     port_send(&runtime.port, to, &message);
 }
 

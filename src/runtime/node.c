@@ -236,7 +236,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (from == runtime.self) {
         runtime.n_to_self--;
     }
-    if (message->type < MESSAGE_idle) {
+    if (message->type < MESSAGE_idle || sync_takes(message->type)) {
         runtime.activity++;
     }
     runtime.n_received += !membership_is_aside(message->type);
@@ -246,7 +246,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     } else if (message->type == MESSAGE_thread_move ||
                message->type == MESSAGE_thread_stack) {
         status = migration_receive(runtime.migration, from, message);
-    } else if (message->type < 80) {
+    } else if (sync_takes(message->type)) {
         status = sync_receive(runtime.sync, from, message);
     } else {
         status = receive_runtime(from, message);

@@ -57,6 +57,21 @@ static void end(void *owner, struct ult *ult)
     free(thread);
 }
 
+// The calling thread's end.
+static _Noreturn void finish(void *result)
+{
+    struct thread *thread = thread_self();
+
+    thread->result = (uint64_t)(uintptr_t)result;
+    node_pay();
+    node_enter();
+    sync_thread_launch(runtime.sync, thread->number);
+    node_leave();
+    ult_suspend(end, NULL);
+    ensure(!"a thread that has ended goes on");
+    abort();
+}
+
 // The program's functions run in here: nothing of it may be kept in registers
 // across the call but the argument.
 static void run(void *argument)
@@ -68,14 +83,7 @@ static void run(void *argument)
     if (node_step() == RUNTIME_FORKED) {
         exit(0); // a child of fork(), whose only thread has ended
     }
-    thread = thread_self(); // T2
-    thread->result = (uint64_t)(uintptr_t)result;
-    node_pay();
-    node_enter();
-    sync_thread_launch(runtime.sync, thread->number);
-    node_leave();
-    ult_suspend(end, NULL);
-    ensure(!"a thread that has ended goes on");
+    finish(result); // T2: its record is another one, if it has moved
 }
 
 tm_status threads_start(void *owner, uint64_t number, uint64_t start,
@@ -259,7 +267,7 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
     node_enter();
     sync_thread_create(runtime.sync, thread_self()->number,
                        (uint64_t)(uintptr_t)start, (uint64_t)(uintptr_t)arg,
-                       attr->on_node, attr->name, &wait.waiter);
+                       attr, &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
     if (number != NULL && wait.waiter.status == TM_OK) {
@@ -268,14 +276,11 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
     return wait.waiter.status;
 }
 
-tm_status tm_thread_join(tm_thread number, void **result)
+// Wait for the end of a thread; main() for its own, which is the end of all others.
+static tm_status await_end(uint64_t number, void **result)
 {
-    tm_status status = CHECK_CALL("tm_thread_join");
     struct wait wait;
 
-    if (status != TM_OK) {
-        return status;
-    }
     wait_init(&wait);
     node_enter();
     sync_thread_launch(runtime.sync, thread_self()->number);
@@ -286,6 +291,44 @@ tm_status tm_thread_join(tm_thread number, void **result)
         *result = (void *)(uintptr_t)wait.waiter.result;
     }
     return wait.waiter.status;
+}
+
+tm_status tm_thread_join(tm_thread number, void **result)
+{
+    tm_status status = CHECK_CALL("tm_thread_join");
+
+    if (status != TM_OK) {
+        return status;
+    }
+    return number == 0 ? TM_ENOTHREAD : await_end(number, result);
+}
+
+tm_status tm_thread_detach(tm_thread number)
+{
+    tm_status status = CHECK_CALL("tm_thread_detach");
+    struct wait wait;
+
+    if (status != TM_OK) {
+        return status;
+    }
+    wait_init(&wait);
+    node_enter();
+    sync_thread_detach(runtime.sync, number, &wait.waiter);
+    node_leave();
+    wait_for(&wait, 1);
+    return wait.waiter.status;
+}
+
+void tm_thread_exit(void *result)
+{
+    if (CHECK_CALL("tm_thread_exit") != TM_OK) {
+        log_fatal(EXIT_INTERNAL, "tm_thread_exit() cannot end the caller");
+    }
+    if (thread_self()->number == 0) {
+        await_end(0, NULL);
+        exit(0);
+    }
+    finish(result);
 }
 
 tm_thread tm_thread_self(void)

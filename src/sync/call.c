@@ -6,6 +6,10 @@
 //     SENT --call_done--> FREE, the caller is woken
 //     SENT --call_done, of sync_cond_wait()--> NOTED --cond_wake--> FREE
 //
+// A call that is to end at a time stays as it is when that has come: wait_cancel goes to
+// the manager, who answers that the time is over, or has answered already. So it is
+// the manager alone who decides, and nothing is granted to somebody who has left.
+//
 // Kinds that need no answer (expects_answer) go from MADE to FREE.
 //
 // I1  A token is the call's place (low half) and its generation, which grows
@@ -13,6 +17,7 @@
 //     time, or is made up, finds nothing.
 // I2  A call keeps its address while it is in flight: sync_ops.release holds a
 //     pointer to its first member.
+// I3  Calls with a time (until_ns) are counted in sync->n_timed.
 #include "sync/call.h"
 
 #include <stdio.h>
@@ -34,6 +39,7 @@ static const char *const kind_names[] = {
     [CALL_LAUNCH] = "launch",
     [CALL_EXIT] = "exit",
     [CALL_JOIN] = "tm_thread_join",
+    [CALL_DETACH] = "tm_thread_detach",
     [CALL_MIGRATE] = "tm_thread_migrate",
 };
 
@@ -111,7 +117,9 @@ struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
         .token = call->token + (1ull << 32),
         .thread = thread,
         .caller = caller,
+        .until_ns = caller == NULL ? 0 : caller->until_ns,
     };
+    time_begins(sync, call->until_ns); // I3
     return call;
 }
 
@@ -139,6 +147,7 @@ void call_end(struct call *call, tm_status status, uint64_t result)
     struct waiter *caller = call->caller;
 
     call->state = CALL_FREE;
+    call->sync->n_timed -= call->until_ns > 0; // I3
     call->next_free = call->sync->calls.free;
     call->sync->calls.free = call;
     if (caller != NULL) {
@@ -153,7 +162,7 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     int32_t status = (int32_t)message->u.call_done.status;
 
     if (call == NULL || call->state != CALL_SENT || status > TM_OK ||
-        status < TM_EUNKNOWN) {
+        status < TM_ETIMEDOUT) {
         return TM_EWIRE;
     }
     if (from != call->to && call->kind != CALL_UNLOCK) {
@@ -169,6 +178,59 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     }
     call_end(call, status, message->u.call_done.result);
     return TM_OK;
+}
+
+/* What wait_cancel calls the object of a call that can be cancelled now; -1: none. */
+static int object_of(const struct call *call)
+{
+    if (call->kind == CALL_SEM_WAIT && call->state == CALL_SENT) {
+        return 0;
+    }
+    return call->state == CALL_NOTED ? 1 : -1;
+}
+
+static void cancel(struct call *call)
+{
+    struct message message = {.type = MESSAGE_wait_cancel};
+
+    call->is_cancelled = true;
+    message.u.wait_cancel.object = (uint8_t)object_of(call);
+    message.u.wait_cancel.key = call->key;
+    message.u.wait_cancel.token = call->token;
+    send_to(call->sync, call->to, &message);
+}
+
+void calls_poll(struct sync *sync, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {
+        struct call *call = call_at(&sync->calls, i);
+
+        if (call->state == CALL_FREE || call->is_cancelled) {
+            continue;
+        }
+        if (call->until_ns > now_ns || object_of(call) < 0) {
+            time_goes_on(sync, call->until_ns);
+        } else if (call->until_ns > 0) {
+            cancel(call);
+        }
+    }
+}
+
+tm_status wait_receive_cancel(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    static void (*const cancels[])(struct sync * sync, node_id from,
+                                   uint64_t key,
+                                   uint64_t token) = {sem_cancel, cond_cancel};
+    uint8_t object = message->u.wait_cancel.object;
+    uint64_t key = message->u.wait_cancel.key;
+
+    if (object >= sizeof cancels / sizeof cancels[0] ||
+        !is_manager(sync, key)) {
+        return TM_EWIRE;
+    }
+    cancels[object](sync, from, key, message->u.wait_cancel.token);
+    return TM_OK; // its answer may have gone out before this came
 }
 
 void calls_turn(struct sync *sync)
@@ -209,6 +271,11 @@ enum wait_line call_wait_line(const struct sync *sync, uint32_t place,
                  key);
         break;
     case CALL_JOIN:
+        if (key == thread) {
+            snprintf(text, size, "thread %llu waits for the end of all others",
+                     thread);
+            break;
+        }
         snprintf(text, size, "thread %llu waits for the end of thread %llu",
                  thread, key);
         break;

@@ -30,6 +30,7 @@ enum call_kind {
     CALL_LAUNCH,
     CALL_EXIT,
     CALL_JOIN,
+    CALL_DETACH,
     CALL_MIGRATE,
 };
 
@@ -51,6 +52,8 @@ struct call {
     struct waiter *caller; ///< NULL: nobody waits
     uint64_t key;          ///< of the object; the thread that is joined
     uint64_t mutex;        ///< of sync_cond_wait()
+    uint64_t until_ns;     ///< when the caller gives up; 0: never
+    bool is_cancelled;     ///< that has been told
     node_id to;
     struct message message;
     char name[16]; ///< the body, if body_size is not 0
@@ -82,6 +85,9 @@ void call_end(struct call *call, tm_status status, uint64_t result);
 /** call_done has arrived. */
 tm_status call_receive_done(struct sync *sync, node_id from,
                             const struct message *message);
+
+/** Calls whose time is over are cancelled at the object's manager, which answers. */
+void calls_poll(struct sync *sync, uint64_t now_ns);
 
 /** The roster is another: calls that wait for an object's manager wait for the
  * new one. */

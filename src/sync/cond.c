@@ -6,6 +6,11 @@
 //     cond_wait sent, the mutex still held --call_done: it is noted-->
 //     the mutex given back --cond_wake--> locks the mutex again --> woken
 //
+// cond_wake comes with a signal, or because the call's time is over (wait_cancel); who
+// has been taken out of the queue by a signal is not there for the other.
+//
+// A record that nobody waits at knows nothing, and goes.
+//
 // I1  The mutex is given back only after the manager has noted the call. Any
 //     signal that is sent by somebody who comes after that, through the mutex
 //     or through anything else, is therefore sent after the call was noted, and
@@ -34,6 +39,14 @@ struct cond *cond_of(struct sync *sync, uint64_t key)
     return cond;
 }
 
+static void let_go(struct sync *sync, struct cond *cond)
+{
+    if (cond->waiting.first == NULL) {
+        table_take(&sync->conds, cond->key);
+        pool_give(&sync->cond_pool, cond);
+    }
+}
+
 void cond_records_init(struct pool *pool)
 {
     pool_init(pool, sizeof(struct cond));
@@ -42,11 +55,12 @@ void cond_records_init(struct pool *pool)
 void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
                     uint64_t thread, struct waiter *waiter)
 {
+    tm_status status = lock_may_wait(sync, mutex, thread);
     struct call *call;
 
     waiter->thread = thread;
-    if (!lock_is_held(sync, mutex, thread)) {
-        waiter_wake(waiter, TM_EPERM, 0);
+    if (status != TM_OK) {
+        waiter_wake(waiter, status, 0);
         return;
     }
     call = call_new(sync, CALL_COND_WAIT, thread, waiter);
@@ -105,7 +119,10 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    cond = cond_of(sync, key);
+    cond = table_find(&sync->conds, key);
+    if (cond == NULL) {
+        return TM_OK; // nobody waits
+    }
     while (cond->waiting.first != NULL) {
         struct request request = request_pop(sync, &cond->waiting);
 
@@ -116,7 +133,21 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
             break;
         }
     }
+    let_go(sync, cond);
     return TM_OK;
+}
+
+void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
+{
+    struct cond *cond = table_find(&sync->conds, key);
+    struct message wake = {.type = MESSAGE_cond_wake};
+
+    if (cond != NULL && request_take(sync, &cond->waiting, from, token)) {
+        wake.u.cond_wake.token = token;
+        wake.u.cond_wake.is_late = 1;
+        send_to(sync, from, &wake);
+        let_go(sync, cond);
+    }
 }
 
 tm_status cond_receive_wake(struct sync *sync, node_id from,
@@ -126,13 +157,16 @@ tm_status cond_receive_wake(struct sync *sync, node_id from,
     struct waiter *caller;
     uint64_t mutex;
 
-    if (call == NULL || call->state != CALL_NOTED || from != call->to) {
+    if (call == NULL || call->state != CALL_NOTED || from != call->to ||
+        (message->u.cond_wake.is_late && !call->is_cancelled)) {
         return TM_EWIRE;
     }
     caller = call->caller;
     mutex = call->mutex;
     call->caller = NULL; // is woken with the mutex
     call_end(call, TM_OK, 0);
+    caller->until_ns = 0; // for the mutex it waits as long as that takes
+    caller->is_over = message->u.cond_wake.is_late;
     sync_lock(sync, mutex, caller->thread, 0, caller);
     return TM_OK;
 }

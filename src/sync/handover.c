@@ -112,29 +112,70 @@ static void send_lock(struct sync *sync, void *record)
     message.u.lock_part = (struct message_lock_part){
         .key = lock->key,
         .owner = lock->owner,
-        .is_recalled = lock->owner_is_recalled,
+        .recall = (uint8_t)lock->recall,
+        .type = lock->type,
         .was_held = lock->was_held,
         .thread = lock->last,
         .place = lock->last_place,
     };
     send_part(sync, lock->key, &message, &lock->requests);
     lock->owner = NODE_NONE; // M1
-    lock->owner_is_recalled = false;
+    lock->recall = RECALL_NONE;
+    if (lock->token == TOKEN_AWAY) {
+        lock->type = TM_MUTEX_NORMAL;
+    }
 }
 
-/* This node leaves with tokens: who had the mutexes is all that matters. */
+/* This node leaves with tokens: all that matters is what kind of mutex each is, and who
+ * had it. */
 static void send_last_holders(struct sync *sync)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
         const struct lock *lock = table_at(&sync->locks, i);
         struct message message = {.type = MESSAGE_lock_last};
 
-        if (lock != NULL && lock->token == TOKEN_HERE && lock->was_held) {
+        if (lock != NULL && lock->token == TOKEN_HERE) {
             message.u.lock_last.key = lock->key;
+            message.u.lock_last.type = lock->type;
+            message.u.lock_last.was_held = lock->was_held;
             message.u.lock_last.thread = lock->last;
             message.u.lock_last.place = lock->last_place;
             send_to(sync, manager_of(sync, lock->key), &message);
         }
+    }
+}
+
+/* M4 Of a mutex whose token was at the node that has left, that node alone knows the
+ * type, which comes with lock_last: before the part or after it. */
+enum { TYPE_COMES = 255 };
+
+/* Do the requests of a part explain the recall? */
+static bool recall_fits(const struct message *message)
+{
+    const struct message_lock_part *part = &message->u.lock_part;
+    struct wire_reader reader = wire_read_body(message);
+    unsigned n_tries = 0;
+    unsigned n = 0;
+    bool begins_with_try = false;
+
+    for (; reader.at < reader.end; n++) {
+        uint8_t only_try;
+
+        wire_get_u16(&reader);
+        only_try = wire_get_u8(&reader);
+        wire_get_u64(&reader);
+        begins_with_try |= n == 0 && only_try;
+        n_tries += only_try != 0;
+    }
+    switch (part->recall) {
+    case RECALL_NONE:
+        return n == 0;
+    case RECALL_TRY:
+        return begins_with_try;
+    case RECALL_FOR_GOOD:
+        return n_tries < n;
+    default:
+        return part->recall == RECALL_WITHDRAWN;
     }
 }
 
@@ -147,14 +188,18 @@ tm_status lock_receive_part(struct sync *sync, node_id from,
     (void)from;
     if (!takes_requests(sync, part->key, message) ||
         (part->owner == NODE_NONE
-             ? message->body_size > 0
+             ? part->recall != RECALL_NONE
              : !roster_has(&sync->port->roster, part->owner)) ||
-        (part->is_recalled != 0) != (message->body_size > 0)) {
+        (part->type > TM_MUTEX_RECURSIVE && part->type != TYPE_COMES) ||
+        !recall_fits(message)) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, part->key);
     lock->owner = part->owner;
-    lock->owner_is_recalled = part->is_recalled;
+    lock->recall = (enum recall)part->recall;
+    if (part->owner == NODE_NONE && part->type != TYPE_COMES) { // M4
+        lock->type = part->type;
+    }
     if (part->was_held && !lock->was_held) {
         lock->was_held = true;
         lock->last = part->thread;
@@ -171,11 +216,12 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
     struct lock *lock;
 
     (void)from;
-    if (!takes(sync, last->key)) {
+    if (!takes(sync, last->key) || last->type > TM_MUTEX_RECURSIVE) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, last->key);
-    lock->was_held = true;
+    lock->type = last->type;
+    lock->was_held = last->was_held != 0;
     lock->last = last->thread;
     lock->last_place = last->place;
     return TM_OK;
@@ -190,7 +236,8 @@ static void take_tokens_back(struct sync *sync)
         if (lock != NULL && lock->owner != NODE_NONE &&
             !roster_has(&sync->port->roster, lock->owner)) {
             lock->owner = NODE_NONE;
-            lock->owner_is_recalled = false;
+            lock->recall = RECALL_NONE;
+            lock->type = TYPE_COMES;
         }
     }
 }

@@ -196,6 +196,7 @@ tm_status registry_receive_create(struct sync *sync, node_id from,
     thread->start = fields->start;
     thread->arg = fields->arg;
     thread->creator = fields->creator;
+    thread->is_detached = fields->is_detached != 0;
     memcpy(thread->name, name, sizeof name);
     registry->n_alive++;
     answer(sync, from, fields->token, TM_OK, thread->number);

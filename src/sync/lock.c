@@ -8,12 +8,16 @@
 //   AWAY     sync_lock, the first               lock_ask            AWAY
 //   AWAY     lock_grant                         the first has it    HERE
 //   AWAY     lock_busy                          a trylock fails     AWAY
+//   AWAY     the last has waited long enough    lock_cancel         AWAY
+//   AWAY     lock_grant, nobody waits any more  kept, or given back HERE, LEAVING
 //   HERE     sync_lock, free                    granted at once     HERE
 //   HERE     sync_unlock, no recall             the next has it     HERE
 //   HERE     sync_unlock, recalled              release             LEAVING
 //   HERE     lock_recall, free                  release             LEAVING
-//   HERE     lock_recall, held: only_try        lock_decline        HERE
-//   HERE     lock_recall, held: else            is recalled         HERE
+//   HERE     lock_recall, held: if free         lock_decline        HERE
+//   HERE     lock_recall, held: for good        is recalled         HERE
+//   HERE     lock_recall, held: withdrawn       lock_decline        HERE
+//   HERE     unused for long (lock_tidy)        release             LEAVING
 //   LEAVING  the release is done                lock_back           AWAY
 //
 // After a recall no further thread of the node gets the mutex: two nodes that
@@ -27,6 +31,15 @@
 // I3  AWAY: `is_asked` if and only if there are waiters; a trylock is on its
 //     way if and only if `trying` is not empty.
 // I4  waiters and `trying` together, AWAY: `trying` was first.
+// I5  Waiters with a time (until_ns) are counted in sync->n_timed.
+// I6  depth is 0 unless a recursive mutex is held.
+//
+// Memory. A mutex is never destroyed, so a record that knows nothing any more may go:
+// the node's part if the token is AWAY and nobody waits, the manager's if the token is
+// here and the type is the usual one. When there are more than locks_kept records, each
+// new one has lock_tidy() look at some of the others, round and round: what was
+// not used since it last came by goes, or, where the token is HERE, gives it back
+// to the manager, and goes the next time. What is lost is who held the mutex last.
 //
 // A thread that holds a mutex ought not to move (sync_thread_holds()); if it
 // has, its unlock is carried to the token (unlock_away), as is every unlock by
@@ -37,13 +50,17 @@
 
 typedef unsigned long long number;
 
+enum { TIDY_PLACES = 16 }; // looked at for each new record
+
 static void token_may_leave(struct waiter *release);
+static void lock_tidy(struct sync *sync);
 
 struct lock *lock_of(struct sync *sync, uint64_t key)
 {
     struct lock *lock = table_find(&sync->locks, key);
 
     if (lock == NULL) {
+        lock_tidy(sync);
         lock = pool_take(&sync->lock_pool);
         lock->release.wake = token_may_leave;
         lock->sync = sync;
@@ -51,7 +68,52 @@ struct lock *lock_of(struct sync *sync, uint64_t key)
         lock->owner = NODE_NONE;
         table_add(&sync->locks, key, lock);
     }
+    lock->was_used = true;
     return lock;
+}
+
+static void let_go(struct lock *lock)
+{
+    lock->token = TOKEN_LEAVING;
+    lock->is_recalled = false;
+    release_for(lock->sync, manager_of(lock->sync, lock->key), &lock->release);
+}
+
+static bool is_blank(const struct lock *lock)
+{
+    return lock->token == TOKEN_AWAY && lock->waiters.n == 0 &&
+           lock->trying.n == 0 && lock_manager_is_blank(lock);
+}
+
+static void tidy_one(struct lock *lock)
+{
+    struct sync *sync = lock->sync;
+
+    if (lock->was_used) {
+        lock->was_used = false;
+    } else if (is_blank(lock)) {
+        sync->has_forgotten |= lock->was_held;
+        table_take(&sync->locks, lock->key);
+        pool_give(&sync->lock_pool, lock);
+    } else if (lock->token == TOKEN_HERE && !lock->is_held) {
+        let_go(lock);
+    }
+}
+
+/* A record is about to be added: may some of the others go? */
+static void lock_tidy(struct sync *sync)
+{
+    struct table *locks = &sync->locks;
+
+    for (int i = 0; i < TIDY_PLACES && !sync->is_frozen && locks->n > 0 &&
+                    locks->n >= sync->locks_kept;
+         i++) {
+        struct lock *lock = table_at(locks, sync->tidied++ % locks->capacity);
+
+        if (lock != NULL) {
+            tidy_one(lock);
+        }
+    }
 }
 
 static void ask(struct lock *lock, uint8_t only_try)
@@ -66,16 +128,31 @@ static void ask(struct lock *lock, uint8_t only_try)
 static void hand_to(struct lock *lock, struct waiter *waiter)
 {
     lock->is_held = true;
+    lock->depth = 0;
     lock->holder = waiter->thread;
     lock->holder_place = waiter->place;
-    waiter_wake(waiter, TM_OK, 0);
+    waiter_wake(waiter, waiter->is_over ? TM_ETIMEDOUT : TM_OK, 0);
+}
+
+/* A trylock, or one whose time was over from the start. */
+static void fail_try(struct waiter *waiter)
+{
+    waiter_wake(waiter, waiter->until_ns > 0 ? TM_ETIMEDOUT : TM_EBUSY, 0);
 }
 
 static void fail_trying(struct lock *lock)
 {
     while (lock->trying.n > 0) {
-        waiter_wake(queue_pop(&lock->trying), TM_EBUSY, 0);
+        fail_try(queue_pop(&lock->trying));
     }
+}
+
+static struct waiter *first_waiter(struct lock *lock)
+{
+    struct waiter *waiter = queue_pop(&lock->waiters);
+
+    lock->sync->n_timed -= waiter->until_ns > 0; // I5
+    return waiter;
 }
 
 static void token_may_leave(struct waiter *release)
@@ -87,6 +164,8 @@ static void token_may_leave(struct waiter *release)
     lock->is_asked = lock->waiters.n > 0;
     message.u.lock_back.key = lock->key;
     message.u.lock_back.again = lock->is_asked;
+    message.u.lock_back.type = lock->type;
+    message.u.lock_back.was_held = lock->was_held;
     message.u.lock_back.thread = lock->last;
     message.u.lock_back.place = lock->last_place;
     order_gives(lock->sync, lock->key, manager_of(lock->sync, lock->key));
@@ -98,15 +177,12 @@ static void token_may_leave(struct waiter *release)
     }
 }
 
-static void let_go(struct lock *lock)
-{
-    lock->token = TOKEN_LEAVING;
-    lock->is_recalled = false;
-    release_for(lock->sync, manager_of(lock->sync, lock->key), &lock->release);
-}
-
 static void give_back(struct lock *lock, uint64_t place)
 {
+    if (lock->depth > 0) {
+        lock->depth--;
+        return;
+    }
     lock->is_held = false;
     lock->was_held = true;
     lock->last = lock->holder;
@@ -114,7 +190,7 @@ static void give_back(struct lock *lock, uint64_t place)
     if (lock->is_recalled) {
         let_go(lock);
     } else if (lock->waiters.n > 0) {
-        hand_to(lock, queue_pop(&lock->waiters));
+        hand_to(lock, first_waiter(lock));
     }
 }
 
@@ -125,6 +201,7 @@ static void lock_or_wait(struct lock *lock, struct waiter *waiter)
         return;
     }
     queue_push(&lock->waiters, waiter);
+    time_begins(lock->sync, waiter->until_ns); // I5
     if (lock->token == TOKEN_AWAY && !lock->is_asked) {
         lock->is_asked = true;
         ask(lock, 0);
@@ -136,7 +213,7 @@ static void lock_or_fail(struct lock *lock, struct waiter *waiter)
     if (lock->token == TOKEN_HERE && !lock->is_held) {
         hand_to(lock, waiter);
     } else if (lock->token == TOKEN_HERE || lock->waiters.n > 0) {
-        waiter_wake(waiter, TM_EBUSY, 0);
+        fail_try(waiter);
     } else {
         queue_push(&lock->trying, waiter);
         if (lock->token == TOKEN_AWAY && lock->trying.n == 1) {
@@ -149,17 +226,26 @@ tm_status lock_receive_grant(struct sync *sync, node_id from,
                              const struct message *message)
 {
     uint64_t key = message->u.lock_grant.key;
-    struct lock *lock = table_find(&sync->locks, key);
+    uint8_t type = message->u.lock_grant.type;
+    struct lock *lock;
 
-    if (from != manager_of(sync, key) || lock == NULL ||
-        lock->token != TOKEN_AWAY || lock->waiters.n + lock->trying.n == 0) {
+    if (from != manager_of(sync, key) || type > TM_MUTEX_RECURSIVE) {
+        return TM_EWIRE;
+    }
+    lock = lock_of(sync, key);
+    if (lock->token != TOKEN_AWAY) {
         return TM_EWIRE;
     }
     lock->token = TOKEN_HERE;
     lock->is_asked = false;
-    lock->is_recalled = message->u.lock_grant.recall != 0;
-    hand_to(lock, queue_pop(lock->trying.n > 0 ? &lock->trying
-                                               : &lock->waiters)); // I4
+    lock->type = type;
+    if (lock->waiters.n + lock->trying.n > 0) {
+        lock->is_recalled = message->u.lock_grant.recall != 0;
+        hand_to(lock, lock->trying.n > 0 ? queue_pop(&lock->trying)
+                                         : first_waiter(lock)); // I4
+    } else if (message->u.lock_grant.recall) {
+        let_go(lock); // it has crossed lock_cancel
+    }
     fail_trying(lock);
     return TM_OK;
 }
@@ -168,21 +254,29 @@ tm_status lock_receive_recall(struct sync *sync, node_id from,
                               const struct message *message)
 {
     uint64_t key = message->u.lock_recall.key;
+    uint8_t what = message->u.lock_recall.what;
     struct lock *lock = table_find(&sync->locks, key);
 
-    if (from != manager_of(sync, key) || lock == NULL ||
-        lock->token != TOKEN_HERE || lock->is_recalled) {
+    if (from != manager_of(sync, key) || what < RECALL_TRY ||
+        what > RECALL_WITHDRAWN) {
+        return TM_EWIRE;
+    }
+    if (lock == NULL || lock->token != TOKEN_HERE) {
+        return TM_OK; // it crosses lock_back
+    }
+    if (lock->is_recalled != (what == RECALL_WITHDRAWN)) {
         return TM_EWIRE;
     }
     if (!lock->is_held) {
         let_go(lock);
-    } else if (message->u.lock_recall.only_try) {
+    } else if (what == RECALL_FOR_GOOD) {
+        lock->is_recalled = true;
+    } else {
         struct message decline = {.type = MESSAGE_lock_decline};
 
+        lock->is_recalled = false;
         decline.u.lock_decline.key = key;
         send_to(sync, from, &decline);
-    } else {
-        lock->is_recalled = true;
     }
     return TM_OK;
 }
@@ -197,13 +291,62 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
         lock->token != TOKEN_AWAY || lock->trying.n == 0) {
         return TM_EWIRE;
     }
-    waiter_wake(queue_pop(&lock->trying), TM_EBUSY, 0);
+    fail_try(queue_pop(&lock->trying));
     if (lock->waiters.n > 0) {
         fail_trying(lock);
     } else if (lock->trying.n > 0) {
         ask(lock, 1); // these may have begun after the answer was given
     }
     return TM_OK;
+}
+
+static void lock_again(struct lock *lock, int only_try, struct waiter *waiter)
+{
+    if (lock->type != TM_MUTEX_RECURSIVE) {
+        waiter_wake(waiter, only_try ? TM_EBUSY : TM_EDEADLK, 0);
+    } else if (lock->depth == UINT32_MAX) {
+        waiter_wake(waiter, TM_ELIMIT, 0);
+    } else {
+        lock->depth++;
+        waiter_wake(waiter, TM_OK, 0);
+    }
+}
+
+/* Whoever has waited long enough goes. */
+static void give_up(struct lock *lock, uint64_t now_ns)
+{
+    struct sync *sync = lock->sync;
+    struct message message = {.type = MESSAGE_lock_cancel};
+    struct waiter_queue kept = {0};
+
+    while (lock->waiters.n > 0) {
+        struct waiter *waiter = queue_pop(&lock->waiters);
+
+        if (waiter->until_ns > 0 && waiter->until_ns <= now_ns) {
+            sync->n_timed--; // I5
+            waiter_wake(waiter, TM_ETIMEDOUT, 0);
+            continue;
+        }
+        queue_push(&kept, waiter);
+        time_goes_on(sync, waiter->until_ns);
+    }
+    lock->waiters = kept;
+    if (kept.n == 0 && lock->is_asked) {
+        lock->is_asked = false; // I3
+        message.u.lock_cancel.key = lock->key;
+        send_to(sync, manager_of(sync, lock->key), &message);
+    }
+}
+
+void lock_poll(struct sync *sync, uint64_t now_ns)
+{
+    for (size_t i = 0; i < sync->locks.capacity; i++) {
+        struct lock *lock = table_at(&sync->locks, i);
+
+        if (lock != NULL && lock->waiters.n > 0) {
+            give_up(lock, now_ns);
+        }
+    }
 }
 
 /* ---- unlocking what is not held here ---- */
@@ -233,8 +376,9 @@ static void report_wrong_unlock(struct lock *lock, uint64_t thread,
     } else {
         report_error(sync,
                      "thread %llu unlocks the mutex at 0x%llx which nobody "
-                     "holds%s; nobody has locked it yet",
-                     (number)thread, (number)lock->key, here);
+                     "holds%s%s",
+                     (number)thread, (number)lock->key, here,
+                     sync->has_forgotten ? "" : "; nobody has locked it yet");
     }
 }
 
@@ -292,7 +436,9 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
         if (lock->is_held && lock->holder == thread) {
             give_back(lock, message->u.unlock_away.place);
         } else {
-            report_wrong_unlock(lock, thread, message->u.unlock_away.place);
+            if (lock->type == TM_MUTEX_NORMAL) {
+                report_wrong_unlock(lock, thread, message->u.unlock_away.place);
+            }
             status = TM_EPERM;
         }
         answer(sync, node, message->u.unlock_away.token, status, 0);
@@ -307,11 +453,14 @@ void lock_records_init(struct pool *pool)
     pool_init(pool, sizeof(struct lock));
 }
 
-bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread)
+tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread)
 {
     const struct lock *lock = table_find(&sync->locks, key);
 
-    return lock != NULL && lock->is_held && lock->holder == thread;
+    if (lock == NULL || !lock->is_held || lock->holder != thread) {
+        return TM_EPERM;
+    }
+    return lock->depth > 0 ? TM_EINVAL : TM_OK;
 }
 
 void lock_give_back(struct sync *sync, uint64_t key,
@@ -326,10 +475,10 @@ void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
     struct lock *lock = lock_of(sync, key);
 
     waiter->thread = thread;
-    if (only_try) {
+    if (lock->is_held && lock->holder == thread) {
+        lock_again(lock, only_try, waiter);
+    } else if (only_try || is_over(sync, waiter)) {
         lock_or_fail(lock, waiter);
-    } else if (lock->is_held && lock->holder == thread) {
-        waiter_wake(waiter, TM_EDEADLK, 0);
     } else {
         lock_or_wait(lock, waiter);
     }
@@ -347,6 +496,31 @@ void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
     } else {
         unlock_away(lock, thread, waiter);
     }
+}
+
+tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
+                             enum tm_mutex_type type)
+{
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (lock == NULL || !lock->is_held || lock->holder != thread) {
+        return TM_EPERM;
+    }
+    if (lock->depth > 0) {
+        return TM_EBUSY;
+    }
+    lock->type = (uint8_t)type;
+    return TM_OK;
+}
+
+void sync_keep_locks(struct sync *sync, size_t n)
+{
+    sync->locks_kept = n;
+}
+
+size_t sync_n_locks(const struct sync *sync)
+{
+    return sync->locks.n;
 }
 
 int sync_thread_holds(const struct sync *sync, uint64_t thread)
@@ -395,7 +569,9 @@ enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
 
 static bool node_part_is_valid(const struct lock *lock)
 {
-    if (!queue_is_valid(&lock->waiters) || !queue_is_valid(&lock->trying)) {
+    if (!queue_is_valid(&lock->waiters) || !queue_is_valid(&lock->trying) ||
+        (lock->depth > 0 &&
+         (!lock->is_held || lock->type != TM_MUTEX_RECURSIVE))) { // I6
         return false;
     }
     switch (lock->token) {

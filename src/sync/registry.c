@@ -5,7 +5,7 @@
 //     FREE --thread_create--> HELD --launch--> LIVE --thread_exit-->
 //     ENDED --thread_join--> FREE
 //
-// (from LIVE straight to FREE if somebody waits already); launch.c has the way
+// (from LIVE straight to FREE if somebody waits already, or it is detached); launch.c has the way
 // to LIVE. A thread's number is its slot with a generation above it; the first threads
 // are 1, 2, 3, and each number is higher than all before it: a slot that is not
 // behind that of the thread before begins a new generation. So sums in the order of
@@ -21,10 +21,11 @@
 // and is sent on; if nobody knows yet where the thread is, its next thread_at
 // is waited for. Of several requests for one thread the last counts (order).
 //
-// I1  n_alive counts HELD and LIVE; n_joiners those with is_waited_for.
+// I1  n_alive counts HELD and LIVE; n_joiners those with is_waited_for, and main() if it
+//     waits for all others.
 // I2  No slot below lowest_free is FREE.
 // I3  n_on_node sums up to the LIVE threads without main().
-// I4  is_waited_for implies HELD or LIVE.
+// I4  is_waited_for and is_detached imply HELD or LIVE, and exclude each other.
 // I5  No number is higher than last_number.
 #include "sync/registry.h"
 
@@ -140,12 +141,47 @@ struct thread_record *registry_take_slot(struct registry *registry)
 
 /* ---- ending and joining ---- */
 
+/* main() waits for the end of all others: one of them has ended. */
+static void note_last(struct sync *sync, uint64_t number)
+{
+    struct registry *registry = &sync->registry;
+
+    if (!registry->main_waits) {
+        return;
+    }
+    order_takes(sync, THREAD_OBJECT(number), ROOT);
+    if (registry->n_alive == 1) {
+        registry->main_waits = false;
+        registry->n_joiners--;
+        answer(sync, ROOT, registry->main_token, TM_OK, 0);
+    }
+}
+
+/* main() begins to wait for that. */
+static tm_status await_last(struct sync *sync, node_id from, uint64_t token)
+{
+    struct registry *registry = &sync->registry;
+
+    if (from != ROOT || registry->main_waits) {
+        return TM_EWIRE;
+    }
+    if (registry->n_alive == 1) {
+        answer(sync, ROOT, token, TM_OK, 0);
+        return TM_OK;
+    }
+    registry->main_waits = true;
+    registry->main_token = token;
+    registry->n_joiners++;
+    return TM_OK;
+}
+
 tm_status registry_receive_exit(struct sync *sync, node_id from,
                                 const struct message *message)
 {
     struct registry *registry = &sync->registry;
     struct thread_record *thread =
         registry_find_live(registry, message->u.thread_exit.thread);
+    uint64_t number = message->u.thread_exit.thread;
     uint64_t result = message->u.thread_exit.result;
 
     (void)from;
@@ -160,10 +196,13 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
         order_takes(sync, THREAD_OBJECT(thread->number), thread->joiner_node);
         answer(sync, thread->joiner_node, thread->joiner_token, TM_OK, result);
         free_slot(registry, thread);
+    } else if (thread->is_detached) {
+        free_slot(registry, thread);
     } else {
         thread->state = THREAD_ENDED;
         thread->result = result;
     }
+    note_last(sync, number);
     return TM_OK;
 }
 
@@ -190,12 +229,17 @@ tm_status registry_receive_join(struct sync *sync, node_id from,
     struct thread_record *thread = find(registry, number);
     uint64_t result = 0;
 
+    if (number == 0 && message->u.thread_join.joiner == 0) {
+        return await_last(sync, from, token);
+    }
     if (thread == NULL && take_ended(registry, number, &result)) {
         order_takes(sync, THREAD_OBJECT(number), from);
         answer(sync, from, token, TM_OK, result);
     } else if (thread == NULL || number == 0 || thread->is_waited_for ||
                number == message->u.thread_join.joiner) {
         answer(sync, from, token, TM_ENOTHREAD, 0);
+    } else if (thread->is_detached) {
+        answer(sync, from, token, TM_EINVAL, 0);
     } else if (thread->state == THREAD_ENDED) {
         order_takes(sync, THREAD_OBJECT(number), from);
         answer(sync, from, token, TM_OK, thread->result);
@@ -206,6 +250,28 @@ tm_status registry_receive_join(struct sync *sync, node_id from,
         thread->joiner_token = token;
         registry->n_joiners++;
     }
+    return TM_OK;
+}
+
+tm_status registry_receive_detach(struct sync *sync, node_id from,
+                                  const struct message *message)
+{
+    struct registry *registry = &sync->registry;
+    uint64_t number = message->u.thread_detach.thread;
+    struct thread_record *thread = find(registry, number);
+    tm_status status = TM_OK;
+    uint64_t result;
+
+    if (thread == NULL) {
+        status = take_ended(registry, number, &result) ? TM_OK : TM_ENOTHREAD;
+    } else if (number == 0 || thread->is_detached || thread->is_waited_for) {
+        status = TM_EINVAL;
+    } else if (thread->state == THREAD_ENDED) {
+        free_slot(registry, thread);
+    } else {
+        thread->is_detached = true;
+    }
+    answer(sync, from, message->u.thread_detach.token, status, 0);
     return TM_OK;
 }
 
@@ -363,7 +429,8 @@ static bool thread_is_valid(const struct registry *registry, uint32_t slot)
 
     if (thread_slot_of(thread->number) != slot ||
         thread->number > registry->last_number || // I5
-        (thread->is_waited_for && !is_alive)) {   // I4
+        ((thread->is_waited_for || thread->is_detached) && !is_alive) ||
+        (thread->is_waited_for && thread->is_detached)) { // I4
         return false;
     }
     if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I2
@@ -388,6 +455,7 @@ bool registry_is_valid(const struct registry *registry)
         n_alive += thread->state == THREAD_HELD || thread->state == THREAD_LIVE;
         n_joiners += thread->is_waited_for;
     }
+    n_joiners += registry->main_waits;
     for (unsigned node = 0; node < TM_MAX_NODES; node++) {
         n_live -= registry->n_on_node[node];
     }

@@ -19,6 +19,8 @@ struct registry {
     uint64_t last_number; ///< of the thread that was created last
     uint32_t n_alive;     ///< held or living, main() included
     uint32_t n_joiners;   ///< threads that wait for the end of another
+    bool main_waits;      ///< for the end of all others
+    uint64_t main_token;
     const struct roster *roster;
     uint32_t n_on_node[TM_MAX_NODES]; ///< living threads, without main()
     struct table ended; ///< struct ended_thread: of slots that were needed

@@ -28,6 +28,7 @@ struct thread_record {
     uint32_t last_held;
     uint32_t n_held;
 
+    bool is_detached; ///< nobody will join it
     bool is_waited_for;
     node_id joiner_node;
     uint64_t joiner_token;

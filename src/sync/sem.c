@@ -4,6 +4,8 @@
 // for it, in order. sem_post releases before its message goes out, so who gets
 // past sem_wait because of it sees what the poster wrote.
 //
+// A call whose time is over (wait_cancel) is answered so if it still waits here.
+//
 // I1  Calls wait only while the value is 0.
 // I2  A semaphore that was never initialised has value 0 and no calls.
 #include "sync/sync_priv.h"
@@ -68,7 +70,7 @@ tm_status sem_receive_init(struct sync *sync, node_id from,
 }
 
 void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
-                   struct waiter *waiter)
+                   int only_try, struct waiter *waiter)
 {
     struct call *call;
 
@@ -77,6 +79,7 @@ void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
     call->message.type = MESSAGE_sem_wait;
     call->message.u.sem_wait.key = key;
     call->message.u.sem_wait.token = call->token;
+    call->message.u.sem_wait.only_try = only_try != 0;
     call_send(call, 0);
 }
 
@@ -97,11 +100,22 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
         sem->value--;
         order_takes(sync, key, from);
         answer(sync, from, token, TM_OK, 0);
+    } else if (message->u.sem_wait.only_try) {
+        answer(sync, from, token, TM_EBUSY, 0);
     } else {
         request_push(sync, &sem->waiting,
                      (struct request){.node = from, .token = token});
     }
     return TM_OK;
+}
+
+void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
+{
+    struct sem *sem = table_find(&sync->sems, key);
+
+    if (sem != NULL && request_take(sync, &sem->waiting, from, token)) {
+        answer(sync, from, token, TM_ETIMEDOUT, 0);
+    }
 }
 
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter)

@@ -19,7 +19,7 @@
 
 #include "sync/sync_priv.h"
 
-enum { FIRST_MESSAGE = 40, END_MESSAGE = 80 };
+enum { FIRST_MESSAGE = 40, END_MESSAGE = 160, LOCKS_KEPT = 32768 };
 
 struct handler {
     receive_fn *receive;
@@ -29,6 +29,8 @@ struct handler {
 static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
 #define HANDLER(name) [MESSAGE_##name - FIRST_MESSAGE]
     HANDLER(lock_ask) = {lock_receive_ask, false},
+    HANDLER(lock_cancel) = {lock_receive_cancel, false},
+    HANDLER(wait_cancel) = {wait_receive_cancel, false},
     HANDLER(lock_grant) = {lock_receive_grant, false},
     HANDLER(lock_recall) = {lock_receive_recall, false},
     HANDLER(lock_back) = {lock_receive_back, false},
@@ -52,6 +54,7 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
     HANDLER(thread_start) = {threads_receive_start, false},
     HANDLER(thread_exit) = {registry_receive_exit, true},
     HANDLER(thread_join) = {registry_receive_join, true},
+    HANDLER(thread_detach) = {registry_receive_detach, true},
     HANDLER(thread_migrate) = {registry_receive_migrate, true},
     HANDLER(thread_target) = {threads_receive_target, false},
     HANDLER(thread_at) = {registry_receive_at, true},
@@ -112,6 +115,57 @@ struct request request_pop(struct sync *sync, struct request_queue *queue)
     queue->first = first->next;
     pool_give(&sync->request_pool, first);
     return request;
+}
+
+bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
+                  uint64_t token)
+{
+    struct request_queue kept = {0};
+    bool is_found = false;
+
+    while (queue->first != NULL) {
+        struct request request = request_pop(sync, queue);
+
+        if (request.node == node && request.token == token) {
+            is_found = true;
+        } else {
+            request_push(sync, &kept, request);
+        }
+    }
+    *queue = kept;
+    return is_found;
+}
+
+void time_goes_on(struct sync *sync, uint64_t until_ns)
+{
+    if (until_ns > 0 && until_ns < sync->due_ns) {
+        sync->due_ns = until_ns;
+    }
+}
+
+void time_begins(struct sync *sync, uint64_t until_ns)
+{
+    sync->n_timed += until_ns > 0;
+    time_goes_on(sync, until_ns);
+}
+
+static uint64_t now_ns(const struct sync *sync)
+{
+    return sync->port->now_ns(sync->port->owner);
+}
+
+bool is_over(const struct sync *sync, const struct waiter *waiter)
+{
+    return waiter->until_ns > 0 && waiter->until_ns <= now_ns(sync);
+}
+
+static void poll_times(struct sync *sync)
+{
+    if (sync->n_timed > 0 && sync->due_ns <= now_ns(sync)) {
+        sync->due_ns = UINT64_MAX;
+        lock_poll(sync, now_ns(sync));
+        calls_poll(sync, now_ns(sync));
+    }
 }
 
 node_id manager_of(const struct sync *sync, uint64_t key)
@@ -180,6 +234,8 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
         free(sync);
         return NULL;
     }
+    sync->due_ns = UINT64_MAX;
+    sync->locks_kept = LOCKS_KEPT;
     lock_records_init(&sync->lock_pool);
     cond_records_init(&sync->cond_pool);
     sem_records_init(&sync->sem_pool);
@@ -212,6 +268,12 @@ void sync_free(struct sync *sync)
     free(sync);
 }
 
+int sync_takes(unsigned type)
+{
+    return type >= FIRST_MESSAGE && type < END_MESSAGE &&
+           handlers[type - FIRST_MESSAGE].receive != NULL;
+}
+
 tm_status sync_receive(struct sync *sync, node_id from,
                        const struct message *message)
 {
@@ -219,10 +281,9 @@ tm_status sync_receive(struct sync *sync, node_id from,
     unsigned type = message->type;
     tm_status status = TM_EWIRE;
 
-    if (type >= FIRST_MESSAGE && type < END_MESSAGE) {
+    if (sync_takes(type)) {
         handler = &handlers[type - FIRST_MESSAGE];
-        if (handler->receive != NULL &&
-            (!handler->at_root || sync->port->self == ROOT)) {
+        if (!handler->at_root || sync->port->self == ROOT) {
             status = handler->receive(sync, from, message);
         }
     }
@@ -238,12 +299,18 @@ uint64_t sync_n_refused(const struct sync *sync)
 void sync_poll(struct sync *sync, int workers_are_idle)
 {
     threads_poll(sync);
+    poll_times(sync);
     barrier_poll(sync, workers_are_idle);
 }
 
 int sync_wants_poll(const struct sync *sync)
 {
-    return sync->watched != NULL || sync->creators.n > 0;
+    return sync->watched != NULL || sync->creators.n > 0 || sync->n_timed > 0;
+}
+
+int sync_has_timed(const struct sync *sync)
+{
+    return sync->n_timed > 0;
 }
 
 int sync_has_batch(const struct sync *sync)

@@ -85,8 +85,10 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
 /** Those who still wait are not woken. NULL is accepted. */
 void sync_free(struct sync *sync);
 
-/** A message numbered 40 to 79 has arrived, but for thread_move, which is not
- * of this layer.
+/** Is a message of this type for sync_receive()? */
+int sync_takes(unsigned type);
+
+/** A message has arrived that sync_takes().
  * @return TM_OK, TM_EWIRE (fields make no sense: counted, nothing changed) */
 tm_status sync_receive(struct sync *sync, node_id from,
                        const struct message *message);
@@ -112,26 +114,40 @@ uint64_t sync_n_barriers(const struct sync *sync);
  * counted (sync_barrier_arrive()). */
 uint64_t sync_most_counted(const struct sync *sync);
 
+/** Does somebody of this node wait only for a time? Then it is not stuck. */
+int sync_has_timed(const struct sync *sync);
+
 /* Calls of threads. `thread` is the caller; the waiter is woken with the status
- * that the public function returns. */
+ * that the public function returns. Calls that say so give up at waiter->until_ns,
+ * a little after it: when sync_poll() comes by. */
 
 /** Woken with the mutex, TM_EDEADLK (the caller holds it), with only_try
- * TM_EBUSY (somebody holds it). */
+ * TM_EBUSY (somebody holds it), TM_ETIMEDOUT. */
 void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
                struct waiter *waiter);
 /** Woken at once: if another node waits for the mutex, what was written is
  * pushed before the mutex leaves, and the caller need not wait for that. */
 void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
                  struct waiter *waiter);
-/** Woken when signalled and the mutex is held again. TM_EPERM: not held. */
+/** The holder says what kind of mutex it is, of enum tm_mutex_type; true from now on, on
+ * all nodes. @return TM_OK, TM_EPERM (not held), TM_EBUSY (held more than once) */
+tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
+                             enum tm_mutex_type type);
+/** From how many records of mutexes on unused ones go; at first 32768. */
+void sync_keep_locks(struct sync *sync, size_t n);
+/** How many there are on this node. */
+size_t sync_n_locks(const struct sync *sync);
+/** Woken when signalled and the mutex is held again; TM_ETIMEDOUT: that too, but
+ * for the signal. TM_EPERM: not held, TM_EINVAL: more than once. */
 void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
                     uint64_t thread, struct waiter *waiter);
 void sync_cond_signal(struct sync *sync, uint64_t key, int all,
                       struct waiter *waiter);
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter);
+/** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
 void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
-                   struct waiter *waiter);
+                   int only_try, struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
                        struct waiter *waiter);
@@ -159,9 +175,9 @@ static inline uint32_t thread_slot_of(uint64_t thread)
 }
 
 /** Result: the number of the new thread. name may be NULL, its first 15
- * characters count; on_node as in tm_thread_attr. */
+ * characters count; on_node and is_detached as in tm_thread_attr. */
 void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
-                        uint64_t arg, int on_node, const char *name,
+                        uint64_t arg, const tm_thread_attr *attr,
                         struct waiter *waiter);
 /** The caller is about to block or yield: its new threads start now. Cheap when
  * there are none. */
@@ -169,9 +185,13 @@ void sync_thread_launch(struct sync *sync, uint64_t creator);
 /** A thread of this node has ended; releases first. To be called when the node
  * no longer uses its slot: the next ops.start may have the same. */
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result);
-/** Result: what its function returned. */
+/** Result: what its function returned. main() joins itself to wait for the end of all
+ * others. */
 void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
                       struct waiter *waiter);
+/** TM_EINVAL: it is detached, or somebody waits for its end; TM_ENOTHREAD. */
+void sync_thread_detach(struct sync *sync, uint64_t thread,
+                        struct waiter *waiter);
 void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
                          struct waiter *waiter);
 /** A thread has moved to this node.

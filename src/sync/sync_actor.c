@@ -47,6 +47,31 @@ tm_status do_trylock(struct actor *self, unsigned object)
     return status;
 }
 
+tm_status do_timedlock(struct actor *self, unsigned object, uint64_t ns)
+{
+    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
+    tm_status status;
+
+    actor_begin(self);
+    self->waiter.until_ns = until_ns;
+    sync_lock(self->world->nodes[self->node].sync, KEY(object), self->thread, 0,
+              &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        has_locked(self, object);
+    } else {
+        world_check(self->world, sim_now_ns(self->world->sim) >= until_ns);
+    }
+    return status;
+}
+
+tm_status do_set_type(struct actor *self, unsigned object,
+                      enum tm_mutex_type type)
+{
+    return sync_lock_set_type(self->world->nodes[self->node].sync, KEY(object),
+                              self->thread, type);
+}
+
 tm_status do_unlock(struct actor *self, unsigned object)
 {
     will_unlock(self, object);
@@ -54,20 +79,39 @@ tm_status do_unlock(struct actor *self, unsigned object)
     return actor_finish(self);
 }
 
-tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock)
+static tm_status wait_until(struct actor *self, unsigned cond, unsigned lock,
+                            uint64_t until_ns)
 {
     bool is_held = self->world->holders[lock] == self;
     tm_status status;
 
     will_unlock(self, lock);
-    sync_cond_wait(actor_begin(self), KEY(cond), KEY(lock), self->thread,
-                   &self->waiter);
+    actor_begin(self);
+    self->waiter.until_ns = until_ns;
+    sync_cond_wait(self->world->nodes[self->node].sync, KEY(cond), KEY(lock),
+                   self->thread, &self->waiter);
     status = actor_finish(self);
-    world_check(self->world, status == (is_held ? TM_OK : TM_EPERM));
-    if (status == TM_OK) {
+    if (status == TM_ETIMEDOUT) {
+        world_check(self->world, until_ns > 0 && is_held &&
+                                     sim_now_ns(self->world->sim) >= until_ns);
+    } else {
+        world_check(self->world, status == (is_held ? TM_OK : TM_EPERM));
+    }
+    if (is_held) {
         has_locked(self, lock);
     }
     return status;
+}
+
+tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock)
+{
+    return wait_until(self, cond, lock, 0);
+}
+
+tm_status do_cond_timedwait(struct actor *self, unsigned cond, unsigned lock,
+                            uint64_t ns)
+{
+    return wait_until(self, cond, lock, sim_now_ns(self->world->sim) + ns);
 }
 
 tm_status do_cond_signal(struct actor *self, unsigned cond, int all)
@@ -84,8 +128,31 @@ tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
 
 tm_status do_sem_wait(struct actor *self, unsigned object)
 {
-    sync_sem_wait(actor_begin(self), KEY(object), self->thread, &self->waiter);
+    sync_sem_wait(actor_begin(self), KEY(object), self->thread, 0,
+                  &self->waiter);
     return actor_finish(self);
+}
+
+tm_status do_sem_trywait(struct actor *self, unsigned object)
+{
+    sync_sem_wait(actor_begin(self), KEY(object), self->thread, 1,
+                  &self->waiter);
+    return actor_finish(self);
+}
+
+tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
+{
+    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
+    tm_status status;
+
+    actor_begin(self);
+    self->waiter.until_ns = until_ns;
+    sync_sem_wait(self->world->nodes[self->node].sync, KEY(object),
+                  self->thread, 0, &self->waiter);
+    status = actor_finish(self);
+    world_check(self->world, status != TM_ETIMEDOUT ||
+                                 sim_now_ns(self->world->sim) >= until_ns);
+    return status;
 }
 
 tm_status do_sem_post(struct actor *self, unsigned object)
@@ -142,9 +209,9 @@ tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
     world_check(world, number < sizeof world->created / sizeof *world->created);
     world->created[number] = self->must;
     snprintf(name, sizeof name, "%u", number);
-    sync_thread_create(actor_begin(self), self->thread,
-                       (uint64_t)(uintptr_t)body, arg, on_node, name,
-                       &self->waiter);
+    sync_thread_create(
+        actor_begin(self), self->thread, (uint64_t)(uintptr_t)body, arg,
+        &(tm_thread_attr){.on_node = on_node, .name = name}, &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         *thread = self->waiter.result;
@@ -163,6 +230,12 @@ tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result)
         actor_must_see(self, world_ended_of(self->world, thread));
     }
     return status;
+}
+
+tm_status do_detach(struct actor *self, uint64_t thread)
+{
+    sync_thread_detach(actor_begin(self), thread, &self->waiter);
+    return actor_finish(self);
 }
 
 tm_status do_migrate(struct actor *self, uint64_t thread, node_id node)

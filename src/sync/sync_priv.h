@@ -15,8 +15,8 @@
 
 /*
  * What the files of this folder share. A node's part and the manager's part of
- * an object are one record, found under its key; records of objects are never
- * given back, because a mutex and a condition variable are never destroyed.
+ * an object are one record, found under its key. A mutex and a condition variable are
+ * never destroyed: their records go when they know nothing (lock.c, cond.c).
  */
 struct sync {
     const struct port *port;
@@ -27,12 +27,18 @@ struct sync {
 
     struct calls calls;
 
+    uint32_t n_timed; ///< waiters and calls that will give up
+    uint64_t due_ns;  ///< none of them before this time
+
     struct table locks;    ///< struct lock
     struct table conds;    ///< struct cond
     struct table sems;     ///< struct sem
     struct table barriers; ///< struct barrier
     struct table creators; ///< struct creator: who has threads to be launched
     _Atomic uint32_t n_batches; ///< creators.n, readable without the node lock
+    size_t locks_kept;          ///< so many records may stay: lock.c
+    size_t tidied;              ///< place in `locks` that is looked at next
+    bool has_forgotten;         ///< who held a mutex last
     struct pool lock_pool;
     struct pool cond_pool;
     struct pool sem_pool;
@@ -126,6 +132,18 @@ void request_push(struct sync *sync, struct request_queue *queue,
 /** @return the first, taken out; the queue is not empty */
 struct request request_pop(struct sync *sync, struct request_queue *queue);
 
+/** Take the request of a call of a node out. @return false: there is none */
+bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
+                  uint64_t token);
+
+/** Somebody begins to wait who gives up at a time; 0: never. Who does not wait any
+ * more is taken off n_timed. */
+void time_begins(struct sync *sync, uint64_t until_ns);
+/** The same for one who has been looked at, and waits on. */
+void time_goes_on(struct sync *sync, uint64_t until_ns);
+/** Is the time over already? */
+bool is_over(const struct sync *sync, const struct waiter *waiter);
+
 /** The manager of an object; the same on all nodes. */
 node_id manager_of(const struct sync *sync, uint64_t key);
 
@@ -201,12 +219,14 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
                              const struct message *message);
 
 receive_fn lock_receive_ask;
+receive_fn lock_receive_cancel;
 receive_fn lock_receive_grant;
 receive_fn lock_receive_recall;
 receive_fn lock_receive_back;
 receive_fn lock_receive_decline;
 receive_fn lock_receive_busy;
 receive_fn lock_receive_unlock;
+receive_fn wait_receive_cancel;
 receive_fn cond_receive_wait;
 receive_fn cond_receive_signal;
 receive_fn cond_receive_wake;
@@ -223,6 +243,7 @@ receive_fn registry_receive_create;
 receive_fn registry_receive_launch;
 receive_fn registry_receive_exit;
 receive_fn registry_receive_join;
+receive_fn registry_receive_detach;
 receive_fn registry_receive_migrate;
 receive_fn registry_receive_at;
 receive_fn registry_receive_missed;
@@ -248,8 +269,14 @@ wait_line_fn lock_wait_line;
 wait_line_fn barrier_wait_line;
 wait_line_fn call_wait_line;
 
-/** lock.c: does this thread hold this mutex, on this node? */
-bool lock_is_held(struct sync *sync, uint64_t key, uint64_t thread);
+/** lock.c: may this thread wait for a condition variable with this mutex? TM_EPERM: it
+ * does not hold it on this node; TM_EINVAL: more than once. */
+tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread);
+/** lock.c: whoever has waited until now gives up. */
+void lock_poll(struct sync *sync, uint64_t now_ns);
+/** cond.c, sem.c: a call's time is over. If it still waits here, answer that. */
+void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
+void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
 /** lock.c: give back a mutex that the waiter's thread holds on this node. */
 void lock_give_back(struct sync *sync, uint64_t key,
                     const struct waiter *waiter);

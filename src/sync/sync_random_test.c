@@ -27,9 +27,11 @@ enum {
     BUFFER_LOCK = 8,
     NOT_FULL = 1,
     NOT_EMPTY = 2,
-    ROOM = 3, // a semaphore: how many may be inside
-    PING = 8, // semaphores, from here on
-    MEET = 5, // a barrier
+    RARE = 4,  // condition variables that few signal, one of each lock
+    AGAIN = 9, // a recursive mutex
+    ROOM = 3,  // a semaphore: how many may be inside
+    PING = 10, // semaphores, from here on
+    MEET = 5,  // a barrier
 };
 
 struct program {
@@ -38,6 +40,10 @@ struct program {
     unsigned n_locked[N_LOCKS]; // critical sections, counted without atomics
     unsigned n_in_buffer;
     unsigned n_inside;
+    unsigned n_rare;                // signals
+    unsigned n_woken;               // by them
+    unsigned n_detached;            // that live
+    unsigned n_again;               // inside the recursive mutex
     unsigned n_passed[WORLD_COUNT]; // rounds of each thread
     struct writes ping[WORLD_COUNT];
     struct actor *actors[WORLD_COUNT];
@@ -68,22 +74,79 @@ static void critical_section(struct actor *self, unsigned lock)
     world_check(self->world, program.n_locked[lock] == before);
 }
 
+/* Short times, so that many are over while the token is on its way. */
+static bool lock_in_time(struct actor *self, unsigned lock)
+{
+    tm_status status = do_timedlock(self, lock, chance(self, 400000));
+
+    world_check(self->world, status == TM_OK || status == TM_ETIMEDOUT);
+    return status == TM_OK;
+}
+
+/* @return false: it is not had */
+static bool lock_somehow(struct actor *self, unsigned lock)
+{
+    switch (chance(self, 6)) {
+    case 0:
+    case 1:
+        return do_trylock(self, lock) == TM_OK;
+    case 2:
+        return lock_in_time(self, lock);
+    default:
+        world_check(self->world, do_lock(self, lock) == TM_OK);
+        return true;
+    }
+}
+
+/* No more are woken than signals were sent. */
+static void wait_for_the_rare(struct actor *self, unsigned lock)
+{
+    tm_status status;
+
+    if (chance(self, 3) == 0) {
+        program.n_rare++;
+        do_cond_signal(self, RARE + lock, 0);
+        return;
+    }
+    status = do_cond_timedwait(self, RARE + lock, lock, chance(self, 600000));
+    program.n_woken += status == TM_OK;
+    world_check(self->world, program.n_woken <= program.n_rare);
+}
+
+static void lock_again(struct actor *self)
+{
+    unsigned n = 1 + (unsigned)chance(self, 3);
+
+    for (unsigned i = 0; i < n; i++) {
+        world_check(self->world, i == 0 || chance(self, 2) == 0
+                                     ? do_lock(self, AGAIN) == TM_OK
+                                     : do_trylock(self, AGAIN) == TM_OK);
+        self->world->holders[AGAIN] = NULL; // of which there may be one
+        maybe_compute(self);
+    }
+    world_check(self->world, ++program.n_again == 1);
+    do_write(self);
+    maybe_compute(self);
+    program.n_again--;
+    while (n-- > 0) {
+        world_check(self->world, do_unlock(self, AGAIN) == TM_OK);
+    }
+}
+
 static void use_locks(struct actor *self)
 {
     unsigned lock = (unsigned)chance(self, N_LOCKS);
 
-    if (chance(self, 3) == 0) {
-        if (do_trylock(self, lock) != TM_OK) {
-            return;
-        }
-    } else {
-        world_check(self->world, do_lock(self, lock) == TM_OK);
+    if (!lock_somehow(self, lock)) {
+        return;
     }
     critical_section(self, lock);
     if (lock + 1 < N_LOCKS && chance(self, 4) == 0) {
         world_check(self->world, do_lock(self, lock + 1) == TM_OK);
         critical_section(self, lock + 1);
         world_check(self->world, do_unlock(self, lock + 1) == TM_OK);
+    } else if (chance(self, 4) == 0) {
+        wait_for_the_rare(self, lock);
     }
     world_check(self->world, do_unlock(self, lock) == TM_OK);
 }
@@ -135,7 +198,25 @@ static void use_buffer(struct actor *self, unsigned number)
 
 static void use_semaphore(struct actor *self)
 {
-    world_check(self->world, do_sem_wait(self, ROOM) == TM_OK);
+    tm_status status;
+
+    switch (chance(self, 4)) {
+    case 0:
+        status = do_sem_trywait(self, ROOM);
+        world_check(self->world, status == TM_OK || status == TM_EBUSY);
+        break;
+    case 1:
+        status = do_sem_timedwait(self, ROOM, chance(self, 400000));
+        world_check(self->world, status == TM_OK || status == TM_ETIMEDOUT);
+        break;
+    default:
+        status = do_sem_wait(self, ROOM);
+        world_check(self->world, status == TM_OK);
+        break;
+    }
+    if (status != TM_OK) {
+        return;
+    }
     world_check(self->world, ++program.n_inside <= 2);
     maybe_compute(self);
     program.n_inside--;
@@ -186,6 +267,33 @@ static void child(struct actor *self, uint64_t arg)
     self->result = 1000 + arg;
 }
 
+static void detached(struct actor *self, uint64_t arg)
+{
+    for (uint64_t i = 0; i < arg; i++) {
+        use_locks(self);
+    }
+    program.n_detached--;
+}
+
+/* Before it starts, while it lives, or when it has ended. */
+static void detach_one(struct actor *self)
+{
+    uint64_t thread;
+    uint64_t result;
+
+    program.n_detached++;
+    world_check(self->world, do_create(self, detached, chance(self, 3), 0,
+                                       &thread) == TM_OK);
+    if (chance(self, 2) == 0) {
+        do_launch(self);
+        do_compute(self, chance(self, 1000000));
+    }
+    world_check(self->world, do_detach(self, thread) == TM_OK);
+    // There may be another of this number's slot, but not of this number.
+    world_check(self->world, do_join(self, thread, &result) < 0);
+    world_check(self->world, do_detach(self, thread) < 0);
+}
+
 static void use_children(struct actor *self)
 {
     uint64_t threads[3];
@@ -204,6 +312,9 @@ static void use_children(struct actor *self)
     }
     if (chance(self, 2) == 0) {
         do_launch(self);
+    }
+    if (chance(self, 2) == 0) {
+        detach_one(self);
     }
     for (uint64_t i = n; i-- > 0;) {
         world_check(self->world, do_join(self, threads[i], &results) == TM_OK);
@@ -332,6 +443,9 @@ static void worker(struct actor *self, uint64_t number)
         for (uint64_t n = chance(self, 6); n > 0; n--) {
             use_locks(self);
         }
+        if (chance(self, 3) == 0) {
+            lock_again(self);
+        }
         switch ((round + self->world->config.sim.seed) % 4) {
         case 0:
             use_buffer(self, (unsigned)number);
@@ -365,6 +479,9 @@ static void run_program(struct actor *self, uint64_t arg)
     uint64_t result;
 
     (void)arg;
+    do_lock(self, AGAIN);
+    do_set_type(self, AGAIN, TM_MUTEX_RECURSIVE);
+    do_unlock(self, AGAIN);
     do_barrier_init(self, MEET, program.n_threads);
     do_sem_init(self, ROOM, 2);
     for (unsigned i = 0; i < program.n_threads; i++) {
@@ -378,6 +495,10 @@ static void run_program(struct actor *self, uint64_t arg)
     for (unsigned i = 0; i < program.n_threads; i++) {
         world_check(self->world, do_join(self, threads[i], &result) == TM_OK);
         world_check(self->world, result == i);
+    }
+    if (chance(self, 2) == 0) { // the end of those that nobody joins
+        world_check(self->world, do_join(self, 0, &result) == TM_OK);
+        world_check(self->world, program.n_detached == 0);
     }
 }
 
@@ -393,6 +514,7 @@ static uint64_t run_seed(uint64_t seed)
                 .pause_ns = 3000000},
         .release_max_ns = delays_ns[seed / 20 % 4] - 1,
         .max_threads = 64,
+        .n_locks_kept = seed % 7 < 3 ? 1 + (unsigned)(seed % 7) : 0,
         .polls_when_idle = seed % 2 == 0,
     };
     struct world *world = world_new(&config);
@@ -405,6 +527,7 @@ static uint64_t run_seed(uint64_t seed)
     for (unsigned i = 0; i < config.sim.n_nodes; i++) {
         world_check(world, sync_n_refused(world->nodes[i].sync) == 0);
         world_check(world, world_waits(world)[0] == '\0');
+        world_check(world, !sync_has_timed(world->nodes[i].sync));
     }
     hash = sim_event_hash(world->sim);
     world_free(world);

@@ -95,6 +95,154 @@ static void trylock_fails_only_while_somebody_holds_the_mutex(void **state)
     world_run_program(world_config_of(3), main_of_trylock);
 }
 
+/* ---- waiting for a time, recursive mutexes, records ---- */
+
+enum { SHORT_NS = 3000000, MANY = 3000, FEW = 50 };
+
+static void lock_in_vain(struct actor *self, uint64_t arg)
+{
+    check(do_timedlock(self, (unsigned)arg, SHORT_NS) == TM_ETIMEDOUT);
+}
+
+static void main_of_times(struct actor *self, uint64_t arg)
+{
+    uint64_t n_messages;
+
+    (void)arg;
+    for (unsigned lock = 0; lock < 6; lock++) {      // of different managers
+        check(do_timedlock(self, lock, 0) == TM_OK); // over, but free
+        must_run_on(self, lock_in_vain, lock, 2);
+        must_run_on(self, lock_in_vain, lock, 3);
+        do_compute(self, SHORT_NS); // until that is known everywhere
+        check(world_waits(self->world)[0] == '\0');
+        check((int64_t)must_run_on(self, try_once, lock, 2) == TM_EBUSY);
+        n_messages = sim_n_delivered(self->world->sim);
+        check(do_unlock(self, lock) == TM_OK); // nobody wants it any more
+        check(do_lock(self, lock) == TM_OK);
+        check(sim_n_delivered(self->world->sim) == n_messages);
+        check(do_unlock(self, lock) == TM_OK);
+        check((int64_t)must_run_on(self, try_once, lock, 3) == TM_OK);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        check(!sync_has_timed(self->world->nodes[i].sync));
+    }
+}
+
+static void who_gives_up_a_mutex_leaves_no_trace(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_times);
+}
+
+static void wait_on_sem_in_vain(struct actor *self, uint64_t arg)
+{
+    check(do_sem_trywait(self, (unsigned)arg) == TM_EBUSY);
+    check(do_sem_timedwait(self, (unsigned)arg, SHORT_NS) == TM_ETIMEDOUT);
+    check(do_lock(self, 9) == TM_OK);
+    check(do_cond_timedwait(self, (unsigned)arg, 9, SHORT_NS) == TM_ETIMEDOUT);
+    check(do_unlock(self, 9) == TM_OK);
+}
+
+static void main_of_lost_posts(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (unsigned sem = 0; sem < 6; sem++) {
+        check(do_sem_init(self, sem, 0) == TM_OK);
+        must_run_on(self, wait_on_sem_in_vain, sem, 2);
+        must_run_on(self, wait_on_sem_in_vain, sem, 3);
+        check(do_sem_post(self, sem) == TM_OK); // goes to nobody who has left
+        check(do_cond_signal(self, sem, 0) == TM_OK);
+        check(do_sem_trywait(self, sem) == TM_OK);
+        check(do_sem_trywait(self, sem) == TM_EBUSY);
+    }
+}
+
+static void a_post_does_not_go_to_one_who_has_given_up(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_lost_posts);
+}
+
+static void lock_recursively(struct actor *self, uint64_t arg)
+{
+    unsigned lock = (unsigned)arg;
+
+    for (int i = 0; i < 3; i++) {
+        check(i == 1 ? do_trylock(self, lock) == TM_OK
+                     : do_lock(self, lock) == TM_OK);
+        self->world->holders[lock] = NULL;
+    }
+    check(do_set_type(self, lock, TM_MUTEX_NORMAL) == TM_EBUSY);
+    for (int i = 0; i < 3; i++) {
+        check(do_unlock(self, lock) == TM_OK);
+    }
+    check(do_unlock(self, lock) == TM_EPERM); // not an error of the program
+}
+
+static void set_type(struct actor *self, uint64_t arg)
+{
+    check(do_lock(self, (unsigned)arg) == TM_OK);
+    check(do_set_type(self, (unsigned)arg, TM_MUTEX_RECURSIVE) == TM_OK);
+    check(do_unlock(self, (unsigned)arg) == TM_OK);
+    check(do_set_type(self, (unsigned)arg, TM_MUTEX_NORMAL) == TM_EPERM);
+}
+
+static void main_of_recursion(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (unsigned lock = 0; lock < 6; lock++) {
+        must_run_on(self, set_type, lock, (int)(1 + lock % 3));
+        for (int on_node = 1; on_node <= 3; on_node++) {
+            must_run_on(self, lock_recursively, lock, on_node);
+        }
+    }
+}
+
+static void a_recursive_mutex_is_one_on_all_nodes(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_recursion);
+}
+
+/* Takes and gives back mutexes of which nobody else knows. */
+static void lock_and_forget(struct actor *self, uint64_t arg)
+{
+    for (uint64_t i = 0; i < MANY; i++) {
+        uint64_t key = KEY(1000 + MANY * arg + i);
+
+        for (int step = 0; step < 2; step++) {
+            struct sync *sync = actor_begin(self);
+
+            if (step == 0) {
+                sync_lock(sync, key, self->thread, 0, &self->waiter);
+            } else {
+                sync_unlock(sync, key, self->thread, &self->waiter);
+            }
+            check(actor_finish(self) == TM_OK);
+        }
+    }
+}
+
+static void main_of_many(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < 3; i++) {
+        must_run_on(self, lock_and_forget, i, (int)(1 + i));
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        check(sync_n_locks(self->world->nodes[i].sync) < 8 * FEW);
+    }
+}
+
+static void mutexes_that_nobody_uses_cost_no_memory(void **state)
+{
+    struct world_config config = world_config_of(3);
+
+    (void)state;
+    config.n_locks_kept = FEW;
+    world_run_program(config, main_of_many);
+}
+
 static uint64_t wrong_place; // where the last wrong unlock was
 
 static void unlock_wrongly(struct actor *self, uint64_t arg)
@@ -575,6 +723,10 @@ int main(void)
         cmocka_unit_test(a_mutex_used_by_one_node_costs_no_messages),
         cmocka_unit_test(locking_what_the_caller_holds_is_refused),
         cmocka_unit_test(trylock_fails_only_while_somebody_holds_the_mutex),
+        cmocka_unit_test(who_gives_up_a_mutex_leaves_no_trace),
+        cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
+        cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),
+        cmocka_unit_test(mutexes_that_nobody_uses_cost_no_memory),
         cmocka_unit_test(a_wrong_unlock_names_thread_mutex_and_holder),
         cmocka_unit_test(a_holder_that_has_moved_can_unlock),
         cmocka_unit_test(two_nodes_that_want_a_mutex_take_turns),

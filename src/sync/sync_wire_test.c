@@ -152,6 +152,7 @@ static void make_call(void)
 {
     size_t i = (size_t)random_below(N_WAITERS);
     struct waiter *waiter = &node.waiters[i];
+    tm_thread_attr attr = {.name = "name"};
     uint64_t thread = i;
 
     if (!node.woken[i]) {
@@ -159,6 +160,9 @@ static void make_call(void)
     }
     node.woken[i] = 0;
     *waiter = (struct waiter){.wake = wakes, .thread = thread};
+    if (random_below(3) == 0) {
+        waiter->until_ns = node.now_ns + random_below(3000000);
+    }
     switch (random_below(7)) {
     case 0:
         sync_lock(node.sync, some_key(), thread, (int)random_below(2), waiter);
@@ -170,7 +174,8 @@ static void make_call(void)
         sync_cond_wait(node.sync, some_key(), some_key(), thread, waiter);
         break;
     case 3:
-        sync_sem_wait(node.sync, some_key(), thread, waiter);
+        sync_sem_wait(node.sync, some_key(), thread, (int)random_below(2),
+                      waiter);
         break;
     case 4:
         sync_sem_post(node.sync, some_key(), waiter);
@@ -181,8 +186,8 @@ static void make_call(void)
                             (tm_op)random_below(4), thread, 5, waiter);
         break;
     default:
-        sync_thread_create(node.sync, 0, 99, 0, (int)random_below(5), "name",
-                           waiter);
+        attr.on_node = (int)random_below(5);
+        sync_thread_create(node.sync, 0, 99, 0, &attr, waiter);
         break;
     }
 }
@@ -219,7 +224,9 @@ static tm_status send_nonsense(void)
     struct message message;
     uint32_t size;
 
-    wire_put_u16(&writer, (uint16_t)(40 + random_below(40)));
+    uint64_t type = 40 + random_below(60);
+
+    wire_put_u16(&writer, (uint16_t)(type < 80 ? type : type + 40));
     wire_put_u64(&writer, some_key());
     for (int i = 0; i < 20; i++) {
         if (random_below(2) == 0) {
@@ -277,7 +284,7 @@ static void a_token_works_once(void **state)
     open_node(1, 1);
     node.woken[0] = 0;
     node.waiters[0] = (struct waiter){.wake = wakes, .thread = 4};
-    sync_sem_wait(node.sync, 0x1000, 4, &node.waiters[0]);
+    sync_sem_wait(node.sync, 0x1000, 4, 0, &node.waiters[0]);
     message.u.call_done.token = 1ull << 32; // the first call's
     for (node_id from = 0; from < N_NODES; from++) {
         if (sync_receive(node.sync, from, &message) == TM_OK) {
@@ -320,7 +327,7 @@ static void wait_on_semaphore(int i)
 {
     node.woken[i] = 0;
     node.waiters[i] = (struct waiter){.wake = wakes};
-    sync_sem_wait(node.sync, 0x1000, (uint64_t)i, &node.waiters[i]);
+    sync_sem_wait(node.sync, 0x1000, (uint64_t)i, 0, &node.waiters[i]);
 }
 
 static void a_token_of_a_place_in_use_again_is_refused(void **state)
@@ -496,7 +503,7 @@ static void requests_of_nodes_that_are_not_there_are_refused(void **state)
     key = own_key();
     cond.u.cond_part.key = signal.u.cond_signal.key = key;
     sem.u.sem_part.key = lock.u.lock_part.key = key;
-    sem.u.sem_part.is_initialised = lock.u.lock_part.is_recalled = 1;
+    sem.u.sem_part.is_initialised = lock.u.lock_part.recall = 2;
     signal.u.cond_signal.all = 1;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(send_request(&cond, nobody[i]), TM_EWIRE);
@@ -524,11 +531,18 @@ static void parts_that_no_manager_sends_are_refused(void **state)
                      TM_EWIRE); // waits for what is there
     lock.u.lock_part.owner = 0;
     assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody is recalled
-    lock.u.lock_part.is_recalled = 1;
+    lock.u.lock_part.recall = 1;
+    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // it is no trylock
+    lock.u.lock_part.recall = 4;
+    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // no such recall
+    lock.u.lock_part.recall = 2;
     assert_int_equal(send_part(&lock, NULL, 0), TM_EWIRE); // for nobody
     lock.u.lock_part.owner = NODE_NONE;
     assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody has it
     lock.u.lock_part.owner = 0;
+    lock.u.lock_part.type = TM_MUTEX_RECURSIVE + 1;
+    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // no such mutex
+    lock.u.lock_part.type = TM_MUTEX_RECURSIVE;
     assert_int_equal(send_request(&lock, 2), TM_OK);
     assert_true(sync_is_valid(node.sync));
     sync_free(node.sync);

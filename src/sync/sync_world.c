@@ -281,7 +281,11 @@ static void receive(void *owner, node_id from, const struct message *message)
         resume(&node->world->actors[message->u.thread_move.thread], 0);
         return;
     }
-    world_check(node->world, sync_receive(node->sync, from, message) == TM_OK);
+    if (sync_receive(node->sync, from, message) != TM_OK) {
+        fprintf(stderr, "node %u refuses %s of node %u\n", node->id,
+                message_name(message->type), from);
+        world_check(node->world, false);
+    }
 }
 
 /* ---- actors ---- */
@@ -552,6 +556,9 @@ struct world *world_new(const struct world_config *config)
         node->sync = sync_new(sim_port(world->sim, (node_id)i), &ops,
                               config->max_threads);
         world_check(world, node->sync != NULL);
+        if (config->n_locks_kept > 0) {
+            sync_keep_locks(node->sync, config->n_locks_kept);
+        }
         count_messages(node);
         sim_attach(world->sim, (node_id)i, receive, node);
     }

@@ -85,6 +85,7 @@ struct world_config {
     bool polls_when_idle;
     bool no_polls;
     bool expects_errors;
+    unsigned n_locks_kept; ///< sync_keep_locks(); 0: as many as usual
     bool changes_managers; ///< now and then, as when nodes come or go
 };
 
@@ -128,11 +129,19 @@ const char *world_waits(struct world *world);
 /* Calls of actors; block the actor. */
 tm_status do_lock(struct actor *self, unsigned object);
 tm_status do_trylock(struct actor *self, unsigned object);
+/** Times are from now on. */
+tm_status do_timedlock(struct actor *self, unsigned object, uint64_t ns);
+tm_status do_set_type(struct actor *self, unsigned object,
+                      enum tm_mutex_type type);
 tm_status do_unlock(struct actor *self, unsigned object);
 tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock);
+tm_status do_cond_timedwait(struct actor *self, unsigned cond, unsigned lock,
+                            uint64_t ns);
 tm_status do_cond_signal(struct actor *self, unsigned cond, int all);
 tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value);
 tm_status do_sem_wait(struct actor *self, unsigned object);
+tm_status do_sem_trywait(struct actor *self, unsigned object);
+tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_sem_post(struct actor *self, unsigned object);
 tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count);
 uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
@@ -140,6 +149,7 @@ uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
 tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
                     int on_node, uint64_t *thread);
 tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result);
+tm_status do_detach(struct actor *self, uint64_t thread);
 tm_status do_migrate(struct actor *self, uint64_t thread, node_id node);
 void do_launch(struct actor *self);
 void do_compute(struct actor *self, uint64_t ns);

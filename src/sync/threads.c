@@ -55,9 +55,10 @@ void creator_records_init(struct pool *pool)
 }
 
 void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
-                        uint64_t arg, int on_node, const char *name,
+                        uint64_t arg, const tm_thread_attr *attr,
                         struct waiter *waiter)
 {
+    const int on_node = attr->on_node;
     struct call *call;
 
     waiter->thread = creator;
@@ -72,9 +73,11 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
     call->message.u.thread_create.start = start;
     call->message.u.thread_create.arg = arg;
     call->message.u.thread_create.on_node = (uint16_t)on_node;
+    call->message.u.thread_create.is_detached = attr->is_detached != 0;
     call->message.u.thread_create.creator = creator;
-    if (name != NULL) {
-        memcpy(call->name, name, strnlen(name, sizeof call->name - 1));
+    if (attr->name != NULL) {
+        memcpy(call->name, attr->name,
+               strnlen(attr->name, sizeof call->name - 1));
     }
     call->message.body_size = (uint32_t)strlen(call->name) + 1;
     call_send(call, on_node > 0); // that one starts at once
@@ -164,6 +167,18 @@ void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
     call->message.u.thread_join.token = call->token;
     call->message.u.thread_join.thread = thread;
     call->message.u.thread_join.joiner = joiner;
+    call_send(call, 0);
+}
+
+void sync_thread_detach(struct sync *sync, uint64_t thread,
+                        struct waiter *waiter)
+{
+    struct call *call = call_root(sync, CALL_DETACH, waiter->thread, waiter);
+
+    call->key = thread;
+    call->message.type = MESSAGE_thread_detach;
+    call->message.u.thread_detach.token = call->token;
+    call->message.u.thread_detach.thread = thread;
     call_send(call, 0);
 }
 

@@ -48,7 +48,6 @@ static void main_of_joins(struct actor *self, uint64_t arg)
     (void)arg;
     check(must_join(self, thread) == 7);
     check(do_join(self, thread, &result) == TM_ENOTHREAD);
-    check(do_join(self, 0, &result) == TM_ENOTHREAD);
     check(do_join(self, 50, &result) == TM_ENOTHREAD);
     check(do_migrate(self, 0, 1) == TM_EINVAL);
     check(do_migrate(self, thread, 1) == TM_ENOTHREAD);

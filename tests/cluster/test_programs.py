@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N] [--minutes N]
 
-Tests: litmus, random, filled, race_free, race_found, migrate, settled, vast, kill_node, kill_starting,
+Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, vast, kill_node, kill_starting,
 unlike_transports, kill_launcher, signals, start_fails; and soak, which goes on
 with seeds of its own until the time is over.
 """
@@ -25,6 +25,8 @@ SOURCES = ("userfaultfd", "mprotect")
 PROTOCOLS = ("eager-release", "sequential")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
+POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits", "long_waits")
+POSIX_WORDS = {"main_exits": "the last word"}
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 # So long only where many others compute on the same processors.
 TEST_S = 600 * jobs.SLOWDOWN  # until ctest ends a test
@@ -130,6 +132,23 @@ class Tests:
             variables["TEAMSTER_SHUFFLE"] = str(seed)
             self.succeed(n_nodes, self.program("migrate"), "-n", "-s", seed,
                          variables=variables)
+
+    def posix(self, seed):
+        """What ports of POSIX programs call; some with races looked for."""
+        for i, test in enumerate(POSIX_TESTS):
+            for n_nodes in (1, 2, 3):
+                variables = self.variables(seed + i + n_nodes)
+                variables["TEAMSTER_DEADLOCK_AFTER"] = "1"
+                if (i + n_nodes) % 2 == 0:
+                    variables["TEAMSTER_SHUFFLE"] = str(seed)
+                if (i + n_nodes) % 3 == 0:
+                    variables.update(TEAMSTER_PROTOCOL="eager-release",
+                                     TEAMSTER_RACE_CHECK="1",
+                                     TEAMSTER_STRICT="1")
+                output = self.succeed(n_nodes, self.program("posix"), test,
+                                      variables=variables)
+                if POSIX_WORDS.get(test, f"{test}: good") not in output:
+                    raise jobs.Failure(f"{test}, {n_nodes} nodes: {output}")
 
     def settled(self, _seed):
         """Pages are soon with those that use them, whoever wrote them first."""

@@ -111,6 +111,7 @@ static uint64_t key_of(struct wire_reader *input)
 static void call(struct sync *sync, struct wire_reader *input,
                  struct waiter *waiter)
 {
+    static const tm_thread_attr attr = {.name = "t"};
     uint8_t what = wire_get_u8(input);
     uint64_t key = key_of(input);
     uint64_t thread = what >> 5;
@@ -127,7 +128,7 @@ static void call(struct sync *sync, struct wire_reader *input,
         sync_unlock(sync, key, thread, waiter);
         return;
     case 3:
-        sync_sem_wait(sync, key, thread, waiter);
+        sync_sem_wait(sync, key, thread, 0, waiter);
         return;
     case 4:
         sync_cond_signal(sync, key, 1, waiter);
@@ -139,7 +140,7 @@ static void call(struct sync *sync, struct wire_reader *input,
         sync_barrier_arrive(sync, key, ARRIVE_INT64, TM_SUM, thread, 1, waiter);
         return;
     default:
-        sync_thread_create(sync, thread, 1, 2, 0, "t", waiter);
+        sync_thread_create(sync, thread, 1, 2, &attr, waiter);
         return;
     }
 }

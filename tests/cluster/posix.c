@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What ports of POSIX programs call: each is tried by threads on all nodes, and what
+ * must hold is checked here.
+ *
+ *     posix TEST
+ */
+#include <string.h>
+#include <time.h>
+
+#include "program.h"
+
+enum { N_ROUNDS = 40, MOST_THREADS = 16 };
+
+static TM_SHARED struct {
+    tm_mutex mutex;
+    tm_mutex other;
+    tm_cond cond;
+    tm_sem sem;
+    tm_barrier barrier;
+    unsigned n_threads;
+    unsigned n_inside;
+    unsigned n_done;
+    unsigned n_late;
+    unsigned is_go;
+} job;
+
+// A time from now.
+static struct timespec in_ms(int64_t ms)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_REALTIME, &time);
+    ms += time.tv_nsec / 1000000;
+    time.tv_sec += ms / 1000;
+    time.tv_nsec = time.tv_nsec % 1000000 + ms % 1000 * 1000000;
+    return time;
+}
+
+static void must_be_over(const struct timespec *time)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec < time->tv_sec ||
+        (now.tv_sec == time->tv_sec && now.tv_nsec < time->tv_nsec)) {
+        FAIL("%s", "gave up before the time was over");
+    }
+}
+
+static void expect(tm_status got, tm_status expected, const char *what)
+{
+    if (got != expected) {
+        FAIL("%s: %s, not %s", what, tm_strerror(got), tm_strerror(expected));
+    }
+}
+
+#define EXPECT(expected, call) expect((call), (expected), #call)
+
+// As many threads as there are nodes, one on each, and one more.
+static void run_everywhere(void *(*body)(void *))
+{
+    tm_thread threads[MOST_THREADS];
+
+    job.n_threads = tm_node_count() + 1;
+    OK(tm_barrier_init(&job.barrier, job.n_threads));
+    for (size_t i = 0; i < job.n_threads; i++) {
+        OK(tm_thread_create(&threads[i], NULL, body, (void *)i));
+    }
+    for (size_t i = 0; i < job.n_threads; i++) {
+        OK(tm_thread_join(threads[i], NULL));
+    }
+}
+
+// ---- times ----
+
+static void time_mutex(unsigned me)
+{
+    struct timespec time = in_ms(20);
+
+    if (me == 0) {
+        OK(tm_mutex_lock(&job.mutex));
+    }
+    OK(tm_barrier_wait(&job.barrier));
+    if (me != 0) {
+        EXPECT(TM_ETIMEDOUT, tm_mutex_timedlock(&job.mutex, &time));
+        must_be_over(&time);
+        EXPECT(TM_EBUSY, tm_mutex_trylock(&job.mutex));
+    } else {
+        EXPECT(TM_EDEADLK, tm_mutex_timedlock(&job.mutex, &time));
+    }
+    OK(tm_barrier_wait(&job.barrier));
+    if (me == 0) {
+        OK(tm_mutex_unlock(&job.mutex));
+    }
+    time = in_ms(100000);
+    OK(tm_mutex_timedlock(&job.mutex, &time));
+    job.n_done++;
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+static void time_semaphore(unsigned me)
+{
+    struct timespec time = in_ms(10);
+
+    EXPECT(TM_EBUSY, tm_sem_trywait(&job.sem));
+    EXPECT(TM_ETIMEDOUT, tm_sem_timedwait(&job.sem, &time));
+    must_be_over(&time);
+    OK(tm_barrier_wait(&job.barrier));
+    if (me == 0) {
+        OK(tm_sem_post(&job.sem)); // the first of a chain
+    }
+    time = in_ms(100000);
+    OK(tm_sem_timedwait(&job.sem, &time));
+    job.n_inside++; // the semaphore orders it
+    if (job.n_inside < job.n_threads) {
+        OK(tm_sem_post(&job.sem));
+    }
+}
+
+static void time_condition(unsigned me)
+{
+    struct timespec time = in_ms(10);
+
+    OK(tm_mutex_lock(&job.mutex));
+    EXPECT(TM_ETIMEDOUT, tm_cond_timedwait(&job.cond, &job.mutex, &time));
+    must_be_over(&time);
+    OK(tm_mutex_unlock(&job.mutex));
+    OK(tm_barrier_wait(&job.barrier));
+    OK(tm_mutex_lock(&job.mutex));
+    if (me == 0) {
+        job.is_go = 1;
+        OK(tm_cond_broadcast(&job.cond));
+    }
+    time = in_ms(100000);
+    while (!job.is_go) {
+        OK(tm_cond_timedwait(&job.cond, &job.mutex, &time));
+    }
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+static void *keep_times(void *arg)
+{
+    const struct timespec wrong = {.tv_nsec = 1000000000};
+    const unsigned me = (unsigned)(size_t)arg;
+
+    EXPECT(TM_EINVAL, tm_mutex_timedlock(&job.mutex, &wrong));
+    EXPECT(TM_EINVAL, tm_sem_timedwait(&job.sem, &wrong));
+    EXPECT(TM_EINVAL, tm_cond_timedwait(&job.cond, &job.mutex, &wrong));
+    time_mutex(me);
+    OK(tm_iteration_end(&job.barrier));
+    time_semaphore(me);
+    OK(tm_iteration_end(&job.barrier));
+    time_condition(me);
+    return NULL;
+}
+
+static void times(void)
+{
+    OK(tm_sem_init(&job.sem, 0));
+    run_everywhere(keep_times);
+    if (job.n_done != job.n_threads || job.n_inside != job.n_threads) {
+        FAIL("%u and %u of %u", job.n_done, job.n_inside, job.n_threads);
+    }
+}
+
+// ---- signals against times that are over at about the same moment ----
+
+// A producer and consumers that give up: nothing is lost, and nothing had twice.
+static void *race_times(void *arg)
+{
+    uint64_t state = 17 * (size_t)arg;
+
+    for (unsigned i = 0; i < N_ROUNDS; i++) {
+        struct timespec time = in_ms((int64_t)draw(&state, 4));
+        tm_status status;
+
+        if (draw(&state, 2) == 0) {
+            OK(tm_mutex_lock(&job.mutex));
+            job.n_inside++;
+            OK(tm_mutex_unlock(&job.mutex));
+            OK(tm_sem_post(&job.sem));
+            continue;
+        }
+        status = tm_sem_timedwait(&job.sem, &time);
+        if (status == TM_OK) {
+            OK(tm_mutex_lock(&job.mutex));
+            job.n_done++;
+            OK(tm_mutex_unlock(&job.mutex));
+        } else if (status != TM_ETIMEDOUT) {
+            FAIL("%s", tm_strerror(status));
+        }
+    }
+    return NULL;
+}
+
+static void races(void)
+{
+    OK(tm_sem_init(&job.sem, 0));
+    run_everywhere(race_times);
+    while (tm_sem_trywait(&job.sem) == TM_OK) {
+        job.n_done++;
+    }
+    if (job.n_done != job.n_inside) {
+        FAIL("%u posted, %u had", job.n_inside, job.n_done);
+    }
+}
+
+// ---- kinds of mutexes ----
+
+static void descend(unsigned depth)
+{
+    OK(depth % 2 == 0 ? tm_mutex_lock(&job.mutex)
+                      : tm_mutex_trylock(&job.mutex));
+    if (depth < 5) {
+        descend(depth + 1);
+    } else if (++job.n_inside != 1) {
+        FAIL("%u inside", job.n_inside);
+    } else {
+        job.n_done++;
+        EXPECT(TM_EBUSY, tm_mutex_init(&job.mutex, TM_MUTEX_NORMAL));
+        EXPECT(TM_EINVAL, tm_cond_wait(&job.cond, &job.mutex));
+        job.n_inside--;
+    }
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+static void *use_kinds(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < N_ROUNDS; i++) {
+        descend(0);
+    }
+    EXPECT(TM_EPERM, tm_mutex_unlock(&job.mutex));
+    OK(tm_mutex_lock(&job.other));
+    EXPECT(TM_EDEADLK, tm_mutex_lock(&job.other));
+    OK(tm_mutex_unlock(&job.other));
+    EXPECT(TM_EPERM, tm_mutex_unlock(&job.other));
+    return NULL;
+}
+
+static void kinds(void)
+{
+    EXPECT(TM_EINVAL, tm_mutex_init(&job.mutex, (tm_mutex_type)3));
+    OK(tm_mutex_init(&job.mutex, TM_MUTEX_RECURSIVE));
+    OK(tm_mutex_init(&job.other, TM_MUTEX_ERRORCHECK));
+    run_everywhere(use_kinds);
+    if (job.n_done != job.n_threads * N_ROUNDS) {
+        FAIL("%u passed", job.n_done);
+    }
+    OK(tm_mutex_destroy(&job.mutex));
+    OK(tm_mutex_lock(&job.mutex));
+    EXPECT(TM_EBUSY, tm_mutex_destroy(&job.mutex));
+    EXPECT(TM_EDEADLK, tm_mutex_lock(&job.mutex));
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+// ---- ends of threads ----
+
+static __attribute__((noinline)) void leave_early(void)
+{
+    tm_thread_exit((void *)(size_t)(1000 + tm_thread_self()));
+}
+
+static void *exit_somewhere(void *arg)
+{
+    OK(tm_iteration_end(&job.barrier));
+    if (arg != NULL) {
+        leave_early();
+    }
+    return (void *)(size_t)(1000 + tm_thread_self());
+}
+
+static void *count_down(void *arg)
+{
+    tm_mutex *mutex = arg;
+
+    OK(tm_mutex_lock(mutex));
+    job.n_done++;
+    OK(tm_cond_signal(&job.cond));
+    OK(tm_mutex_unlock(mutex));
+    return NULL;
+}
+
+// Detached at the start, and later, perhaps when it has ended.
+static void detach_many(unsigned n)
+{
+    const tm_thread_attr attr = {.is_detached = 1};
+    tm_thread thread;
+
+    for (unsigned i = 0; i < n; i++) {
+        OK(tm_thread_create(&thread, i % 2 == 0 ? &attr : NULL, count_down,
+                            &job.mutex));
+        if (i % 2 == 1) {
+            OK(tm_thread_detach(thread));
+        }
+        if (tm_thread_join(thread, NULL) == TM_OK) {
+            FAIL("thread %u is joined", (unsigned)thread);
+        }
+    }
+    OK(tm_mutex_lock(&job.mutex));
+    while (job.n_done < n) {
+        OK(tm_cond_wait(&job.cond, &job.mutex));
+    }
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+static void ends(void)
+{
+    tm_thread threads[4];
+
+    EXPECT(TM_ENOTHREAD, tm_thread_join(0, NULL));
+    EXPECT(TM_EINVAL, tm_thread_detach(0));
+    EXPECT(TM_ENOTHREAD, tm_thread_detach(77));
+    OK(tm_barrier_init(&job.barrier, 4));
+    for (size_t i = 0; i < 4; i++) {
+        OK(tm_thread_create(&threads[i], NULL, exit_somewhere, (void *)i));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        void *result;
+
+        OK(tm_thread_join(threads[i], &result));
+        if ((size_t)result != 1000 + threads[i]) {
+            FAIL("thread %u: %zu", (unsigned)threads[i], (size_t)result);
+        }
+    }
+    detach_many(200);
+}
+
+static void *say_the_last_word(void *arg)
+{
+    struct timespec time = in_ms(300);
+
+    OK(tm_mutex_lock(&job.mutex));
+    while (tm_cond_timedwait(&job.cond, &job.mutex, &time) == TM_OK) {
+    }
+    job.n_done++;
+    if (job.n_done == (unsigned)(size_t)arg) {
+        printf("the last word\n");
+        fflush(stdout);
+    }
+    OK(tm_mutex_unlock(&job.mutex));
+    return NULL;
+}
+
+// main() leaves before its threads.
+static void main_exits(void)
+{
+    const tm_thread_attr attr = {.is_detached = 1};
+
+    for (unsigned i = 0; i < 4; i++) {
+        OK(tm_thread_create(NULL, i % 2 == 0 ? &attr : NULL, say_the_last_word,
+                            (void *)4));
+    }
+    tm_thread_exit(NULL);
+}
+
+// ---- a long wait is no deadlock ----
+
+static void *wait_for_long(void *arg)
+{
+    struct timespec time = in_ms(2500);
+
+    (void)arg;
+    EXPECT(TM_ETIMEDOUT, tm_sem_timedwait(&job.sem, &time));
+    return NULL;
+}
+
+static void long_waits(void)
+{
+    OK(tm_sem_init(&job.sem, 0));
+    run_everywhere(wait_for_long);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {
+        {"times", times},           {"races", races},
+        {"kinds", kinds},           {"ends", ends},
+        {"main_exits", main_exits}, {"long_waits", long_waits},
+    };
+
+    OK(tm_init(&argc, &argv));
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
+            tests[i].run();
+            printf("%s: good\n", argv[1]);
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: posix TEST\n");
+    return 64;
+}
