@@ -41,11 +41,25 @@ static void step_wait(struct test *test, struct model *model, uint64_t random,
     }
 }
 
+// As a protocol that protects or maps neighbours in one call, wherever their bytes are.
+static void step_access(struct test *test, const struct model *model,
+                        uint64_t random, page_no page)
+{
+    const enum page_access access =
+        (random >> 30) % 2 ? ACCESS_READ : ACCESS_WRITE;
+    page_no n = 0;
+
+    while (n < 8 && page + n < N_USED && model->exists[page + n]) {
+        n++;
+    }
+    space_set_access(&test->space, page, n, access);
+}
+
 static void step(struct test *test, struct model *model, uint64_t random)
 {
     page_no page = (page_no)(random >> 8) % N_USED;
 
-    switch (random % 8) {
+    switch (random % 9) {
     case 0:
         if (model->exists[page]) {
             release_page(test, page);
@@ -71,6 +85,9 @@ static void step(struct test *test, struct model *model, uint64_t random)
         break;
     case 5:
         pager_settle(test->pager);
+        break;
+    case 6:
+        step_access(test, model, random, page);
         break;
     default:
         step_wait(test, model, random, page);

@@ -147,6 +147,40 @@ static void a_thread_that_is_missing_no_longer_takes_part(void **state)
     book_free(book);
 }
 
+static void a_thread_that_comes_back_takes_part_again(void **state)
+{
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 0;
+    uint32_t n;
+
+    (void)state;
+    iterate(book, 3, &now_ns);
+    for (unsigned i = 0; i < 2; i++) { // without thread 3
+        iteration++;
+        report(book, 0, 0.3, 2, first_two, now_ns += LONG);
+    }
+    iterate(book, 3, &now_ns);
+    book_threads(book, &n);
+    assert_int_equal(n, 3);
+    book_free(book);
+}
+
+static void a_thread_counts_once_an_iteration(void **state)
+{
+    struct book *book = book_new(2, power);
+    uint64_t now_ns = 0;
+
+    (void)state;
+    iterate(book, 3, &now_ns);
+    iteration++;
+    for (unsigned i = 0; i < 3; i++) { // thread 1
+        assert_int_equal(report(book, 0, 0.3, 1, first_two, now_ns += LONG), 0);
+    }
+    assert_int_equal(report(book, 0, 0.3, 1, first_two + 1, now_ns += LONG), 0);
+    assert_int_equal(report(book, 1, 0.4, 1, third, now_ns += LONG), 1);
+    book_free(book);
+}
+
 static void a_thread_that_has_moved_is_where_it_reports_from(void **state)
 {
     static const struct book_arrival all[] = {{2, 0.4}, {3, 0.4}};
@@ -347,6 +381,8 @@ int main(void)
         cmocka_unit_test(work_is_time_at_power_one),
         cmocka_unit_test(an_iteration_that_is_disturbed_does_not_count),
         cmocka_unit_test(a_thread_that_is_missing_no_longer_takes_part),
+        cmocka_unit_test(a_thread_that_comes_back_takes_part_again),
+        cmocka_unit_test(a_thread_counts_once_an_iteration),
         cmocka_unit_test(threads_that_come_late_join_the_next_iteration),
         cmocka_unit_test(a_thread_that_has_moved_is_where_it_reports_from),
     };

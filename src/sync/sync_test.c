@@ -388,6 +388,72 @@ static void cond_wait_without_the_mutex_is_refused(void **state)
     world_run_program(world_config_of(2), wait_without_mutex);
 }
 
+enum { N_WAITERS = 6, QUITE_LONG_NS = 50 * 1000 * 1000 };
+
+static struct {
+    unsigned n_begun;
+    unsigned n_woken;
+    struct writes must; // what is written before a signal, without the mutex
+} waiting;
+
+static void wait_for_signal(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    do_lock(self, 1);
+    waiting.n_begun++;
+    check(do_cond_wait(self, 1, 1) == TM_OK);
+    waiting.n_woken++;
+    actor_must_see(self, &waiting.must);
+    do_look(self);
+    do_unlock(self, 1);
+}
+
+/* The mutex is free only when the last one's call is noted. */
+static void await_all_waiters(struct actor *self)
+{
+    bool are_there = false;
+
+    while (!are_there) {
+        do_compute(self, 100000);
+        do_lock(self, 1);
+        are_there = waiting.n_begun == N_WAITERS;
+        do_unlock(self, 1);
+    }
+}
+
+static void signal_and_count(struct actor *self, int all, unsigned n_woken)
+{
+    do_write(self);
+    waiting.must = self->must;
+    do_cond_signal(self, 1, all);
+    do_compute(self, QUITE_LONG_NS);
+    check(waiting.n_woken == n_woken);
+}
+
+static void main_of_signals(struct actor *self, uint64_t arg)
+{
+    uint64_t threads[N_WAITERS];
+
+    (void)arg;
+    memset(&waiting, 0, sizeof waiting);
+    for (int i = 0; i < N_WAITERS; i++) {
+        threads[i] = must_create(self, wait_for_signal, 0, 1 + i % 3);
+    }
+    await_all_waiters(self);
+    signal_and_count(self, 0, 1);
+    signal_and_count(self, 0, 2);
+    signal_and_count(self, 1, N_WAITERS);
+    for (int i = 0; i < N_WAITERS; i++) {
+        must_join(self, threads[i]);
+    }
+}
+
+static void a_signal_wakes_one_and_a_broadcast_all(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_signals);
+}
+
 static void wait_on_sem(struct actor *self, uint64_t arg)
 {
     check(do_sem_wait(self, (unsigned)arg) == TM_OK);
@@ -731,6 +797,7 @@ int main(void)
         cmocka_unit_test(a_holder_that_has_moved_can_unlock),
         cmocka_unit_test(two_nodes_that_want_a_mutex_take_turns),
         cmocka_unit_test(cond_wait_without_the_mutex_is_refused),
+        cmocka_unit_test(a_signal_wakes_one_and_a_broadcast_all),
         cmocka_unit_test(
             a_semaphore_is_initialised_first_and_not_under_waiters),
         cmocka_unit_test(a_barrier_keeps_its_count_while_threads_wait),

@@ -22,6 +22,7 @@ struct node {
     struct message last; // that was sent, and where to
     node_id last_to;
     unsigned n_woken;
+    unsigned n_errors; // of the program
     uint64_t now_ns;
     uint64_t random;
     int woken[N_WAITERS];
@@ -99,6 +100,7 @@ static void ignore_error(void *owner, const char *text)
 {
     (void)owner;
     assert_true(strlen(text) > 20);
+    node.n_errors++;
 }
 
 static void ignore_order(void *owner, uint64_t object, node_id to,
@@ -340,6 +342,8 @@ static void a_token_of_a_place_in_use_again_is_refused(void **state)
     wait_on_semaphore(0);
     first = node.last.u.sem_wait.token;
     message.u.call_done.token = first;
+    assert_int_equal(receive_from((node.last_to + 1) % N_NODES, &message),
+                     TM_EWIRE);
     assert_int_equal(receive_from(node.last_to, &message), TM_OK);
     wait_on_semaphore(1);
     assert_int_equal((uint32_t)node.last.u.sem_wait.token, (uint32_t)first);
@@ -590,12 +594,83 @@ static void meetings_that_cannot_be_are_refused(void **state)
     sync_free(node.sync);
 }
 
+/* @return a key that this node is the manager of */
+static uint64_t open_manager(void)
+{
+    uint64_t key;
+
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    key = own_key();
+    sync_freeze(node.sync, 0);
+    return key;
+}
+
+static tm_status ask_for_lock(node_id from, uint64_t key)
+{
+    const struct message ask = {.type = MESSAGE_lock_ask,
+                                .u.lock_ask = {.key = key}};
+
+    return receive_from(from, &ask);
+}
+
+static void a_mutex_comes_back_from_its_owner_only(void **state)
+{
+    struct message back = {.type = MESSAGE_lock_back};
+
+    (void)state;
+    back.u.lock_back.key = open_manager();
+    assert_int_equal(ask_for_lock(0, back.u.lock_back.key), TM_OK);
+    assert_int_equal(ask_for_lock(2, back.u.lock_back.key), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_lock_recall);
+    assert_int_equal(receive_from(2, &back), TM_EWIRE);
+    assert_int_equal(receive_from(0, &back), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_lock_grant);
+    assert_int_equal(node.last_to, 2);
+    sync_free(node.sync);
+}
+
+static void arrive(node_id from, uint64_t key)
+{
+    const struct message arrive = {
+        .type = MESSAGE_barrier_arrive,
+        .u.barrier_arrive = {.key = key, .n_threads = 1, .kind = ARRIVE_WAIT}};
+
+    assert_int_equal(receive_from(from, &arrive), TM_OK);
+}
+
+/* What the root knows of a barrier may be old: it is believed only of this episode,
+ * with as many arrivals. */
+static void an_episode_that_is_over_is_not_starved(void **state)
+{
+    struct message init = {.type = MESSAGE_barrier_init,
+                           .u.barrier_init = {.count = 2}};
+    struct message starved = {.type = MESSAGE_barrier_starved};
+
+    (void)state;
+    init.u.barrier_init.key = open_manager();
+    starved.u.barrier_starved.key = init.u.barrier_init.key;
+    starved.u.barrier_starved.n_arrived = 1;
+    assert_int_equal(receive_from(0, &init), TM_OK);
+    arrive(0, init.u.barrier_init.key);
+    arrive(2, init.u.barrier_init.key);
+    arrive(0, init.u.barrier_init.key);
+    assert_int_equal(receive_from(0, &starved), TM_OK);
+    assert_int_equal(node.n_errors, 0);
+    starved.u.barrier_starved.episode = 1;
+    assert_int_equal(receive_from(0, &starved), TM_OK);
+    assert_int_equal(node.n_errors, 1);
+    sync_free(node.sync);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_of_nodes_that_are_not_there_are_refused),
         cmocka_unit_test(parts_that_no_manager_sends_are_refused),
         cmocka_unit_test(meetings_that_cannot_be_are_refused),
+        cmocka_unit_test(a_mutex_comes_back_from_its_owner_only),
+        cmocka_unit_test(an_episode_that_is_over_is_not_starved),
         cmocka_unit_test(nonsense_is_refused_or_harmless),
         cmocka_unit_test(a_token_works_once),
         cmocka_unit_test(a_start_in_a_slot_in_use_is_refused),
