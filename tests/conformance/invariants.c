@@ -28,6 +28,10 @@ static void check_node(struct world *world, unsigned number,
         const struct page *record = &node->space.pages[world->first + i];
 
         CHECK(engine_page_is_valid(node->engine, world->first + i));
+        if (engine_is_quiet(node->engine)) { // F2
+            CHECK(record->pushing == 0 || record->busy);
+            CHECK(!record->in_flight);
+        }
         tallies[i].n_owners += record->is_owner;
         tallies[i].n_exclusive += record->state == PAGE_EXCLUSIVE;
         tallies[i].n_copies += record->state != PAGE_ABSENT;
