@@ -280,6 +280,16 @@ static void who_asks_for_a_page_gets_what_is_released(void **state)
     assert_int_equal(sent_at(0, 2, MESSAGE_page)->body[8], 0);
 }
 
+static void a_second_copy_is_ignored(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0);
+    get_update(2, FAR, ITEM_PUSH, 11, 2);
+    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0); // I4
+    assert_int_equal(byte_of(FAR), 2);
+}
+
 // ---- versions
 
 static void a_push_that_a_copy_has_already_changes_nothing(void **state)
@@ -328,6 +338,7 @@ int main(void)
         TEST(a_group_is_of_pages_that_are_asked_for_at_one_node),
         TEST(a_group_leaves_out_what_is_here_and_what_is_coming),
         TEST(who_asks_for_a_page_gets_what_is_released),
+        TEST(a_second_copy_is_ignored),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
