@@ -13,11 +13,15 @@
 #include "base/log.h"
 #include "net/message.h"
 
+/** From one node's card to the next one's, and from one that is connected to the next:
+ * hundreds of nodes may take longer in all. */
 #define DEADLINE_S 30
 
 static void set_deadline(struct job *job)
 {
-    job->deadline_ns = job_in_ns(job, DEADLINE_S);
+    if (job_is_open(job)) {
+        job->deadline_ns = job_in_ns(job, DEADLINE_S);
+    }
 }
 
 size_t members_encode_card(struct node *node, uint8_t *at, size_t room)
@@ -159,9 +163,7 @@ static tm_status take_card(struct job *job, struct node *node,
         return TM_OK;
     }
     job->n_cards++;
-    if (job->n_cards == 1) {
-        set_deadline(job);
-    }
+    set_deadline(job);
     members_check_mixture(job);
     if (job->phase == JOB_JOINING && job->n_cards == job->n_nodes) {
         compare_cards(job);
@@ -181,6 +183,7 @@ static tm_status take_ready(struct job *job, struct node *node)
     node->is_ready = 1;
     job->n_ready++;
     if (job->phase != JOB_CONNECTING || job->n_ready < job->n_nodes) {
+        set_deadline(job);
         return TM_OK;
     }
     for (unsigned i = 0; i < job->n_nodes; i++) {

@@ -16,7 +16,7 @@
 //   CONNECTING   TCP has connected (tcp_reach.c)              ASKING
 //   ASKING       the answer to the hello is there             UP
 //   PAUSING      a while after one of these two has failed    CONNECTING
-//   these four   CONNECT_S have passed                        LOST
+//   these four   CONNECT_S have passed in which none came up  LOST
 //   UP           the connection ends                          LOST
 //   UP           tcp_remove()                                 FENCED
 //   FENCED       the connection ends                          LOST

@@ -11,9 +11,6 @@
 #include "base/log.h"
 #include "net/tcp_priv.h"
 
-/** Until a node must be connected. */
-#define CONNECT_S 10u
-
 node_id channel_number(const struct tcp *tcp, const struct channel *channel)
 {
     return (node_id)(channel - tcp->channels);
@@ -61,6 +58,7 @@ void channel_watch(const struct tcp *tcp, const struct channel *channel)
 void channel_is_up(struct tcp *tcp, struct channel *channel)
 {
     channel_set_state(tcp, channel, CHANNEL_UP);
+    tcp->up_ns = tcp->time_ns;
     explicit_bzero(&channel->handshake, sizeof channel->handshake);
     tcp_settle(channel->fd, tcp->timeout_s);
     channel_watch(tcp, channel);
@@ -122,7 +120,7 @@ tm_status tcp_add(struct tcp *tcp, node_id node, const void *address,
     channel->place = place;
     channel->since = tcp->epoch;
     channel_forget_news(tcp, channel);
-    channel->give_up_ns = tcp->time_ns + CONNECT_S * UINT64_C(1000000000);
+    channel->begun_ns = tcp->time_ns;
     if (comes) {
         channel_set_state(tcp, channel, CHANNEL_AWAITED);
         greeters_look_for(tcp, node);

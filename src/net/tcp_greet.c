@@ -14,8 +14,9 @@
 //     behind them stays in the kernel, for the channel.
 // G2  Nothing is sent before a hello with a good MAC (handshake.c, H1). Nothing of a
 //     node's channel is touched before the confirm, so a recorded hello does no harm.
-// G3  If all places are taken the oldest greeter goes, one that has shown nothing before
-//     others. A node that was sent away comes again (tcp_reach.c).
+// G3  There is a place for each node that there may be, and some for strangers. If all are
+//     taken the oldest greeter goes, one that has shown nothing before others. A node that
+//     was sent away comes again (tcp_reach.c).
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -44,8 +44,8 @@ struct channel {
     unsigned n_answered; ///< bytes of the answer that have come
     uint32_t since;      ///< the epoch in which it was added or removed
     uint64_t due_ns;     ///< CHANNEL_PAUSING: try again
-    uint64_t give_up_ns;
-    int reason; ///< errno of the last try
+    uint64_t begun_ns;   ///< when it was to be made
+    int reason;          ///< errno of the last try
     // what comes
     uint8_t head[HEAD]; ///< n_head bytes of the next frame
     unsigned n_head;
@@ -80,8 +80,9 @@ struct greeter {
     uint64_t due_ns;
 };
 
-/** So many at one time. */
-#define N_GREETERS 32
+/** So many at one time: all nodes that there may be come at once, and on slow hosts take
+ * their time; the rest is for strangers. */
+#define N_GREETERS (TM_MAX_NODES + 32)
 
 /** In secret memory: it has the keys. */
 struct tcp {
@@ -109,6 +110,7 @@ struct tcp {
     unsigned n_timed;   ///< channels that are being made
     unsigned n_awaited; ///< of these, by the other end
     unsigned n_greeters;
+    uint64_t up_ns;        ///< when a channel was made last
     unsigned n_heavy;      ///< channels for which much waits: S3 in tcp_send.c
     uint64_t waiting;      ///< the memory of what waits for all
     uint64_t most_waiting; ///< 0: any

@@ -14,6 +14,9 @@
 
 #define PAUSE_NS 50000000u
 
+/** How long a channel may take from when it was to be made, or another was. */
+#define CONNECT_S 10u
+
 /** @param error  errno of what has failed; 0: the other end has closed */
 static void pause_channel(struct tcp *tcp, struct channel *channel, int error)
 {
@@ -130,9 +133,19 @@ static void give_up(struct tcp *tcp, struct channel *channel)
     channel_lose(tcp, channel, why);
 }
 
+/** As long as others get through, one may just be slow: hundreds of nodes meet on a few
+ * hosts. */
+static int is_overdue(const struct tcp *tcp, const struct channel *channel)
+{
+    uint64_t since_ns =
+        channel->begun_ns > tcp->up_ns ? channel->begun_ns : tcp->up_ns;
+
+    return tcp->time_ns - since_ns >= CONNECT_S * UINT64_C(1000000000);
+}
+
 void channel_check_time(struct tcp *tcp, struct channel *channel)
 {
-    if (tcp->time_ns >= channel->give_up_ns) {
+    if (is_overdue(tcp, channel)) {
         give_up(tcp, channel);
     } else if (channel->state == CHANNEL_PAUSING &&
                tcp->time_ns >= channel->due_ns) {

@@ -22,7 +22,7 @@
 #include "net/message.h"
 
 /** Connections that wait to be accepted. */
-#define N_WAITING 64
+#define N_WAITING 512
 
 /** The longest time between two tries. The C library may be older than that. */
 #define RTO_MAX_MS 1000

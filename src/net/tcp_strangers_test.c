@@ -21,6 +21,9 @@
 #define KIND_CONFIRM 2u
 #define FRAME_ROOM 200u
 
+/** More than there are places for, by a hundred. */
+#define N_STRANGERS 450u
+
 /** Node 2 is ends[1] here: the lower connects to the higher. */
 static struct end ends[ENDS_MAX];
 static struct end *const victim = &ends[2];
@@ -187,15 +190,36 @@ static void who_says_nothing_or_little_is_sent_away(void **unused)
     hand_close(&slow);
 }
 
-static void many_strangers_do_not_keep_nodes_away(void **unused)
+static void all_nodes_that_there_may_be_can_come_at_once(void **unused)
 {
-    struct hand hands[200];
+    static struct hand hands[TM_MAX_NODES - 1];
     struct hand maker;
 
     (void)unused;
     hand_connect(&maker, victim);
     handshake_hello(maker.seals, &as_node_1, &maker.handshake);
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < TM_MAX_NODES - 1; i++) {
+        hand_connect(&hands[i], victim);
+        hand_write(&hands[i], maker.handshake.said, HELLO_SIZE / 2); // slowly
+        tcp_progress(victim->tcp);
+    }
+    ends_progress(ends, 3, 20);
+    assert_int_equal(victim->inbox.counters.refused[NET_TOO_MANY], 0);
+    for (unsigned i = 0; i < TM_MAX_NODES - 1; i++) {
+        hand_close(&hands[i]);
+    }
+    hand_close(&maker);
+}
+
+static void many_strangers_do_not_keep_nodes_away(void **unused)
+{
+    static struct hand hands[N_STRANGERS];
+    struct hand maker;
+
+    (void)unused;
+    hand_connect(&maker, victim);
+    handshake_hello(maker.seals, &as_node_1, &maker.handshake);
+    for (unsigned i = 0; i < N_STRANGERS; i++) {
         hand_connect(&hands[i], victim);
         hand_write(&hands[i], maker.handshake.said, i % HELLO_SIZE);
         tcp_progress(victim->tcp);
@@ -204,7 +228,7 @@ static void many_strangers_do_not_keep_nodes_away(void **unused)
     assert_true(victim->inbox.counters.refused[NET_TOO_MANY] > 100);
     expect_all_is_well();
     close_victim(NULL); // a node comes
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < N_STRANGERS; i++) {
         hand_close(&hands[i]);
     }
     hand_close(&maker);
@@ -485,6 +509,7 @@ int main(void)
         STRANGER_TEST(a_hello_that_is_cut_anywhere_is_refused),
         STRANGER_TEST(hellos_of_another_run_or_for_another_node_are_refused),
         STRANGER_TEST(who_says_nothing_or_little_is_sent_away),
+        STRANGER_TEST(all_nodes_that_there_may_be_can_come_at_once),
         STRANGER_TEST(many_strangers_do_not_keep_nodes_away),
         STRANGER_TEST(a_confirm_that_is_cut_anywhere_is_refused),
         STRANGER_TEST(a_changed_confirm_is_refused),

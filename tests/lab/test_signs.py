@@ -4,6 +4,7 @@
 
     test_signs.py TEST --build DIR
     test_signs.py cuts SECONDS --build DIR     a grid of cuts, for that long a cell
+    test_signs.py many NODES --build DIR       so many nodes on four hosts
 
 Ways to the hosts may be slow, and may be cut again and again; agents, launchers and
 hosts may be stopped, or die at any step of a start.
@@ -16,6 +17,7 @@ import sys
 import time
 
 import lab
+import test_network
 import test_runs
 
 SLOWDOWN = test_runs.SLOWDOWN
@@ -25,7 +27,7 @@ STOPPED_S = 11 * SLOWDOWN  # longer than launcher and agents are patient
 STEP_S = (5 + 2) * SLOWDOWN
 
 
-class Tests(test_runs.Tests):
+class Tests(test_network.Tests):
     """With ways to the hosts that are not as they should be."""
 
     def slow_login(self, bed, host):
@@ -89,6 +91,26 @@ class Tests(test_runs.Tests):
             bed.power_off("n3")
             self.expect_loss(run, "host n3 is lost, with 1 of 3 nodes: silent for",
                              ["n3"], test_runs.BY_LAUNCHER_S)
+
+    def many_nodes_of_few_hosts_meet_among_strangers(self):
+        self.many(64)
+
+    def many(self, n_nodes):
+        """More of them than processors: each is slow."""
+        first, last = test_network.PORT, test_network.PORT + n_nodes // 4 - 1
+        hosts = ("n1", "n2", "n3", "n4")
+        with lab.lab(n_hosts=5) as bed, contextlib.ExitStack() as strangers:
+            for port in (first, last):
+                strangers.enter_context(self.stranger(
+                    bed, "n5", "attack", "n4", port))
+            output = self.run(
+                bed, "-H", ",".join(f"{host}:{n_nodes // 4}" for host in hosts),
+                f"--port-range={first}-{last}", "--workers=1",
+                self.app("hello")).finish(0, ["n5"])
+        self.expect(f"nodes: {n_nodes}" in output, "all are there", output)
+        self.expect("refused: others came" not in output,
+                    "there is a place for each", output)
+        return 0
 
     # ---- the way from the launcher
 
@@ -160,10 +182,11 @@ class Tests(test_runs.Tests):
 
 
 def main():
-    if sys.argv[1:2] != ["cuts"]:
+    by_hand = {"cuts": float, "many": int}
+    if sys.argv[1] not in by_hand:
         return test_runs.main(Tests)
-    tests = Tests(sys.argv[sys.argv.index("--build") + 1])
-    return 1 if tests.cuts(float(sys.argv[2])) > 0 else 0
+    test = getattr(Tests(sys.argv[sys.argv.index("--build") + 1]), sys.argv[1])
+    return 1 if test(by_hand[sys.argv[1]](sys.argv[2])) > 0 else 0
 
 
 if __name__ == "__main__":
