@@ -83,7 +83,7 @@ class Tests(test_random.Tests):
     def start(self, case):
         self.name = case.program
         return self.launch(case.n_nodes, case.program,
-                           (*case.arguments, "-f", 5), *case.words)
+                           (*case.arguments, "-f", 5), *self.words(case))
 
     def look_at(self, job, output):
         super().look_at(job, output)

@@ -38,6 +38,7 @@ class Case:
         self.chance = dice
         self.n_nodes = dice.choice(NODES)
         self.has_members = dice.random() < 0.2
+        self.speeds = None  # of emulated nodes, if these are unlike
         if self.has_members:
             self.n_nodes = min(self.n_nodes, 3)
         is_pressed = dice.random() < 0.25
@@ -73,20 +74,28 @@ class Case:
         self.words += [f"--policy={policy}"]
         if kind < 0.3:
             self.words += [f"--shuffle={1 + dice.randrange(1000)}"]
+        if is_decided and dice.random() < 0.3:
+            self.words += ["--move-at=barriers"]
+        if is_decided and not self.has_members and dice.random() < 0.4:
+            self.speeds = [dice.choice((100, 300, 500))
+                           for _ in range(self.n_nodes)]
         if dice.random() < 0.15:
             self.words += [f"--track=/{3 + dice.randrange(4)}:{os.devnull}"]
 
     def __str__(self):
-        members = ", nodes come and go" if self.has_members else ""
+        more = ", nodes come and go" if self.has_members else ""
+        if self.speeds:
+            more += f", speeds {','.join(map(str, self.speeds))}"
         return (f"seed {self.seed}: -n {self.n_nodes} "
                 f"{' '.join(map(str, self.words))} {self.program} "
-                f"{' '.join(map(str, self.arguments))}{members}")
+                f"{' '.join(map(str, self.arguments))}{more}")
 
 
 class Tests:
     def __init__(self, options, folder):
         self.options = options
         self.members = test_members.Members(options, folder)
+        self.hostfile = os.path.join(folder, "hosts")
         self.least = {}
 
     def least_kib(self, n_workers):
@@ -105,7 +114,16 @@ class Tests:
     def start(self, case):
         program = self.members.path("tests", "cluster", case.program)
         return self.members.start(case.n_nodes, (program, *case.arguments),
-                                  *case.words)
+                                  *self.words(case))
+
+    def words(self, case):
+        """Options of a run, with what they name."""
+        if not case.speeds:
+            return case.words
+        with open(self.hostfile, "w", encoding="ascii") as file:
+            for i, speed in enumerate(case.speeds):
+                print(f"n{i} speed={speed}", file=file)
+        return [*case.words, "--emulate", f"--hostfile={self.hostfile}"]
 
     def look_at(self, job, output):
         """A run that has ended well."""

@@ -10,6 +10,7 @@
 // threads go on in the moment in which the last arrival is counted. Between two
 // nodes the manager of a barrier goes on with its own updates still on their
 // way, and the other node when it is told.
+#include "audit.h"
 #include "death.h"
 
 #include <string.h>
@@ -86,6 +87,7 @@ static void pass(struct thread *thread)
     thread->phase++;
     CHECK(thread->is_at_barrier);
     thread->is_at_barrier = 0;
+    audit_depart(thread);
     thread->may_move = thread->world->has_changes;
     thread->ops_left = 10 + (unsigned)pick(thread, 40);
     thread->sweep = pick(thread, N_CELLS);
@@ -150,6 +152,7 @@ static void count_arrival(struct world *world)
 
 void pass_barrier(struct thread *thread)
 {
+    audit_arrive(thread);
     thread->is_at_barrier = 1;
     thread->step = WAITING;
     thread->then = NULL;
@@ -171,6 +174,7 @@ static void say_arrival(struct waiter *waiter)
 
 void arrive(struct thread *thread)
 {
+    audit_arrive(thread);
     thread->is_at_barrier = 1;
     // At once, as the runtime does: nothing else may come between.
     thread->wake = thread->waiter.wake;
@@ -188,6 +192,7 @@ static void grant(struct lock *lock, struct thread *thread)
     lock->node = thread->node;
     thread->lock_held = (int)(lock - thread->world->locks);
     thread->lock_ops = 1 + (unsigned)pick(thread, 4);
+    audit_lock(thread, thread->lock_held);
     thread->step = CHOOSE;
     resume(thread);
 }
@@ -246,6 +251,7 @@ void give_lock(struct thread *thread)
 {
     struct lock *lock = &thread->world->locks[thread->lock_held];
 
+    audit_unlock(thread, thread->lock_held);
     thread->lock_held = -1;
     lock->holder = -1;
     if (lock->n_queue > 0) {

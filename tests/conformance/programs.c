@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the simulated threads do: a step at a time, each an access, a release, a
 // lock, an atomic operation or a barrier.
+#include "audit.h"
 #include "death.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static void perform(struct thread *thread)
             CHECK(bytes[i] == world->oracle[thread->offset + i]);
         }
     }
+    audit_access(thread, bytes);
 }
 
 // Tracking must change nothing at all.

@@ -33,6 +33,9 @@
 // eager-release/race: data races are looked for, and there are none. With /budget,
 // /members and /early too.
 //
+// PROTOCOL/audit: the judge of tests/audit is told what threads do, and must find that
+// all their reads are right (audit.c). With /budget, /members and /early too.
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
 // PROTOCOL/globals, with /budget, /members, /early and /race too: pages that are the root's
@@ -42,6 +45,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit.h"
 #include "death.h"
 #include "disk.h"
 #include "early.h"
@@ -64,6 +68,7 @@ static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
 static int has_races;   // they are looked for
 static int has_globals; // pages have owners from the start
+static int is_audited;  // each read is judged
 static uint64_t n_changes;
 
 void fail(const char *what, int line)
@@ -262,6 +267,7 @@ static void allocate_block(struct world *world)
         allocate_in_heap(world);
     }
     world->counter_sum = 0;
+    audit_fill(world, 0, sizeof world->oracle, world->oracle);
     if (is_early) {
         early_allocate_two(world);
     }
@@ -317,6 +323,7 @@ static void start_threads(struct world *world)
         thread->ops_left = 30;
         resume(thread);
     }
+    audit_begin(world);
 }
 
 // The root's thread 0 is about to write a page.
@@ -359,6 +366,7 @@ static void initialise(struct world *world)
         memset(space_place(&world->nodes[0].space, page) + at % TM_PAGE_SIZE,
                (int)(at / 512), 512);
         memset(world->oracle + at, (int)(at / 512), 512);
+        audit_fill(world, at, 512, world->oracle + at);
     }
     engine_release(world->nodes[0].engine, NODE_NONE, &thread->waiter);
     run_until_woken(world);
@@ -393,6 +401,7 @@ static void check_end(struct world *world)
 
 static void close_world(struct world *world)
 {
+    audit_close(world);
     changes_close(world);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         track_free(world->nodes[i].track);
@@ -450,6 +459,7 @@ static void live(struct world *world)
         }
     }
     CHECK(world->n_ended == world->n_threads);
+    audit_end(world);
     if (world->lives_left > 0) {
         changes_settle(world);
         free_block(world);
@@ -502,6 +512,9 @@ static uint64_t run(tm_protocol protocol)
     world->manager = (node_id)sim_random(
         world->sim, has_changes ? 1 + seed % 4 : world->n_nodes);
     n_woken = 0;
+    if (is_audited) {
+        audit_open(world);
+    }
     open_nodes(world);
     changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
     if (is_late) {
@@ -535,6 +548,7 @@ int main(int argc, char **argv)
     is_late = strstr(protocol_name + length, "/late") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
+    is_audited = strstr(protocol_name + length, "/audit") != NULL;
     has_races = strstr(protocol_name + length, "/race") != NULL;
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
@@ -549,7 +563,7 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals] [SEED [N [STEP]]]: no protocol %s\n",
+            "[/globals][/audit] [SEED [N [STEP]]]: no protocol %s\n",
             protocol_name);
         return 1;
     }

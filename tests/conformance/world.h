@@ -32,6 +32,7 @@
 
 enum step { CHOOSE, ACCESS, WAITING, ENDED };
 
+struct judge;
 struct world;
 
 struct thread {
@@ -124,6 +125,8 @@ struct world {
     node_id manager;    // of the barrier
     unsigned n_arrived;
     unsigned n_ended;
+    struct judge *judge; // or NULL: audit.c
+    unsigned n_audited_lives;
     int is_put_off; // the event has changed nothing but its own time
 };
 
