@@ -4,7 +4,7 @@
  * pipeline of all threads, blocks that come and go, and threads of unlike load.
  *
  * An array is a TM_SHARED variable that is filled before or after tm_init(), or a
- * block of any protocol and placement. In every second phase each thread writes a
+ * block of any protocol and placement; some words of some blocks lie in two pages. In every second phase each thread writes a
  * part of its own; these parts end within pages, and may go round from phase to
  * phase. In the other phases all threads read, in order and all at once: all of the
  * array, or only what a neighbour wrote, or a word of each page. A phase may write
@@ -30,6 +30,7 @@ enum {
     MOST_STREAMS = 16,
     MOST_WORDS = 80000,
     SPARSE = TM_PAGE_SIZE / sizeof(int32_t),
+    CROSSING = TM_PAGE_SIZE - 2, // each SPARSEth word lies in two pages
     LINK_WORDS = 60,
     MOST_LINKS = MOST_WORKERS,
 };
@@ -37,8 +38,11 @@ enum {
 enum reading { READ_ALL, READ_NEIGHBOUR, READ_SPARSE, N_READINGS };
 enum writing { WRITE_SAME, WRITE_ALL, WRITE_SPARSE, N_WRITINGS };
 
+typedef int32_t loose_word __attribute__((aligned(1)));
+
 struct stream {
-    int32_t *words;
+    char *block; // of a TM_SHARED variable: NULL
+    loose_word *words;
     unsigned length;
     int goes_round;
     enum reading reading;
@@ -162,7 +166,7 @@ static unsigned next_word(unsigned i, int is_sparse)
 
 static void stream_write(unsigned stream, unsigned me, unsigned phase)
 {
-    int32_t *words = wide.streams[stream].words;
+    loose_word *words = wide.streams[stream].words;
     const enum writing writing = writing_of(stream, phase);
     const struct added before = added_by(stream, phase);
     const struct added after = added_by(stream, phase + 1);
@@ -311,8 +315,11 @@ void wide_open(const struct plan *plan, int has_named_nodes)
     wide.n_threads = plan->n_threads;
     wide.has_named_nodes = has_named_nodes;
     for (unsigned i = N_GLOBALS; i < wide.n_streams; i++) {
-        wide.streams[i].words =
-            allocate(wide.streams[i].length * sizeof(int32_t), &state);
+        struct stream *it = &wide.streams[i];
+        const unsigned gap = draw(&state, 3) == 0 ? CROSSING : 0;
+
+        it->block = allocate(gap + it->length * sizeof(int32_t), &state);
+        it->words = (loose_word *)(it->block + gap);
     }
     for (unsigned i = 0; i < wide.n_streams; i++) {
         if (i >= N_GLOBALS || i % 2 == 1) {
@@ -453,9 +460,7 @@ uint64_t wide_check(unsigned n_phases)
             check_word(&added, stream, i, n_phases);
             sum = mix(sum, (uint64_t)wide.streams[stream].words[i]);
         }
-        if (stream >= N_GLOBALS) {
-            OK(tm_free(wide.streams[stream].words));
-        }
+        OK(tm_free(wide.streams[stream].block));
     }
     OK(tm_free(wide.links));
     return sum;
