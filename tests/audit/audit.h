@@ -9,12 +9,17 @@
 #define tm_alloc_at audit_alloc_at
 #define tm_thread_create audit_thread_create
 #define tm_thread_join audit_thread_join
+#define tm_thread_exit audit_thread_exit
 #define tm_mutex_lock audit_mutex_lock
 #define tm_mutex_trylock audit_mutex_trylock
+#define tm_mutex_timedlock audit_mutex_timedlock
 #define tm_mutex_unlock audit_mutex_unlock
 #define tm_cond_wait audit_cond_wait
+#define tm_cond_timedwait audit_cond_timedwait
 #define tm_sem_init audit_sem_init
 #define tm_sem_wait audit_sem_wait
+#define tm_sem_trywait audit_sem_trywait
+#define tm_sem_timedwait audit_sem_timedwait
 #define tm_sem_post audit_sem_post
 #define tm_barrier_init audit_barrier_init
 #define tm_barrier_wait audit_barrier_wait

@@ -424,12 +424,19 @@ void *audit_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
 tm_status audit_thread_create(tm_thread *thread, const tm_thread_attr *attr,
                               void *(*start)(void *), void *arg);
 tm_status audit_thread_join(tm_thread thread, void **result);
+_Noreturn void audit_thread_exit(void *result);
 tm_status audit_mutex_lock(tm_mutex *mutex);
 tm_status audit_mutex_trylock(tm_mutex *mutex);
+tm_status audit_mutex_timedlock(tm_mutex *mutex,
+                                const struct timespec *deadline);
 tm_status audit_mutex_unlock(tm_mutex *mutex);
 tm_status audit_cond_wait(tm_cond *cond, tm_mutex *mutex);
+tm_status audit_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
+                               const struct timespec *deadline);
 tm_status audit_sem_init(tm_sem *sem, unsigned value);
 tm_status audit_sem_wait(tm_sem *sem);
+tm_status audit_sem_trywait(tm_sem *sem);
+tm_status audit_sem_timedwait(tm_sem *sem, const struct timespec *deadline);
 tm_status audit_sem_post(tm_sem *sem);
 tm_status audit_barrier_init(tm_barrier *barrier, unsigned count);
 tm_status audit_barrier_wait(tm_barrier *barrier);
@@ -537,6 +544,14 @@ tm_status audit_thread_join(tm_thread thread, void **result)
     return status;
 }
 
+void audit_thread_exit(void *result)
+{
+    if (all.is_on) {
+        finish_pending(recorder());
+    }
+    tm_thread_exit(result);
+}
+
 tm_status audit_mutex_lock(tm_mutex *mutex)
 {
     const tm_status status = tm_mutex_lock(mutex);
@@ -550,6 +565,17 @@ tm_status audit_mutex_lock(tm_mutex *mutex)
 tm_status audit_mutex_trylock(tm_mutex *mutex)
 {
     const tm_status status = tm_mutex_trylock(mutex);
+
+    if (status == TM_OK) {
+        event(LOG_LOCK, mutex, PLACE());
+    }
+    return status;
+}
+
+tm_status audit_mutex_timedlock(tm_mutex *mutex,
+                                const struct timespec *deadline)
+{
+    const tm_status status = tm_mutex_timedlock(mutex, deadline);
 
     if (status == TM_OK) {
         event(LOG_LOCK, mutex, PLACE());
@@ -574,6 +600,17 @@ tm_status audit_cond_wait(tm_cond *cond, tm_mutex *mutex)
     return status;
 }
 
+tm_status audit_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
+                               const struct timespec *deadline)
+{
+    tm_status status;
+
+    event(LOG_UNLOCK, mutex, PLACE());
+    status = tm_cond_timedwait(cond, mutex, deadline);
+    event(LOG_LOCK, mutex, PLACE());
+    return status;
+}
+
 tm_status audit_sem_init(tm_sem *sem, unsigned value)
 {
     event(LOG_SEMAPHORE, sem, value);
@@ -583,6 +620,26 @@ tm_status audit_sem_init(tm_sem *sem, unsigned value)
 tm_status audit_sem_wait(tm_sem *sem)
 {
     const tm_status status = tm_sem_wait(sem);
+
+    if (status == TM_OK) {
+        event(LOG_WAIT, sem, PLACE());
+    }
+    return status;
+}
+
+tm_status audit_sem_trywait(tm_sem *sem)
+{
+    const tm_status status = tm_sem_trywait(sem);
+
+    if (status == TM_OK) {
+        event(LOG_WAIT, sem, PLACE());
+    }
+    return status;
+}
+
+tm_status audit_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
+{
+    const tm_status status = tm_sem_timedwait(sem, deadline);
 
     if (status == TM_OK) {
         event(LOG_WAIT, sem, PLACE());

@@ -4,7 +4,7 @@
 
     test_audit.py TEST --build DIR [--seeds SEED,...] [--minutes M]
 
-Tests: apps, litmus; random, with seeds as test_random.py takes them; altered, which
+Tests: apps, litmus, calls; random, with seeds as test_random.py takes them; altered, which
 alters a value that a run has read and wants the judge to see it.
 """
 import argparse
@@ -121,6 +121,13 @@ class Tests(test_random.Tests):
             self.expect_right(job, "litmus", may_be_unjudged=mode in (
                 "atomic", "relaxed", "seq-cst"))
 
+    def calls(self):
+        """What ports of POSIX programs call is recorded, too."""
+        for i, test in enumerate(("times", "races", "kinds", "ends")):
+            job = self.launch(2 + i % 2, "posix", (test,), "-w", 2)
+            job.expect_success()
+            self.expect_right(job, "posix")
+
     def altered(self):
         """Wherever a read gives another value, it is told."""
         dice = random.Random(1)
@@ -141,7 +148,8 @@ class Tests(test_random.Tests):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test", choices=("apps", "litmus", "random", "altered"))
+    parser.add_argument("test", choices=("apps", "litmus", "calls", "random",
+                                         "altered"))
     test_random.add_options(parser)
     options = parser.parse_args()
     options.words = [options.test]
