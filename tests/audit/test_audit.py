@@ -4,14 +4,14 @@
 
     test_audit.py TEST --build DIR [--seeds SEED,...] [--minutes M]
 
-Tests: apps, litmus, calls; random, with seeds as test_random.py takes them; altered, which
-alters a value that a run has read and wants the judge to see it.
+Tests: apps, calls; litmus and random, with seeds as test_random.py takes them, and app, one
+application each; altered, which alters a value that a run has read and wants the judge
+to see it.
 """
 import argparse
 import os
 import random
 import re
-import secrets
 import shutil
 import subprocess
 import sys
@@ -32,6 +32,7 @@ APPS = {
 MODES = ("mutex", "one-mutex", "atomic", "semaphore", "condition", "barrier",
          "iteration", "relaxed", "seq-cst")
 PROTOCOLS = ("eager-release", "sequential")
+SOURCES = ("userfaultfd", "mprotect")
 # Of a program's reads at most so many may be left unjudged: of words that atomic
 # functions use at a time.
 MOST_UNJUDGED = 0.01
@@ -110,9 +111,32 @@ class Tests(test_random.Tests):
                     job.fail("not verified", output)
                 self.expect_right(job, name)
 
+    def app(self):
+        """One application, on any number of nodes."""
+        for seed in self.seeds():
+            print(f"seed {seed}", flush=True)
+            dice = random.Random(seed)
+            name = dice.choice(sorted(APPS))
+            words = ["-w", dice.choice((1, 2)), "-p", dice.choice(PROTOCOLS),
+                     f"--fault-source={dice.choice(SOURCES)}"]
+            if dice.random() < 0.5:
+                words += ["--shuffle", 1 + dice.randrange(1000)]
+            job = self.launch(
+                1 + dice.randrange(8), name,
+                (*APPS[name], "--threads", 1 + dice.randrange(12), "--init",
+                 dice.choice(("threads", "root")), "--verify"), *words)
+            if "result: identical" not in job.expect_success():
+                job.fail("not verified")
+            self.expect_right(job, name)
+
     def litmus(self):
-        seed = secrets.randbelow(1000)
-        print(f"seed {seed}")
+        for seed in self.seeds():
+            print(f"seed {seed}", flush=True)
+            self.litmus_once(seed)
+            if not self.options.seeds:
+                return
+
+    def litmus_once(self, seed):
         for i, mode in enumerate(MODES):
             job = self.launch(
                 2 + i % 3, "litmus", ("-m", mode, "-s", seed, "-r", 1),
@@ -148,8 +172,8 @@ class Tests(test_random.Tests):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("test", choices=("apps", "litmus", "calls", "random",
-                                         "altered"))
+    parser.add_argument("test", choices=("apps", "app", "litmus", "calls",
+                                         "random", "altered"))
     test_random.add_options(parser)
     options = parser.parse_args()
     options.words = [options.test]

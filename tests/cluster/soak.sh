@@ -1,23 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The test programs with ever new seeds: soak.sh MINUTES [BUILD]. A part of the time for
-# random programs anywhere, for those that are audited, and for all else.
+# Builds what is there to be run, then all that draws from a seed, with ever new ones
+# (soak.py): soak.sh MINUTES [PRESET]..., such as `soak.sh 120 debug asan`.
 if [ $# -lt 1 ]; then
-    echo "usage: $0 MINUTES [BUILD]" >&2
+    echo "usage: $0 MINUTES [PRESET]..." >&2
     exit 64
 fi
-here=$(dirname "$0")
-build=${2:-$here/../../build/debug}
-part() { # of the minutes, in twelfths
-    awk "BEGIN { print $minutes * $1 / 12 }"
-}
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
 minutes=$1
-result=0
-python3 "$here/test_random.py" --minutes "$(part 6)" --go-on \
-    --build "$build" || result=1
-python3 "$here/../audit/test_audit.py" random --minutes "$(part 2)" --go-on \
-    --build "$build" || result=1
-python3 "$here/test_programs.py" soak --minutes "$(part 4)" \
-    --build "$build" || result=1
-exit $result
+shift
+[ $# -gt 0 ] || set -- debug
+n=$#
+while [ "$n" -gt 0 ]; do # each preset becomes what soak.py is told of it
+    (cd "$top" && cmake --preset "$1" > /dev/null &&
+        cmake --build --preset "$1") || exit 1
+    set -- "$@" --build "$top/build/$1"
+    shift
+    n=$((n - 1))
+done
+exec python3 "$here/soak.py" "$minutes" "$@"

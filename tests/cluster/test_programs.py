@@ -4,11 +4,11 @@
 protocols, fault sources and workers; and what happens when nodes are killed.
 
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
-                     [--seeds FIRST,...] [--runs N] [--minutes N]
+                     [--seeds FIRST,...] [--runs N]
 
 Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, vast, kill_node, kill_starting,
-unlike_transports, kill_launcher, signals, start_fails; and soak, which goes on
-with seeds of its own until the time is over.
+unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
+new seeds.
 """
 import argparse
 import itertools
@@ -292,31 +292,6 @@ class Tests:
                          variables={"TEAMSTER_PROTOCOL": "hope"})
         self.expect_end(job, 78, "a protocol that is not there")
 
-    # ---- for hours
-
-    def soak(self, _seed):
-        end = time.monotonic() + 60 * self.options.minutes
-        dice = random.Random()
-        n_runs = 0
-        n_failures = 0
-        while time.monotonic() < end:
-            seed = dice.randrange(1, 1 << 31)
-            self.options.mode = dice.choice(MODES)
-            test = dice.choice(("litmus", "random", "random", "random",
-                                "migrate", "migrate", "kill_node",
-                                "kill_starting", "kill_launcher", "signals"))
-            self.end_s = time.monotonic() + TEST_S
-            try:
-                n_runs += 1
-                getattr(self, test)(seed)
-            except jobs.Failure as failure:
-                n_failures += 1
-                print(f"{test}, seed {seed}: {failure}", flush=True)
-                keep_failure(self.build, f"{test}, seed {seed}: {failure}")
-        print(f"{n_runs} tests, {n_failures} failures")
-        if n_failures > 0:
-            raise jobs.Failure(f"{n_failures} of {n_runs} tests")
-
 
 def keep_failure(build, text):
     """In a file of its own: the next run of ctest overwrites the last log."""
@@ -335,7 +310,6 @@ def main():
     parser.add_argument("--source", choices=SOURCES)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=1)
     options = parser.parse_args()
     try:
         tests = Tests(options)

@@ -92,8 +92,11 @@ class Case:
 
 
 class Tests:
+    new_case = Case
+
     def __init__(self, options, folder):
         self.options = options
+        self.case = None
         self.members = test_members.Members(options, folder)
         self.hostfile = os.path.join(folder, "hosts")
         self.least = {}
@@ -111,10 +114,13 @@ class Tests:
             self.least[n_workers] = int(match.group(1))
         return self.least[n_workers]
 
+    def program_of(self, case):
+        return self.members.path("tests", "cluster", case.program)
+
     def start(self, case):
-        program = self.members.path("tests", "cluster", case.program)
-        return self.members.start(case.n_nodes, (program, *case.arguments),
-                                  *self.words(case))
+        return self.members.start(
+            case.n_nodes, (self.program_of(case), *case.arguments),
+            *self.words(case))
 
     def words(self, case):
         """Options of a run, with what they name."""
@@ -132,7 +138,7 @@ class Tests:
 
     def run(self, seed):
         """@return how many nodes came or went"""
-        case = Case(seed, self)
+        self.case = case = self.new_case(seed, self)
         print(case, flush=True)
         n_changes = 0
         try:

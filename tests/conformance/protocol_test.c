@@ -28,7 +28,7 @@
 // PROTOCOL/budget/late: updates come before the pages that they are for (late.c).
 //
 // PROTOCOL/early: nodes fetch ahead in blocks, and get addresses, that others may not
-// know yet (early.c).
+// know yet (early.c). With /budget and /members too.
 //
 // eager-release/race: data races are looked for, and there are none. With /budget,
 // /members and /early too.
