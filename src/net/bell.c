@@ -177,10 +177,10 @@ void rope_drop(struct rope *rope)
     *rope = (struct rope){.pipe = -1};
 }
 
-void rope_pull(const struct rope *rope)
+int rope_pull(const struct rope *rope)
 {
     if (rope->word == NULL) {
-        return;
+        return 0;
     }
     atomic_thread_fence(memory_order_seq_cst); // B1
     if (atomic_load_explicit(&rope->word->wants_ring, memory_order_relaxed) &&
@@ -188,7 +188,9 @@ void rope_pull(const struct rope *rope)
         ssize_t written = write(rope->pipe, "", 1);
 
         (void)written; // full: it is readable anyway
+        return 1;
     }
+    return 0;
 }
 
 int bell_is_rung_by(const struct bell *bell, unsigned n_nodes)

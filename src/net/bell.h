@@ -38,8 +38,9 @@ void rope_take(struct rope *rope, const uint8_t bytes[BELL_BYTES]);
 void rope_drop(struct rope *rope);
 
 /** Something has just been put where the other node finds it: ring, if it wants
- * to be woken. Costs a look at one word if it does not. */
-void rope_pull(const struct rope *rope);
+ * to be woken. Costs a look at one word if it does not.
+ * @return 1 it has been rung */
+int rope_pull(const struct rope *rope);
 
 /** Do so many nodes ring it, or more? Else their messages wake nobody by it. */
 int bell_is_rung_by(const struct bell *bell, unsigned n_nodes);

@@ -57,6 +57,7 @@ struct net_counters {
     uint64_t bytes_sent; ///< frames to other nodes, without transport headers
     uint64_t messages_received;
     uint64_t bytes_received;
+    uint64_t rings; ///< nodes of this host that slept and were woken
     uint64_t bad_frames;
     uint64_t refused[NET_N_REFUSALS]; ///< connections
 };

@@ -22,7 +22,10 @@
 //     decided elsewhere.
 // I3  A node of this host that has been sent something is rung (net/bell.h) when all
 //     of it is where that node finds it. A long frame goes in pieces, of which only
-//     so many have room: while one is not sent, its receiver is rung after each step.
+//     so many have room: while one is not sent, its receiver is rung after each step by
+//     which something may have gone. Nobody else is, and no step means no ring: who is
+//     rung for nothing looks, finds nothing, sleeps and can be rung again, so all nodes
+//     of a host would keep each other awake.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,11 @@ static struct net *net_of_frame(struct frame *frame)
     return (struct net *)((char *)frame->pool - offsetof(struct net, pool));
 }
 
+static void ring_peer(struct net *net, const struct peer *peer)
+{
+    net->inbox.counters.rings += (unsigned)rope_pull(&peer->rope);
+}
+
 static void frame_is_sent(void *request, ucs_status_t status, void *owner)
 {
     struct frame *frame = owner;
@@ -57,7 +65,7 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
     net->wire->ucx.ucp_request_free(request);
     peer->n_unsent--;
     net->n_unsent -= !peer->is_lost;
-    rope_pull(&peer->rope);
+    ring_peer(net, peer);
     frame_put(frame);
 }
 
@@ -100,13 +108,13 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
     if (UCS_PTR_IS_PTR(request)) {
         peer->n_unsent++; // its first pieces may have gone: I3
         net->n_unsent++;
-        rope_pull(&peer->rope);
+        ring_peer(net, peer);
         return;
     }
     if (UCS_PTR_IS_ERR(request)) {
         lose_peer(peer, UCS_PTR_STATUS(request));
     }
-    rope_pull(&peer->rope);
+    ring_peer(net, peer);
     frame_put(frame);
 }
 
@@ -449,26 +457,40 @@ static tm_status ucx_connect(struct net *net, const struct net_place *places,
 
 // ---- progress ----
 
-// I3
-static void ring_if_unsent(const struct net *net)
+// I3, after a step. UCX does not say whose pieces have gone, if any have.
+static void ring_if_unsent(struct net *net)
 {
     for (unsigned i = 0; net->n_unsent > 0 && i < net->n_nodes; i++) {
-        rope_pull(&net->peers[i].rope);
+        if (net->peers[i].n_unsent > 0) {
+            ring_peer(net, &net->peers[i]);
+        }
+    }
+}
+
+/** Let UCX look until it finds nothing, or other work must get its turn. */
+static void progress_within_host(struct net *net)
+{
+    const struct wire *wire = net->wire;
+    unsigned looks = 0;
+
+    while (looks < N_LOOKS &&
+           wire->ucx.ucp_worker_progress(wire->worker) != 0) {
+        looks++;
+    }
+    if (looks > 0) {
+        ring_if_unsent(net);
     }
 }
 
 unsigned ucx_progress(struct net *net)
 {
-    unsigned looks = 0;
-
     ensure(!net->is_in_progress);
     net->is_in_progress = 1;
     net->inbox.n_delivered = 0;
     inbox_deliver_to_self(&net->inbox);
-    while (net->wire != NULL && ++looks < N_LOOKS &&
-           net->wire->ucx.ucp_worker_progress(net->wire->worker) != 0) {
+    if (net->wire != NULL) {
+        progress_within_host(net);
     }
-    ring_if_unsent(net);
     if (net->tcp != NULL) {
         tcp_progress(net->tcp);
     }
@@ -494,8 +516,7 @@ static void push_out(struct net *net, uint64_t deadline_ns)
     }
     while (wire->ucx.ucp_request_check_status(request) == UCS_INPROGRESS &&
            clock_now_ns() < deadline_ns) {
-        wire->ucx.ucp_worker_progress(wire->worker);
-        ring_if_unsent(net);
+        progress_within_host(net);
     }
     wire->ucx.ucp_request_free(request);
 }

@@ -359,6 +359,127 @@ static void who_looks_is_not_woken(void **unused)
         harness_run_on_hosts(&transport_ucx, 2, 2, look_while_armed, NULL), 2);
 }
 
+static void count_arrivals(struct harness_node *node, node_id from,
+                           const struct message *message)
+{
+    (void)from;
+    (void)message;
+    *(int *)node->state += 1;
+}
+
+#define N_FLOOD 120 // more than there is room for on the way
+#define N_TURNS 10
+
+static uint64_t n_rings(struct harness_node *node)
+{
+    struct net_counters counters;
+
+    node->transport->counters(node->net, &counters);
+    return counters.rings;
+}
+
+// Node 0 has frames that wait for node 1, which begins and ends looks, and takes none.
+static void flood_one(struct harness_node *node)
+{
+    struct message message = {.type = MESSAGE_idle};
+
+    for (unsigned i = 0; node->self == 0 && i < N_FLOOD; i++) {
+        node->transport->send(node->net, 1, &message);
+    }
+    harness_barrier(node);
+    for (unsigned i = 0; i < N_TURNS; i++) {
+        if (node->self == 1) {
+            node->transport->look(node->net, 1);
+            node->transport->look(node->net, 0);
+        }
+        harness_barrier(node);
+        for (unsigned k = 0; node->self == 0 && k < 10; k++) {
+            node->transport->progress(node->net);
+        }
+        harness_barrier(node);
+    }
+    if (node->self == 0) {
+        harness_check(node->transport->n_unsent(node->net) > 0);
+        harness_check(n_rings(node) == 1);
+    }
+}
+
+// All but two sleep, and nobody sends them anything.
+static void let_others_sleep(struct harness_node *node)
+{
+    static int n_come;
+
+    node->state = &n_come;
+    node->receive = count_arrivals;
+    if (node->self != 0) {
+        get_armed(node);
+    }
+    harness_barrier(node);
+    flood_one(node);
+    harness_check(node->self != 1 || becomes_readable(node, 0));
+    while (node->self == 1 && n_come < N_FLOOD) {
+        node->transport->progress(node->net);
+    }
+    while (node->self == 0 && node->transport->n_unsent(node->net) > 0) {
+        node->transport->progress(node->net);
+    }
+    harness_barrier(node);
+    harness_check(node->self < 2 || !becomes_readable(node, 0));
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void who_is_sent_nothing_is_not_rung(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 4, let_others_sleep, NULL), 4);
+}
+
+#define N_LONG 16 // frames of 8 pieces each; there is room for 64 pieces
+
+// Node 1 sleeps whenever it has nothing, and is sent long frames.
+static void sleep_between_pieces(struct harness_node *node)
+{
+    static uint8_t body[MESSAGE_BODY_MAX];
+    struct message message = {
+        .type = MESSAGE_idle, .body = body, .body_size = sizeof body};
+    static int n_come;
+
+    node->state = &n_come;
+    node->receive = count_arrivals;
+    for (unsigned i = 0; i < 20; i++) {
+        n_come = 0;
+        if (node->self == 1) {
+            get_armed(node);
+        }
+        harness_barrier(node);
+        for (unsigned k = 0; node->self == 0 && k < N_LONG; k++) {
+            node->transport->send(node->net, 1, &message);
+        }
+        while (node->self == 0 && node->transport->n_unsent(node->net) > 0) {
+            node->transport->progress(node->net);
+        }
+        while (node->self == 1 && n_come < N_LONG) {
+            if (node->transport->arm(node->net)) {
+                harness_check(becomes_readable(node, 10000));
+            }
+            node->transport->progress(node->net);
+        }
+        harness_barrier_with_progress(node);
+    }
+    node->transport->close(node->net);
+}
+
+static void long_frames_wake_who_sleeps(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 2, sleep_between_pieces, NULL), 2);
+}
+
 static void an_armed_node_is_woken_by_a_message(void **unused)
 {
     (void)unused;
@@ -455,14 +576,6 @@ static void segments_are_made_in_the_folder_of_the_run(void **unused)
 #define N_LAST 120 // more than there is room for on the way
 #define CAME_SHORT 3
 
-static void count_arrivals(struct harness_node *node, node_id from,
-                           const struct message *message)
-{
-    (void)from;
-    (void)message;
-    *(int *)node->state += 1;
-}
-
 static void close_with_a_full_queue(struct harness_node *node)
 {
     static uint8_t body[20000];
@@ -512,6 +625,8 @@ int main(void)
         cmocka_unit_test(four_nodes_exchange_messages_all_to_all_asleep),
         cmocka_unit_test(an_armed_node_is_woken_by_a_message),
         cmocka_unit_test(who_looks_is_not_woken),
+        cmocka_unit_test(who_is_sent_nothing_is_not_rung),
+        cmocka_unit_test(long_frames_wake_who_sleeps),
         cmocka_unit_test(a_killed_peer_does_no_harm_and_leaves_nothing),
         cmocka_unit_test(segments_are_made_in_the_folder_of_the_run),
         cmocka_unit_test(close_pushes_out_what_is_queued),
