@@ -35,6 +35,7 @@
 #include "mux.h"
 #include "net/message.h"
 #include "oom.h"
+#include "os/descriptor.h"
 #include "spawn.h"
 
 /** For a signal descriptor, and the most nodes that a run has. */
@@ -437,7 +438,7 @@ static int open_connection(struct agent *agent)
 {
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int nothing = descriptor_open_null();
 
     if (in < 0 || out < 0 || nothing < 0) {
         return -1;

@@ -6,6 +6,32 @@
 
 #include "base/log.h"
 
+void buffer_wipe(struct buffer *buffer)
+{
+    if (buffer->n_gone > 0) {
+        explicit_bzero(buffer->bytes + buffer->gone, buffer->n_gone);
+        buffer->n_gone = 0;
+    }
+}
+
+/** realloc() would leave a copy. */
+static void move_bytes(struct buffer *buffer, size_t room)
+{
+    char *bytes = malloc(room);
+
+    if (bytes == NULL) {
+        log_fatal(EXIT_MEMORY, "no memory for %zu bytes that wait", room);
+    }
+    if (buffer->used > 0) {
+        memcpy(bytes, buffer_front(buffer), buffer->used);
+        explicit_bzero(buffer_front(buffer), buffer->used);
+    }
+    free(buffer->bytes);
+    buffer->bytes = bytes;
+    buffer->start = 0;
+    buffer->room = room;
+}
+
 static void make_room(struct buffer *buffer, size_t size)
 {
     size_t room = buffer->room > 0 ? buffer->room : 4096;
@@ -13,20 +39,10 @@ static void make_room(struct buffer *buffer, size_t size)
     if (buffer->start + buffer->used + size <= buffer->room) {
         return;
     }
-    if (buffer->start > 0) {
-        memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->used);
-        buffer->start = 0;
-    }
     while (room < buffer->used + size) {
         room *= 2;
     }
-    if (room > buffer->room) {
-        buffer->bytes = realloc(buffer->bytes, room);
-        if (buffer->bytes == NULL) {
-            log_fatal(EXIT_MEMORY, "no memory for %zu bytes that wait", room);
-        }
-        buffer->room = room;
-    }
+    move_bytes(buffer, room);
 }
 
 void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
@@ -34,6 +50,7 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
     if (size == 0) {
         return;
     }
+    buffer_wipe(buffer);
     make_room(buffer, size);
     memcpy(buffer->bytes + buffer->start + buffer->used, bytes, size);
     buffer->used += size;
@@ -41,11 +58,15 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 
 char *buffer_front(struct buffer *buffer)
 {
+    buffer_wipe(buffer);
     return buffer->bytes + buffer->start;
 }
 
 void buffer_drop(struct buffer *buffer, size_t size)
 {
+    buffer_wipe(buffer);
+    buffer->gone = buffer->start;
+    buffer->n_gone = size;
     buffer->start += size;
     buffer->used -= size;
     if (buffer->used == 0) {
@@ -55,6 +76,10 @@ void buffer_drop(struct buffer *buffer, size_t size)
 
 void buffer_release(struct buffer *buffer)
 {
+    buffer_wipe(buffer);
+    if (buffer->used > 0) {
+        explicit_bzero(buffer_front(buffer), buffer->used);
+    }
     free(buffer->bytes);
     *buffer = (struct buffer){0};
 }

@@ -5,12 +5,15 @@
 #include <stddef.h>
 
 /** Bytes that wait: put in at the end, taken from the front. All zero is an
- * empty one. Out of memory ends the launcher or agent, and with it the run (71). */
+ * empty one. Out of memory ends the launcher or agent, and with it the run (71).
+ * The job's key goes through buffers, so none leaves bytes behind in memory. */
 struct buffer {
     char *bytes; ///< the first that waits is bytes[start]
     size_t start;
     size_t used; ///< that wait
     size_t room;
+    size_t gone; ///< the first that was dropped and is not wiped is bytes[gone]
+    size_t n_gone; ///< of them
 };
 
 void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
@@ -18,8 +21,11 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
 /** The bytes that wait; valid until the next call. */
 char *buffer_front(struct buffer *buffer);
 
-/** Forget the first size bytes, size <= used. */
+/** Forget the first size bytes, size <= used. They can be read until the next call. */
 void buffer_drop(struct buffer *buffer, size_t size);
+
+/** Overwrite what was dropped, as the next call of any other function does. */
+void buffer_wipe(struct buffer *buffer);
 
 void buffer_release(struct buffer *buffer);
 

@@ -221,14 +221,21 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
 }
 
+/** Has it died by itself though the run is being stopped? Nothing but STOP has been sent
+ * to it yet, which no node answers by dying of a signal. */
+static int died_as_well(const struct job *job, const struct node *node)
+{
+    return job->phase == JOB_STOPPING && job->stop_step == 0 &&
+           node->has_card && !node->is_put_down && job->n_started > 1;
+}
+
 static void judge_signal(struct job *job, struct node *node, int code,
                          int signal)
 {
     char how[64];
     int is_cause = job_is_open(job) ||
                    (job->phase == JOB_CLOSING && node_is_root(node)) ||
-                   (job->is_consequence && job->stop_step == 0 &&
-                    node->has_card && !node->is_put_down);
+                   (job->is_consequence && died_as_well(job, node));
 
     if (node->is_guest) {
         verdict_describe(code, signal, how, sizeof how);
@@ -241,6 +248,10 @@ static void judge_signal(struct job *job, struct node *node, int code,
     } else if (is_cause) {
         verdict_describe(code, signal, how, sizeof how);
         lose_node(job, node, verdict_of_signal(signal), how, "");
+    } else if (died_as_well(job, node)) {
+        verdict_describe(code, signal, how, sizeof how);
+        job_say(job, "%s died as well: %s", node->name,
+                node->oom_kill[0] != '\0' ? node->oom_kill : how);
     }
 }
 

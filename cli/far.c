@@ -214,11 +214,10 @@ void far_look(struct job *job, uint64_t now_ns)
             far_take(host, &frame);
         }
         judge_ended(job, host);
-        if (host->is_lost) {
-            continue;
+        if (!host->is_lost) {
+            look_at_host(job, i, state);
         }
-        look_at_host(job, i, state);
-        pass_words_on(job, host);
+        pass_words_on(job, host); // also of its end
     }
 }
 
@@ -320,6 +319,7 @@ void far_finish(struct job *job)
             waitpid(host->ssh, NULL, 0);
         }
         if (host->words_fd >= 0) {
+            pass_words_on(job, host);
             close(host->words_fd);
         }
         mux_close(&host->mux);

@@ -248,12 +248,36 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
 
 // ---- what is wrong ----
 
+/** As a shell takes it for one word. @param[out] quoted  [size] */
+static void quote_word(const char *word, char *quoted, size_t size)
+{
+    size_t used = 1;
+
+    if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                          "0123456789.:_%@-")] == '\0') {
+        snprintf(quoted, size, "%s", word);
+        return;
+    }
+    quoted[0] = '\'';
+    for (; *word != '\0' && used + 6 < size; word++) {
+        if (*word == '\'') {
+            memcpy(quoted + used, "'\\''", 4);
+            used += 4;
+        } else {
+            quoted[used++] = *word;
+        }
+    }
+    memcpy(quoted + used, "'", 2);
+}
+
 void far_explain_unreachable(const struct job *job, const struct far_host *host,
                              char *text, size_t size)
 {
     const char *ssh = job->plan->ssh;
     char why[300];
+    char name[600];
 
+    quote_word(host->name, name, sizeof name);
     snprintf(why, sizeof why, "%s", host->why);
     if (why[0] == '\0') {
         snprintf(why, sizeof why, "no answer within %.0f s",
@@ -261,7 +285,7 @@ void far_explain_unreachable(const struct job *job, const struct far_host *host,
     }
     snprintf(text, size,
              "cannot reach host %s: %s; try: %s %s%s teamster --version",
-             host->name, why, ssh, far_host_option(ssh), host->name);
+             host->name, why, ssh, far_host_option(ssh), name);
 }
 
 static int check_reached(struct job *job)

@@ -23,6 +23,10 @@
 /** Of what is no file. */
 #define NO_LINE UINT_MAX
 
+/** Of a line, with its end: a device or a program that was named by mistake has longer
+ * ones. */
+#define LINE_MAX_SIZE 4096
+
 /** Where in the file, and what to say of it. */
 struct place {
     const char *path;
@@ -210,13 +214,13 @@ static tm_status take_any_line(const struct place *place,
     }
 }
 
-static tm_status add(struct hosts *hosts, const struct host *host,
-                     const struct place *place)
+static tm_status add(struct hosts *hosts, unsigned n_most,
+                     const struct host *host, const struct place *place)
 {
     struct host *grown;
 
-    if (hosts->n == TM_MAX_NODES) {
-        return refuse(place, "more than %u nodes", TM_MAX_NODES);
+    if (hosts->n == n_most) {
+        return refuse(place, "more than %u nodes", n_most);
     }
     grown = realloc(hosts->all, (hosts->n + 1) * sizeof *grown);
     if (grown == NULL) {
@@ -246,25 +250,46 @@ static tm_status check_speeds(const struct hosts *hosts, struct place *place)
     return TM_OK;
 }
 
-tm_status hosts_parse(FILE *file, const char *path, struct hosts *hosts,
-                      char *error, size_t size)
+/** The next line, without its end.
+ * @param[out] line  [LINE_MAX_SIZE]
+ * @return 1, 0 at the end of the file, -1 if it is too long or holds a zero */
+static int read_line(FILE *file, char *line)
+{
+    size_t n = 0;
+    int c;
+
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (c == '\0' || n + 1 == LINE_MAX_SIZE) {
+            return -1;
+        }
+        line[n++] = (char)c;
+    }
+    line[n] = '\0';
+    return n > 0 || c != EOF;
+}
+
+tm_status hosts_parse(FILE *file, const char *path, unsigned n_most,
+                      struct hosts *hosts, char *error, size_t size)
 {
     struct place place = {path, 0, error, size};
     struct hosts found = {0};
     struct nodelist nodelist = {0};
     struct host host;
-    char *line = NULL;
-    size_t room = 0;
+    char line[LINE_MAX_SIZE];
     tm_status status = TM_OK;
+    int n_read;
 
-    while (status == TM_OK && getline(&line, &room, file) >= 0) {
+    while (status == TM_OK && (n_read = read_line(file, line)) != 0) {
         place.line++;
-        status = take_any_line(&place, &nodelist, line, &host);
+        status = n_read < 0 ? refuse(&place,
+                                     "this is no line of text of at "
+                                     "most %d bytes; is it a hostfile?",
+                                     LINE_MAX_SIZE - 1)
+                            : take_any_line(&place, &nodelist, line, &host);
         if (status == TM_OK && host.name[0] != '\0') {
-            status = add(&found, &host, &place);
+            status = add(&found, n_most, &host, &place);
         }
     }
-    free(line);
     if (status == TM_OK && found.n == 0) {
         place.line = NO_LINE;
         status = refuse(&place, "the file names no node");
@@ -301,7 +326,7 @@ static tm_status take_item(const struct place *place, char *item,
     }
     memcpy(host.name, item, strlen(item) + 1);
     while (status == TM_OK && n_nodes-- > 0) {
-        status = add(hosts, &host, place);
+        status = add(hosts, TM_MAX_NODES, &host, place);
     }
     return status;
 }
@@ -328,8 +353,8 @@ tm_status hosts_parse_list(const char *list, struct hosts *hosts, char *error,
     return TM_OK;
 }
 
-tm_status hosts_read(const char *path, struct hosts *hosts, char *error,
-                     size_t size)
+tm_status hosts_read(const char *path, unsigned n_most, struct hosts *hosts,
+                     char *error, size_t size)
 {
     FILE *file = fopen(path, "re");
     tm_status status;
@@ -338,7 +363,7 @@ tm_status hosts_read(const char *path, struct hosts *hosts, char *error,
         snprintf(error, size, "%s: %s", path, strerror(errno));
         return TM_ECONFIG;
     }
-    status = hosts_parse(file, path, hosts, error, size);
+    status = hosts_parse(file, path, n_most, hosts, error, size);
     fclose(file);
     return status;
 }

@@ -35,16 +35,17 @@ struct hosts {
  * or a nodelist of Charm++ (nodelist.h).
  *
  * @param path        for messages
+ * @param n_most      nodes that it may have: TM_MAX_NODES for a run
  * @param[out] hosts  to be released with hosts_release(); set on success only
  * @param[out] error  [size] one line with path and line, set on failure
  * @return TM_OK, TM_ECONFIG, TM_ENOMEM
  */
-TM_CHECKED tm_status hosts_parse(FILE *file, const char *path,
+TM_CHECKED tm_status hosts_parse(FILE *file, const char *path, unsigned n_most,
                                  struct hosts *hosts, char *error, size_t size);
 
 /** The same of a file by its name. */
-TM_CHECKED tm_status hosts_read(const char *path, struct hosts *hosts,
-                                char *error, size_t size);
+TM_CHECKED tm_status hosts_read(const char *path, unsigned n_most,
+                                struct hosts *hosts, char *error, size_t size);
 
 /** Read a list of hosts as it is given to --hosts: NAME[:NODES],NAME[:NODES]...
  * @param[out] hosts  one for each node; otherwise as hosts_parse() */

@@ -18,7 +18,7 @@ static tm_status parse(const char *text, struct hosts *hosts, char *error,
     tm_status status;
 
     assert_non_null(file);
-    status = hosts_parse(file, "hosts", hosts, error, size);
+    status = hosts_parse(file, "hosts", TM_MAX_NODES, hosts, error, size);
     fclose(file);
     return status;
 }
@@ -170,6 +170,7 @@ static void speeds_are_of_all_nodes_or_of_none(void **state)
 static void any_bytes_are_refused_in_one_line(void **state)
 {
     struct hosts hosts;
+    char comment[4097] = "";
     char text[600];
     char error[256];
 
@@ -177,7 +178,10 @@ static void any_bytes_are_refused_in_one_line(void **state)
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     expect_refusal(text, "hosts:1: the name is longer than 255 bytes");
-    memcpy(text, "n1 speed=\x1b[2J", 12);
+    memset(comment, '#', sizeof comment - 1);
+    expect_refusal(comment, "hosts:1: this is no line of text of at most 4095 "
+                            "bytes; is it a hostfile?");
+    memcpy(text, "n1 speed=\x1b[2J", 13);
     assert_int_equal(parse(text, &hosts, error, sizeof error), TM_ECONFIG);
     assert_null(strchr(error, '\x1b'));
     srand(1);

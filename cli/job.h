@@ -207,6 +207,9 @@ void members_check_mixture(struct job *job);
 /** Joining or connecting has taken too long. */
 void members_time_out(struct job *job);
 
+/** The run is over: say so if it was none, for no node has come to tm_init(). */
+void members_tell_strangers(struct job *job);
+
 /* losses.c: what is said of nodes that are silent or lost */
 
 /** PROGRESS and PEER have come from a node. */

@@ -18,10 +18,12 @@
 // The keeper is in a session of its own, where no signal from the terminal finds
 // it, and holds no descriptor but its pipe and the folder's lock, so nobody waits for
 // its output to end. It acts at once when the launcher dies, when the nodes' numbers are still
-// theirs or their groups'.
+// theirs or their groups'. An agent's keeper has the agent's standard error as well: if the
+// kernel has killed the agent for memory, nobody else on that host can say so.
 #include "keeper.h"
 
 #include "control.h"
+#include "oom.h"
 #include "segments.h"
 
 #include <ctype.h>
@@ -47,12 +49,31 @@
 /** Where it keeps the folder's lock, besides its pipe. */
 #define LOCK_FD 1
 
+static int is_of_agent(const struct keeper *keeper)
+{
+    return keeper->job == 0;
+}
+
+/** Before the nodes are killed: the kernel may still look for memory. */
+static void explain_end(const struct oom_watch *oom)
+{
+    char how[700];
+
+    if (oom_explain(oom, how, sizeof how)) {
+        dprintf(STDERR_FILENO, "the agent was %s\n", how);
+    }
+}
+
 _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
 {
     static pid_t nodes[TM_MAX_NODES];
+    struct oom_watch oom = {0};
     unsigned n_nodes = 0;
     pid_t pid;
 
+    if (is_of_agent(keeper)) {
+        oom_note(&oom, getpid()); // the agent's group
+    }
     while (read(from_launcher, &pid, sizeof pid) == sizeof pid) {
         if (pid == FAREWELL) {
             _exit(0);
@@ -61,6 +82,7 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
             nodes[n_nodes++] = pid;
         }
     }
+    explain_end(&oom);
     for (unsigned i = 0; i < n_nodes; i++) {
         kill(-nodes[i], SIGKILL);
     }
@@ -85,7 +107,11 @@ _Noreturn static void become_keeper(int from_launcher,
     if (keeper->lock >= 0) {
         dup2(keeper->lock, LOCK_FD);
     }
-    close_range(keeper->lock >= 0 ? LOCK_FD + 1 : LOCK_FD, ~0u, 0);
+    if (keeper->lock < 0) {
+        close(LOCK_FD);
+    }
+    close_range(is_of_agent(keeper) ? STDERR_FILENO + 1 : STDERR_FILENO, ~0u,
+                0);
     if (chdir("/") != 0) {
         _exit(1);
     }

@@ -378,6 +378,7 @@ int launch(const struct launch_plan *plan)
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);
         run_loop(&job);
+        members_tell_strangers(&job);
     }
     finish(&job);
     return job.exit_code;

@@ -36,10 +36,10 @@ int link_next(struct link *link, struct link_frame *frame)
     const uint8_t *front;
     size_t length;
 
+    front = (const uint8_t *)buffer_front(&link->in); // wipes the last one
     if (link->in.used < BOOT_HEADER) {
         return 0;
     }
-    front = (const uint8_t *)buffer_front(&link->in);
     reader = (struct wire_reader){.at = front, .end = front + BOOT_HEADER};
     length = wire_get_u32(&reader);
     if (length == 0 || length > NODE_CARD_MAX + 1) {
@@ -63,11 +63,13 @@ void link_write(struct link *link)
 
         if (size >= 0) {
             buffer_drop(&link->out, (size_t)size);
+            buffer_wipe(&link->out);
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR) {
             // Its end of file comes next and says the rest.
             buffer_drop(&link->out, link->out.used);
+            buffer_wipe(&link->out);
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cluster/bootstrap.h"
 #include "command.h"
+#include "os/descriptor.h"
 
 static const struct {
     const char *name;
@@ -80,9 +81,9 @@ static int open_standard_files(void)
     int fd;
 
     do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
+        fd = descriptor_open_null();
+    } while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
+    if (fd > STDERR_FILENO) {
         close(fd);
     }
     return fd < 0 ? -1 : 0;

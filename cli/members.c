@@ -319,6 +319,18 @@ void members_check_mixture(struct job *job)
     job_refuse(job, job->exit_code != 0 ? job->exit_code : EXIT_MISMATCH, text);
 }
 
+void members_tell_strangers(struct job *job)
+{
+    if (job->n_cards > 0 || job->n_nodes < 2 || job->phase == JOB_STOPPING ||
+        job->exit_code != 0) {
+        return;
+    }
+    job_say(job,
+            "'%s' never called tm_init(): it ran %u times, each for itself; is "
+            "it linked with Teamster?",
+            job->program, job->n_nodes);
+}
+
 void members_time_out(struct job *job)
 {
     char text[512];

@@ -131,11 +131,13 @@ static void mux_write(struct mux *mux)
 
         if (size >= 0) {
             buffer_drop(&mux->to, (size_t)size);
+            buffer_wipe(&mux->to);
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR) {
             mux->is_broken = 1;
             buffer_drop(&mux->to, mux->to.used);
+            buffer_wipe(&mux->to);
         }
     }
 }
@@ -197,6 +199,7 @@ static int read_file(struct mux *mux, struct channel *channel)
 
     if (size > 0) {
         send_data(mux, channel, bytes, (size_t)size);
+        explicit_bzero(bytes, (size_t)size); // the key may be among them
         return 1;
     }
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -252,6 +255,7 @@ static void write_file(struct mux *mux, struct channel *channel)
             continue;
         }
         buffer_drop(&channel->out, n); // nobody reads it, if it failed
+        buffer_wipe(&channel->out);
         channel->n_passed += n;
     }
     if (channel->n_passed >= WINDOW / 4) {
@@ -328,10 +332,10 @@ static int take_frame(struct mux *mux, struct mux_frame *frame)
     const uint8_t *front;
     size_t length;
 
+    front = (const uint8_t *)buffer_front(&mux->from); // wipes the last one
     if (mux->from.used < FRAME_HEADER) {
         return 0;
     }
-    front = (const uint8_t *)buffer_front(&mux->from);
     reader = (struct wire_reader){.at = front, .end = front + FRAME_HEADER};
     length = wire_get_u32(&reader);
     if (length < FRAME_HEADER - 4 || length > FRAME_LIMIT) {
@@ -375,6 +379,7 @@ static void read_pipe(struct mux *mux, uint64_t now_ns)
 
         if (size > 0) {
             buffer_append(&mux->from, bytes, (size_t)size);
+            explicit_bzero(bytes, (size_t)size); // the key may be among them
             mux->heard_ns = now_ns;
         } else if (size < 0 && errno == EINTR) {
             continue;

@@ -20,6 +20,9 @@
 
 #define DIFFERENCES_MAX 4096
 
+/** Of --cluster; a run has at most TM_MAX_NODES. */
+#define NODES_MOST 65536u
+
 enum { SCALE_MAX = 1000000 };
 
 /** What the command line asks for. */
@@ -390,7 +393,8 @@ static int use_cluster(const char *path, struct scenario *scenario)
 {
     struct hosts hosts;
     char error[512];
-    tm_status status = hosts_read(path, &hosts, error, sizeof error);
+    tm_status status =
+        hosts_read(path, NODES_MOST, &hosts, error, sizeof error);
     int exit_code;
 
     if (status != TM_OK) {

@@ -107,7 +107,8 @@ static int read_hosts(const struct options *options, int is_file,
 {
     char error[512];
     tm_status status =
-        is_file ? hosts_read(options->hostfile, hosts, error, sizeof error)
+        is_file ? hosts_read(options->hostfile, TM_MAX_NODES, hosts, error,
+                             sizeof error)
                 : hosts_parse_list(options->hosts, hosts, error, sizeof error);
 
     if (status != TM_OK) {

@@ -15,6 +15,7 @@
 #include <linux/close_range.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,7 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/processor_group.h"
+
+/** Of a node, in thousandths of the memory there is: oom_score_adj of proc(5). */
+#define NODE_OOM_SCORE 100
 
 /** From where on sockets go. */
 #define LINK_NUMBER 100
@@ -134,8 +139,7 @@ static int keep_descriptor(int fd)
 static void set_descriptors(const struct spawn_request *request,
                             const struct channels *channels)
 {
-    int input = request->input >= 0 ? request->input
-                                    : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int input = request->input >= 0 ? request->input : descriptor_open_null();
     int link = keep_descriptor(channels->link[1]);
     int life = request->life >= 0 ? keep_descriptor(request->life) : -1;
 
@@ -152,6 +156,21 @@ static void set_descriptors(const struct spawn_request *request,
     }
 }
 
+/** Where memory ends, the kernel is to take a node, which can be named, rather than the
+ * launcher or the agent, which would name it. Whoever has set more keeps it. */
+static void offer_to_kernel(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    char text[16] = "";
+
+    if (fd >= 0 && read(fd, text, sizeof text - 1) > 0 &&
+        atoi(text) < NODE_OOM_SCORE) {
+        snprintf(text, sizeof text, "%d", NODE_OOM_SCORE);
+        (void)!pwrite(fd, text, strlen(text), 0);
+    }
+    descriptor_close(fd);
+}
+
 _Noreturn static void become_node(const struct spawn_request *request,
                                   const struct channels *channels,
                                   pid_t launcher)
@@ -166,6 +185,7 @@ _Noreturn static void become_node(const struct spawn_request *request,
         // If it is refused (containers do), tm_init() says what that means.
         personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
     }
+    offer_to_kernel();
     set_descriptors(request, channels);
     set_number("TEAMSTER_NODE", (int)request->node);
     set_number("TEAMSTER_NODES", (int)request->n_nodes);

@@ -23,6 +23,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/ensure.h"
 #include "base/log.h"
@@ -203,6 +205,24 @@ tm_status ucx_load(struct ucx *ucx)
     return TM_OK;
 }
 
+/** What may keep nodes of one host from sharing memory. */
+static const char *memory_hint(void)
+{
+    struct statvfs state;
+
+    if (statvfs("/dev/shm", &state) != 0) {
+        return "there is no /dev/shm";
+    }
+    if (state.f_flag & ST_RDONLY) {
+        return "/dev/shm is mounted read-only";
+    }
+    if (access("/dev/shm", W_OK | X_OK) != 0) {
+        return "/dev/shm may not be written to";
+    }
+    return state.f_bavail == 0 ? "/dev/shm is full"
+                               : "UCX_LOG_LEVEL=info says more";
+}
+
 static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
                               ucp_context_h *context)
 {
@@ -221,8 +241,8 @@ static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
         ucx->ucp_config_release(config);
     }
     if (result != UCS_OK) {
-        log_error("cannot start UCX: %s; UCX_LOG_LEVEL=info says more",
-                  ucx->ucs_status_string(result));
+        log_error("cannot start UCX: %s; %s", ucx->ucs_status_string(result),
+                  memory_hint());
         return TM_ESYSTEM;
     }
     return TM_OK;
@@ -241,9 +261,8 @@ static tm_status open_worker(const struct ucx *ucx, ucp_context_h context,
     ucs_status_t result = ucx->ucp_worker_create(context, &params, worker);
 
     if (result != UCS_OK) {
-        log_error("UCX cannot open its transports: %s; UCX_LOG_LEVEL=info says "
-                  "more, /dev/shm may be full",
-                  ucx->ucs_status_string(result));
+        log_error("UCX cannot open its transports: %s; %s",
+                  ucx->ucs_status_string(result), memory_hint());
         return TM_ESYSTEM;
     }
     return TM_OK;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/descriptor.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void descriptor_close(int fd)
@@ -8,4 +10,11 @@ void descriptor_close(int fd)
     if (fd >= 0) {
         close(fd);
     }
+}
+
+int descriptor_open_null(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    return fd >= 0 ? fd : memfd_create("null", MFD_CLOEXEC);
 }

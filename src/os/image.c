@@ -210,6 +210,20 @@ static void exec_again(char **argv)
     execv("/proc/self/exe", argv);
 }
 
+int image_fixing_error(void)
+{
+    int now = personality(0xffffffff);
+    int error = 0;
+
+    if (now == -1 ||
+        personality((unsigned long)now | ADDR_NO_RANDOMIZE) == -1) {
+        error = errno;
+    } else {
+        personality((unsigned long)now);
+    }
+    return error;
+}
+
 tm_status image_reexec_fixed(char **argv)
 {
     int now = personality(0xffffffff);

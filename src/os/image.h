@@ -32,6 +32,10 @@ tm_status image_init(void);
 /** 1 if address randomisation is off in this process. */
 int image_is_fixed(void);
 
+/** May this process turn address randomisation off for programs that it runs?
+ * @return 0, or the errno of personality(2), which containers refuse */
+int image_fixing_error(void);
+
 /** Turn address randomisation off and run the program again with the same
  * arguments and environment; returns only on failure (logged). */
 tm_status image_reexec_fixed(char **argv);

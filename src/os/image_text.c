@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/image.h"
 #include "os/image_priv.h"
 
@@ -110,7 +111,7 @@ static _Noreturn void exec_addr2line(const char *path, uintptr_t offset,
 {
     char address[32];
     char *arguments[] = {"addr2line", "-f", "-e", (char *)path, address, NULL};
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int null = descriptor_open_null();
 
     snprintf(address, sizeof address, "0x%lx", (unsigned long)offset);
     if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&

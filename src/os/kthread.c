@@ -61,8 +61,10 @@ tm_status kthread_start_with(pthread_t *thread, const char *name,
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         errno = error;
-        log_error("cannot start the kernel thread %s: %m", name);
-        return TM_ESYSTEM;
+        log_error("cannot start the kernel thread %s: %m%s", name,
+                  error == EAGAIN ? "; see ulimit -u and the cgroup's pids.max"
+                                  : "");
+        return error == EAGAIN ? TM_ENOMEM : TM_ESYSTEM;
     }
     pthread_setname_np(*thread, name);
     return TM_OK;

@@ -398,6 +398,23 @@ static void open_transport(void)
     must(status, "the transport");
 }
 
+static _Noreturn void refuse_random_addresses(void)
+{
+    int error = image_fixing_error();
+
+    if (error != 0) {
+        log_fatal(EXIT_CONFIG,
+                  "address randomisation is on in this process, and "
+                  "personality(), which turns it off, is refused: %s; allow it "
+                  "in the container (docker run --security-opt "
+                  "seccomp=unconfined), or set kernel.randomize_va_space=0",
+                  strerror(error));
+    }
+    log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
+                           "start the program with `teamster run`, or by "
+                           "`setarch -R`");
+}
+
 // @param own  with the layout; freed
 // @return the root's canary
 static uint64_t join_cluster(struct node_card *own)
@@ -412,9 +429,7 @@ static uint64_t join_cluster(struct node_card *own)
         return image_canary();
     }
     if (runtime.n_nodes > 1 && !image_is_fixed()) {
-        log_fatal(EXIT_CONFIG, "address randomisation is on in this process; "
-                               "start the program with `teamster run`, or by "
-                               "`setarch -R`");
+        refuse_random_addresses();
     }
     statics_measure_own(&own->statics);
     add_address(own);

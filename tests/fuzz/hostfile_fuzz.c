@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hosts hosts;
     char error[256] = "";
 
-    if (hosts_parse(file, "hosts", &hosts, error, sizeof error) == TM_OK) {
+    if (hosts_parse(file, "hosts", TM_MAX_NODES, &hosts, error, sizeof error) ==
+        TM_OK) {
         check_hosts(&hosts);
     } else {
         check_error(error, sizeof error);

@@ -10,8 +10,11 @@ no loss must change nothing.
 """
 import contextlib
 import os
+import pathlib
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import lab
@@ -21,6 +24,22 @@ from test_runs import LEFTOVER_S, N3_IS_LOST, SLOWDOWN
 
 OUT_OF_MEMORY = 71
 WORK = ("--size=200", "--iterations=60", "--threads=8")
+
+
+def read_text(path):
+    return pathlib.Path(path).read_text(encoding="ascii")
+
+
+def fill_group(group, victim):
+    """Use up a group's memory until the kernel has killed a process. What is in a file in
+    memory counts for the group, and for no process of it."""
+    subprocess.run([sys.executable, "-c", f"""
+import os
+open('{group.path}/cgroup.procs', 'w').write('0')
+file = os.memfd_create('hog')
+while os.path.islink('/proc/{victim}/exe'):
+    os.write(file, bytes(1 << 20))
+"""], check=False)
 
 
 class Tests(test_runs.Tests):
@@ -233,6 +252,31 @@ class Tests(test_runs.Tests):
                     rf"memory \(limit 24 MiB, by {group.path}/[a-z._]+\) after "
                     r"\d+\.\d s.*\. Use fewer threads there, or --memory\.$",
                     output, re.M), "who, its limit, what to do", output)
+
+    def an_agent_killed_for_memory_is_told(self):
+        """The kernel takes a node rather than an agent; if it did take the agent, that is
+        said."""
+        with lab.lab(n_hosts=2) as bed, MemoryGroup(256 << 20) as group:
+            ssh = os.path.join(bed.folder, "ssh")
+            with open(ssh, "w", encoding="ascii") as file:
+                file.write(f'#!/bin/bash\nexec {bed.ssh()} "${{@:1:$#-1}}" '
+                           f"'{group.join()};' \"${{@: -1}}\"\n")
+            os.chmod(ssh, 0o700)
+            run = self.long_run(bed, "n1,n2", TEAMSTER_SSH=ssh)
+            agent, = [pid for pid in bed.processes("n2")
+                      if read_text(f"/proc/{pid}/comm") == "teamster\n"]
+            node = run.program("n2", "jacobi")
+            scores = {pid: int(read_text(f"/proc/{pid}/oom_score_adj"))
+                      for pid in (agent, node)}
+            self.expect(scores[node] > scores[agent], "a node goes first", str(scores))
+            pathlib.Path(f"/proc/{agent}/oom_score_adj").write_text(
+                "1000", encoding="ascii")
+            fill_group(group, agent)
+            output = self.expect_loss(run, r"^teamster run: host n2 is lost, ")
+            self.expect(re.search(
+                r"^teamster run: n2: .*the agent was killed by the kernel for memory "
+                rf"\(limit 256 MiB, by {group.path}/", output, re.M),
+                "who killed it", output)
 
 
 if __name__ == "__main__":

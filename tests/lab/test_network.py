@@ -19,10 +19,26 @@ import lab
 import test_runs
 
 PORT = 20000
+KEY_SIZE = 32  # BOOT_KEY_SIZE
 TCP_RTO_MAX_MS = 44
 STRANGER = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "stranger.py")
 SLOW_S = 3 * test_runs.SLOWDOWN  # until the last node begins
+
+
+def parts_of_memory(pid, memory):
+    """All of a process that can be read and written, and whether it is left out of core
+    files (dd of VmFlags)."""
+    first = last = 0
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text(
+            encoding="ascii").splitlines():
+        words = line.split()
+        if re.match(r"[0-9a-f]+-[0-9a-f]+$", words[0]):
+            first, last = (int(end, 16) for end in words[0].split("-"))
+        elif words[0] == "VmFlags:" and "wr" in words[1:]:
+            with contextlib.suppress(OSError):
+                memory.seek(first)
+                yield "dd" in words[1:], memory.read(last - first)
 
 
 class Tests(test_runs.Tests):
@@ -42,6 +58,22 @@ class Tests(test_runs.Tests):
                 if STRANGER in text:
                     os.kill(pid, signal.SIGKILL)
             lines += process.communicate()[0].splitlines()
+
+    def the_launcher_has_one_copy_of_the_key(self):
+        """In memory that no core file has. It has been sent to every host by then."""
+        with lab.lab(n_hosts=3) as bed:
+            run = self.long_run(bed)
+            pid = run.launcher()
+            with open(f"/proc/{pid}/mem", "rb") as memory:
+                parts = list(parts_of_memory(pid, memory))
+            secrets = [content for is_secret, content in parts if is_secret]
+            self.expect(secrets, "there is memory for secrets", str(len(parts)))
+            key = secrets[0][:KEY_SIZE]
+            self.expect(len(set(key)) > 8, "a key", key.hex())
+            found = [content.count(key) for is_secret, content in parts]
+            self.expect(sum(found) == 1, "one copy", str(found))
+            os.kill(pid, signal.SIGTERM)
+            run.finish(128 + signal.SIGTERM)
 
     def slow_program(self, bed):
         """It begins SLOW_S later on n3: so long the nodes before it listen."""

@@ -186,6 +186,14 @@ the run had not decided anything yet
         # 1.5 s; none is short.
         self.near(then["policies"][0]["iteration_s"], 1.5)
 
+    def test_a_cluster_may_be_larger_than_any_run(self):
+        with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:
+            file.write("".join(f"h{i} speed={1 + i % 3} memory=64M\n" for i in range(1000)))
+            file.flush()
+            then = self.answer(BY_HAND, "--cluster", file.name)["then"]
+        self.assertEqual(len(then["cluster"]), 1000)
+        self.assertEqual(then["cluster"][999]["name"], "h999")
+
     def test_a_thousand_times_as_large(self):
         then = self.answer(BY_HAND, "--scale=1000")["then"]
         self.assertEqual(len(then["cluster"]), 2000)
