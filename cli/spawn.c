@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/bootstrap.h"
 #include "os/descriptor.h"
 #include "os/processor_group.h"
 
@@ -190,6 +191,10 @@ _Noreturn static void become_node(const struct spawn_request *request,
     set_number("TEAMSTER_NODE", (int)request->node);
     set_number("TEAMSTER_NODES", (int)request->n_nodes);
     set_text("TEAMSTER_NAME", NULL);
+    set_text("TEAMSTER_STACK", NULL);
+    if (request->node == 0) {
+        bootstrap_lower_stack();
+    }
     if (request->host != NULL) {
         host_export(request->host);
     }

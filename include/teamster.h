@@ -145,7 +145,8 @@ TM_API tm_status tm_init_program(int *argc, char ***argv,
  *
  * On the root it returns, and main() goes on as an application thread that
  * never moves. On every other node it does not return: that process serves and
- * runs threads until the program ends, then exits. A program that was not
+ * runs threads until the program ends, then exits; main()'s local variables are
+ * gone there, argv and what it points to stay. A program that was not
  * started by `teamster run` is a cluster of one node. Options are read from
  * TEAMSTER_* variables (see `teamster run --help`).
  *
@@ -312,7 +313,8 @@ typedef struct tm_thread_attr {
  * @param attr         read during the call; NULL for the defaults
  * @param start        the function to run; same address on all nodes
  * @param arg          its argument, passed as it is: a number, or a pointer to
- *                     shared memory
+ *                     shared memory; the first ones that are not, and go to
+ *                     another node, are told in a warning
  * @return TM_OK
  * @return TM_EINVAL  start is NULL or on_node is out of range
  * @return TM_ELIMIT  as many threads as there are stacks (32,000 by default)

@@ -31,6 +31,9 @@
 #include "cluster/pmix.h"
 #include "net/message.h"
 
+// More than the variables and arguments of two nodes differ by.
+#define BOOT_STACK_SHIFT ((size_t)32 * 1024)
+
 static tm_status exchange_alone(struct bootstrap *bootstrap,
                                 const struct node_card *card,
                                 const struct boot_roster *roster)
@@ -63,8 +66,26 @@ int bootstrap_is_by_others(void)
            pmix_is_offered(name, sizeof name);
 }
 
+int bootstrap_is_root_by_others(void)
+{
+    char name[512];
+
+    return bootstrap_is_by_others() && pmix_is_offered(name, sizeof name) &&
+           strcmp(strrchr(name, '.'), ".0") == 0;
+}
+
+void bootstrap_lower_stack(void)
+{
+    char text[BOOT_STACK_SHIFT];
+
+    memset(text, '-', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    setenv("TEAMSTER_STACK", text, 1);
+}
+
 tm_status bootstrap_open(struct bootstrap *bootstrap)
 {
+    unsetenv("TEAMSTER_STACK");
     *bootstrap = (struct bootstrap){.way = &ways[ALONE],
                                     .fd = -1,
                                     .life_fd = -1,

@@ -123,6 +123,14 @@ struct boot_way {
  * variables only. */
 int bootstrap_is_by_others(void);
 
+/** Is it node 0 then? Reads variables only. */
+int bootstrap_is_root_by_others(void);
+
+/** Set a variable, TEAMSTER_STACK, that does nothing but be long: the kernel lays
+ * variables above the stack of main(), so that one begins lower. For who is about to
+ * become the root, see os/main_stack.h. */
+void bootstrap_lower_stack(void);
+
 /** Read the variables and take the socket, or, if mpirun or srun has started this
  * process, meet the other nodes through PMIx. Without either: node 0 of 1. Unsets
  * the variables and sets close-on-exec, so that children know nothing of it.

@@ -50,13 +50,34 @@ void image_set_canary(uint64_t canary);
  * @param[out] text  [size] */
 void image_describe(uintptr_t pc, char *text, size_t size);
 
+enum image_part {
+    IMAGE_NOT,      ///< neither of the program nor of a library
+    IMAGE_FIXED,    ///< text, constants; anything of a library
+    IMAGE_VARIABLE, ///< of the program, and may be written
+};
+
+/** What of the image an address is. Context: any; takes the loader's lock. */
+enum image_part image_part(uintptr_t address);
+
+struct image_copy;
+
+/** A copy of the program's variables as they are now, but for one range; the first
+ * MiB of each of its pieces. */
+struct image_copy *image_copy_new(const char *left_out, size_t size);
+void image_copy_free(struct image_copy *copy);
+
+/** Are these bytes what they were? @return 0 also if they are not in the copy */
+int image_copy_is_equal(const struct image_copy *copy, const char *bytes,
+                        size_t size);
+
 /** The variable of the program that an address lies in, by the program's table of
  * symbols.
  * @param[out] name    [size]
  * @param[out] offset  of the address in it
+ * @param[out] rest    its bytes from the address on
  * @return TM_OK, TM_ENOBLOCK (none, or the table is stripped)
  * Context: reads a file; for reports. */
 TM_CHECKED tm_status image_variable(uintptr_t address, char *name, size_t size,
-                                    size_t *offset);
+                                    size_t *offset, size_t *rest);
 
 #endif

@@ -89,8 +89,9 @@ static int find_base(struct dl_phdr_info *object, size_t size, void *data)
     return 1; // the program itself is the first one
 }
 
-static tm_status find(const struct file *file, uintptr_t address, char *name,
-                      size_t size, size_t *offset)
+// @return NULL if there is none
+static const ElfW(Sym) *
+    find(const struct file *file, uintptr_t address, char *name, size_t size)
 {
     const ElfW(Ehdr) *header = (const void *)file->bytes;
     const ElfW(Shdr) *section = find_symbols(file);
@@ -98,33 +99,36 @@ static tm_status find(const struct file *file, uintptr_t address, char *name,
     const ElfW(Sym) * variable;
 
     if (section == NULL) {
-        return TM_ENOBLOCK;
+        return NULL;
     }
     names = (const ElfW(Shdr) *)(const void *)(file->bytes + header->e_shoff) +
             section->sh_link;
     variable = find_variable(file, section, address);
     if (variable == NULL || variable->st_name >= names->sh_size ||
         !has(file, names->sh_offset, names->sh_size)) {
-        return TM_ENOBLOCK;
+        return NULL;
     }
     snprintf(name, size, "%.*s", (int)(names->sh_size - variable->st_name),
              file->bytes + names->sh_offset + variable->st_name);
-    *offset = address - variable->st_value;
-    return TM_OK;
+    return variable;
 }
 
 tm_status image_variable(uintptr_t address, char *name, size_t size,
-                         size_t *offset)
+                         size_t *offset, size_t *rest)
 {
     struct file file = map_program();
+    const ElfW(Sym) * variable;
     uintptr_t base = 0;
-    tm_status status;
 
     if (file.bytes == NULL) {
         return TM_ENOBLOCK;
     }
     dl_iterate_phdr(find_base, &base);
-    status = find(&file, address - base, name, size, offset);
+    variable = find(&file, address - base, name, size);
+    if (variable != NULL) {
+        *offset = address - base - variable->st_value;
+        *rest = variable->st_size - *offset;
+    }
     munmap((void *)(uintptr_t)file.bytes, file.size);
-    return status;
+    return variable != NULL ? TM_OK : TM_ENOBLOCK;
 }

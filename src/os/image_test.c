@@ -171,20 +171,22 @@ static void a_variable_is_found_by_its_address(void **state)
     char name[32];
     char start[4];
     size_t offset;
+    size_t rest;
 
     (void)state;
-    assert_int_equal(image_variable(address + 3, name, sizeof name, &offset),
-                     TM_OK);
+    assert_int_equal(
+        image_variable(address + 3, name, sizeof name, &offset, &rest), TM_OK);
     assert_string_equal(name, "program");
     assert_int_equal(offset, 3);
-    assert_int_equal(image_variable(address, start, sizeof start, &offset),
-                     TM_OK);
+    assert_int_equal(rest, sizeof program - 3);
+    assert_int_equal(
+        image_variable(address, start, sizeof start, &offset, &rest), TM_OK);
     assert_string_equal(start, "pro");
     assert_int_equal(
-        image_variable((uintptr_t)main, name, sizeof name, &offset),
+        image_variable((uintptr_t)main, name, sizeof name, &offset, &rest),
         TM_ENOBLOCK); // it is no variable
     assert_int_equal(
-        image_variable((uintptr_t)name, name, sizeof name, &offset),
+        image_variable((uintptr_t)name, name, sizeof name, &offset, &rest),
         TM_ENOBLOCK); // nor of the program
 }
 

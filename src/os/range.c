@@ -132,6 +132,42 @@ void range_deny(char *address, size_t size)
     }
 }
 
+// "rw-p" and no inode: a line of /proc/self/maps.
+static int is_private_line(const char *line, uintptr_t address)
+{
+    unsigned long low;
+    unsigned long high;
+    unsigned long inode;
+    char allowed[8];
+
+    return sscanf(line, "%lx-%lx %7s %*s %*s %lu", &low, &high, allowed,
+                  &inode) == 4 &&
+           address >= low && address < high && inode == 0 &&
+           strncmp(allowed, "rw", 2) == 0 && allowed[3] == 'p';
+}
+
+int range_is_private(const void *address)
+{
+    unsigned char resident;
+    const uintptr_t page = (uintptr_t)address / GUARD * GUARD;
+    FILE *maps;
+    char line[512];
+    int is_private = 0;
+
+    if (mincore((void *)page, GUARD, &resident) != 0) {
+        return 0; // nothing is mapped
+    }
+    maps = fopen("/proc/self/maps", "re");
+    while (maps != NULL && !is_private &&
+           fgets(line, sizeof line, maps) != NULL) {
+        is_private = is_private_line(line, (uintptr_t)address);
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return is_private;
+}
+
 void range_release(char *address, size_t size)
 {
     if (munmap(address, size) != 0) {

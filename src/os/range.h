@@ -27,6 +27,10 @@ void range_discard(char *address, size_t size);
 /** Take all access away: it raises SIGSEGV, whoever watches the range. */
 void range_deny(char *address, size_t size);
 
+/** Is there memory at this address that may be written, is this process' own, and is
+ * of no file? Context: any; reads a file if something is mapped there. */
+int range_is_private(const void *address);
+
 /** Unmap. */
 void range_release(char *address, size_t size);
 

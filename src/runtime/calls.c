@@ -48,6 +48,7 @@ static tm_status leave_call(struct wait *wait)
 
 static uint64_t key_of(const void *object)
 {
+    argument_note_object(&runtime.arguments, object);
     return (uint64_t)(uintptr_t)object;
 }
 

@@ -25,8 +25,9 @@ static void describe_variable(uintptr_t address, char *text, size_t size)
 {
     char name[128];
     size_t offset;
+    size_t rest;
 
-    if (image_variable(address, name, sizeof name, &offset) != TM_OK) {
+    if (image_variable(address, name, sizeof name, &offset, &rest) != TM_OK) {
         snprintf(text, size, "a TM_SHARED variable");
     } else if (offset == 0) {
         snprintf(text, size, "in variable '%s'", name);

@@ -153,6 +153,12 @@ static void describe_overflow(int slot, char *text, size_t size)
     }
 }
 
+static int is_in_main(uintptr_t address)
+{
+    return address >= (uintptr_t)runtime.main_stack.low &&
+           address < (uintptr_t)runtime.main_stack.top;
+}
+
 static void describe_access(const struct trap *trap, char *text, size_t size)
 {
     const char *verb = trap->is_write ? "write to" : "read from";
@@ -173,6 +179,12 @@ static void describe_access(const struct trap *trap, char *text, size_t size)
                          trap->address);
 
         describe_reach(trap->address, page, text + n, size - (size_t)n);
+    } else if (runtime.self != 0 && is_in_main(trap->address)) {
+        snprintf(text, size,
+                 "segmentation fault: %s 0x%zx, in main()'s stack, which only "
+                 "node 0 has; put it in TM_SHARED or tm_alloc() memory, or "
+                 "pass it by value",
+                 verb, trap->address);
     } else {
         snprintf(text, size, "segmentation fault: %s 0x%zx (%s)", verb,
                  trap->address,
@@ -213,6 +225,22 @@ void report_bad_buffer(const char *function, uintptr_t place,
     log_error("node %u %s: %s() called from %s fails with EFAULT: its buffer "
               "reaches %p, %s",
               runtime.self, speaker, function, text, address, what);
+}
+
+void report_argument(const void *argument)
+{
+    char speaker[64];
+    char what[384];
+    char place[256];
+
+    if (!argument_is_private(&runtime.arguments, argument, what, sizeof what)) {
+        return;
+    }
+    describe_speaker(speaker, sizeof speaker);
+    image_describe(thread_self()->place - 1, place, sizeof place);
+    log_warning("node %u %s: tm_thread_create() called from %s gives a thread "
+                "that may run on another node the address of %s",
+                runtime.self, speaker, place, what);
 }
 
 void report_overrun(const struct heap_block *block, uint64_t at,

@@ -16,6 +16,9 @@ void report_trap(const struct trap *trap);
  * @param address  the first byte that does not belong to a block */
 void report_bad_buffer(const char *function, uintptr_t place,
                        const void *address);
+/** Warn, if the argument of a thread that may start elsewhere is an address of memory
+ * that each node has for itself. Context: a public function, outside the node lock. */
+void report_argument(const void *argument);
 /** tm_free() has found that something wrote behind a block.
  * @param at  the byte of it that has changed, >= block->size */
 void report_overrun(const struct heap_block *block, uint64_t at,

@@ -13,10 +13,12 @@
 #include "mem/space.h"
 #include "net/transport.h"
 #include "os/descriptor_set.h"
+#include "os/main_stack.h"
 #include "os/trap.h"
 #include "proto/engine.h"
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
+#include "runtime/argument.h"
 #include "runtime/deadlock.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
@@ -116,6 +118,9 @@ struct runtime {
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
     int pid;
+    char **argv; ///< of main(), as it was called
+    struct main_stack main_stack;
+    struct argument_watch arguments; ///< of new threads
     _Atomic int is_finishing; ///< changed under the node lock: finish_soon()
     int exit_code; ///< then: of this process; does not change any more
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said

@@ -484,12 +484,22 @@ static void go(void)
     node_leave();
 }
 
-// Never returns, so that no frame made under the old canary is left.
+static void serve(void)
+{
+    // If that fails, mistakes are not found: the program may have none.
+    (void)!main_stack_deny(&runtime.main_stack);
+    go();
+    finish_serving();
+}
+
+// Never returns, so that no frame made under the old canary is left. Where the root has
+// its main() this node has nothing, so that a thread that was given the address of a
+// local variable of main() does not read and write what lies there by chance.
 static _Noreturn void become_server(uint64_t canary)
 {
     image_set_canary(canary);
-    go();
-    finish_serving();
+    must(ult_leave_stack(runtime.ult, serve), "the stack of a worker");
+    abort();
 }
 
 static void become_main(void)
@@ -509,8 +519,12 @@ static void become_main(void)
 __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
 {
     (void)argc;
+    runtime.argv = argv;
     if (bootstrap_is_by_others() && !image_is_fixed() &&
         getauxval(AT_SECURE) == 0) {
+        if (bootstrap_is_root_by_others()) {
+            bootstrap_lower_stack();
+        }
         // If it fails, which is told, the program may run alone nevertheless.
         (void)!image_reexec_fixed(argv);
     }
@@ -530,10 +544,15 @@ tm_status tm_init_program(int *argc, char ***argv,
     }
     node_set_step(RUNTIME_STARTING);
     runtime.pid = getpid();
+    main_stack_find(&runtime.main_stack, runtime.argv);
     own = new_card();
     read_settings();
     open_memory(program);
     open_machines();
+    if (may_have_others()) {
+        argument_open(&runtime.arguments, &runtime.space, runtime.ult,
+                      &runtime.main_stack);
+    }
     canary = join_cluster(own);
     if (runtime.self != 0) {
         become_server(canary);

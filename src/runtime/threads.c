@@ -263,6 +263,9 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
         attr->on_node > (int)runtime.n_nodes) {
         return TM_EINVAL;
     }
+    if (runtime.n_nodes > 1 && attr->on_node != (int)runtime.self + 1) {
+        report_argument(arg);
+    }
     wait_init(&wait);
     node_enter();
     sync_thread_create(runtime.sync, thread_self()->number,

@@ -230,10 +230,17 @@ int ult_guard_slot(const struct ult_system *system, uintptr_t address)
         address >= adopted - ADOPTED_GUARD) {
         return 0;
     }
-    if (address < base ||
-        address >= base + system->config.n_slots * system->slot_size ||
+    if (!ult_is_stack(system, address) ||
         (address - base) % system->slot_size >= BELOW_STACK) {
         return -1;
     }
     return (int)((address - base) / system->slot_size);
+}
+
+int ult_is_stack(const struct ult_system *system, uintptr_t address)
+{
+    uintptr_t base = (uintptr_t)ULT_STACKS_BASE;
+
+    return address >= base &&
+           address < base + system->config.n_slots * system->slot_size;
 }

@@ -71,8 +71,10 @@ static void work(struct worker *worker)
     char *low;
     size_t size;
 
-    kthread_stack(&low, &size);
-    sanitize_init_current(&worker->fiber, low, size);
+    if (worker->own_stack == NULL) { // else it is on that one
+        kthread_stack(&low, &size);
+        sanitize_init_current(&worker->fiber, low, size);
+    }
     worker_set_self(worker);
     if (trap_thread_open() != TM_OK) {
         log_fatal(EXIT_MEMORY, "worker %u has no stack for signals",
@@ -179,6 +181,35 @@ tm_status ult_adopt(struct ult_system *system, struct ult **thread)
     (*thread)->user = NULL;
     adopt_stack(system, *thread);
     return TM_OK;
+}
+
+// The first function on the new stack.
+static void begin_anew(struct context_transfer transfer)
+{
+    struct ult_system *system = transfer.data;
+
+    sanitize_arrive(&system->workers[0].fiber);
+    system->go_on();
+    ensure(!"nothing is left to return to");
+}
+
+tm_status ult_leave_stack(struct ult_system *system, void (*go_on)(void))
+{
+    struct worker *worker = &system->workers[0];
+
+    ensure(worker_self() == NULL && worker->own_stack == NULL);
+    worker->own_stack = range_new(LOOP_STACK_SIZE);
+    if (worker->own_stack == NULL) {
+        return TM_ENOMEM;
+    }
+    system->go_on = go_on;
+    sanitize_init(&worker->fiber, worker->own_stack, LOOP_STACK_SIZE);
+    worker->context = context_make(worker->own_stack + LOOP_STACK_SIZE,
+                                   LOOP_STACK_SIZE, begin_anew);
+    sanitize_leave(NULL, &worker->fiber);
+    context_jump(worker->context, system);
+    ensure(!"nobody comes back to this stack");
+    return TM_ENOMEM;
 }
 
 void ult_work(struct ult_system *system)

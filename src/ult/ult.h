@@ -59,6 +59,11 @@ TM_CHECKED tm_status ult_start_workers(struct ult_system *system);
  * trap_install() comes before this and before all threads. */
 TM_CHECKED tm_status ult_adopt(struct ult_system *system, struct ult **thread);
 
+/** Leave the stack that the kernel thread was started on, for ever, and go on in
+ * a function on one that worker 0 keeps for its loop. Before ult_work(), in its
+ * kernel thread. @return TM_ENOMEM (logged); else not at all */
+tm_status ult_leave_stack(struct ult_system *system, void (*go_on)(void));
+
 /** Be worker 0 until ult_stop(). */
 void ult_work(struct ult_system *system);
 
@@ -182,6 +187,9 @@ TM_CHECKED tm_status ult_unpack(struct ult_system *system,
 /** Which slot's guard page (or area below its stack) holds this address?
  * @return the slot, or -1. Context: async-signal-safe. */
 int ult_guard_slot(const struct ult_system *system, uintptr_t address);
+
+/** Is it an address of a thread's stack, other than of an adopted one? */
+int ult_is_stack(const struct ult_system *system, uintptr_t address);
 
 /** Processor time that a thread has used on this node, ns, and for a running
  * thread up to its last switch; what a processor of config.share would have

@@ -66,7 +66,7 @@ struct worker {
     int was_idle;         // what it used meanwhile is nobody's
     struct duty duty;
     uint32_t ticket; // of the gate; 0: none
-    char *own_stack; // of the loop, after ult_adopt()
+    char *own_stack; // of the loop, after ult_adopt() or ult_leave_stack()
     struct sanitize_fiber fiber;
 
     // Used by all.
@@ -90,6 +90,7 @@ struct ult_system {
     struct ult_config config;
     size_t slot_size;
     struct worker *workers; // [config.n_workers]
+    void (*go_on)(void);    // on a stack of worker 0's own: ult_leave_stack()
     int has_adopted;
     char *adopted_low; // of the adopted stack
     char *adopted_top;

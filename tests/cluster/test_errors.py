@@ -382,6 +382,90 @@ class Mistakes(ErrorsTest):
                 self.assertEqual(result[1], 2 * text)
 
 
+class Private(ErrorsTest):
+    """Addresses of memory that each node has for itself, given to a thread of
+    another node; and what only looks like one."""
+
+    GIVES = (r"warning: node 0 thread 0 \(main\): tm_thread_create\(\) called from "
+             r"start \(private\.c:\d+\) gives a thread that may run on another "
+             r"node the address of ")
+
+    def run_private(self, *words, nodes=2, binary="private"):
+        return self.run_words("-n", nodes, program(binary), *words)
+
+    def test_access_to_a_local_variable_of_main_ends_the_run(self):
+        for _ in self.sources():
+            for name, verb in (("read_local", "read from"),
+                               ("write_local", "write to")):
+                self.expect(
+                    self.run_private(name), 139,
+                    self.GIVES + r"0x\w+, a local variable of main\(\), ",
+                    r"node 1 thread 1: segmentation fault: " + verb +
+                    r" 0x\w+, in main\(\)'s stack, which only node 0 has; put "
+                    r"it in TM_SHARED or tm_alloc\(\) memory, or pass it by "
+                    r"value, in \w+_it \(private\.c:\d+\)$",
+                    "killed by SIGSEGV")
+
+    def test_variables_may_be_larger_on_any_node(self):
+        # What differs lies above the stack of main().
+        for size in (1, 3000, 20000):
+            self.expect(self.run_private("read_local", "x" * size), 139,
+                        r"in main\(\)'s stack, which only node 0 has")
+
+    def expect_warnings(self, *rows, words=()):
+        for name, what in rows:
+            with self.subTest(given=name):
+                result = self.run_private(name, *words)
+                self.expect(result, 0, what)
+                self.assertEqual(result[2].count("warning"), 1, result[2])
+
+    def test_memory_of_one_node_is_told_once(self):
+        self.expect_warnings(
+            ("local", self.GIVES + r"0x\w+, a local variable of main\(\), which "
+             r"no other node has: pass it by value, or put it in TM_SHARED or "
+             r"tm_alloc\(\) memory$"),
+            ("heap", self.GIVES + r"0x\w+, malloc\(\)ed memory, which no other "
+             r"node has: use tm_alloc\(\)$"),
+            ("large_heap", r"0x\w+, malloc\(\)ed memory"),
+            ("stack", r"node 1 thread \d+: tm_thread_create\(\) .* the address "
+             r"of 0x\w+, a local variable of a thread, which is only where that "
+             r"thread is: pass it by value, or put it in tm_alloc\(\) memory$"))
+
+    def test_variables_of_each_node_are_named(self):
+        self.expect_warnings(
+            ("changed_variable", self.GIVES + r"'changing' \+ 32, a variable of "
+             r"which each node has its own: write TM_SHARED before it, or pass "
+             r"it by value$"),
+            ("place_for_a_result", r"the address of 'result', a variable of "),
+            ("place_far_in", r"the address of 'results' \+ 792000, a variable of "),
+            ("static_local", r"the address of 'counter', a variable of "))
+
+    def test_a_thread_that_may_start_elsewhere_counts(self):
+        self.expect_warnings(("heap", self.GIVES), words=["free"])
+
+    def expect_silence(self, name, *words, **how):
+        with self.subTest(given=name):
+            result = self.run_private(name, *words, **how)
+            self.expect(result, 0)
+            self.assertEqual(result[2], "")
+
+    def test_what_all_nodes_have_is_no_matter(self):
+        for name in ("null", "integer", "negative", "bits_of_a_double",
+                     "shared_variable", "block", "function", "library_function",
+                     "constant", "string", "stream", "table", "early", "barrier",
+                     "mutex"):
+            self.expect_silence(name)
+
+    def test_what_may_be_a_number_is_no_matter(self):
+        self.expect_silence("place_for_a_result", binary="private_low")
+        self.expect_silence("changed_variable", binary="private_low")
+
+    def test_a_thread_that_starts_here_is_no_matter(self):
+        self.expect_silence("heap", "home")
+        self.expect_silence("changed_variable", "home")
+        self.expect_silence("heap", nodes=1)
+
+
 class Races(ErrorsTest):
     """Threads of two nodes that write the same bytes, and such that do not."""
 
