@@ -216,23 +216,6 @@ void calls_poll(struct sync *sync, uint64_t now_ns)
     }
 }
 
-tm_status wait_receive_cancel(struct sync *sync, node_id from,
-                              const struct message *message)
-{
-    static void (*const cancels[])(struct sync * sync, node_id from,
-                                   uint64_t key,
-                                   uint64_t token) = {sem_cancel, cond_cancel};
-    uint8_t object = message->u.wait_cancel.object;
-    uint64_t key = message->u.wait_cancel.key;
-
-    if (object >= sizeof cancels / sizeof cancels[0] ||
-        !is_manager(sync, key)) {
-        return TM_EWIRE;
-    }
-    cancels[object](sync, from, key, message->u.wait_cancel.token);
-    return TM_OK; // its answer may have gone out before this came
-}
-
 void calls_turn(struct sync *sync)
 {
     for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {

@@ -141,6 +141,8 @@ bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
 void time_begins(struct sync *sync, uint64_t until_ns);
 /** The same for one who has been looked at, and waits on. */
 void time_goes_on(struct sync *sync, uint64_t until_ns);
+/** Now, by the port's clock. */
+uint64_t time_now(const struct sync *sync);
 /** Is the time over already? */
 bool is_over(const struct sync *sync, const struct waiter *waiter);
 
@@ -226,7 +228,6 @@ receive_fn lock_receive_back;
 receive_fn lock_receive_decline;
 receive_fn lock_receive_busy;
 receive_fn lock_receive_unlock;
-receive_fn wait_receive_cancel;
 receive_fn cond_receive_wait;
 receive_fn cond_receive_signal;
 receive_fn cond_receive_wake;
