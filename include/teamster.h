@@ -10,7 +10,7 @@
  *   3  Nodes
  *   4  Shared memory
  *   5  Threads
- *   6  Mutexes, condition variables, semaphores
+ *   6  Mutexes, condition variables, semaphores, reader-writer locks, once
  *   7  Barriers, iterations, reductions
  *   8  Atomic operations
  *   9  Statistics
@@ -29,12 +29,12 @@
  * run elsewhere must not keep pointers to them, nor to thread-local variables
  * (errno among them), across tm_iteration_end().
  *
- * Synchronisation objects (tm_mutex, tm_barrier, tm_cond, tm_sem) are named by
- * their address, and their bytes are never read. They may therefore be
- * globals, locals of main(), members of a shared structure, whatever has one
- * address in the life of the program; passing a pointer to a thread on another
- * node is enough. They must not be copied. A tm_mutex and a tm_cond need no
- * initialisation.
+ * Synchronisation objects (tm_mutex, tm_barrier, tm_cond, tm_sem, tm_rwlock,
+ * tm_once) are named by their address, and their bytes are never read. They may
+ * therefore be globals, locals of main(), members of a shared structure, whatever has
+ * one address in the life of the program; passing a pointer to a thread on another
+ * node is enough. They must not be copied. Only a tm_barrier and a tm_sem need to
+ * be initialised.
  *
  * Memory model. A program without data races (any two accesses to one byte, one
  * of them a write, are ordered by the calls below) gets sequentially consistent
@@ -72,8 +72,8 @@ enum {
     TM_EINVAL = -1,     ///< an argument is out of its range
     TM_ENOMEM = -2,     ///< memory or address space is used up
     TM_EBUSY = -3,      ///< the object is in use; try again
-    TM_EPERM = -4,      ///< the caller does not hold the mutex
-    TM_EDEADLK = -5,    ///< the caller holds the mutex already
+    TM_EPERM = -4,      ///< the caller does not hold the mutex or lock
+    TM_EDEADLK = -5,    ///< the caller holds the mutex or lock already
     TM_ENOBLOCK = -6,   ///< the address is not the start of a shared block
     TM_EFREED = -7,     ///< the shared block was freed before
     TM_EOVERRUN = -8,   ///< something wrote past the end of the shared block
@@ -400,7 +400,7 @@ TM_API void tm_thread_yield(void);
  */
 TM_API tm_status tm_thread_migrate(tm_thread thread, unsigned node);
 
-/* ---- 6  Mutexes, condition variables, semaphores ------------------------ */
+/* ---- 6  Mutexes, condition variables, semaphores, reader-writer locks, once --- */
 
 /*
  * Calls that wait for a time take a *deadline*: when to give up, by CLOCK_REALTIME, as
@@ -431,6 +431,16 @@ typedef struct tm_cond {
 typedef struct tm_sem {
     uint64_t reserved;
 } tm_sem;
+
+/** A reader-writer lock: named by its address, needs no initialisation. */
+typedef struct tm_rwlock {
+    uint64_t reserved;
+} tm_rwlock;
+
+/** What is done once: named by its address, needs no initialisation. */
+typedef struct tm_once {
+    uint64_t reserved;
+} tm_once;
 
 /**
  * Say what kind of mutex it is, for all nodes from now on. Needed for those other than
@@ -600,6 +610,111 @@ TM_API tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline);
  * Context: an application thread; blocks as tm_mutex_unlock().
  */
 TM_API tm_status tm_sem_post(tm_sem *sem);
+
+/*
+ * Reader-writer locks. Many threads hold one to read, or one holds it to write. It is
+ * granted in order of request: who comes to read waits behind a writer that waits, so
+ * neither kind waits for ever. But a thread that reads already may lock it to read once
+ * more at once, and unlocks it as often. A thread that holds one may move.
+ */
+
+/**
+ * Take a lock to read; waits while another thread holds it to write, or waits to. What
+ * was written before any tm_rwlock_unlock() of it, the caller sees.
+ *
+ * @return TM_OK
+ * @return TM_EDEADLK  the caller holds it to write
+ * @return TM_ELIMIT   the caller holds it 2^32 - 1 times
+ *
+ * Context: an application thread; blocks, for a round trip at least.
+ */
+TM_API tm_status tm_rwlock_rdlock(tm_rwlock *lock);
+
+/**
+ * Take a lock to read if that takes no waiting.
+ *
+ * @return TM_OK      taken
+ * @return TM_EBUSY   somebody holds it to write, the caller included, or waits to
+ * @return TM_ELIMIT  the caller holds it 2^32 - 1 times
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_rwlock_tryrdlock(tm_rwlock *lock);
+
+/**
+ * tm_rwlock_rdlock() that waits for a time only.
+ *
+ * @param deadline  see above; read during the call
+ * @return TM_ETIMEDOUT  the time was over before it could be had
+ * @return TM_EINVAL     the deadline's nanoseconds are not 0 to 999,999,999
+ * @return otherwise as tm_rwlock_rdlock()
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_rwlock_timedrdlock(tm_rwlock *lock,
+                                       const struct timespec *deadline);
+
+/**
+ * Take a lock to write; waits while other threads hold it. What was written before any
+ * tm_rwlock_unlock() of it, the caller sees.
+ *
+ * @return TM_OK
+ * @return TM_EDEADLK  the caller holds it already
+ *
+ * Context: an application thread; blocks, for a round trip at least.
+ */
+TM_API tm_status tm_rwlock_wrlock(tm_rwlock *lock);
+
+/**
+ * Take a lock to write if nobody holds it.
+ *
+ * @return TM_OK     taken
+ * @return TM_EBUSY  somebody holds it, the caller included, or waits for it
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status tm_rwlock_trywrlock(tm_rwlock *lock);
+
+/**
+ * tm_rwlock_wrlock() that waits for a time only.
+ *
+ * @param deadline  see above; read during the call
+ * @return TM_ETIMEDOUT  the time was over before it could be had
+ * @return TM_EINVAL     the deadline's nanoseconds are not 0 to 999,999,999
+ * @return otherwise as tm_rwlock_wrlock()
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
+                                       const struct timespec *deadline);
+
+/**
+ * Give a lock back that the caller holds, to read or to write. Unlocking one that it does
+ * not hold is an error of the program: it ends with one line that names a holder, exit
+ * code 70.
+ *
+ * @return TM_OK
+ *
+ * Context: an application thread; blocks until what it wrote is pushed, and for a
+ * round trip.
+ */
+TM_API tm_status tm_rwlock_unlock(tm_rwlock *lock);
+
+/**
+ * Call a function if nobody has called it by this tm_once; if somebody is about it, wait
+ * until it has returned. What it wrote, the caller sees. It is called on the node of
+ * whoever comes first, so what it sets should be shared memory. A tm_once in memory
+ * that is used anew stays done.
+ *
+ * @param function  not NULL; must return
+ * @return TM_OK       it has returned
+ * @return TM_EDEADLK  called by the function itself
+ * @return TM_EINVAL   function is NULL
+ *
+ * Context: an application thread; blocks for a round trip at least, but not once the
+ * node knows that it is done.
+ */
+TM_API tm_status tm_once_run(tm_once *once, void (*function)(void));
 
 /* ---- 7  Barriers, iterations, reductions -------------------------------- */
 

@@ -53,6 +53,7 @@ static uint64_t key_of(const void *object)
 }
 
 #define BEGIN_CALL(function)                                                   \
+    struct sync *const sync = runtime.sync;                                    \
     struct wait wait;                                                          \
     tm_status status = CHECK_CALL(function);                                   \
                                                                                \
@@ -93,14 +94,14 @@ unsigned tm_node_workers(void)
 tm_status tm_mutex_lock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_lock");
-    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
+    sync_lock(sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_mutex_trylock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_trylock");
-    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
     return leave_call(&wait);
 }
 
@@ -150,7 +151,7 @@ tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_mutex_timedlock");
     wait.waiter.until_ns = until_ns;
-    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
+    sync_lock(sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
     return leave_timed_call(&wait);
 }
 
@@ -158,15 +159,14 @@ static inline __attribute__((always_inline)) tm_status set_type(
     tm_mutex *mutex, tm_mutex_type type, const char *function)
 {
     BEGIN_CALL(function);
-    sync_lock(runtime.sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
     status = leave_call(&wait);
     if (status != TM_OK) {
         return status;
     }
     enter_call(&wait);
-    status = sync_lock_set_type(runtime.sync, key_of(mutex), wait.waiter.thread,
-                                type);
-    sync_unlock(runtime.sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
+    status = sync_lock_set_type(sync, key_of(mutex), wait.waiter.thread, type);
+    sync_unlock(sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
     leave_call(&wait);
     return status;
 }
@@ -188,15 +188,15 @@ tm_status tm_mutex_destroy(tm_mutex *mutex)
 tm_status tm_mutex_unlock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_unlock");
-    sync_unlock(runtime.sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
+    sync_unlock(sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
 {
     BEGIN_CALL("tm_cond_wait");
-    sync_cond_wait(runtime.sync, key_of(cond), key_of(mutex),
-                   wait.waiter.thread, &wait.waiter);
+    sync_cond_wait(sync, key_of(cond), key_of(mutex), wait.waiter.thread,
+                   &wait.waiter);
     return leave_call(&wait);
 }
 
@@ -210,45 +210,43 @@ tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
     }
     BEGIN_CALL("tm_cond_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_cond_wait(runtime.sync, key_of(cond), key_of(mutex),
-                   wait.waiter.thread, &wait.waiter);
+    sync_cond_wait(sync, key_of(cond), key_of(mutex), wait.waiter.thread,
+                   &wait.waiter);
     return leave_timed_call(&wait);
 }
 
 tm_status tm_cond_signal(tm_cond *cond)
 {
     BEGIN_CALL("tm_cond_signal");
-    sync_cond_signal(runtime.sync, key_of(cond), 0, &wait.waiter);
+    sync_cond_signal(sync, key_of(cond), 0, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_cond_broadcast(tm_cond *cond)
 {
     BEGIN_CALL("tm_cond_broadcast");
-    sync_cond_signal(runtime.sync, key_of(cond), 1, &wait.waiter);
+    sync_cond_signal(sync, key_of(cond), 1, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_sem_init(tm_sem *sem, unsigned value)
 {
     BEGIN_CALL("tm_sem_init");
-    sync_sem_init(runtime.sync, key_of(sem), value, &wait.waiter);
+    sync_sem_init(sync, key_of(sem), value, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_sem_wait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 0,
-                  &wait.waiter);
+    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 0, &wait.waiter);
     return leave_call(&wait);
 }
 
 tm_status tm_sem_trywait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_trywait");
-    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 1,
-                  &wait.waiter);
+    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 1, &wait.waiter);
     return leave_call(&wait);
 }
 
@@ -261,22 +259,113 @@ tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_sem_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_sem_wait(runtime.sync, key_of(sem), wait.waiter.thread, 0,
-                  &wait.waiter);
+    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 0, &wait.waiter);
     return leave_timed_call(&wait);
 }
 
 tm_status tm_sem_post(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_post");
-    sync_sem_post(runtime.sync, key_of(sem), &wait.waiter);
+    sync_sem_post(sync, key_of(sem), &wait.waiter);
     return leave_call(&wait);
+}
+
+static inline __attribute__((always_inline)) tm_status lock_to(
+    tm_rwlock *lock, enum sync_hold hold, int only_try, uint64_t until_ns,
+    const char *function)
+{
+    BEGIN_CALL(function);
+    wait.waiter.until_ns = until_ns;
+    sync_rwlock(sync, key_of(lock), wait.waiter.thread, hold, only_try,
+                &wait.waiter);
+    return until_ns > 0 ? leave_timed_call(&wait) : leave_call(&wait);
+}
+
+tm_status tm_rwlock_rdlock(tm_rwlock *lock)
+{
+    return lock_to(lock, HOLD_TO_READ, 0, 0, "tm_rwlock_rdlock");
+}
+
+tm_status tm_rwlock_tryrdlock(tm_rwlock *lock)
+{
+    return lock_to(lock, HOLD_TO_READ, 1, 0, "tm_rwlock_tryrdlock");
+}
+
+tm_status tm_rwlock_timedrdlock(tm_rwlock *lock,
+                                const struct timespec *deadline)
+{
+    uint64_t until_ns;
+
+    if (read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    return lock_to(lock, HOLD_TO_READ, 0, until_ns, "tm_rwlock_timedrdlock");
+}
+
+tm_status tm_rwlock_wrlock(tm_rwlock *lock)
+{
+    return lock_to(lock, HOLD_TO_WRITE, 0, 0, "tm_rwlock_wrlock");
+}
+
+tm_status tm_rwlock_trywrlock(tm_rwlock *lock)
+{
+    return lock_to(lock, HOLD_TO_WRITE, 1, 0, "tm_rwlock_trywrlock");
+}
+
+tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
+                                const struct timespec *deadline)
+{
+    uint64_t until_ns;
+
+    if (read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    return lock_to(lock, HOLD_TO_WRITE, 0, until_ns, "tm_rwlock_timedwrlock");
+}
+
+tm_status tm_rwlock_unlock(tm_rwlock *lock)
+{
+    BEGIN_CALL("tm_rwlock_unlock");
+    sync_rwlock_unlock(sync, key_of(lock), wait.waiter.thread, &wait.waiter);
+    return leave_call(&wait);
+}
+
+// The caller is to run it. It may move meanwhile.
+static tm_status run_once(struct sync *sync, tm_once *once,
+                          void (*function)(void))
+{
+    struct wait wait;
+
+    function();
+    enter_call(&wait);
+    sync_once_end(sync, key_of(once), wait.waiter.thread, &wait.waiter);
+    return leave_call(&wait);
+}
+
+tm_status tm_once_run(tm_once *once, void (*function)(void))
+{
+    if (function == NULL) {
+        return TM_EINVAL;
+    }
+    BEGIN_CALL("tm_once_run");
+    sync_once_begin(sync, key_of(once), wait.waiter.thread, &wait.waiter);
+    status = leave_call(&wait);
+    if (status != TM_OK) {
+        return status;
+    }
+    if (wait.waiter.result == 0) {
+        return run_once(sync, once, function);
+    }
+    node_enter();
+    sync_once_know(sync, key_of(once));
+    node_leave();
+    return TM_OK;
 }
 
 tm_status tm_barrier_init(tm_barrier *barrier, unsigned count)
 {
     BEGIN_CALL("tm_barrier_init");
-    sync_barrier_init(runtime.sync, key_of(barrier), count, &wait.waiter);
+    sync_barrier_init(sync, key_of(barrier), count, &wait.waiter);
     return leave_call(&wait);
 }
 
@@ -295,8 +384,8 @@ static inline __attribute__((always_inline)) tm_status arrive(
         tracking_note_end(thread_self(), key_of(barrier));
     }
     wait.waiter.count = thread_self()->n_barriers;
-    sync_barrier_arrive(runtime.sync, key_of(barrier), kind, op,
-                        wait.waiter.thread, value, &wait.waiter);
+    sync_barrier_arrive(sync, key_of(barrier), kind, op, wait.waiter.thread,
+                        value, &wait.waiter);
     node_leave();
     // Who arrived last would be the first to go on. Others have parked, and are
     // woken in the order in which they came.

@@ -34,6 +34,11 @@ static const char *const kind_names[] = {
     [CALL_SEM_INIT] = "tm_sem_init",
     [CALL_SEM_WAIT] = "tm_sem_wait",
     [CALL_SEM_POST] = "tm_sem_post",
+    [CALL_RDLOCK] = "tm_rwlock_rdlock",
+    [CALL_WRLOCK] = "tm_rwlock_wrlock",
+    [CALL_RWUNLOCK] = "tm_rwlock_unlock",
+    [CALL_ONCE] = "tm_once_run",
+    [CALL_ONCE_END] = "tm_once_run",
     [CALL_BARRIER_INIT] = "tm_barrier_init",
     [CALL_CREATE] = "tm_thread_create",
     [CALL_LAUNCH] = "launch",
@@ -183,10 +188,21 @@ tm_status call_receive_done(struct sync *sync, node_id from,
 /* What wait_cancel calls the object of a call that can be cancelled now; -1: none. */
 static int object_of(const struct call *call)
 {
-    if (call->kind == CALL_SEM_WAIT && call->state == CALL_SENT) {
-        return 0;
+    if (call->state == CALL_NOTED) {
+        return 1;
     }
-    return call->state == CALL_NOTED ? 1 : -1;
+    if (call->state != CALL_SENT) {
+        return -1;
+    }
+    switch (call->kind) {
+    case CALL_SEM_WAIT:
+        return 0;
+    case CALL_RDLOCK:
+    case CALL_WRLOCK:
+        return 2;
+    default:
+        return -1;
+    }
 }
 
 static void cancel(struct call *call)
@@ -252,6 +268,17 @@ enum wait_line call_wait_line(const struct sync *sync, uint32_t place,
     case CALL_SEM_WAIT:
         snprintf(text, size, "thread %llu waits for semaphore 0x%llx", thread,
                  key);
+        break;
+    case CALL_RDLOCK:
+    case CALL_WRLOCK:
+        snprintf(text, size,
+                 "thread %llu waits for reader-writer lock 0x%llx to %s",
+                 thread, key, call->kind == CALL_WRLOCK ? "write" : "read");
+        break;
+    case CALL_ONCE:
+        snprintf(text, size,
+                 "thread %llu waits for the end of what is done once, 0x%llx",
+                 thread, key);
         break;
     case CALL_JOIN:
         if (key == thread) {

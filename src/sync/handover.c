@@ -8,7 +8,8 @@
 //   sync_roster_changed   calls that wait wait for another node now; a mutex's token
 //                         that was at the node that has left is at its manager
 //   sync_spread           each node sends what it knows as a manager to the new ones:
-//                         lock_part, cond_part, sem_part, barrier_part
+//                         lock_part, cond_part, sem_part, rwlock_part, once_part,
+//                         barrier_part
 //
 // A node that has left has no threads: it is in no queue, and holds no mutex; what
 // it has are tokens, and parts of objects that it managed.
@@ -24,8 +25,10 @@
 enum {
     REQUEST_BYTES = 11,  // node, only_try, token
     REQUESTS_MAX = 4096, // of a message
-    COUNT_BYTES = 6,     // node, n_threads
-    VALUE_BYTES = 16,    // thread, value
+    CLAIM_BYTES = 31,    // n_times, is_writer, node, token, thread, place
+    CLAIMS_MAX = 2048,
+    COUNT_BYTES = 6,  // node, n_threads
+    VALUE_BYTES = 16, // thread, value
     VALUES_MAX = 8192,
 };
 
@@ -300,6 +303,161 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
     return TM_OK;
 }
 
+// ---- reader-writer locks
+
+static void write_claim(struct wire_writer *writer,
+                        const struct rwlock_claim *claim, bool is_holder)
+{
+    wire_put_u32(writer, is_holder ? claim->n_times : 0);
+    wire_put_u8(writer, claim->is_writer);
+    wire_put_u16(writer, claim->node);
+    wire_put_u64(writer, claim->token);
+    wire_put_u64(writer, claim->thread);
+    wire_put_u64(writer, claim->place);
+}
+
+static void send_rwlock(struct sync *sync, void *record)
+{
+    struct rwlock *lock = record;
+    struct message message = {.type = MESSAGE_rwlock_part};
+
+    message.u.rwlock_part.key = lock->key;
+    while (lock->holders.first != NULL || lock->waiting.first != NULL) { // M1
+        uint8_t *body = scratch_get(sync, CLAIMS_MAX * CLAIM_BYTES);
+        struct wire_writer writer = {body, body + CLAIMS_MAX * CLAIM_BYTES, 0};
+
+        for (unsigned n = 0; n < CLAIMS_MAX; n++) {
+            const bool is_holder = lock->holders.first != NULL;
+            struct claim_queue *queue =
+                is_holder ? &lock->holders : &lock->waiting;
+            struct rwlock_claim *claim;
+
+            if (queue->first == NULL) {
+                break;
+            }
+            claim = claim_pop(queue);
+            write_claim(&writer, claim, is_holder);
+            pool_give(&sync->claim_pool, claim);
+        }
+        message.body = body;
+        message.body_size = (uint32_t)(writer.at - body);
+        send_to(sync, manager_of(sync, lock->key), &message);
+    }
+}
+
+static struct rwlock_claim read_claim(struct wire_reader *reader)
+{
+    struct rwlock_claim claim = {.n_times = wire_get_u32(reader)};
+
+    claim.is_writer = wire_get_u8(reader) != 0;
+    claim.node = wire_get_u16(reader);
+    claim.token = wire_get_u64(reader);
+    claim.thread = wire_get_u64(reader);
+    claim.place = wire_get_u64(reader);
+    return claim;
+}
+
+/* Do claims fit behind those that have come before? */
+static bool claims_fit(const struct sync *sync, const struct rwlock *before,
+                       const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    struct rwlock_claim holder; // the first
+    struct rwlock so_far = {0};
+    bool waits = false;
+
+    if (before != NULL && before->holders.first != NULL) {
+        holder = *before->holders.first;
+        so_far.holders.first = &holder;
+        waits = before->waiting.first != NULL;
+    }
+    while (reader.at < reader.end) {
+        struct rwlock_claim claim = read_claim(&reader);
+        const bool fits = rwlock_fits(&so_far, claim.is_writer);
+
+        if ((claim.n_times == 0
+                 ? !roster_has(&sync->port->roster, claim.node) ||
+                       (!waits && fits)
+                 : waits || !fits) ||
+            (claim.is_writer && claim.n_times > 1)) {
+            return false;
+        }
+        waits |= claim.n_times == 0;
+        if (so_far.holders.first == NULL) {
+            holder = claim;
+            so_far.holders.first = &holder;
+        }
+    }
+    return true;
+}
+
+tm_status rwlock_receive_part(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    uint64_t key = message->u.rwlock_part.key;
+    struct wire_reader reader = wire_read_body(message);
+    struct rwlock *lock;
+
+    (void)from;
+    if (!takes(sync, key) || message->body_size == 0 ||
+        message->body_size % CLAIM_BYTES != 0 ||
+        !claims_fit(sync, table_find(&sync->rwlocks, key), message)) {
+        return TM_EWIRE;
+    }
+    lock = rwlock_of(sync, key);
+    while (reader.at < reader.end) {
+        struct rwlock_claim *claim = pool_take(&sync->claim_pool);
+
+        *claim = read_claim(&reader);
+        if (claim->n_times > 0) {
+            claim_push(&lock->holders, claim);
+        } else {
+            claim->n_times = 1;
+            claim_push(&lock->waiting, claim);
+        }
+    }
+    return TM_OK;
+}
+
+// ---- what is done once
+
+static void send_once(struct sync *sync, void *record)
+{
+    struct once *once = record;
+    struct message message = {.type = MESSAGE_once_part};
+
+    if (once->state == ONCE_NEW) {
+        return;
+    }
+    message.u.once_part.key = once->key;
+    message.u.once_part.state = (uint8_t)once->state;
+    message.u.once_part.thread = once->thread;
+    send_part(sync, once->key, &message, &once->waiting);
+    once->state = ONCE_NEW; // M1
+}
+
+tm_status once_receive_part(struct sync *sync, node_id from,
+                            const struct message *message)
+{
+    const struct message_once_part *part = &message->u.once_part;
+    struct once *once;
+
+    (void)from;
+    if (!takes_requests(sync, part->key, message) ||
+        (part->state != ONCE_RUNNING &&
+         (part->state != ONCE_DONE || message->body_size > 0))) {
+        return TM_EWIRE;
+    }
+    once = once_of(sync, part->key);
+    if (once->state != ONCE_NEW && once->state != part->state) {
+        return TM_EWIRE;
+    }
+    once->state = (enum once_state)part->state;
+    once->thread = part->thread;
+    take_requests(sync, message, &once->waiting);
+    return TM_OK;
+}
+
 // ---- barriers
 
 static uint16_t write_counts(const struct barrier *barrier,
@@ -471,6 +629,8 @@ void sync_spread(struct sync *sync)
     spread(sync, &sync->locks, send_lock);
     spread(sync, &sync->conds, send_cond);
     spread(sync, &sync->sems, send_sem);
+    spread(sync, &sync->rwlocks, send_rwlock);
+    spread(sync, &sync->onces, send_once);
     spread(sync, &sync->barriers, send_barrier);
     if (!roster_has(&sync->port->roster, sync->port->self)) {
         send_last_holders(sync);

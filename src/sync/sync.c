@@ -29,8 +29,8 @@ static tm_status receive_cancel(struct sync *sync, node_id from,
                                 const struct message *message)
 {
     static void (*const cancels[])(struct sync * sync, node_id from,
-                                   uint64_t key,
-                                   uint64_t token) = {sem_cancel, cond_cancel};
+                                   uint64_t key, uint64_t token) = {
+        sem_cancel, cond_cancel, rwlock_cancel};
     uint8_t object = message->u.wait_cancel.object;
     uint64_t key = message->u.wait_cancel.key;
 
@@ -59,6 +59,9 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
     HANDLER(sem_init) = {sem_receive_init, false},
     HANDLER(sem_wait) = {sem_receive_wait, false},
     HANDLER(sem_post) = {sem_receive_post, false},
+    HANDLER(rwlock_ask) = {rwlock_receive_ask, false},
+    HANDLER(rwlock_unlock) = {rwlock_receive_unlock, false},
+    HANDLER(once_ask) = {once_receive_ask, false},
     HANDLER(barrier_init) = {barrier_receive_init, false},
     HANDLER(barrier_arrive) = {barrier_receive_arrive, false},
     HANDLER(barrier_leave) = {barrier_receive_leave, false},
@@ -78,6 +81,8 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
     HANDLER(lock_part) = {lock_receive_part, false},
     HANDLER(cond_part) = {cond_receive_part, false},
     HANDLER(sem_part) = {sem_receive_part, false},
+    HANDLER(rwlock_part) = {rwlock_receive_part, false},
+    HANDLER(once_part) = {once_receive_part, false},
     HANDLER(barrier_part) = {barrier_receive_part, false},
     HANDLER(lock_last) = {lock_receive_last, false},
 #undef HANDLER
@@ -113,6 +118,8 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
     lock_records_init(&sync->lock_pool);
     cond_records_init(&sync->cond_pool);
     sem_records_init(&sync->sem_pool);
+    rwlock_records_init(&sync->rwlock_pool, &sync->claim_pool);
+    once_records_init(&sync->once_pool);
     barrier_records_init(&sync->barrier_pool);
     creator_records_init(&sync->creator_pool);
     pool_init(&sync->request_pool, sizeof(struct request));
@@ -128,11 +135,16 @@ void sync_free(struct sync *sync)
     table_release(&sync->locks);
     table_release(&sync->conds);
     table_release(&sync->sems);
+    table_release(&sync->rwlocks);
+    table_release(&sync->onces);
     table_release(&sync->barriers);
     table_release(&sync->creators);
     pool_release(&sync->lock_pool);
     pool_release(&sync->cond_pool);
     pool_release(&sync->sem_pool);
+    pool_release(&sync->rwlock_pool);
+    pool_release(&sync->claim_pool);
+    pool_release(&sync->once_pool);
     pool_release(&sync->barrier_pool);
     pool_release(&sync->creator_pool);
     pool_release(&sync->request_pool);
@@ -208,8 +220,8 @@ uint64_t sync_most_counted(const struct sync *sync)
 int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
                    size_t size)
 {
-    static wait_line_fn *const kinds[] = {lock_wait_line, barrier_wait_line,
-                                          call_wait_line};
+    static wait_line_fn *const kinds[] = {lock_wait_line, rwlock_wait_line,
+                                          barrier_wait_line, call_wait_line};
 
     for (;;) {
         uint64_t kind = *cursor >> 56;
@@ -235,6 +247,7 @@ int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
 int sync_is_valid(const struct sync *sync)
 {
     return calls_are_valid(sync) && lock_is_valid(sync) &&
-           cond_is_valid(sync) && sem_is_valid(sync) &&
-           barrier_is_valid(sync) && registry_is_valid(&sync->registry);
+           cond_is_valid(sync) && sem_is_valid(sync) && rwlock_is_valid(sync) &&
+           once_is_valid(sync) && barrier_is_valid(sync) &&
+           registry_is_valid(&sync->registry);
 }

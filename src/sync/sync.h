@@ -149,6 +149,23 @@ void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
 void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
                    int only_try, struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
+enum sync_hold { HOLD_TO_READ, HOLD_TO_WRITE };
+
+/** Woken with the lock, TM_EDEADLK (the caller holds it, and one of the two writes),
+ * TM_ELIMIT, TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
+void sync_rwlock(struct sync *sync, uint64_t key, uint64_t thread,
+                 enum sync_hold hold, int only_try, struct waiter *waiter);
+/** Woken with TM_EPERM if the thread does not hold it, which is a program_error. */
+void sync_rwlock_unlock(struct sync *sync, uint64_t key, uint64_t thread,
+                        struct waiter *waiter);
+/** Woken with result 0: the caller is to do it, and to say when (sync_once_end());
+ * 1: it is done, and the node may be told (sync_once_know()) so as to ask no more.
+ * TM_EDEADLK: the caller is about it. */
+void sync_once_begin(struct sync *sync, uint64_t key, uint64_t thread,
+                     struct waiter *waiter);
+void sync_once_end(struct sync *sync, uint64_t key, uint64_t thread,
+                   struct waiter *waiter);
+void sync_once_know(struct sync *sync, uint64_t key);
 void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
                        struct waiter *waiter);
 

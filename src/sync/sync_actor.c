@@ -161,6 +161,79 @@ tm_status do_sem_post(struct actor *self, unsigned object)
     return actor_finish(self);
 }
 
+tm_status do_rwlock(struct actor *self, unsigned object, enum sync_hold hold,
+                    uint64_t ns)
+{
+    struct world_rwlock *lock = &self->world->rwlocks[object];
+    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
+    struct writes over = lock->over;
+    tm_status status;
+
+    actor_begin(self);
+    self->waiter.until_ns = ns > 0 && ns < UINT64_MAX ? until_ns : 0;
+    sync_rwlock(self->world->nodes[self->node].sync, KEY(object), self->thread,
+                hold, ns == 0, &self->waiter);
+    status = actor_finish(self);
+    if (status == TM_OK) {
+        world_check(self->world,
+                    lock->writer == NULL &&
+                        (hold == HOLD_TO_READ || lock->n_readers == 0));
+        lock->n_readers += hold == HOLD_TO_READ;
+        lock->writer = hold == HOLD_TO_WRITE ? self : NULL;
+        actor_must_see(self, &lock->written);
+        actor_must_see(self, hold == HOLD_TO_WRITE ? &lock->read : &over);
+    }
+    world_check(self->world, status != TM_ETIMEDOUT ||
+                                 (ns > 0 && ns < UINT64_MAX &&
+                                  sim_now_ns(self->world->sim) >= until_ns));
+    world_check(self->world, status != TM_EBUSY || ns == 0);
+    return status;
+}
+
+tm_status do_rwlock_unlock(struct actor *self, unsigned object)
+{
+    struct world_rwlock *lock = &self->world->rwlocks[object];
+    bool is_writer = lock->writer == self;
+    struct writes must = self->must;
+    tm_status status;
+
+    writes_raise(is_writer ? &lock->written : &lock->read, &must);
+    lock->n_readers -= !is_writer && lock->n_readers > 0;
+    lock->writer = is_writer ? NULL : lock->writer;
+    sync_rwlock_unlock(actor_begin(self), KEY(object), self->thread,
+                       &self->waiter);
+    status = actor_finish(self);
+    world_check(self->world, !is_writer || status == TM_OK);
+    writes_raise(&lock->over, &must);
+    return status;
+}
+
+tm_status do_once(struct actor *self, unsigned object, uint64_t ns)
+{
+    struct world *world = self->world;
+    tm_status status;
+
+    sync_once_begin(actor_begin(self), KEY(object), self->thread,
+                    &self->waiter);
+    status = actor_finish(self);
+    if (status != TM_OK) {
+        return status;
+    }
+    if (self->waiter.result == 0) {
+        do_write(self);
+        do_compute(self, ns);
+        world_check(world, world->n_done[object]++ == 0);
+        world->onces[object] = self->must;
+        sync_once_end(actor_begin(self), KEY(object), self->thread,
+                      &self->waiter);
+        return actor_finish(self);
+    }
+    world_check(world, world->n_done[object] == 1);
+    actor_must_see(self, &world->onces[object]);
+    sync_once_know(world->nodes[self->node].sync, KEY(object));
+    return TM_OK;
+}
+
 tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count)
 {
     tm_status status;

@@ -33,6 +33,8 @@ struct sync {
     struct table locks;    ///< struct lock
     struct table conds;    ///< struct cond
     struct table sems;     ///< struct sem
+    struct table rwlocks;  ///< struct rwlock
+    struct table onces;    ///< struct once
     struct table barriers; ///< struct barrier
     struct table creators; ///< struct creator: who has threads to be launched
     _Atomic uint32_t n_batches; ///< creators.n, readable without the node lock
@@ -42,6 +44,9 @@ struct sync {
     struct pool lock_pool;
     struct pool cond_pool;
     struct pool sem_pool;
+    struct pool rwlock_pool;
+    struct pool claim_pool; ///< struct rwlock_claim
+    struct pool once_pool;
     struct pool barrier_pool;
     struct pool creator_pool;
     struct pool request_pool; ///< struct request
@@ -212,9 +217,54 @@ struct sem {
     struct request_queue waiting;
 };
 
+/** At its manager: a thread that holds a reader-writer lock, or waits for it. */
+struct rwlock_claim {
+    struct rwlock_claim *next;
+    uint64_t thread;
+    uint64_t place;   ///< where it locked, for reports
+    uint64_t token;   ///< of its call
+    uint32_t n_times; ///< that it holds the lock
+    node_id node;     ///< of its call
+    bool is_writer;
+};
+
+struct claim_queue {
+    struct rwlock_claim *first;
+    struct rwlock_claim *last;
+};
+
+void claim_push(struct claim_queue *queue, struct rwlock_claim *claim);
+/** @return the first, taken out; the queue is not empty */
+struct rwlock_claim *claim_pop(struct claim_queue *queue);
+
+/** A reader-writer lock, at its manager: rwlock.c. */
+struct rwlock {
+    uint64_t key;
+    struct claim_queue holders;
+    struct claim_queue waiting;
+};
+
+/** May somebody who does not hold it have it, besides those who do? */
+bool rwlock_fits(const struct rwlock *lock, bool is_writer);
+
+enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_DONE };
+
+/** What is done once: once.c. */
+struct once {
+    uint64_t key;
+    bool is_known; ///< on this node: it is done
+
+    // the manager's part
+    enum once_state state;
+    uint64_t thread; ///< that does it, or did
+    struct request_queue waiting;
+};
+
 /** The record of an object, new if need be. */
 struct cond *cond_of(struct sync *sync, uint64_t key);
 struct sem *sem_of(struct sync *sync, uint64_t key);
+struct rwlock *rwlock_of(struct sync *sync, uint64_t key);
+struct once *once_of(struct sync *sync, uint64_t key);
 
 /* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
 typedef tm_status receive_fn(struct sync *sync, node_id from,
@@ -234,6 +284,9 @@ receive_fn cond_receive_wake;
 receive_fn sem_receive_init;
 receive_fn sem_receive_wait;
 receive_fn sem_receive_post;
+receive_fn rwlock_receive_ask;
+receive_fn rwlock_receive_unlock;
+receive_fn once_receive_ask;
 receive_fn barrier_receive_init;
 receive_fn barrier_receive_arrive;
 receive_fn barrier_receive_leave;
@@ -253,6 +306,8 @@ receive_fn lock_receive_part;
 receive_fn lock_receive_last;
 receive_fn cond_receive_part;
 receive_fn sem_receive_part;
+receive_fn rwlock_receive_part;
+receive_fn once_receive_part;
 receive_fn barrier_receive_part;
 
 /* Lines of sync_next_wait(): the line at a position of the object at a place of
@@ -267,6 +322,7 @@ typedef enum wait_line wait_line_fn(const struct sync *sync, uint32_t place,
                                     uint32_t position, char *text, size_t size);
 
 wait_line_fn lock_wait_line;
+wait_line_fn rwlock_wait_line;
 wait_line_fn barrier_wait_line;
 wait_line_fn call_wait_line;
 
@@ -275,9 +331,11 @@ wait_line_fn call_wait_line;
 tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread);
 /** lock.c: whoever has waited until now gives up. */
 void lock_poll(struct sync *sync, uint64_t now_ns);
-/** cond.c, sem.c: a call's time is over. If it still waits here, answer that. */
+/** cond.c, sem.c, rwlock.c: a call's time is over. If it still waits here, answer that. */
 void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
 void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
+void rwlock_cancel(struct sync *sync, node_id from, uint64_t key,
+                   uint64_t token);
 /** lock.c: give back a mutex that the waiter's thread holds on this node. */
 void lock_give_back(struct sync *sync, uint64_t key,
                     const struct waiter *waiter);
@@ -293,12 +351,16 @@ bool lock_is_valid(const struct sync *sync);
 bool barrier_is_valid(const struct sync *sync);
 bool cond_is_valid(const struct sync *sync);
 bool sem_is_valid(const struct sync *sync);
+bool rwlock_is_valid(const struct sync *sync);
+bool once_is_valid(const struct sync *sync);
 bool registry_is_valid(const struct registry *registry);
 
 /* Ready for pool_take() of a file's records. */
 void lock_records_init(struct pool *pool);
 void cond_records_init(struct pool *pool);
 void sem_records_init(struct pool *pool);
+void rwlock_records_init(struct pool *locks, struct pool *claims);
+void once_records_init(struct pool *pool);
 void barrier_records_init(struct pool *pool);
 void creator_records_init(struct pool *pool);
 

@@ -32,6 +32,9 @@ enum {
     ROOM = 3,  // a semaphore: how many may be inside
     PING = 10, // semaphores, from here on
     MEET = 5,  // a barrier
+    BOOK = 6,  // a reader-writer lock
+    FIRST_ONCE = 0,
+    N_ONCES = 20,
 };
 
 struct program {
@@ -40,10 +43,12 @@ struct program {
     unsigned n_locked[N_LOCKS]; // critical sections, counted without atomics
     unsigned n_in_buffer;
     unsigned n_inside;
-    unsigned n_rare;                // signals
-    unsigned n_woken;               // by them
-    unsigned n_detached;            // that live
-    unsigned n_again;               // inside the recursive mutex
+    unsigned n_rare;     // signals
+    unsigned n_woken;    // by them
+    unsigned n_detached; // that live
+    unsigned n_again;    // inside the recursive mutex
+    unsigned n_writing;  // under the reader-writer lock
+    unsigned n_reading;
     unsigned n_passed[WORLD_COUNT]; // rounds of each thread
     struct writes ping[WORLD_COUNT];
     struct actor *actors[WORLD_COUNT];
@@ -221,6 +226,71 @@ static void use_semaphore(struct actor *self)
     maybe_compute(self);
     program.n_inside--;
     world_check(self->world, do_sem_post(self, ROOM) == TM_OK);
+}
+
+/* Perhaps twice, and with all of the ways to lock. */
+static void read_book(struct actor *self)
+{
+    const uint64_t times[] = {UINT64_MAX, chance(self, 400000) + 1, 0};
+    const uint64_t ns = times[chance(self, 3)];
+    unsigned n = 0;
+
+    do {
+        tm_status status = do_rwlock(self, BOOK, HOLD_TO_READ, ns);
+
+        if (status != TM_OK) {
+            world_check(self->world,
+                        n == 0 &&
+                            status == (ns == 0 ? TM_EBUSY : TM_ETIMEDOUT));
+            return;
+        }
+        n++;
+        program.n_reading++;
+        do_look(self);
+        do_write(self); // elsewhere
+        maybe_compute(self);
+        world_check(self->world, program.n_writing == 0);
+    } while (n < 3 && chance(self, 3) == 0);
+    world_check(self->world,
+                do_rwlock(self, BOOK, HOLD_TO_WRITE, UINT64_MAX) == TM_EDEADLK);
+    for (; n > 0; n--) {
+        program.n_reading--;
+        world_check(self->world, do_rwlock_unlock(self, BOOK) == TM_OK);
+    }
+}
+
+static void write_book(struct actor *self)
+{
+    const uint64_t times[] = {UINT64_MAX, chance(self, 400000) + 1, 0};
+    const uint64_t ns = times[chance(self, 3)];
+    tm_status status = do_rwlock(self, BOOK, HOLD_TO_WRITE, ns);
+
+    if (status != TM_OK) {
+        world_check(self->world, status == (ns == 0 ? TM_EBUSY : TM_ETIMEDOUT));
+        return;
+    }
+    program.n_writing++;
+    do_look(self);
+    do_write(self);
+    maybe_compute(self);
+    world_check(self->world, program.n_writing == 1 && program.n_reading == 0);
+    program.n_writing--;
+    world_check(self->world, do_rwlock_unlock(self, BOOK) == TM_OK);
+}
+
+static void use_book(struct actor *self)
+{
+    for (uint64_t n = chance(self, 3); n > 0; n--) {
+        if (chance(self, 3) == 0) {
+            write_book(self);
+        } else {
+            read_book(self);
+        }
+    }
+    world_check(self->world,
+                do_once(self, FIRST_ONCE + (unsigned)chance(self, N_ONCES),
+                        chance(self, 100000)) == TM_OK);
+    do_look(self);
 }
 
 static void post_to(struct actor *self, unsigned number)
@@ -445,6 +515,9 @@ static void worker(struct actor *self, uint64_t number)
         }
         if (chance(self, 3) == 0) {
             lock_again(self);
+        }
+        if (chance(self, 2) == 0) {
+            use_book(self);
         }
         switch ((round + self->world->config.sim.seed) % 4) {
         case 0:

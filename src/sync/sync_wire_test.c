@@ -165,7 +165,7 @@ static void make_call(void)
     if (random_below(3) == 0) {
         waiter->until_ns = node.now_ns + random_below(3000000);
     }
-    switch (random_below(7)) {
+    switch (random_below(10)) {
     case 0:
         sync_lock(node.sync, some_key(), thread, (int)random_below(2), waiter);
         break;
@@ -186,6 +186,17 @@ static void make_call(void)
         sync_barrier_arrive(node.sync, some_key(),
                             (enum sync_arrival)random_below(4),
                             (tm_op)random_below(4), thread, 5, waiter);
+        break;
+    case 6:
+        sync_rwlock(node.sync, some_key(), thread,
+                    (enum sync_hold)random_below(2), (int)random_below(2),
+                    waiter);
+        break;
+    case 7:
+        sync_rwlock_unlock(node.sync, some_key(), thread, waiter);
+        break;
+    case 8:
+        sync_once_begin(node.sync, some_key(), thread, waiter);
         break;
     default:
         attr.on_node = (int)random_below(5);
@@ -594,6 +605,120 @@ static void meetings_that_cannot_be_are_refused(void **state)
     sync_free(node.sync);
 }
 
+struct claim {
+    uint32_t n_times; // 0: it waits
+    uint8_t is_writer;
+    node_id of;
+};
+
+/* Claims of threads 1, 2, 3, ... */
+static tm_status send_claims(uint64_t key, unsigned n,
+                             const struct claim *claims)
+{
+    struct message message = {.type = MESSAGE_rwlock_part};
+    uint8_t body[200];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+
+    for (unsigned i = 0; i < n; i++) {
+        wire_put_u32(&writer, claims[i].n_times);
+        wire_put_u8(&writer, claims[i].is_writer);
+        wire_put_u16(&writer, claims[i].of);
+        wire_put_u64(&writer, i); // token
+        wire_put_u64(&writer, i + 1);
+        wire_put_u64(&writer, 0);
+    }
+    message.u.rwlock_part.key = key;
+    return send_part(&message, body, (size_t)(writer.at - body));
+}
+
+static void claims_that_cannot_be_are_refused(void **state)
+{
+    static const struct {
+        unsigned n;
+        struct claim claims[3];
+    } wrong[] = {
+        {0, {{0, 0, 0}}},
+        {1, {{0, 1, 2}}},                      // nobody is in its way
+        {1, {{2, 1, 2}}},                      // twice to write
+        {2, {{1, 1, 2}, {1, 1, 0}}},           // two writers
+        {2, {{1, 1, 2}, {1, 0, 0}}},           // a writer and a reader
+        {2, {{1, 0, 2}, {0, 0, 2}}},           // it could read
+        {2, {{1, 0, 2}, {0, 1, N_NODES}}},     // would be answered nowhere
+        {3, {{1, 0, 2}, {0, 1, 2}, {1, 0, 0}}} // holds it behind who waits
+    };
+    static const struct claim right[] = {
+        {3, 0, TM_MAX_NODES - 1}, {0, 1, 2}, {0, 0, 0}};
+    uint64_t key;
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    key = own_key();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(send_claims(key, wrong[i].n, wrong[i].claims),
+                         TM_EWIRE);
+    }
+    assert_int_equal(send_claims(key, 3, right), TM_OK);
+    assert_int_equal(send_claims(key, 1, right), TM_EWIRE); // behind these
+    assert_int_equal(send_claims(key, 2, right + 1), TM_OK);
+    assert_true(sync_is_valid(node.sync));
+    sync_free(node.sync);
+}
+
+static void a_reader_writer_lock_goes_on_with_a_new_manager(void **state)
+{
+    static const struct claim claims[] = {{2, 0, 0}, {0, 1, 2}, {0, 0, 0}};
+    struct message unlock = {.type = MESSAGE_rwlock_unlock};
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    unlock.u.rwlock_unlock.key = own_key();
+    assert_int_equal(send_claims(unlock.u.rwlock_unlock.key, 3, claims), TM_OK);
+    sync_freeze(node.sync, 0);
+    unlock.u.rwlock_unlock.thread = 1;
+    assert_int_equal(receive_from(0, &unlock), TM_OK);
+    assert_int_equal(node.n_sent, 1); // it was held twice
+    assert_int_equal(receive_from(0, &unlock), TM_OK);
+    assert_int_equal(node.n_sent, 3); // the writer has it
+    unlock.u.rwlock_unlock.thread = 2;
+    assert_int_equal(receive_from(2, &unlock), TM_OK);
+    assert_int_equal(node.n_sent, 5); // then the reader
+    assert_int_equal(node.n_errors, 0);
+    sync_free(node.sync);
+}
+
+static void what_is_done_once_is_refused_if_it_cannot_be(void **state)
+{
+    struct message part = {.type = MESSAGE_once_part};
+    struct message ask = {.type = MESSAGE_once_ask};
+
+    (void)state;
+    open_node(1, 1);
+    sync_freeze(node.sync, 1);
+    part.u.once_part.key = ask.u.once_ask.key = own_key();
+    assert_int_equal(send_part(&part, NULL, 0), TM_EWIRE); // nothing to tell
+    part.u.once_part.state = 3;
+    assert_int_equal(send_part(&part, NULL, 0), TM_EWIRE);
+    part.u.once_part.state = 2;
+    assert_int_equal(send_request(&part, 2), TM_EWIRE); // it is done
+    part.u.once_part.state = 1;
+    part.u.once_part.thread = 7;
+    assert_int_equal(send_request(&part, N_NODES), TM_EWIRE);
+    assert_int_equal(send_request(&part, 2), TM_OK);
+    part.u.once_part.state = 2;
+    assert_int_equal(send_part(&part, NULL, 0), TM_EWIRE); // it runs
+    sync_freeze(node.sync, 0);
+    ask.u.once_ask.is_end = 1;
+    ask.u.once_ask.thread = 8;
+    assert_int_equal(receive_from(0, &ask), TM_EWIRE); // another does it
+    ask.u.once_ask.thread = 7;
+    assert_int_equal(receive_from(0, &ask), TM_OK);
+    assert_int_equal(node.n_sent, 2); // to who waited, and who did it
+    assert_int_equal(receive_from(0, &ask), TM_EWIRE);
+    sync_free(node.sync);
+}
+
 /* @return a key that this node is the manager of */
 static uint64_t open_manager(void)
 {
@@ -669,6 +794,9 @@ int main(void)
         cmocka_unit_test(requests_of_nodes_that_are_not_there_are_refused),
         cmocka_unit_test(parts_that_no_manager_sends_are_refused),
         cmocka_unit_test(meetings_that_cannot_be_are_refused),
+        cmocka_unit_test(claims_that_cannot_be_are_refused),
+        cmocka_unit_test(a_reader_writer_lock_goes_on_with_a_new_manager),
+        cmocka_unit_test(what_is_done_once_is_refused_if_it_cannot_be),
         cmocka_unit_test(a_mutex_comes_back_from_its_owner_only),
         cmocka_unit_test(an_episode_that_is_over_is_not_starved),
         cmocka_unit_test(nonsense_is_refused_or_harmless),

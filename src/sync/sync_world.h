@@ -60,6 +60,14 @@ struct actor {
     struct coroutine *coroutine;
 };
 
+struct world_rwlock {
+    struct writes written; ///< before a writer unlocked it: all must see that
+    struct writes read;    ///< before a reader began to: writers must
+    struct writes over;    ///< before somebody was through: who comes then must
+    unsigned n_readers;
+    struct actor *writer;
+};
+
 struct world_barrier {
     uint32_t count;
     uint64_t n_arrivals;
@@ -104,6 +112,9 @@ struct world {
 
     struct writes locks[WORLD_OBJECTS];
     struct actor *holders[WORLD_OBJECTS];
+    struct world_rwlock rwlocks[WORLD_OBJECTS];
+    struct writes onces[WORLD_OBJECTS];
+    unsigned n_done[WORLD_OBJECTS]; ///< times that what is done once was done
     struct world_barrier barriers[WORLD_OBJECTS];
     struct writes created[4096]; ///< by the number in the actor's name
     unsigned n_created;
@@ -143,6 +154,12 @@ tm_status do_sem_wait(struct actor *self, unsigned object);
 tm_status do_sem_trywait(struct actor *self, unsigned object);
 tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_sem_post(struct actor *self, unsigned object);
+/** @param ns  how long it waits: 0 not at all, UINT64_MAX as long as it takes */
+tm_status do_rwlock(struct actor *self, unsigned object, enum sync_hold hold,
+                    uint64_t ns);
+tm_status do_rwlock_unlock(struct actor *self, unsigned object);
+/** Do it, if it is not done: takes ns. */
+tm_status do_once(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_barrier_init(struct actor *self, unsigned object, uint32_t count);
 uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
                    tm_op op, uint64_t value);

@@ -21,6 +21,14 @@
 #define tm_sem_trywait audit_sem_trywait
 #define tm_sem_timedwait audit_sem_timedwait
 #define tm_sem_post audit_sem_post
+#define tm_rwlock_rdlock audit_rwlock_rdlock
+#define tm_rwlock_tryrdlock audit_rwlock_tryrdlock
+#define tm_rwlock_timedrdlock audit_rwlock_timedrdlock
+#define tm_rwlock_wrlock audit_rwlock_wrlock
+#define tm_rwlock_trywrlock audit_rwlock_trywrlock
+#define tm_rwlock_timedwrlock audit_rwlock_timedwrlock
+#define tm_rwlock_unlock audit_rwlock_unlock
+#define tm_once_run audit_once_run
 #define tm_barrier_init audit_barrier_init
 #define tm_barrier_wait audit_barrier_wait
 #define tm_iteration_end audit_iteration_end

@@ -46,6 +46,7 @@ struct recorder {
     uint64_t pending; // an address, 0: none
     uint32_t pending_size;
     uint32_t pending_place;
+    struct once_call *once; // what it does once, the innermost
 };
 
 static struct {
@@ -438,6 +439,16 @@ tm_status audit_sem_wait(tm_sem *sem);
 tm_status audit_sem_trywait(tm_sem *sem);
 tm_status audit_sem_timedwait(tm_sem *sem, const struct timespec *deadline);
 tm_status audit_sem_post(tm_sem *sem);
+tm_status audit_rwlock_rdlock(tm_rwlock *lock);
+tm_status audit_rwlock_tryrdlock(tm_rwlock *lock);
+tm_status audit_rwlock_timedrdlock(tm_rwlock *lock,
+                                   const struct timespec *deadline);
+tm_status audit_rwlock_wrlock(tm_rwlock *lock);
+tm_status audit_rwlock_trywrlock(tm_rwlock *lock);
+tm_status audit_rwlock_timedwrlock(tm_rwlock *lock,
+                                   const struct timespec *deadline);
+tm_status audit_rwlock_unlock(tm_rwlock *lock);
+tm_status audit_once_run(tm_once *once, void (*function)(void));
 tm_status audit_barrier_init(tm_barrier *barrier, unsigned count);
 tm_status audit_barrier_wait(tm_barrier *barrier);
 tm_status audit_iteration_end(tm_barrier *barrier);
@@ -651,6 +662,88 @@ tm_status audit_sem_post(tm_sem *sem)
 {
     event(LOG_POST, sem, PLACE());
     return tm_sem_post(sem);
+}
+
+// As of a mutex: readers that come after readers count as ordered, which asks for no
+// more than what a program without races sees anyway.
+static tm_status note_locked(tm_rwlock *lock, tm_status status, uint32_t place)
+{
+    if (status == TM_OK) {
+        event(LOG_LOCK, lock, place);
+    }
+    return status;
+}
+
+tm_status audit_rwlock_rdlock(tm_rwlock *lock)
+{
+    return note_locked(lock, tm_rwlock_rdlock(lock), PLACE());
+}
+
+tm_status audit_rwlock_tryrdlock(tm_rwlock *lock)
+{
+    return note_locked(lock, tm_rwlock_tryrdlock(lock), PLACE());
+}
+
+tm_status audit_rwlock_timedrdlock(tm_rwlock *lock,
+                                   const struct timespec *deadline)
+{
+    return note_locked(lock, tm_rwlock_timedrdlock(lock, deadline), PLACE());
+}
+
+tm_status audit_rwlock_wrlock(tm_rwlock *lock)
+{
+    return note_locked(lock, tm_rwlock_wrlock(lock), PLACE());
+}
+
+tm_status audit_rwlock_trywrlock(tm_rwlock *lock)
+{
+    return note_locked(lock, tm_rwlock_trywrlock(lock), PLACE());
+}
+
+tm_status audit_rwlock_timedwrlock(tm_rwlock *lock,
+                                   const struct timespec *deadline)
+{
+    return note_locked(lock, tm_rwlock_timedwrlock(lock, deadline), PLACE());
+}
+
+tm_status audit_rwlock_unlock(tm_rwlock *lock)
+{
+    event(LOG_UNLOCK, lock, PLACE());
+    return tm_rwlock_unlock(lock);
+}
+
+// What a thread does once has no argument.
+struct once_call {
+    tm_once *once;
+    void (*function)(void);
+    struct once_call *outer;
+};
+
+static void do_once(void)
+{
+    struct once_call *call = recorder()->once;
+
+    call->function();
+    event(LOG_UNLOCK, call->once, 0);
+}
+
+tm_status audit_once_run(tm_once *once, void (*function)(void))
+{
+    struct once_call call = {once, function, NULL};
+    tm_status status;
+
+    if (!all.is_on || function == NULL) {
+        return tm_once_run(once, function);
+    }
+    finish_pending(recorder());
+    call.outer = recorder()->once;
+    recorder()->once = &call;
+    status = tm_once_run(once, do_once);
+    recorder()->once = call.outer;
+    if (status == TM_OK) {
+        event(LOG_LOCK, once, PLACE());
+    }
+    return status;
 }
 
 tm_status audit_barrier_init(tm_barrier *barrier, unsigned count)

@@ -10,19 +10,22 @@
 
 #include "program.h"
 
-enum { N_ROUNDS = 40, MOST_THREADS = 16 };
+enum { N_ROUNDS = 40, MOST_THREADS = 16, N_WORDS = 3000, N_ONCES = 2 };
 
 static TM_SHARED struct {
     tm_mutex mutex;
     tm_mutex other;
     tm_cond cond;
     tm_sem sem;
+    tm_rwlock lock;
+    tm_once once[N_ONCES];
     tm_barrier barrier;
     unsigned n_threads;
     unsigned n_inside;
     unsigned n_done;
     unsigned n_late;
     unsigned is_go;
+    uint32_t words[N_WORDS];
 } job;
 
 // A time from now.
@@ -255,6 +258,159 @@ static void kinds(void)
     OK(tm_mutex_unlock(&job.mutex));
 }
 
+// ---- reader-writer locks ----
+
+// All words are what the last writer made them.
+static void read_words(void)
+{
+    const uint32_t first = job.words[0];
+
+    for (unsigned i = 1; i < N_WORDS; i++) {
+        if (job.words[i] != first + i) {
+            FAIL("word %u is %u, not %u", i, job.words[i], first + i);
+        }
+        if (i % 1000 == 0) {
+            tm_thread_yield();
+        }
+    }
+}
+
+static void write_words(void)
+{
+    job.words[0]++;
+    for (unsigned i = 1; i < N_WORDS; i++) {
+        job.words[i] = job.words[0] + i;
+        if (i % 1000 == 0) {
+            tm_thread_yield();
+        }
+    }
+}
+
+static tm_status lock_somehow(int to_write, uint64_t *state)
+{
+    struct timespec time = in_ms((int64_t)draw(state, 4));
+
+    switch (draw(state, 3)) {
+    case 0:
+        return to_write ? tm_rwlock_trywrlock(&job.lock)
+                        : tm_rwlock_tryrdlock(&job.lock);
+    case 1:
+        return to_write ? tm_rwlock_timedwrlock(&job.lock, &time)
+                        : tm_rwlock_timedrdlock(&job.lock, &time);
+    default:
+        return to_write ? tm_rwlock_wrlock(&job.lock)
+                        : tm_rwlock_rdlock(&job.lock);
+    }
+}
+
+static void *use_book(void *arg)
+{
+    uint64_t state = 23 + 17 * (size_t)arg;
+
+    for (unsigned i = 0; i < N_ROUNDS; i++) {
+        const int to_write = draw(&state, 3) == 0;
+        const tm_status status = lock_somehow(to_write, &state);
+
+        if (status == TM_EBUSY || status == TM_ETIMEDOUT) {
+            continue;
+        }
+        OK(status);
+        if (to_write) {
+            write_words();
+            EXPECT(TM_EDEADLK, tm_rwlock_rdlock(&job.lock));
+            OK(tm_rwlock_unlock(&job.lock));
+        } else {
+            read_words();
+            OK(tm_rwlock_rdlock(&job.lock)); // whoever waits to write
+            EXPECT(TM_EDEADLK, tm_rwlock_wrlock(&job.lock));
+            OK(tm_rwlock_unlock(&job.lock));
+            read_words();
+            OK(tm_rwlock_unlock(&job.lock));
+        }
+    }
+    return NULL;
+}
+
+// A thread that reads may move.
+static void *read_and_move(void *arg)
+{
+    const struct timespec wrong = {.tv_nsec = -1};
+    struct timespec time = in_ms(10);
+
+    EXPECT(TM_EINVAL, tm_rwlock_timedrdlock(&job.lock, &wrong));
+    EXPECT(TM_EINVAL, tm_rwlock_timedwrlock(&job.lock, &wrong));
+    OK(tm_rwlock_rdlock(&job.lock));
+    for (unsigned i = 0; i < 3; i++) {
+        OK(tm_thread_migrate(tm_thread_self(),
+                             (unsigned)((size_t)arg + i) % tm_node_count()));
+        OK(tm_iteration_end(&job.barrier));
+        read_words();
+        EXPECT(TM_EBUSY, tm_rwlock_trywrlock(&job.lock));
+    }
+    OK(tm_rwlock_unlock(&job.lock));
+    if (arg == NULL) {
+        OK(tm_rwlock_wrlock(&job.lock));
+        write_words();
+    }
+    OK(tm_barrier_wait(&job.barrier));
+    if (arg != NULL) {
+        EXPECT(TM_ETIMEDOUT, tm_rwlock_timedrdlock(&job.lock, &time));
+        must_be_over(&time);
+    }
+    OK(tm_barrier_wait(&job.barrier));
+    if (arg == NULL) {
+        OK(tm_rwlock_unlock(&job.lock));
+    }
+    return NULL;
+}
+
+static void book(void)
+{
+    write_words();
+    run_everywhere(use_book);
+    run_everywhere(read_and_move);
+    read_words();
+}
+
+// ---- once ----
+
+static void do_first(void)
+{
+    job.n_done++;
+    write_words();
+}
+
+static void do_second(void)
+{
+    EXPECT(TM_EDEADLK, tm_once_run(&job.once[1], do_second));
+    OK(tm_once_run(&job.once[0], do_first));
+    job.n_inside++;
+}
+
+static void *do_once(void *arg)
+{
+    EXPECT(TM_EINVAL, tm_once_run(&job.once[0], NULL));
+    for (unsigned i = 0; i < N_ROUNDS; i++) {
+        OK(tm_once_run(&job.once[((size_t)arg + i) % 2],
+                       ((size_t)arg + i) % 2 == 0 ? do_first : do_second));
+        OK(tm_iteration_end(&job.barrier));
+        if (job.n_done != 1 || job.n_inside > 1) {
+            FAIL("done %u and %u times", job.n_done, job.n_inside);
+        }
+        read_words();
+    }
+    return NULL;
+}
+
+static void first(void)
+{
+    write_words();
+    run_everywhere(do_once);
+    if (job.n_done != 1 || job.n_inside != 1) {
+        FAIL("done %u and %u times", job.n_done, job.n_inside);
+    }
+}
+
 // ---- ends of threads ----
 
 static __attribute__((noinline)) void leave_early(void)
@@ -378,9 +534,14 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } tests[] = {
-        {"times", times},           {"races", races},
-        {"kinds", kinds},           {"ends", ends},
-        {"main_exits", main_exits}, {"long_waits", long_waits},
+        {"times", times},
+        {"races", races},
+        {"kinds", kinds},
+        {"ends", ends},
+        {"book", book},
+        {"first", first},
+        {"main_exits", main_exits},
+        {"long_waits", long_waits},
     };
 
     OK(tm_init(&argc, &argv));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * What makes a random program wide: arrays that all nodes go through in order, a
- * pipeline of all threads, blocks that come and go, and threads of unlike load.
+ * pipeline of all threads, blocks that come and go, threads of unlike load, and boards
+ * under reader-writer locks, which somebody sets up once.
  *
  * An array is a TM_SHARED variable that is filled before or after tm_init(), or a
  * block of any protocol and placement; some words of some blocks lie in two pages. In every second phase each thread writes a
@@ -19,6 +20,8 @@
  */
 #include "random_wide.h"
 
+#include <time.h>
+
 // As many words as a program may have without a budget; a TM_SHARED variable stays
 // in memory, so with one they are few.
 #ifndef GLOBAL_WORDS
@@ -32,6 +35,8 @@ enum {
     SPARSE = TM_PAGE_SIZE / sizeof(int32_t),
     CROSSING = TM_PAGE_SIZE - 2, // each SPARSEth word lies in two pages
     LINK_WORDS = 60,
+    N_BOARDS = 2,
+    BOARD_WORDS = 700,
     MOST_LINKS = MOST_WORKERS,
 };
 
@@ -71,6 +76,13 @@ static TM_SHARED struct {
 } wide;
 
 static TM_SHARED int32_t globals[N_GLOBALS][GLOBAL_WORDS];
+
+static TM_SHARED struct board {
+    tm_rwlock lock;
+    tm_once once;
+    unsigned version; // 0: not set up yet
+    uint64_t words[BOARD_WORDS];
+} boards[N_BOARDS];
 
 // ---- arrays
 
@@ -406,6 +418,130 @@ void act_pipeline(unsigned me, unsigned phase, int is_by_condition)
     }
 }
 
+// ---- boards
+
+static uint64_t board_word(unsigned board, unsigned version, unsigned i)
+{
+    return mix(wide.seed + version, (uint64_t)board << 32 | i);
+}
+
+static void board_fill(unsigned board)
+{
+    struct board *it = &boards[board];
+
+    for (unsigned i = 0; i < BOARD_WORDS; i++) {
+        it->words[i] = board_word(board, it->version, i);
+        if (i % 100 == 99) {
+            tm_thread_yield();
+        }
+    }
+}
+
+static void board_check(unsigned board)
+{
+    const struct board *it = &boards[board];
+
+    for (unsigned i = 0; i < BOARD_WORDS; i++) {
+        const uint64_t should = board_word(board, it->version, i);
+
+        if (it->words[i] != should) {
+            FAIL("board %u, version %u, word %u: %" PRIx64 ", not %" PRIx64,
+                 board, it->version, i, it->words[i], should);
+        }
+        if (i % 100 == 99) {
+            tm_thread_yield();
+        }
+    }
+}
+
+// Once there is no lock yet.
+static void set_up(unsigned board)
+{
+    if (boards[board].version != 0) {
+        FAIL("board %u is set up twice", board);
+    }
+    boards[board].version = 1;
+    board_fill(board);
+}
+
+static void set_up_0(void)
+{
+    set_up(0);
+}
+
+static void set_up_1(void)
+{
+    set_up(1);
+}
+
+static void board_read(unsigned board, uint64_t *state)
+{
+    struct timespec soon;
+    tm_status status;
+
+    switch (draw(state, 3)) {
+    case 0:
+        status = tm_rwlock_tryrdlock(&boards[board].lock);
+        break;
+    case 1:
+        clock_gettime(CLOCK_REALTIME, &soon);
+        status = tm_rwlock_timedrdlock(&boards[board].lock, &soon);
+        break;
+    default:
+        status = tm_rwlock_rdlock(&boards[board].lock);
+    }
+    if (status != TM_EBUSY && status != TM_ETIMEDOUT) {
+        OK(status);
+        board_check(board);
+        OK(tm_rwlock_unlock(&boards[board].lock));
+    }
+}
+
+static unsigned n_board_writes(unsigned me, unsigned phase, unsigned board)
+{
+    return drawn(200 + me, phase * N_BOARDS + board) % 7 == 0;
+}
+
+void act_boards(unsigned me, unsigned phase)
+{
+    static void (*const set_ups[N_BOARDS])(void) = {set_up_0, set_up_1};
+    uint64_t state = drawn(104 + me, phase);
+    const unsigned board = (unsigned)draw(&state, N_BOARDS);
+
+    for (unsigned k = 0; k < N_BOARDS; k++) {
+        const unsigned it = (board + k) % N_BOARDS;
+
+        OK(tm_once_run(&boards[it].once, set_ups[it]));
+        board_read(it, &state);
+        if (n_board_writes(me, phase, it) > 0) {
+            OK(tm_rwlock_wrlock(&boards[it].lock));
+            board_check(it);
+            boards[it].version++;
+            board_fill(it);
+            OK(tm_rwlock_unlock(&boards[it].lock));
+        }
+    }
+}
+
+static void check_boards(unsigned n_phases)
+{
+    for (unsigned board = 0; board < N_BOARDS; board++) {
+        unsigned version = 1;
+
+        for (unsigned i = 0; i < n_phases * wide.n_threads; i++) {
+            version +=
+                n_board_writes(i % wide.n_threads, i / wide.n_threads, board);
+        }
+        if (boards[board].version != 0) { // such a phase has been
+            board_check(board);
+            if (boards[board].version != version) {
+                FAIL("board %u has version %u, not %u", board,
+                     boards[board].version, version);
+            }
+        }
+    }
+}
+
 // ---- blocks that come and go, and time
 
 // Allocate some blocks, fill them, and free them in another order.
@@ -463,5 +599,6 @@ uint64_t wide_check(unsigned n_phases)
         OK(tm_free(wide.streams[stream].block));
     }
     OK(tm_free(wide.links));
+    check_boards(n_phases);
     return sum;
 }

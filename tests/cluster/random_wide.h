@@ -23,8 +23,10 @@ unsigned wide_phases(void);
  * @param has_named_nodes  nodes stay: placements may name them */
 void wide_open(const struct plan *plan, int has_named_nodes);
 
-/** Things that a thread does in a phase. None waits for another thread. */
+/** Things that a thread does in a phase. None waits for another thread, but for a
+ * lock. */
 void act_streams(unsigned me, unsigned phase);
+void act_boards(unsigned me, unsigned phase);
 void act_churn(unsigned me, unsigned phase);
 void act_load(unsigned me, unsigned phase);
 

@@ -305,6 +305,20 @@ class Mistakes(ErrorsTest):
             r"\(mistakes\.c:\d+\); thread 0 locked it in main_locks "
             r"\(mistakes\.c:\d+\)$")
 
+    RWLOCK = (r"error of the program: thread \d+( \(\w+\))? unlocks the "
+              r"reader-writer lock at 0x\w+ which ")
+
+    def test_reader_writer_lock_that_is_not_held(self):
+        self.expect_mistake(
+            "wrong_rwlock", 70, self.RWLOCK + r"nobody holds, in wrong_rwlock "
+            r"\(mistakes\.c:\d+\)$")
+
+    def test_reader_writer_lock_that_another_thread_holds(self):
+        self.expect_mistake_of_two(
+            "others_rwlock", 70, self.RWLOCK + r"it does not hold, in "
+            r"others_rwlock \(mistakes\.c:\d+\); thread 0 locked it to read in "
+            r"main_reads \(mistakes\.c:\d+\)$")
+
     def test_barrier_that_was_not_initialised(self):
         self.expect_mistake(
             "no_barrier", 70,
@@ -585,6 +599,18 @@ class Deadlocks(ErrorsTest):
                 held, = re.findall(
                     rf"\({holder}\) holds mutex (0x\w+)", result[2])
                 self.assertIn(f"({waiter}) waits for mutex {held}", result[2])
+
+    def test_reader_writer_locks_taken_in_opposite_orders(self):
+        self.expect(
+            self.run_words("-n", 2, program("waits"), "books"), 124,
+            r"node 0: thread \d+ \(reader\) waits for reader-writer lock 0x\w+ "
+            r"to write, in read_and_write \(waits\.c:\d+\)$",
+            r"node 1: thread \d+ \(writer\) waits for reader-writer lock 0x\w+ "
+            r"to write, in write_and_read \(waits\.c:\d+\)$",
+            r"node \d: thread \d+.* holds reader-writer lock 0x\w+ to read, "
+            r"which others wait for",
+            r"node \d: thread \d+.* holds reader-writer lock 0x\w+ to write, "
+            r"which others wait for")
 
     def test_semaphore_that_nobody_posts(self):
         for n_nodes in (1, 2):

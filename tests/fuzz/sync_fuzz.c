@@ -115,9 +115,10 @@ static void call(struct sync *sync, struct wire_reader *input,
     uint8_t what = wire_get_u8(input);
     uint64_t key = key_of(input);
     uint64_t thread = what >> 5;
+    const enum sync_hold hold = thread % 2 == 0 ? HOLD_TO_READ : HOLD_TO_WRITE;
 
     *waiter = (struct waiter){.wake = woken};
-    switch (what % 8) {
+    switch (what % 11) {
     case 0:
         sync_lock(sync, key, thread, 0, waiter);
         return;
@@ -138,6 +139,15 @@ static void call(struct sync *sync, struct wire_reader *input,
         return;
     case 6:
         sync_barrier_arrive(sync, key, ARRIVE_INT64, TM_SUM, thread, 1, waiter);
+        return;
+    case 7:
+        sync_rwlock(sync, key, thread, hold, 0, waiter);
+        return;
+    case 8:
+        sync_rwlock_unlock(sync, key, thread, waiter);
+        return;
+    case 9:
+        sync_once_begin(sync, key, thread, waiter);
         return;
     default:
         sync_thread_create(sync, thread, 1, 2, &attr, waiter);

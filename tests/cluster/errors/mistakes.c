@@ -14,6 +14,7 @@ struct shared {
     char *freed;
     char *small;
     tm_mutex mutex;
+    tm_rwlock lock;
     tm_barrier barrier;
 };
 
@@ -90,6 +91,22 @@ static void double_unlock(void)
     (void)tm_mutex_lock(&shared.mutex);
     (void)tm_mutex_unlock(&shared.mutex);
     (void)tm_mutex_unlock(&shared.mutex);
+}
+
+static void wrong_rwlock(void)
+{
+    (void)tm_rwlock_unlock(&shared.lock);
+}
+
+// main() holds it.
+static void others_rwlock(void)
+{
+    (void)tm_rwlock_unlock(&shared.lock);
+}
+
+static void main_reads(void)
+{
+    (void)tm_rwlock_rdlock(&shared.lock);
 }
 
 // main() holds it.
@@ -213,6 +230,7 @@ static const struct {
     {"illegal_instruction", illegal_instruction, NULL, NULL},
     {"wrong_unlock", wrong_unlock, NULL, NULL},
     {"double_unlock", double_unlock, NULL, NULL},
+    {"wrong_rwlock", wrong_rwlock, NULL, NULL},
     {"no_barrier", no_barrier, NULL, NULL},
     {"too_few", too_few, NULL, NULL},
     {"double_free", double_free, NULL, NULL},
@@ -220,6 +238,7 @@ static const struct {
     {"overrun", overrun, NULL, NULL},
     {"own_handler", own_handler, NULL, NULL},
     {"others_mutex", others_mutex, main_locks, NULL},
+    {"others_rwlock", others_rwlock, main_reads, NULL},
     {"mixed_calls", mixed_calls, main_prepares, main_waits},
     {"other_count", other_count, main_prepares, main_counts},
 };

@@ -11,6 +11,8 @@
 static TM_SHARED tm_mutex first;
 static TM_SHARED tm_mutex second;
 static TM_SHARED tm_sem never;
+static TM_SHARED tm_rwlock book;
+static TM_SHARED tm_rwlock other_book;
 static TM_SHARED tm_barrier both;
 
 static void *forwards(void *unused)
@@ -26,6 +28,22 @@ static void *backwards(void *unused)
     tm_mutex_lock(&second);
     tm_barrier_wait(&both);
     tm_mutex_lock(&first);
+    return unused;
+}
+
+static void *read_and_write(void *unused)
+{
+    tm_rwlock_rdlock(&book);
+    tm_barrier_wait(&both);
+    tm_rwlock_wrlock(&other_book);
+    return unused;
+}
+
+static void *write_and_read(void *unused)
+{
+    tm_rwlock_wrlock(&other_book);
+    tm_barrier_wait(&both);
+    tm_rwlock_wrlock(&book);
     return unused;
 }
 
@@ -80,6 +98,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "crossed") == 0) {
         join_two(start(forwards, 0, 0, "forwards"),
                  start(backwards, 0, 1, "backwards"));
+    } else if (strcmp(argv[1], "books") == 0) {
+        join_two(start(read_and_write, 0, 0, "reader"),
+                 start(write_and_read, 0, 1, "writer"));
     } else if (strcmp(argv[1], "forgotten") == 0) {
         tm_thread_join(start(wait_for_post, 0, 1, "waiter"), NULL);
     } else if (strcmp(argv[1], "computing") == 0) {

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reader-writer locks. All of one is at its manager: the threads that hold it, and those
+// that wait, in order. A thread's claim goes
+//
+//     rwlock_ask --it fits--> holders, answered --rwlock_unlock--> gone
+//     rwlock_ask --it does not--> waiting --it fits and is the first--> holders, answered
+//     waiting --wait_cancel--> gone, answered that the time is over
+//
+// It is granted in order of request: who comes to read waits behind a writer that waits, so
+// neither readers nor writers starve. But who reads already may read once more at once:
+// else it would wait for a writer that waits for it.
+//
+// Claims are of threads, not of nodes, so a thread that holds one may move. rwlock_unlock
+// releases before it goes out, also a reader's: who gets the lock after a thread sees
+// all that the thread wrote before it unlocked.
+//
+// A record without claims knows nothing, and goes.
+//
+// I1  Who holds it to write is alone, and holds it once.
+// I2  The first that waits does not fit: it is a writer, or a writer holds the lock.
+#include <stdio.h>
+
+#include "sync/sync_priv.h"
+
+typedef unsigned long long number;
+
+void rwlock_records_init(struct pool *locks, struct pool *claims)
+{
+    pool_init(locks, sizeof(struct rwlock));
+    pool_init(claims, sizeof(struct rwlock_claim));
+}
+
+struct rwlock *rwlock_of(struct sync *sync, uint64_t key)
+{
+    struct rwlock *lock = table_find(&sync->rwlocks, key);
+
+    if (lock == NULL) {
+        lock = pool_take(&sync->rwlock_pool);
+        lock->key = key;
+        table_add(&sync->rwlocks, key, lock);
+    }
+    return lock;
+}
+
+static void let_go(struct sync *sync, struct rwlock *lock)
+{
+    if (lock->holders.first == NULL && lock->waiting.first == NULL) {
+        table_take(&sync->rwlocks, lock->key);
+        pool_give(&sync->rwlock_pool, lock);
+    }
+}
+
+/* ---- claims ---- */
+
+void claim_push(struct claim_queue *queue, struct rwlock_claim *claim)
+{
+    claim->next = NULL;
+    if (queue->first == NULL) {
+        queue->first = claim;
+    } else {
+        queue->last->next = claim;
+    }
+    queue->last = claim;
+}
+
+struct rwlock_claim *claim_pop(struct claim_queue *queue)
+{
+    struct rwlock_claim *claim = queue->first;
+
+    queue->first = claim->next;
+    return claim;
+}
+
+static struct rwlock_claim *find_holder(const struct rwlock *lock,
+                                        uint64_t thread)
+{
+    struct rwlock_claim *claim = lock->holders.first;
+
+    while (claim != NULL && claim->thread != thread) {
+        claim = claim->next;
+    }
+    return claim;
+}
+
+/* Take a claim out of its queue, and forget it. */
+static void drop_claim(struct sync *sync, struct claim_queue *queue,
+                       struct rwlock_claim *claim)
+{
+    struct claim_queue kept = {0};
+
+    while (queue->first != NULL) {
+        struct rwlock_claim *first = claim_pop(queue);
+
+        if (first != claim) {
+            claim_push(&kept, first);
+        }
+    }
+    *queue = kept;
+    pool_give(&sync->claim_pool, claim);
+}
+
+bool rwlock_fits(const struct rwlock *lock, bool is_writer)
+{
+    const struct rwlock_claim *holder = lock->holders.first;
+
+    return holder == NULL || (!is_writer && !holder->is_writer); // I1
+}
+
+static void grant_first(struct sync *sync, struct rwlock *lock)
+{
+    struct rwlock_claim *claim = claim_pop(&lock->waiting);
+
+    claim_push(&lock->holders, claim);
+    order_takes(sync, lock->key, claim->node);
+    answer(sync, claim->node, claim->token, TM_OK, 0);
+}
+
+static void advance(struct sync *sync, struct rwlock *lock)
+{
+    while (lock->waiting.first != NULL &&
+           rwlock_fits(lock, lock->waiting.first->is_writer)) {
+        grant_first(sync, lock); // I2
+    }
+    let_go(sync, lock);
+}
+
+/* ---- calls and messages ---- */
+
+static struct call *call_for(struct sync *sync, enum call_kind kind,
+                             uint64_t key, struct waiter *waiter)
+{
+    struct call *call = call_new(sync, kind, waiter->thread, waiter);
+
+    call->key = key;
+    call->to = manager_of(sync, key);
+    return call;
+}
+
+void sync_rwlock(struct sync *sync, uint64_t key, uint64_t thread,
+                 enum sync_hold hold, int only_try, struct waiter *waiter)
+{
+    struct message_rwlock_ask *ask;
+    struct call *call;
+
+    waiter->thread = thread;
+    call = call_for(sync, hold == HOLD_TO_WRITE ? CALL_WRLOCK : CALL_RDLOCK,
+                    key, waiter);
+    call->message.type = MESSAGE_rwlock_ask;
+    ask = &call->message.u.rwlock_ask;
+    ask->key = key;
+    ask->token = call->token;
+    ask->thread = thread;
+    ask->place = waiter->place;
+    ask->is_writer = hold == HOLD_TO_WRITE;
+    ask->only_try = only_try != 0;
+    call_send(call, 0);
+}
+
+/* The thread holds the lock already. */
+static tm_status claim_again(struct rwlock_claim *holder,
+                             const struct message_rwlock_ask *ask)
+{
+    if (holder->is_writer || ask->is_writer) {
+        return ask->only_try ? TM_EBUSY : TM_EDEADLK;
+    }
+    if (holder->n_times == UINT32_MAX) {
+        return TM_ELIMIT;
+    }
+    holder->n_times++;
+    return TM_OK;
+}
+
+tm_status rwlock_receive_ask(struct sync *sync, node_id from,
+                             const struct message *message)
+{
+    const struct message_rwlock_ask *ask = &message->u.rwlock_ask;
+    struct rwlock_claim *claim;
+    struct rwlock *lock;
+
+    if (!is_manager(sync, ask->key) || ask->is_writer > 1 ||
+        ask->only_try > 1) {
+        return TM_EWIRE;
+    }
+    lock = rwlock_of(sync, ask->key);
+    claim = find_holder(lock, ask->thread);
+    if (claim != NULL) {
+        answer(sync, from, ask->token, claim_again(claim, ask), 0);
+        return TM_OK;
+    }
+    if (ask->only_try &&
+        (lock->waiting.first != NULL || !rwlock_fits(lock, ask->is_writer))) {
+        answer(sync, from, ask->token, TM_EBUSY, 0);
+        return TM_OK;
+    }
+    claim = pool_take(&sync->claim_pool);
+    *claim = (struct rwlock_claim){.thread = ask->thread,
+                                   .place = ask->place,
+                                   .token = ask->token,
+                                   .n_times = 1,
+                                   .node = from,
+                                   .is_writer = ask->is_writer};
+    claim_push(&lock->waiting, claim);
+    advance(sync, lock);
+    return TM_OK;
+}
+
+void rwlock_cancel(struct sync *sync, node_id from, uint64_t key,
+                   uint64_t token)
+{
+    struct rwlock *lock = table_find(&sync->rwlocks, key);
+    struct rwlock_claim *claim = lock == NULL ? NULL : lock->waiting.first;
+
+    while (claim != NULL && (claim->node != from || claim->token != token)) {
+        claim = claim->next;
+    }
+    if (claim != NULL) {
+        drop_claim(sync, &lock->waiting, claim);
+        answer(sync, from, token, TM_ETIMEDOUT, 0);
+        advance(sync, lock); // readers that it kept back
+    }
+}
+
+void sync_rwlock_unlock(struct sync *sync, uint64_t key, uint64_t thread,
+                        struct waiter *waiter)
+{
+    struct message_rwlock_unlock *unlock;
+    struct call *call;
+
+    waiter->thread = thread;
+    call = call_for(sync, CALL_RWUNLOCK, key, waiter);
+    call->message.type = MESSAGE_rwlock_unlock;
+    unlock = &call->message.u.rwlock_unlock;
+    unlock->key = key;
+    unlock->token = call->token;
+    unlock->thread = thread;
+    unlock->place = waiter->place;
+    call_send(call, 1);
+}
+
+static void report_wrong_unlock(struct sync *sync, const struct rwlock *lock,
+                                const struct message_rwlock_unlock *unlock)
+{
+    const struct rwlock_claim *holder =
+        lock == NULL ? NULL : lock->holders.first;
+    char here[PLACE_SIZE];
+    char there[PLACE_SIZE];
+
+    place_text(sync, ", in ", unlock->place, here);
+    if (holder == NULL) {
+        report_error(sync,
+                     "thread %llu unlocks the reader-writer lock at 0x%llx "
+                     "which nobody holds%s",
+                     (number)unlock->thread, (number)unlock->key, here);
+        return;
+    }
+    report_error(sync,
+                 "thread %llu unlocks the reader-writer lock at 0x%llx which "
+                 "it does not hold%s; thread %llu locked it to %s%s",
+                 (number)unlock->thread, (number)unlock->key, here,
+                 (number)holder->thread, holder->is_writer ? "write" : "read",
+                 place_text(sync, " in ", holder->place, there));
+}
+
+tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    const struct message_rwlock_unlock *unlock = &message->u.rwlock_unlock;
+    struct rwlock *lock = table_find(&sync->rwlocks, unlock->key);
+    struct rwlock_claim *holder =
+        lock == NULL ? NULL : find_holder(lock, unlock->thread);
+
+    if (!is_manager(sync, unlock->key)) {
+        return TM_EWIRE;
+    }
+    if (holder == NULL) {
+        report_wrong_unlock(sync, lock, unlock);
+    } else if (--holder->n_times == 0) {
+        drop_claim(sync, &lock->holders, holder);
+        advance(sync, lock);
+    }
+    answer(sync, from, unlock->token, holder == NULL ? TM_EPERM : TM_OK, 0);
+    return TM_OK;
+}
+
+/* ---- for others ---- */
+
+enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
+                                uint32_t position, char *text, size_t size)
+{
+    const struct rwlock_claim *holder;
+    const struct rwlock *lock;
+
+    if (place >= sync->rwlocks.capacity) {
+        return LINE_NO_PLACE;
+    }
+    lock = table_at(&sync->rwlocks, place);
+    if (lock == NULL || lock->waiting.first == NULL) {
+        return LINE_NEXT_PLACE;
+    }
+    holder = lock->holders.first;
+    for (; holder != NULL && position > 0; position--) {
+        holder = holder->next;
+    }
+    if (holder == NULL) {
+        return LINE_NEXT_PLACE;
+    }
+    snprintf(text, size,
+             "thread %llu holds reader-writer lock 0x%llx to %s, which others "
+             "wait for",
+             (number)holder->thread, (number)lock->key,
+             holder->is_writer ? "write" : "read");
+    return LINE_WRITTEN;
+}
+
+static bool claims_are_valid(const struct rwlock *lock)
+{
+    const struct rwlock_claim *holder = lock->holders.first;
+
+    for (; holder != NULL; holder = holder->next) {
+        if (holder->n_times == 0 ||
+            (holder->is_writer &&
+             (holder != lock->holders.first || holder->next != NULL ||
+              holder->n_times > 1))) { // I1
+            return false;
+        }
+    }
+    return lock->waiting.first == NULL ||
+           !rwlock_fits(lock, lock->waiting.first->is_writer); // I2
+}
+
+bool rwlock_is_valid(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->rwlocks.capacity; i++) {
+        const struct rwlock *lock = table_at(&sync->rwlocks, i);
+
+        if (lock != NULL && !claims_are_valid(lock)) {
+            return false;
+        }
+    }
+    return true;
+}
