@@ -304,8 +304,9 @@ typedef struct tm_thread_attr {
 /**
  * Start a thread. The threads that one caller creates before it next blocks are
  * spread over the nodes together: blocks of consecutive threads, as equal as
- * possible with those of its that live. They start when the caller blocks, yields,
- * or after 2 ms.
+ * possible with those of its that live. Where they cannot be equal, node 0, which
+ * has main() besides, is one of those with the fewer. They start when the caller
+ * blocks, yields, or after 2 ms.
  *
  * What the creator wrote before, the new thread sees.
  *

@@ -6,7 +6,10 @@
 // The creator's end starts the rest, for its message comes after a release too.
 //
 // A batch of K threads goes to N nodes in blocks of neighbours, as equal as can
-// be: the i-th to node i * N / K. If its creator has others that live, from a batch
+// be: counted from the last one, the i-th to the node that is i * N / K before the last.
+// So where not all have the same number, node 0 has one less than others: main() is
+// there, and may well compute too. In particular main() and P - 1 threads are on P nodes.
+// If its creator has others that live, from a batch
 // before, both together are spread evenly: on a busy machine the 2 ms after which
 // threads start are over before all have been created, and 27 and 5 of 32 would
 // come to 9, 8, 8, 7. If there are fewer threads than nodes, each goes where the
@@ -72,14 +75,17 @@ static void chain(struct registry *registry, struct thread_record *creator,
     creator->n_held++;
 }
 
-/* @param nodes  [n_nodes] */
+/* Of those with the fewest threads the first, but main()'s node is the last.
+ * @param nodes  [n_nodes] */
 static node_id least_loaded(const uint32_t *n_on_node, const node_id *nodes,
                             unsigned n_nodes)
 {
     node_id best = nodes[0];
 
     for (unsigned i = 1; i < n_nodes; i++) {
-        if (n_on_node[nodes[i]] < n_on_node[best]) {
+        uint32_t n = n_on_node[nodes[i]];
+
+        if (n < n_on_node[best] || (n == n_on_node[best] && best == ROOT)) {
             best = nodes[i];
         }
     }
@@ -145,8 +151,11 @@ void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
     } else if (count_placed(registry, creator, load) > 0) {
         start_evenly(sync, creator, n, load, nodes, (unsigned)n_nodes);
     } else {
-        for (uint64_t i = 0; i < n; i++) {
-            place_on(sync, unchain(registry, creator), nodes[i * n_nodes / n]);
+        for (uint64_t left = n; left > 0; left--) {
+            uint64_t before_last = (left - 1) * n_nodes / n;
+
+            place_on(sync, unchain(registry, creator),
+                     nodes[n_nodes - 1 - before_last]);
         }
     }
 }

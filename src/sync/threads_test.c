@@ -53,9 +53,10 @@ static void main_of_joins(struct actor *self, uint64_t arg)
     check(do_migrate(self, thread, 1) == TM_ENOTHREAD);
     thread = must_create(self, do_nothing, 7, 0);
     check(do_migrate(self, thread, 2) == TM_EINVAL);
-    check(do_migrate(self, thread, 1) == TM_OK); // held: it starts there
+    check(self->world->n_starts[0] == 0);
+    check(do_migrate(self, thread, 0) == TM_OK); // held: it starts there
     must_join(self, thread);
-    check(self->world->n_starts[1] == 1);
+    check(self->world->n_starts[0] == 1);
 }
 
 static void a_thread_is_joined_once(void **state)
@@ -142,16 +143,16 @@ static void main_of_placement(struct actor *self, uint64_t arg)
     }
     do_launch(self);
     do_compute(self, 5000000);
-    check(world->n_starts[0] == 3 && world->n_starts[1] == 2 &&
-          world->n_starts[2] == 3 && world->n_starts[3] == 2);
-    threads[10] = must_create(self, wait_long, 30000000, 4); // node 3
+    check(world->n_starts[0] == 2 && world->n_starts[1] == 3 &&
+          world->n_starts[2] == 2 && world->n_starts[3] == 3);
+    threads[10] = must_create(self, wait_long, 30000000, 3); // node 2
     do_compute(self, 1000000);
-    check(world->n_starts[3] == 3);
+    check(world->n_starts[2] == 3);
     do_compute(self, 1000000);
-    must_create(self, do_nothing, 0, 0); // fewest are on node 1
+    must_create(self, do_nothing, 0, 0); // fewest are on node 0
     do_launch(self);
     do_compute(self, 1000000);
-    check(world->n_starts[1] == 3);
+    check(world->n_starts[0] == 3);
     for (int i = 0; i < 11; i++) {
         must_join(self, threads[i]);
     }
@@ -161,6 +162,50 @@ static void a_batch_is_spread_in_equal_blocks(void **state)
 {
     (void)state;
     world_run_program(world_config_of(4), main_of_placement);
+}
+
+// main() and one thread less than there are nodes, in a batch and one by one; then as
+// many as there are nodes, of which one is main()'s.
+static void keep_company(struct actor *self, int one_by_one)
+{
+    const struct world *world = self->world;
+    uint64_t threads[7];
+
+    for (int i = 0; i < 7; i++) {
+        threads[i] = must_create(self, wait_long, 30000000, 0);
+        if (one_by_one || i == 2 || i == 6) {
+            do_launch(self);
+            do_compute(self, 1000000);
+        }
+        if (i == 2) {
+            check(world->n_starts[0] == 0 && world->n_starts[1] == 1 &&
+                  world->n_starts[2] == 1 && world->n_starts[3] == 1);
+        }
+    }
+    check(world->n_starts[0] == 1 && world->n_starts[1] == 2 &&
+          world->n_starts[2] == 2 && world->n_starts[3] == 2);
+    for (int i = 0; i < 7; i++) {
+        must_join(self, threads[i]);
+    }
+}
+
+static void main_of_a_batch(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    keep_company(self, 0);
+}
+
+static void main_of_one_by_one(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    keep_company(self, 1);
+}
+
+static void main_is_one_of_the_threads_of_its_node(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(4), main_of_a_batch);
+    world_run_program(world_config_of(4), main_of_one_by_one);
 }
 
 // Two batches of 32, each in two parts, as on a busy machine; the first has been
@@ -316,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),
         cmocka_unit_test(only_living_threads_count_against_the_limit),
         cmocka_unit_test(a_batch_is_spread_in_equal_blocks),
+        cmocka_unit_test(main_is_one_of_the_threads_of_its_node),
         cmocka_unit_test(batches_of_a_creator_are_even_together),
         cmocka_unit_test(created_threads_start_at_the_launch_or_after_2_ms),
         cmocka_unit_test(what_a_thread_created_starts_when_it_ends),
