@@ -117,8 +117,10 @@ struct tm_program {
  *
  * The variable has one value for the whole program. Before tm_init() it is an
  * ordinary variable; its value at that point on the root is the one that all
- * nodes see. A shared library cannot have such variables, and the program must
- * not be linked with -flto.
+ * nodes see. It is written before a declaration (behind the brace of a struct it would
+ * belong to the type, which compilers warn of), of no inline variable and no member of
+ * a template. Only the program can have such variables, none of its shared
+ * libraries: tm_init() refuses to start. The program must not be linked with -flto.
  */
 #define TM_SHARED __attribute__((section("tm_shared"), aligned(64)))
 

@@ -80,4 +80,11 @@ int image_copy_is_equal(const struct image_copy *copy, const char *bytes,
 TM_CHECKED tm_status image_variable(uintptr_t address, char *name, size_t size,
                                     size_t *offset, size_t *rest);
 
+/** Has the program or a library a section of this name that is not empty, elsewhere?
+ * @param not_at       where one may be
+ * @param[out] object  [size]  if so: the library's path, or "the program"
+ * Context: reads the files of all. */
+int image_has_section(const char *section, const void *not_at, char *object,
+                      size_t size);
+
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Names of the program's variables, from the table of symbols in its file. The file is
-// mapped for each question: they are few.
+// Names of the program's variables, from the table of symbols in its file, and sections
+// of its libraries. A file is mapped for each question: they are few.
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -19,10 +19,10 @@ struct file {
     size_t size;
 };
 
-static struct file map_program(void)
+static struct file map_file(const char *path)
 {
     struct file file = {NULL, 0};
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat state;
     void *bytes;
 
@@ -116,7 +116,7 @@ static const ElfW(Sym) *
 tm_status image_variable(uintptr_t address, char *name, size_t size,
                          size_t *offset, size_t *rest)
 {
-    struct file file = map_program();
+    struct file file = map_file("/proc/self/exe");
     const ElfW(Sym) * variable;
     uintptr_t base = 0;
 
@@ -131,4 +131,73 @@ tm_status image_variable(uintptr_t address, char *name, size_t size,
     }
     munmap((void *)(uintptr_t)file.bytes, file.size);
     return variable != NULL ? TM_OK : TM_ENOBLOCK;
+}
+
+struct search {
+    const char *section;
+    uintptr_t not_at;
+    char *object;
+    size_t size;
+};
+
+// @return NULL if there is none
+static const ElfW(Shdr) *
+    find_section(const struct file *file, const char *wanted)
+{
+    const ElfW(Ehdr) *header = (const void *)file->bytes;
+    const ElfW(Shdr) * sections;
+    const ElfW(Shdr) * names;
+
+    if (memcmp(file->bytes, ELFMAG, SELFMAG) != 0 ||
+        !has(file, header->e_shoff, header->e_shnum * sizeof *sections) ||
+        header->e_shstrndx >= header->e_shnum) {
+        return NULL;
+    }
+    sections = (const void *)(file->bytes + header->e_shoff);
+    names = &sections[header->e_shstrndx];
+    if (!has(file, names->sh_offset, names->sh_size)) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const char *name = file->bytes + names->sh_offset + sections[i].sh_name;
+
+        if (has(file, names->sh_offset + sections[i].sh_name,
+                strlen(wanted) + 1) &&
+            strcmp(name, wanted) == 0) {
+            return &sections[i];
+        }
+    }
+    return NULL;
+}
+
+static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
+{
+    const struct search *search = data;
+    const int is_program = object->dlpi_name[0] == '\0';
+    struct file file =
+        map_file(is_program ? "/proc/self/exe" : object->dlpi_name);
+    const ElfW(Shdr) * section;
+    int is_found;
+
+    (void)size;
+    if (file.bytes == NULL) {
+        return 0; // the kernel's own object has no file
+    }
+    section = find_section(&file, search->section);
+    is_found = section != NULL && section->sh_size > 0 &&
+               object->dlpi_addr + section->sh_addr != search->not_at;
+    if (is_found) {
+        snprintf(search->object, search->size, "%s",
+                 is_program ? "the program" : object->dlpi_name);
+    }
+    munmap((void *)(uintptr_t)file.bytes, file.size);
+    return is_found;
+}
+
+int image_has_section(const char *section, const void *not_at, char *object,
+                      size_t size)
+{
+    struct search search = {section, (uintptr_t)not_at, object, size};
+
+    return dl_iterate_phdr(look_at_object, &search);
 }

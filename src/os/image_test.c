@@ -190,6 +190,25 @@ static void a_variable_is_found_by_its_address(void **state)
         TM_ENOBLOCK); // nor of the program
 }
 
+__attribute__((section("image_test"))) int in_a_section = 1;
+
+static void a_section_is_found_wherever_it_is(void **state)
+{
+    char object[64] = "";
+
+    (void)state;
+    assert_false(image_has_section("no_such", NULL, object, sizeof object));
+    assert_false(
+        image_has_section("image_test", &in_a_section, object, sizeof object));
+    assert_string_equal(object, "");
+    assert_true(image_has_section("image_test", NULL, object, sizeof object));
+    assert_string_equal(object, "the program");
+    // Of the C library, since the program's is where one may be.
+    assert_true(
+        image_has_section(".gnu.version_d", NULL, object, sizeof object));
+    assert_non_null(strstr(object, ".so"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +218,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(text_of_program_and_libraries_is_told_apart),
         cmocka_unit_test(an_address_is_described_by_function_and_line),
         cmocka_unit_test(a_variable_is_found_by_its_address),
+        cmocka_unit_test(a_section_is_found_wherever_it_is),
         cmocka_unit_test(the_canary_can_be_replaced),
     };
 

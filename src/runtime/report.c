@@ -188,8 +188,11 @@ static void describe_access(const struct trap *trap, char *text, size_t size)
     } else {
         snprintf(text, size, "segmentation fault: %s 0x%zx (%s)", verb,
                  trap->address,
-                 trap->address < TM_PAGE_SIZE ? "a null pointer"
-                                              : "not shared memory");
+                 trap->address >= TM_PAGE_SIZE ? "not shared memory"
+                 : runtime.self == 0
+                     ? "a null pointer"
+                     : "a null pointer; what main() puts into a variable after "
+                       "tm_init() is seen here if that is TM_SHARED");
     }
 }
 

@@ -121,14 +121,32 @@ static void read_settings(void)
     profile_check();
 }
 
+// Only those of the object that calls tm_init() are shared.
+static void check_globals(const struct tm_program *program, size_t size)
+{
+    char object[256];
+
+    if (((uintptr_t)program->shared_start | size) % TM_PAGE_SIZE != 0) {
+        log_fatal(EXIT_CONFIG,
+                  "the TM_SHARED variables do not fill whole pages: link the "
+                  "program without -flto, and put TM_SHARED neither before "
+                  "inline variables nor into inline functions");
+    }
+    if (image_has_section("tm_shared", program->shared_start, object,
+                          sizeof object)) {
+        log_fatal(EXIT_CONFIG,
+                  "%s has TM_SHARED variables, but tm_init() is called from "
+                  "elsewhere: a shared library and who uses it cannot both "
+                  "have them; use tm_alloc() there",
+                  object);
+    }
+}
+
 static void open_memory(const struct tm_program *program)
 {
     size_t globals_size = (size_t)(program->shared_end - program->shared_start);
 
-    if (((uintptr_t)program->shared_start | globals_size) % TM_PAGE_SIZE != 0) {
-        log_fatal(EXIT_CONFIG, "the TM_SHARED variables do not fill whole "
-                               "pages: link the program without -flto");
-    }
+    check_globals(program, globals_size);
     must(image_init(), "the program's image");
     runtime.fault_source = fault_source_choose(runtime.options.fault_source);
     if (runtime.fault_source == NULL) {

@@ -213,8 +213,24 @@ class Mistakes(ErrorsTest):
     def test_null_pointer(self):
         self.expect_mistake(
             "null_pointer", 139,
-            r"WHO: segmentation fault: write to 0x0 \(a null pointer\), in "
-            r"null_pointer \(mistakes\.c:\d+\)$", "killed by SIGSEGV")
+            r"WHO: segmentation fault: write to 0x0 \(a null pointer(; what "
+            r"main\(\) puts into a variable after tm_init\(\) is seen here if "
+            r"that is TM_SHARED)?\), in null_pointer \(mistakes\.c:\d+\)$",
+            "killed by SIGSEGV")
+        # The most common reason, on other nodes only.
+        for n_nodes, has_advice in ((1, False), (2, True)):
+            result = self.run_words("-n", n_nodes, program("mistakes"),
+                                    "null_pointer")
+            self.assertEqual("is TM_SHARED" in result[2], has_advice, result)
+
+    def test_shared_variables_of_a_library(self):
+        for name, where in (("in_library", r"\S*libtold_library\.so"),
+                            ("in_program", "the program")):
+            for n_nodes in (1, 2):
+                self.expect(
+                    self.run_words("-n", n_nodes, program(name)), 78,
+                    r"^teamster: (n\d: )?" + where + r" has TM_SHARED "
+                    r"variables, but tm_init\(\) is called from elsewhere: ")
 
     def test_wild_pointer(self):
         self.expect_mistake(
