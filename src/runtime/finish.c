@@ -93,10 +93,6 @@ static void end_from_here(int status)
         bootstrap_failed(&runtime.bootstrap, status);
         return;
     }
-    if (status != 0) {
-        log_error("node %u ends the run with exit code %d", runtime.self,
-                  status & 0xff);
-    }
     if (node_step() == RUNTIME_RUNNING) {
         leave(status & 0xff);
     }
@@ -107,6 +103,10 @@ void finish_at_exit(int status, void *argument)
     (void)argument;
     if (getpid() != runtime.pid) {
         return; // a child of fork()
+    }
+    if (status != 0 && node_step() == RUNTIME_RUNNING &&
+        (thread_self() == NULL || thread_self()->number != 0)) {
+        report_exit(status);
     }
     if (runtime.self != 0) {
         end_from_here(status);

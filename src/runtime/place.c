@@ -47,6 +47,30 @@ static uintptr_t find_caller(uintptr_t pc, struct thread *thread)
     return walk.caller;
 }
 
+// From the library's own frames, which may be in the program, to the C library's, and on.
+static _Unwind_Reason_Code look_beyond(struct _Unwind_Context *context,
+                                       void *argument)
+{
+    struct walk *walk = argument;
+    uintptr_t pc = _Unwind_GetIP(context);
+
+    if (!image_is_program_text(pc)) {
+        walk->has_passed = 1;
+    } else if (walk->has_passed) {
+        walk->caller = pc;
+        return _URC_END_OF_STACK;
+    }
+    return _URC_NO_REASON;
+}
+
+uintptr_t place_of_call(void)
+{
+    struct walk walk = {0};
+
+    _Unwind_Backtrace(look_beyond, &walk);
+    return walk.caller;
+}
+
 void place_describe(const struct trap *trap, char *text, size_t size)
 {
     struct thread *thread = thread_self();

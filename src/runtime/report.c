@@ -295,6 +295,21 @@ void report_complete_line(const char *line, char *text, size_t size)
     }
 }
 
+void report_exit(int status)
+{
+    const uintptr_t place = place_of_call();
+    char speaker[64];
+    char text[256] = "";
+
+    describe_speaker(speaker, sizeof speaker);
+    if (place != 0) {
+        image_describe(place - 1, text, sizeof text);
+    }
+    log_error("node %u %s: exit(%d)%s%s ends the whole program, not only the "
+              "thread (tm_thread_exit() does that)",
+              runtime.self, speaker, status, place != 0 ? " in " : "", text);
+}
+
 void report_program_error(const char *text)
 {
     char line[768];

@@ -23,6 +23,9 @@ void report_argument(const void *argument);
  * @param at  the byte of it that has changed, >= block->size */
 void report_overrun(const struct heap_block *block, uint64_t at,
                     const char *file, int line);
+/** A thread other than main() has called exit() with a status that is no success.
+ * Context: a handler of atexit(). */
+void report_exit(int status);
 /** End the program with what is wrong with it, exit code 70. Under the node
  * lock. */
 _Noreturn void report_program_error(const char *text);
@@ -65,5 +68,9 @@ int freed_describe(page_no page, char *text, size_t size);
 
 /** "main (a.c:12)", or "libc.so.6+0x12, called from main (a.c:12)". */
 void place_describe(const struct trap *trap, char *text, size_t size);
+
+/** Where the program called the function of a library that calls this one, perhaps
+ * through others; 0 if that cannot be told. */
+uintptr_t place_of_call(void);
 
 #endif

@@ -281,6 +281,21 @@ class Mistakes(ErrorsTest):
             "giving_up", 134,
             r"WHO: Aborted, in .*, called from giving_up \(mistakes\.c:\d+\)$")
 
+    def test_exit_in_a_thread(self):
+        for _ in self.sources():
+            for node in (0, 1):
+                self.expect(
+                    self.run_words("-n", 2, program("mistakes"), "leaving",
+                                   node), 5,
+                    rf"node {node} thread 1 \(clumsy\): exit\(5\) in leaving "
+                    r"\(mistakes\.c:\d+\) ends the whole program, not only the "
+                    r"thread \(tm_thread_exit\(\) does that\)$")
+        for words in (("-n", 1, program("mistakes"), "leaving"),
+                      ("-n", 2, program("mistakes"), "leaving_in_peace", 0),
+                      ("-n", 2, program("mistakes"), "leaving_in_peace", 1)):
+            code, _, err = self.run_words(*words) # main(), or a success
+            self.assertEqual((code, err), (0 if "peace" in words[3] else 5, ""))
+
     def test_division_by_zero(self):
         self.expect_mistake(
             "division", 136,

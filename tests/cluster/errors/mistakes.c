@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// mistakes NAME: a thread on the last node, or main() if there is one node, makes
-// a mistake.
+// mistakes NAME [NODE]: a thread on the last node, or that one, or main() if there is one
+// node, makes a mistake.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +66,16 @@ static void stack_overflow(void)
 static void giving_up(void)
 {
     abort();
+}
+
+static void leaving(void)
+{
+    exit(5);
+}
+
+static void leaving_in_peace(void)
+{
+    exit(0);
 }
 
 static void division(void)
@@ -226,6 +236,8 @@ static const struct {
     {"in_the_library", in_the_library, NULL, NULL},
     {"stack_overflow", stack_overflow, NULL, NULL},
     {"giving_up", giving_up, NULL, NULL},
+    {"leaving", leaving, NULL, NULL},
+    {"leaving_in_peace", leaving_in_peace, NULL, NULL},
     {"division", division, NULL, NULL},
     {"illegal_instruction", illegal_instruction, NULL, NULL},
     {"wrong_unlock", wrong_unlock, NULL, NULL},
@@ -279,7 +291,7 @@ int main(int argc, char **argv)
     if (mistakes[row].before != NULL) {
         mistakes[row].before();
     }
-    attr.on_node = (int)tm_node_count();
+    attr.on_node = argc > 2 ? atoi(argv[2]) + 1 : (int)tm_node_count();
     if (tm_thread_create(&thread, &attr, make, (void *)row) != TM_OK) {
         return 98;
     }
