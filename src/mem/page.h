@@ -54,7 +54,7 @@ struct page {
     uint8_t io;        ///< pager: enum page_io
     uint8_t stays;     ///< pager: wanted while on its way out
     uint8_t ahead;     ///< pager: has come before it was asked for
-    uint8_t awaited;   ///< pager: has come for a thread that has not gone on
+    uint16_t claims;   ///< pager: threads that it stays for (pager_claims.c)
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)

@@ -18,6 +18,7 @@
 //   pager.c      what there is, faults, the needs of the runtime
 //   pager_io.c   transfers
 //   pager_out.c  who goes
+//   pager_claims.c  who does not, for now
 //   replace.c    who should
 //
 // G1 `exists` of a page is 1 exactly if its bytes take memory of the memfd, or are
@@ -33,6 +34,12 @@
 // G6 The host has been told that pages have come before a thread can touch one: there
 //    may be updates that wait for them, and what comes after these (the grant of a
 //    lock) is here already.
+//    Who waits for room is let in in turn, and its room is nobody else's meanwhile.
+// G7 Forward progress. What an instruction was given stays until its thread has gone on:
+//    a page that the oldest claims name, as many as half the budget has room for, is
+//    nobody's victim. So the oldest of all instructions that wait faults on each of its
+//    pages once for reading and once for writing, as far as the pager is concerned, and
+//    is done (pager_claims.c).
 #include "base/ensure.h"
 #include "mem/pager_priv.h"
 
@@ -41,8 +48,8 @@
 
 uint64_t pager_used(const struct pager *pager)
 {
-    return pager->stats.resident + pager->space->twins.n_used +
-           pager->host.n_coming(pager->host.owner);
+    return pager->stats.resident + pager->n_promised +
+           pager->space->twins.n_used + pager->host.n_coming(pager->host.owner);
 }
 
 uint64_t pager_room(const struct pager *pager)
@@ -108,7 +115,6 @@ void pager_leaves(struct pager *pager, page_no page)
     struct page *record = pager_page(pager, page);
 
     record->exists = 0;
-    record->awaited = 0;
     if (record->ahead) {
         record->ahead = 0;
         pager->n_ahead--;
@@ -441,8 +447,10 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     struct page *record = pager_page(pager, page);
 
     toucher->n_ahead = 0;
+    pager->n_promised -= toucher->is_let_in && pager->n_promised > 0;
     pager_tell(pager); // G6
     note_touch(pager, page, toucher);
+    pager_claim(pager, toucher, page);
     if (!record->exists) {
         if (!toucher->is_let_in &&
             pager_room(pager) < pager_least_room(pager)) {
@@ -456,13 +464,11 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     if (record->io == IO_IN) {
         struct transfer *transfer = pager_transfer_of(pager, page);
 
-        record->awaited = 1;
         waiter->next = transfer->waiters;
         transfer->waiters = waiter;
         pager->stats.waits++;
         return PAGER_WAIT;
     }
-    record->awaited = 0;
     if (record->io == IO_OUT) {
         record->stays = 1;
     }
@@ -511,6 +517,7 @@ void pager_set_budget(struct pager *pager, uint64_t budget)
 {
     pager->budget = budget;
     pager->stats.budget = budget;
+    pager_review_claims(pager);
 }
 
 void pager_stats(const struct pager *pager, struct pager_stats *stats)
@@ -596,5 +603,6 @@ int pager_is_valid(const struct pager *pager)
         n_ahead += record->ahead;
     }
     return n_resident == pager->stats.resident && n_out == pager->stats.out &&
-           n_going == pager->n_going && n_ahead == pager->n_ahead;
+           n_going == pager->n_going && n_ahead == pager->n_ahead &&
+           pager_claims_are_valid(pager);
 }

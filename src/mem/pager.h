@@ -50,11 +50,30 @@ enum pager_answer {
 /** The most workers of a node. */
 #define PAGER_WORKERS 1024u
 
+/** The most pages that one instruction needs at once: two operands in memory, each in
+ * two pages. (Those that need more keep what they have done so far.) */
+#define PAGER_CLAIMS 4u
+
+/** What the instruction that a thread is at was given: pager_claims.c. The thread's, and
+ * the pager's to write. Zeros: nothing. */
+struct pager_claims {
+    struct pager_claims *older;
+    struct pager_claims *younger;
+    uintptr_t instruction;
+    unsigned worker;
+    unsigned n;  ///< 0: in no list
+    int is_away; ///< it waits for a page, and its worker runs others
+    int stay;    ///< its pages do
+    page_no pages[PAGER_CLAIMS]; ///< [n], the latest first
+};
+
 /** Who touches a page. */
 struct pager_toucher {
     unsigned worker; ///< < PAGER_WORKERS
     uint32_t thread;
-    int is_let_in;    ///< it has waited, and was told to go on without room
+    uintptr_t instruction; ///< its address
+    struct pager_claims *claims;
+    int is_let_in;    ///< it has waited, and was promised room
     unsigned n_ahead; ///< set: pages read ahead that are handed to it now
 };
 
@@ -97,12 +116,23 @@ void pager_set_budget(struct pager *pager, uint64_t budget);
  * A thread has touched a page and was not allowed to. To be asked before the
  * protocol.
  *
- * @param waiter  used if the answer is PAGER_WAIT. Its result is 1 if the thread is
- *                to be let in.
+ * @param waiter  used if the answer is PAGER_WAIT. Its result is 1 if the thread has
+ *                been promised room: it must ask again, with is_let_in
  */
 enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
                               struct pager_toucher *toucher,
                               struct waiter *waiter);
+
+/** A thread that faulted waits for a page from elsewhere, so its worker may run others
+ * before it goes on with its instruction. */
+void pager_note_away(struct pager_claims *claims);
+
+/** It is back, and tries its instruction again. */
+void pager_note_back(struct pager *pager, struct pager_claims *claims);
+
+/** It has gone on, ends here, or leaves the node: what it was given is not for it any
+ * more. To be called before its claims cease to be, once it has faulted. */
+void pager_release_claims(struct pager *pager, struct pager_claims *claims);
 
 /** The turn of the thread that a worker runs is over, even if the same thread has
  * the next one. */

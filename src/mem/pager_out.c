@@ -8,8 +8,8 @@
 // if the budget has been lowered, because others take memory, what is too much goes in
 // whole clusters, and few at a time: a transfer takes memory itself.
 //
-// A page that has come for a thread stays until the thread has gone on; else two
-// threads with little memory could take each other's for ever.
+// What an instruction was given stays until its thread has gone on (G7): else it could
+// take its own pages for each other, and two threads each other's, for ever.
 //
 // What a page's fate is its host says. Whose bytes are in the swap file already goes
 // at once; so does a copy that another node has, if to fetch it again is no dearer.
@@ -80,7 +80,7 @@ static enum page_fate fate_of(const struct pager *pager, page_no page)
     const struct page *record = pager_page(pager, page);
     enum page_fate fate;
 
-    if (record->io != IO_NONE || record->awaited) {
+    if (record->io != IO_NONE || record->claims > 0) {
         return FATE_STAY;
     }
     fate = pager->host.fate(pager->host.owner, page);
@@ -131,6 +131,7 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
         const struct page *record = pager_page(pager, pages[i]);
         enum page_fate fate = fate_of(pager, pages[i]);
 
+        ensure(record->claims == 0); // G7
         if (fate == FATE_SWAP && record->slot == 0) {
             to_write[n_to_write++] = pages[i];
             continue;
@@ -159,13 +160,14 @@ static void end_without_memory(const struct pager *pager)
 
 // ---- those who wait for room
 
-static void let_in(struct pager *pager, uint64_t n, uint64_t result)
+static void let_in(struct pager *pager, uint64_t n)
 {
     while (n > 0 && pager->first_outside != NULL) {
         struct waiter *waiter = pager->first_outside;
 
         pager->first_outside = waiter->next;
-        waiter_wake(waiter, TM_OK, result);
+        pager->n_promised++;
+        waiter_wake(waiter, TM_OK, 1);
         n--;
     }
 }
@@ -173,7 +175,7 @@ static void let_in(struct pager *pager, uint64_t n, uint64_t result)
 // Nothing is under way that could make room.
 static int is_stuck(const struct pager *pager)
 {
-    return pager->in_flight == NULL &&
+    return pager->in_flight == NULL && pager->n_promised == 0 &&
            pager->host.n_coming(pager->host.owner) == 0;
 }
 
@@ -182,13 +184,13 @@ static void serve_outside(struct pager *pager)
     uint64_t room = pager_room(pager);
 
     if (room >= pager_least_room(pager)) {
-        let_in(pager, room / pager_least_room(pager), 0);
+        let_in(pager, room / pager_least_room(pager));
     } else if (is_stuck(pager)) {
         if (pager->is_full) {
             end_without_memory(pager);
         }
         pager->stats.over++;
-        let_in(pager, 1, 1);
+        let_in(pager, 1);
     }
 }
 

@@ -40,8 +40,16 @@ struct pager {
     uint32_t last_thread[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;
+    uint64_t
+        n_promised; ///< to threads that were let in and have not asked again
     struct waiter *first_outside; ///< threads that wait for room
     struct waiter *last_outside;
+    struct pager_claims *oldest; ///< of those that have claims
+    struct pager_claims *youngest;
+    struct pager_claims
+        *first_loose;   ///< of these, the oldest whose pages may go
+    uint64_t n_staying; ///< those before it
+    struct pager_claims *running[PAGER_WORKERS]; ///< who was seen last
     struct pager_stats stats;
 };
 
@@ -81,6 +89,15 @@ void pager_enters(struct pager *pager, page_no page);
 void pager_leaves(struct pager *pager, page_no page);
 /** Its bytes in the swap file are of no use any more. */
 void pager_drop_slot(struct pager *pager, page_no page);
+
+// ---- pager_claims.c
+/** A thread's instruction needs a page. */
+void pager_claim(struct pager *pager, const struct pager_toucher *toucher,
+                 page_no page);
+/** The budget has changed: so have the claims that are kept. */
+void pager_review_claims(struct pager *pager);
+/** Checks G7 and C1 to C3. */
+int pager_claims_are_valid(const struct pager *pager);
 
 // ---- pager_io.c
 /** The transfer that a page is in. */

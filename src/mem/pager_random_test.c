@@ -13,15 +13,16 @@ enum { N_USED = 256 };
 struct model {
     uint8_t exists[N_USED];
     uint8_t value[N_USED];
-    struct wait waits[8];
-    page_no pages[8]; ///< that they wait for
-    uint8_t is_waiting[8];
+    struct wait waits[N_THREADS];
+    page_no pages[N_THREADS]; ///< that they wait for
+    uintptr_t instructions[N_THREADS];
+    uint8_t is_waiting[N_THREADS];
 };
 
 static void step_wait(struct test *test, struct model *model, uint64_t random,
                       page_no page)
 {
-    unsigned i = (unsigned)(random >> 40) % 8;
+    unsigned i = (unsigned)(random >> 40) % N_THREADS;
     struct wait *wait = &model->waits[i];
 
     if (model->is_waiting[i] && !wait->is_woken) {
@@ -31,7 +32,10 @@ static void step_wait(struct test *test, struct model *model, uint64_t random,
     model->pages[i] = page;
     if (!model->is_waiting[i]) {
         wait->waiter.result = 0;
+        model->instructions[i] += (random >> 51) % 4 == 0;
     }
+    test->who = i;
+    test->instruction = 1 + model->instructions[i];
     model->is_waiting[i] =
         ask(test, page, (random >> 50) % 2, wait) == PAGER_WAIT;
     if (!model->is_waiting[i] && !model->exists[page]) {
@@ -55,11 +59,33 @@ static void step_access(struct test *test, const struct model *model,
     space_set_access(&test->space, page, n, access);
 }
 
+// It waits for a page of another node, is back, or goes on.
+static void step_thread(struct test *test, const struct model *model,
+                        uint64_t random)
+{
+    unsigned i = (unsigned)(random >> 40) % N_THREADS;
+    struct pager_claims *claims = &test->claims[i];
+
+    if (claims->n == 0 || model->is_waiting[i]) {
+        return;
+    }
+    switch ((random >> 50) % 4) {
+    case 0:
+        pager_release_claims(test->pager, claims);
+        break;
+    case 1:
+        pager_note_back(test->pager, claims);
+        break;
+    default:
+        pager_note_away(claims);
+    }
+}
+
 static void step(struct test *test, struct model *model, uint64_t random)
 {
     page_no page = (page_no)(random >> 8) % N_USED;
 
-    switch (random % 9) {
+    switch (random % 10) {
     case 0:
         if (model->exists[page]) {
             release_page(test, page);
@@ -87,6 +113,9 @@ static void step(struct test *test, struct model *model, uint64_t random)
         pager_settle(test->pager);
         break;
     case 6:
+        step_thread(test, model, random);
+        break;
+    case 7:
         step_access(test, model, random, page);
         break;
     default:

@@ -190,6 +190,7 @@ static void test_a_page_can_be_freed_on_its_way_in(void **state)
 // Let one page go and no other.
 static void evict(struct test *test, page_no page)
 {
+    pager_release_claims(test->pager, &test->claims[test->who]);
     set_fates(test, FATE_STAY);
     test->fates[page] = FATE_SWAP;
     pager_set_budget(test->pager, test->pager->stats.resident - 1);
@@ -249,6 +250,7 @@ static void test_copies_are_given_up_and_useless_bytes_discarded(void **state)
     make_many(&test, 0, 30);
     evict(&test, 3);
     touch(&test, 3, 0); // has a slot
+    pager_release_claims(test.pager, &test.claims[0]);
     set_fates(&test, FATE_DROP);
     for (page_no i = 10; i < 20; i++) {
         test.fates[i] = FATE_DISCARD;
@@ -397,11 +399,11 @@ static void test_threads_wait_for_room_in_order(void **state)
     pager_poll(test.pager);
     pager_poll(test.pager);
     assert_true(waits[0].is_woken && waits[1].is_woken && !waits[2].is_woken);
-    assert_int_equal(waits[0].waiter.result, 0);
+    assert_int_equal(waits[0].waiter.result, 1);
     test.n_coming = 0;
     pager_poll(test.pager);
     assert_true(waits[2].is_woken);
-    assert_int_equal(waits[2].waiter.result, 0);
+    assert_int_equal(waits[2].waiter.result, 1);
     assert_int_equal(test.pager->stats.over, 0);
     close_test(&test);
 }
@@ -497,6 +499,126 @@ static void test_what_is_learned_comes_ahead(void **state)
     close_test(&test);
 }
 
+// Two threads that wait, one behind the other, and one that comes when there is room.
+static void test_room_is_for_who_was_let_in(void **state)
+{
+    struct wait waits[2] = {{.is_woken = 0}};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    fill(&test);
+    test.n_coming = 1;
+    assert_int_equal(ask(&test, 100, 0, &waits[0]), PAGER_WAIT);
+    test.fates[5] = FATE_SWAP;
+    test.n_coming = 0;
+    pager_settle(test.pager);
+    pager_poll(test.pager);
+    assert_true(waits[0].is_woken);
+    test.who = 1;
+    assert_int_equal(ask(&test, 101, 0, &waits[1]), PAGER_WAIT);
+    test.who = 0;
+    assert_int_equal(ask(&test, 100, 0, &waits[0]), PAGER_GO_ON);
+    assert_int_equal(test.pager->stats.over, 0);
+    close_test(&test);
+}
+
+// One page after the other comes for an instruction, and room is made each time.
+static void test_what_an_instruction_was_given_stays(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    put_out(&test, 0, 8);
+    pager_set_budget(test.pager, 2 * PAGER_CLAIMS);
+    test.instruction = 7;
+    for (page_no page = 0; page < PAGER_CLAIMS; page++) {
+        touch(&test, page, 0);
+        pager_set_budget(test.pager, 0); // whatever may go goes
+        pager_settle(test.pager);
+        pager_poll(test.pager);
+        pager_set_budget(test.pager, 2 * PAGER_CLAIMS);
+        for (page_no i = 0; i < 8; i++) {
+            assert_int_equal(pager_is_here(test.pager, i), i <= page);
+        }
+        check(&test);
+    }
+    touch(&test, 7,
+          0); // one more than an instruction needs: the first is done with
+    assert_int_equal(test.space.pages[0].claims, 0);
+    test.instruction = 8;
+    touch(&test, 7, 0);
+    for (page_no i = 0; i < 7; i++) {
+        assert_int_equal(test.space.pages[i].claims, 0);
+    }
+    assert_int_equal(test.space.pages[7].claims, 1);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_claims_end_when_the_worker_runs_another_thread(void **state)
+{
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 8);
+    touch(&test, 0, 0);
+    pager_note_away(&test.claims[0]);
+    test.who = 1;
+    touch(&test, 1, 0);
+    assert_int_equal(test.space.pages[0].claims, 1); // another worker's
+    test.claims[2].worker = 1;
+    pager_note_back(test.pager, &test.claims[2]); // it had no claims
+    assert_int_equal(test.space.pages[1].claims, 0);
+    pager_note_back(test.pager, &test.claims[0]);
+    pager_release_claims(test.pager, &test.claims[0]);
+    assert_int_equal(test.space.pages[0].claims, 0);
+    check(&test);
+    close_test(&test);
+}
+
+// Room for the claims of two threads, by half a budget; the oldest get it.
+static void test_claims_of_the_oldest_stay(void **state)
+{
+    enum { TWO = 2 * 2 * PAGER_CLAIMS };
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 8);
+    pager_set_budget(test.pager, TWO);
+    for (test.who = 0; test.who < 4; test.who++) {
+        touch(&test, test.who, 0);
+        check(&test);
+    }
+    for (page_no i = 0; i < 4; i++) {
+        assert_int_equal(test.space.pages[i].claims, i < 2);
+    }
+    pager_release_claims(test.pager, &test.claims[0]);
+    assert_int_equal(test.space.pages[2].claims, 1);
+    pager_set_budget(test.pager, 1); // two at least
+    check(&test);
+    assert_int_equal(test.space.pages[1].claims, 1);
+    assert_int_equal(test.space.pages[2].claims, 1);
+    pager_set_budget(test.pager, BUDGET);
+    check(&test);
+    assert_int_equal(test.space.pages[3].claims, 1);
+    test.who = 1;
+    test.instruction = 2; // it goes on, and is the youngest
+    touch(&test, 1, 0);
+    for (page_no page = 4; page < 8; page++) {
+        touch(&test, page, 0); // and on, round a loop
+    }
+    pager_set_budget(test.pager, TWO);
+    assert_int_equal(test.space.pages[2].claims, 1);
+    assert_int_equal(test.space.pages[3].claims, 1);
+    assert_int_equal(test.space.pages[7].claims, 0);
+    check(&test);
+    close_test(&test);
+}
+
 static void test_a_page_that_is_awaited_stays(void **state)
 {
     struct wait wait = {.is_woken = 0};
@@ -540,6 +662,10 @@ int main(void)
         cmocka_unit_test(test_neighbours_come_ahead),
         cmocka_unit_test(test_what_is_learned_comes_ahead),
         cmocka_unit_test(test_a_page_that_is_awaited_stays),
+        cmocka_unit_test(test_room_is_for_who_was_let_in),
+        cmocka_unit_test(test_what_an_instruction_was_given_stays),
+        cmocka_unit_test(test_claims_end_when_the_worker_runs_another_thread),
+        cmocka_unit_test(test_claims_of_the_oldest_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include "mem/pager_priv.h"
 #include "mem/view_test.h"
 
-enum { BUDGET = 64, N_PAGES = 2048 };
+enum { BUDGET = 64, N_PAGES = 2048, N_THREADS = 8 };
 
 struct test {
     struct space space;
@@ -34,6 +34,9 @@ struct test {
     unsigned n_calls; // of transfers_ended()
     int out_result;   ///< not 0: what writes to the disk give
     int in_result;
+    unsigned who;          ///< touches pages: a thread, on a worker of its own
+    uintptr_t instruction; ///< of it; 0: another one for each page
+    struct pager_claims claims[N_THREADS];
 };
 
 struct wait {
@@ -212,8 +215,13 @@ static inline void release_page(struct test *test, page_no page)
 static inline enum pager_answer ask(struct test *test, page_no page,
                                     int is_write, struct wait *wait)
 {
-    struct pager_toucher toucher = {.is_let_in =
-                                        (int)(wait->waiter.result != 0)};
+    struct pager_toucher toucher = {
+        .worker = test->who,
+        .thread = test->who,
+        .instruction = test->instruction != 0 ? test->instruction : page + 1,
+        .claims = &test->claims[test->who],
+        .is_let_in = (int)(wait->waiter.result != 0),
+    };
     enum pager_answer answer;
 
     *wait = (struct wait){.waiter.wake = note_wake};

@@ -236,7 +236,8 @@ static void forget_page(struct engine *engine, page_no page_number)
     }
     copyset_clear(engine, page);
     deferred_drop(&page->deferred);
-    memset(page, 0, sizeof *page);
+    // Claims are of threads, not of the block.
+    *page = (struct page){.claims = page->claims};
 }
 
 static void unlist(struct page_list *list, const struct extent *extent)

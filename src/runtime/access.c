@@ -105,9 +105,11 @@ static void touch(const struct thread *thread, page_no page, int is_write)
 }
 
 // @return 1 try again, 0 an error of the program
-static int fault(struct thread *thread, page_no page, int is_write,
-                 int may_switch, const struct begun *begun)
+static int fault(struct thread *thread, const struct trap *trap, page_no page,
+                 const struct begun *begun)
 {
+    const int is_write = trap->is_write;
+    const int may_switch = image_is_program_text(trap->pc);
     enum fault_result result;
     struct wait wait;
     uint64_t began_ns;
@@ -117,7 +119,7 @@ static int fault(struct thread *thread, page_no page, int is_write,
 
     wait_init(&wait);
     node_enter();
-    paged_ns = paging_admit(thread, page, is_write);
+    paged_ns = paging_admit(thread, trap->pc, page, is_write);
     began_ns = kernel_paging_began(page, is_write);
     result = engine_fault(runtime.engine, page, is_write, &thread->history,
                           &wait.waiter);
@@ -125,6 +127,8 @@ static int fault(struct thread *thread, page_no page, int is_write,
         paged_ns += kernel_paging_ended(thread, page, began_ns);
         touch(thread, page, is_write);
         is_for_memory = paging_is_short();
+    } else if (result == FAULT_WAIT) {
+        paging_note_away(thread);
     }
     node_leave();
     handled_ns = handling_ns(begun, is_for_memory || paged_ns > 0);
@@ -146,11 +150,12 @@ static int fault(struct thread *thread, page_no page, int is_write,
     atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);
     engine_note_missed(runtime.engine, page, is_write, &thread->history);
-    if (engine_holds(runtime.engine, page) ||
+    if (paging_is_on() || engine_holds(runtime.engine, page) ||
         tracking_is_on(&runtime.tracking)) {
         int is_wanted;
 
         node_enter();
+        paging_note_back(thread);
         touch(thread, page, is_write); // while it is held
         is_wanted = engine_resumed(runtime.engine, page);
         node_leave();
@@ -234,8 +239,7 @@ int access_trap(void *owner, const struct trap *trap)
     begun = begin_fault(thread);
     node_pay();
     tracking_enter(&runtime.tracking);
-    if (!fault(thread, page, trap->is_write, image_is_program_text(trap->pc),
-               &begun)) {
+    if (!fault(thread, trap, page, &begun)) {
         return deny(trap, page);
     }
     return 1;

@@ -25,7 +25,7 @@
 #define LEAST_PAGES 16u
 #define LEAST_PAGES_A_WORKER 8u
 
-static int is_on(void)
+int paging_is_on(void)
 {
     return runtime.paging.pager != NULL;
 }
@@ -110,7 +110,7 @@ void paging_start(void)
 {
     uint64_t bytes;
 
-    if (is_on() || runtime.options.memory_by != MEMORY_BY_RUNTIME) {
+    if (paging_is_on() || runtime.options.memory_by != MEMORY_BY_RUNTIME) {
         return;
     }
     bytes = budget_of_group();
@@ -122,7 +122,7 @@ void paging_start(void)
 void paging_finish(void)
 {
     kernel_paging_explain();
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return;
     }
     explain();
@@ -137,7 +137,7 @@ void paging_close(void)
 
     kernel_paging_close();
     thread_paging_close();
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return;
     }
     swap_file_close(paging->swap);
@@ -148,7 +148,7 @@ void paging_close(void)
 
 int paging_fd(void)
 {
-    return is_on() ? swap_file_fd(runtime.paging.swap) : -1;
+    return paging_is_on() ? swap_file_fd(runtime.paging.swap) : -1;
 }
 
 void paging_serve_disk(void)
@@ -158,7 +158,7 @@ void paging_serve_disk(void)
 
 int paging_poll(void)
 {
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return 0;
     }
     budget_follow();
@@ -171,7 +171,7 @@ static struct memory_use totals(void)
 {
     struct pager_stats counted;
 
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return (struct memory_use){
             .wait_ns = runtime.kernel_paging.wait_ns,
             .n_pages = runtime.kernel_paging.n_page_ins,
@@ -216,7 +216,7 @@ void paging_stats(struct tm_node_stats *stats)
     struct pager_stats counted;
 
     kernel_paging_stats(stats);
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return; // zeros
     }
     pager_stats(runtime.paging.pager, &counted);
@@ -261,7 +261,7 @@ int paging_note_arrival(struct thread *thread)
     struct rounds *rounds = &runtime.paging.rounds;
     unsigned worker;
 
-    if (!is_on() || !pager_is_short(runtime.paging.pager)) {
+    if (!paging_is_on() || !pager_is_short(runtime.paging.pager)) {
         return 0;
     }
     worker = ult_worker(thread->ult);
@@ -284,7 +284,7 @@ void paging_learn(const struct access_set *set)
 {
     page_no *pages;
 
-    if (!is_on() || set->n == 0) {
+    if (!paging_is_on() || set->n == 0) {
         return;
     }
     pages = malloc(set->n * sizeof *pages);
@@ -305,7 +305,7 @@ void paging_thread_arrived(const struct thread *thread)
     page_no *list;
     size_t n;
 
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return;
     }
     list = malloc(PAGES_SOON_MAX * sizeof *list);
@@ -328,11 +328,12 @@ void paging_thread_arrived(const struct thread *thread)
 
 void paging_thread_left(struct thread *thread)
 {
-    if (is_on()) {
+    if (paging_is_on()) {
         rounds_leave(&runtime.paging.rounds, (uint32_t)thread->number,
                      &thread->place_in_round);
         replace_forget(pager_replace(runtime.paging.pager),
                        (uint32_t)thread->number);
+        pager_release_claims(runtime.paging.pager, &thread->claims);
     }
 }
 
@@ -373,12 +374,17 @@ static void note_wait(struct thread *thread, int is_coming, uint64_t ns)
     }
 }
 
-uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
+uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
+                      page_no page, int is_write)
 {
-    struct pager_toucher toucher = {.thread = (uint32_t)thread->number};
+    struct pager_toucher toucher = {
+        .thread = (uint32_t)thread->number,
+        .instruction = instruction,
+        .claims = &thread->claims,
+    };
     uint64_t waited_ns = 0;
 
-    if (!is_on()) {
+    if (!paging_is_on()) {
         return 0;
     }
     toucher.worker = ult_worker(thread->ult);
@@ -405,9 +411,23 @@ uint64_t paging_admit(struct thread *thread, page_no page, int is_write)
     }
 }
 
+void paging_note_away(struct thread *thread)
+{
+    if (paging_is_on()) {
+        pager_note_away(&thread->claims);
+    }
+}
+
+void paging_note_back(struct thread *thread)
+{
+    if (paging_is_on()) {
+        pager_note_back(runtime.paging.pager, &thread->claims);
+    }
+}
+
 int paging_is_short(void)
 {
-    return is_on() && pager_is_short(runtime.paging.pager);
+    return paging_is_on() && pager_is_short(runtime.paging.pager);
 }
 
 void paging_note_cost(struct thread *thread, uint64_t ns)

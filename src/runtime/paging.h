@@ -60,10 +60,17 @@ void paging_start(void);
 void paging_finish(void);
 /** Give the pager back. */
 void paging_close(void);
-/** The calling thread has faulted: wait until the page's bytes are in memory, or
- * there is room for them. Under the node lock, which is given back meanwhile.
+/** The calling thread has faulted at an instruction: wait until the page's bytes are in
+ * memory, or there is room for them. Under the node lock, which is given back meanwhile.
  * @return how long it has waited, ns */
-uint64_t paging_admit(struct thread *thread, page_no page, int is_write);
+uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
+                      page_no page, int is_write);
+/** It will wait for the page to come from another node. Under the node lock. */
+void paging_note_away(struct thread *thread);
+/** It has waited, and tries its instruction again. Under the node lock. */
+void paging_note_back(struct thread *thread);
+/** Is there a budget? Without the lock, too. */
+int paging_is_on(void);
 /** Is this node short of memory? Then nearly all faults on pages that are there come
  * from that. Under the node lock. */
 int paging_is_short(void);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "mem/pager.h"
 #include "proto/engine.h"
 #include "reconfig/migrate.h"
 #include "runtime/rounds.h"
@@ -34,6 +35,7 @@ struct thread {
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked
     struct round_place place_in_round; ///< paging.c
+    struct pager_claims claims;        ///< the pager's
     uint32_t turn; ///< barriers that it has arrived at: kernel_passing.c
     // What too little memory has cost it on this node: thread_paging.c.
     _Atomic uint64_t page_ins;

@@ -4,7 +4,7 @@
 
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
-Tests: app (of --app), policies (of --app), random, uneven, litmus, calls, end,
+Tests: app (of --app), policies (of --app), random, uneven, crossing, litmus, calls, end,
 full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
 choice of the combinations, but all.
 """
@@ -207,6 +207,20 @@ class Tests:
                            variables={"TEAMSTER_WORKERS": str(n_workers),
                                       "TEAMSTER_FAULT_SOURCE":
                                           SOURCES[seed % 2]})
+
+    def crossing(self):
+        """Instructions that need up to four pages, with few more than that."""
+        program = self.path("tests/cluster", "crossing")
+        for seed, (n_nodes, source, protocol, budget) in enumerate(
+                itertools.product((1, 2), SOURCES, PROTOCOLS,
+                                  ("136K", "152K", "200K"))):
+            chosen = seed % 2 == seed // 6 % 2
+            if self.options.all or chosen:
+                self.run_paged(n_nodes, budget, program, 6, 20, 40, seed,
+                               variables={"TEAMSTER_WORKERS": "2",
+                                          "TEAMSTER_SHUFFLE": str(1 + seed),
+                                          "TEAMSTER_PROTOCOL": protocol,
+                                          "TEAMSTER_FAULT_SOURCE": source})
 
     def litmus(self):
         modes = ("seq-cst", "mutex", "barrier", "one-mutex", "relaxed", "atomic",

@@ -257,6 +257,7 @@ void changes_move(struct thread *thread)
     to = membership_refuge(node->membership);
     if (!is_awaiting_news(world, to)) {
         engine_order_now(world->nodes[to].engine, engine_of(thread));
+        leave_pager(thread);
         thread->node = to;
     }
 }

@@ -25,6 +25,7 @@ struct adder {
 struct reader {
     struct waiter waiter; // first
     int waits;
+    struct pager_claims claims;
 };
 
 static struct adder adders[N_ADDERS];
@@ -62,13 +63,14 @@ static void read_word(struct world *world, struct node *node)
 {
     struct reader *reader = &readers[node->end.node];
     const page_no page = counter_page(world);
-    struct pager_toucher toucher = {.is_let_in = 1};
+    struct pager_toucher toucher = {.claims = &reader->claims, .is_let_in = 1};
     struct fault_history history = {0};
     enum fault_result result;
 
     if (reader->waits) {
         return;
     }
+    pager_release_claims(node->pager, &reader->claims);
     *reader = (struct reader){.waiter = {.wake = come}};
     if (pager_fault(node->pager, page, 0, &toucher, &reader->waiter) ==
         PAGER_WAIT) {
@@ -85,6 +87,7 @@ static void read_word(struct world *world, struct node *node)
 // Whatever may go goes, and the word is asked for again.
 static void go_out_and_in(struct world *world, struct node *node)
 {
+    pager_release_claims(node->pager, &readers[node->end.node].claims);
     pager_set_budget(node->pager, 0);
     pager_poll(node->pager);
     pager_set_budget(node->pager, AMPLE);
@@ -125,7 +128,7 @@ void late_play(struct world *world)
     for (unsigned i = 0; i < 2; i++) {
         engine_keep_copies(world->nodes[i].engine, 1);
         pager_set_budget(world->nodes[i].pager, AMPLE);
-        readers[i].waits = 0;
+        readers[i] = (struct reader){.waits = 0};
     }
     for (unsigned i = 0; i < N_ACTIONS; i++) {
         act(world);

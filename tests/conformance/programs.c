@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A thread that faults so often at one instruction would for ever.
+#define MOST_TRIES 1000u
+
 void resume(struct thread *thread)
 {
     sim_after(thread->world->sim, 100 + sim_random(thread->world->sim, 20000),
@@ -55,6 +58,16 @@ static void perform(struct thread *thread)
     audit_access(thread, bytes);
 }
 
+static void look_at_other(const struct thread *thread)
+{
+    const struct world *world = thread->world;
+    const page_no page = world->first + thread->also / TM_PAGE_SIZE;
+    const uint8_t *bytes =
+        (uint8_t *)space_place(&world->nodes[thread->node].space, page);
+
+    CHECK(bytes[thread->also % TM_PAGE_SIZE] == world->oracle[thread->also]);
+}
+
 // Tracking must change nothing at all.
 static void touch(struct thread *thread, page_no page)
 {
@@ -88,61 +101,171 @@ static void track_or_not(struct thread *thread)
 }
 
 // @return 1 the page is in memory, or may come; 0 the thread waits
-static int is_admitted(struct thread *thread, page_no page)
+static int is_admitted(struct thread *thread, page_no page, int is_write)
 {
     const struct node *node = &thread->world->nodes[thread->node];
     struct pager_toucher toucher = {.thread = thread->number,
+                                    .instruction = thread->instruction,
+                                    .claims = &thread->claims,
                                     .is_let_in = thread->is_let_in};
 
     thread->is_let_in = 0;
     if (node->pager == NULL ||
-        pager_fault(node->pager, page, thread->is_write, &toucher,
-                    &thread->waiter) == PAGER_GO_ON) {
+        pager_fault(node->pager, page, is_write, &toucher, &thread->waiter) ==
+            PAGER_GO_ON) {
         return 1;
     }
+    pager_note_away(
+        &thread->claims); // others run as if it was on a worker alone
     thread->page = page;
     thread->step = ACCESS;
     return 0;
 }
 
-static void try_access(struct thread *thread)
+// Can the thread use a page without a fault?
+static int is_mapped(const struct thread *thread, page_no page, int is_write)
 {
-    page_no page = page_of_access(thread);
+    const struct node *node = &thread->world->nodes[thread->node];
+    const struct page *record = &node->space.pages[page];
+    const enum page_access need = is_write ? ACCESS_WRITE : ACCESS_READ;
+
+    return record->access >= need && !(record->ahead && record->io == 0) &&
+           (node->pager == NULL ||
+            pager_allows(node->pager, page, ACCESS_WRITE) >= need);
+}
+
+// A fault. @return 1 the page can be used; 0 the thread waits
+static int is_reached(struct thread *thread, page_no page, int is_write)
+{
     const struct page *record =
         &thread->world->nodes[thread->node].space.pages[page];
-    uint8_t need = thread->is_write ? ACCESS_WRITE : ACCESS_READ;
+    const uint8_t need = is_write ? ACCESS_WRITE : ACCESS_READ;
 
-    if (!is_admitted(thread, page)) {
-        return;
+    if (!is_admitted(thread, page, is_write)) {
+        return 0;
     }
     for (int i = 0; i < 3 && record->access < need; i++) {
         enum fault_result result =
-            engine_fault(engine_of(thread), page, thread->is_write,
-                         &thread->history, &thread->waiter);
+            engine_fault(engine_of(thread), page, is_write, &thread->history,
+                         &thread->waiter);
 
         CHECK(result != FAULT_OUTSIDE);
         if (result == FAULT_WAIT) {
+            pager_note_away(&thread->claims);
             thread->page = page;
             thread->is_waiting_page = 1;
             thread->step = ACCESS;
-            return;
+            return 0;
         }
     }
     CHECK(record->access >= need);
     touch(thread, page);
+    return 1;
+}
+
+// The same, and others may have the node lock before the instruction is tried again.
+static int is_brought(struct thread *thread, page_no page, int is_write)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+
+    // Who has waited for room asks again.
+    if (is_mapped(thread, page, is_write) &&
+        !(thread->is_let_in && page == thread->page)) {
+        return 1;
+    }
+    if (!is_reached(thread, page, is_write)) {
+        return 0;
+    }
+    if (node->pager != NULL && pick(thread, 2)) {
+        pager_settle(node->pager);
+    }
+    return 1;
+}
+
+// Both pages that the instruction needs, at once.
+static int are_reached(struct thread *thread, page_no page)
+{
+    const page_no also = thread->world->first + thread->also / TM_PAGE_SIZE;
+
+    do {
+        CHECK(thread->n_tries++ < MOST_TRIES);
+        if (!is_brought(thread, also, 0) ||
+            !is_brought(thread, page, thread->is_write)) {
+            return 0;
+        }
+    } while (!is_mapped(thread, also, 0) ||
+             !is_mapped(thread, page, thread->is_write));
+    return 1;
+}
+
+void leave_pager(struct thread *thread)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+
+    if (node->pager != NULL) {
+        pager_release_claims(node->pager, &thread->claims);
+    }
+}
+
+// The thread goes on with its program, which the pager sees at once or later.
+static void go_on_from_there(struct thread *thread)
+{
+    const struct node *node = &thread->world->nodes[thread->node];
+
+    if (node->pager == NULL) {
+        return;
+    }
+    if (thread->world->crosses && pick(thread, 2)) {
+        pager_note_back(node->pager, &thread->claims);
+    } else {
+        pager_release_claims(node->pager, &thread->claims);
+    }
+}
+
+static void try_access(struct thread *thread)
+{
+    struct node *node = &thread->world->nodes[thread->node];
+    const page_no page = page_of_access(thread);
+
+    if (thread->world->crosses && !thread->is_at_counter) {
+        if (are_reached(thread, page)) {
+            look_at_other(thread);
+        } else {
+            return;
+        }
+    } else if (!is_reached(thread, page, thread->is_write)) {
+        return;
+    }
     if (thread->is_at_counter) {
-        look_at_counter(thread->world, &thread->world->nodes[thread->node]);
+        look_at_counter(thread->world, node);
     } else {
         perform(thread);
     }
+    go_on_from_there(thread);
     thread->step = CHOOSE;
     resume(thread);
+}
+
+// What the instruction reads beside this.
+static uint64_t other_byte(struct thread *thread, uint64_t offset)
+{
+    const struct world *world = thread->world;
+    const unsigned cell = (unsigned)pick(thread, N_CELLS);
+
+    if (world->protocol == TM_EAGER_RELEASE && world->owner[cell] != -1 &&
+        world->owner[cell] != (int)thread->number) {
+        return offset; // somebody may be writing it
+    }
+    return (uint64_t)cell * CELL + pick(thread, CELL);
 }
 
 static void begin_access(struct thread *thread, uint64_t offset,
                          unsigned length, int is_write)
 {
     thread->offset = offset;
+    thread->also = thread->world->crosses ? other_byte(thread, offset) : offset;
+    thread->instruction++;
+    thread->n_tries = 0;
     thread->length = length;
     thread->is_write = is_write;
     thread->is_at_counter = 0;
@@ -185,6 +308,7 @@ static void read_counter(struct thread *thread)
 {
     thread->is_write = 0;
     thread->is_at_counter = 1;
+    thread->instruction++;
     try_access(thread);
 }
 

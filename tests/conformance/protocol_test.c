@@ -22,6 +22,9 @@
 // PROTOCOL/budget: the same, and nodes may have only 2 to 25 pages in memory (disk.c). A
 // thread's access asks the pager first, as a fault does.
 //
+// PROTOCOL/crossing, with all that follows: most accesses are of an instruction that reads a
+// byte of another page, too, so both pages must be there at once.
+//
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last, or for each STEPth (death.c).
 //
@@ -61,6 +64,7 @@
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
+static int crosses;     // instructions need two pages
 static int has_budget;  // nodes have little memory, and swap files
 static int is_late;     // updates come before their pages
 static int is_early;    // pages are fetched ahead that no thread can know yet
@@ -314,6 +318,9 @@ static void start_threads(struct world *world)
     for (unsigned i = 0; i < world->n_threads; i++) {
         struct thread *thread = &world->threads[i];
 
+        if (thread->world != NULL) { // in the life before
+            leave_pager(thread);
+        }
         memset(thread, 0, sizeof *thread);
         thread->waiter.wake = wake;
         thread->world = world;
@@ -329,7 +336,7 @@ static void start_threads(struct world *world)
 // The root's thread 0 is about to write a page.
 static void admit(struct world *world, page_no page)
 {
-    struct pager_toucher toucher = {0};
+    struct pager_toucher toucher = {.claims = &world->threads[0].claims};
     struct waiter *waiter = &world->threads[0].waiter;
 
     if (!has_budget) {
@@ -348,6 +355,9 @@ static void initialise(struct world *world)
 {
     struct thread *thread = &world->threads[0];
 
+    if (thread->world != NULL) { // in the life before
+        leave_pager(thread);
+    }
     thread->waiter.wake = note_wake;
     for (uint64_t at = 0; at < sizeof world->oracle; at += 512) {
         page_no page = world->first + at / TM_PAGE_SIZE;
@@ -367,6 +377,9 @@ static void initialise(struct world *world)
                (int)(at / 512), 512);
         memset(world->oracle + at, (int)(at / 512), 512);
         audit_fill(world, at, 512, world->oracle + at);
+    }
+    if (has_budget) {
+        pager_release_claims(world->nodes[0].pager, &thread->claims);
     }
     engine_release(world->nodes[0].engine, NODE_NONE, &thread->waiter);
     run_until_woken(world);
@@ -507,6 +520,7 @@ static uint64_t run(tm_protocol protocol)
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
+    world->crosses = crosses;
     world->tells =
         protocol == TM_EAGER_RELEASE && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(
@@ -544,6 +558,7 @@ int main(int argc, char **argv)
     protocol_name = argc > 1 ? argv[1] : "eager-release";
     length = strcspn(protocol_name, "/");
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
+    crosses = strstr(protocol_name + length, "/crossing") != NULL;
     is_early = strstr(protocol_name + length, "/early") != NULL;
     is_late = strstr(protocol_name + length, "/late") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
@@ -563,7 +578,7 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit] [SEED [N [STEP]]]: no protocol %s\n",
+            "[/globals][/audit][/crossing] [SEED [N [STEP]]]: no protocol %s\n",
             protocol_name);
         return 1;
     }

@@ -52,6 +52,11 @@ struct thread {
     unsigned length;
     int is_write;
     int is_at_counter; // it reads the word of the atomic operations
+    uint64_t
+        also; // what else the instruction reads: a byte; as `offset`: nothing
+    uintptr_t instruction; // its number
+    unsigned n_tries;
+    struct pager_claims claims;
     uint8_t value;
     // where it is in its program
     unsigned phase;
@@ -117,6 +122,7 @@ struct world {
     uint64_t gap;   // what lies before it; 0: nothing of its own
     unsigned lives_left;
     int has_budget;
+    int crosses;        // instructions need two pages
     unsigned n_steps;   // that main() has waited for
     int has_changes;    // nodes come and go: changes.c
     unsigned n_come;    // numbers given so far
@@ -139,6 +145,9 @@ void check_pagers(struct world *world);
 
 /** When everything has been released: the copies of a node equal the oracle. */
 void check_copies(struct world *world, unsigned node);
+
+/** A thread leaves its node, or ends. */
+void leave_pager(struct thread *thread);
 
 /** Let a thread make its next step, a little later. */
 void resume(struct thread *thread);

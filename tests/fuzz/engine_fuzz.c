@@ -52,6 +52,7 @@ struct world {
     int has_left; ///< somebody
     int looks_for_races;
     struct fault_history histories[N_THREADS];
+    struct pager_claims claims[N_THREADS];
     struct waiter waiters[WAITERS];
     struct heap_block blocks[WAITERS];
     unsigned n_waiters;
@@ -416,7 +417,8 @@ static void take_raw(struct world *world, struct wire_reader *input)
 static int is_admitted(struct world *world, page_no page, int is_write,
                        unsigned thread)
 {
-    struct pager_toucher toucher = {.thread = thread, .worker = thread};
+    struct pager_toucher toucher = {
+        .thread = thread, .worker = thread, .claims = &world->claims[thread]};
 
     if (world->pager == NULL ||
         pager_fault(world->pager, page, is_write, &toucher,

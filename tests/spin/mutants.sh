@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Show that the models can fail: leave out one rule of docs/protocols.md at a
+# Show that the models can fail: leave out one rule at a
 # time; the verifier must report what then goes wrong.
 #
 #   mutants.sh [MUTANT]
@@ -47,6 +47,10 @@ GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a
 NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
 QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers nothing ends queueing
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
+NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
+NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
+NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again
+NOT_LET_IN|pager -DLIVE|$for_ever|if nothing can go a thread is let in all the same
 END
 )
 

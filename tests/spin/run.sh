@@ -5,7 +5,7 @@
 #
 #   run.sh [-x WHAT] MODEL [-DNAME=VALUE...]
 #
-# MODEL is eager_release or sequential, the definitions are listed at its top.
+# MODEL is eager_release, sequential or pager, the definitions are listed at its top.
 # With -DLIVE the model's claim is checked under weak fairness, otherwise
 # assertions. With -x an error must be found, and its text must match the
 # regular expression WHAT.
@@ -52,7 +52,7 @@ fi
 spin -a "$@" "$model.pml" >generated 2>&1 || { cat generated; exit 1; }
 "$cc" -w "${compile[@]}" -DCOLLAPSE -DMEMLIM="${SPIN_MEMORY_MB:-4000}" \
     -o pan pan.c
-./pan "${search[@]}" -m100000 >result 2>&1 || true
+./pan "${search[@]}" -m1000000 >result 2>&1 || true
 
 states=$(awk '/states, stored/ { print $1 }' result)
 error=$(sed -n 's/^pan:[0-9]*: //p' result | head -n 1)
