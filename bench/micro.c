@@ -35,7 +35,8 @@ static TM_SHARED uint64_t guarded;
 
 static tm_thread thread_on(unsigned node, void *(*start)(void *), void *arg)
 {
-    const tm_thread_attr attr = {.on_node = (int)node + 1};
+    const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                 .node = (unsigned)node};
     tm_thread thread;
     const tm_status status = tm_thread_create(&thread, &attr, start, arg);
 

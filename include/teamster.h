@@ -233,6 +233,7 @@ typedef enum tm_protocol {
 /** Which node holds a page before anybody has used it. */
 typedef enum tm_placement {
     TM_FIRST_TOUCH = 0, ///< the node that touches it first
+    TM_ANYWHERE = 0,    ///< the same value, for threads: the runtime decides
     TM_BLOCK = 1,       ///< the block in equal consecutive parts, node 0 first
     TM_CYCLIC = 2,      ///< page by page in turn, node 0 first
     TM_ON_NODE = 3,     ///< all pages on attr.node
@@ -299,8 +300,9 @@ typedef uint64_t tm_thread;
 /** Attributes of a thread; all zero is the default. */
 typedef struct tm_thread_attr {
     const char *name; ///< for reports, copied, at most 15 characters; or NULL
-    int on_node;      ///< 0: the runtime decides; k > 0: start on node k - 1
-    int is_detached;  ///< 1: nobody joins it, as after tm_thread_detach()
+    tm_placement placement; ///< TM_ANYWHERE, or TM_ON_NODE: it starts on `node`
+    unsigned node;          ///< for TM_ON_NODE, < tm_node_count()
+    int is_detached;        ///< 1: nobody joins it, as after tm_thread_detach()
 } tm_thread_attr;
 
 /**
@@ -312,6 +314,10 @@ typedef struct tm_thread_attr {
  *
  * What the creator wrote before, the new thread sees.
  *
+ *     tm_thread_create(&thread, NULL, work, arg);
+ *     tm_thread_create(&thread, &(tm_thread_attr){.placement = TM_ON_NODE, .node = 2},
+ *                      work, arg);
+ *
  * @param[out] thread  its number; may be NULL
  * @param attr         read during the call; NULL for the defaults
  * @param start        the function to run; same address on all nodes
@@ -319,7 +325,7 @@ typedef struct tm_thread_attr {
  *                     shared memory; the first ones that are not, and go to
  *                     another node, are told in a warning
  * @return TM_OK
- * @return TM_EINVAL  start is NULL or on_node is out of range
+ * @return TM_EINVAL  start is NULL, or an attribute is out of range
  * @return TM_ELIMIT  as many threads as there are stacks (32,000 by default)
  *
  * Context: an application thread; blocks for a round trip to the root.

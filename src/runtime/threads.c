@@ -259,11 +259,8 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
         return status;
     }
     attr = attr == NULL ? &none : attr;
-    if (start == NULL || attr->on_node < 0 ||
-        attr->on_node > (int)runtime.n_nodes) {
-        return TM_EINVAL;
-    }
-    if (runtime.n_nodes > 1 && attr->on_node != (int)runtime.self + 1) {
+    if (runtime.n_nodes > 1 &&
+        (attr->placement != TM_ON_NODE || attr->node != runtime.self)) {
         report_argument(arg);
     }
     wait_init(&wait);

@@ -192,7 +192,7 @@ static inline uint32_t thread_slot_of(uint64_t thread)
 }
 
 /** Result: the number of the new thread. name may be NULL, its first 15
- * characters count; on_node and is_detached as in tm_thread_attr. */
+ * characters count; the rest as in tm_thread_attr. */
 void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
                         uint64_t arg, const tm_thread_attr *attr,
                         struct waiter *waiter);

@@ -278,13 +278,17 @@ tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
     unsigned number = world->n_created++;
     tm_status status;
     char name[16];
+    const tm_thread_attr attr = {
+        .name = name,
+        .placement = on_node > 0 ? TM_ON_NODE : TM_ANYWHERE,
+        .node = on_node > 0 ? (unsigned)on_node - 1 : 0,
+    };
 
     world_check(world, number < sizeof world->created / sizeof *world->created);
     world->created[number] = self->must;
     snprintf(name, sizeof name, "%u", number);
-    sync_thread_create(
-        actor_begin(self), self->thread, (uint64_t)(uintptr_t)body, arg,
-        &(tm_thread_attr){.on_node = on_node, .name = name}, &self->waiter);
+    sync_thread_create(actor_begin(self), self->thread,
+                       (uint64_t)(uintptr_t)body, arg, &attr, &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         *thread = self->waiter.result;

@@ -199,7 +199,8 @@ static void make_call(void)
         sync_once_begin(node.sync, some_key(), thread, waiter);
         break;
     default:
-        attr.on_node = (int)random_below(5);
+        attr.placement = (tm_placement)random_below(5); // some are refused
+        attr.node = (unsigned)random_below(5);
         sync_thread_create(node.sync, 0, 99, 0, &attr, waiter);
         break;
     }

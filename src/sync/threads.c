@@ -58,12 +58,12 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
                         uint64_t arg, const tm_thread_attr *attr,
                         struct waiter *waiter)
 {
-    const int on_node = attr->on_node;
+    const bool is_placed = attr->placement == TM_ON_NODE;
     struct call *call;
 
     waiter->thread = creator;
-    if (on_node < 0 || (unsigned)on_node > sync->port->roster.n_ids ||
-        start == 0) {
+    if (start == 0 || (!is_placed && attr->placement != TM_ANYWHERE) ||
+        (is_placed && attr->node >= sync->port->roster.n_ids)) {
         waiter_wake(waiter, TM_EINVAL, 0);
         return;
     }
@@ -72,7 +72,8 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
     call->message.u.thread_create.token = call->token;
     call->message.u.thread_create.start = start;
     call->message.u.thread_create.arg = arg;
-    call->message.u.thread_create.on_node = (uint16_t)on_node;
+    call->message.u.thread_create.on_node =
+        is_placed ? (uint16_t)(attr->node + 1) : 0;
     call->message.u.thread_create.is_detached = attr->is_detached != 0;
     call->message.u.thread_create.creator = creator;
     if (attr->name != NULL) {
@@ -80,7 +81,7 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
                strnlen(attr->name, sizeof call->name - 1));
     }
     call->message.body_size = (uint32_t)strlen(call->name) + 1;
-    call_send(call, on_node > 0); // that one starts at once
+    call_send(call, is_placed); // that one starts at once
 }
 
 void threads_created(struct sync *sync, uint64_t thread)

@@ -22,7 +22,8 @@ int main(int argc, char **argv)
     threads = calloc((size_t)n, sizeof *threads);
     tm_barrier_init(&meeting, (unsigned)n);
     for (long i = 0; i < n; i++) {
-        const tm_thread_attr attr = {.on_node = (int)(i % tm_node_count()) + 1};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)i % tm_node_count()};
 
         if (tm_thread_create(&threads[i], &attr, work, (void *)i) != TM_OK) {
             fprintf(stderr, "crowd: no thread %ld\n", i);

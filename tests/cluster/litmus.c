@@ -460,7 +460,8 @@ static void threads_run(unsigned n_threads)
     tm_thread threads[MOST_THREADS];
 
     for (unsigned i = 0; i < n_threads; i++) {
-        const tm_thread_attr attr = {.on_node = 1 + (int)node_for(i)};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)node_for(i)};
 
         OK(tm_thread_create(&threads[i], &attr, thread_work,
                             (void *)(uintptr_t)i));

@@ -61,7 +61,8 @@ int main(int argc, char **argv)
     }
     snprintf(folder, sizeof folder, "%s", argv[1]);
     for (unsigned i = 1; i < tm_node_count(); i++) {
-        const tm_thread_attr attr = {.on_node = (int)i + 1};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)i};
 
         OK(tm_thread_create(&threads[i], &attr, run, NULL));
     }

@@ -528,6 +528,39 @@ static void long_waits(void)
     run_everywhere(wait_for_long);
 }
 
+static void *tell_node(void *arg)
+{
+    return (char *)arg + tm_node_self();
+}
+
+// A thread starts where it is to; what is no place is refused.
+static void places(void)
+{
+    const unsigned n_nodes = tm_node_count();
+    const tm_thread_attr wrong[] = {
+        {.placement = TM_ON_NODE, .node = n_nodes},
+        {.placement = TM_ON_NODE, .node = 1u << 31},
+        {.placement = TM_BLOCK},
+        {.placement = TM_CYCLIC},
+        {.placement = (tm_placement)99},
+    };
+    tm_thread thread;
+
+    for (unsigned node = 0; node < n_nodes; node++) {
+        const tm_thread_attr attr = {.placement = TM_ON_NODE, .node = node};
+        void *result = NULL;
+
+        OK(tm_thread_create(&thread, &attr, tell_node, (void *)100));
+        OK(tm_thread_join(thread, &result));
+        EXPECT(100 + (int)node, (int)(uintptr_t)result);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        EXPECT(TM_EINVAL,
+               tm_thread_create(&thread, &wrong[i], tell_node, NULL));
+    }
+    EXPECT(TM_EINVAL, tm_thread_create(&thread, NULL, NULL, NULL));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -540,6 +573,7 @@ int main(int argc, char **argv)
         {"ends", ends},
         {"book", book},
         {"first", first},
+        {"places", places},
         {"main_exits", main_exits},
         {"long_waits", long_waits},
     };

@@ -18,7 +18,8 @@ static void *add(void *unused)
 
 int main(int argc, char **argv)
 {
-    const tm_thread_attr attr = {.on_node = 2}; // the second one
+    const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                 .node = 1}; // the second one
     tm_thread threads[N_THREADS];
 
     tm_init(&argc, &argv);

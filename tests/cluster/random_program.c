@@ -154,8 +154,12 @@ static void write_with_child(unsigned me, unsigned phase)
 {
     uint64_t state = state_of(me, phase, 1);
     const unsigned block = (unsigned)draw(&state, job.plan.n_blocks);
+    const unsigned choice = (unsigned)draw(&state, n_named_nodes() + 1);
     const tm_thread_attr attr = {
-        .name = "child", .on_node = (int)draw(&state, n_named_nodes() + 1)};
+        .name = "child",
+        .placement = choice > 0 ? TM_ON_NODE : TM_ANYWHERE,
+        .node = choice > 0 ? choice - 1 : 0,
+    };
     const uintptr_t number =
         (uintptr_t)block << 48 | (uintptr_t)me << 32 | phase;
     tm_thread child;

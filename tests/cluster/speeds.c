@@ -101,7 +101,8 @@ static void run_on_all(void *(*start)(void *))
     tm_thread threads[TM_MAX_NODES];
 
     for (unsigned i = 0; i < n_nodes; i++) {
-        const tm_thread_attr attr = {.on_node = (int)i + 1};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)i};
 
         OK(tm_thread_create(&threads[i], &attr, start, (void *)(size_t)i));
     }

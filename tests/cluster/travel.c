@@ -137,7 +137,8 @@ int main(int argc, char **argv)
     }
     OK(tm_barrier_init(&job.barrier, n_threads));
     for (unsigned i = 0; i < n_threads; i++) {
-        const tm_thread_attr attr = {.on_node = 1 + (int)part_of(i)};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)part_of(i)};
 
         OK(tm_thread_create(&threads[i], &attr, work, (void *)(uintptr_t)i));
     }

@@ -65,7 +65,7 @@ static void on_each_node(void *(*start)(void *))
     tm_thread threads[TM_MAX_NODES];
 
     for (unsigned i = 0; i < tm_node_count(); i++) {
-        tm_thread_attr attr = {.on_node = (int)i + 1};
+        tm_thread_attr attr = {.placement = TM_ON_NODE, .node = (unsigned)i};
 
         if (tm_thread_create(&threads[i], &attr, start, (void *)(long)i)) {
             exit(99);
@@ -80,8 +80,9 @@ static int end_on(int node, long code)
 {
     tm_thread thread;
 
-    if (tm_thread_create(&thread, &(tm_thread_attr){.on_node = node + 1},
-                         end_with, (void *)code)) {
+    if (tm_thread_create(
+            &thread, &(tm_thread_attr){.placement = TM_ON_NODE, .node = node},
+            end_with, (void *)code)) {
         return 99;
     }
     tm_thread_join(thread, NULL);

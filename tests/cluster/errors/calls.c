@@ -60,7 +60,8 @@ static void *work(void *unused)
 
 void there(int what)
 {
-    tm_thread_attr attr = {.on_node = (int)tm_node_count(), .name = "other"};
+    tm_thread_attr attr = {
+        .placement = TM_ON_NODE, .node = tm_node_count() - 1, .name = "other"};
     tm_thread thread;
 
     task = (struct task){buffer, size, seed, what};

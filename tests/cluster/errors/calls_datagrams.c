@@ -29,7 +29,8 @@ static void *touch_letter(void *letter)
 
 static void send_away(struct letter *letter)
 {
-    tm_thread_attr attr = {.on_node = (int)tm_node_count()};
+    tm_thread_attr attr = {.placement = TM_ON_NODE,
+                           .node = tm_node_count() - 1};
     tm_thread thread;
 
     CHECK(tm_thread_create(&thread, &attr, touch_letter, letter) == TM_OK);

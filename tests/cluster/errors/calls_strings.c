@@ -65,7 +65,8 @@ static void *disturb(void *block)
 
 static void run_disturbed(FILE *file, char *block)
 {
-    tm_thread_attr attr = {.on_node = (int)tm_node_count()};
+    tm_thread_attr attr = {.placement = TM_ON_NODE,
+                           .node = tm_node_count() - 1};
     tm_thread thread;
 
     there(FILL_TEXT);

@@ -168,7 +168,8 @@ int main(int argc, char **argv)
     void *(*function)(void *) = run;
 
     tm_init(&argc, &argv);
-    attr.on_node = (int)tm_node_count();
+    attr.placement = TM_ON_NODE;
+    attr.node = tm_node_count() - 1;
     if (strcmp(argv[1], "fork_and_return") == 0) {
         function = fork_and_return;
     } else {

@@ -44,8 +44,9 @@ static void *write_there(void *unused)
 
 static void there(void)
 {
-    tm_thread_attr attr = {.on_node =
-                               tm_node_self() == 0 ? (int)tm_node_count() : 1};
+    tm_thread_attr attr = {.placement = TM_ON_NODE,
+                           .node =
+                               tm_node_self() == 0 ? tm_node_count() - 1 : 0};
     tm_thread thread;
 
     CHECK(tm_thread_create(&thread, &attr, write_there, NULL) == TM_OK);
@@ -324,7 +325,8 @@ int main(int argc, char **argv)
     while (strcmp(tests[row].name, argv[1]) != 0) {
         row++;
     }
-    attr = (tm_thread_attr){.on_node = (int)tm_node_count()};
+    attr =
+        (tm_thread_attr){.placement = TM_ON_NODE, .node = tm_node_count() - 1};
     shared = tm_alloc((size_t)N_PAGES * TM_PAGE_SIZE, NULL);
     grid = tm_alloc(10000, &(tm_alloc_attr){.name = "grid"});
     CHECK(tm_thread_create(&thread, &attr, run, (void *)row) == TM_OK);

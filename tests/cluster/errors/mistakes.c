@@ -291,7 +291,8 @@ int main(int argc, char **argv)
     if (mistakes[row].before != NULL) {
         mistakes[row].before();
     }
-    attr.on_node = argc > 2 ? atoi(argv[2]) + 1 : (int)tm_node_count();
+    attr.placement = TM_ON_NODE;
+    attr.node = argc > 2 ? (unsigned)atoi(argv[2]) : tm_node_count() - 1;
     if (tm_thread_create(&thread, &attr, make, (void *)row) != TM_OK) {
         return 98;
     }

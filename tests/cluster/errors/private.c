@@ -202,12 +202,11 @@ static const struct {
     {"stack", give_null, pass_on},
 };
 
-static void start(void *(*body)(void *), void *arg, int on_node)
+static void start(void *(*body)(void *), void *arg, const tm_thread_attr *attr)
 {
-    tm_thread_attr attr = {.on_node = on_node};
     tm_thread thread;
 
-    if (tm_thread_create(&thread, &attr, body, arg) != TM_OK ||
+    if (tm_thread_create(&thread, attr, body, arg) != TM_OK ||
         tm_thread_join(thread, NULL) != TM_OK) {
         exit(98);
     }
@@ -219,17 +218,21 @@ static void *pass_on(void *arg)
     int local = 1;
 
     (void)arg;
-    start(look_away, &local, 1);
+    start(look_away, &local, &(tm_thread_attr){.placement = TM_ON_NODE});
     return NULL;
 }
 
 // private NAME [home|free|...]: it starts here; wherever; on the last node.
-static int choose_node(int argc, char **argv)
+static tm_thread_attr choose_node(int argc, char **argv)
 {
-    if (argc > 2 && strcmp(argv[2], "home") == 0) {
-        return 1;
+    tm_thread_attr attr = {.placement = TM_ON_NODE, .node = 0};
+
+    if (argc > 2 && strcmp(argv[2], "free") == 0) {
+        attr.placement = TM_ANYWHERE;
+    } else if (argc < 3 || strcmp(argv[2], "home") != 0) {
+        attr.node = tm_node_count() - 1;
     }
-    return argc > 2 && strcmp(argv[2], "free") == 0 ? 0 : (int)tm_node_count();
+    return attr;
 }
 
 int main(int argc, char **argv)
@@ -237,9 +240,11 @@ int main(int argc, char **argv)
     size_t row = 0;
     int local = 1;
     void *given = &local;
+    tm_thread_attr attr;
 
     snprintf(settings.name, sizeof settings.name, "%s", "as on all nodes");
     tm_init(&argc, &argv);
+    attr = choose_node(argc, argv);
     while (strcmp(rows[row].name, argv[1]) != 0) {
         row++;
     }
@@ -247,7 +252,7 @@ int main(int argc, char **argv)
         given = rows[row].give();
     }
     for (int i = 0; i < 2; i++) { // what is told is told once
-        start(rows[row].body, given, choose_node(argc, argv));
+        start(rows[row].body, given, &attr);
     }
     printf("local: %d\n", local);
     return 0;

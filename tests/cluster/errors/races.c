@@ -142,7 +142,9 @@ static void *write_cell(void *cell)
 static void by_thread(unsigned me, unsigned n)
 {
     for (int i = 0; i < N_ROUNDS; i++) {
-        const tm_thread_attr attr = {.on_node = 1 + (int)(me + i + 1) % n};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node =
+                                         (unsigned)(me + i + 1) % (unsigned)n};
         tm_thread child;
 
         job.block[me] += 1;
@@ -340,7 +342,8 @@ int main(int argc, char **argv)
     OK(tm_barrier_init(&job.barrier, tm_node_count()));
     OK(tm_sem_init(&job.sem, 1));
     for (unsigned i = 0; i < tm_node_count(); i++) {
-        const tm_thread_attr attr = {.on_node = 1 + (int)i};
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = (unsigned)i};
 
         OK(tm_thread_create(&threads[i], &attr, work, (void *)(uintptr_t)i));
     }

@@ -72,7 +72,8 @@ static tm_thread start(void *(*function)(void *), size_t argument,
                        unsigned node, const char *name)
 {
     tm_thread_attr attr = {.name = name,
-                           .on_node = (int)(node % tm_node_count()) + 1};
+                           .placement = TM_ON_NODE,
+                           .node = (unsigned)node % tm_node_count()};
     tm_thread thread;
 
     if (tm_thread_create(&thread, &attr, function, (void *)argument) != TM_OK) {
