@@ -12,7 +12,8 @@
 //           with --deadlock=warn)
 //
 // D1 `activity` of a node counts the messages it has handled, without those of
-//    this file; the sum over all nodes cannot stay the same while a message is on
+//    this file, and without barrier_check, which managers of barriers send for as
+//    long as a thread waits there; the sum over all nodes cannot stay the same while a message is on
 //    its way that will wake somebody, for longer than messages travel.
 #include "runtime/deadlock.h"
 #include "base/clock.h"

@@ -228,6 +228,13 @@ static void refuse(node_id from, const struct message *message,
     }
 }
 
+// Does a message show that something happens? (D1 of deadlock.c)
+static int is_activity(enum message_type type)
+{
+    return (type < MESSAGE_idle || sync_takes(type)) &&
+           type != MESSAGE_barrier_check;
+}
+
 void node_receive(void *owner, node_id from, const struct message *message)
 {
     tm_status status;
@@ -236,9 +243,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (from == runtime.self) {
         runtime.n_to_self--;
     }
-    if (message->type < MESSAGE_idle || sync_takes(message->type)) {
-        runtime.activity++;
-    }
+    runtime.activity += is_activity(message->type);
     runtime.n_received += !membership_is_aside(message->type);
     lifesigns_hear(from);
     if (message->type < 40) {

@@ -652,6 +652,16 @@ class Deadlocks(ErrorsTest):
                 r"thread 1 \(waiter\) waits for semaphore 0x\w+, in "
                 r"wait_for_post \(waits\.c:\d+\)$")
 
+    def test_one_at_a_barrier_and_one_that_cannot_come(self):
+        for n_nodes in (1, 2, 3):
+            self.expect(
+                self.run_words("-n", n_nodes, program("waits"), "apart"),
+                124, "deadlock: all threads have been waiting for 1 s$",
+                r"thread [12] \(waiter\) waits for semaphore 0x\w+, in "
+                r"wait_for_post \(waits\.c:\d+\)$",
+                r"thread [12] \(other\) waits at barrier 0x\w+, in "
+                r"wait_for_another \(waits\.c:\d+\)$")
+
     def read_until(self, stream, text):
         for line in stream:
             if text in line:

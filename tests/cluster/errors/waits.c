@@ -53,6 +53,12 @@ static void *wait_for_post(void *unused)
     return unused;
 }
 
+static void *wait_for_another(void *unused)
+{
+    tm_barrier_wait(&both);
+    return unused;
+}
+
 static void *compute(void *seconds)
 {
     time_t end = time(NULL) + (time_t)(size_t)seconds;
@@ -104,6 +110,9 @@ int main(int argc, char **argv)
                  start(write_and_read, 0, 1, "writer"));
     } else if (strcmp(argv[1], "forgotten") == 0) {
         tm_thread_join(start(wait_for_post, 0, 1, "waiter"), NULL);
+    } else if (strcmp(argv[1], "apart") == 0) {
+        join_two(start(wait_for_post, 0, 0, "waiter"),
+                 start(wait_for_another, 0, 1, "other"));
     } else if (strcmp(argv[1], "computing") == 0) {
         join_two(start(compute, seconds, 1, "busy"),
                  start(compute, seconds, 1, "busy"));
