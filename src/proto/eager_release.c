@@ -343,6 +343,13 @@ void eager_receive_item(struct engine *engine, struct flight *flight,
     if (!extent_is_of(engine, item->page, TM_EAGER_RELEASE)) {
         return; // the program has freed what it still wrote to
     }
+    stall_note_item(engine, (struct stall_note){.type = MESSAGE_update,
+                                                .page = item->page,
+                                                .version = item->version,
+                                                .epoch = item->epoch,
+                                                .node = from,
+                                                .who = flight->origin,
+                                                .flags = (uint8_t)item->kind});
     if (item->kind == ITEM_PUSH) {
         receive_push(engine, flight, from, item);
     } else {

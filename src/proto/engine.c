@@ -12,6 +12,7 @@
 //   blocks.c         which pages are whose block
 //   paging.c         which pages may go when memory is short
 //   handover.c       nodes come and go
+//   stall.c          threads that wait for a page for ever, in debug builds
 // docs/protocols.md says what all of them do together.
 //
 // Everything here runs under the node lock. Calls of threads (engine_fault and
@@ -287,6 +288,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     }
     page->want_write |= (uint8_t)(is_write != 0);
     waiter->is_late = history != NULL && history->missed == page_number + 1;
+    stall_begin(engine, page_number, waiter, history);
     waiter->next = page->waiters;
     page->waiters = waiter;
     engine->stats.remote_faults++;
@@ -427,6 +429,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
     if (!names_good_pages(engine, message)) {
         return TM_EWIRE;
     }
+    stall_receive(engine, from, message);
     status = dispatch(engine, from, message);
     engine_discard_now(engine);
     check_page(engine, named_page(engine, message));
@@ -572,6 +575,7 @@ void engine_free(struct engine *engine)
     deferred_drop(&engine->parked);
     deferred_drop(&engine->given);
     late_close(engine);
+    stall_close(&engine->stall);
     tokens_release(&engine->tokens);
     free(engine);
 }

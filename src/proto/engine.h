@@ -29,6 +29,7 @@ struct fault_history {
         uint16_t group; ///< pages of its last group
     } streams[N_STREAMS];
     unsigned oldest;
+    uint64_t since; ///< when it began to wait for `missed` (stall.c)
 };
 
 /** A run of pages with common attributes: a block, a slab of small blocks, or
@@ -138,6 +139,17 @@ void engine_unused(struct engine *engine, page_no first, page_no n);
 /** What a pager of the engine's space is to ask it: see paging.c. Valid as long as
  * the engine. */
 struct pager_host engine_pager_host(struct engine *engine);
+
+/** Debug builds: if a thread waits for a page while the engine of its node handles more
+ * than so many messages, the node ends with what is known of the page (exit code 70).
+ * @param n_messages  0, the default: it may wait for ever */
+void engine_set_patience(struct engine *engine, uint64_t n_messages);
+
+/** Debug builds: log what is known of a page here, and the last messages about it. */
+void engine_tell_page(const struct engine *engine, page_no page);
+
+/** The same of each page that a thread waits for. */
+void engine_tell_waits(const struct engine *engine);
 
 /** When memory is short, are copies of others' pages kept in the swap file (1), or
  * given up and fetched again (0, the default)? */

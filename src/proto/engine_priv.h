@@ -6,6 +6,7 @@
 #include "mem/heap.h"
 #include "proto/protocol.h"
 #include "proto/race.h"
+#include "proto/stall.h"
 
 // Flags of the message `page`.
 #define PAGE_WITH_OWNERSHIP 1u
@@ -148,6 +149,7 @@ struct engine {
     int is_frozen;        ///< handover.c: nothing begins by itself
     struct roster before; ///< and the roster that was in force before it
     struct giving giving;
+    struct stall stall; ///< threads that wait too long: debug builds
     struct tm_node_stats stats;
 };
 

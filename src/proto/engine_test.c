@@ -6,10 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "mem/diff.h"
 #include "proto/engine_priv.h"
 
@@ -35,7 +39,9 @@ static struct world {
     struct sent sent[SENT_MAX];
     unsigned n_sent;
     struct waiter waiter;
+    struct fault_history history;
     unsigned n_woken;
+    unsigned n_others; // messages about another page
 } world;
 
 static void keep_sent(void *owner, node_id to, const struct message *message)
@@ -327,6 +333,158 @@ static void pushes_wait_for_their_page_and_only_newer_are_applied(void **state)
     assert_int_equal(world.n_woken, 2);
 }
 
+// ---- threads that wait too long
+
+#ifdef TM_DEBUG
+
+enum { PATIENCE = 200, LOOKED_AT = 64 }; // so often waits are looked at
+
+static void get_other_messages(void)
+{
+    get_owner_is(2, 3, ++world.n_others, SERIAL);
+}
+
+static void wait_on(void)
+{
+    while (world.n_others < 10 * PATIENCE) {
+        get_other_messages();
+    }
+}
+
+// The page comes, and has gone before the thread has used it.
+static void miss_the_page(void)
+{
+    struct message fetch = {
+        .type = MESSAGE_fetch,
+        .u.fetch = {.page = FAR, .count = 1, .write = 1, .requester = 2}};
+
+    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
+    world.n_sent = 0;
+    get(2, &fetch);
+    engine_note_missed(world.engine, FAR, 0, &world.history);
+    assert_int_equal(world.history.missed, FAR + 1);
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+}
+
+static void miss_the_page_again_and_again(void)
+{
+    while (world.n_others < 10 * PATIENCE) {
+        for (unsigned i = 0; i < PATIENCE / 2; i++) {
+            get_other_messages();
+        }
+        miss_the_page();
+    }
+}
+
+static jmp_buf fatal_end;
+
+static void end_at_once(int exit_code)
+{
+    longjmp(fatal_end, exit_code);
+}
+
+// With stderr in a file. @param[out] told  what it says then
+// @return the exit code that the node ended with, 0: it went on
+static int run_with_patience(void (*act)(void), char *told, size_t size)
+{
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    int code;
+
+    assert_non_null(file);
+    dup2(fileno(file), STDERR_FILENO);
+    engine_set_patience(world.engine, PATIENCE);
+    log_set_fatal_hook(end_at_once);
+    code = setjmp(fatal_end);
+    if (code == 0) {
+        act();
+    }
+    log_set_fatal_hook(NULL);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(file);
+    told[fread(told, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return code;
+}
+
+static unsigned number_before(const char *told, const char *text)
+{
+    const char *at = strstr(told, text);
+
+    assert_non_null(at);
+    while (at > told && at[-1] >= '0' && at[-1] <= '9') {
+        at--;
+    }
+    return (unsigned)strtoul(at, NULL, 10);
+}
+
+static void a_wait_that_does_not_end_has_a_story(void **state)
+{
+    char told[8192];
+    unsigned n;
+
+    (void)state;
+    world.waiter.thread = 17;
+    get_update(2, FAR, ITEM_PUSH, 11, 1);
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+    assert_int_equal(run_with_patience(wait_on, told, sizeof told),
+                     EXIT_INTERNAL);
+    assert_non_null(strstr(told, "internal error: thread 17 waits for page"));
+    n = number_before(told, " messages have come meanwhile");
+    assert_in_range(n, PATIENCE + 1, PATIENCE + LOOKED_AT);
+    assert_non_null(strstr(told, "at node 1: absent"));
+    assert_non_null(strstr(told, "its directory node 2"));
+    assert_non_null(strstr(told, "fetch 1 is under way, to read"));
+    assert_non_null(strstr(told, "thread 17 has waited for"));
+    assert_non_null(strstr(told, "fetch to node 2, number 1 for node 1"));
+    assert_non_null(strstr(told, "update from node 2, push, version 11"));
+}
+
+static void a_thread_that_misses_its_page_again_and_again_is_told(void **state)
+{
+    char told[8192];
+
+    (void)state;
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+    assert_int_equal(
+        run_with_patience(miss_the_page_again_and_again, told, sizeof told),
+        EXIT_INTERNAL);
+    assert_non_null(strstr(told, "page to node 2, version 1, epoch 4, with "
+                                 "ownership"));
+}
+
+// Each of many threads waits for less than the patience, of many pages.
+static void get_what_is_waited_for(void)
+{
+    for (page_no page = FAR; page < FAR + 40; page++) {
+        read_page(page);
+        for (unsigned i = 0; i < PATIENCE / 2; i++) {
+            get_other_messages();
+        }
+        get_page(2, page, 1, PAGE_WITH_CONTENTS, 0);
+    }
+    wait_on();
+}
+
+static void a_wait_that_is_over_is_forgotten(void **state)
+{
+    char told[8192];
+
+    (void)state;
+    assert_int_equal(
+        run_with_patience(get_what_is_waited_for, told, sizeof told), 0);
+    assert_string_equal(told, "");
+}
+
+#endif
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
@@ -342,6 +500,11 @@ int main(void)
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
+#ifdef TM_DEBUG
+        TEST(a_wait_that_does_not_end_has_a_story),
+        TEST(a_thread_that_misses_its_page_again_and_again_is_told),
+        TEST(a_wait_that_is_over_is_forgotten),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,7 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
         .requester = engine->port->self,
         .id = engine->last_fetch,
     };
+    stall_note_sent(engine, fetch_route(engine, page), &message);
     port_send(engine->port, fetch_route(engine, page), &message);
 }
 
@@ -190,6 +191,7 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
     message.body_size = TM_PAGE_SIZE;
     engine->stats.pages_served++;
     order_by_page(engine, page_number, to);
+    stall_note_sent(engine, to, &message);
     port_send(engine->port, to, &message);
 }
 
@@ -218,6 +220,7 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     }
     engine->stats.pages_served++;
     order_by_page(engine, page_number, to);
+    stall_note_sent(engine, to, &message);
     port_send(engine->port, to, &message);
     page->state = PAGE_ABSENT;
     page->is_owner = 0;

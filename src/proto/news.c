@@ -78,6 +78,12 @@ tm_status news_receive(struct engine *engine, node_id from,
 
         if (extent != NULL && !extent->is_closed &&
             extent->serial == serial) { // B1 of blocks.c
+            stall_note_item(engine,
+                            (struct stall_note){.type = MESSAGE_owner_is,
+                                                .page = page,
+                                                .epoch = epoch,
+                                                .node = from,
+                                                .who = from});
             hint_set(page_of(engine, page), from, epoch);
         }
     }

@@ -20,7 +20,6 @@
 // A node that is silent when the others end may be frozen, or its host. It shall read
 // why it cannot go on when it does (fence_silent): its connections would only say that
 // the others are gone.
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,44 +31,9 @@
 
 #define GRACE_NS UINT64_C(1500000000)
 
-#ifdef TM_DEBUG
-
-/** For tests: with TEAMSTER_TEST_DIE_AT=NODE:N a node kills itself at the Nth message
- * that comes to it, or that it sends itself. */
-static void plan_death(void)
-{
-    const char *text = getenv("TEAMSTER_TEST_DIE_AT");
-    unsigned node;
-    unsigned long n;
-
-    if (text != NULL && sscanf(text, "%u:%lu", &node, &n) == 2 &&
-        node == runtime.self) {
-        runtime.die_in = n;
-    }
-}
-
-static void die_if_planned(void)
-{
-    if (runtime.die_in > 0 && --runtime.die_in == 0) {
-        raise(SIGKILL);
-    }
-}
-
-#else
-
-static void plan_death(void)
-{
-}
-
-static void die_if_planned(void)
-{
-}
-
-#endif
-
 void lifesigns_start(void)
 {
-    plan_death();
+    planned_open(&runtime.planned, runtime.self);
     // To one that joins nobody gives a sign before it is a member.
     if (!runtime.members.is_new) {
         lifesigns_begin();
@@ -218,7 +182,6 @@ void lifesigns_tick(void)
 
 void lifesigns_hear(node_id from)
 {
-    die_if_planned();
     if (runtime.has_pulse) {
         pulse_hear(&runtime.pulse, from);
     }

@@ -243,6 +243,9 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (from == runtime.self) {
         runtime.n_to_self--;
     }
+    if (planned_takes(&runtime.planned, message)) {
+        return;
+    }
     runtime.activity += is_activity(message->type);
     runtime.n_received += !membership_is_aside(message->type);
     lifesigns_hear(from);

@@ -26,6 +26,7 @@
 #include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/planned.h"
 #include "runtime/races.h"
 #include "runtime/report.h"
 #include "runtime/statics.h"
@@ -94,9 +95,9 @@ struct runtime {
     struct races races;
     struct pulse pulse; ///< who is alive, if has_pulse
     int has_pulse;
-    struct told told; ///< what the launcher knows
-    struct loss loss; ///< guarded by the node lock
-    uint64_t die_in;  ///< for tests: messages until this node dies; 0: never
+    struct told told;       ///< what the launcher knows
+    struct loss loss;       ///< guarded by the node lock
+    struct planned planned; ///< for tests
 
     struct ult_system *ult;
     struct observer observer;

@@ -41,6 +41,10 @@
 
 #define DEATH_SEEN_MS 3000
 
+// More than a node of a debug build can handle: a node is taken for dead before a thread
+// has waited for it for so many messages.
+#define PAGE_MESSAGES_A_SECOND 200000u
+
 static _Noreturn void refuse(int exit_code, const char *what, tm_status status)
 {
     log_fatal(exit_code, "cannot start: %s: %s", what, tm_strerror(status));
@@ -240,6 +244,8 @@ static void open_machines(void)
         runtime.threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
+    engine_set_patience(runtime.engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
+                                            runtime.options.peer_timeout);
     members_open();
     paging_open();
     if (runtime.options.race_check) {

@@ -96,7 +96,8 @@ def draw_conformance(dice, build):
                     draw_seed(dice), "40"]
     name = protocol
     for variant, odds in (("budget", 0.5), ("members", 0.4), ("early", 0.3),
-                          ("globals", 0.4), ("race", 0.2), ("audit", 0.2)):
+                          ("globals", 0.4), ("crossing", 0.3),
+                          ("race", 0.2), ("audit", 0.2)):
         if dice.random() < odds and (variant != "race" or
                                      protocol == "eager-release"):
             name += f"/{variant}"

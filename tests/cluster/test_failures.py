@@ -17,7 +17,9 @@ import time
 import jobs
 
 SIZES = ("--size", 200, "--iterations", 40, "--threads", 8)
+INTERNAL = 70
 OUT_OF_MEMORY = 71
+DEADLOCK = 124
 CONFIG = 78
 MAPPINGS_MOST = 300000  # that thousands_of_threads_... uses up
 N_TRIES = 14  # of each kind
@@ -72,6 +74,24 @@ class Tests:
             print(f"{protocol}: {n_deaths} deaths, up to message {number}")
             if n_deaths == 0:
                 raise jobs.Skip("only debug builds let nodes die by themselves")
+
+    # ---- a page that never comes
+
+    def a_page_that_never_comes_is_told(self):
+        """One of the first pages that a node gets is lost: its story is told."""
+        for i, protocol in enumerate(("eager-release", "sequential")):
+            job = self.jacobi("--protocol", protocol, "--deadlock-after=1",
+                              variables={"TEAMSTER_TEST_LOSE_PAGE":
+                                         f"{1 + i}:{4 + i}"})
+            code, output = job.finish()
+            if code == 0:
+                raise jobs.Skip("only debug builds lose a page")
+            if code not in (INTERNAL, DEADLOCK):
+                job.fail(f"exit code {code}", output)
+            self.expect(job, rf"page \d+ at node {1 + i}: ", output)
+            self.expect(job, r"fetch \d+ is under way, to ", output)
+            self.expect(job, r"thread \d+ has waited for \d+ messages", output)
+            self.expect(job, r"messages ago: fetch to node \d", output)
 
     # ---- memory
 

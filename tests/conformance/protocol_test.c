@@ -41,6 +41,9 @@
 //
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
+// PROTOCOL/stall: an answer that a thread waits for is lost. The run must fail, with the
+// story of that page.
+//
 // PROTOCOL/globals, with /budget, /members, /early and /race too: pages that are the root's
 // from the start, and directory nodes that are not the root (globals.c).
 #include <setjmp.h>
@@ -60,6 +63,8 @@
 
 #define HEAP_BYTES (1u << 20) // three blocks; the pagers' checks look at all
 #define MAX_HOPS 40u // of a request; paths are longer than that only in circles
+// Messages of a node while a thread waits for a page. (In right programs 250, seldom.)
+#define PATIENCE 2000u
 
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
@@ -73,10 +78,45 @@ static int has_changes; // nodes come and go
 static int has_races;   // they are looked for
 static int has_globals; // pages have owners from the start
 static int is_audited;  // each read is judged
+static int is_lossy;    // an answer that a thread waits for is lost
+static int n_answers;   // that a thread waited for
 static uint64_t n_changes;
+static const struct world *running; // NULL: none
+
+// Does a thread before this one wait for the same page?
+static int is_told(const struct world *world, const struct thread *thread)
+{
+    for (const struct thread *at = world->threads; at < thread; at++) {
+        if (at->is_waiting_page && at->page == thread->page) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+// What each node knows of the pages that are awaited.
+static void tell_stories(const struct world *world)
+{
+    for (unsigned i = 0; i < world->n_threads; i++) {
+        const struct thread *thread = &world->threads[i];
+
+        if (!thread->is_waiting_page || is_told(world, thread)) {
+            continue;
+        }
+        for (unsigned node = 0; node < world->n_nodes; node++) {
+            engine_tell_page(world->nodes[node].engine, thread->page);
+        }
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        engine_tell_waits(world->nodes[i].engine); // main's too
+    }
+}
 
 void fail(const char *what, int line)
 {
+    if (running != NULL) {
+        tell_stories(running);
+    }
     fprintf(stderr, "%s seed %llu: %s does not hold, line %d\n", protocol_name,
             (unsigned long long)seed, what, line);
     abort();
@@ -92,6 +132,22 @@ static void wake(struct waiter *waiter)
 
 // ---- set-up
 
+// The 1st to 16th answer, as the seed says.
+static int is_lost(const struct space *space, const struct message *message)
+{
+    page_no page;
+
+    if (message->type == MESSAGE_page) {
+        page = message->u.page.page;
+    } else if (message->type == MESSAGE_grant) {
+        page = message->u.grant.page;
+    } else {
+        return 0;
+    }
+    return is_lossy && space->pages[page].waiters != NULL &&
+           n_answers++ == (int)(seed % 16);
+}
+
 static void receive(void *owner, node_id from, const struct message *message)
 {
     struct end *end = owner;
@@ -104,7 +160,11 @@ static void receive(void *owner, node_id from, const struct message *message)
         page_trace(world->sim, world->first + (page_no)traced_page, from,
                    end->node, message);
     }
-    CHECK(message->type != MESSAGE_fetch || message->u.fetch.hops < MAX_HOPS);
+    if (is_lost(&world->nodes[end->node].space, message)) {
+        return;
+    }
+    CHECK(message->type != MESSAGE_fetch || is_lossy ||
+          message->u.fetch.hops < MAX_HOPS);
     if (changes_receive(world, from, end->node, message)) {
         return;
     }
@@ -217,6 +277,7 @@ static void open_nodes(struct world *world)
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
                                   &node->space, world->protocol);
         CHECK(node->engine != NULL);
+        engine_set_patience(node->engine, PATIENCE);
         CHECK(!has_races ||
               engine_look_for_races(node->engine, refuse_race, world) == TM_OK);
         node->track = track_new(&node->space, MAX_THREADS);
@@ -530,6 +591,7 @@ static uint64_t run(tm_protocol protocol)
         audit_open(world);
     }
     open_nodes(world);
+    running = world;
     changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
     if (is_late) {
         allocate_block(world);
@@ -540,6 +602,7 @@ static uint64_t run(tm_protocol protocol)
     }
     n_changes += world->n_changes;
     hash = sim_event_hash(world->sim);
+    running = NULL;
     close_world(world);
     return hash;
 }
@@ -566,6 +629,7 @@ int main(int argc, char **argv)
     is_audited = strstr(protocol_name + length, "/audit") != NULL;
     has_races = strstr(protocol_name + length, "/race") != NULL;
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
+    is_lossy = strstr(protocol_name + length, "/stall") != NULL;
     for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
         const char *name = protocol_by_id(id)->name;
 
@@ -578,7 +642,8 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/crossing] [SEED [N [STEP]]]: no protocol %s\n",
+            "[/globals][/audit][/crossing][/stall] [SEED [N [STEP]]]: no "
+            "protocol %s\n",
             protocol_name);
         return 1;
     }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Faults that tests of whole runs ask for, in debug builds:
+//   TEAMSTER_TEST_DIE_AT=NODE:N    a node kills itself at the Nth message that comes to
+//                                  it, or that it sends itself
+//   TEAMSTER_TEST_LOSE_PAGE=NODE:N the Nth page that comes to a node is lost
+#include "runtime/planned.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef TM_DEBUG
+
+// What the environment says of a node, 0: nothing.
+static uint64_t number_for(node_id self, const char *name)
+{
+    const char *text = getenv(name);
+    unsigned node;
+    unsigned long n;
+
+    return text != NULL && sscanf(text, "%u:%lu", &node, &n) == 2 &&
+                   node == self
+               ? n
+               : 0;
+}
+
+void planned_open(struct planned *planned, node_id self)
+{
+    planned->die_in = number_for(self, "TEAMSTER_TEST_DIE_AT");
+    planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
+}
+
+int planned_takes(struct planned *planned, const struct message *message)
+{
+    if (planned->die_in > 0 && --planned->die_in == 0) {
+        raise(SIGKILL);
+    }
+    return message->type == MESSAGE_page && planned->lose_in > 0 &&
+           --planned->lose_in == 0;
+}
+
+#else
+
+void planned_open(struct planned *planned, node_id self)
+{
+    (void)planned;
+    (void)self;
+}
+
+int planned_takes(struct planned *planned, const struct message *message)
+{
+    (void)planned;
+    (void)message;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_PLANNED_H
+#define RUNTIME_PLANNED_H
+
+#include "net/message.h"
+
+/* Faults that tests of whole runs ask for: planned.c. */
+struct planned {
+    uint64_t die_in;  ///< messages until this node dies; 0: never
+    uint64_t lose_in; ///< pages that come until one is lost; 0: none is
+};
+
+/** Nodes are connected. Debug builds look at the environment. */
+void planned_open(struct planned *planned, node_id self);
+
+/** A message has come, or this node has sent it to itself. Under the node lock.
+ * @return 1 if it is lost */
+int planned_takes(struct planned *planned, const struct message *message);
+
+#endif
