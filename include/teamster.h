@@ -24,10 +24,10 @@
  * bytes of shared memory.
  *
  * What a thread may rely on. Shared memory (chapter 4), its own stack, and
- * constants have the same address and the same contents on every node. Other
- * globals and malloc()ed memory are private to each node: a thread that may
- * run elsewhere must not keep pointers to them, nor to thread-local variables
- * (errno among them), across tm_iteration_end().
+ * constants have the same address and the same contents on every node, and what it has
+ * of tm_thread_alloc() goes with it. Other globals and malloc()ed memory are private
+ * to each node: a thread that may run elsewhere must not keep pointers to them, nor
+ * to thread-local variables (errno among them), across tm_iteration_end().
  *
  * Synchronisation objects (tm_mutex, tm_barrier, tm_cond, tm_sem, tm_rwlock,
  * tm_once) are named by their address, and their bytes are never read. They may
@@ -408,6 +408,82 @@ TM_API void tm_thread_yield(void);
  * Context: an application thread; blocks for a round trip.
  */
 TM_API tm_status tm_thread_migrate(tm_thread thread, unsigned node);
+
+/**
+ * Allocate memory of the caller's own: it lies beside its stack, moves with it to other
+ * nodes and keeps its address, so pointers to and within it stay right across
+ * tm_iteration_end(). No other thread can use it. It ends with the thread.
+ *
+ * What moves is all between the first and the last block in use: much of it makes moves
+ * slow; data that others use belong in tm_alloc().
+ *
+ * @param size  bytes, 1 to 16 MiB in all for each thread (less if --max-threads is above
+ *              100,000 or --stack-size above 32M)
+ * @return the block, aligned to 16 bytes, its bytes not set
+ * @return NULL  there is no room, or size is 0
+ *
+ * Context: an application thread; does not block.
+ */
+TM_API void *tm_thread_alloc(size_t size);
+
+/**
+ * Give back memory of tm_thread_alloc().
+ *
+ * @param block  what it returned to this thread, or NULL (nothing happens)
+ * @return TM_OK
+ * @return TM_ENOBLOCK  not the start of a block of this thread, or freed before
+ *
+ * Context: an application thread; does not block.
+ */
+TM_API tm_status tm_thread_free(void *block);
+
+/** Names a value that each thread has for itself; never 0. */
+typedef uint64_t tm_key;
+
+/**
+ * Make a key, for all threads; the value of each is NULL at first.
+ *
+ * @param[out] key    the key
+ * @param destructor  called with the value of each thread that ends with another than
+ *                    NULL, on the thread's node, after the value is set to NULL; again
+ *                    up to 4 times if values are set by destructors. NULL: none. Not
+ *                    called when main() returns, or the program ends
+ * @return TM_OK
+ * @return TM_ELIMIT  there are 1024
+ *
+ * Context: an application thread; blocks for a round trip to the root.
+ */
+TM_API tm_status tm_key_create(tm_key *key, void (*destructor)(void *value));
+
+/**
+ * Delete a key. No destructor is called for it any more.
+ *
+ * @return TM_OK
+ * @return TM_EINVAL  there is no such key
+ *
+ * Context: an application thread; blocks for a round trip to the root.
+ */
+TM_API tm_status tm_key_delete(tm_key key);
+
+/**
+ * Set the caller's value. It moves with the thread: what it points to should be shared
+ * memory, or tm_thread_alloc(), if the thread may move.
+ *
+ * @param key  of tm_key_create(), not deleted since; that is not checked
+ * @return TM_OK
+ * @return TM_EINVAL  this cannot be a key
+ * @return TM_ENOMEM  the caller's own memory is used up
+ *
+ * Context: an application thread; does not block.
+ */
+TM_API tm_status tm_key_set(tm_key key, const void *value);
+
+/**
+ * @return the caller's value; NULL if it has set none, or the key is deleted and its
+ *         number was given out anew
+ * Context: an application thread; does not block.
+ */
+TM_API void *tm_key_get(tm_key key);
 
 /* ---- 6  Mutexes, condition variables, semaphores, reader-writer locks, once --- */
 

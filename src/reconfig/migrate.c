@@ -17,7 +17,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 
-#define STACK_MAX (64u << 20)
+#define BYTES_MAX (80u << 20) // of the largest stack and arena
 
 struct traveller {
     struct traveller *next;
@@ -94,7 +94,7 @@ void migration_send(struct migration *migration, node_id to,
     message.u.thread_move = (struct message_thread_move){
         .thread = thread->number,
         .context = thread->packed.context,
-        .stack_top = thread->packed.stack_top,
+        .end = thread->packed.end,
         .compute_ns = thread->compute_ns,
         .moves = thread->moves,
         .n_barriers = thread->n_barriers,
@@ -111,15 +111,15 @@ static tm_status begin(struct migration *migration, node_id from,
     const char *name = wire_get_string(&reader);
     struct traveller *traveller;
 
-    if (reader.failed || move->stack_top <= move->context ||
-        move->stack_top - move->context > STACK_MAX) {
+    if (reader.failed || move->end <= move->context ||
+        move->end - move->context > BYTES_MAX) {
         return TM_EWIRE;
     }
-    traveller = calloc(1, sizeof *traveller + move->stack_top - move->context);
+    traveller = calloc(1, sizeof *traveller + move->end - move->context);
     ensure_memory(traveller != NULL);
     traveller->from = from;
     traveller->move = *move;
-    traveller->size = move->stack_top - move->context;
+    traveller->size = move->end - move->context;
     snprintf(traveller->name, sizeof traveller->name, "%s", name);
     traveller->next = migration->travellers;
     migration->travellers = traveller;
@@ -137,7 +137,7 @@ static tm_status arrive(struct migration *migration,
         .name = traveller->name,
         .packed = {.slot = (unsigned)(uint32_t)traveller->move.thread,
                    .context = traveller->move.context,
-                   .stack_top = traveller->move.stack_top,
+                   .end = traveller->move.end,
                    .bytes = traveller->bytes,
                    .size = traveller->size},
     };

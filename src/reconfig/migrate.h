@@ -6,8 +6,8 @@
 #include "ult/ult.h"
 
 /*
- * Moving a suspended thread to another node: its stack's used part is sent in
- * messages and put at the same addresses there. Called under the node lock.
+ * Moving a suspended thread to another node: the used parts of its stack and arena are
+ * sent in messages and put at the same addresses there. Called under the node lock.
  */
 struct migration;
 

@@ -29,7 +29,7 @@ static tm_status arrived(void *owner, const struct moved_thread *moved)
 {
     (void)owner;
     assert_int_equal(moved->packed.size,
-                     moved->packed.stack_top - moved->packed.context);
+                     moved->packed.end - moved->packed.context);
     assert_memory_equal(moved->packed.bytes, stack, moved->packed.size);
     assert_string_equal(moved->name, "worker");
     come = *moved;
@@ -68,7 +68,7 @@ static void a_thread_arrives_as_it_left(void **state)
         .name = "worker",
         .packed = {.slot = 5,
                    .context = TOP - SIZE,
-                   .stack_top = TOP,
+                   .end = TOP,
                    .bytes = stack,
                    .size = SIZE},
     };
@@ -82,7 +82,7 @@ static void a_thread_arrives_as_it_left(void **state)
     assert_int_equal(come.n_barriers, 7);
     assert_int_equal(come.packed.slot, 5);
     assert_int_equal(come.packed.context, TOP - SIZE);
-    assert_int_equal(come.packed.stack_top, TOP);
+    assert_int_equal(come.packed.end, TOP);
 }
 
 static tm_status move(node_id from, uint64_t context, uint64_t stack_top)
@@ -91,9 +91,7 @@ static tm_status move(node_id from, uint64_t context, uint64_t stack_top)
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {
         .type = MESSAGE_thread_move,
-        .u.thread_move = {.thread = 5,
-                          .context = context,
-                          .stack_top = stack_top},
+        .u.thread_move = {.thread = 5, .context = context, .end = stack_top},
         .body = body,
     };
 
@@ -119,7 +117,7 @@ static void stacks_that_cannot_be_are_refused(void **state)
 {
     struct message unnamed = {
         .type = MESSAGE_thread_move,
-        .u.thread_move = {.thread = 5, .context = TOP - 64, .stack_top = TOP},
+        .u.thread_move = {.thread = 5, .context = TOP - 64, .end = TOP},
     };
 
     (void)state;

@@ -221,6 +221,8 @@ static void open_machines(void)
     struct ult_config config = {
         .n_workers = runtime.n_workers,
         .stack_size = runtime.options.stack_size,
+        .arena_size = ult_arena_size(runtime.options.stack_size,
+                                     runtime.options.max_threads + 1),
         .n_slots = runtime.options.max_threads + 1,
         .resumable_signal = runtime.fault_source->signal,
         .share = runtime.options.share,

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/belongings.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"
 #include "runtime/tracking.h"
@@ -57,11 +58,24 @@ static void end(void *owner, struct ult *ult)
     free(thread);
 }
 
+// The caller is about to end. It may move meanwhile.
+static void part_with_belongings(void)
+{
+    const struct arena *arena = ult_arena(ult_self());
+    const struct belongings *own = arena == NULL ? NULL : arena_root(arena);
+
+    if (own != NULL) {
+        own->end();
+    }
+}
+
 // The calling thread's end.
 static _Noreturn void finish(void *result)
 {
-    struct thread *thread = thread_self();
+    struct thread *thread;
 
+    part_with_belongings();
+    thread = thread_self();
     thread->result = (uint64_t)(uintptr_t)result;
     node_pay();
     node_enter();
@@ -325,6 +339,7 @@ void tm_thread_exit(void *result)
         log_fatal(EXIT_INTERNAL, "tm_thread_exit() cannot end the caller");
     }
     if (thread_self()->number == 0) {
+        part_with_belongings();
         await_end(0, NULL);
         exit(0);
     }

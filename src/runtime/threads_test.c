@@ -26,10 +26,10 @@ static uint64_t find_top(void)
 
     for (uint64_t at = (uintptr_t)ULT_STACKS_BASE;
          !ult_fits(runtime.ult, &packed); at += 4096) {
-        packed.stack_top = at;
+        packed.end = at;
         packed.context = at - SIZE;
     }
-    return packed.stack_top;
+    return packed.end;
 }
 
 static int begin(void **state)
@@ -71,7 +71,7 @@ static tm_status arrive(uint64_t number, uint64_t context, uint64_t stack_top)
         .type = MESSAGE_thread_move,
         .u.thread_move = {.thread = number,
                           .context = context,
-                          .stack_top = stack_top},
+                          .end = stack_top},
     };
     uint8_t body[32];
     struct wire_writer writer = {body, body + sizeof body, 0};

@@ -45,6 +45,7 @@ static const char *const kind_names[] = {
     [CALL_EXIT] = "exit",
     [CALL_JOIN] = "tm_thread_join",
     [CALL_DETACH] = "tm_thread_detach",
+    [CALL_KEY] = "a call about a key",
     [CALL_MIGRATE] = "tm_thread_migrate",
 };
 

@@ -36,6 +36,7 @@ enum call_kind {
     CALL_EXIT,
     CALL_JOIN,
     CALL_DETACH,
+    CALL_KEY,
     CALL_MIGRATE,
 };
 

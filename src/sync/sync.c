@@ -6,6 +6,7 @@
 //   rwlock.c, once.c                 reader-writer locks, what is done once
 //   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
 //   threads.c, launch.c, registry.c  threads: a node's part, the root's list
+//   keys.c                           keys of threads' own values
 //   call.c                           calls in flight
 //   handover.c                       managers, when nodes come and go
 //   common.c                         what all of these use
@@ -74,6 +75,7 @@ static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
     HANDLER(thread_exit) = {registry_receive_exit, true},
     HANDLER(thread_join) = {registry_receive_join, true},
     HANDLER(thread_detach) = {registry_receive_detach, true},
+    HANDLER(key_call) = {key_receive_call, true},
     HANDLER(thread_migrate) = {registry_receive_migrate, true},
     HANDLER(thread_target) = {threads_receive_target, false},
     HANDLER(thread_at) = {registry_receive_at, true},
@@ -151,6 +153,7 @@ void sync_free(struct sync *sync)
     calls_release(&sync->calls);
     registry_release(&sync->registry);
     free(sync->scratch);
+    free(sync->keys);
     free(sync);
 }
 
@@ -249,5 +252,5 @@ int sync_is_valid(const struct sync *sync)
     return calls_are_valid(sync) && lock_is_valid(sync) &&
            cond_is_valid(sync) && sem_is_valid(sync) && rwlock_is_valid(sync) &&
            once_is_valid(sync) && barrier_is_valid(sync) &&
-           registry_is_valid(&sync->registry);
+           keys_are_valid(sync) && registry_is_valid(&sync->registry);
 }

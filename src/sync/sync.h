@@ -209,6 +209,18 @@ void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
 /** TM_EINVAL: it is detached, or somebody waits for its end; TM_ENOTHREAD. */
 void sync_thread_detach(struct sync *sync, uint64_t thread,
                         struct waiter *waiter);
+/** The most keys at a time. */
+enum { SYNC_KEYS_MAX = 1024 };
+
+/** Result: a key, whose low half is its place, 1 to SYNC_KEYS_MAX. TM_ELIMIT.
+ * @param destructor  address of the program's function, 0: none */
+void sync_key_create(struct sync *sync, uint64_t destructor,
+                     struct waiter *waiter);
+/** TM_EINVAL: there is no such key. */
+void sync_key_delete(struct sync *sync, uint64_t key, struct waiter *waiter);
+/** Result: its destructor, 0 if it has none or there is no such key (any more). */
+void sync_key_destructor(struct sync *sync, uint64_t key,
+                         struct waiter *waiter);
 void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
                          struct waiter *waiter);
 /** A thread has moved to this node.

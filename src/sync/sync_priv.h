@@ -57,6 +57,8 @@ struct sync {
     size_t scratch_size;
 
     struct registry registry; ///< used on the root only
+    struct key_record *keys;  ///< [n_keys], on the root: keys.c
+    uint32_t n_keys;
 
     bool is_frozen;       ///< a change is under way: handover.c
     struct roster before; ///< in force before the port's: handover.c
@@ -260,6 +262,15 @@ struct once {
     struct request_queue waiting;
 };
 
+/** A key of values of the threads' own, on the root: keys.c. */
+struct key_record {
+    uint64_t number;
+    uint64_t destructor;
+    bool is_used;
+};
+
+enum key_op { KEY_CREATE, KEY_DELETE, KEY_DESTRUCTOR };
+
 /** The record of an object, new if need be. */
 struct cond *cond_of(struct sync *sync, uint64_t key);
 struct sem *sem_of(struct sync *sync, uint64_t key);
@@ -298,6 +309,7 @@ receive_fn registry_receive_launch;
 receive_fn registry_receive_exit;
 receive_fn registry_receive_join;
 receive_fn registry_receive_detach;
+receive_fn key_receive_call;
 receive_fn registry_receive_migrate;
 receive_fn registry_receive_at;
 receive_fn registry_receive_missed;
@@ -353,6 +365,7 @@ bool cond_is_valid(const struct sync *sync);
 bool sem_is_valid(const struct sync *sync);
 bool rwlock_is_valid(const struct sync *sync);
 bool once_is_valid(const struct sync *sync);
+bool keys_are_valid(const struct sync *sync);
 bool registry_is_valid(const struct registry *registry);
 
 /* Ready for pool_take() of a file's records. */

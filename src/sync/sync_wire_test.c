@@ -165,7 +165,7 @@ static void make_call(void)
     if (random_below(3) == 0) {
         waiter->until_ns = node.now_ns + random_below(3000000);
     }
-    switch (random_below(10)) {
+    switch (random_below(12)) {
     case 0:
         sync_lock(node.sync, some_key(), thread, (int)random_below(2), waiter);
         break;
@@ -196,6 +196,12 @@ static void make_call(void)
         sync_rwlock_unlock(node.sync, some_key(), thread, waiter);
         break;
     case 8:
+        sync_key_create(node.sync, random_below(3), waiter);
+        break;
+    case 9:
+        sync_key_delete(node.sync, random_below(3) | 1ull << 32, waiter);
+        break;
+    case 10:
         sync_once_begin(node.sync, some_key(), thread, waiter);
         break;
     default:

@@ -353,9 +353,74 @@ static void a_target_reaches_its_thread_wherever_it_has_moved(void **state)
     }
 }
 
+/* ---- keys ---- */
+
+static uint64_t create_key(struct actor *self, uint64_t destructor)
+{
+    sync_key_create(actor_begin(self), destructor, &self->waiter);
+    check(actor_finish(self) == TM_OK);
+    return self->waiter.result;
+}
+
+static tm_status delete_key(struct actor *self, uint64_t key)
+{
+    sync_key_delete(actor_begin(self), key, &self->waiter);
+    return actor_finish(self);
+}
+
+static uint64_t destructor_of(struct actor *self, uint64_t key)
+{
+    sync_key_destructor(actor_begin(self), key, &self->waiter);
+    check(actor_finish(self) == TM_OK);
+    return self->waiter.result;
+}
+
+static void use_keys(struct actor *self, uint64_t first)
+{
+    uint64_t key = create_key(self, 77);
+    uint64_t newer;
+
+    check(key != first && (uint32_t)key == 2);
+    check(destructor_of(self, first) == 55);
+    check(destructor_of(self, key) == 77);
+    check(delete_key(self, key) == TM_OK);
+    check(delete_key(self, key) == TM_EINVAL);
+    check(destructor_of(self, key) == 0);
+    newer = create_key(self, 88);
+    check(newer != key && (uint32_t)newer == 2);
+    check(destructor_of(self, key) == 0);
+    check(destructor_of(self, newer) == 88);
+    check(delete_key(self, newer) == TM_OK);
+    check(delete_key(self, 0) == TM_EINVAL);
+}
+
+static void main_of_keys(struct actor *self, uint64_t arg)
+{
+    uint64_t first = create_key(self, 55);
+
+    (void)arg;
+    for (int on_node = 1; on_node <= 3; on_node++) {
+        must_run_on(self, use_keys, first, on_node);
+    }
+    for (unsigned i = 1; i < SYNC_KEYS_MAX; i++) {
+        create_key(self, 1);
+    }
+    sync_key_create(actor_begin(self), 1, &self->waiter);
+    check(actor_finish(self) == TM_ELIMIT);
+    check(delete_key(self, first) == TM_OK);
+    check(create_key(self, 1) != first);
+}
+
+static void a_key_that_is_gone_is_not_found_under_a_new_one(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_that_is_gone_is_not_found_under_a_new_one),
         cmocka_unit_test(numbers_are_unique_and_slots_the_lowest_free),
         cmocka_unit_test(a_thread_is_joined_once),
         cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A suspended thread as bytes: [context, stack_top) of its stack holds all its
-// registers and frames. Pointers into the stack stay right because a slot has
-// the same addresses on all nodes; pointers to code, because the program has.
+// registers and frames, and what it has used of its arena follows. Pointers into both
+// stay right because a slot has the same addresses on all nodes; pointers to code,
+// because the program has.
 // The record is made anew.
 #include <string.h>
 
@@ -19,16 +20,18 @@ static int is_suspended(const struct ult *thread)
 
 void ult_pack(struct ult *thread, struct ult_packed *packed)
 {
+    const struct arena *arena = ult_arena(thread);
     char *context = thread->context;
+    char *end = thread->stack_top + (arena == NULL ? 0 : arena_used(arena));
 
     ensure(is_suspended(thread) && thread->slot != 0);
     ensure(context >= thread->stack_low && context < thread->stack_top);
     *packed = (struct ult_packed){
         .slot = thread->slot,
         .context = (uintptr_t)context,
-        .stack_top = (uintptr_t)thread->stack_top,
+        .end = (uintptr_t)end,
         .bytes = context,
-        .size = (size_t)(thread->stack_top - context),
+        .size = (size_t)(end - context),
     };
     asan_forget(context, packed->size); // all of it will be read
 }
@@ -54,9 +57,11 @@ int ult_fits(const struct ult_system *system, const struct ult_packed *packed)
     }
     low = (uintptr_t)slot_stack_low(system, slot);
     top = (uintptr_t)slot_stack_top(system, slot);
-    return packed->stack_top == top && packed->context >= low &&
-           packed->context < top && packed->context % 8 == 0 &&
-           packed->size == top - packed->context;
+    return packed->end >= top &&
+           packed->end - top <= system->config.arena_size &&
+           packed->context >= low && packed->context < top &&
+           packed->context % 8 == 0 &&
+           packed->size == packed->end - packed->context;
 }
 
 tm_status ult_unpack(struct ult_system *system, const struct ult_packed *packed,
@@ -77,6 +82,14 @@ tm_status ult_unpack(struct ult_system *system, const struct ult_packed *packed,
                       packed->slot);
         }
         return status;
+    }
+    if (packed->end > (uintptr_t)made->stack_top) {
+        status = slot_map_arena(system, packed->slot);
+        if (status != TM_OK) {
+            slot_release(system, made);
+            record_free(system, made);
+            return status;
+        }
     }
     made->user = user;
     made->context = (char *)(uintptr_t)packed->context;

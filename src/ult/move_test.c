@@ -258,7 +258,7 @@ static void bytes_that_do_not_fit_are_refused(void **state)
     const struct ult_packed good = {
         .slot = 2,
         .context = top - sizeof bytes,
-        .stack_top = top,
+        .end = top,
         .bytes = bytes,
         .size = sizeof bytes,
     };
@@ -280,7 +280,8 @@ static void bytes_that_do_not_fit_are_refused(void **state)
     REFUSED(context, top);
     REFUSED(context, 0);
     REFUSED(context, top - STACK_SIZE - 8);
-    REFUSED(stack_top, top + 8);
+    REFUSED(end, top + 8);
+    REFUSED(end, top - 8);
     REFUSED(size, 0);
     REFUSED(size, sizeof bytes + 1);
     REFUSED(size, SIZE_MAX);

@@ -6,6 +6,7 @@
 //   64 KiB alternate stack, only used if accesses raise SIGSEGV (os/trap.h)
 //   page without access: an overflow of the stack ends here
 //   the stack
+//   the thread's arena (arena.h), mapped when it is used first
 //
 // All nodes must agree on it, so neither the fault source nor the processor may
 // change it. Stacks are mapped when a slot is used first and stay mapped; their
@@ -26,6 +27,14 @@
 
 enum { PAGE = 4096, ALTERNATE = 64 * 1024, BELOW_STACK = ALTERNATE + 2 * PAGE };
 
+// What all slots together may take, if arenas are in them: sanitizers leave less.
+#ifdef SANITIZE_THREAD
+#define ADDRESSES ((size_t)1 << 36)
+#else
+#define ADDRESSES ((size_t)1 << 41)
+#endif
+#define ARENA_MAX ((size_t)16 << 20)
+
 // How far below the adopted stack's end an access is taken for an overflow.
 enum { ADOPTED_GUARD = 1024 * 1024 };
 
@@ -41,12 +50,25 @@ char *slot_stack_low(const struct ult_system *system, unsigned slot)
 
 char *slot_stack_top(const struct ult_system *system, unsigned slot)
 {
-    return slot_start(system, slot) + system->slot_size;
+    return slot_start(system, slot) + system->slot_size -
+           system->config.arena_size;
 }
 
 char *slot_alternate_low(const struct ult_system *system, unsigned slot)
 {
     return slot_start(system, slot) + PAGE;
+}
+
+size_t ult_arena_size(size_t stack_size, unsigned n_slots)
+{
+    const size_t room = ADDRESSES / n_slots;
+    const size_t others = BELOW_STACK + stack_size;
+
+    if (room <= others) {
+        return 0;
+    }
+    return room - others < ARENA_MAX ? (room - others) / PAGE * PAGE
+                                     : ARENA_MAX;
 }
 
 static size_t round_up(size_t size)
@@ -71,7 +93,8 @@ tm_status slots_open(struct ult_system *system)
     char *tables;
 
     ensure(trap_stack_size() <= ALTERNATE);
-    system->slot_size = BELOW_STACK + system->config.stack_size;
+    system->slot_size =
+        BELOW_STACK + system->config.stack_size + system->config.arena_size;
     // Besides one for each slot, each worker may have one at its end.
     system->n_records = n_slots + system->config.n_workers;
     status = range_reserve(ULT_STACKS_BASE, n_slots * system->slot_size);
@@ -131,6 +154,28 @@ static tm_status map_stack(struct ult_system *system, unsigned slot)
     }
     system->slots[slot].is_mapped = 1;
     return TM_OK;
+}
+
+struct arena *slot_arena(const struct ult_system *system, unsigned slot)
+{
+    return system->slots[slot].has_arena
+               ? (struct arena *)slot_stack_top(system, slot)
+               : NULL;
+}
+
+tm_status slot_map_arena(struct ult_system *system, unsigned slot)
+{
+    tm_status status;
+
+    if (system->slots[slot].has_arena) {
+        return TM_OK;
+    }
+    if (system->config.arena_size == 0) {
+        return TM_ENOMEM;
+    }
+    status = range_use(slot_stack_top(system, slot), system->config.arena_size);
+    system->slots[slot].has_arena = status == TM_OK;
+    return status;
 }
 
 static struct ult *take_record(struct ult_system *system)
@@ -214,6 +259,9 @@ void slot_release(struct ult_system *system, struct ult *thread)
     atomic_store_explicit(&thread->state, ULT_GONE, memory_order_release);
     sanitize_release(&thread->fiber);
     range_discard(thread->stack_low, system->config.stack_size);
+    if (system->slots[slot].has_arena) {
+        range_discard(slot_stack_top(system, slot), system->config.arena_size);
+    }
     if (system->config.resumable_signal == SIGSEGV) {
         range_discard(slot_alternate_low(system, slot), ALTERNATE);
     }

@@ -89,6 +89,24 @@ void ult_stack(const struct ult *thread, char **low, char **top)
     *top = thread->stack_top;
 }
 
+struct arena *ult_arena(const struct ult *thread)
+{
+    return slot_arena(thread->worker->system, thread->slot);
+}
+
+struct arena *ult_open_arena(struct ult *thread)
+{
+    struct ult_system *system = thread->worker->system;
+
+    if (slot_map_arena(system, thread->slot) != TM_OK) {
+        return NULL;
+    }
+    if (arena_used(slot_arena(system, thread->slot)) == 0) {
+        arena_init(slot_arena(system, thread->slot), system->config.arena_size);
+    }
+    return slot_arena(system, thread->slot);
+}
+
 // Take the token of an unpark that came before, if there is one.
 static int take_token(struct ult *thread)
 {

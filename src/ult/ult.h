@@ -6,13 +6,15 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "ult/arena.h"
 
 /*
  * User-level threads. A thread has a slot, numbered alike on all nodes, and its
  * stack is the same address range on all nodes. Workers (kernel threads) run
  * them, without preemption. A thread stays with the worker it was given on this
- * node until ult_assign(). Suspended, a thread is the used part of its stack and one pointer into
- * it, which can be sent to another node.
+ * node until ult_assign(). Suspended, a thread is the used parts of its stack and its
+ * arena, which follow each other, and one pointer into the stack: bytes that can be sent
+ * to another node.
  */
 
 struct ult_system; ///< the workers and stacks of a node
@@ -21,6 +23,7 @@ struct ult;        ///< a thread on this node
 struct ult_config {
     unsigned n_workers;    ///< at least 1
     size_t stack_size;     ///< bytes of a thread, whole pages, >= 64 KiB
+    size_t arena_size;     ///< bytes of a thread, whole pages; 0: it has none
     unsigned n_slots;      ///< the most threads at one time
     int resumable_signal;  ///< as for trap_install(); SIGSEGV: give each thread
                            ///< an alternate stack
@@ -44,6 +47,9 @@ struct ult_config {
  * is loaded, with and without address randomisation, and within what the
  * sanitizers take for a program's addresses. */
 #define ULT_STACKS_BASE ((char *)0x566000000000)
+
+/** How much of an arena there is room for. @return whole pages, 0 if none */
+size_t ult_arena_size(size_t stack_size, unsigned n_slots);
 
 /** Reserve the stacks' addresses and make the workers' records; starts nothing.
  * @return TM_OK, TM_ENOMEM, TM_EBUSY (addresses taken; logged with by what) */
@@ -107,6 +113,12 @@ void ult_assign(struct ult *thread, unsigned worker);
 /** Its stack is [low, top), for backtraces; of main(), as far as it may grow. */
 void ult_stack(const struct ult *thread, char **low, char **top);
 
+/** The thread's own memory, NULL as long as it has used none. */
+struct arena *ult_arena(const struct ult *thread);
+/** The same, to be used now. @return NULL: it has none, or it cannot be mapped (logged)
+ * Context: the thread itself. */
+struct arena *ult_open_arena(struct ult *thread);
+
 /** Wait for ult_unpark(). An unpark that came before makes it return at once
  * (one, not counted). Callers loop on their condition. With may_switch 0 the
  * kernel thread itself waits, and runs nothing else meanwhile.
@@ -158,9 +170,9 @@ void ult_suspend(void (*action)(void *owner, struct ult *thread), void *owner);
 /** A suspended thread as bytes. Valid in the action of ult_suspend() only. */
 struct ult_packed {
     unsigned slot;
-    uint64_t context;   ///< the saved stack pointer
-    uint64_t stack_top; ///< address behind the last byte
-    const void *bytes;  ///< [context, stack_top)
+    uint64_t context;  ///< the saved stack pointer
+    uint64_t end;      ///< address behind the last byte
+    const void *bytes; ///< [context, end): of the stack, then of the arena
     size_t size;
 };
 
@@ -174,7 +186,7 @@ void ult_pack(struct ult *thread, struct ult_packed *packed);
 void ult_forget(struct ult *thread);
 
 /** May ult_unpack() take this? Is there such a slot, and are the bytes the upper part
- * of its stack? Says nothing of whether the slot is in use. */
+ * of its stack, and perhaps the lower part of its arena? Says nothing of whether the slot is in use. */
 int ult_fits(const struct ult_system *system, const struct ult_packed *packed);
 
 /** Make a thread of another node's bytes and make it runnable.

@@ -84,6 +84,7 @@ struct worker {
 struct slot {
     struct ult *_Atomic thread; // NULL: free
     unsigned char is_mapped;    // by who owns the slot
+    unsigned char has_arena;    // that is mapped, and perhaps used
 };
 
 struct ult_system {
@@ -165,6 +166,11 @@ void record_free(struct ult_system *system, struct ult *thread);
 
 char *slot_stack_low(const struct ult_system *system, unsigned slot);
 char *slot_stack_top(const struct ult_system *system, unsigned slot);
+
+/** The slot's arena; NULL if it is not mapped. */
+struct arena *slot_arena(const struct ult_system *system, unsigned slot);
+/** Map it, if it is not. @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status slot_map_arena(struct ult_system *system, unsigned slot);
 char *slot_alternate_low(const struct ult_system *system, unsigned slot);
 
 /* worker.c: the loop of a worker */

@@ -29,6 +29,7 @@
 #define tm_rwlock_timedwrlock audit_rwlock_timedwrlock
 #define tm_rwlock_unlock audit_rwlock_unlock
 #define tm_once_run audit_once_run
+#define tm_key_create audit_key_create
 #define tm_barrier_init audit_barrier_init
 #define tm_barrier_wait audit_barrier_wait
 #define tm_iteration_end audit_iteration_end

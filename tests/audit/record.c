@@ -449,6 +449,7 @@ tm_status audit_rwlock_timedwrlock(tm_rwlock *lock,
                                    const struct timespec *deadline);
 tm_status audit_rwlock_unlock(tm_rwlock *lock);
 tm_status audit_once_run(tm_once *once, void (*function)(void));
+tm_status audit_key_create(tm_key *key, void (*destructor)(void *value));
 tm_status audit_barrier_init(tm_barrier *barrier, unsigned count);
 tm_status audit_barrier_wait(tm_barrier *barrier);
 tm_status audit_iteration_end(tm_barrier *barrier);
@@ -743,6 +744,14 @@ tm_status audit_once_run(tm_once *once, void (*function)(void))
     if (status == TM_OK) {
         event(LOG_LOCK, once, PLACE());
     }
+    return status;
+}
+
+tm_status audit_key_create(tm_key *key, void (*destructor)(void *value))
+{
+    const tm_status status = tm_key_create(key, destructor);
+
+    note_written(key, sizeof *key, PLACE());
     return status;
 }
 

@@ -19,6 +19,9 @@ static TM_SHARED struct {
     tm_sem sem;
     tm_rwlock lock;
     tm_once once[N_ONCES];
+    tm_key key;
+    tm_key other_key;
+    tm_key old_key;
     tm_barrier barrier;
     unsigned n_threads;
     unsigned n_inside;
@@ -411,6 +414,160 @@ static void first(void)
     }
 }
 
+// ---- memory and values of a thread's own ----
+
+struct own {
+    unsigned n_moves;
+    struct own_list {
+        struct own_list *next;
+        uint64_t number;
+        unsigned char bytes[300];
+    } * list;
+};
+
+static void count_end(void *value)
+{
+    struct own *own = value;
+
+    if (tm_key_get(job.key) != NULL) {
+        FAIL("%s", "the value is still there");
+    }
+    OK(tm_mutex_lock(&job.mutex));
+    job.n_done += own->n_moves;
+    OK(tm_mutex_unlock(&job.mutex));
+    OK(tm_thread_free(own));
+}
+
+static void set_again(void *value)
+{
+    OK(tm_mutex_lock(&job.mutex));
+    job.n_late++;
+    OK(tm_mutex_unlock(&job.mutex));
+    OK(tm_key_set(job.other_key, value)); // to no end
+}
+
+static void add_to_list(struct own *own, uint64_t number)
+{
+    struct own_list *item = tm_thread_alloc(sizeof *item);
+
+    if (item == NULL) {
+        FAIL("no room for item %u", (unsigned)number);
+    }
+    item->number = number;
+    memset(item->bytes, (int)number, sizeof item->bytes);
+    item->next = own->list;
+    own->list = item;
+}
+
+// Those with odd numbers go.
+static void check_list(struct own *own, uint64_t last)
+{
+    struct own_list **link = &own->list;
+    uint64_t number = last;
+
+    while (*link != NULL) {
+        struct own_list *item = *link;
+
+        if (item->number != number || item->bytes[0] != (unsigned char)number ||
+            item->bytes[299] != (unsigned char)number) {
+            FAIL("item %u is %u", (unsigned)number, (unsigned)item->number);
+        }
+        if (number % 2 == 1) {
+            *link = item->next;
+            OK(tm_thread_free(item));
+            EXPECT(TM_ENOBLOCK, tm_thread_free(item));
+            number -= 1;
+        } else {
+            link = &item->next;
+            number -= 2;
+        }
+    }
+    if (number != 0) {
+        FAIL("item %u is lost", (unsigned)number);
+    }
+}
+
+static void *own_things(void *arg)
+{
+    struct own *own = tm_thread_alloc(sizeof *own);
+    char local;
+
+    EXPECT(TM_EINVAL, tm_key_set(0, own));
+    EXPECT(TM_ENOBLOCK, tm_thread_free(&local));
+    if (tm_key_get(job.key) != NULL || tm_thread_alloc(0) != NULL ||
+        tm_thread_alloc((size_t)1 << 40) != NULL) {
+        FAIL("%s", "there is something");
+    }
+    own->n_moves = 0;
+    own->list = NULL;
+    OK(tm_key_set(job.key, own));
+    OK(tm_key_set(job.other_key, &job));
+    OK(tm_key_set(job.old_key,
+                  &job)); // sets the other one, which goes on 4 times
+    for (unsigned i = 1; i <= N_ROUNDS; i++) {
+        OK(tm_thread_migrate(tm_thread_self(),
+                             (unsigned)((size_t)arg + i) % tm_node_count()));
+        add_to_list(own, i);
+        OK(tm_iteration_end(&job.barrier));
+        if (tm_key_get(job.key) != own || tm_key_get(job.other_key) != &job) {
+            FAIL("round %u: the values have changed", i);
+        }
+        check_list(own, i);
+        own->n_moves++;
+    }
+    if ((size_t)arg % 2 == 0) {
+        tm_thread_exit(NULL);
+    }
+    return NULL;
+}
+
+// Memory of a thread that has ended is given back, here and where it was before.
+static void *take_much(void *arg)
+{
+    const size_t size = (size_t)10 << 20;
+    char *block = tm_thread_alloc(size);
+
+    if (block == NULL || tm_thread_alloc(size) != NULL) {
+        FAIL("%s", "too little room, or too much");
+    }
+    block[0] = block[size - 1] = 1;
+    OK(tm_thread_migrate(tm_thread_self(),
+                         (unsigned)((size_t)arg + 1) % tm_node_count()));
+    OK(tm_iteration_end(&job.barrier));
+    if (block[0] + block[size - 1] != 2) {
+        FAIL("%s", "the ends have changed");
+    }
+    return NULL;
+}
+
+static void own(void)
+{
+    tm_key newer;
+
+    OK(tm_key_create(&job.old_key, set_again));
+    OK(tm_key_create(&job.key, count_end));
+    OK(tm_key_create(&job.other_key, set_again));
+    OK(tm_key_set(job.key, &newer));
+    run_everywhere(own_things);
+    run_everywhere(take_much);
+    run_everywhere(take_much);
+    if (tm_key_get(job.key) != &newer) {
+        FAIL("%s", "the value of main() has changed");
+    }
+    OK(tm_key_set(job.key, NULL));
+    if (job.n_done != job.n_threads * N_ROUNDS ||
+        job.n_late != job.n_threads * 5) {
+        FAIL("%u moves, %u destroyed", job.n_done, job.n_late);
+    }
+    OK(tm_key_set(job.old_key, &newer));
+    OK(tm_key_delete(job.old_key));
+    EXPECT(TM_EINVAL, tm_key_delete(job.old_key));
+    OK(tm_key_create(&newer, NULL));
+    if (tm_key_get(newer) != NULL || newer == job.old_key) {
+        FAIL("%s", "a new key has an old value");
+    }
+}
+
 // ---- ends of threads ----
 
 static __attribute__((noinline)) void leave_early(void)
@@ -572,6 +729,7 @@ int main(int argc, char **argv)
         {"kinds", kinds},
         {"ends", ends},
         {"book", book},
+        {"own", own},
         {"first", first},
         {"places", places},
         {"main_exits", main_exits},

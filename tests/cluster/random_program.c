@@ -558,6 +558,12 @@ static void do_all(act *const acts[], unsigned n_acts, unsigned me,
     }
 }
 
+static void act_nothing(unsigned me, unsigned phase)
+{
+    (void)me;
+    (void)phase;
+}
+
 static void do_phase(unsigned me, unsigned phase)
 {
     static act *const narrow[] = {
@@ -565,9 +571,9 @@ static void do_phase(unsigned me, unsigned phase)
         act_atomics, act_parcels, act_meet,
     };
     static act *const mixed[] = {
-        act_write,   act_read,    act_count,  act_tickets,
-        act_atomics, act_parcels, act_meet,   act_streams,
-        act_churn,   act_load,    act_boards,
+        act_write,   act_read, act_count,   act_tickets, act_atomics,
+        act_parcels, act_meet, act_streams, act_churn,   act_load,
+        act_boards,  act_own,  act_nothing,
     };
 
     switch (style()) {

@@ -20,6 +20,7 @@
  */
 #include "random_wide.h"
 
+#include <string.h>
 #include <time.h>
 
 // As many words as a program may have without a budget; a TM_SHARED variable stays
@@ -36,6 +37,7 @@ enum {
     CROSSING = TM_PAGE_SIZE - 2, // each SPARSEth word lies in two pages
     LINK_WORDS = 60,
     N_BOARDS = 2,
+    N_OWN = 8,
     BOARD_WORDS = 700,
     MOST_LINKS = MOST_WORKERS,
 };
@@ -73,6 +75,9 @@ static TM_SHARED struct {
     struct stream streams[MOST_STREAMS];
     unsigned loads[MOST_WORKERS];
     struct link *links;
+    tm_key key;
+    tm_mutex mutex;
+    unsigned n_own_acts;
 } wide;
 
 static TM_SHARED int32_t globals[N_GLOBALS][GLOBAL_WORDS];
@@ -256,6 +261,86 @@ static void stream_draw(unsigned stream, uint64_t *state)
     }
 }
 
+// ---- memory and a value of a thread's own
+
+struct own {
+    unsigned n_acts;
+    unsigned char *blocks[N_OWN];
+    unsigned sizes[N_OWN];
+};
+
+static unsigned char own_byte(unsigned size, unsigned k, unsigned i)
+{
+    return (unsigned char)(size * 7 + k + i);
+}
+
+static void own_free(struct own *own, unsigned k)
+{
+    for (unsigned i = 0; i < own->sizes[k]; i++) {
+        if (own->blocks[k][i] != own_byte(own->sizes[k], k, i)) {
+            FAIL("own memory, block %u of %u bytes, byte %u: %02x", k,
+                 own->sizes[k], i, own->blocks[k][i]);
+        }
+    }
+    OK(tm_thread_free(own->blocks[k]));
+    own->blocks[k] = NULL;
+}
+
+static void own_alloc(struct own *own, unsigned k, unsigned size)
+{
+    own->blocks[k] = tm_thread_alloc(size);
+    own->sizes[k] = size;
+    if (own->blocks[k] == NULL) {
+        FAIL("no room for %u bytes of a thread's own", size);
+    }
+    for (unsigned i = 0; i < size; i++) {
+        own->blocks[k][i] = own_byte(size, k, i);
+    }
+}
+
+static void own_end(void *value)
+{
+    struct own *own = value;
+
+    for (unsigned k = 0; k < N_OWN; k++) {
+        if (own->blocks[k] != NULL) {
+            own_free(own, k);
+        }
+    }
+    OK(tm_mutex_lock(&wide.mutex));
+    wide.n_own_acts += own->n_acts;
+    OK(tm_mutex_unlock(&wide.mutex));
+    OK(tm_thread_free(own));
+}
+
+void act_own(unsigned me, unsigned phase)
+{
+    struct own *own = tm_key_get(wide.key);
+    uint64_t state = drawn(105 + me, phase);
+
+    if (own == NULL) {
+        own = tm_thread_alloc(sizeof *own);
+        if (own == NULL) {
+            FAIL("%s", "no room for a thread's own memory");
+        }
+        memset(own, 0, sizeof *own);
+        OK(tm_key_set(wide.key, own));
+    }
+    if (own->n_acts != phase) {
+        FAIL("phase %u of a thread's own is %u", phase, own->n_acts);
+    }
+    own->n_acts++;
+    for (unsigned n = (unsigned)draw(&state, 5); n > 0; n--) {
+        const unsigned k = (unsigned)draw(&state, N_OWN);
+
+        if (own->blocks[k] != NULL) {
+            own_free(own, k);
+        } else {
+            own_alloc(own, k, draw_length(&state, 5000));
+        }
+    }
+}
+
 // ---- set-up
 
 // Most threads are light, some are heavy, and stay so.
@@ -339,6 +424,7 @@ void wide_open(const struct plan *plan, int has_named_nodes)
         }
     }
     open_links(&state);
+    OK(tm_key_create(&wide.key, own_end));
 }
 
 // ---- the pipeline
@@ -600,5 +686,8 @@ uint64_t wide_check(unsigned n_phases)
     }
     OK(tm_free(wide.links));
     check_boards(n_phases);
+    if (wide.n_own_acts != 0 && wide.n_own_acts != n_phases * wide.n_threads) {
+        FAIL("%u acts were of threads' own", wide.n_own_acts);
+    }
     return sum;
 }

@@ -27,6 +27,7 @@ void wide_open(const struct plan *plan, int has_named_nodes);
  * lock. */
 void act_streams(unsigned me, unsigned phase);
 void act_boards(unsigned me, unsigned phase);
+void act_own(unsigned me, unsigned phase);
 void act_churn(unsigned me, unsigned phase);
 void act_load(unsigned me, unsigned phase);
 

@@ -118,7 +118,7 @@ static void call(struct sync *sync, struct wire_reader *input,
     const enum sync_hold hold = thread % 2 == 0 ? HOLD_TO_READ : HOLD_TO_WRITE;
 
     *waiter = (struct waiter){.wake = woken};
-    switch (what % 11) {
+    switch (what % 12) {
     case 0:
         sync_lock(sync, key, thread, 0, waiter);
         return;
@@ -147,6 +147,9 @@ static void call(struct sync *sync, struct wire_reader *input,
         sync_rwlock_unlock(sync, key, thread, waiter);
         return;
     case 9:
+        sync_key_create(sync, key, waiter);
+        return;
+    case 10:
         sync_once_begin(sync, key, thread, waiter);
         return;
     default:
