@@ -10,10 +10,16 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "mem/pager.h"
+#include "os/range.h"
 
 static size_t round_up(size_t value, size_t unit)
 {
     return (value + unit - 1) / unit * unit;
+}
+
+static size_t heap_size(const struct space *space)
+{
+    return (space->n_pages - space->heap_page) * TM_PAGE_SIZE;
 }
 
 static tm_status map_table(struct space *space)
@@ -41,25 +47,35 @@ static tm_status open_globals(struct space *space)
         return TM_OK;
     }
     memcpy(space->memfd.runtime, space->globals_base, size);
-    status = memfd_map(&space->memfd, 0, space->globals_base, size, 1);
+    status = memfd_map(&space->memfd, 0, space->globals_base, size);
     if (status != TM_OK) {
         return status;
     }
     return space->source->add(space->watch, space->globals_base, size);
 }
 
+// Before anything else is mapped: the kernel lays what has no address of its own from
+// the top downwards, and the runtime's view of a large space would come to lie there.
+static tm_status reserve_heap(struct space *space)
+{
+    tm_status status = TM_OK;
+
+    if (space->source != NULL) {
+        status = range_reserve(SPACE_HEAP_BASE, heap_size(space));
+        space->heap_is_mapped = status == TM_OK;
+    }
+    return status;
+}
+
 static tm_status open_heap(struct space *space)
 {
     size_t offset = space->heap_page * TM_PAGE_SIZE;
-    size_t size = (space->n_pages - space->heap_page) * TM_PAGE_SIZE;
-    tm_status status =
-        memfd_map(&space->memfd, offset, SPACE_HEAP_BASE, size, 0);
+    size_t size = heap_size(space);
+    tm_status status = memfd_map(&space->memfd, offset, SPACE_HEAP_BASE, size);
 
-    if (status != TM_OK) {
-        return status;
-    }
-    space->heap_is_mapped = 1;
-    return space->source->add(space->watch, SPACE_HEAP_BASE, size);
+    return status == TM_OK
+               ? space->source->add(space->watch, SPACE_HEAP_BASE, size)
+               : status;
 }
 
 static tm_status open_views(struct space *space)
@@ -82,9 +98,8 @@ static tm_status open_views(struct space *space)
 int space_find(const struct space *space, const void *address, page_no *page)
 {
     const char *at = address;
-    size_t heap_size = (space->n_pages - space->heap_page) * TM_PAGE_SIZE;
 
-    if (at >= SPACE_HEAP_BASE && at < SPACE_HEAP_BASE + heap_size) {
+    if (at >= SPACE_HEAP_BASE && at < SPACE_HEAP_BASE + heap_size(space)) {
         *page =
             space->heap_page + (page_no)(at - SPACE_HEAP_BASE) / TM_PAGE_SIZE;
         return 1;
@@ -379,7 +394,7 @@ void space_discard(struct space *space, page_no page, page_no n)
 }
 
 tm_status space_open(struct space *space, const struct fault_source *source,
-                     char *globals, size_t globals_size, size_t heap_size)
+                     char *globals, size_t globals_size, size_t size)
 {
     tm_status status;
 
@@ -391,9 +406,12 @@ tm_status space_open(struct space *space, const struct fault_source *source,
     space->heap_page = round_up(space->n_globals, SPACE_BLOCK);
     space->n_pages =
         space->heap_page +
-        round_up(round_up(heap_size, TM_PAGE_SIZE) / TM_PAGE_SIZE, SPACE_BLOCK);
+        round_up(round_up(size, TM_PAGE_SIZE) / TM_PAGE_SIZE, SPACE_BLOCK);
     twin_pool_init(&space->twins);
-    status = map_table(space);
+    status = reserve_heap(space);
+    if (status == TM_OK) {
+        status = map_table(space);
+    }
     if (status == TM_OK) {
         status = memfd_open(&space->memfd, space->n_pages * TM_PAGE_SIZE);
     }
@@ -413,8 +431,7 @@ void space_close(struct space *space)
         space->watch = NULL;
     }
     if (space->heap_is_mapped) {
-        munmap(SPACE_HEAP_BASE,
-               (space->n_pages - space->heap_page) * TM_PAGE_SIZE);
+        munmap(SPACE_HEAP_BASE, heap_size(space));
         space->heap_is_mapped = 0;
     }
     if (space->memfd.fd >= 0) {

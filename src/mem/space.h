@@ -48,7 +48,7 @@ struct space {
     page_no n_globals;         ///< their pages
     page_no heap_page;         ///< number of the heap's first page
     page_no n_pages;
-    int heap_is_mapped; ///< in the application's view
+    int heap_is_mapped; ///< its addresses are the space's
     struct page *pages; ///< [n_pages]
     struct twin_pool twins;
     struct space_tracker *tracker; ///< NULL: uses are not tracked

@@ -66,7 +66,7 @@ static int setup(void **state)
     test.source = *state;
     if (trap_thread_open() != TM_OK ||
         memfd_open(&test.memfd, N_PAGES * PAGE) != TM_OK ||
-        memfd_map(&test.memfd, 0, VIEW, N_PAGES * PAGE, 1) != TM_OK ||
+        memfd_map(&test.memfd, 0, VIEW, N_PAGES * PAGE) != TM_OK ||
         test.source->open(&test.watch) != TM_OK) {
         return 1;
     }

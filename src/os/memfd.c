@@ -15,7 +15,6 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/descriptor.h"
-#include "os/range.h"
 
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
@@ -85,29 +84,18 @@ tm_status memfd_open(struct memfd *memfd, size_t size)
 }
 
 tm_status memfd_map(const struct memfd *memfd, size_t offset, char *address,
-                    size_t size, int replace)
+                    size_t size)
 {
-    tm_status status;
     void *got;
 
     ensure(size <= memfd->size && offset <= memfd->size - size);
-    if (!replace) {
-        status = range_reserve(address, size);
-        if (status != TM_OK) {
-            return status;
-        }
-    }
     got =
         mmap(address, size, PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_NORESERVE | MAP_FIXED, memfd->fd, (off_t)offset);
     if (got == MAP_FAILED) {
         log_error("cannot map %zu bytes of shared memory at %p: %m", size,
                   (void *)address);
-        status = errno == ENOMEM ? TM_ENOMEM : TM_ESYSTEM;
-        if (!replace) {
-            munmap(address, size);
-        }
-        return status;
+        return errno == ENOMEM ? TM_ENOMEM : TM_ESYSTEM;
     }
     madvise(got, size, MADV_DONTFORK);
     madvise(got, size, MADV_DONTDUMP);

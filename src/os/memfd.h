@@ -18,12 +18,10 @@ struct memfd {
  * @return TM_OK, TM_ESYSTEM or TM_ENOMEM (logged with the size and the limit) */
 TM_CHECKED tm_status memfd_open(struct memfd *memfd, size_t size);
 
-/** Map [offset, offset + size) of it at a fixed address.
- * @param replace  0: refuse if anything is mapped there, and log what (name and
- *                 range from /proc/self/maps); 1: replace what is there
- * @return TM_OK, TM_EBUSY (taken), TM_ENOMEM, TM_ESYSTEM */
+/** Map [offset, offset + size) of it at a fixed address, instead of what is there.
+ * @return TM_OK, TM_ENOMEM, TM_ESYSTEM (logged) */
 TM_CHECKED tm_status memfd_map(const struct memfd *memfd, size_t offset,
-                               char *address, size_t size, int replace);
+                               char *address, size_t size);
 
 /** Write this part of a view into a core file, if there is one: pages that are not
  * mapped in it are left out. Views are not written otherwise.

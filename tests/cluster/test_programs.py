@@ -179,10 +179,15 @@ class Tests:
 
     def vast(self, _seed):
         """More shared memory than there is memory."""
-        for protocol, source in itertools.product(PROTOCOLS, SOURCES):
-            self.succeed(3, self.program("vast"),
+        runs = [("64G", 60, *which)
+                for which in itertools.product(PROTOCOLS, SOURCES)]
+        # The largest space that there may be.
+        runs += [("1T", 300, *which) for which in zip(PROTOCOLS, SOURCES)]
+        for space, size, protocol, source in runs:
+            self.succeed(3, self.program("vast"), size,
                          variables={"TEAMSTER_PROTOCOL": protocol,
-                                    "TEAMSTER_FAULT_SOURCE": source})
+                                    "TEAMSTER_FAULT_SOURCE": source,
+                                    "TEAMSTER_SPACE": space})
 
     def variables(self, number):
         """Protocol and source as asked for, or as the number says."""

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * More shared memory than there is memory: 60 GiB in one block, of which threads on
- * all nodes touch a page here and there, each its own, and then those of the
- * thread behind it. What is written must be read.
+ * More shared memory than there is memory: one block, of which threads on all nodes
+ * touch a page here and there, each its own, and then those of the thread behind it.
+ * What is written must be read.
+ *
+ *     vast GIB
  */
-#include "program.h"
+#include <stdlib.h>
 
-#define SIZE ((uint64_t)60 << 30)
+#include "program.h"
 
 enum {
     MOST = 8, // threads
@@ -16,13 +18,14 @@ enum {
 static TM_SHARED struct {
     tm_barrier barrier;
     unsigned n_threads;
-    char *block; // [SIZE]
+    uint64_t size;
+    char *block; // [size]
 } job;
 
 // Anywhere in the part that the thread has of the block.
 static uint64_t *word(unsigned thread, unsigned i)
 {
-    uint64_t part = SIZE / job.n_threads;
+    uint64_t part = job.size / job.n_threads;
     uint64_t at = mix(thread, i) % (part / sizeof(uint64_t));
 
     return (uint64_t *)(void *)(job.block + thread * part) + at;
@@ -55,14 +58,15 @@ int main(int argc, char **argv)
     tm_thread threads[MOST];
 
     OK(tm_init(&argc, &argv));
+    job.size = strtoull(argv[1], NULL, 10) << 30;
     job.n_threads = 2 * tm_node_count();
     if (job.n_threads > MOST) {
         FAIL("at most %d threads", MOST);
     }
     OK(tm_barrier_init(&job.barrier, job.n_threads));
-    job.block = tm_alloc(SIZE, NULL);
+    job.block = tm_alloc(job.size, NULL);
     if (job.block == NULL) {
-        FAIL("%" PRIu64 " bytes are not to be had", SIZE);
+        FAIL("%" PRIu64 " bytes are not to be had", job.size);
     }
     for (unsigned i = 0; i < job.n_threads; i++) {
         OK(tm_thread_create(&threads[i], NULL, work, (void *)(uintptr_t)i));
