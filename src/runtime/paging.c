@@ -25,6 +25,11 @@
 #define LEAST_PAGES 16u
 #define LEAST_PAGES_A_WORKER 8u
 
+// As many times a page has come in between two barriers, on the average, if memory is far
+// too small for what threads use there again and again. One sweep brings each in once or
+// twice, whatever the budget.
+#define FAR_TOO_OFTEN 16u
+
 int paging_is_on(void)
 {
     return runtime.paging.pager != NULL;
@@ -241,8 +246,39 @@ static void end_round(unsigned worker)
                   round->n); // mostly as it was, which costs nothing
     rounds_next(&runtime.paging.rounds, worker);
     if (worker == 0) {
+        struct pager_stats counted;
+
         pager_end_sweep(runtime.paging.pager);
+        pager_stats(runtime.paging.pager, &counted);
+        runtime.paging.ins_before = counted.ins;
+        runtime.paging.has_swept = 1;
     }
+}
+
+// Say once if what threads use between two barriers does not fit by far.
+static void tell_if_far_too_small(void)
+{
+    struct pager_stats counted;
+    uint64_t n_pages;
+    uint64_t n_ins;
+
+    if (runtime.paging.is_told || !runtime.paging.has_swept) {
+        return;
+    }
+    pager_stats(runtime.paging.pager, &counted);
+    n_pages = counted.resident + counted.out;
+    n_ins = counted.ins - runtime.paging.ins_before;
+    if (n_ins < FAR_TOO_OFTEN * n_pages) {
+        return;
+    }
+    runtime.paging.is_told = 1;
+    log_warning(
+        "node %u may use %llu KiB for shared data, far too little: "
+        "between two barriers each page of it has come back from its "
+        "swap file %llu times; give it more --memory (with eager-release "
+        "a page that is written takes twice its size)",
+        runtime.self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
+        (unsigned long long)(n_ins / n_pages));
 }
 
 static void ask_root(void)
@@ -407,6 +443,9 @@ uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
         waited_ns += ns;
         node_enter();
         note_wait(thread, is_coming, ns);
+        if (is_coming) {
+            tell_if_far_too_small();
+        }
         toucher.is_let_in = wait.waiter.result != 0;
     }
 }

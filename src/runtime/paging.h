@@ -34,6 +34,9 @@ struct paging {
     uint64_t n_samples;       ///< of the observer's, that it has followed
     int is_asked;             ///< the root is asked to track
     int is_learned;           ///< orders of use are known
+    int has_swept;            ///< a round of threads is over
+    int is_told;              ///< that there is far too little memory
+    uint64_t ins_before;      ///< pages that had come in before this round
     _Atomic uint64_t wait_ns; ///< that too little memory has cost threads
     uint64_t out_ns;          ///< of it, until there was room
     struct memory_use told; ///< of these and the pager's, by paging_take_use()

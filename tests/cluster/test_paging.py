@@ -4,8 +4,8 @@
 
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
-Tests: app (of --app), policies (of --app), random, uneven, crossing, litmus, calls, end,
-full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
+Tests: app (of --app), policies (of --app), random, uneven, crossing,
+scattered, litmus, calls, end, full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
 choice of the combinations, but all.
 """
 import argparse
@@ -221,6 +221,24 @@ class Tests:
                                           "TEAMSTER_SHUFFLE": str(1 + seed),
                                           "TEAMSTER_PROTOCOL": protocol,
                                           "TEAMSTER_FAULT_SOURCE": source})
+
+    def scattered(self):
+        """Who has far too little memory for what he writes anywhere is told so, once
+        by each node, and nobody else is."""
+        program = self.path("tests/cluster", "radix")
+        said = "KiB for shared data, far too little"
+        for budget, is_told in (("132K", True), ("8M", False)):
+            output = self.run(3, budget, program, 3, 30720,
+                              variables={"TEAMSTER_WORKERS": "1",
+                                         "TEAMSTER_POLICY": "none"})
+            if not is_told <= output.count(said) <= 3 * is_told:
+                raise jobs.Failure(f"{budget}: said {output.count(said)} times"
+                                   f"\n{output}")
+        output = self.run_paged(1, "240K", self.path("apps", "jacobi"), "--size",
+                                200, "--iterations", 20, "--threads", 6,
+                                variables={"TEAMSTER_WORKERS": "1"})
+        if said in output:
+            raise jobs.Failure(f"an order of use that repeats\n{output}")
 
     def litmus(self):
         modes = ("seq-cst", "mutex", "barrier", "one-mutex", "relaxed", "atomic",

@@ -43,6 +43,7 @@ class Case:
             self.n_nodes = min(self.n_nodes, 3)
         is_pressed = dice.random() < 0.25
         n_workers = 2 if is_pressed else dice.choice((1, 2))
+        self.n_workers = n_workers
         protocol = dice.choice(("eager-release", "eager-release", "sequential"))
         source = dice.choice(("userfaultfd", "mprotect"))
         self.words = ["-w", n_workers, "-p", protocol,
@@ -128,7 +129,8 @@ class Tests:
             return case.words
         with open(self.hostfile, "w", encoding="ascii") as file:
             for i, speed in enumerate(case.speeds):
-                print(f"n{i} speed={speed}", file=file)
+                print(f"n{i} workers={case.n_workers} speed={speed}",
+                      file=file)
         return [*case.words, "--emulate", f"--hostfile={self.hostfile}"]
 
     def look_at(self, job, output):
