@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "mem/random_test.h"
 #include "mem/twin_pool.h"
@@ -128,12 +131,36 @@ static void the_last_chunk_stays(void **state)
     assert_false(is_mapped(first));
 }
 
+static void a_buffer_that_is_put_twice_ends_the_process(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct twin_pool pool;
+        char *buffers[2];
+
+        twin_pool_init(&pool);
+        buffers[0] = twin_pool_get(&pool);
+        buffers[1] = twin_pool_get(&pool);
+        twin_pool_put(&pool, buffers[0]);
+        twin_pool_put(&pool, buffers[0]);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_INTERNAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_never_overlap),
         cmocka_unit_test(unused_chunks_go_back_below_half),
         cmocka_unit_test(the_last_chunk_stays),
+        cmocka_unit_test(a_buffer_that_is_put_twice_ends_the_process),
     };
 
     seed_random();

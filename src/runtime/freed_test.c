@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "runtime/runtime.h"
 
@@ -27,24 +28,32 @@ static uint64_t no_time(void *owner)
 }
 
 /* Node 1 of two, with a block. */
-static int begin(void **state)
+// The block of that number at PAGE.
+static void open_block(uint32_t serial, const char *body)
 {
-    static struct space space;
     const struct message block = {
         .type = MESSAGE_extent_new,
-        .u.extent_new = {.token = 1,
+        .u.extent_new = {.token = serial,
                          .page = PAGE,
                          .n_pages = N_PAGES,
                          .size = 5000,
                          .protocol = TM_SEQUENTIAL,
                          .line = 7},
-        .body = "grid\0a.c",
+        .body = body,
         .body_size = 9,
     };
     const struct message open = {
         .type = MESSAGE_extent_open,
-        .u.extent_open = {.serial = 1, .page = PAGE},
+        .u.extent_open = {.serial = serial, .page = PAGE},
     };
+
+    node_receive(NULL, 0, &block);
+    node_receive(NULL, 0, &open);
+}
+
+static int begin(void **state)
+{
+    static struct space space;
 
     *state = &space;
     runtime.self = 1;
@@ -58,8 +67,7 @@ static int begin(void **state)
     if (runtime.engine == NULL) {
         return 1;
     }
-    node_receive(NULL, 0, &block);
-    node_receive(NULL, 0, &open);
+    open_block(1, "grid\0a.c");
     return engine_extent(runtime.engine, PAGE) == NULL;
 }
 
@@ -96,6 +104,22 @@ static void a_freed_block_is_described(void **state)
     assert_false(freed_describe(PAGE + N_PAGES, text, sizeof text));
 }
 
+static void of_the_blocks_at_an_address_the_latest_is_told(void **state)
+{
+    char text[512];
+
+    const struct message gone = {.type = MESSAGE_extent_gone,
+                                 .u.extent_gone = {.token = 3, .page = PAGE}};
+
+    (void)state;
+    close_block(0, PAGE);
+    node_receive(NULL, 0, &gone);
+    open_block(2, "next\0a.c");
+    close_block(0, PAGE);
+    assert_true(freed_describe(PAGE, text, sizeof text));
+    assert_non_null(strstr(text, "in block 'next'"));
+}
+
 static void what_the_engine_refuses_is_not_noted(void **state)
 {
     char text[512];
@@ -113,6 +137,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_freed_block_is_described, begin, end),
+        cmocka_unit_test_setup_teardown(
+            of_the_blocks_at_an_address_the_latest_is_told, begin, end),
         cmocka_unit_test_setup_teardown(what_the_engine_refuses_is_not_noted,
                                         begin, end),
     };

@@ -104,6 +104,30 @@ static void lock_in_vain(struct actor *self, uint64_t arg)
     check(do_timedlock(self, (unsigned)arg, SHORT_NS) == TM_ETIMEDOUT);
 }
 
+static void lock_in_vain_for_long(struct actor *self, uint64_t arg)
+{
+    check(do_timedlock(self, (unsigned)arg, 4 * SHORT_NS) == TM_ETIMEDOUT);
+}
+
+// Of the threads that wait at one node some have given up, others wait on.
+static void main_of_two_times(struct actor *self, uint64_t arg)
+{
+    uint64_t late;
+
+    (void)arg;
+    check(do_lock(self, 0) == TM_OK);
+    late = must_create(self, lock_in_vain_for_long, 0, 2);
+    must_run_on(self, lock_in_vain, 0, 2);
+    must_join(self, late);
+    check(do_unlock(self, 0) == TM_OK);
+}
+
+static void each_waits_for_its_own_time(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_two_times);
+}
+
 static void main_of_times(struct actor *self, uint64_t arg)
 {
     uint64_t n_messages;
@@ -241,6 +265,33 @@ static void mutexes_that_nobody_uses_cost_no_memory(void **state)
     (void)state;
     config.n_locks_kept = FEW;
     world_run_program(config, main_of_many);
+}
+
+static void lock_once(struct actor *self, uint64_t arg)
+{
+    check(do_lock(self, (unsigned)arg) == TM_OK);
+    check(do_unlock(self, (unsigned)arg) == TM_OK);
+}
+
+static void main_of_waited(struct actor *self, uint64_t arg)
+{
+    uint64_t thread;
+
+    (void)arg;
+    check(do_lock(self, 0) == TM_OK);
+    thread = must_create(self, lock_once, 0, 2);
+    must_run_on(self, lock_and_forget, 1, 2);
+    check(do_unlock(self, 0) == TM_OK);
+    must_join(self, thread);
+}
+
+static void mutexes_that_are_waited_for_stay_known(void **state)
+{
+    struct world_config config = world_config_of(3);
+
+    (void)state;
+    config.n_locks_kept = FEW;
+    world_run_program(config, main_of_waited);
 }
 
 static uint64_t wrong_place; // where the last wrong unlock was
@@ -793,6 +844,8 @@ int main(void)
         cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
         cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),
         cmocka_unit_test(mutexes_that_nobody_uses_cost_no_memory),
+        cmocka_unit_test(mutexes_that_are_waited_for_stay_known),
+        cmocka_unit_test(each_waits_for_its_own_time),
         cmocka_unit_test(a_wrong_unlock_names_thread_mutex_and_holder),
         cmocka_unit_test(a_holder_that_has_moved_can_unlock),
         cmocka_unit_test(two_nodes_that_want_a_mutex_take_turns),

@@ -65,6 +65,31 @@ static void a_thread_is_joined_once(void **state)
     world_run_program(world_config_of(2), main_of_joins);
 }
 
+static void set_leaving(struct world *world, node_id node)
+{
+    for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
+        sim_port(world->sim, (node_id)i)->roster.leaving = node;
+    }
+}
+
+static void main_of_leaver(struct actor *self, uint64_t arg)
+{
+    uint64_t thread = must_create(self, do_nothing, 7, 0);
+
+    (void)arg;
+    check(do_migrate(self, thread, 1) == TM_OK); // held: it would start there
+    set_leaving(self->world, 1);
+    check(must_join(self, thread) == 7);
+    check(self->world->n_starts[1] == 0);
+    set_leaving(self->world, NODE_NONE);
+}
+
+static void no_thread_starts_on_a_node_that_leaves(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_leaver);
+}
+
 static void wait_long(struct actor *self, uint64_t arg)
 {
     do_compute(self, arg);
@@ -423,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_key_that_is_gone_is_not_found_under_a_new_one),
         cmocka_unit_test(numbers_are_unique_and_slots_the_lowest_free),
         cmocka_unit_test(a_thread_is_joined_once),
+        cmocka_unit_test(no_thread_starts_on_a_node_that_leaves),
         cmocka_unit_test(a_second_joiner_and_the_thread_itself_are_refused),
         cmocka_unit_test(only_living_threads_count_against_the_limit),
         cmocka_unit_test(a_batch_is_spread_in_equal_blocks),
