@@ -244,12 +244,17 @@ typedef struct tm_alloc_attr {
     const char *name; ///< for reports, copied, at most 31 characters; or NULL
     tm_protocol protocol; ///< of all pages of the block
     tm_placement placement;
-    unsigned node; ///< for TM_ON_NODE, < tm_node_count()
+    unsigned node;    ///< for TM_ON_NODE, < tm_node_count()
+    size_t alignment; ///< a power of two up to TM_PAGE_SIZE; 0: 16
 } tm_alloc_attr;
 
 /** tm_alloc() with the place of the call; programs call tm_alloc(). */
 TM_API void *tm_alloc_at(size_t size, const tm_alloc_attr *attr,
                          const char *file, int line);
+
+/** tm_realloc() with the place of the call; programs call tm_realloc(). */
+TM_API void *tm_realloc_at(void *block, size_t size, const char *file,
+                           int line);
 
 /** tm_free() with the place of the call; programs call tm_free(). */
 TM_API tm_status tm_free_at(void *block, const char *file, int line);
@@ -262,8 +267,9 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  *
  *     grid = tm_alloc(size, &(tm_alloc_attr){.name = "grid", .placement = TM_BLOCK});
  *
- * A block with attributes other than a name, or larger than 2048 bytes, starts
- * on a page of its own; smaller ones share pages and are aligned to 16 bytes.
+ * A block with a protocol or a placement, or larger than 2048 bytes, starts on a page
+ * of its own; smaller ones share pages and are aligned to 16 bytes, or to
+ * attr.alignment (of more than 1024 bytes: on a page of its own).
  *
  * @param size  bytes, 1 to 64 GiB in all
  * @param attr  attributes, read during the call; NULL for the defaults
@@ -275,6 +281,26 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  */
 #define tm_alloc(size, ...) /* the attributes may have commas */               \
     tm_alloc_at((size), (__VA_ARGS__), __FILE__, __LINE__)
+
+/**
+ * Give a block another size: a new block with the name, protocol and placement of the old
+ * one, the contents of it as far as they fit, and zeros behind them; the old one is
+ * freed. No other thread may be using it, and pointers into it are wrong afterwards.
+ * The caller copies, so it is the first to touch what has no other placement.
+ *
+ *     void *tm_realloc(void *block, size_t size);
+ *
+ * @param block  what tm_alloc() returned; NULL: as tm_alloc(size, NULL)
+ * @param size   bytes, at least 1
+ * @return the new block, aligned to 16 bytes or, as tm_alloc() has it, to a page; the old
+ *         one if the size is the same
+ * @return NULL  not the start of a block, out of shared address space, or size is 0: one
+ *               line on stderr says which; the old block is as it was
+ *
+ * Context: an application thread; blocks for some round trips to the nodes.
+ */
+#define tm_realloc(block, size)                                                \
+    tm_realloc_at((block), (size), __FILE__, __LINE__)
 
 /**
  * Give a block of shared memory back. No other thread may be using it. Its

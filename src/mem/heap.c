@@ -152,7 +152,7 @@ void heap_free(struct heap *heap)
 }
 
 // NOLINTNEXTLINE(readability-function-size): a block has that many properties
-tm_status heap_alloc(struct heap *heap, uint64_t size, int own_pages,
+tm_status heap_alloc(struct heap *heap, uint64_t size, uint32_t alignment,
                      const char *name, const char *file, uint32_t line,
                      struct heap_block *block, struct heap_extent *extent)
 {
@@ -164,7 +164,7 @@ tm_status heap_alloc(struct heap *heap, uint64_t size, int own_pages,
         return TM_EINVAL;
     }
     label = new_label(file, name);
-    slab = label == NULL ? NULL : heap_find_room(heap, size, own_pages);
+    slab = label == NULL ? NULL : heap_find_room(heap, size, alignment);
     if (slab == NULL) {
         free(label);
         return TM_ENOMEM;

@@ -50,15 +50,17 @@ void heap_free(struct heap *heap);
 
 /**
  * @param size      bytes, > 0
- * @param own_pages 1: start on a page of its own whatever the size
+ * @param alignment a power of two, 16 to TM_PAGE_SIZE; that: start on a page of its own
+ *                  whatever the size
  * @param[out] block  as allotted
  * @param[out] extent the block's; n_pages is 0 if it is there already, and not new
  *                    because of this block
  * @return TM_OK, TM_EINVAL (size 0), TM_ENOMEM
  */
-TM_CHECKED tm_status heap_alloc(struct heap *heap, uint64_t size, int own_pages,
-                                const char *name, const char *file,
-                                uint32_t line, struct heap_block *block,
+TM_CHECKED tm_status heap_alloc(struct heap *heap, uint64_t size,
+                                uint32_t alignment, const char *name,
+                                const char *file, uint32_t line,
+                                struct heap_block *block,
                                 struct heap_extent *extent);
 
 /**

@@ -49,7 +49,7 @@ struct heap {
 
 /** @return a slab with a free cell for the block; NULL if there is no room */
 struct heap_slab *heap_find_room(struct heap *heap, uint64_t size,
-                                 int own_pages);
+                                 uint32_t alignment);
 
 /** Put a block into a slab that has room. @param label  owned by the slab then
  *  @return the cell */

@@ -23,7 +23,8 @@
 
 #define SLAB_PAGES 16u
 
-/** Bytes of a cell; multiples of 16. */
+/** Bytes of a cell; multiples of 16. Cells of a slab begin at a page, so blocks whose
+ * cells have a multiple of a power of two are aligned to that. */
 static const uint32_t cell_sizes[] = {
     16,  32,  48,  64,  80,  96,  112, 128,  160,  192,  224,  256,
     320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2064,
@@ -138,15 +139,16 @@ static int must_close(const struct heap *heap, const struct heap_slab *slab)
 /* ---- For heap.c --------------------------------------------------------- */
 
 struct heap_slab *heap_find_room(struct heap *heap, uint64_t size,
-                                 int own_pages)
+                                 uint32_t alignment)
 {
     unsigned class = 0;
 
-    if (size > HEAP_SMALL_MAX || own_pages) {
-        return open_large(heap, size);
-    }
-    while (cell_sizes[class] < size + HEAP_REDZONE) {
+    while (class < HEAP_CLASSES && (cell_sizes[class] < size + HEAP_REDZONE ||
+                                    cell_sizes[class] % alignment != 0)) {
         class ++;
+    }
+    if (size > HEAP_SMALL_MAX || class == HEAP_CLASSES) {
+        return open_large(heap, size);
     }
     if (heap->classes[class].first != NULL) {
         return heap->classes[class].first;

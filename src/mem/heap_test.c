@@ -35,8 +35,8 @@ struct result {
 static tm_status allocate(struct heap *heap, uint64_t size, int own_pages,
                           struct result *result)
 {
-    return heap_alloc(heap, size, own_pages, "name", "file.c", 1,
-                      &result->block, &result->extent);
+    return heap_alloc(heap, size, own_pages ? TM_PAGE_SIZE : 16, "name",
+                      "file.c", 1, &result->block, &result->extent);
 }
 
 static tm_status release(struct heap *heap, uint64_t address,
@@ -453,7 +453,7 @@ static void check_second_free(struct heap *heap, uint64_t size)
     struct result result;
 
     assert_int_equal(
-        heap_alloc(heap, size, 0, "grid", "jacobi.c", 20, &block, &extent),
+        heap_alloc(heap, size, 16, "grid", "jacobi.c", 20, &block, &extent),
         TM_OK);
     assert_int_equal(heap_release(heap, block.address, "done.c", 99,
                                   &result.block, &result.extent,
@@ -584,7 +584,8 @@ static void long_texts_are_cut(void **state)
 
     (void)state;
     assert_int_equal(
-        heap_alloc(heap, 10, 0, name, file, 20, &block, &result.extent), TM_OK);
+        heap_alloc(heap, 10, 16, name, file, 20, &block, &result.extent),
+        TM_OK);
     assert_int_equal(strlen(block.file), 63);
     assert_string_equal(block.file, file + strlen(file) - 63);
     assert_int_equal(strlen(block.name), 31);
@@ -597,9 +598,36 @@ static void long_texts_are_cut(void **state)
     assert_int_equal(strlen(result.freed_at), 63 + 11);
     assert_string_equal(result.freed_at + 63, ":4294967295");
     assert_int_equal(
-        heap_alloc(heap, 10, 0, NULL, NULL, 0, &block, &result.extent), TM_OK);
+        heap_alloc(heap, 10, 16, NULL, NULL, 0, &block, &result.extent), TM_OK);
     assert_string_equal(block.file, "");
     assert_string_equal(block.name, "");
+    heap_free(heap);
+}
+
+static void blocks_are_aligned_and_small_ones_still_share(void **state)
+{
+    struct heap *heap = heap_new(0, 1000, (uint64_t)1 << 40);
+    struct heap_block block;
+    struct heap_extent extent;
+
+    (void)state;
+    assert_non_null(heap);
+    for (uint32_t alignment = 16; alignment <= TM_PAGE_SIZE; alignment *= 2) {
+        for (uint64_t size = 1; size <= 3000; size = size * 3 + 1) {
+            assert_int_equal(heap_alloc(heap, size, alignment, NULL, NULL, 0,
+                                        &block, &extent),
+                             TM_OK);
+            assert_int_equal(block.address % alignment, 0);
+            assert_true(block.capacity >= size);
+            assert_int_equal(block.capacity % TM_PAGE_SIZE == 0,
+                             alignment > 1024 || size > HEAP_SMALL_MAX ||
+                                 block.capacity == TM_PAGE_SIZE);
+            assert_true(heap_is_valid(heap));
+        }
+    }
+    assert_int_equal(heap_alloc(heap, 50, 64, NULL, NULL, 0, &block, &extent),
+                     TM_OK);
+    assert_int_equal(block.capacity, 64);
     heap_free(heap);
 }
 
@@ -607,6 +635,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_blocks_never_overlap),
+        cmocka_unit_test(blocks_are_aligned_and_small_ones_still_share),
         cmocka_unit_test(every_small_size_has_its_red_zone),
         cmocka_unit_test(small_blocks_share_an_extent),
         cmocka_unit_test(a_large_block_has_an_unused_page_behind_it),

@@ -404,6 +404,16 @@ static const char *file_tail(const char *file)
     return length > 63 ? file + length - 63 : file;
 }
 
+// With a protocol or a placement it starts on a page of its own.
+static uint16_t alignment_of(const tm_alloc_attr *attr)
+{
+    if (attr->protocol != TM_PROTOCOL_DEFAULT ||
+        attr->placement != TM_FIRST_TOUCH) {
+        return TM_PAGE_SIZE;
+    }
+    return attr->alignment < 16 ? 16 : (uint16_t)attr->alignment;
+}
+
 void engine_alloc(struct engine *engine, uint64_t size,
                   const tm_alloc_attr *attr, const char *file, int line,
                   struct waiter *waiter)
@@ -427,8 +437,7 @@ void engine_alloc(struct engine *engine, uint64_t size,
         .placement = (uint8_t)use->placement,
         .on_node = (uint16_t)(use->placement == TM_ON_NODE ? use->node : 0),
         .line = (uint32_t)line,
-        .has_attr = use->protocol != TM_PROTOCOL_DEFAULT ||
-                    use->placement != TM_FIRST_TOUCH,
+        .alignment = alignment_of(use),
     };
     port_send(engine->port, 0, &message);
 }

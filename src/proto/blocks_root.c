@@ -173,13 +173,14 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
         ask.protocol = (uint8_t)engine->default_protocol;
     }
     if (reader.failed || protocol_by_id((tm_protocol)ask.protocol) == NULL ||
-        ask.placement > TM_ON_NODE ||
+        ask.placement > TM_ON_NODE || ask.alignment < 16 ||
+        ask.alignment > TM_PAGE_SIZE ||
+        (ask.alignment & (ask.alignment - 1)) != 0 ||
         ask.on_node >= engine->port->roster.n_ids) {
         send_alloc_done(engine, from, ask.token, 0, 0);
         return TM_EWIRE;
     }
-    status = heap_alloc(engine->heap, ask.size,
-                        ask.has_attr || ask.size > HEAP_SMALL_MAX, name, file,
+    status = heap_alloc(engine->heap, ask.size, ask.alignment, name, file,
                         ask.line, &block, &extent);
     if (status != TM_OK) {
         log_error("tm_alloc() of %" PRIu64 " bytes at %s:%u: %s; --space "

@@ -29,21 +29,29 @@ static void prepare_cell(char *block, size_t size, uint64_t capacity)
     }
 }
 
-void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
-                  int line)
+// What is wrong with what tm_alloc() is asked for, NULL if nothing is.
+static const char *find_mistake(size_t size, const tm_alloc_attr *attr)
+{
+    if (size == 0) {
+        return "0 bytes";
+    }
+    if (attr != NULL && attr->placement == TM_ON_NODE &&
+        attr->node >= runtime.n_nodes) {
+        return "attr.node is not a node";
+    }
+    if (attr != NULL && (attr->alignment > TM_PAGE_SIZE ||
+                         (attr->alignment & (attr->alignment - 1)) != 0)) {
+        return "attr.alignment is not a power of two up to TM_PAGE_SIZE";
+    }
+    return NULL;
+}
+
+static void *allocate(size_t size, const tm_alloc_attr *attr, const char *file,
+                      int line)
 {
     struct wait wait;
     char *block;
 
-    if (CHECK_CALL("tm_alloc") != TM_OK) {
-        return NULL;
-    }
-    if (size == 0 || (attr != NULL && attr->placement == TM_ON_NODE &&
-                      attr->node >= runtime.n_nodes)) {
-        log_error("tm_alloc() at %s:%d: %s", file, line,
-                  size == 0 ? "0 bytes" : "attr.node is not a node");
-        return NULL;
-    }
     wait_init(&wait);
     node_enter();
     engine_alloc(runtime.engine, size, attr, file, line, &wait.waiter);
@@ -55,6 +63,22 @@ void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
     block = (char *)(uintptr_t)wait.waiter.result;
     prepare_cell(block, size, wait.waiter.result2);
     return block;
+}
+
+void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
+                  int line)
+{
+    const char *mistake;
+
+    if (CHECK_CALL("tm_alloc") != TM_OK) {
+        return NULL;
+    }
+    mistake = find_mistake(size, attr);
+    if (mistake != NULL) {
+        log_error("tm_alloc() at %s:%d: %s", file, line, mistake);
+        return NULL;
+    }
+    return allocate(size, attr, file, line);
 }
 
 // The first byte behind the block that is not as it was left; 0: none.
@@ -71,8 +95,8 @@ static uint64_t find_overrun(const struct heap_block *block)
     return 0;
 }
 
-// Ask the root for a block, and look at what is behind it.
-static uint64_t look_behind(void *address, struct heap_block *block)
+// Ask the root for a block. @return TM_OK, TM_ENOBLOCK
+static tm_status find_block(void *address, struct heap_block *block)
 {
     struct wait wait;
 
@@ -82,7 +106,13 @@ static uint64_t look_behind(void *address, struct heap_block *block)
                  &wait.waiter);
     node_leave();
     wait_for(&wait, 1);
-    return wait.waiter.status == TM_OK ? find_overrun(block) : 0;
+    return wait.waiter.status;
+}
+
+// The same, and look at what is behind it.
+static uint64_t look_behind(void *address, struct heap_block *block)
+{
+    return find_block(address, block) == TM_OK ? find_overrun(block) : 0;
 }
 
 // Push what this node has written.
@@ -122,6 +152,61 @@ tm_status tm_free_at(void *block, const char *file, int line)
         return TM_EOVERRUN;
     }
     return wait.waiter.status;
+}
+
+// The attributes that a block of the heap was allocated with. @return attr
+static const tm_alloc_attr *attributes_of(const struct heap_block *block,
+                                          tm_alloc_attr *attr)
+{
+    const struct extent *extent = NULL;
+    page_no page;
+
+    *attr = (tm_alloc_attr){.name = block->name};
+    if (is_small(block->capacity) ||
+        !space_find(&runtime.space, (void *)(uintptr_t)block->address, &page)) {
+        return attr;
+    }
+    node_enter();
+    extent = engine_extent(runtime.engine, page);
+    if (extent != NULL) {
+        attr->placement = extent->placement;
+        attr->node = extent->on_node;
+        attr->protocol = extent->protocol == runtime.options.protocol
+                             ? TM_PROTOCOL_DEFAULT
+                             : extent->protocol;
+    }
+    node_leave();
+    return attr;
+}
+
+void *tm_realloc_at(void *block, size_t size, const char *file, int line)
+{
+    struct heap_block old;
+    tm_alloc_attr attr;
+    tm_status status;
+    void *moved;
+
+    if (block == NULL) {
+        return tm_alloc_at(size, NULL, file, line);
+    }
+    if (CHECK_CALL("tm_realloc") != TM_OK) {
+        return NULL;
+    }
+    status = size == 0 ? TM_EINVAL : find_block(block, &old);
+    if (status != TM_OK) {
+        log_error("tm_realloc(%p) at %s:%d: %s", block, file, line,
+                  size == 0 ? "0 bytes" : tm_strerror(status));
+        return NULL;
+    }
+    if (size == old.size) {
+        return block;
+    }
+    moved = allocate(size, attributes_of(&old, &attr), file, line);
+    if (moved != NULL) {
+        memcpy(moved, block, size < old.size ? size : old.size);
+        (void)!tm_free_at(block, file, line); // an overrun is said there
+    }
+    return moved;
 }
 
 // ---- atomic operations

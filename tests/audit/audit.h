@@ -7,6 +7,7 @@
  */
 #define tm_init_program audit_init_program
 #define tm_alloc_at audit_alloc_at
+#define tm_realloc_at audit_realloc_at
 #define tm_thread_create audit_thread_create
 #define tm_thread_join audit_thread_join
 #define tm_thread_exit audit_thread_exit

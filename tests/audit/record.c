@@ -422,6 +422,7 @@ tm_status audit_init_program(int *argc, char ***argv,
                              const struct tm_program *program);
 void *audit_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
                      int line);
+void *audit_realloc_at(void *block, size_t size, const char *file, int line);
 tm_status audit_thread_create(tm_thread *thread, const tm_thread_attr *attr,
                               void *(*start)(void *), void *arg);
 tm_status audit_thread_join(tm_thread thread, void **result);
@@ -527,6 +528,23 @@ void *audit_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
         put(recorder(), (struct log_record){.kind = LOG_SIZE, .value = size});
     }
     return block;
+}
+
+// What the new block holds is taken as written by the caller.
+void *audit_realloc_at(void *block, size_t size, const char *file, int line)
+{
+    void *moved;
+
+    if (all.is_on) {
+        finish_pending(recorder());
+    }
+    moved = tm_realloc_at(block, size, file, line);
+    if (all.is_on && moved != NULL && moved != block) {
+        event(LOG_ALLOC, moved, PLACE());
+        put(recorder(), (struct log_record){.kind = LOG_SIZE, .value = size});
+        note_written(moved, size, PLACE());
+    }
+    return moved;
 }
 
 tm_status audit_thread_create(tm_thread *thread, const tm_thread_attr *attr,

@@ -148,7 +148,8 @@ class Tests(test_random.Tests):
     def calls(self):
         """What ports of POSIX programs call is recorded, too."""
         for i, test in enumerate(("times", "races", "kinds", "ends",
-                                  "book", "first", "own")):
+                                  "book", "first", "own",
+                                  "blocks")):
             job = self.launch(2 + i % 2, "posix", (test,), "-w", 2)
             job.expect_success()
             self.expect_right(job, "posix")

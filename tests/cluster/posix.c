@@ -568,6 +568,89 @@ static void own(void)
     }
 }
 
+// ---- blocks ----
+
+static void expect_bytes(const unsigned char *block, size_t from, size_t to,
+                         unsigned value)
+{
+    for (size_t i = from; i < to; i++) {
+        if (block[i] != (unsigned char)value) {
+            FAIL("byte %zu of %p is %u, not %u", i, (const void *)block,
+                 block[i], value);
+        }
+    }
+}
+
+static void align_blocks(void)
+{
+    void *blocks[40];
+    unsigned n = 0;
+
+    for (size_t alignment = 1; alignment <= TM_PAGE_SIZE; alignment *= 2) {
+        for (size_t size = 1; size <= 5000; size = size * 17 + 3) {
+            const tm_alloc_attr attr = {.alignment = alignment};
+            unsigned char *block = tm_alloc(size, &attr);
+
+            if (block == NULL || (size_t)block % alignment != 0 ||
+                (size_t)block % 16 != 0) {
+                FAIL("%zu bytes, alignment %zu: %p", size, alignment,
+                     (void *)block);
+            }
+            expect_bytes(block, 0, size, 0);
+            memset(block, 0xff, size);
+            blocks[n++ % 40] = block;
+        }
+    }
+    for (unsigned i = 0; i < (n < 40 ? n : 40); i++) {
+        OK(tm_free(blocks[i]));
+    }
+}
+
+static void *resize_blocks(void *arg)
+{
+    static const size_t sizes[] = {100, 300, 2048, 2049, 70000, 9000, 50, 8};
+    const tm_alloc_attr attr = {
+        .name = "list", .placement = TM_BLOCK, .protocol = TM_SEQUENTIAL};
+    const unsigned value = 1 + (unsigned)(size_t)arg;
+    unsigned char *block = (size_t)arg % 2 == 0 ? NULL : tm_alloc(1, &attr);
+    size_t before = 0;
+
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        block = tm_realloc(block, sizes[i]);
+        if (block == NULL) {
+            FAIL("no %zu bytes", sizes[i]);
+        }
+        if (before < sizes[i]) {
+            expect_bytes(block, 0, before, value);
+            expect_bytes(block, before, sizes[i], 0);
+        } else {
+            expect_bytes(block, 0, sizes[i], value);
+        }
+        memset(block, (int)value, sizes[i]);
+        before = sizes[i];
+        if (tm_realloc(block, sizes[i]) != block) {
+            FAIL("%s", "a block of that size has moved");
+        }
+        OK(tm_iteration_end(&job.barrier));
+    }
+    if (tm_realloc(block, 0) != NULL || tm_realloc(block + 1, 9) != NULL) {
+        FAIL("%s", "a block is made of nothing");
+    }
+    expect_bytes(block, 0, before, value);
+    OK(tm_free(block));
+    return NULL;
+}
+
+static void blocks(void)
+{
+    if (tm_alloc(10, &(tm_alloc_attr){.alignment = 48}) != NULL ||
+        tm_alloc(10, &(tm_alloc_attr){.alignment = 2 * TM_PAGE_SIZE}) != NULL) {
+        FAIL("%s", "a block is aligned to what cannot be");
+    }
+    align_blocks();
+    run_everywhere(resize_blocks);
+}
+
 // ---- ends of threads ----
 
 static __attribute__((noinline)) void leave_early(void)
@@ -730,6 +813,7 @@ int main(int argc, char **argv)
         {"ends", ends},
         {"book", book},
         {"own", own},
+        {"blocks", blocks},
         {"first", first},
         {"places", places},
         {"main_exits", main_exits},

@@ -26,7 +26,8 @@ PROTOCOLS = ("eager-release", "sequential")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits", "long_waits",
-               "book", "first", "places", "own")
+               "book", "first", "places", "own",
+               "blocks")
 POSIX_WORDS = {"main_exits": "the last word"}
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 # So long only where many others compute on the same processors.
