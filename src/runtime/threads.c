@@ -41,6 +41,12 @@ struct thread *thread_new(uint64_t number, const char *name)
     return thread;
 }
 
+static void free_record(struct thread *thread)
+{
+    ensure(thread->claims.n == 0); // the pager would still look there
+    free(thread);
+}
+
 // On the worker's stack, when the thread's own will not be used any more.
 static void end(void *owner, struct ult *ult)
 {
@@ -55,7 +61,7 @@ static void end(void *owner, struct ult *ult)
     ult_forget(ult);
     sync_thread_exit(runtime.sync, thread->number, thread->result);
     node_leave();
-    free(thread);
+    free_record(thread);
 }
 
 // The caller is about to end. It may move meanwhile.
@@ -243,7 +249,7 @@ static void leave(void *owner, struct ult *ult)
     ult_forget(ult);
     runtime.n_moved_out++;
     node_leave();
-    free(thread);
+    free_record(thread);
 }
 
 void threads_move_if_wanted(void)
