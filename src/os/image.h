@@ -66,9 +66,10 @@ struct image_copy;
 struct image_copy *image_copy_new(const char *left_out, size_t size);
 void image_copy_free(struct image_copy *copy);
 
-/** Are these bytes what they were? @return 0 also if they are not in the copy */
-int image_copy_is_equal(const struct image_copy *copy, const char *bytes,
-                        size_t size);
+/** Are these bytes what they were, and not all zero? @return 0 also if they are not in
+ * the copy */
+int image_copy_is_constant(const struct image_copy *copy, const char *bytes,
+                           size_t size);
 
 /** The variable of the program that an address lies in, by the program's table of
  * symbols.

@@ -209,6 +209,29 @@ static void a_section_is_found_wherever_it_is(void **state)
     assert_non_null(strstr(object, ".so"));
 }
 
+static int filled = 5;
+static int empty;
+
+// With AddressSanitizer also what lies between variables is copied.
+static void a_copy_tells_what_is_as_it_was(void **state)
+{
+    struct image_copy *copy = image_copy_new(NULL, 0);
+    int local = 5;
+
+    (void)state;
+    assert_int_equal(image_part((uintptr_t)&filled), IMAGE_VARIABLE);
+    assert_int_equal(image_part((uintptr_t)main), IMAGE_FIXED);
+    assert_int_equal(image_part((uintptr_t)&local), IMAGE_NOT);
+    assert_true(image_copy_is_constant(copy, (char *)&filled, sizeof filled));
+    assert_false(image_copy_is_constant(copy, (char *)&empty, sizeof empty));
+    assert_false(image_copy_is_constant(copy, (char *)&local, sizeof local));
+    filled++;
+    assert_false(image_copy_is_constant(copy, (char *)&filled, sizeof filled));
+    empty = local;
+    assert_false(image_copy_is_constant(copy, (char *)&empty, sizeof empty));
+    image_copy_free(copy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +241,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(text_of_program_and_libraries_is_told_apart),
         cmocka_unit_test(an_address_is_described_by_function_and_line),
         cmocka_unit_test(a_variable_is_found_by_its_address),
+        cmocka_unit_test(a_copy_tells_what_is_as_it_was),
         cmocka_unit_test(a_section_is_found_wherever_it_is),
         cmocka_unit_test(the_canary_can_be_replaced),
     };

@@ -82,16 +82,6 @@ void argument_note_object(struct argument_watch *watch, const void *object)
     atomic_fetch_or_explicit(&watch->objects[word], bit, memory_order_relaxed);
 }
 
-static int is_zero(const char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != 0) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 // Is it as it was at tm_init(), where it was the same on all nodes most likely?
 static int is_constant(const struct argument_watch *watch, const char *argument)
 {
@@ -102,8 +92,7 @@ static int is_constant(const struct argument_watch *watch, const char *argument)
     (void)!image_variable((uintptr_t)argument, name, sizeof name, &offset,
                           &rest);
     rest = rest < MOST_BYTES ? rest : MOST_BYTES;
-    return image_copy_is_equal(watch->before, argument, rest) &&
-           !is_zero(argument, rest);
+    return image_copy_is_constant(watch->before, argument, rest);
 }
 
 static int is_told(const struct argument_watch *watch, enum kind kind)
