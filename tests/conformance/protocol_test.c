@@ -611,6 +611,7 @@ int main(int argc, char **argv)
 {
     const struct protocol *protocol = NULL;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    uint64_t events = 0; // a change that is to change none leaves this the same
     size_t length;
     uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 0) : argc > 2 ? 1 : 300;
     unsigned step = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 0) : 1;
@@ -655,13 +656,15 @@ int main(int argc, char **argv)
             continue;
         }
         hash = run(protocol->id);
-
+        events = events * 31 + hash;
         if (seed % 10 == 0) {
             CHECK(run(protocol->id) == hash); // the same seed, the same events
         }
     }
-    printf("%s: %llu seeds from %llu passed, %llu changes of the roster\n",
-           protocol_name, (unsigned long long)n, (unsigned long long)first,
-           (unsigned long long)n_changes);
+    printf(
+        "%s: %llu seeds from %llu passed, %llu changes of the roster, events "
+        "%016llx\n",
+        protocol_name, (unsigned long long)n, (unsigned long long)first,
+        (unsigned long long)n_changes, (unsigned long long)events);
     return 0;
 }
