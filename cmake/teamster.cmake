@@ -159,7 +159,7 @@ set(TM_SANITIZER_ENVIRONMENT
 # Tests of these folders have the label `valgrind`, but for those that map shared
 # pages or start nodes. With TM_VALGRIND, those with the label run under it.
 set(TM_MEMCHECK_FOLDERS
-    base model place net mem cluster proto sync observe reconfig cli sim)
+    base model place net mem cluster pages protocol sync observe reconfig cli sim)
 set(TM_NO_MEMCHECK net/transport_ucx_test net/ucx_test mem/space_test)
 
 function(tm_memcheck test target)

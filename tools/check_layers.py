@@ -16,6 +16,8 @@ Rules:
  5  Includes name the layer: "mem/diff.h", also within mem/, "sim/plan.h", also
     within sim/.
  6  Every #include "..." names a file that exists.
+ 7  Files of src/ that are none of src/protocol/ ask for no protocol by its name;
+    src/base/options.c reads the names.
 """
 import pathlib
 import re
@@ -30,18 +32,22 @@ BELOW = {
     "mem": "base os",
     "ult": "base os",
     "cluster": "base net",
-    "proto": "base net mem cluster",
-    "sync": "base net ult cluster proto",
+    "pages": "base net mem cluster",
+    "protocol": "base net mem cluster pages",
+    "sync": "base net ult cluster pages",
     "observe": "base os model place net mem ult cluster",
-    "reconfig": "base os model place net mem ult cluster proto sync observe",
-    "runtime": "base os model place net mem ult cluster proto sync observe "
-               "reconfig",
+    "reconfig": "base os model place net mem ult cluster pages sync observe",
+    "runtime": "base os model place net mem ult cluster pages protocol sync "
+               "observe reconfig",
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
     "cli": {"base", "os", "place", "net", "cluster", "observe", "sim", "cli"},
     "sim": {"base", "model", "place", "sim"},
 }
+NAMES_OF_PROTOCOLS = re.compile(r"\bTM_(SEQUENTIAL|EAGER_RELEASE)\b|"
+                                r"\bprotocol_(sequential|eager_release)\b")
+MAY_NAME_PROTOCOLS = {"src/base/options.c", "src/runtime/registry.c"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
 
@@ -71,6 +77,18 @@ def check_internal(root, path, allowed, quote, name):
     if (path.parent / name).exists() and path.is_relative_to(root / "src"):
         return "does not name its layer"
     return None if (path.parent / name).exists() else "does not exist"
+
+
+def check_names(root, path):
+    """Who asks which protocol it is? Yield (line, name) of each place."""
+    where = path.relative_to(root)
+    if where.parts[0] != "src" or where.parts[1] == "protocol" or \
+            str(where) in MAY_NAME_PROTOCOLS or path.stem.endswith("_test"):
+        return
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = NAMES_OF_PROTOCOLS.search(line.partition("//")[0])
+        if match:
+            yield f"{where}:{number}: asks for a protocol by its name: {match[0]}"
 
 
 def check_program(root, path, quote, name):
@@ -116,6 +134,7 @@ def main():
         for path in sorted((root / top).rglob("*.[ch]")):
             n_files += 1
             complaints += check_file(root, path)
+            complaints += check_names(root, path)
     print("\n".join(complaints + [f"{n_files} files, "
                                   f"{len(complaints)} complaints"]))
     return 1 if complaints or n_files == 0 else 0

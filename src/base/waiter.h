@@ -7,7 +7,7 @@
 #include "base/status.h"
 
 /**
- * Somebody who waits for an event of a state machine (proto, sync): a thread
+ * Somebody who waits for an event of a state machine (pages, protocol, sync): a thread
  * parked on its stack's waiter, or a test. The machine calls wake() once, under
  * the node lock, with status and result set; the waiter's memory may be gone as
  * soon as that returns. wake() must not call the machine back.

@@ -49,7 +49,7 @@ struct page {
     uint8_t probe_in;   ///< pushes until it is unmapped again
     uint8_t probe_every;
     uint8_t in_flight; ///< its diff is on the way to the owner
-    uint8_t untold;    ///< given up without telling its owner (paging.c)
+    uint8_t untold;    ///< given up without telling its owner (residence.c)
     uint8_t exists;    ///< pager: its bytes are in memory, and count
     uint8_t io;        ///< pager: enum page_io
     uint8_t stays;     ///< pager: wanted while on its way out
@@ -58,7 +58,7 @@ struct page {
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)
-    uint8_t late;      ///< updates of it are kept (late.c)
+    uint8_t late;      ///< updates of it are kept (pending_updates.c)
     uint32_t epoch;    ///< of the ownership that hint (or is_owner) speaks of
     uint32_t version;  ///< owner: updates ordered so far
     uint32_t base;     ///< version of the contents when they came

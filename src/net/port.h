@@ -6,7 +6,7 @@
 #include "net/roster.h"
 
 /*
- * A port is how the state machines above (proto, sync) see the cluster: who they
+ * A port is how the state machines above (pages, protocol, sync) see the cluster: who they
  * are, how many there are, how to send, what time it is. The runtime makes one
  * over a transport, tests make one over the simulated network. All calls of one
  * node are made under its node lock.

@@ -2,7 +2,7 @@
 #ifndef RECONFIG_MEMBERSHIP_H
 #define RECONFIG_MEMBERSHIP_H
 
-#include "proto/engine.h"
+#include "pages/engine.h"
 #include "sync/sync.h"
 
 /*

@@ -2,7 +2,7 @@
 #ifndef RECONFIG_PAGES_H
 #define RECONFIG_PAGES_H
 
-#include "proto/engine.h"
+#include "pages/engine.h"
 #include "reconfig/remap.h"
 
 /*

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "runtime/registry.h"
 #include "runtime/runtime.h"
 
 enum { PAGE = 3, N_PAGES = 2 };
@@ -63,7 +64,8 @@ static int begin(void **state)
     if (space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
         return 1;
     }
-    runtime.engine = engine_new(&runtime.port, &space, TM_EAGER_RELEASE);
+    runtime.engine =
+        engine_new(&runtime.port, &space, &all_protocols, TM_EAGER_RELEASE);
     if (runtime.engine == NULL) {
         return 1;
     }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "runtime/registry.h"
 #include "runtime/stats.h"
 
 enum { PAGE = 3, N_PAGES = 4, OTHER = 1 };
@@ -81,7 +82,8 @@ static int begin(void **state)
         space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
         return 1;
     }
-    runtime.engine = engine_new(&runtime.port, &space, TM_EAGER_RELEASE);
+    runtime.engine =
+        engine_new(&runtime.port, &space, &all_protocols, TM_EAGER_RELEASE);
     if (runtime.engine == NULL) {
         return 1;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Data races, told by the root, where all names are known. The owner of a page finds
-// them (proto/race.c) and tells the root at once; the page's block is looked up when that
+// them (protocol/race.c) and tells the root at once; the page's block is looked up when that
 // comes, so it may be told as freed.
 //
 // A place is told once, RACES_TOLD in all. Two nodes may find the same race, and again a
@@ -16,6 +16,8 @@
 
 #include "base/log.h"
 #include "os/image.h"
+#include "protocol/races.h"
+#include "protocol/release.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
 

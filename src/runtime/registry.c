@@ -4,22 +4,24 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "proto/protocol.h"
-#include "runtime/runtime.h"
+#include "protocol/rows.h"
+#include "runtime/registry.h"
 
-const struct fault_source *const fault_sources[] = {
+static const struct fault_source *const fault_sources[] = {
     &fault_userfaultfd, // preferred
     &fault_mprotect,
 };
 
-const unsigned n_fault_sources = sizeof fault_sources / sizeof fault_sources[0];
+static const unsigned n_fault_sources =
+    sizeof fault_sources / sizeof fault_sources[0];
 
-const struct protocol *const protocols[] = {
+static const struct protocol *const protocols[] = {
     &protocol_eager_release,
     &protocol_sequential,
 };
 
-const unsigned n_protocols = sizeof protocols / sizeof protocols[0];
+const struct protocols all_protocols = {protocols,
+                                        sizeof protocols / sizeof protocols[0]};
 
 const struct fault_source *fault_source_choose(const char *name)
 {

@@ -15,7 +15,7 @@
 #include "os/descriptor_set.h"
 #include "os/main_stack.h"
 #include "os/trap.h"
-#include "proto/engine.h"
+#include "pages/engine.h"
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
@@ -148,15 +148,6 @@ static inline int node_is_finishing(void)
 {
     return atomic_load_explicit(&runtime.is_finishing, memory_order_acquire);
 }
-
-// ---- registry.c: what is pluggable
-
-extern const struct fault_source *const fault_sources[];
-extern const unsigned n_fault_sources;
-
-/** The source that an option names, or the first that works. @return NULL if
- * there is none; logged */
-const struct fault_source *fault_source_choose(const char *name);
 
 // ---- access.c
 

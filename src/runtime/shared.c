@@ -9,6 +9,8 @@
 // block checks that what lies behind it is as it was left.
 #include "base/log.h"
 #include "mem/heap.h"
+#include "protocol/atomic.h"
+#include "protocol/release.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 
@@ -235,7 +237,7 @@ static inline __attribute__((always_inline)) int64_t operate(
 {
     struct wait wait;
     page_no page;
-    int is_sequential;
+    int is_coherent;
 
     if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
@@ -246,13 +248,13 @@ static inline __attribute__((always_inline)) int64_t operate(
                   function, (void *)word);
     }
     node_enter();
-    is_sequential = engine_extent(runtime.engine, page) == NULL ||
-                    engine_protocol(runtime.engine, page) == TM_SEQUENTIAL;
+    is_coherent = engine_extent(runtime.engine, page) == NULL ||
+                  engine_is_coherent(runtime.engine, page);
     node_leave();
     if (op != ATOMIC_LOAD) {
         release();
     }
-    if (is_sequential) {
+    if (is_coherent) {
         return operate_here(word, op, operand, expected);
     }
     wait_init(&wait);

@@ -17,6 +17,9 @@
 #include "net/seal.h"
 #include "os/image.h"
 #include "os/secret.h"
+#include "pages/causality.h"
+#include "protocol/races.h"
+#include "protocol/release.h"
 #include "runtime/distribution.h"
 #include "runtime/finish.h"
 #include "runtime/iteration.h"
@@ -25,6 +28,7 @@
 #include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/registry.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 #include "runtime/service.h"
@@ -234,8 +238,8 @@ static void open_machines(void)
     mutex_init(&runtime.lock, RANK_NODE);
     tokens_init(&runtime.calls);
     must(node_open_port(), "the port");
-    runtime.engine =
-        engine_new(&runtime.port, &runtime.space, runtime.options.protocol);
+    runtime.engine = engine_new(&runtime.port, &runtime.space, &all_protocols,
+                                runtime.options.protocol);
     runtime.sync = sync_new(&runtime.port, &ops, runtime.options.max_threads);
     runtime.migration = migration_new(&runtime.port, threads_arrived, NULL);
     runtime.pages = pages_new(&runtime.port, runtime.engine);

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "pages/causality.h"
 #include "runtime/belongings.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"

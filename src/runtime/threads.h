@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "mem/pager.h"
-#include "proto/engine.h"
+#include "pages/engine.h"
 #include "reconfig/migrate.h"
 #include "runtime/rounds.h"
 #include "sync/sync.h"

@@ -31,7 +31,8 @@
 #include <string.h>
 
 #include "net/sim.h"
-#include "proto/engine.h"
+#include "pages/engine.h"
+#include "runtime/registry.h"
 
 #define MAX_NODES 5u
 #define MAX_THREADS 15u
@@ -380,7 +381,7 @@ static void open_nodes(struct world *world)
         node->number = (node_id)i;
         CHECK(space_open(&node->space, NULL, NULL, 0, 16 << 20) == TM_OK);
         node->engine = engine_new(sim_port(world->sim, (node_id)i),
-                                  &node->space, TM_SEQUENTIAL);
+                                  &node->space, &all_protocols, TM_SEQUENTIAL);
         CHECK(node->engine != NULL);
         sim_attach(world->sim, (node_id)i, receive, node);
         for (unsigned j = 0; j < world->n_nodes; j++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Updates that come while their page is on its way from the disk (proto/late.c): two
+// Updates that come while their page is on its way from the disk (protocol/pending_updates.c): two
 // nodes, one page, one word. Both add to the word, by atomic operations, several of which
 // are under way, and read it; the owner pushes it to the copy that the other has. The
 // page goes out, is asked for, and comes back at random times between the messages that

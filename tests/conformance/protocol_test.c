@@ -58,7 +58,7 @@
 #include "late.h"
 #include "mem/transfers_test.h"
 #include "page_trace.h"
-#include "proto/protocol.h"
+#include "pages/protocol.h"
 #include "world.h"
 
 #define HEAP_BYTES (1u << 20) // three blocks; the pagers' checks look at all
@@ -274,8 +274,9 @@ static void open_nodes(struct world *world)
         CHECK(space_open(&node->space, NULL, has_globals ? globals : NULL,
                          has_globals ? sizeof globals : 0,
                          has_globals ? 2 * HEAP_BYTES : HEAP_BYTES) == TM_OK);
-        node->engine = engine_new(sim_port(world->sim, (node_id)i),
-                                  &node->space, world->protocol);
+        node->engine =
+            engine_new(sim_port(world->sim, (node_id)i), &node->space,
+                       &all_protocols, world->protocol);
         CHECK(node->engine != NULL);
         engine_set_patience(node->engine, PATIENCE);
         CHECK(!has_races ||
@@ -609,7 +610,7 @@ static uint64_t run(tm_protocol protocol)
 
 int main(int argc, char **argv)
 {
-    const struct protocol *protocol = NULL;
+    const struct protocol *protocol;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     uint64_t events = 0; // a change that is to change none leaves this the same
     size_t length;
@@ -631,14 +632,7 @@ int main(int argc, char **argv)
     has_races = strstr(protocol_name + length, "/race") != NULL;
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
     is_lossy = strstr(protocol_name + length, "/stall") != NULL;
-    for (int id = 1; protocol == NULL && protocol_by_id(id) != NULL; id++) {
-        const char *name = protocol_by_id(id)->name;
-
-        if (strlen(name) == length &&
-            strncmp(name, protocol_name, length) == 0) {
-            protocol = protocol_by_id(id);
-        }
-    }
+    protocol = protocol_by_name(&all_protocols, protocol_name, length);
     if (protocol == NULL) {
         fprintf(
             stderr,

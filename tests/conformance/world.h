@@ -5,8 +5,13 @@
 #include "mem/pager.h"
 #include "net/sim.h"
 #include "observe/track.h"
-#include "proto/engine.h"
+#include "pages/causality.h"
+#include "pages/engine.h"
+#include "protocol/atomic.h"
+#include "protocol/races.h"
+#include "protocol/release.h"
 #include "reconfig/membership.h"
+#include "runtime/registry.h"
 
 /*
  * What the files of the conformance test share: the simulated nodes, the threads

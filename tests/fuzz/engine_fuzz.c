@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// proto/: messages of pages and blocks with any fields and bodies, from other nodes, to
+// pages/ and protocol/: messages of pages and blocks with any fields and bodies, from other nodes, to
 // the root or to another node, for pages of both protocols, with and without a swap
 // file, and where data races are looked for; between them what threads of this node do, its own messages to itself, time, and
 // a node that leaves. What is refused changes nothing; whatever comes, the engine's
@@ -17,7 +17,11 @@
 #include "fuzz.h"
 #include "mem/diff.h"
 #include "mem/pager.h"
-#include "proto/engine.h"
+#include "pages/engine.h"
+#include "protocol/atomic.h"
+#include "protocol/races.h"
+#include "protocol/release.h"
+#include "runtime/registry.h"
 
 enum {
     N_NODES = 3,
@@ -673,7 +677,7 @@ static void open_world(struct world *world, uint8_t what)
                           what & 4 ? sizeof globals : 0,
                           HEAP_PAGES * TM_PAGE_SIZE) == TM_OK);
     FUZZ_CHECK(world->space.n_pages <= MAX_PAGES);
-    world->engine = engine_new(&world->port, &world->space,
+    world->engine = engine_new(&world->port, &world->space, &all_protocols,
                                what & 8 ? TM_SEQUENTIAL : TM_EAGER_RELEASE);
     FUZZ_CHECK(world->engine != NULL);
     world->looks_for_races = (what & 48) == 32; // without a pager

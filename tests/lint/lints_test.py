@@ -97,6 +97,13 @@ class LayersTest(LintTest):
         self.expect("check_layers.py", "does not name its layer")
 
 
+    def test_only_the_table_knows_protocols_by_name(self):
+        self.tree.write("src/pages/fetch.c", "int i = TM_SEQUENTIAL;\n")
+        self.expect("check_layers.py", "src/pages/fetch.c:2: asks for a protocol")
+        self.tree.write("src/pages/fetch.c", "// TM_SEQUENTIAL\n")
+        self.tree.write("src/protocol/sequential.c", "int i = TM_SEQUENTIAL;\n")
+        self.expect_clean("check_layers.py")
+
     def test_the_planner_knows_no_more_than_the_model(self):
         self.tree.write("sim/plan.h", "")
         self.tree.write("sim/plan.c", '#include "sim/plan.h"\n')

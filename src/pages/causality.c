@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What comes after what: vector clocks of nodes ([Mattern89]). A node counts its releases. Its clock says how many
+// releases of each node all that its threads do from now on comes after; every object
+// of the program that orders threads (a mutex, a barrier, the end of a thread) has one
+// too, at the node that manages it. Clocks travel in CLOCK, in front of the message
+// that does the ordering, on the same way, so they need no place in that one:
+//
+//   way     from              to              with
+//   gives   the node's clock  the object's    what follows a release: a token that goes
+//                                             back, an arrival, a post, a signal, the end
+//                                             of a thread
+//   takes   the object's      the node's      what lets a thread go on: a token, the
+//                                             opening of a barrier, a thread that starts
+//   moves   the node's        the node's      a thread that moves to another node; a
+//                                             page of `sequential`
+//   passes  the object's      the object's    a request that is passed on
+//
+// Blocks that are given out come after all that were freed, and atomic operations of
+// one owner come one after another: each of these has one object. That may order
+// what the program does not, so a race may be missed; none is invented.
+//
+// O1 A clock is only ever raised.
+// O2 A release counts before its diffs are sent, so the diffs of the Nth say N, and
+//    who has not heard of N of this node has seen none of them.
+// O3 Who is told of a release by CLOCK is told after its diffs are in place at the
+//    owners of the pages, or behind them on the same way (`next` of engine_release()).
+//    So of two diffs that are ordered an owner gets the first one first.
+// O4 What was written before a node hears of more does not come after that: it is
+//    released first, if no release is under way. (Else it is taken for ordered.)
+#include "pages/causality.h"
+
+#include <stdlib.h>
+
+#include "base/ensure.h"
+#include "pages/pages.h"
+
+#define BUCKETS 1024u
+
+/** How many releases of each node something comes after. */
+struct clock {
+    uint32_t *of; ///< [n]; 0 of other nodes
+    unsigned n;
+};
+
+/** Of the program's, or one of the numbers above them. */
+struct ordering_object {
+    struct ordering_object *next;
+    uint64_t key;
+    struct clock clock;
+};
+
+struct causality {
+    struct clock own; ///< what this node comes after; of itself, releases begun
+    struct ordering_object *objects[BUCKETS]; ///< by key
+    uint8_t bytes[CLOCK_BYTES_MAX]; ///< `own`, as of the release under way
+    uint16_t size;
+};
+
+// ---- clocks
+
+static uint32_t clock_get(const struct clock *clock, unsigned node)
+{
+    return node < clock->n ? clock->of[node] : 0;
+}
+
+static void clock_raise(struct clock *clock, unsigned node, uint32_t count)
+{
+    if (node >= clock->n) {
+        clock->of = realloc(clock->of, (node + 1) * sizeof *clock->of);
+        ensure_memory(clock->of != NULL);
+        while (clock->n <= node) {
+            clock->of[clock->n++] = 0;
+        }
+    }
+    if (count > clock->of[node]) {
+        clock->of[node] = count;
+    }
+}
+
+// @param[out] bytes  [CLOCK_BYTES_MAX]
+static uint16_t clock_write(const struct clock *clock, uint8_t *bytes)
+{
+    struct wire_writer writer = {bytes, bytes + CLOCK_BYTES_MAX, 0};
+
+    for (unsigned i = 0; i < clock->n; i++) {
+        if (clock->of[i] > 0) {
+            wire_put_u16(&writer, (uint16_t)i);
+            wire_put_u32(&writer, clock->of[i]);
+        }
+    }
+    return (uint16_t)(writer.at - bytes);
+}
+
+int clock_bytes_are_good(const void *bytes, size_t size)
+{
+    struct wire_reader reader = wire_read(bytes, size);
+    unsigned next = 0;
+
+    if (size % CLOCK_ITEM != 0) {
+        return 0;
+    }
+    while (reader.at < reader.end) {
+        unsigned node = wire_get_u16(&reader);
+
+        if (node < next || node >= TM_MAX_NODES || wire_get_u32(&reader) == 0) {
+            return 0;
+        }
+        next = node + 1;
+    }
+    return 1;
+}
+
+uint32_t clock_count(const void *bytes, size_t size, node_id node)
+{
+    struct wire_reader reader = wire_read(bytes, size);
+
+    while (reader.at < reader.end) {
+        node_id at = wire_get_u16(&reader);
+        uint32_t count = wire_get_u32(&reader);
+
+        if (at == node) {
+            return count;
+        }
+    }
+    return 0;
+}
+
+static void clock_join(struct clock *clock, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (reader.at < reader.end) {
+        node_id node = wire_get_u16(&reader);
+
+        clock_raise(clock, node, wire_get_u32(&reader));
+    }
+}
+
+static int has_news(const struct clock *clock, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (reader.at < reader.end) {
+        node_id node = wire_get_u16(&reader);
+
+        if (wire_get_u32(&reader) > clock_get(clock, node)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+// ---- objects
+
+static struct ordering_object **place_of(struct causality *causality,
+                                         uint64_t key)
+{
+    // Numbers of threads differ in the low bits, addresses above them.
+    struct ordering_object **link =
+        &causality->objects[(key ^ key >> 6 ^ key >> 16) % BUCKETS];
+
+    while (*link != NULL && (*link)->key != key) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static struct clock *clock_of(struct causality *causality, uint64_t key)
+{
+    struct ordering_object **link = place_of(causality, key);
+
+    if (*link == NULL) {
+        *link = calloc(1, sizeof **link);
+        ensure_memory(*link != NULL);
+        (*link)->key = key;
+    }
+    return &(*link)->clock;
+}
+
+// ---- public
+
+void causality_begin_release(struct engine *engine)
+{
+    struct causality *causality = engine->causality;
+    node_id self = engine->port->self;
+
+    clock_raise(&causality->own, self,
+                clock_get(&causality->own, self) + 1); // O2
+    causality->size = clock_write(&causality->own, causality->bytes);
+}
+
+void engine_order(struct engine *engine, uint64_t object, node_id to,
+                  enum order_way way)
+{
+    struct causality *causality = engine->causality;
+    uint8_t bytes[CLOCK_BYTES_MAX];
+    struct message message = {.type = MESSAGE_clock, .body = bytes};
+
+    if (causality == NULL) {
+        return;
+    }
+    message.u.clock.object = object;
+    message.u.clock.way = (uint8_t)way;
+    message.body_size = clock_write(way == ORDER_TAKES || way == ORDER_PASSES
+                                        ? clock_of(causality, object)
+                                        : &causality->own,
+                                    bytes);
+    if (message.body_size > 0) {
+        port_send(engine->port, to, &message);
+    }
+}
+
+void engine_order_now(struct engine *engine, const struct engine *before)
+{
+    if (engine->causality == NULL || engine == before) {
+        return;
+    }
+    bases_release_early(engine); // O4
+    for (unsigned i = 0; i < before->causality->own.n; i++) {
+        clock_raise(&engine->causality->own, i, before->causality->own.of[i]);
+    }
+}
+
+tm_status causality_receive(struct engine *engine,
+                            const struct message *message)
+{
+    struct causality *causality = engine->causality;
+    uint8_t way = message->u.clock.way;
+
+    if (causality == NULL || way > ORDER_PASSES ||
+        !clock_bytes_are_good(message->body, message->body_size)) {
+        return TM_EWIRE;
+    }
+    if (way == ORDER_GIVES || way == ORDER_PASSES) {
+        clock_join(clock_of(causality, message->u.clock.object), message);
+    } else if (has_news(&causality->own, message)) {
+        bases_release_early(engine); // O4
+        clock_join(&causality->own, message);
+    }
+    return TM_OK;
+}
+
+const void *causality_of_release(const struct engine *engine, uint16_t *size)
+{
+    *size = engine->causality->size;
+    return engine->causality->bytes;
+}
+
+tm_status causality_open(struct engine *engine)
+{
+    engine->causality = calloc(1, sizeof *engine->causality);
+    return engine->causality != NULL ? TM_OK : TM_ENOMEM;
+}
+
+void causality_close(struct engine *engine)
+{
+    struct causality *causality = engine->causality;
+
+    if (causality == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        while (causality->objects[i] != NULL) {
+            struct ordering_object *next = causality->objects[i]->next;
+
+            free(causality->objects[i]->clock.of);
+            free(causality->objects[i]);
+            causality->objects[i] = next;
+        }
+    }
+    free(causality->own.of);
+    free(causality);
+    engine->causality = NULL;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_CAUSALITY_H
+#define PAGES_CAUSALITY_H
+
+#include "net/message.h"
+#include "pages/engine.h"
+
+/*
+ * What comes after what, by vector clocks of nodes. Costs nothing until somebody asks for
+ * it.
+ */
+
+enum order_way {
+    ORDER_GIVES,  ///< the object comes after what this node has released
+    ORDER_TAKES,  ///< the node comes after what came before the object
+    ORDER_MOVES,  ///< the node comes after what this node has released
+    ORDER_PASSES, ///< the object there comes after what the one here does
+};
+
+/** The next message to a node orders what the program does: have it heard what comes
+ * before. Does nothing unless causality_open() was called.
+ * @param object  of the program, or a number that is no address; any if `way` moves
+ * @param to      gives: where the object is managed */
+void engine_order(struct engine *engine, uint64_t object, node_id to,
+                  enum order_way way);
+
+/** The same as ORDER_MOVES, at once, over a simulated network. */
+void engine_order_now(struct engine *engine, const struct engine *before);
+
+// ---- for those that use clocks
+
+/** A clock in bytes: items of node u16, its releases u32, by node. */
+#define CLOCK_ITEM 6u
+#define CLOCK_BYTES_MAX (TM_MAX_NODES * CLOCK_ITEM)
+
+/** Note from now on what comes after what. @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status causality_open(struct engine *engine);
+void causality_close(struct engine *engine);
+
+/** This node begins a release: its own clock goes on. */
+void causality_begin_release(struct engine *engine);
+
+/** The node's clock as of the release under way. @param[out] size  bytes */
+const void *causality_of_release(const struct engine *engine, uint16_t *size);
+
+/** CLOCK has come. */
+tm_status causality_receive(struct engine *engine,
+                            const struct message *message);
+
+/** Are these the bytes of a clock? */
+int clock_bytes_are_good(const void *bytes, size_t size);
+
+/** The releases of a node in a clock. */
+uint32_t clock_count(const void *bytes, size_t size, node_id node);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The engine: entry of faults and messages. The rest of what all protocols share is in
+//   fetch.c          how a page is found, fetched, granted and sent
+//   copyset.c        who has copies
+//   hold.c           pages that stay, and messages that wait, for a thread
+//   blocks.c         which pages are whose block
+//   owner_updates.c  directory nodes hear of new owners
+//   residence.c      which pages may go when memory is short
+//   roster_change.c  nodes come and go
+//   causality.c      what comes after what
+//   stall.c          threads that wait for a page for ever, in debug builds
+// and each protocol is in src/protocol/, behind the table of protocol.h. Nothing here asks
+// which one it is. docs/protocols.md says what all of them do together.
+//
+// Everything here runs under the node lock. Calls of threads (engine_fault and
+// the like) only send and queue; whatever needs another node comes back as a
+// message, also when that node is this one.
+#include "pages/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ensure.h"
+#include "base/log.h"
+#include "pages/causality.h"
+#include "pages/pages.h"
+
+enum fault_result engine_fault(struct engine *engine, page_no page_number,
+                               int is_write, struct fault_history *history,
+                               struct waiter *waiter)
+{
+    struct extent *extent = extent_find(engine, page_number);
+    struct page *page = page_of(engine, page_number);
+
+    if (extent == NULL || extent->is_closed) {
+        return FAULT_OUTSIDE;
+    }
+    if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
+        space_restore(engine->space, page_number, 1);
+        return FAULT_ALLOWED; // another thread was first, or the kernel
+    }
+    if (is_write) {
+        engine->faulter = waiter->thread;
+        engine->stats.write_faults++;
+    } else {
+        engine->stats.read_faults++;
+    }
+    if (page->state != PAGE_ABSENT &&
+        protocol_by_id(engine->protocols, extent->protocol)
+            ->local_fault(engine, page_number, is_write)) {
+        return FAULT_ALLOWED;
+    }
+    if (!page->pending) {
+        fetch_start(engine, page_number, is_write, history);
+    }
+    page->want_write |= (uint8_t)(is_write != 0);
+    waiter->is_late = history != NULL && history->missed == page_number + 1;
+    stall_begin(engine, page_number, waiter, history);
+    waiter->next = page->waiters;
+    page->waiters = waiter;
+    engine->stats.remote_faults++;
+    return FAULT_WAIT;
+}
+
+static tm_status dispatch(struct engine *engine, node_id from,
+                          const struct message *message)
+{
+    const struct protocol_base *base = base_of_message(engine, message->type);
+
+    if (base != NULL) {
+        return base->receive(engine, from, message);
+    }
+    switch (message->type) {
+    case MESSAGE_fetch:
+    case MESSAGE_page:
+    case MESSAGE_fetch_done:
+    case MESSAGE_grant:
+        return fetch_receive(engine, from, message);
+    case MESSAGE_owner_is:
+        return news_receive(engine, from, message);
+    case MESSAGE_page_given:
+    case MESSAGE_page_taken:
+        return handover_receive(engine, from, message);
+    case MESSAGE_clock:
+        return causality_receive(engine, message);
+    default:
+        return blocks_receive(engine, from, message);
+    }
+}
+
+// The pages that a message names, so that none outside the space is looked up.
+static int names_good_pages(const struct engine *engine,
+                            const struct message *message)
+{
+    page_no n_pages = engine->space->n_pages;
+
+    switch (message->type) {
+    case MESSAGE_fetch:
+        return message->u.fetch.count >= 1 &&
+               message->u.fetch.count <= FETCH_GROUP_MAX &&
+               message->u.fetch.hops < HOPS_MAX &&
+               roster_has(&engine->port->roster, message->u.fetch.requester) &&
+               extent_has(engine, message->u.fetch.page,
+                          message->u.fetch.count) &&
+               !fetch_has_lost_owner(engine, message->u.fetch.page);
+    case MESSAGE_page:
+        return extent_has(engine, message->u.page.page, 1) &&
+               (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
+                message->body_size == TM_PAGE_SIZE);
+    case MESSAGE_fetch_done:
+        return message->u.fetch_done.page < n_pages &&
+               message->u.fetch_done.page + message->u.fetch_done.count <=
+                   n_pages;
+    case MESSAGE_grant:
+        return message->u.grant.count >= 1 &&
+               extent_has(engine, message->u.grant.page,
+                          message->u.grant.count);
+    case MESSAGE_page_given:
+        return extent_has(engine, message->u.page_given.page, 1) &&
+               message->body_size == TM_PAGE_SIZE;
+    default:
+        return 1; // bodies are checked where they are read
+    }
+}
+
+// The page that a message is about, or first about; n_pages: none.
+static page_no named_page(const struct engine *engine,
+                          const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_fetch:
+        return message->u.fetch.page;
+    case MESSAGE_page:
+        return message->u.page.page;
+    case MESSAGE_grant:
+        return message->u.grant.page;
+    case MESSAGE_page_given:
+        return message->u.page_given.page;
+    default:
+        return engine->space->n_pages;
+    }
+}
+
+tm_status engine_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    tm_status status;
+
+    if (!names_good_pages(engine, message)) {
+        return TM_EWIRE;
+    }
+    stall_receive(engine, from, message);
+    status = dispatch(engine, from, message);
+    engine_discard_now(engine);
+    engine_check_page(engine, named_page(engine, message));
+    return status;
+}
+
+int engine_tick(struct engine *engine)
+{
+    news_send(engine);
+    engine_let_go(engine);
+    return engine->held.n > 0;
+}
+
+void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
+{
+    *stats = engine->stats;
+}
+
+struct engine *engine_new(const struct port *port, struct space *space,
+                          const struct protocols *protocols,
+                          tm_protocol default_protocol)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+
+    if (engine == NULL) {
+        return NULL;
+    }
+    engine->port = port;
+    engine->space = space;
+    engine->protocols = protocols;
+    engine->default_protocol = default_protocol;
+    engine->deliver = dispatch;
+    tokens_init(&engine->tokens);
+    hold_open(engine);
+    if (bases_open(engine) != TM_OK || blocks_open(engine) != TM_OK) {
+        engine_free(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+static void free_page_records(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        const struct extent *extent = &engine->extents[i];
+
+        for (page_no at = extent->page; at < extent->page + extent->n_pages;
+             at++) {
+            deferred_drop(&page_of(engine, at)->deferred);
+        }
+    }
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    free_page_records(engine);
+    bases_close(engine);
+    causality_close(engine);
+    blocks_close(engine);
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        free(engine->news[i].at);
+    }
+    copysets_free(engine);
+    hold_close(engine);
+    deferred_drop(&engine->parked);
+    deferred_drop(&engine->given);
+    stall_close(&engine->stall);
+    tokens_release(&engine->tokens);
+    free(engine);
+}

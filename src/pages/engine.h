@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_ENGINE_H
+#define PAGES_ENGINE_H
+
+#include "base/waiter.h"
+#include "mem/heap.h"
+#include "mem/pager.h"
+#include "mem/space.h"
+#include "net/port.h"
+
+/*
+ * The engine that keeps one node's copies of shared pages consistent with the
+ * others', by the protocols of docs/protocols.md, and that keeps the list of
+ * blocks. A deterministic state machine: faults, releases and messages in; page
+ * operations, messages and wake-ups out. Called under the node lock. The same
+ * code runs over the simulated network.
+ */
+struct engine;
+struct protocols; ///< pages/protocol.h
+
+/** Where a thread's faults have been running through memory in order, and what
+ * it has missed; kept with the thread, all zero at first. */
+#define N_STREAMS 8u
+
+struct fault_history {
+    page_no missed; ///< a page, + 1, that had gone again when the thread went
+                    ///< on after waiting for it; 0: none
+    struct {
+        page_no next;   ///< the page that would go on
+        uint16_t group; ///< pages of its last group
+    } streams[N_STREAMS];
+    unsigned oldest;
+    uint64_t since; ///< when it began to wait for `missed` (stall.c)
+};
+
+/** A run of pages with common attributes: a block, a slab of small blocks, or
+ * the TM_SHARED variables. */
+struct extent {
+    page_no page;
+    page_no n_pages;
+    uint64_t size; ///< bytes of the block, <= n_pages pages
+    tm_protocol protocol;
+    tm_placement placement;
+    node_id on_node;
+    uint32_t serial;    ///< unique among all extents of the run; 0: TM_SHARED
+    uint8_t is_open;    ///< all nodes know it: B3 in blocks.c
+    uint8_t is_closed;  ///< being freed: faults are errors
+    uint32_t n_pending; ///< pages of it that are being fetched
+    uint32_t closing;   ///< token of the extent_close to acknowledge, 0: none
+    uint32_t line;
+    char file[64];
+    char name[32];
+};
+
+enum fault_result {
+    FAULT_ALLOWED, ///< access has been raised, or was enough: try again
+    FAULT_WAIT,    ///< the waiter will be woken; then try again
+    FAULT_OUTSIDE, ///< the page is in no block: an error of the program
+};
+
+/** @param protocols  all that blocks may have
+ *  @param default_protocol  of extents that name none; not TM_PROTOCOL_DEFAULT
+ *  @return NULL if memory is short. Port, space and protocols must outlive it. */
+struct engine *engine_new(const struct port *port, struct space *space,
+                          const struct protocols *protocols,
+                          tm_protocol default_protocol);
+void engine_free(struct engine *engine);
+
+/**
+ * A thread accessed a page and was not allowed to.
+ *
+ * @param history  of the thread; NULL: read nothing ahead
+ * @param waiter   used if the result is FAULT_WAIT
+ */
+enum fault_result engine_fault(struct engine *engine, page_no page,
+                               int is_write, struct fault_history *history,
+                               struct waiter *waiter);
+
+/** Is the page held for a thread? May be asked without the node lock. */
+int engine_holds(const struct engine *engine, page_no page);
+
+/** A thread that waited for a page goes on: note in its history whether the page
+ * has gone again. It then comes first of its node's next time. May be called
+ * without the node lock. */
+void engine_note_missed(const struct engine *engine, page_no page, int is_write,
+                        struct fault_history *history);
+
+/** A thread that waited for a page goes on now, and will use it as soon as the
+ * node lock is given back.
+ * @return 1 others wait for the page: it stays a moment, and engine_let_go() is
+ *         to be called at engine_due_ns(); 0 nobody waits */
+int engine_resumed(struct engine *engine, page_no page);
+
+/** Let others have the pages that have been held for their time. To be called
+ * often; costs nothing while no page is held. */
+void engine_let_go(struct engine *engine);
+
+/** When the next page's time is over, on the port's clock; UINT64_MAX: no page is
+ * held. */
+uint64_t engine_due_ns(const struct engine *engine);
+
+/** A message numbered 1 to 39 has arrived. Parts of it that contradict what is known
+ * are left out and counted in `bad_messages` of engine_stats().
+ * @return TM_OK
+ * @return TM_EWIRE  it does as a whole, and nothing was done; not counted there */
+tm_status engine_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+
+/** Finish what messages have left to be done together: to be called after each
+ * batch of them, before the node lock is given back. */
+void engine_finish_batch(struct engine *engine);
+
+/** Do what is due. To be called about every millisecond.
+ * @return 1 if it wants to be called again soon, 0 if nothing is pending */
+int engine_tick(struct engine *engine);
+
+/** Threads that will use these pages soon have come to this node: fetch those
+ * that are absent, as far as there is room. Pages that are in no block are passed
+ * over. */
+void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
+                        int is_write);
+
+/** The threads of this node that use these pages are about to leave it, and
+ * others will not use them. eager-release: what is exclusive here goes to the
+ * next node that asks, also if it only reads, and no copy stays behind. */
+void engine_leaving(struct engine *engine, page_no first, page_no n);
+
+/** No thread of this node is expected to use these pages. eager-release: copies
+ * leave their owner's copyset with the next update, what is owned here goes to
+ * the next node that writes it. */
+void engine_unused(struct engine *engine, page_no first, page_no n);
+
+/** What a pager of the engine's space is to ask it: see residence.c. Valid as long as
+ * the engine. */
+struct pager_host engine_pager_host(struct engine *engine);
+
+/** Debug builds: if a thread waits for a page while the engine of its node handles more
+ * than so many messages, the node ends with what is known of the page (exit code 70).
+ * @param n_messages  0, the default: it may wait for ever */
+void engine_set_patience(struct engine *engine, uint64_t n_messages);
+
+/** Debug builds: log what is known of a page here, and the last messages about it. */
+void engine_tell_page(const struct engine *engine, page_no page);
+
+/** The same of each page that a thread waits for. */
+void engine_tell_waits(const struct engine *engine);
+
+/** When memory is short, are copies of others' pages kept in the swap file (1), or
+ * given up and fetched again (0, the default)? */
+void engine_keep_copies(struct engine *engine, int keep);
+
+/** Allocate. Result: the address, 0 with a status; result2: capacity.
+ * @param attr  may be NULL */
+void engine_alloc(struct engine *engine, uint64_t size,
+                  const tm_alloc_attr *attr, const char *file, int line,
+                  struct waiter *waiter);
+
+/** Free. Status as tm_free(); a bad free is logged at the root. */
+void engine_release_block(struct engine *engine, uint64_t address,
+                          const char *file, int line, struct waiter *waiter);
+
+/** Ask for the block that starts at an address. Status: TM_OK, TM_ENOBLOCK.
+ * @param[out] block  set on success, until the waiter is woken */
+void engine_block(struct engine *engine, uint64_t address,
+                  struct heap_block *block, struct waiter *waiter);
+
+/** The block that an address of the heap lies in. On the root.
+ * @return TM_OK, TM_ENOBLOCK */
+TM_CHECKED tm_status engine_block_around(const struct engine *engine,
+                                         uint64_t address,
+                                         struct heap_block *block);
+
+/** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
+void engine_add_globals(struct engine *engine);
+
+/** The extent of a page, or NULL. Valid until the next message. */
+const struct extent *engine_extent(const struct engine *engine, page_no page);
+
+/** The last extent that starts at or below a page, or NULL: for messages about
+ * accesses that missed. */
+const struct extent *engine_extent_below(const struct engine *engine,
+                                         page_no page);
+
+/** Have a core file hold the blocks' pages that the program's view shows here. The
+ * node lock is held, or nobody else runs. */
+void engine_keep_in_core(struct engine *engine);
+
+/** The protocol of the block that a page is in. */
+tm_protocol engine_protocol(const struct engine *engine, page_no page);
+
+/** Are loads and stores of that block as on one machine, so that they order threads, and
+ * atomic instructions work? */
+int engine_is_coherent(const struct engine *engine, page_no page);
+
+/** The page part of the node's numbers. */
+void engine_stats(const struct engine *engine, struct tm_node_stats *stats);
+
+/* A change of the roster: roster_change.c. Under the node lock, while all nodes have
+ * stopped (reconfig/membership.h). */
+
+/** Let nothing begin by itself, or let it again. */
+void engine_freeze(struct engine *engine, int is_frozen);
+
+/** Send what is only waiting to be sent. @return 1 nothing is under way here, and
+ * nothing will be by the passing of time */
+int engine_is_still(struct engine *engine);
+
+/** The port's roster is another now. @param before  the one until now; copied */
+void engine_roster_changed(struct engine *engine, const struct roster *before);
+
+/** After that on all nodes: tell the new directory nodes what this node owns; or,
+ * if it is not in the roster any more, give that away. */
+void engine_spread(struct engine *engine);
+
+/** On the root: tell a node that comes of all blocks. */
+void engine_describe_blocks(struct engine *engine, node_id to);
+
+/** Checks what one node can check of the invariants of a page, and of the
+ * engine's own records; for tests and debug builds. */
+int engine_page_is_valid(const struct engine *engine, page_no page);
+int engine_is_valid(const struct engine *engine);
+
+/** Nothing under way here: no fetch, release or push. */
+int engine_is_quiet(const struct engine *engine);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The table of extents, by page: which pages are whose block. When they come and go is
+// told in blocks.c.
+#include "base/ensure.h"
+#include "pages/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CORE_RUNS 1000u
+
+// Index of the first extent that starts above the page.
+static size_t upper_bound(const struct engine *engine, page_no page)
+{
+    size_t low = 0;
+    size_t high = engine->n_extents;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (engine->extents[middle].page <= page) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+struct extent *extent_find(const struct engine *engine, page_no page)
+{
+    size_t index = upper_bound(engine, page);
+    struct extent *extent;
+
+    if (index == 0) {
+        return NULL;
+    }
+    extent = &engine->extents[index - 1];
+    return page < extent->page + extent->n_pages ? extent : NULL;
+}
+
+int extent_has(const struct engine *engine, page_no page, page_no n)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent != NULL && n <= extent->page + extent->n_pages - page;
+}
+
+const struct extent *engine_extent(const struct engine *engine, page_no page)
+{
+    return extent_find(engine, page);
+}
+
+const struct extent *engine_extent_below(const struct engine *engine,
+                                         page_no page)
+{
+    size_t index = upper_bound(engine, page);
+
+    return index == 0 ? NULL : &engine->extents[index - 1];
+}
+
+void engine_keep_in_core(struct engine *engine)
+{
+    unsigned n_runs = CORE_RUNS;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        space_keep_in_core(engine->space, engine->extents[i].page,
+                           engine->extents[i].n_pages, &n_runs);
+    }
+}
+
+struct extent *extent_at(const struct engine *engine, page_no page)
+{
+    struct extent *extent = extent_find(engine, page);
+
+    return extent != NULL && extent->page == page && extent->serial != 0
+               ? extent
+               : NULL;
+}
+
+tm_protocol engine_protocol(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL ? engine->default_protocol : extent->protocol;
+}
+
+void extent_insert(struct engine *engine, const struct extent *extent)
+{
+    size_t index = upper_bound(engine, extent->page);
+
+    if (engine->n_extents == engine->extents_room) {
+        engine->extents_room =
+            engine->extents_room == 0 ? 64 : engine->extents_room * 2;
+        engine->extents =
+            realloc(engine->extents, engine->extents_room * sizeof *extent);
+        ensure_memory(engine->extents != NULL);
+    }
+    memmove(&engine->extents[index + 1], &engine->extents[index],
+            (engine->n_extents - index) * sizeof *extent);
+    engine->extents[index] = *extent;
+    engine->n_extents++;
+}
+
+void extent_remove(struct engine *engine, struct extent *extent)
+{
+    size_t index = (size_t)(extent - engine->extents);
+
+    engine->n_extents--;
+    memmove(&engine->extents[index], &engine->extents[index + 1],
+            (engine->n_extents - index) * sizeof *extent);
+}

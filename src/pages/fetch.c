@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a node gets a page that it has not: find the owner, ask, install.
+//
+// A fetch names a run of pages, the first of which is needed. It travels along
+// hints (protocols.md section 2) to the owner of the first page, or to the
+// directory node if nobody has touched that page. Each page of the run is
+// answered once: by PAGE, by GRANT, or, if it was only ahead and is to be had
+// elsewhere, by FETCH_DONE.
+//
+//   absent, pending   fetch_start
+//   not pending       engine_settle, from install(), accept_grant(), end_fetch()
+//
+// I1 `pending` is set exactly while one fetch is to be answered for the page, and
+//    `fetch` is that fetch's number. A late FETCH_DONE of an older fetch has
+//    another number and is ignored.
+//    A grant that answers no fetch of this node (placement, atomic operations)
+//    makes it the owner and leaves the page pending, until the fetch that is out
+//    is answered or comes back. So no answer comes that is not waited for: a PAGE that
+//    does is refused.
+// I4 A copy that comes where there is one already is ignored: that one is kept up
+//    to date.
+// H3 A page is granted once: by its directory node, which has no hint only while nobody
+//    owns the page, and to a node that knows of no owner.
+// I2 is_owner implies hint == self + 1.
+// I3 hint and epoch change together, and epoch only grows.
+#include "base/ensure.h"
+#include "base/log.h"
+#include "pages/causality.h"
+#include "pages/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- asking
+
+// How many pages to ask for: streams that go on double their group.
+static unsigned next_group(struct fault_history *history, page_no page,
+                           unsigned *stream)
+{
+    unsigned group;
+
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        if (history->streams[i].next == page && page != 0) {
+            *stream = i;
+            group = history->streams[i].group * 2u;
+            return group > FETCH_GROUP_MAX ? FETCH_GROUP_MAX : group;
+        }
+    }
+    *stream = history->oldest;
+    history->oldest = (history->oldest + 1) % N_STREAMS;
+    return 1;
+}
+
+// May a page be asked for in a fetch that goes to this node? If a copy of it was
+// dropped here, only if that node was told so: the request must come behind the
+// news (E2).
+static int may_go_along(const struct engine *engine, page_no page_number,
+                        node_id to)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state == PAGE_ABSENT && !page->pending &&
+           (page->hint == 0 || page->hint == to + 1);
+}
+
+// The run of pages from `page` on that one fetch may name.
+static unsigned clip_group(const struct engine *engine, page_no page,
+                           unsigned group)
+{
+    const struct extent *extent = extent_find(engine, page);
+    page_no end = extent->page + extent->n_pages;
+    page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
+    const uint64_t room = space_room(engine->space);
+    unsigned n = 1;
+
+    if (page_of(engine, page)->state != PAGE_ABSENT) {
+        return 1; // an upgrade
+    }
+    end = block_end < end ? block_end : end;
+    while (n < group && n < room && page + n < end &&
+           may_go_along(engine, page + n, fetch_route(engine, page))) {
+        n++;
+    }
+    return n;
+}
+
+static void send_fetch(struct engine *engine, page_no page, unsigned count,
+                       int is_write)
+{
+    struct message message = {.type = MESSAGE_fetch};
+    struct extent *extent = extent_find(engine, page);
+
+    // Of a group only the page that is needed: a request for another must not
+    // wait for this one, which may itself wait for that request's node.
+    page_of(engine, page)->queues = is_write &&
+                                    protocol_of(engine, page)->holds_pages &&
+                                    !fetch_is_untouched(engine, page);
+    engine->last_fetch++;
+    for (page_no at = page; at < page + count; at++) {
+        page_of(engine, at)->pending = 1;
+        page_of(engine, at)->fetch = engine->last_fetch;
+    }
+    extent->n_pending += count;
+    engine->n_pending += count;
+    message.u.fetch = (struct message_fetch){
+        .page = page,
+        .count = (uint16_t)count,
+        .write = is_write != 0,
+        .has_copy = page_of(engine, page)->state != PAGE_ABSENT,
+        .requester = engine->port->self,
+        .id = engine->last_fetch,
+    };
+    stall_note_sent(engine, fetch_route(engine, page), &message);
+    port_send(engine->port, fetch_route(engine, page), &message);
+}
+
+void fetch_start(struct engine *engine, page_no page, int is_write,
+                 struct fault_history *history)
+{
+    unsigned stream = 0;
+    unsigned group = 1;
+
+    if (history != NULL) {
+        group = next_group(history, page, &stream);
+    }
+    group = clip_group(engine, page, group);
+    if (history != NULL) {
+        history->streams[stream].next = page + group;
+        history->streams[stream].group = (uint16_t)group;
+    }
+    send_fetch(engine, page, group, is_write);
+}
+
+// ---- answering
+
+static void order_by_page(struct engine *engine, page_no page, node_id to)
+{
+    if (engine->causality != NULL && protocol_of(engine, page)->is_coherent) {
+        engine_order(engine, 0, to, ORDER_MOVES);
+    }
+}
+
+void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
+{
+    struct page *page = page_of(engine, page_number);
+    struct message message = {.type = MESSAGE_page};
+
+    copyset_add(engine, page, to);
+    message.u.page = (struct message_page){
+        .page = page_number,
+        .version = page->version,
+        .epoch = page->epoch,
+        .flags = PAGE_WITH_CONTENTS,
+        .moves = page->moves,
+    };
+    // What is released: see protocols.md on why not the page.
+    message.body = page->state == PAGE_DIRTY
+                       ? page->twin
+                       : space_bytes(engine->space, page_number);
+    message.body_size = TM_PAGE_SIZE;
+    engine->stats.pages_served++;
+    order_by_page(engine, page_number, to);
+    stall_note_sent(engine, to, &message);
+    port_send(engine->port, to, &message);
+}
+
+void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
+                     int with_contents)
+{
+    struct page *page = page_of(engine, page_number);
+    struct message message = {.type = MESSAGE_page};
+
+    ensure(page->is_owner && page->pushing == 0 && to != engine->port->self);
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    page->epoch++;
+    message.u.page = (struct message_page){
+        .page = page_number,
+        .version = page->version,
+        .epoch = page->epoch,
+        .flags = PAGE_WITH_OWNERSHIP,
+        .moves = page->moves,
+    };
+    if (with_contents) {
+        message.u.page.flags |= PAGE_WITH_CONTENTS;
+        message.body = space_bytes(engine->space, page_number);
+        message.body_size = TM_PAGE_SIZE;
+    }
+    engine->stats.pages_served++;
+    order_by_page(engine, page_number, to);
+    stall_note_sent(engine, to, &message);
+    port_send(engine->port, to, &message);
+    page->state = PAGE_ABSENT;
+    page->is_owner = 0;
+    page->hint = (uint16_t)(to + 1);
+    copyset_clear(engine, page);
+    engine_discard_later(engine, page_number);
+}
+
+static void send_done(struct engine *engine, node_id to, page_no page,
+                      unsigned count, uint32_t id)
+{
+    struct message message = {
+        .type = MESSAGE_fetch_done,
+        .u.fetch_done = {.page = page, .count = (uint16_t)count, .id = id},
+    };
+
+    if (count > 0) {
+        port_send(engine->port, to, &message);
+    }
+}
+
+// Unmap the exclusive pages at the head of the run in one call: each would
+// otherwise be unmapped alone.
+static void unmap_run(struct engine *engine, page_no page, unsigned count)
+{
+    unsigned n = 0;
+
+    while (n < count) {
+        const struct page *at = page_of(engine, page + n);
+
+        if (at->state != PAGE_EXCLUSIVE || at->access == ACCESS_NONE ||
+            at->held || at->moves > 0) {
+            break;
+        }
+        n++;
+    }
+    if (n > 1) {
+        space_set_access(engine->space, page, n, ACCESS_NONE);
+    }
+}
+
+// The node's own request has come back, because ownership came on another way
+// (a grant by placement). Pages that were ahead are still to be answered.
+static void end_own_fetch(struct engine *engine,
+                          const struct message_fetch *fetch)
+{
+    send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
+}
+
+static void serve_group(struct engine *engine, node_id from,
+                        const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    const struct protocol *protocol = protocol_of(engine, fetch->page);
+    struct fetch_request request = {
+        .requester = fetch->requester,
+        .is_write = fetch->write,
+        .has_copy = fetch->has_copy,
+        .id = fetch->id,
+    };
+    unsigned n_unserved = 0;
+    enum serve_result result;
+
+    if (fetch->requester != engine->port->self) {
+        unmap_run(engine, fetch->page, fetch->count);
+    }
+    result = protocol->serve(engine, fetch->page, &request);
+    if (result == DEFERRED) {
+        page_defer(engine, fetch->page, from, message);
+        return;
+    }
+    if (result == REFUSED) {
+        end_own_fetch(engine, fetch);
+        return;
+    }
+    request.is_ahead = 1;
+    request.has_copy = 0;
+    for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
+        if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||
+            protocol->serve(engine, at, &request) != SERVED) {
+            n_unserved++;
+        }
+    }
+    if (n_unserved > 0) {
+        send_done(engine, fetch->requester, fetch->page + 1, fetch->count - 1u,
+                  fetch->id);
+    }
+}
+
+// The node that an untouched page belongs to by its block's placement.
+static node_id placed_node(const struct engine *engine, page_no page,
+                           node_id toucher)
+{
+    const struct extent *extent = extent_find(engine, page);
+    const struct roster *roster = &engine->port->roster;
+
+    if (extent == NULL) {
+        return toucher;
+    }
+    switch (extent->placement) {
+    case TM_BLOCK:
+        return roster
+            ->live[(page - extent->page) * roster->n_live / extent->n_pages];
+    case TM_CYCLIC:
+        return roster_pick(roster, page - extent->page);
+    case TM_ON_NODE: // of a node that has left: as if it were nobody's
+        return roster_has(roster, extent->on_node) ? extent->on_node : toucher;
+    default:
+        return toucher;
+    }
+}
+
+unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
+                     node_id toucher, uint32_t id)
+{
+    struct message message = {.type = MESSAGE_grant};
+    node_id owner = placed_node(engine, page, toucher);
+    unsigned n = 0;
+
+    while (n < count && fetch_is_untouched(engine, page + n) &&
+           placed_node(engine, page + n, toucher) == owner) {
+        hint_set(page_of(engine, page + n), owner, 1);
+        n++;
+    }
+    message.u.grant = (struct message_grant){
+        .page = page,
+        .count = (uint16_t)n,
+        .id = owner == toucher ? id : 0,
+    };
+    port_send(engine->port, owner, &message);
+    return n;
+}
+
+static void grant_group(struct engine *engine, const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    struct message rest = *message;
+    unsigned n = fetch_grant(engine, fetch->page, fetch->count,
+                             fetch->requester, fetch->id);
+    node_id owner = fetch_route(engine, fetch->page);
+
+    if (owner != fetch->requester) {
+        rest.u.fetch.hops++;
+        port_send(engine->port, owner, &rest); // behind the grant
+        return;
+    }
+    send_done(engine, owner, fetch->page + n, fetch->count - n, fetch->id);
+}
+
+static void forward_fetch(struct engine *engine, const struct message *message)
+{
+    struct message on = *message;
+
+    on.u.fetch.hops++; // whoever gets it looks whether they are too many: H2
+    port_send(engine->port, fetch_route(engine, on.u.fetch.page), &on);
+}
+
+// Is this node's own request without an object, because it owns the page
+// exclusively by now?
+static int has_been_granted(const struct page *page)
+{
+    return page->is_owner && page->state == PAGE_EXCLUSIVE;
+}
+
+void fetch_receive_request(struct engine *engine, node_id from,
+                           const struct message *message)
+{
+    const struct message_fetch *fetch = &message->u.fetch;
+    const struct page *page = page_of(engine, fetch->page);
+
+    if (fetch->requester == engine->port->self && has_been_granted(page)) {
+        end_own_fetch(engine, fetch);
+    } else if (page->is_owner) {
+        if (!paging_parks(engine, from, message)) {
+            serve_group(engine, from, message);
+        }
+    } else if (fetch_is_untouched(engine, fetch->page)) {
+        grant_group(engine, message);
+    } else if (page->queues && fetch->requester != engine->port->self) {
+        page_defer(engine, fetch->page, from, message);
+    } else {
+        forward_fetch(engine, message);
+    }
+}
+
+// ---- answers arrive
+
+static void take_ownership(struct engine *engine, page_no page_number,
+                           node_id from, uint32_t epoch)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->is_owner = 1;
+    page->hint = (uint16_t)(engine->port->self + 1);
+    page->epoch = epoch;
+    engine->stats.pages_moved_in++;
+    if (from != engine->port->self) {
+        news_announce(engine, page_number, from);
+    }
+}
+
+// Can a page that comes be an answer to what was asked for?
+static int is_answer(const struct page *page, uint8_t flags)
+{
+    if (!page->pending || (page->is_owner && (flags & PAGE_WITH_OWNERSHIP))) {
+        return 0;
+    }
+    return flags & PAGE_WITH_CONTENTS ? page->access == ACCESS_NONE
+                                      : page->state != PAGE_ABSENT;
+}
+
+static tm_status install(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    const struct message_page *answer = &message->u.page;
+    struct page *page = page_of(engine, answer->page);
+    int want_write = page->want_write;
+
+    if (page->state != PAGE_ABSENT && !(answer->flags & PAGE_WITH_OWNERSHIP)) {
+        return TM_OK; // I4
+    }
+    if (!is_answer(page, answer->flags)) {
+        return TM_EWIRE; // I1
+    }
+    if (answer->flags & PAGE_WITH_CONTENTS) {
+        space_fill(engine->space, answer->page, message->body);
+        engine->stats.pages_fetched++;
+    }
+    page->base = answer->version;
+    page->version = answer->version;
+    page->moves = answer->moves;
+    page->unread = 0;
+    page->probe_in = 0;
+    page->probe_every = 0;
+    page->hot = 0;
+    page->untold = 0;
+    if (answer->flags & PAGE_WITH_OWNERSHIP) {
+        page->state = PAGE_EXCLUSIVE;
+        take_ownership(engine, answer->page, from, answer->epoch);
+    } else {
+        page->state = PAGE_CLEAN;
+        hint_set(page, from, answer->epoch);
+    }
+    protocol_of(engine, answer->page)
+        ->arrived(engine, answer->page, want_write);
+    engine_settle(engine, answer->page);
+    return TM_OK;
+}
+
+// Is the page what only its directory node can give away, and only once (H3)? That node
+// itself has noted already who gets it.
+static int may_be_granted(const struct engine *engine, node_id from,
+                          page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+    const uint16_t known = from == engine->port->self ? from + 1u : 0;
+
+    return from == directory_of(engine, page_number) && !page->is_owner &&
+           page->state == PAGE_ABSENT && page->hint == known;
+}
+
+static void own_granted(struct engine *engine, page_no first, page_no count)
+{
+    const enum page_state state =
+        protocol_of(engine, first)->state_alone(engine, first);
+
+    space_populate(engine->space, first, count);
+    for (page_no at = first; at < first + count; at++) {
+        struct page *page = page_of(engine, at);
+
+        page->state = (uint8_t)state;
+        page->is_owner = 1;
+        page->hint = (uint16_t)(engine->port->self + 1);
+        page->epoch = 1;
+        engine->stats.pages_granted++;
+    }
+    space_set_access(engine->space, first, count,
+                     state == PAGE_CLEAN ? ACCESS_READ : ACCESS_WRITE);
+}
+
+static tm_status accept_grant(struct engine *engine, node_id from,
+                              const struct message_grant *grant)
+{
+    const page_no end = grant->page + grant->count;
+
+    for (page_no at = grant->page; at < end; at++) {
+        if (!may_be_granted(engine, from, at)) {
+            return TM_EWIRE;
+        }
+    }
+    own_granted(engine, grant->page, grant->count);
+    for (page_no at = grant->page; at < end; at++) {
+        struct page *page = page_of(engine, at);
+
+        if (page->fetch == grant->id) {
+            engine_settle(engine, at);
+        } else {
+            page->queues = 0;
+            engine_wake(page); // I1: the fetch is still out
+            page_run_deferred(engine, at);
+        }
+    }
+    return TM_OK;
+}
+
+static void end_fetch(struct engine *engine,
+                      const struct message_fetch_done *done)
+{
+    for (page_no at = done->page; at < done->page + done->count; at++) {
+        struct page *page = page_of(engine, at);
+        struct waiter *waiters = page->waiters;
+        int want_write = page->want_write;
+
+        if (!page->pending || page->fetch != done->id) {
+            continue; // I1
+        }
+        if (waiters == NULL || page->state != PAGE_ABSENT) {
+            engine_settle(engine, at);
+            continue;
+        }
+        // A thread needs it by now: ask for this page alone.
+        page->waiters = NULL;
+        engine_settle(engine, at);
+        page->waiters = waiters;
+        page->want_write = (uint8_t)want_write;
+        send_fetch(engine, at, 1, want_write);
+    }
+}
+
+tm_status fetch_receive(struct engine *engine, node_id from,
+                        const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_fetch:
+        fetch_receive_request(engine, from, message);
+        return TM_OK;
+    case MESSAGE_page:
+        return install(engine, from, message);
+    case MESSAGE_fetch_done:
+        end_fetch(engine, &message->u.fetch_done);
+        return TM_OK;
+    case MESSAGE_grant:
+        return accept_grant(engine, from, &message->u.grant);
+    default:
+        return TM_EWIRE;
+    }
+}

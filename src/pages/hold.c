@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pages that stay until a thread has used them, and the messages that wait
+// meanwhile (protocols.md section 4, held pages and queues).
+//
+//   not held -> held       hold_page: it has come, and a thread waits for it
+//   held     -> held       engine_resumed: the thread goes on, and others want
+//                          the page: it stays GRACE_NS more
+//            -> not held   engine_resumed: nobody else wants it
+//                          engine_let_go: GRACE_NS after that, or, whether or
+//                          not the thread goes on, HELD_MAX_NS after it came
+//
+// Why the grace: a thread goes on before it uses the page. What it does then is an
+// instruction of the program, and nothing tells when that is done. If the page
+// went with engine_resumed, a node that is always asked for the page again before
+// its thread goes on, and under contention that is the rule, would never use it.
+// The length is that of a return from a signal handler many times over, and short
+// beside a wait for another node.
+//
+// Messages wait (page_defer) in the order they came
+//   - about a held page: requests at its owner, invalidations at a copy
+//   - about a busy page (sequential.c): requests at its owner; the first is the
+//     one that it is busy for
+//   - requests of others at a node that will be the owner: `queues`
+// and are looked at again (page_run_deferred) when the page ceases to be one of
+// these; those that another one keeps come back. (An owner's own request, say,
+// that waited while the page was busy is to follow the page that has gone, and
+// those of others behind it are to stay.)
+//
+// D1 A page that is neither held nor busy nor queueing has no deferred messages.
+// D2 A page is held exactly if it is in the list, once.
+#include "base/ensure.h"
+#include "pages/pages.h"
+
+#include <stdlib.h>
+
+#define HELD_MAX_NS (2 * 1000 * 1000u)
+#define GRACE_NS (50 * 1000u)
+
+// Threads that go on look without the lock.
+static void set_held(struct page *page, int held)
+{
+    __atomic_store_n(&page->held, (uint8_t)held, __ATOMIC_RELAXED);
+}
+
+static uint64_t now_ns(const struct engine *engine)
+{
+    return engine->port->now_ns(engine->port->owner);
+}
+
+// ---- held pages
+
+void hold_open(struct engine *engine)
+{
+    engine->held.due_ns = UINT64_MAX;
+}
+
+void hold_close(struct engine *engine)
+{
+    free(engine->held.at);
+}
+
+void hold_page(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct held_list *list = &engine->held;
+    uint64_t until_ns;
+
+    if (page->waiters == NULL || page->held) {
+        return;
+    }
+    set_held(page, 1);
+    if (list->n == list->room) {
+        list->room = list->room == 0 ? 16 : list->room * 2;
+        list->at = realloc(list->at, list->room * sizeof *list->at);
+        ensure_memory(list->at != NULL);
+    }
+    until_ns = now_ns(engine) + HELD_MAX_NS;
+    list->at[list->n++] = (struct held){page_number, until_ns};
+    if (until_ns < list->due_ns) {
+        list->due_ns = until_ns;
+    }
+}
+
+static void find_due(struct held_list *list)
+{
+    list->due_ns = UINT64_MAX;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i].until_ns < list->due_ns) {
+            list->due_ns = list->at[i].until_ns;
+        }
+    }
+}
+
+static void remove_at(struct held_list *list, size_t index)
+{
+    list->at[index] = list->at[--list->n];
+}
+
+// The newest are at the end, and go on first.
+static size_t find_held(const struct held_list *list, page_no page)
+{
+    size_t i = list->n;
+
+    do {
+        ensure(i > 0); // D2
+        i--;
+    } while (list->at[i].page != page);
+    return i;
+}
+
+int engine_holds(const struct engine *engine, page_no page)
+{
+    return __atomic_load_n(&page_of(engine, page)->held, __ATOMIC_RELAXED);
+}
+
+void engine_note_missed(const struct engine *engine, page_no page, int is_write,
+                        struct fault_history *history)
+{
+    uint8_t access =
+        __atomic_load_n(&page_of(engine, page)->access, __ATOMIC_RELAXED);
+    int has_gone = access < (is_write ? ACCESS_WRITE : ACCESS_READ);
+
+    history->missed = has_gone ? page + 1 : 0;
+}
+
+int engine_resumed(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct held_list *list = &engine->held;
+    uint64_t until_ns;
+    size_t index;
+
+    if (!page->held) {
+        return 0;
+    }
+    index = find_held(list, page_number);
+    if (page->deferred == NULL) {
+        set_held(page, 0);
+        remove_at(list, index);
+        find_due(list);
+        return 0;
+    }
+    until_ns = now_ns(engine) + GRACE_NS;
+    if (until_ns < list->at[index].until_ns) {
+        list->at[index].until_ns = until_ns;
+    }
+    if (until_ns < list->due_ns) {
+        list->due_ns = until_ns;
+    }
+    return 1;
+}
+
+// @return 0 none of the pages is due
+static int let_one_go(struct engine *engine, uint64_t at_ns)
+{
+    struct held_list *list = &engine->held;
+    page_no page;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i].until_ns <= at_ns) {
+            page = list->at[i].page;
+            remove_at(list, i);
+            set_held(page_of(engine, page), 0);
+            page_run_deferred(engine, page); // may hold it, or another, again
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void engine_let_go(struct engine *engine)
+{
+    uint64_t at_ns;
+
+    if (engine->held.n == 0) {
+        return;
+    }
+    at_ns = now_ns(engine);
+    if (at_ns < engine->held.due_ns) {
+        return;
+    }
+    while (let_one_go(engine, at_ns)) {
+    }
+    find_due(&engine->held);
+    engine_discard_now(engine);
+}
+
+uint64_t engine_due_ns(const struct engine *engine)
+{
+    return engine->held.due_ns;
+}
+
+void hold_forget(struct engine *engine, const struct extent *extent)
+{
+    struct held_list *list = &engine->held;
+
+    for (size_t i = list->n; i-- > 0;) {
+        if (list->at[i].page >= extent->page &&
+            list->at[i].page < extent->page + extent->n_pages) {
+            remove_at(list, i);
+        }
+    }
+    find_due(list);
+}
+
+// ---- messages that wait
+
+struct deferred *deferred_add(struct deferred **list, size_t room)
+{
+    struct deferred *deferred = calloc(1, sizeof *deferred + room);
+
+    ensure_memory(deferred != NULL);
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    *list = deferred;
+    return deferred;
+}
+
+void deferred_drop(struct deferred **list)
+{
+    while (*list != NULL) {
+        struct deferred *next = (*list)->next;
+
+        free(*list);
+        *list = next;
+    }
+}
+
+void deferred_keep(struct deferred **list, node_id from,
+                   const struct message *message)
+{
+    struct deferred *deferred = deferred_add(list, 0);
+
+    deferred->from = from;
+    deferred->message = *message;
+    deferred->message.body = NULL;
+    deferred->message.body_size = 0;
+}
+
+void page_defer(struct engine *engine, page_no page, node_id from,
+                const struct message *message)
+{
+    deferred_keep(&page_of(engine, page)->deferred, from, message);
+}
+
+void page_run_deferred(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct deferred *first = page->deferred;
+
+    if (first == NULL || page->held || page->busy ||
+        !protocol_of(engine, page_number)->holds_pages) {
+        return;
+    }
+    page->deferred = NULL; // those that are to wait come back, in order
+    while (first != NULL) {
+        struct deferred *next = first->next;
+
+        (void)engine->deliver(engine, first->from, &first->message);
+        free(first);
+        first = next;
+    }
+}

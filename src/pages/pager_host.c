@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the pager (mem/pager.h) asks, and may do with the pages of this node: see
+// residence.c.
+#include <stdlib.h>
+
+#include "pages/pages.h"
+
+static int is_idle(const struct page *page)
+{
+    return !page->pending && !page->held && !page->busy && !page->in_flight &&
+           !page->queues && page->waiters == NULL && page->deferred == NULL;
+}
+
+static enum page_fate fate(void *owner, page_no page_number)
+{
+    const struct engine *engine = owner;
+    const struct page *page = page_of(engine, page_number);
+
+    if (!is_idle(page) || page->state == PAGE_DIRTY || page->late || // L2
+        paging_has_parked(engine, page_number)) {                    // P1
+        return FATE_STAY;
+    }
+    if (page->state == PAGE_ABSENT) {
+        return FATE_DISCARD;
+    }
+    return page->is_owner || engine->keeps_copies ? FATE_SWAP : FATE_DROP;
+}
+
+static void drop(void *owner, page_no page_number)
+{
+    struct engine *engine = owner;
+    struct page *page = page_of(engine, page_number);
+
+    paging_give_up(engine, page);
+    protocol_of(engine, page_number)->evicted(engine, page_number);
+}
+
+static void relieve(void *owner)
+{
+    struct engine *engine = owner;
+
+    engine->is_short = 1; // hot pages are protected like others from now on
+    bases_release_early(engine);
+}
+
+static uint64_t n_coming(void *owner)
+{
+    const struct engine *engine = owner;
+
+    return engine->n_pending;
+}
+
+static void fetch_ahead(void *owner, page_no first, page_no n)
+{
+    engine_fetch_ahead(owner, first, n, 0);
+}
+
+static void transfers_ended(void *owner)
+{
+    struct engine *engine = owner;
+    struct deferred *parked = engine->parked;
+
+    engine->parked = NULL; // those that are to wait come back, in order
+    while (parked != NULL) {
+        struct deferred *next = parked->next;
+
+        if (parked->message.type != MESSAGE_fetch ||
+            extent_find(engine, parked->message.u.fetch.page) != NULL) {
+            (void)engine->deliver(engine, parked->from, &parked->message);
+        }
+        free(parked);
+        parked = next;
+    }
+    bases_brought(engine);
+    handover_go_on(engine);
+    engine_discard_now(engine);
+}
+
+struct pager_host engine_pager_host(struct engine *engine)
+{
+    return (struct pager_host){
+        .owner = engine,
+        .fate = fate,
+        .drop = drop,
+        .relieve = relieve,
+        .n_coming = n_coming,
+        .fetch_ahead = fetch_ahead,
+        .transfers_ended = transfers_ended,
+    };
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_PAGES_H
+#define PAGES_PAGES_H
+
+#include "base/tokens.h"
+#include "mem/heap.h"
+#include "pages/protocol.h"
+#include "pages/stall.h"
+
+/*
+ * Pages as protocols see them: where they are, how they are fetched and sent, who is told.
+ * What is here knows no protocol but by its row.
+ */
+
+// Flags of the message `page`.
+#define PAGE_WITH_OWNERSHIP 1u
+#define PAGE_WITH_CONTENTS 2u
+
+// Objects of causality.c that are none of the program's.
+#define ORDER_HEAP (UINT64_C(1) << 62)
+#define ORDER_ATOMICS (ORDER_HEAP + 1)
+
+#define BASES_MAX 8u
+
+#define FETCH_GROUP_MAX 64u
+
+/** No request is forwarded so often: H2. */
+#define HOPS_MAX (4u * TM_MAX_NODES)
+
+// So often an exclusive page moves from nodes that are short of memory and have no use
+// for it. (Two of them that are wrong about that must not send it to and fro for ever.)
+#define UNWANTED_MOVES 8u
+
+/** A message, or a pushed diff, that waits until its page is ready for it. */
+struct deferred {
+    struct deferred *next;
+    node_id from;
+    struct message message; ///< without body; for a diff: type update
+    uint32_t version;       ///< of the diff
+    uint32_t size;
+    uint8_t diff[];
+};
+
+/** A page's copyset, or an entry of the list of free ones. */
+struct copyset {
+    union {
+        struct node_set nodes; ///< first: struct page points to it
+        struct copyset *next;
+    };
+};
+
+#define COPYSETS_A_CHUNK 127u
+
+struct copyset_chunk {
+    struct copyset_chunk *next;
+    struct copyset copysets[COPYSETS_A_CHUNK];
+};
+
+struct page_list {
+    page_no *at;
+    size_t n;
+    size_t room;
+};
+
+/** A page that is held, and until when. */
+struct held {
+    page_no page;
+    uint64_t until_ns;
+};
+
+struct held_list {
+    struct held *at;
+    size_t n;
+    size_t room;
+    uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
+};
+
+/** Pages that are given away and have not been taken, at most. */
+#define GIVEN_MAX 64u
+
+/** Pages beyond a node's memory while it brings such for others from its disk. */
+#define BROUGHT_MAX 64u
+
+/** How far a node that leaves has come: roster_change.c. */
+struct giving {
+    int is_active;
+    size_t extent; ///< index
+    page_no at;
+    unsigned n_out; ///< not yet taken
+};
+
+struct engine {
+    const struct port *port;
+    struct space *space;
+    const struct protocols *protocols;
+    const struct protocol_base *bases[BASES_MAX]; ///< of them, each once
+    unsigned n_bases;
+    /** Look at a message, also one that has waited. @return TM_OK, TM_EWIRE */
+    tm_status (*deliver)(struct engine *engine, node_id from,
+                         const struct message *message);
+    tm_protocol default_protocol;
+    struct tokens tokens; ///< waiters of calls to other nodes
+    uint32_t last_fetch;
+    uint32_t n_pending; ///< pages being fetched
+
+    struct extent *extents; ///< sorted by page
+    size_t n_extents;
+    size_t extents_room;
+    struct heap *heap;              ///< root only
+    struct allocation *allocations; ///< root only: under way
+    uint32_t last_allocation;
+
+    struct copyset *free_copysets;
+    struct copyset_chunk *copyset_chunks;
+    struct updates
+        *updates; ///< of the protocols that have them: protocol/updates.h
+    size_t
+        n_unfinished; ///< of what a protocol has sent that names pages; blocks
+                      ///< are not forgotten before it has ended
+    uint64_t faulter; ///< thread of the write fault that is being handled
+
+    struct causality *causality; ///< NULL: nobody asks what comes after what
+
+    struct held_list held; ///< sequential pages held for a thread
+
+    struct deferred *parked; ///< requests that wait for the disk: residence.c
+    struct deferred *given;  ///< PAGE_GIVEN to be answered: roster_change.c
+    int is_short;            ///< of memory: residence.c
+    int keeps_copies;        ///< when memory is short: residence.c
+
+    struct page_list news[TM_MAX_NODES]; ///< for directory nodes, not yet sent
+    page_no discard_page; ///< a run of pages whose memory goes back at the
+    page_no discard_n;    ///< end of the call
+    page_no map_page;     ///< a run of pages that came ahead, to be mapped
+    page_no map_n;        ///< in one call of the system
+    int is_frozen;        ///< roster_change.c: nothing begins by itself
+    struct roster before; ///< and the roster that was in force before it
+    struct giving giving;
+    struct stall stall; ///< threads that wait too long: debug builds
+    struct tm_node_stats stats;
+};
+
+/** A page's record. */
+static inline struct page *page_of(const struct engine *engine, page_no page)
+{
+    return &engine->space->pages[page];
+}
+
+/** May there be messages that wait for the sequential page? */
+static inline int page_keeps_messages(const struct page *page)
+{
+    return page->held || page->busy || (page->queues && !page->is_owner);
+}
+
+/** A page's directory node, by the roster in force. */
+static inline node_id directory_of(const struct engine *engine, page_no page)
+{
+    return roster_pick(&engine->port->roster, page / SPACE_BLOCK);
+}
+
+// ---- protocols.c
+/** Of the extent that a page is in, or else the default. */
+const struct protocol *protocol_of(const struct engine *engine, page_no page);
+/** Who has the messages of a type; NULL: no protocol has. */
+const struct protocol_base *base_of_message(const struct engine *engine,
+                                            enum message_type type);
+/* Each slot of all bases. */
+tm_status bases_open(struct engine *engine);
+void bases_close(struct engine *engine);
+void bases_release_early(struct engine *engine);
+void bases_brought(struct engine *engine);
+void bases_forget(struct engine *engine, const struct extent *extent);
+void bases_roster_changed(struct engine *engine);
+int bases_are_quiet(const struct engine *engine);
+int bases_are_valid(const struct engine *engine);
+
+// ---- calls.c
+/** A waiter for an answer of another node.
+ * @return the token that the answer is to name */
+uint32_t engine_await(struct engine *engine, struct waiter *waiter,
+                      enum message_type answer);
+/** An answer has come. @return who waits for one of this type, NULL: nobody */
+struct waiter *engine_answered(struct engine *engine, enum message_type answer,
+                               uint32_t token);
+/** A part of a message is left out: it contradicts what is known. Counts it, and logs
+ * the first ones. */
+void engine_refuse_part(struct engine *engine, page_no page, const char *what);
+
+// ---- waits.c
+/** Let all who wait for a page try again. */
+void engine_wake(struct page *page);
+/** Fetching is over for a page: wake who waits. */
+void engine_settle(struct engine *engine, page_no page);
+/** Something that counted as unfinished has ended. */
+void engine_finished(struct engine *engine);
+
+// ---- checks.c
+/** Debug builds check the invariants of a page after each step. Any number may be asked
+ * for. */
+void engine_check_page(const struct engine *engine, page_no page);
+
+// ---- mapping.c
+void engine_discard_later(struct engine *engine, page_no page);
+void engine_discard_now(struct engine *engine);
+/** Map a page that has come: at once if a thread waits for it, else together with
+ * its neighbours in engine_finish_batch(). */
+void engine_map(struct engine *engine, page_no page);
+
+// ---- copyset.c
+/** Add a page to / take it off the copyset. */
+void copyset_add(struct engine *engine, struct page *page, node_id node);
+/** Add those of a set that are there and are not this node. */
+void copyset_add_others(struct engine *engine, struct page *page,
+                        const struct node_set *nodes);
+void copyset_remove(struct engine *engine, struct page *page, node_id node);
+void copyset_clear(struct engine *engine, struct page *page);
+int copyset_is_empty(const struct page *page);
+int copyset_is_only(const struct page *page, node_id node);
+void copysets_free(struct engine *engine);
+
+// ---- page_list.c
+void page_list_add(struct page_list *list, page_no page);
+/** Take the extent's pages out. */
+void page_list_leave_out(struct page_list *list, const struct extent *extent);
+
+// ---- extents.c
+struct extent *extent_find(const struct engine *engine, page_no page);
+/** Are n pages from `page` on in one extent? Any numbers may be asked for. */
+int extent_has(const struct engine *engine, page_no page, page_no n);
+/** The extent that begins at a page, but for TM_SHARED variables, which stay; NULL:
+ * none does. */
+struct extent *extent_at(const struct engine *engine, page_no page);
+/** Its pages are in no other. Pointers to extents are void then. */
+void extent_insert(struct engine *engine, const struct extent *extent);
+void extent_remove(struct engine *engine, struct extent *extent);
+
+// ---- directory.c
+/** Where a request for a page goes from here. */
+node_id fetch_route(const struct engine *engine, page_no page);
+int fetch_is_untouched(const struct engine *engine, page_no page);
+/** Should this node be able to say who owns the page, and is not? H3 excludes it. */
+int fetch_has_lost_owner(const struct engine *engine, page_no page);
+void hint_set(struct page *page, node_id owner, uint32_t epoch);
+
+// ---- fetch.c
+void fetch_start(struct engine *engine, page_no page, int is_write,
+                 struct fault_history *history);
+tm_status fetch_receive(struct engine *engine, node_id from,
+                        const struct message *message);
+/** An untouched page, at its directory node: give it, and untouched ones behind
+ * it, to whom it belongs. id: of the requester's fetch, 0 if it is none.
+ * @return how many pages */
+unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
+                     node_id requester, uint32_t id);
+/** Send a page's contents to a node as a copy, which joins the copyset. */
+void fetch_send_copy(struct engine *engine, page_no page, node_id to);
+/** Send a page and its ownership; it becomes absent here. */
+void fetch_send_away(struct engine *engine, page_no page, node_id to,
+                     int with_contents);
+/** A request has arrived, or is looked at again. */
+void fetch_receive_request(struct engine *engine, node_id from,
+                           const struct message *message);
+
+// ---- hold.c, pages that stay for a thread, and messages that wait for them
+void hold_open(struct engine *engine);
+void hold_close(struct engine *engine);
+/** A page has come: hold it, if a thread waits for it. */
+void hold_page(struct engine *engine, page_no page);
+/** Pages of the extent are held no longer; what waits for them is forgotten
+ * elsewhere. */
+void hold_forget(struct engine *engine, const struct extent *extent);
+/** A new one at the end of a list, of zeros. @param room  bytes behind it */
+struct deferred *deferred_add(struct deferred **list, size_t room);
+/** Keep a message at the end of a list, without its body. */
+void deferred_keep(struct deferred **list, node_id from,
+                   const struct message *message);
+/** Forget all of a list. */
+void deferred_drop(struct deferred **list);
+/** Keep a message until the page is free for it. */
+void page_defer(struct engine *engine, page_no page, node_id from,
+                const struct message *message);
+/** Handle the messages that waited for a sequential page, if they may be by
+ * now. */
+void page_run_deferred(struct engine *engine, page_no page);
+
+// ---- owner_updates.c
+/** This node has become the owner. `from` gave it and knows. */
+void news_announce(struct engine *engine, page_no page, node_id from);
+/** Send what has been announced. */
+void news_send(struct engine *engine);
+/** OWNER_IS has come. */
+tm_status news_receive(struct engine *engine, node_id from,
+                       const struct message *message);
+
+// ---- residence.c
+/** The copy here is no more; its owner is not told. */
+void paging_give_up(struct engine *engine, struct page *page);
+
+/** Does a request for the page wait for the disk? */
+int paging_has_parked(const struct engine *engine, page_no page);
+
+/** An update has come for a page: is the copy of it here one that was given up
+ * without telling its owner, or is given up now because its bytes are not in
+ * memory? The owner is to be told. */
+int paging_gives_up(struct engine *engine, page_no page);
+
+/** Are a page's bytes in the swap file only? */
+int paging_is_out(const struct engine *engine, page_no page);
+
+/** The same, or are they on their way from there? */
+int paging_is_away(const struct engine *engine, page_no page);
+
+/** Should the page live elsewhere, since memory is short and no thread here uses it? */
+int paging_is_unwanted(const struct engine *engine, page_no page);
+
+/** See pager_takes(). */
+int paging_takes(const struct engine *engine, unsigned n_more);
+
+/** Have pages that are out come in, and host.transfers_ended() called.
+ * @param n  0 to SWAP_CLUSTER */
+void paging_bring(struct engine *engine, page_no *pages, unsigned n);
+
+/** A fetch or an atomic operation has come for a page that this node owns. Must it wait
+ * for the disk? Then it is kept, and looked at again when pages have come. @return 1 if
+ * so */
+int paging_parks(struct engine *engine, node_id from,
+                 const struct message *message);
+
+// ---- blocks.c
+tm_status blocks_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+tm_status blocks_open(struct engine *engine);
+void blocks_close(struct engine *engine);
+/** A page of the extent has settled, or a flight has ended. */
+void blocks_check_closing(struct engine *engine, struct extent *extent);
+void blocks_check_all(struct engine *engine);
+
+/** To a node that comes: an extent, which all others know. */
+void blocks_describe(struct engine *engine, const struct extent *extent,
+                     node_id to);
+
+// ---- roster_change.c
+/** Answer for pages that were given to this node, if it has room for more. */
+void handover_go_on(struct engine *engine);
+tm_status handover_receive(struct engine *engine, node_id from,
+                           const struct message *message);
+
+// ---- blocks_root.c
+/** A request, or an acknowledgement. On the root only. */
+tm_status blocks_root_receive(struct engine *engine, node_id from,
+                              const struct message *message);
+/** Make the heap. On the root only. */
+tm_status blocks_root_open(struct engine *engine);
+/** On each node. */
+void blocks_root_close(struct engine *engine);
+
+#endif

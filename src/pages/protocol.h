@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_PROTOCOL_H
+#define PAGES_PROTOCOL_H
+
+#include "pages/engine.h"
+
+/*
+ * What differs between consistency protocols. All slots are called under the node lock
+ * and must not block; every one is filled in.
+ */
+
+/** A request for a page, at its owner. */
+struct fetch_request {
+    node_id requester;
+    int is_write;
+    int has_copy; ///< the requester, and it needs no contents
+    int is_ahead; ///< not needed yet: serve it only if nothing must wait
+    uint32_t id;  ///< of the fetch
+};
+
+enum serve_result {
+    SERVED,   ///< PAGE is sent
+    LATER,    ///< PAGE will be sent; nothing else to do for the caller
+    DEFERRED, ///< try the whole request again when the page's queue is run
+    REFUSED,  ///< ahead: not now; this node's own: it has what it asked for
+};
+
+/** What the distribution of threads knows of a page: see advice.c. */
+enum page_advice {
+    ADVICE_LEAVING, ///< its threads here are about to go
+    ADVICE_UNUSED,  ///< no thread here is expected to use it
+};
+
+/** What protocols may have in common, updates for example: there is one of each in an
+ * engine, however many protocols use it. */
+struct protocol_base {
+    /** Of an engine that is being made. @return TM_OK, TM_ENOMEM */
+    tm_status (*open)(struct engine *engine);
+    /** Free all. open() may have failed, or not been called. */
+    void (*close)(struct engine *engine);
+
+    /** Which messages go to receive(): a bit for each type. */
+    uint64_t messages;
+    /** One of them has come. It is yet to be looked at whether it makes sense.
+     * @return TM_OK, TM_EWIRE and nothing was done */
+    tm_status (*receive)(struct engine *engine, node_id from,
+                         const struct message *message);
+
+    /** Begin a release that nobody waits for, if there is something to release. */
+    void (*release_early)(struct engine *engine);
+    /** Pages have come in from the disk, as this node or another asked. */
+    void (*brought)(struct engine *engine);
+    /** The extent's block is freed everywhere: its pages will be another's. */
+    void (*forget)(struct engine *engine, const struct extent *extent);
+    /** Nodes have come or gone. Nothing was under way. */
+    void (*roster_changed)(struct engine *engine);
+
+    /** Is nothing under way? */
+    int (*is_quiet)(const struct engine *engine);
+    /** Do its own records make sense? For tests and debug builds. */
+    int (*is_valid)(const struct engine *engine);
+};
+
+/** The slots of a base that has nothing but messages. */
+#define PROTOCOL_BASE_OF_MESSAGES                                              \
+    .open = base_opens_nothing, .close = base_does_nothing,                    \
+    .release_early = base_does_nothing, .brought = base_does_nothing,          \
+    .forget = base_forgets_nothing, .roster_changed = base_does_nothing,       \
+    .is_quiet = base_is_so, .is_valid = base_is_so
+
+/* Slots with nothing to do. */
+/** open */
+tm_status base_opens_nothing(struct engine *engine);
+/** close and others */
+void base_does_nothing(struct engine *engine);
+/** forget */
+void base_forgets_nothing(struct engine *engine, const struct extent *extent);
+/** is_quiet, is_valid */
+int base_is_so(const struct engine *engine);
+
+struct update_rules; ///< protocol/updates.h
+
+struct protocol {
+    const char *name; ///< as in --protocol=NAME
+    tm_protocol id;
+    const struct protocol_base *base;
+    const struct update_rules *updates; ///< NULL: it has no diffs
+
+    /** A node keeps a page for a thread that waited for it until it has run. */
+    int holds_pages;
+    /** Loads and stores are as on one machine: they order what the program does, and
+     * processors' atomic instructions work. */
+    int is_coherent;
+
+    /** A thread here lacks access. Raise it if that needs nobody else.
+     * @return 1 raised, 0 the page must be fetched */
+    int (*local_fault)(struct engine *engine, page_no page, int is_write);
+
+    /** This node owns the page; another (or, to upgrade, this one) wants it. */
+    enum serve_result (*serve)(struct engine *engine, page_no page,
+                               const struct fetch_request *request);
+
+    /** The page's contents have just been installed; set its access. */
+    void (*arrived)(struct engine *engine, page_no page, int want_write);
+
+    /** The state of a page that this node owns and nobody else has: PAGE_EXCLUSIVE, or
+     * PAGE_CLEAN if writes to it are to be seen. */
+    enum page_state (*state_alone)(const struct engine *engine, page_no page);
+
+    /** The pager has given up a copy of another's page, which was not told. */
+    void (*evicted)(struct engine *engine, page_no page);
+
+    void (*advised)(struct engine *engine, page_no page,
+                    enum page_advice advice);
+};
+
+/** All protocols that an engine knows. */
+struct protocols {
+    const struct protocol *const *rows; ///< [n]
+    unsigned n;
+};
+
+/** @return NULL if there is none of that id, or name */
+const struct protocol *protocol_by_id(const struct protocols *protocols,
+                                      tm_protocol id);
+const struct protocol *protocol_by_name(const struct protocols *protocols,
+                                        const char *name, size_t length);
+
+#endif

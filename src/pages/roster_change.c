@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pages' part of a change of who takes part (docs/protocols.md, section 5). All
+// of it happens while nothing else does, on no node: no fetch, flight or message
+// about a page is on its way, and threads wait (reconfig/membership.c).
+//
+//   engine_freeze          from now on nothing begins by itself
+//   engine_roster_changed  nodes forget the one that has left: it is in no copyset and
+//                          no hint, as if it had never had a copy
+//   engine_spread          each owner tells a page's new directory node; the node
+//                          that has left gives its pages away, GIVEN_MAX at a
+//                          time: PAGE_GIVEN, answered by PAGE_TAKEN when there
+//                          is room for the next
+//
+// G1 A page that is given away is as it was released: its owner has no thread, so no
+//    write is unreleased. Copies elsewhere have the same bytes, and stay.
+// G2 The new owner's epoch is one higher, so hints to it replace all others.
+// G3 A hint that named the node that has left is none (0) until news come: the page
+//    is then asked for at its directory node, which hears of every owner before
+//    threads go on. The epoch stays: who has lost a hint does not take the page as
+//    untouched (fetch_has_lost_owner).
+#include "base/ensure.h"
+#include "base/log.h"
+#include "pages/pages.h"
+
+#include <stdlib.h>
+
+// ---- standing still
+
+void engine_freeze(struct engine *engine, int is_frozen)
+{
+    const struct roster *roster = &engine->port->roster;
+
+    if (is_frozen && roster->leaving == engine->port->self) {
+        bases_release_early(
+            engine); // hot pages may hold what nobody has asked for
+    }
+    engine->is_frozen = is_frozen;
+}
+
+static int has_news(const struct engine *engine)
+{
+    const struct roster *roster = &engine->port->roster;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (engine->news[roster->live[i]].n > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int engine_is_still(struct engine *engine)
+{
+    news_send(engine);
+    return engine_is_quiet(engine) && !has_news(engine) &&
+           engine->held.n == 0 && engine->allocations == NULL &&
+           !engine->giving.is_active;
+}
+
+// ---- forgetting a node
+
+static void forget_node(struct engine *engine, struct page *page, node_id gone)
+{
+    if (page->copyset != NULL) {
+        copyset_remove(engine, page, gone);
+    }
+    if (!page->is_owner && page->hint == gone + 1) {
+        page->hint = 0; // G3; the epoch stays
+    }
+}
+
+void engine_roster_changed(struct engine *engine, const struct roster *before)
+{
+    const struct roster *now = &engine->port->roster;
+
+    engine->before = *before;
+    bases_roster_changed(engine);
+    for (unsigned i = 0; i < before->n_live; i++) {
+        node_id gone = before->live[i];
+
+        if (roster_has(now, gone) || gone == engine->port->self) {
+            continue;
+        }
+        for (size_t k = 0; k < engine->n_extents; k++) {
+            const struct extent *extent = &engine->extents[k];
+
+            for (page_no at = extent->page; at < extent->page + extent->n_pages;
+                 at++) {
+                forget_node(engine, page_of(engine, at), gone);
+            }
+        }
+    }
+}
+
+// ---- the directory is dealt anew
+
+static void tell_directory(struct engine *engine, page_no page)
+{
+    node_id was = roster_pick(&engine->before, page / SPACE_BLOCK);
+
+    if (page_of(engine, page)->is_owner && directory_of(engine, page) != was) {
+        news_announce(engine, page, NODE_NONE);
+    }
+}
+
+static void tell_directories(struct engine *engine)
+{
+    for (size_t k = 0; k < engine->n_extents; k++) {
+        const struct extent *extent = &engine->extents[k];
+
+        for (page_no at = extent->page; at < extent->page + extent->n_pages;
+             at++) {
+            tell_directory(engine, at);
+        }
+    }
+    news_send(engine);
+}
+
+// ---- pages are given away
+
+// Who has a copy already, as far as is known; else who will be asked for it.
+static node_id heir_of(const struct engine *engine, page_no page)
+{
+    const struct node_set *copyset = page_of(engine, page)->copyset;
+
+    return copyset != NULL ? (node_id)node_set_next(copyset, 0)
+                           : directory_of(engine, page);
+}
+
+static void give(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    node_id heir = heir_of(engine, page_number);
+    struct message message = {.type = MESSAGE_page_given};
+
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    if (page->twin != NULL) { // the same bytes: G1
+        twin_pool_put(&engine->space->twins, page->twin);
+        page->twin = NULL;
+    }
+    page->epoch++; // G2
+    message.u.page_given = (struct message_page_given){
+        .page = page_number,
+        .version = page->version,
+        .epoch = page->epoch,
+    };
+    if (page->copyset != NULL) {
+        message.u.page_given.copies0 = page->copyset->words[0];
+        message.u.page_given.copies1 = page->copyset->words[1];
+        message.u.page_given.copies2 = page->copyset->words[2];
+        message.u.page_given.copies3 = page->copyset->words[3];
+    }
+    message.body = space_bytes(engine->space, page_number);
+    message.body_size = TM_PAGE_SIZE;
+    port_send(engine->port, heir, &message);
+    engine->stats.pages_served++;
+    page->state = PAGE_ABSENT;
+    page->is_owner = 0;
+    page->hot = 0;
+    page->hint = (uint16_t)(heir + 1);
+    copyset_clear(engine, page);
+    engine_discard_later(engine, page_number);
+}
+
+// @return 0 there is no page to give from `giving.at` on
+static int find_owned(struct engine *engine)
+{
+    struct giving *giving = &engine->giving;
+
+    while (giving->extent < engine->n_extents) {
+        const struct extent *extent = &engine->extents[giving->extent];
+
+        if (giving->at < extent->page) {
+            giving->at = extent->page;
+        }
+        for (; giving->at < extent->page + extent->n_pages; giving->at++) {
+            if (page_of(engine, giving->at)->is_owner) {
+                return 1;
+            }
+        }
+        giving->extent++;
+    }
+    return 0;
+}
+
+static void go_on_giving(struct engine *engine)
+{
+    struct giving *giving = &engine->giving;
+
+    while (giving->n_out < GIVEN_MAX && find_owned(engine)) {
+        give(engine, giving->at);
+        giving->n_out++;
+    }
+    engine_discard_now(engine);
+    giving->is_active = giving->n_out > 0;
+}
+
+void engine_spread(struct engine *engine)
+{
+    if (roster_has(&engine->port->roster, engine->port->self)) {
+        tell_directories(engine);
+    } else {
+        engine->giving = (struct giving){.is_active = 1};
+        go_on_giving(engine);
+    }
+}
+
+void handover_go_on(struct engine *engine)
+{
+    while (engine->given != NULL && paging_takes(engine, 0)) {
+        struct deferred *given = engine->given;
+        const struct message taken = {
+            .type = MESSAGE_page_taken,
+            .u.page_taken = {.page = given->message.u.page_given.page}};
+
+        engine->given = given->next;
+        port_send(engine->port, given->from, &taken);
+        free(given);
+    }
+}
+
+static tm_status receive_given(struct engine *engine, node_id from,
+                               const struct message *message)
+{
+    const struct message_page_given *given = &message->u.page_given;
+    const struct node_set copies = {
+        {given->copies0, given->copies1, given->copies2, given->copies3}};
+    struct page *page = page_of(engine, given->page);
+
+    if (!engine->is_frozen || page->is_owner || page->pending) {
+        return TM_EWIRE;
+    }
+    if (page->state == PAGE_ABSENT) {
+        space_fill(engine->space, given->page, message->body);
+        page->state = PAGE_CLEAN;
+        page->hot = 0;
+        engine->stats.pages_fetched++;
+    }
+    copyset_add_others(engine, page, &copies);
+    if (page->state == PAGE_CLEAN && copyset_is_empty(page)) {
+        page->state = (uint8_t)protocol_of(engine, given->page)
+                          ->state_alone(engine, given->page);
+    }
+    page->is_owner = 1;
+    page->hint = (uint16_t)(engine->port->self + 1);
+    page->epoch = given->epoch;
+    page->version = given->version;
+    page->base = given->version;
+    page->moves = 0; // it follows the first who asks
+    page->unread = 0;
+    page->probe_in = 0;
+    page->probe_every = 0;
+    page->untold = 0;
+    engine->stats.pages_moved_in++;
+    news_announce(engine, given->page, from);
+    deferred_keep(&engine->given, from, message);
+    handover_go_on(engine);
+    return TM_OK;
+}
+
+// ---- a node comes
+
+void engine_describe_blocks(struct engine *engine, node_id to)
+{
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        const struct extent *extent = &engine->extents[i];
+
+        if (extent->serial != 0) { // those of TM_SHARED it has
+            blocks_describe(engine, extent, to);
+        }
+    }
+}
+
+tm_status handover_receive(struct engine *engine, node_id from,
+                           const struct message *message)
+{
+    if (message->type == MESSAGE_page_given) {
+        return receive_given(engine, from, message);
+    }
+    if (engine->giving.n_out == 0) {
+        return TM_EWIRE;
+    }
+    engine->giving.n_out--;
+    go_on_giving(engine);
+    return TM_OK;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_STALL_H
+#define PAGES_STALL_H
+
+#include "base/waiter.h"
+#include "mem/page.h"
+#include "net/message.h"
+
+/*
+ * A watchdog for debug builds: no thread waits for a page while its node handles
+ * message after message. See stall.c.
+ */
+struct engine;
+struct fault_history;
+
+/** One message about a page, as far as the story needs it. */
+struct stall_note {
+    uint64_t number; ///< of the node's messages by then
+    page_no page;
+    uint32_t version;
+    uint32_t epoch;
+    uint32_t fetch; ///< its number, of a message that has one
+    node_id node;   ///< that sent it, or that it was sent to
+    node_id who;    ///< for whom, or whose
+    uint8_t type;   ///< enum message_type; 0: no note
+    uint8_t flags;  ///< of `page`
+    uint8_t is_sent;
+    const char *kind; ///< of an item of `update`, in words
+    uint32_t n_more;  ///< like it, before it
+};
+
+struct stall {
+    uint64_t n_messages; ///< that the engine has received
+    uint64_t patience;   ///< so many of them a wait may take; 0: any number
+    page_no *awaited;    ///< [n_awaited] pages that a thread waits for, or did
+    size_t n_awaited;
+    size_t room;
+    struct stall_note *notes; ///< [STALL_PLACES][STALL_NOTES], NULL: none yet
+};
+
+void stall_close(struct stall *stall);
+
+/** A thread begins to wait for a page, or goes on with it if it has missed the page.
+ * @param history  NULL: it is no thread of the program */
+void stall_begin(struct engine *engine, page_no page, struct waiter *waiter,
+                 struct fault_history *history);
+
+/** A message is about to be handled. Every so often all waits are looked at. */
+void stall_receive(struct engine *engine, node_id from,
+                   const struct message *message);
+
+/** Note a message about n pages that this node sends. */
+void stall_note_sent(struct engine *engine, node_id to,
+                     const struct message *message);
+
+/** Note an item of a message that has come. */
+void stall_note_item(struct engine *engine, struct stall_note note);
+
+#endif

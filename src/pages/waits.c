@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who waits for a page goes on.
+#include "pages/pages.h"
+
+// Those that came first, first; but before all others those that have missed the
+// page: else a thread that runs on with it until it goes, and asks for it again at
+// once, would always be before them.
+void engine_wake(struct page *page)
+{
+    struct waiter *lists[2] = {NULL, NULL}; // late, not late
+
+    while (page->waiters != NULL) {
+        struct waiter *last = page->waiters;
+        struct waiter **list = &lists[!last->is_late];
+
+        page->waiters = last->next;
+        last->next = *list;
+        *list = last;
+    }
+    for (int i = 0; i < 2; i++) {
+        while (lists[i] != NULL) {
+            struct waiter *first = lists[i];
+
+            lists[i] = first->next;
+            waiter_wake(first, TM_OK, 0);
+        }
+    }
+}
+
+void engine_settle(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct extent *extent = extent_find(engine, page_number);
+
+    if (!page->pending) {
+        return;
+    }
+    page->pending = 0;
+    page->queues = 0;
+    page->want_write = 0;
+    engine->n_pending--;
+    if (extent != NULL) {
+        extent->n_pending--;
+        blocks_check_closing(engine, extent);
+    }
+    engine_wake(page);
+    page_run_deferred(engine, page_number);
+}
+
+void engine_finished(struct engine *engine)
+{
+    if (engine->n_unfinished == 0) {
+        blocks_check_all(engine);
+    }
+}

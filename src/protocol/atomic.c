@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Atomic operations on words of eager-release pages. They travel to the page's
+// owner like a fetch and are performed there, on the page and its twin; the new
+// word is pushed to all copies before the caller goes on.
+#include "protocol/atomic.h"
+
+#include "mem/diff.h"
+#include "pages/causality.h"
+#include "protocol/updates.h"
+
+#include <string.h>
+
+void engine_atomic(struct engine *engine, page_no page, unsigned offset,
+                   enum atomic_op op, uint64_t operand, uint64_t expected,
+                   struct waiter *waiter)
+{
+    struct message message = {.type = MESSAGE_atomic};
+
+    message.u.atomic = (struct message_atomic){
+        .page = page,
+        .offset = (uint16_t)offset,
+        .op = (uint8_t)op,
+        .operand = operand,
+        .expected = expected,
+        .requester = engine->port->self,
+        .token = engine_await(engine, waiter, MESSAGE_atomic_done),
+    };
+    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page), ORDER_GIVES);
+    port_send(engine->port, fetch_route(engine, page), &message);
+}
+
+static uint64_t result_of(const struct message_atomic *atomic, uint64_t before)
+{
+    switch (atomic->op) {
+    case ATOMIC_ADD:
+        return before + atomic->operand;
+    case ATOMIC_EXCHANGE:
+        return atomic->operand;
+    case ATOMIC_COMPARE:
+        return before == atomic->expected ? atomic->operand : before;
+    default:
+        return before;
+    }
+}
+
+static void send_result(struct engine *engine, node_id to, uint32_t token,
+                        uint64_t before)
+{
+    struct message message = {
+        .type = MESSAGE_atomic_done,
+        .u.atomic_done = {.token = token, .before = before},
+    };
+
+    engine_order(engine, ORDER_ATOMICS, to, ORDER_TAKES);
+    port_send(engine->port, to, &message);
+}
+
+static void all_have_it(struct engine *engine, struct flight *flight)
+{
+    send_result(engine, flight->reply_to, flight->token, flight->before);
+}
+
+static const struct flight_kind atomic_flight = {
+    .departed = flight_leaves_it,
+    .arrived = all_have_it,
+    .ended = flight_ends_so,
+};
+
+static void perform(struct engine *engine, const struct message_atomic *atomic)
+{
+    struct page *page = page_of(engine, atomic->page);
+    char *word =
+        space_bytes_to_change(engine->space, atomic->page) + atomic->offset;
+    struct flight *flight;
+    uint8_t diff[DIFF_MAX];
+    struct update_item item = {.page = atomic->page, .diff = diff};
+    uint64_t before;
+    uint64_t after;
+    size_t size;
+
+    memcpy(&before, word, sizeof before);
+    after = result_of(atomic, before);
+    if (after == before) {
+        send_result(engine, atomic->requester, atomic->token, before);
+        return;
+    }
+    memcpy(word, &after, sizeof after);
+    if (page->twin != NULL) {
+        memcpy(page->twin + atomic->offset, &after, sizeof after);
+    }
+    page->version++;
+    size = diff_of_range(word, atomic->offset, sizeof after, diff);
+    space_changed(engine->space, atomic->page, diff, size);
+    flight = flight_new(engine, &atomic_flight);
+    flight->origin = engine->port->self;
+    flight->reply_to = atomic->requester;
+    flight->token = atomic->token;
+    flight->before = before;
+    item.size = (uint16_t)size;
+    if (flight_push(engine, flight, NODE_NONE, &item)) {
+        flight_add_page(flight, atomic->page, 1, 0);
+    }
+    flight_depart(engine, flight);
+}
+
+static int makes_sense(const struct engine *engine,
+                       const struct message_atomic *atomic)
+{
+    const page_no page = atomic->page;
+
+    return page < engine->space->n_pages && atomic->offset % 8 == 0 &&
+           (extent_find(engine, page) == NULL ||
+            protocol_of(engine, page)->updates != NULL) &&
+           atomic->offset < TM_PAGE_SIZE && atomic->hops < HOPS_MAX &&
+           !fetch_has_lost_owner(engine, page) &&
+           roster_has(&engine->port->roster, atomic->requester);
+}
+
+static void receive_request(struct engine *engine, node_id from,
+                            const struct message *message)
+{
+    struct message on = *message;
+    page_no page = message->u.atomic.page;
+
+    if (extent_find(engine, page) == NULL) { // the program has freed it
+        send_result(engine, message->u.atomic.requester,
+                    message->u.atomic.token, 0);
+        return;
+    }
+    if (page_of(engine, page)->is_owner) {
+        if (!paging_parks(engine, from, message)) {
+            perform(engine, &message->u.atomic);
+        }
+        return;
+    }
+    if (fetch_is_untouched(engine, page)) {
+        fetch_grant(engine, page, 1, message->u.atomic.requester, 0);
+    }
+    on.u.atomic.hops++; // as those of a fetch
+    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page),
+                 ORDER_PASSES);
+    port_send(engine->port, fetch_route(engine, page), &on);
+}
+
+tm_status atomic_receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    struct waiter *waiter;
+
+    if (message->type == MESSAGE_atomic) {
+        if (!makes_sense(engine, &message->u.atomic)) {
+            return TM_EWIRE;
+        }
+        receive_request(engine, from, message);
+        return TM_OK;
+    }
+    waiter = engine_answered(engine, MESSAGE_atomic_done,
+                             message->u.atomic_done.token);
+    if (waiter == NULL) {
+        return TM_EWIRE; // nobody has asked
+    }
+    tokens_take(&engine->tokens, message->u.atomic_done.token);
+    waiter_wake(waiter, TM_OK, message->u.atomic_done.before);
+    return TM_OK;
+}

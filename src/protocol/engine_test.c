@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One node's engine, message by message: the test plays all other nodes, and sees what
+// is sent. For rules that whole programs meet too seldom.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "mem/diff.h"
+#include "protocol/rows.h"
+#include "protocol/updates.h"
+
+enum {
+    SELF = 1,
+    N_NODES = 3,
+    N_PAGES = 4 * SPACE_BLOCK, // directory nodes 0, 1, 2, 0
+    FAR = 2 * SPACE_BLOCK + 5, // a page whose directory node is 2
+    SERIAL = 7,
+    SENT_MAX = 64,
+};
+
+struct sent {
+    node_id to;
+    struct message message;
+    uint8_t body[2 * TM_PAGE_SIZE];
+};
+
+static const struct protocol *const rows[] = {&protocol_eager_release,
+                                              &protocol_sequential};
+static const struct protocols protocols = {rows, 2};
+
+static struct world {
+    struct port port;
+    struct space space;
+    struct engine *engine;
+    struct sent sent[SENT_MAX];
+    unsigned n_sent;
+    struct waiter waiter;
+    struct fault_history history;
+    unsigned n_woken;
+    unsigned n_others; // messages about another page
+} world;
+
+static void keep_sent(void *owner, node_id to, const struct message *message)
+{
+    struct sent *sent = &world.sent[world.n_sent++];
+
+    (void)owner;
+    assert_true(world.n_sent <= SENT_MAX);
+    assert_true(message->body_size <= sizeof sent->body);
+    sent->to = to;
+    sent->message = *message;
+    if (message->body_size > 0) {
+        memcpy(sent->body, message->body, message->body_size);
+    }
+    sent->message.body = sent->body;
+}
+
+static uint64_t no_time(void *owner)
+{
+    (void)owner;
+    return 0;
+}
+
+static void count_wake(struct waiter *waiter)
+{
+    (void)waiter;
+    world.n_woken++;
+}
+
+static int open_node(void **state)
+{
+    const struct extent block = {
+        .n_pages = N_PAGES,
+        .size = N_PAGES * TM_PAGE_SIZE,
+        .protocol = TM_EAGER_RELEASE,
+        .serial = SERIAL,
+        .is_open = 1,
+    };
+
+    (void)state;
+    memset(&world, 0, sizeof world);
+    world.port =
+        (struct port){.self = SELF, .send = keep_sent, .now_ns = no_time};
+    roster_init(&world.port.roster, N_NODES);
+    world.waiter.wake = count_wake;
+    assert_int_equal(
+        space_open(&world.space, NULL, NULL, 0, N_PAGES * TM_PAGE_SIZE), TM_OK);
+    world.engine =
+        engine_new(&world.port, &world.space, &protocols, TM_EAGER_RELEASE);
+    assert_non_null(world.engine);
+    extent_insert(world.engine, &block);
+    return 0;
+}
+
+static int close_node(void **state)
+{
+    (void)state;
+    engine_free(world.engine);
+    space_close(&world.space);
+    return 0;
+}
+
+// ---- what others send
+
+static void get(node_id from, const struct message *message)
+{
+    assert_int_equal(engine_receive(world.engine, from, message), TM_OK);
+}
+
+static void get_owner_is(node_id owner, page_no page, uint32_t epoch,
+                         uint32_t serial)
+{
+    uint8_t body[16];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    wire_put_u64(&writer, page);
+    wire_put_u32(&writer, epoch);
+    wire_put_u32(&writer, serial);
+    get(owner, &(struct message){.type = MESSAGE_owner_is,
+                                 .u.owner_is = {.owner = owner},
+                                 .body = body,
+                                 .body_size = sizeof body});
+}
+
+static void get_fetch(node_id requester, page_no page)
+{
+    get(requester, &(struct message){.type = MESSAGE_fetch,
+                                     .u.fetch = {.page = page,
+                                                 .count = 1,
+                                                 .requester = requester,
+                                                 .id = 1}});
+}
+
+static void get_page(node_id from, page_no page, uint32_t version,
+                     uint8_t flags, uint8_t moves)
+{
+    static const uint8_t bytes[TM_PAGE_SIZE];
+
+    get(from, &(struct message){.type = MESSAGE_page,
+                                .u.page = {.page = page,
+                                           .version = version,
+                                           .epoch = 3,
+                                           .flags = flags,
+                                           .moves = moves},
+                                .body = bytes,
+                                .body_size = sizeof bytes});
+}
+
+// An update that sets byte 8 of a page.
+static void get_update(node_id from, page_no page, unsigned kind,
+                       uint32_t version, uint8_t value)
+{
+    uint8_t diff[DIFF_MAX];
+    uint8_t body[64];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    size_t size = diff_of_range(&value, 8, 1, diff);
+
+    wire_put_u64(&writer, page);
+    wire_put_u32(&writer, version);
+    wire_put_u32(&writer, 3);
+    wire_put_u8(&writer, (uint8_t)kind);
+    wire_put_u16(&writer, (uint16_t)size);
+    wire_put_bytes(&writer, diff, size);
+    assert_false(writer.failed);
+    get(from, &(struct message){.type = MESSAGE_update,
+                                .u.update = {.batch = 1, .origin = from},
+                                .body = body,
+                                .body_size = (uint32_t)(writer.at - body)});
+}
+
+// ---- what this node does
+
+static void read_page(page_no page)
+{
+    assert_int_equal(engine_fault(world.engine, page, 0, NULL, &world.waiter),
+                     FAULT_WAIT);
+}
+
+static uint8_t byte_of(page_no page)
+{
+    return (uint8_t)space_bytes(&world.space, page)[8];
+}
+
+static const struct sent *sent_at(unsigned index, node_id to,
+                                  enum message_type type)
+{
+    assert_true(index < world.n_sent);
+    assert_int_equal(world.sent[index].message.type, type);
+    assert_int_equal(world.sent[index].to, to);
+    return &world.sent[index];
+}
+
+static void expect_fetch(unsigned index, node_id to, page_no page,
+                         unsigned count)
+{
+    const struct sent *sent = sent_at(index, to, MESSAGE_fetch);
+
+    assert_int_equal(sent->message.u.fetch.page, page);
+    assert_int_equal(sent->message.u.fetch.count, count);
+}
+
+// ---- hints
+
+static void only_a_newer_hint_replaces_a_hint(void **state)
+{
+    (void)state;
+    get_owner_is(2, 3, 5, SERIAL);
+    get_owner_is(0, 3, 4, SERIAL);
+    get_fetch(0, 3);
+    expect_fetch(0, 2, 3, 1);
+    get_owner_is(0, 3, 6, SERIAL);
+    get_fetch(2, 3);
+    expect_fetch(1, 0, 3, 1);
+}
+
+static void news_of_another_life_of_a_page_are_ignored(void **state)
+{
+    (void)state;
+    get_owner_is(2, 3, 5, SERIAL);
+    get_owner_is(0, 3, 6, SERIAL - 1);
+    get_fetch(0, 3);
+    expect_fetch(0, 2, 3, 1);
+}
+
+static void an_owner_takes_no_hint(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    get_owner_is(0, FAR, 99, SERIAL);
+    assert_true(engine_page_is_valid(world.engine, FAR)); // I2
+}
+
+// ---- groups
+
+static void a_group_ends_with_its_block(void **state)
+{
+    (void)state;
+    engine_fetch_ahead(world.engine, 3 * SPACE_BLOCK - 10, 40, 0);
+    expect_fetch(0, 2, 3 * SPACE_BLOCK - 10, 10);
+    expect_fetch(1, 0, 3 * SPACE_BLOCK, 30);
+}
+
+static void a_group_is_of_pages_that_are_asked_for_at_one_node(void **state)
+{
+    (void)state;
+    get_owner_is(0, FAR + 4, 1, SERIAL);
+    engine_fetch_ahead(world.engine, FAR, 10, 0);
+    expect_fetch(0, 2, FAR, 4);
+    expect_fetch(1, 0, FAR + 4, 6); // of the others nobody is known
+}
+
+static void a_group_leaves_out_what_is_here_and_what_is_coming(void **state)
+{
+    (void)state;
+    read_page(FAR + 2);
+    read_page(FAR + 6);
+    get_page(2, FAR + 6, 1, PAGE_WITH_CONTENTS, 0);
+    world.n_sent = 0;
+    engine_fetch_ahead(world.engine, FAR, 9, 0);
+    expect_fetch(0, 2, FAR, 2);
+    expect_fetch(1, 2, FAR + 3, 3);
+    expect_fetch(2, 2, FAR + 7, 2);
+}
+
+// ---- what is served
+
+// A byte that is written and set back before the release is in no diff.
+static void who_asks_for_a_page_gets_what_is_released(void **state)
+{
+    char *bytes;
+
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    get_fetch(0, FAR); // it is shared from now on
+    assert_int_equal(engine_fault(world.engine, FAR, 1, NULL, &world.waiter),
+                     FAULT_ALLOWED);
+    bytes = space_bytes_to_change(&world.space, FAR);
+    bytes[8] = 42;
+    world.n_sent = 0;
+    get_fetch(2, FAR);
+    assert_int_equal(sent_at(0, 2, MESSAGE_page)->body[8], 0);
+}
+
+static void a_second_copy_is_ignored(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0);
+    get_update(2, FAR, ITEM_PUSH, 11, 2);
+    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0); // I4
+    assert_int_equal(byte_of(FAR), 2);
+}
+
+// ---- versions
+
+static void a_push_that_a_copy_has_already_changes_nothing(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0);
+    get_update(2, FAR, ITEM_PUSH, 10, 1);
+    assert_int_equal(byte_of(FAR), 0);
+    get_update(2, FAR, ITEM_PUSH, 11, 2);
+    assert_int_equal(byte_of(FAR), 2);
+}
+
+static void versions_are_compared_as_numbers_that_wrap(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_page(2, FAR, UINT32_MAX, PAGE_WITH_CONTENTS, 0);
+    get_update(2, FAR, ITEM_PUSH, 0, 1);
+    assert_int_equal(byte_of(FAR), 1);
+}
+
+static void pushes_wait_for_their_page_and_only_newer_are_applied(void **state)
+{
+    (void)state;
+    read_page(FAR);
+    get_update(2, FAR, ITEM_PUSH, 11, 1);
+    get_update(2, FAR, ITEM_PUSH, 12, 2);
+    get_page(2, FAR, 12, PAGE_WITH_CONTENTS, 0);
+    assert_int_equal(byte_of(FAR), 0);
+    read_page(FAR + 1);
+    get_update(2, FAR + 1, ITEM_PUSH, 13, 3);
+    get_page(2, FAR + 1, 12, PAGE_WITH_CONTENTS, 0);
+    assert_int_equal(byte_of(FAR + 1), 3);
+    assert_int_equal(world.n_woken, 2);
+}
+
+// ---- threads that wait too long
+
+#ifdef TM_DEBUG
+
+enum { PATIENCE = 200, LOOKED_AT = 64 }; // so often waits are looked at
+
+static void get_other_messages(void)
+{
+    get_owner_is(2, 3, ++world.n_others, SERIAL);
+}
+
+static void wait_on(void)
+{
+    while (world.n_others < 10 * PATIENCE) {
+        get_other_messages();
+    }
+}
+
+// The page comes, and has gone before the thread has used it.
+static void miss_the_page(void)
+{
+    struct message fetch = {
+        .type = MESSAGE_fetch,
+        .u.fetch = {.page = FAR, .count = 1, .write = 1, .requester = 2}};
+
+    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
+    world.n_sent = 0;
+    get(2, &fetch);
+    engine_note_missed(world.engine, FAR, 0, &world.history);
+    assert_int_equal(world.history.missed, FAR + 1);
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+}
+
+static void miss_the_page_again_and_again(void)
+{
+    while (world.n_others < 10 * PATIENCE) {
+        for (unsigned i = 0; i < PATIENCE / 2; i++) {
+            get_other_messages();
+        }
+        miss_the_page();
+    }
+}
+
+static jmp_buf fatal_end;
+
+static void end_at_once(int exit_code)
+{
+    longjmp(fatal_end, exit_code);
+}
+
+// With stderr in a file. @param[out] told  what it says then
+// @return the exit code that the node ended with, 0: it went on
+static int run_with_patience(void (*act)(void), char *told, size_t size)
+{
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    int code;
+
+    assert_non_null(file);
+    dup2(fileno(file), STDERR_FILENO);
+    engine_set_patience(world.engine, PATIENCE);
+    log_set_fatal_hook(end_at_once);
+    code = setjmp(fatal_end);
+    if (code == 0) {
+        act();
+    }
+    log_set_fatal_hook(NULL);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(file);
+    told[fread(told, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return code;
+}
+
+static unsigned number_before(const char *told, const char *text)
+{
+    const char *at = strstr(told, text);
+
+    assert_non_null(at);
+    while (at > told && at[-1] >= '0' && at[-1] <= '9') {
+        at--;
+    }
+    return (unsigned)strtoul(at, NULL, 10);
+}
+
+static void a_wait_that_does_not_end_has_a_story(void **state)
+{
+    char told[8192];
+    unsigned n;
+
+    (void)state;
+    world.waiter.thread = 17;
+    get_update(2, FAR, ITEM_PUSH, 11, 1);
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+    assert_int_equal(run_with_patience(wait_on, told, sizeof told),
+                     EXIT_INTERNAL);
+    assert_non_null(strstr(told, "internal error: thread 17 waits for page"));
+    n = number_before(told, " messages have come meanwhile");
+    assert_in_range(n, PATIENCE + 1, PATIENCE + LOOKED_AT);
+    assert_non_null(strstr(told, "at node 1: absent"));
+    assert_non_null(strstr(told, "its directory node 2"));
+    assert_non_null(strstr(told, "fetch 1 is under way, to read"));
+    assert_non_null(strstr(told, "thread 17 has waited for"));
+    assert_non_null(strstr(told, "fetch to node 2, number 1 for node 1"));
+    assert_non_null(strstr(told, "update from node 2, push, version 11"));
+}
+
+static void a_thread_that_misses_its_page_again_and_again_is_told(void **state)
+{
+    char told[8192];
+
+    (void)state;
+    assert_int_equal(
+        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        FAULT_WAIT);
+    assert_int_equal(
+        run_with_patience(miss_the_page_again_and_again, told, sizeof told),
+        EXIT_INTERNAL);
+    assert_non_null(strstr(told, "page to node 2, version 1, epoch 4, with "
+                                 "ownership"));
+}
+
+// Each of many threads waits for less than the patience, of many pages.
+static void get_what_is_waited_for(void)
+{
+    for (page_no page = FAR; page < FAR + 40; page++) {
+        read_page(page);
+        for (unsigned i = 0; i < PATIENCE / 2; i++) {
+            get_other_messages();
+        }
+        get_page(2, page, 1, PAGE_WITH_CONTENTS, 0);
+    }
+    wait_on();
+}
+
+static void a_wait_that_is_over_is_forgotten(void **state)
+{
+    char told[8192];
+
+    (void)state;
+    assert_int_equal(
+        run_with_patience(get_what_is_waited_for, told, sizeof told), 0);
+    assert_string_equal(told, "");
+}
+
+#endif
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
+    const struct CMUnitTest tests[] = {
+        TEST(only_a_newer_hint_replaces_a_hint),
+        TEST(news_of_another_life_of_a_page_are_ignored),
+        TEST(an_owner_takes_no_hint),
+        TEST(a_group_ends_with_its_block),
+        TEST(a_group_is_of_pages_that_are_asked_for_at_one_node),
+        TEST(a_group_leaves_out_what_is_here_and_what_is_coming),
+        TEST(who_asks_for_a_page_gets_what_is_released),
+        TEST(a_second_copy_is_ignored),
+        TEST(a_push_that_a_copy_has_already_changes_nothing),
+        TEST(versions_are_compared_as_numbers_that_wrap),
+        TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
+#ifdef TM_DEBUG
+        TEST(a_wait_that_does_not_end_has_a_story),
+        TEST(a_thread_that_misses_its_page_again_and_again_is_told),
+        TEST(a_wait_that_is_over_is_forgotten),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

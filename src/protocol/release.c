@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A release pushes what this node's threads have written to pages that others
+// hold. One is under way at a time; those asked for meanwhile are carried out
+// together as the next (protocols.md, section 3): so two diffs of a page never
+// overtake each other.
+//
+//   idle      nothing under way                    engine_release -> active
+//   active    diffs sent, `flush_waiters` wait     flushed -> idle, or
+//             `next_waiters` wait for the next     active again for the next
+//
+// Some of `flush_waiters` wait for less than the end: who only wants to tell the one
+// node that all diffs went to (sent). The release stays active.
+//
+// A page that releases keep finding written stays writable: its diff is taken
+// against the twin without protecting it, which saves a fault and two calls of
+// the system a release. Releases that find it unchanged protect it, but not the
+// first: many pages are written between every second or third pair of releases
+// only (one colour of two, one copy of two), and to compare a page a few times
+// costs less than a fault.
+//
+// R1 A page is on the list `dirty` exactly if `listed`; all dirty pages are.
+#include "protocol/release.h"
+#include "base/ensure.h"
+#include "mem/diff.h"
+#include "pages/causality.h"
+#include "protocol/updates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// So many releases in a row find a hot page unchanged before it is protected.
+#define HOT_RELEASES 8u
+
+void release_list(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (!page->listed) {
+        page->listed = 1;
+        page_list_add(&engine->updates->dirty, page_number);
+    }
+}
+
+static void drop_twin(struct engine *engine, struct page *page)
+{
+    twin_pool_put(&engine->space->twins, page->twin);
+    page->twin = NULL;
+    page->hot = 0;
+}
+
+static void send_diff(struct engine *engine, struct flight *flight,
+                      page_no page_number, const void *diff, size_t size)
+{
+    struct page *page = page_of(engine, page_number);
+    struct update_item item = {
+        .page = page_number,
+        .size = (uint16_t)size,
+        .diff = diff,
+    };
+
+    if (race_of(engine) != NULL) {
+        item.writer = race_writer(engine, page_number);
+    }
+    if (page->is_owner) {
+        if (race_of(engine) != NULL) {
+            race_note(engine, engine->port->self, &item);
+        }
+        page->version++;
+        flight_add_page(flight, page_number,
+                        flight_push(engine, flight, NODE_NONE, &item), 0);
+        return;
+    }
+    page->in_flight = 1;
+    flight->goes_on = 1;
+    flight_add_page(flight, page_number, 0, 0);
+    flight_add(engine, flight, fetch_route(engine, page_number), ITEM_TO_OWNER,
+               &item);
+}
+
+static size_t take_diff(struct engine *engine, page_no page_number, void *diff)
+{
+    return diff_encode(space_bytes(engine->space, page_number),
+                       page_of(engine, page_number)->twin, diff);
+}
+
+// A hot page whose diff is empty cools down. When it is cold: protect it, and look
+// once more for what was written before it was protected.
+static size_t cool_down(struct engine *engine, page_no page_number, void *diff)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->hot--;
+    if (page->hot > 0) {
+        return 0;
+    }
+    space_set_access(engine->space, page_number, 1, ACCESS_READ);
+    return take_diff(engine, page_number, diff);
+}
+
+// One dirty page; protected already unless it is hot.
+static void release_page(struct engine *engine, struct flight *flight,
+                         page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    uint8_t diff[DIFF_MAX];
+    size_t size = take_diff(engine, page_number, diff);
+
+    if (size == 0 && page->access == ACCESS_WRITE) {
+        size = cool_down(engine, page_number, diff);
+    }
+    if (size > 0) {
+        send_diff(engine, flight, page_number, diff, size);
+    }
+    if (page->access == ACCESS_WRITE) {
+        page->hot = size > 0 ? HOT_RELEASES : page->hot;
+        return; // stays dirty and listed
+    }
+    drop_twin(engine, page);
+    page->hot = size > 0 && race_of(engine) == NULL ? HOT_RELEASES : 0;
+    page->state = PAGE_CLEAN;
+}
+
+// Nobody else holds it any more.
+static void make_exclusive(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    drop_twin(engine, page);
+    page->state = PAGE_EXCLUSIVE;
+}
+
+static int to_be_protected(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state == PAGE_DIRTY && (!page->hot || engine->is_short);
+}
+
+// Protect the pages that are not hot, neighbours in one call.
+static void protect_runs(struct engine *engine)
+{
+    const struct page_list *dirty = &engine->updates->dirty;
+    size_t i = 0;
+
+    while (i < dirty->n) {
+        size_t n = 0;
+
+        while (i + n < dirty->n && dirty->at[i + n] == dirty->at[i] + n &&
+               to_be_protected(engine, dirty->at[i + n])) {
+            n++;
+        }
+        if (n > 0) {
+            space_set_access(engine->space, dirty->at[i], n, ACCESS_READ);
+        }
+        i += n > 0 ? n : 1;
+    }
+}
+
+// Take pages off the list that are not dirty or need no diff.
+static void sort_out(struct engine *engine)
+{
+    struct page_list *dirty = &engine->updates->dirty;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < dirty->n; i++) {
+        struct page *page = page_of(engine, dirty->at[i]);
+
+        if (page->state == PAGE_DIRTY && page->is_owner &&
+            copyset_is_empty(page) && race_of(engine) == NULL) {
+            make_exclusive(engine, dirty->at[i]);
+        }
+        if (page->state == PAGE_DIRTY) {
+            dirty->at[kept++] = dirty->at[i];
+        } else {
+            page->listed = 0;
+        }
+    }
+    dirty->n = kept;
+}
+
+static void start_flush(struct engine *engine);
+
+static void wake_list(struct waiter *waiter)
+{
+    while (waiter != NULL) {
+        struct waiter *next = waiter->next;
+
+        waiter_wake(waiter, TM_OK, 0);
+        waiter = next;
+    }
+}
+
+static void flushed(struct engine *engine)
+{
+    struct updates *updates = engine->updates;
+    struct waiter *done = updates->flush_waiters;
+
+    updates->flush_is_active = 0;
+    updates->flush_waiters = updates->next_waiters;
+    updates->next_waiters = NULL;
+    if (updates->flush_waiters != NULL) {
+        start_flush(engine);
+    }
+    wake_list(done);
+}
+
+// Does the one who gets the diffs have nobody to pass them on to?
+static int ends_there(const struct engine *engine, const struct flight *flight)
+{
+    return flight->sent_to != NODE_NONE &&
+           (!flight->goes_on || engine->port->roster.n_live == 2);
+}
+
+static void sent(struct engine *engine, const struct flight *flight)
+{
+    struct waiter **link = &engine->updates->flush_waiters;
+    struct waiter *ready = NULL;
+    struct waiter **last = &ready;
+
+    if (!ends_there(engine, flight)) {
+        return;
+    }
+    while (*link != NULL) {
+        struct waiter *waiter = *link;
+
+        if (waiter->result2 == flight->sent_to) {
+            *link = waiter->next;
+            waiter->next = NULL;
+            *last = waiter;
+            last = &waiter->next;
+        } else {
+            link = &waiter->next;
+        }
+    }
+    wake_list(ready);
+}
+
+static void flush_arrived(struct engine *engine, struct flight *flight)
+{
+    (void)engine;
+    (void)flight;
+}
+
+static const struct flight_kind flush = {
+    .departed = sent,
+    .arrived = flush_arrived,
+    .ended = flushed,
+    .is_own = 1,
+};
+
+static void start_flush(struct engine *engine)
+{
+    struct flight *flight;
+    struct page_list *dirty = &engine->updates->dirty;
+    size_t kept = 0;
+
+    sort_out(engine);
+    qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
+    protect_runs(engine);
+    if (race_of(engine) != NULL) {
+        causality_begin_release(engine);
+    }
+    flight = flight_new(engine, &flush);
+    flight->origin = engine->port->self;
+    engine->updates->flush_is_active = 1;
+    for (size_t i = 0; i < dirty->n; i++) {
+        struct page *page = page_of(engine, dirty->at[i]);
+
+        release_page(engine, flight, dirty->at[i]);
+        if (page->state == PAGE_DIRTY) {
+            dirty->at[kept++] = dirty->at[i];
+        } else {
+            page->listed = 0;
+        }
+    }
+    dirty->n = kept;
+    engine->stats.releases++;
+    flight_depart(engine, flight);
+}
+
+void release_early(struct engine *engine)
+{
+    const struct updates *updates = engine->updates;
+
+    if (!updates->flush_is_active && updates->dirty.n > 0 &&
+        !engine->is_frozen) {
+        start_flush(engine);
+    }
+}
+
+void engine_release(struct engine *engine, node_id next, struct waiter *waiter)
+{
+    struct updates *updates = engine->updates;
+
+    waiter->result2 = next; // for sent()
+    if (updates->flush_is_active) {
+        waiter->next = updates->next_waiters;
+        updates->next_waiters = waiter;
+        return;
+    }
+    if (updates->dirty.n == 0) {
+        waiter_wake(waiter, TM_OK, 0);
+        return;
+    }
+    waiter->next = NULL;
+    updates->flush_waiters = waiter;
+    start_flush(engine);
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a node does with diffs that come (protocols.md, section 3). What an item of an
+// update means for a page is for its protocol to say (update_rules); here is what is
+// common to all of them: the message is read as a whole before anything is done, what is
+// passed on is one flight, and its sender is acknowledged when that has ended, with what
+// it is to know: copies that were given up here, and pages whose ownership goes to it.
+#include "protocol/updates.h"
+
+#include <stdlib.h>
+
+#include "pages/causality.h"
+
+#define DROPPED_ITEM 9u // page, what
+#define HANDED_ITEM 50u // the same, version, epoch, moves, copyset
+
+/** NULL: its protocol has no diffs, or it is in no block any more. */
+static const struct update_rules *rules_of(const struct engine *engine,
+                                           page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL
+               ? NULL
+               : protocol_by_id(engine->protocols, extent->protocol)->updates;
+}
+
+static int has_updates(const struct engine *engine, page_no page)
+{
+    return rules_of(engine, page) != NULL;
+}
+
+static int may_hand(const struct engine *engine, page_no page, node_id to)
+{
+    const struct update_rules *rules = rules_of(engine, page);
+
+    return rules != NULL && rules->may_hand(engine, page, to);
+}
+
+// ---- acknowledging
+
+// Ownership goes to the sender of the update with its acknowledgement.
+static void hand_over(struct engine *engine, struct wire_writer *writer,
+                      page_no page_number, node_id to)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    copyset_remove(engine, page, to);
+    page->epoch++;
+    wire_put_u64(writer, page_number);
+    wire_put_u8(writer, ACK_HANDED);
+    wire_put_u32(writer, page->version);
+    wire_put_u32(writer, page->epoch);
+    wire_put_u8(writer, page->moves);
+    for (unsigned i = 0; i < 4; i++) {
+        wire_put_u64(writer,
+                     page->copyset == NULL ? 0 : page->copyset->words[i]);
+    }
+    copyset_clear(engine, page);
+    page->is_owner = 0;
+    page->hint = (uint16_t)(to + 1);
+    page->state = PAGE_ABSENT;
+    engine_discard_later(engine, page_number);
+}
+
+static void send_ack(struct engine *engine, const struct flight *flight,
+                     const uint8_t *body, const struct wire_writer *writer,
+                     int is_last)
+{
+    struct message message = {
+        .type = MESSAGE_update_ack,
+        .u.update_ack = {.batch = flight->batch, .is_last = is_last != 0},
+        .body = body,
+        .body_size = (uint32_t)(writer->at - body),
+    };
+
+    port_send(engine->port, flight->reply_to, &message);
+}
+
+// A part of the acknowledgement that is full goes.
+static void make_room(struct engine *engine, const struct flight *flight,
+                      uint8_t *body, struct wire_writer *writer, size_t size)
+{
+    if ((size_t)(writer->end - writer->at) < size) {
+        send_ack(engine, flight, body, writer, 0);
+        writer->at = body;
+    }
+}
+
+// What is told at once. Copies given up here: the next request for such a page must
+// not overtake the news that it was dropped (E2). Pages that go to the origin without
+// having been changed here: nobody may be served from the old bytes.
+static void report_early(struct engine *engine, struct flight *flight)
+{
+    uint8_t body[4096];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (size_t i = 0; i < flight->dropped.n; i++) {
+        make_room(engine, flight, body, &writer, DROPPED_ITEM);
+        wire_put_u64(&writer, flight->dropped.at[i]);
+        wire_put_u8(&writer, ACK_DROPPED);
+    }
+    for (size_t i = 0; i < flight->handed.n; i++) {
+        if (!page_of(engine, flight->handed.at[i])->is_owner) {
+            continue; // the update named it twice, and it has gone
+        }
+        make_room(engine, flight, body, &writer, HANDED_ITEM);
+        hand_over(engine, &writer, flight->handed.at[i], flight->origin);
+    }
+    if (writer.at > body) {
+        send_ack(engine, flight, body, &writer, 0);
+    }
+    flight->dropped.n = 0;
+    flight->handed.n = 0;
+}
+
+static void relay_arrived(struct engine *engine, struct flight *flight)
+{
+    uint8_t body[4096];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    for (size_t i = 0; i < flight->n_pages; i++) {
+        const struct flight_page *item = &flight->pages[i];
+
+        if (item->may_hand && may_hand(engine, item->page, flight->origin)) {
+            make_room(engine, flight, body, &writer, HANDED_ITEM);
+            hand_over(engine, &writer, item->page, flight->origin);
+        }
+    }
+    send_ack(engine, flight, body, &writer, 1);
+}
+
+static const struct flight_kind relay = {
+    .departed = flight_leaves_it,
+    .arrived = relay_arrived,
+    .ended = flight_ends_so,
+};
+
+static void depart(struct engine *engine, struct flight *flight)
+{
+    report_early(engine, flight);
+    flight_depart(engine, flight);
+}
+
+// ---- an update comes
+
+// @return 0 there is none, or it is malformed
+static int read_one(struct wire_reader *reader, struct update_item *item)
+{
+    item->page = wire_get_u64(reader);
+    item->version = wire_get_u32(reader);
+    item->epoch = wire_get_u32(reader);
+    item->kind = wire_get_u8(reader);
+    item->size = wire_get_u16(reader);
+    item->diff = wire_get_bytes(reader, item->size);
+    item->writer = (struct race_writer){0};
+    return !reader->failed && item->kind <= ITEM_WRITER;
+}
+
+// The same, with what is said of its writer before it.
+static int read_item(struct wire_reader *reader, struct update_item *item)
+{
+    struct race_writer writer;
+
+    if (!read_one(reader, item) || item->kind != ITEM_WRITER) {
+        return !reader->failed && item->kind < ITEM_WRITER;
+    }
+    writer = (struct race_writer){item->page, item->diff, item->size};
+    if (!read_one(reader, item) || item->kind == ITEM_WRITER) {
+        return 0;
+    }
+    item->writer = writer;
+    return 1;
+}
+
+// Its writer is named if races are looked for, and only then; but for what atomic
+// operations have written.
+static int has_good_writer(const struct engine *engine,
+                           const struct update_item *item)
+{
+    if (item->writer.clock == NULL) {
+        return race_of(engine) == NULL || item->kind == ITEM_PUSH;
+    }
+    return race_of(engine) != NULL &&
+           clock_bytes_are_good(item->writer.clock, item->writer.size);
+}
+
+static int is_well_formed(const struct engine *engine,
+                          const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    struct update_item item;
+
+    while (reader.at < reader.end) {
+        if (!read_item(&reader, &item) || !has_good_writer(engine, &item)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void update_receive_item(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item)
+{
+    const struct update_rules *rules = rules_of(engine, item->page);
+
+    if (rules == NULL) {
+        return; // the program has freed what it still wrote to
+    }
+    stall_note_item(engine, (struct stall_note){.type = MESSAGE_update,
+                                                .page = item->page,
+                                                .version = item->version,
+                                                .epoch = item->epoch,
+                                                .node = from,
+                                                .who = flight->origin,
+                                                .kind = item->kind == ITEM_PUSH
+                                                            ? "push"
+                                                            : "to the owner"});
+    if (item->kind == ITEM_PUSH) {
+        rules->pushed(engine, flight, from, item);
+    } else {
+        rules->to_owner(engine, flight, from, item);
+    }
+}
+
+void update_look_again(struct engine *engine, struct flight *flight)
+{
+    depart(engine, flight);
+}
+
+static tm_status receive_update(struct engine *engine, node_id from,
+                                const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    struct flight *flight;
+    struct update_item item;
+
+    if (!roster_has(&engine->port->roster, message->u.update.origin) ||
+        !is_well_formed(engine, message)) {
+        return TM_EWIRE;
+    }
+    flight = flight_new(engine, &relay);
+    flight->reply_to = from;
+    flight->origin = message->u.update.origin;
+    flight->batch = message->u.update.batch;
+    while (reader.at < reader.end && read_item(&reader, &item)) {
+        update_receive_item(engine, flight, from, &item);
+    }
+    late_bring(engine);
+    depart(engine, flight);
+    return TM_OK;
+}
+
+// ---- an acknowledgement comes
+
+static void take(struct engine *engine, page_no page_number, node_id from,
+                 uint32_t version, uint32_t epoch, uint8_t moves,
+                 const struct node_set *copyset)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->is_owner || page->state == PAGE_ABSENT) {
+        engine_refuse_part(engine, page_number,
+                           "ownership where there is no copy");
+        return;
+    }
+    page->is_owner = 1;
+    page->hint = (uint16_t)(engine->port->self + 1);
+    page->epoch = epoch;
+    page->version = version;
+    page->moves = moves;
+    copyset_add_others(engine, page, copyset);
+    engine->stats.pages_moved_in++;
+    news_announce(engine, page_number, from);
+}
+
+static void read_handed(struct engine *engine, struct wire_reader *reader,
+                        page_no page, node_id from)
+{
+    uint32_t version = wire_get_u32(reader);
+    uint32_t epoch = wire_get_u32(reader);
+    uint8_t moves = wire_get_u8(reader);
+    struct node_set copyset;
+
+    for (unsigned i = 0; i < 4; i++) {
+        copyset.words[i] = wire_get_u64(reader);
+    }
+    if (has_updates(engine, page)) {
+        take(engine, page, from, version, epoch, moves, &copyset);
+    }
+}
+
+static void read_items(struct engine *engine, node_id from,
+                       struct wire_reader *reader)
+{
+    while (reader->at < reader->end) {
+        page_no page = wire_get_u64(reader);
+
+        if (wire_get_u8(reader) == ACK_HANDED) {
+            read_handed(engine, reader, page, from);
+        } else if (has_updates(engine, page) &&
+                   page_of(engine, page)->is_owner) {
+            copyset_remove(engine, page_of(engine, page), from);
+        }
+    }
+}
+
+static int is_good_ack(const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (reader.at < reader.end && !reader.failed) {
+        unsigned what;
+
+        wire_get_u64(&reader); // the page
+        what = wire_get_u8(&reader);
+        if (what == ACK_HANDED) {
+            wire_get_bytes(&reader, HANDED_ITEM - DROPPED_ITEM);
+        } else if (what != ACK_DROPPED) {
+            return 0;
+        }
+    }
+    return !reader.failed;
+}
+
+static tm_status receive_ack(struct engine *engine, node_id from,
+                             const struct message *message)
+{
+    struct flight *flight = flight_find(engine, message->u.update_ack.batch);
+    struct wire_reader reader = wire_read_body(message);
+
+    if (flight == NULL || !is_good_ack(message)) {
+        return TM_EWIRE;
+    }
+    read_items(engine, from, &reader);
+    if (message->u.update_ack.is_last) {
+        flight_acknowledged(engine, flight);
+    }
+    return TM_OK;
+}
+
+// ---- the base
+
+static tm_status receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_update:
+        return receive_update(engine, from, message);
+    case MESSAGE_update_ack:
+        return receive_ack(engine, from, message);
+    case MESSAGE_race:
+        return race_receive(engine, message);
+    default:
+        return atomic_receive(engine, from, message);
+    }
+}
+
+static tm_status open_updates(struct engine *engine)
+{
+    engine->updates = calloc(1, sizeof *engine->updates);
+    return engine->updates != NULL ? TM_OK : TM_ENOMEM;
+}
+
+static void close_updates(struct engine *engine)
+{
+    struct updates *updates = engine->updates;
+
+    if (updates == NULL) {
+        return;
+    }
+    race_close(engine);
+    flights_free(updates);
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        free(updates->outboxes[i].bytes);
+    }
+    free(updates->dirty.at);
+    late_free(updates);
+    free(updates);
+}
+
+static void forget(struct engine *engine, const struct extent *extent)
+{
+    page_list_leave_out(&engine->updates->dirty, extent);
+    flight_forget(engine, extent);
+    race_forget(engine, extent);
+}
+
+static int is_quiet(const struct engine *engine)
+{
+    return !engine->updates->flush_is_active &&
+           engine->updates->next_waiters == NULL;
+}
+
+static int is_valid(const struct engine *engine)
+{
+    const struct updates *updates = engine->updates;
+
+    return (updates->flush_waiters == NULL || updates->flush_is_active) &&
+           (engine->n_unfinished > 0 || !updates->flush_is_active);
+}
+
+const struct protocol_base updates_base = {
+    .open = open_updates,
+    .close = close_updates,
+    .messages =
+        UINT64_C(1) << MESSAGE_update | UINT64_C(1) << MESSAGE_update_ack |
+        UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
+        UINT64_C(1) << MESSAGE_race,
+    .receive = receive,
+    .release_early = release_early,
+    .brought = late_look,
+    .forget = forget,
+    .roster_changed = race_forget_writers,
+    .is_quiet = is_quiet,
+    .is_valid = is_valid,
+};

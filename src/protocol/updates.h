@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PROTOCOL_UPDATES_H
+#define PROTOCOL_UPDATES_H
+
+#include "pages/pages.h"
+#include "protocol/race.h"
+
+/*
+ * Diffs and their ways: what protocols have in common whose writers keep a twin. A release
+ * collects what this node has written and sends it in UPDATE; owners pass it on to copies;
+ * UPDATE_ACK says that all have it.
+ */
+
+// Kinds of an item of the message `update`.
+#define ITEM_PUSH 0u
+#define ITEM_TO_OWNER 1u
+#define ITEM_WRITER 2u ///< of the next one: race.c
+
+// Items of the message `update_ack`.
+#define ACK_DROPPED 0u
+#define ACK_HANDED 1u
+
+/** So many updates in a row that nobody has looked at end a copy. */
+#define UNREAD_MAX 2u
+
+struct flight;
+struct late;
+struct update_item;
+
+/** Collects the diffs for one node. */
+struct outbox {
+    uint8_t *bytes; ///< [MESSAGE_BODY_MAX]
+    uint32_t used;
+};
+
+/** Of an engine. */
+struct updates {
+    struct page_list dirty; ///< pages that the next release looks at
+    int flush_is_active;
+    struct waiter *flush_waiters; ///< of the release under way
+    struct waiter *next_waiters;  ///< of the one after
+    struct flight **flights;
+    size_t n_flights; ///< slots
+    struct outbox outboxes[TM_MAX_NODES];
+    struct late *first_late; ///< updates that wait for the disk
+    struct late *last_late;
+    struct race *race; ///< NULL: nobody looks for data races
+};
+
+/** What a diff means for a page of a protocol that has them; under the node lock. */
+struct update_rules {
+    /** A push has come: this node is thought to have a copy. */
+    void (*pushed)(struct engine *engine, struct flight *flight, node_id from,
+                   const struct update_item *item);
+    /** Another node's diff has come: this node is thought to be the owner. */
+    void (*to_owner)(struct engine *engine, struct flight *flight, node_id from,
+                     const struct update_item *item);
+    /** May ownership go to the node, which has sent an update of the page? */
+    int (*may_hand)(const struct engine *engine, page_no page, node_id to);
+};
+
+/** The base of all protocols that have them. */
+extern const struct protocol_base updates_base;
+
+static inline struct race *race_of(const struct engine *engine)
+{
+    return engine->updates->race;
+}
+
+// ---- flight.c: updates that are out
+/** What an update says of one page. */
+struct update_item {
+    page_no page;
+    uint32_t version;
+    uint32_t epoch;
+    unsigned kind; ///< ITEM_PUSH or ITEM_TO_OWNER
+    uint16_t size;
+    const void *diff; ///< [size]
+    struct race_writer writer;
+};
+
+struct flight_page {
+    page_no page;
+    uint8_t is_pushed; ///< its `pushing` counts this flight
+    uint8_t may_hand;  ///< ownership may go to the origin
+};
+
+/** What flights differ in. */
+struct flight_kind {
+    /** All has been sent, and somebody has to acknowledge. */
+    void (*departed)(struct engine *engine, const struct flight *flight);
+    /** All have acknowledged: what is to be said. The flight is still there. */
+    void (*arrived)(struct engine *engine, struct flight *flight);
+    /** It is not any more. */
+    void (*ended)(struct engine *engine);
+    /** Its pages that were not pushed are this node's diffs on the way to owners. */
+    int is_own;
+};
+
+struct flight {
+    uint32_t generation;
+    uint32_t slot;
+    const struct flight_kind *kind; ///< NULL: the slot is free
+    node_id reply_to;
+    node_id origin;
+    uint64_t batch; ///< relay: to name in the acknowledgement
+    unsigned
+        outstanding; ///< messages not acknowledged, and items that are late
+    unsigned n_late; ///< of these, items
+    node_id sent_to; ///< all of them; NODE_NONE: several nodes
+    int goes_on;     ///< flush: who gets it may have to pass it on
+    struct flight_page *pages;
+    size_t n_pages;
+    size_t room;
+    struct page_list dropped; ///< relay: copies given up here
+    struct page_list handed;  ///< relay: go to the origin at once
+    uint32_t token;           ///< atomic
+    uint64_t before;
+};
+
+/** Slots of a kind of flight that has nothing to do then. */
+void flight_leaves_it(struct engine *engine, const struct flight *flight);
+void flight_ends_so(struct engine *engine);
+
+struct flight *flight_new(struct engine *engine,
+                          const struct flight_kind *kind);
+void flight_add_page(struct flight *flight, page_no page, int is_pushed,
+                     int may_hand);
+/** Put the diff of an item into the outbox of a node, with what is known of its writer,
+ * and the page's version and epoch. */
+void flight_add(struct engine *engine, struct flight *flight, node_id to,
+                unsigned kind, const struct update_item *item);
+/** Push it to the copyset, but `except`. @return 1 if anybody got it */
+int flight_push(struct engine *engine, struct flight *flight, node_id except,
+                const struct update_item *item);
+/** Send all outboxes; finishes the flight if nobody has to acknowledge. */
+void flight_depart(struct engine *engine, struct flight *flight);
+/** Pages of the extent are forgotten, and may come to be others'. (Flights have some if
+ * the program still wrote to what it freed.) */
+void flight_forget(struct engine *engine, const struct extent *extent);
+/** The flight that an acknowledgement names, if it waits for any; NULL */
+struct flight *flight_find(const struct engine *engine, uint64_t batch);
+/** One more has acknowledged. */
+void flight_acknowledged(struct engine *engine, struct flight *flight);
+void flights_free(struct updates *updates);
+
+// ---- updates.c: what a node does with updates of others
+/** One item of an update, which may be late. Part of a flight that is being made. */
+void update_receive_item(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item);
+
+/** Items that were late have been applied: what is to be told of them, and passed on,
+ * goes. */
+void update_look_again(struct engine *engine, struct flight *flight);
+
+// ---- pending_updates.c: updates that wait for the disk
+/** An item is about to be applied. Must it wait until its page has come? Then it is
+ * copied, and its flight stays open. late_bring() is to follow. @return 1 if so */
+int late_keeps(struct engine *engine, struct flight *flight, node_id from,
+               const struct update_item *item);
+/** Have pages come that items wait for. */
+void late_bring(struct engine *engine);
+/** Pages have come: apply what waited for them, as `receive` does. */
+void late_look(struct engine *engine);
+void late_free(struct updates *updates);
+
+// ---- release.c
+/** Begin a release that nobody waits for, if none is under way. */
+void release_early(struct engine *engine);
+void release_list(struct engine *engine, page_no page);
+
+// ---- atomic.c
+tm_status atomic_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+
+#endif
