@@ -106,6 +106,7 @@ void job_stop(struct job *job, int signal, int exit_code)
         if (node->has_card && job->n_started > 1) {
             link_send_number(&node->link, BOOT_STOP, (uint32_t)signal);
         } else {
+            node->is_put_down = 1; // its card may be on its way
             job_signal(job, node, signal);
         }
     }

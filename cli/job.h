@@ -55,7 +55,7 @@ struct node {
     int is_suspect;        ///< it is silent, and that has been said
     uint64_t suspected_ns; ///< when it was said
     int is_lost;           ///< another node has given it up
-    int is_put_down;       ///< for its silence: nobody asks it to end
+    int is_put_down; ///< signalled by the launcher: its death tells nothing
     struct link link;
     struct node_card card;
     struct stream out;
