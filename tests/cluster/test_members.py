@@ -160,7 +160,9 @@ class Members:
         name = self.options.app
         chance = random.Random(f"{self.options.seed} {name}")
         n_changes = 0
-        for _ in range(N_RUNS):
+        for run in range(4 * N_RUNS):  # short runs may meet no change
+            if run >= N_RUNS and n_changes > 0:
+                break
             arguments = list(APPS[name])
             protocol = chance.choice(("eager-release", "sequential"))
             words = ["--protocol", protocol]
