@@ -19,7 +19,7 @@
 //
 // Messages wait (page_defer) in the order they came
 //   - about a held page: requests at its owner, invalidations at a copy
-//   - about a busy page (sequential.c): requests at its owner; the first is the
+//   - about a busy page (protocol/sequential.c): requests at its owner; the first is the
 //     one that it is busy for
 //   - requests of others at a node that will be the owner: `queues`
 // and are looked at again (page_run_deferred) when the page ceases to be one of

@@ -112,16 +112,16 @@ struct engine {
 
     struct copyset *free_copysets;
     struct copyset_chunk *copyset_chunks;
-    struct updates
-        *updates; ///< of the protocols that have them: protocol/updates.h
-    size_t
-        n_unfinished; ///< of what a protocol has sent that names pages; blocks
-                      ///< are not forgotten before it has ended
+    /** Of the protocols that have them: protocol/updates.h. */
+    struct updates *updates;
+    /** Of what a protocol has sent that names pages: no block is forgotten before that
+     * has ended. */
+    size_t n_unfinished;
     uint64_t faulter; ///< thread of the write fault that is being handled
 
     struct causality *causality; ///< NULL: nobody asks what comes after what
 
-    struct held_list held; ///< sequential pages held for a thread
+    struct held_list held; ///< pages held for a thread
 
     struct deferred *parked; ///< requests that wait for the disk: residence.c
     struct deferred *given;  ///< PAGE_GIVEN to be answered: roster_change.c
@@ -146,7 +146,7 @@ static inline struct page *page_of(const struct engine *engine, page_no page)
     return &engine->space->pages[page];
 }
 
-/** May there be messages that wait for the sequential page? */
+/** May there be messages that wait for the page? */
 static inline int page_keeps_messages(const struct page *page)
 {
     return page->held || page->busy || (page->queues && !page->is_owner);
@@ -279,7 +279,7 @@ void deferred_drop(struct deferred **list);
 /** Keep a message until the page is free for it. */
 void page_defer(struct engine *engine, page_no page, node_id from,
                 const struct message *message);
-/** Handle the messages that waited for a sequential page, if they may be by
+/** Handle the messages that waited for a page, if they may be by
  * now. */
 void page_run_deferred(struct engine *engine, page_no page);
 
