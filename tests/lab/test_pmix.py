@@ -310,7 +310,7 @@ class Special:
                              number, f"{number} on {host}", output)
             script = "head -c 2000000 /dev/urandom | base64 -w0 | wc -c"
             output = self.allocate(bed, conf, "sh", "-c", script).finish()
-            tests.expect(output == "2666668\n" * 3, "all output", output)
+            tests.expect(output.startswith("2666668\n" * 3), "all output", output)
             self.allocate(bed, conf, tests.ends(), "return", "7").finish(7)
 
     def an_allocation_leaves_nothing(self):
