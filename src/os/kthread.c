@@ -83,6 +83,13 @@ int kthread_hurry(pthread_t thread)
     return pthread_setschedparam(thread, SCHED_RR, &parameters);
 }
 
+void kthread_calm(pthread_t thread)
+{
+    const struct sched_param parameters = {0};
+
+    (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
+}
+
 void kthread_stack(char **low, size_t *size)
 {
     pthread_attr_t attributes;

@@ -40,6 +40,9 @@ TM_CHECKED tm_status kthread_start_with(pthread_t *thread, const char *name,
  * @return 0, or the error number: the system may not permit it */
 int kthread_hurry(pthread_t thread);
 
+/** Take real-time priority back. That is always permitted. */
+void kthread_calm(pthread_t thread);
+
 /** The stack of the calling kernel thread. Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);
 

@@ -21,9 +21,9 @@
 #include "runtime/look.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "os/processor.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"
 #include "runtime/seats.h"
@@ -46,11 +46,9 @@ int look_all_idle(void)
 
 void look_start(void)
 {
-    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-    runtime.spins = runtime.n_nodes > 1 &&
-                    (long)runtime.bootstrap.n_here * (long)runtime.n_workers <=
-                        n_processors;
+    runtime.spins =
+        runtime.n_nodes > 1 &&
+        runtime.bootstrap.n_here * runtime.n_workers <= processor_count();
 }
 
 // Do senders wake this node only if nobody looks? Then a worker that looks says so,

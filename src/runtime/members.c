@@ -137,7 +137,6 @@ static void measure_costs(void)
 // What a node that was started alone does not have, and needs with others.
 static void end_solitude(void)
 {
-    service_hurry();
     distribution_start_late();
     measure_costs();
 }

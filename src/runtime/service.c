@@ -27,15 +27,21 @@
 //
 // A transport may say that something is there, and nothing can be taken: its sender
 // has lost its processor in the middle of it. Looking on at real-time priority
-// could keep the sender from its processor for a second. So the service thread
+// could keep the sender from its processor. So the service thread
 // sleeps a little after a few such looks.
+//
+// With other nodes it has real-time priority, where the system allows that: with all
+// processors computing it answers in a tenth of a millisecond instead of four. It gives
+// that back for a while when it has used its share (haste.c).
 #include "runtime/service.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "os/processor.h"
 #include "runtime/deadlock.h"
 #include "runtime/finish.h"
+#include "runtime/haste.h"
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
 #include "runtime/members.h"
@@ -56,6 +62,13 @@
 #define STUCK_LOOKS 4u
 #define STUCK_NS (50 * 1000u)
 #define UNSENT_NS (50 * 1000u)
+
+// Of the service thread.
+struct pace {
+    struct haste haste;
+    int hurries; // has real-time priority
+    int is_refused;
+};
 
 void service_wake(void)
 {
@@ -229,14 +242,37 @@ static uint64_t sleep_ns(int is_busy)
     return due_ns - now_ns < most_ns ? due_ns - now_ns : most_ns;
 }
 
+// Real-time priority while it has a share of that left. Service thread.
+static void keep_pace(struct pace *pace)
+{
+    int hurries =
+        runtime.n_nodes > 1 &&
+        haste_note(&pace->haste, clock_now_ns(), clock_thread_cpu_ns());
+
+    if (hurries == pace->hurries || pace->is_refused) {
+        return;
+    }
+    pace->hurries = hurries;
+    if (!hurries) {
+        kthread_calm(pthread_self());
+    } else if (kthread_hurry(pthread_self()) != 0) {
+        pace->is_refused = 1;
+        log_debug("service thread: no real-time priority");
+    }
+}
+
 static void *serve(void *argument)
 {
+    struct pace pace = {0};
     uint64_t last_tick_ns = 0;
     uint64_t last_ns = 0; // something came
     unsigned n_stuck = 0;
     int is_busy = 0;
 
     (void)argument;
+    haste_init(&pace.haste, runtime.bootstrap.n_here, runtime.n_workers,
+               processor_count());
+    keep_pace(&pace);
     while (!atomic_load_explicit(&runtime.is_stopping, memory_order_acquire)) {
         unsigned n_handled;
         int may_sleep = 0;
@@ -255,6 +291,7 @@ static void *serve(void *argument)
         if (clock_now_ns() - last_tick_ns >= TICK_MS * 1000000u) {
             is_busy = tick();
             last_tick_ns = clock_now_ns();
+            keep_pace(&pace);
         }
         if (n_handled > 0) {
             last_ns = clock_now_ns();
@@ -278,16 +315,6 @@ static void *serve(void *argument)
     return NULL;
 }
 
-// Real-time priority where the system allows it: with all processors computing
-// it answers in a tenth of a millisecond instead of four.
-void service_hurry(void)
-{
-    int is_refused = kthread_hurry(runtime.service) != 0;
-
-    log_debug("service thread: %s",
-              is_refused ? "ordinary priority" : "real-time priority");
-}
-
 tm_status service_start(void)
 {
     tm_status status;
@@ -302,9 +329,6 @@ tm_status service_start(void)
     if (status != TM_OK) {
         close(runtime.wake_fd);
         return status;
-    }
-    if (runtime.n_nodes > 1) {
-        service_hurry();
     }
     return TM_OK;
 }

@@ -5,8 +5,6 @@
 #include "base/status.h"
 
 tm_status service_start(void);
-/** Give it priority: others wait for its answers. Any kernel thread, once it runs. */
-void service_hurry(void);
 /** Have it look at once. */
 void service_wake(void);
 void service_join(void);

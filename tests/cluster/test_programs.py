@@ -6,8 +6,8 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, vast, kill_node, kill_starting,
-unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
+Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, vast, pace, kill_node,
+kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
 import argparse
@@ -189,6 +189,17 @@ class Tests:
                          variables={"TEAMSTER_PROTOCOL": protocol,
                                     "TEAMSTER_FAULT_SOURCE": source,
                                     "TEAMSTER_SPACE": space})
+
+    def pace(self, _seed):
+        """A service thread is not in haste for ever."""
+        if len(os.sched_getaffinity(0)) > 4:
+            raise jobs.Skip("with so many processors it has all it can use")
+        job = self.start(8, self.program("pace"))
+        code, output = job.finish(RUN_S)
+        if code == 77:
+            raise jobs.Skip(output)
+        if code != 0:
+            job.fail(f"exit code {code}", output)
 
     def variables(self, number):
         """Protocol and source as asked for, or as the number says."""
