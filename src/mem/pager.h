@@ -30,8 +30,7 @@ struct pager_host {
     /** Give a copy up, whose fate is FATE_DROP. It is unmapped already; the pager
      * discards its bytes. */
     void (*drop)(void *owner, page_no page);
-    /** Nothing can go, or too little: have pages that are being written become such as
-     * can. */
+    /** Nothing can go: have pages that are being written become such as can. */
     void (*relieve)(void *owner);
     /** Pages that are on their way here from other nodes. */
     uint64_t (*n_coming)(void *owner);

@@ -194,21 +194,10 @@ static void serve_outside(struct pager *pager)
     }
 }
 
-// Pages that are written and not released hold their place, and their twins as much. If
-// that is half of all, what is left may be paged in and out for each step of a thread; and
-// a release soon costs little, since so many pages have been written since the last.
-static int writes_hold_half(const struct pager *pager)
-{
-    return pager->space->twins.n_used > pager->budget / 4;
-}
-
 void pager_make_room(struct pager *pager)
 {
     page_no victims[SWAP_CLUSTER];
 
-    if (too_many(pager) > 0 && writes_hold_half(pager)) {
-        pager->host.relieve(pager->host.owner);
-    }
     while (too_many(pager) > 0 && pager->n_writes < WRITES_MAX) {
         unsigned n = replace_victims(pager->replace, victims, cluster(pager),
                                      may_go, pager);

@@ -377,23 +377,6 @@ static void test_what_no_thread_uses_is_unwanted(void **state)
     close_test(&test);
 }
 
-static void test_writes_that_hold_half_of_all_are_released(void **state)
-{
-    struct test test;
-
-    (void)state;
-    open_test(&test, BUDGET, 0);
-    make_many(&test, 0, BUDGET);
-    test.space.twins.n_used = BUDGET / 4;
-    pager_poll(test.pager);
-    assert_int_equal(test.n_relieved, 0); // others can go
-    test.space.twins.n_used = BUDGET / 4 + 1;
-    pager_poll(test.pager);
-    assert_true(test.n_relieved > 0);
-    test.space.twins.n_used = 0;
-    close_test(&test);
-}
-
 static void test_threads_wait_for_room_in_order(void **state)
 {
     struct wait waits[3] = {{.is_woken = 0}};
@@ -674,7 +657,6 @@ int main(void)
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
         cmocka_unit_test(test_the_host_hears_of_a_page_before_a_thread_has_it),
         cmocka_unit_test(test_what_no_thread_uses_is_unwanted),
-        cmocka_unit_test(test_writes_that_hold_half_of_all_are_released),
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
         cmocka_unit_test(test_neighbours_come_ahead),
