@@ -327,6 +327,13 @@ class Lab:
                 found[pid] = text
         return found
 
+    def agent(self, host):
+        """The launcher's agent, None if there is none. Not its keeper, which has the
+        same name and comes later: numbers of processes begin again, times do not."""
+        return min((pid for pid, text in self.processes(host).items()
+                    if text.endswith("teamster agent")),
+                   key=started_at, default=None)
+
     # ---- the network, and what may happen to it ----
 
     def set_link(self, host, rate_mbit=None, delay_ms=0):
@@ -451,6 +458,12 @@ def kill_ours(pid):
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         if os.fsencode(__file__) in words:
             os.kill(pid, signal.SIGKILL)
+
+
+def started_at(pid):
+    """When a process was started, and its number, which tells two of one tick."""
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    return int(words.split()[19]), pid
 
 
 def is_alive(pid):

@@ -42,10 +42,7 @@ class Tests(test_network.Tests):
 
     def agent(self, bed, host):
         """Wait for it. @return its process"""
-        return lab.wait_until(
-            lambda: next((pid for pid, text in bed.processes(host).items()
-                          if re.search(r"teamster agent$", text)), None),
-            f"no agent on {host}")
+        return lab.wait_until(lambda: bed.agent(host), f"no agent on {host}")
 
     def finish_right(self, run):
         output = run.finish()
