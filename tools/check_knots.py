@@ -23,8 +23,8 @@ from check_layers import ALLOWED, OUTSIDE
 
 KNOT_MAX = 5
 # Folders that have larger ones as yet: what they have today.
-KNOTS = {"runtime": 31, "cli": 9, "net": 6}
-RUNTIME_USES_MAX = 1050
+KNOTS = {"runtime": 1, "cli": 9, "net": 6}
+RUNTIME_USES_MAX = 1044
 # What still goes upwards: (user, used).
 UPWARDS = set()
 # Beside the product's files: tests, what they have in common, benchmarks.

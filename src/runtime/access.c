@@ -17,7 +17,6 @@
 #include "runtime/paging.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
-#include "runtime/service.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -160,7 +159,7 @@ static int fault(struct thread *thread, const struct trap *trap, page_no page,
         is_wanted = engine_resumed(runtime.engine, page);
         node_leave();
         if (is_wanted) {
-            service_wake(); // to let it go when it is due
+            node_wake_service(); // to let it go when it is due
         }
     }
     return 1;

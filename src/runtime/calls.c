@@ -6,7 +6,6 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/paging.h"
 #include "runtime/runtime.h"
-#include "runtime/service.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -137,7 +136,7 @@ static tm_status leave_timed_call(struct wait *wait)
 {
     node_leave();
     if (!is_done(wait)) {
-        service_wake();
+        node_wake_service();
     }
     return await_answer(wait);
 }

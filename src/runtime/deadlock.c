@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/report.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -37,16 +38,17 @@ static void send_all(struct message *message, uint64_t round)
     port_send_all(&runtime.port, message);
 }
 
-void deadlock_tick(void)
+static int tick(void)
 {
     struct deadlock *deadlock = &runtime.deadlock;
     struct message message = {.type = MESSAGE_idle_ask};
     uint64_t now_ns = clock_now_ns();
 
     if (runtime.self != 0 || runtime.options.deadlock == DEADLOCK_OFF ||
-        node_step() != RUNTIME_RUNNING || deadlock->step != DEADLOCK_QUIET ||
+        node_is_frozen() || node_step() != RUNTIME_RUNNING ||
+        deadlock->step != DEADLOCK_QUIET ||
         now_ns - deadlock->asked_ns < ASK_EVERY_NS) {
-        return;
+        return 0;
     }
     deadlock->step = DEADLOCK_ASKING;
     deadlock->asked_ns = now_ns;
@@ -55,12 +57,15 @@ void deadlock_tick(void)
     deadlock->n_answers = 0;
     deadlock->n_blocked = 0;
     send_all(&message, deadlock->round);
+    return 0;
 }
 
-void deadlock_restart(void)
+// What was found out until now counts for nothing.
+static void restart(int is_first)
 {
     struct deadlock *deadlock = &runtime.deadlock;
 
+    (void)is_first;
     deadlock->step = DEADLOCK_QUIET;
     deadlock->asked_ns = clock_now_ns();
     deadlock->since_ns = 0;
@@ -187,7 +192,7 @@ static void receive_waits(node_id from, const struct message *message)
     deadlock->has_warned = 1;
 }
 
-void deadlock_receive(node_id from, const struct message *message)
+static tm_status receive(node_id from, const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_idle_ask:
@@ -203,4 +208,21 @@ void deadlock_receive(node_id from, const struct message *message)
         receive_waits(from, message);
         break;
     }
+    return TM_OK;
 }
+
+const struct part part_deadlock = {
+    .name = "deadlock",
+    .open = part_no_step,
+    .start = part_no_step,
+    .tick = tick,
+    .messages = {MESSAGE_idle_ask, MESSAGE_waits_ask, MESSAGE_idle,
+                 MESSAGE_waits},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = restart,
+    .stats = part_no_stats,
+    .finish = part_no_step,
+    .close = part_no_step,
+};

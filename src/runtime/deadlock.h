@@ -17,9 +17,4 @@ struct deadlock {
     int has_warned;
 };
 
-void deadlock_tick(void);
-/** Nodes have come or gone: what was found out until now counts for nothing. */
-void deadlock_restart(void);
-void deadlock_receive(node_id from, const struct message *message);
-
 #endif

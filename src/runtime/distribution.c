@@ -7,8 +7,8 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/iteration.h"
-#include "runtime/members.h"
 #include "runtime/observer.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 #include "runtime/statics.h"
 #include "runtime/threads.h"
@@ -248,7 +248,7 @@ static struct scheme *new_scheme(void)
     return scheme;
 }
 
-void distribution_start(void)
+static void start(void)
 {
     if (!is_wanted()) {
         return;
@@ -265,9 +265,10 @@ void distribution_start(void)
     runtime.scheme = new_scheme();
 }
 
-void distribution_start_late(void)
+// A node that has been alone until now is the root.
+static void start_late(void)
 {
-    if (is_wanted() && runtime.options.counts.n == 0) {
+    if (is_wanted() && runtime.self == 0 && runtime.options.counts.n == 0) {
         iteration_start();
         runtime.scheme = new_scheme();
     }
@@ -281,49 +282,6 @@ int distribution_is_busy(void)
 int distribution_decides(void)
 {
     return runtime.scheme != NULL;
-}
-
-// What was measured of other nodes is of no use. Threads by hand were for those.
-void distribution_roster_changed(void)
-{
-    if (runtime.scheme == NULL) {
-        return;
-    }
-    distribution_print();
-    scheme_free(runtime.scheme);
-    access_sets_free(runtime.access_sets);
-    runtime.access_sets = NULL;
-    runtime.scheme = runtime.options.counts.n > 0 ? NULL : new_scheme();
-    set_period(NULL, 0, PERIOD_SEARCH); // the new one knows of none
-}
-
-// @return where a live node is in their row, n_live if it is none
-static unsigned index_of(node_id node)
-{
-    const struct roster *roster = &runtime.port.roster;
-    unsigned i = 0;
-
-    while (i < roster->n_live && roster->live[i] != node) {
-        i++;
-    }
-    return i;
-}
-
-tm_status distribution_receive(node_id from, const struct message *message)
-{
-    unsigned index = index_of(from);
-    uint64_t probe;
-    tm_status status;
-
-    if (runtime.scheme == NULL || index == runtime.port.roster.n_live ||
-        members_are_changing()) {
-        return TM_OK; // times tell nothing
-    }
-    probe = iteration_probe();
-    status = scheme_receive(runtime.scheme, (node_id)index, message,
-                            runtime.port.now_ns(runtime.port.owner));
-    iteration_probe_end(probe);
-    return status;
 }
 
 // The threads have no iterations that the scheme knows of.
@@ -355,7 +313,7 @@ static void print_error(const struct scheme_stats *stats)
     explain(NULL, text);
 }
 
-void distribution_print(void)
+static void print(void)
 {
     const struct iteration *iteration = &runtime.iteration;
     uint64_t run_ns = clock_now_ns() - iteration->started_ns;
@@ -387,3 +345,88 @@ void distribution_print(void)
     scheme_explain_collected(runtime.scheme);
     print_error(&stats);
 }
+
+// What was measured of other nodes is of no use. Threads by hand were for those.
+static void roster_changed(int is_first)
+{
+    if (is_first) {
+        start_late();
+        return;
+    }
+    if (runtime.scheme == NULL) {
+        return;
+    }
+    print();
+    scheme_free(runtime.scheme);
+    access_sets_free(runtime.access_sets);
+    runtime.access_sets = NULL;
+    runtime.scheme = runtime.options.counts.n > 0 ? NULL : new_scheme();
+    set_period(NULL, 0, PERIOD_SEARCH); // the new one knows of none
+}
+
+// @return where a live node is in their row, n_live if it is none
+static unsigned index_of(node_id node)
+{
+    const struct roster *roster = &runtime.port.roster;
+    unsigned i = 0;
+
+    while (i < roster->n_live && roster->live[i] != node) {
+        i++;
+    }
+    return i;
+}
+
+static tm_status receive_report(node_id from, const struct message *message)
+{
+    unsigned index = index_of(from);
+    uint64_t probe;
+    tm_status status;
+
+    if (runtime.scheme == NULL || index == runtime.port.roster.n_live ||
+        node_is_changing()) {
+        return TM_OK; // times tell nothing
+    }
+    probe = iteration_probe();
+    status = scheme_receive(runtime.scheme, (node_id)index, message,
+                            runtime.port.now_ns(runtime.port.owner));
+    iteration_probe_end(probe);
+    return status;
+}
+
+static tm_status receive(node_id from, const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_iteration:
+        return receive_report(from, message);
+    case MESSAGE_iteration_mode:
+        iteration_receive_mode(message);
+        return TM_OK;
+    default:
+        return pages_receive(runtime.pages, message);
+    }
+}
+
+// Reports still come, and plans are made, until the cluster is left.
+static void finish(void)
+{
+    node_enter();
+    print();
+    profile_save();
+    node_leave();
+}
+
+const struct part part_balancing = {
+    .name = "balancing",
+    .open = part_no_step,
+    .start = start,
+    .tick = part_no_tick,
+    .messages = {MESSAGE_iteration, MESSAGE_iteration_mode, MESSAGE_pages_soon,
+                 MESSAGE_pages_unused},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = roster_changed,
+    .stats = part_no_stats,
+    .finish = finish,
+    .close = part_no_step,
+};

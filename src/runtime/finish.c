@@ -13,13 +13,14 @@
 //   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
 #include "runtime/finish.h"
 #include "base/log.h"
-#include "runtime/distribution.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/parts.h"
+#include "runtime/races.h"
+#include "runtime/report.h"
 #include "runtime/runtime.h"
 #include "runtime/service.h"
-#include "runtime/stats.h"
-#include "runtime/tracking.h"
+#include "runtime/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,24 +49,14 @@ static void send_finish(int exit_code)
 // @param exit_code  of the other nodes
 static void leave(int exit_code)
 {
-    tracking_finish();
-    tracking_close();
+    parts_finish();
     node_set_step(RUNTIME_ENDED);
     send_finish(exit_code);
     observer_stop();
     ult_stop(runtime.ult, STOP_TIMEOUT_MS);
     service_join();
-    paging_finish();
+    parts_close();
     runtime.transport->close(runtime.net);
-}
-
-// Reports still come, and plans are made, until the cluster is left.
-static void tell_decisions(void)
-{
-    node_enter();
-    distribution_print();
-    profile_save();
-    node_leave();
 }
 
 tm_status tm_end(void)
@@ -75,11 +66,6 @@ tm_status tm_end(void)
         log_error("tm_end() is for main() on the root, once, after tm_init()");
         return TM_ESTATE;
     }
-    races_finish();
-    if (runtime.options.stats) {
-        stats_print_table();
-    }
-    tell_decisions();
     leave(0);
     paging_close();
     space_close(&runtime.space);
@@ -113,12 +99,6 @@ void finish_at_exit(int status, void *argument)
         return;
     }
     if (node_step() == RUNTIME_RUNNING) {
-        races_finish();
-        if (runtime.options.stats && thread_self() != NULL &&
-            thread_self()->number == 0) {
-            stats_print_table();
-        }
-        tell_decisions();
         leave(0);
     }
     fflush(NULL);
@@ -136,25 +116,10 @@ void finish_fatal(int exit_code)
 static _Noreturn void end_process(void)
 {
     observer_stop();
-    paging_finish();
+    parts_close();
     fflush(NULL);
     bootstrap_done(&runtime.bootstrap, runtime.exit_code);
     _exit(runtime.exit_code);
-}
-
-void finish_soon(int exit_code)
-{
-    if (!node_is_finishing()) {
-        runtime.exit_code = exit_code;
-        // Pairs with the load in node_is_finishing().
-        atomic_store_explicit(&runtime.is_finishing, 1, memory_order_release);
-    }
-}
-
-void finish_receive(const struct message *message)
-{
-    // The others' part in it is over; what the run has come to is the root's to say.
-    finish_soon(runtime.self == 0 ? (int)message->u.finish.exit_code : 0);
 }
 
 // Service thread, outside the node lock: workers that are idle leave their loops,

@@ -90,15 +90,16 @@ static uint64_t clock_cost_ns(void)
 
 void iteration_start(void)
 {
-    runtime.iteration.clock_ns = clock_cost_ns();
-    runtime.iteration.mode = runtime.options.move_at == MOVE_AT_BARRIERS
-                                 ? ITERATION_SEARCH
-                                 : ITERATION_MARKED;
-    runtime.iteration.began_ns = clock_now_ns();
-    runtime.iteration.started_ns = runtime.iteration.began_ns;
-    runtime.iteration.wall_ns =
-        calloc(runtime.n_workers, sizeof *runtime.iteration.wall_ns);
-    ensure_memory(runtime.iteration.wall_ns != NULL);
+    struct iteration *iteration = &runtime.iteration;
+
+    iteration->clock_ns = clock_cost_ns();
+    iteration->mode = runtime.options.move_at == MOVE_AT_BARRIERS
+                          ? ITERATION_SEARCH
+                          : ITERATION_MARKED;
+    iteration->began_ns = clock_now_ns();
+    iteration->started_ns = iteration->began_ns;
+    iteration->wall_ns = calloc(runtime.n_workers, sizeof *iteration->wall_ns);
+    ensure_memory(iteration->wall_ns != NULL);
 }
 
 // Where in the program, and at which barrier: the same on all nodes.

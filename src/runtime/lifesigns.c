@@ -27,24 +27,27 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/lifesigns.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 
 #define GRACE_NS UINT64_C(1500000000)
 
-void lifesigns_start(void)
+// All members begin now, if some share no memory and they have not begun.
+static void begin(int is_first)
+{
+    (void)is_first;
+    if (runtime.members.is_spread && !runtime.has_pulse) {
+        runtime.has_pulse = 1;
+        pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
+    }
+}
+
+static void start(void)
 {
     planned_open(&runtime.planned, runtime.self);
     // To one that joins nobody gives a sign before it is a member.
     if (!runtime.members.is_new) {
-        lifesigns_begin();
-    }
-}
-
-void lifesigns_begin(void)
-{
-    if (runtime.members.is_spread && !runtime.has_pulse) {
-        runtime.has_pulse = 1;
-        pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
+        begin(1);
     }
 }
 
@@ -172,12 +175,17 @@ static void look_at_pulse(void)
     }
 }
 
-void lifesigns_tick(void)
+static int tick(void)
 {
     look_at_loss(&runtime.loss);
     if (runtime.has_pulse) {
         look_at_pulse();
     }
+    if (!node_is_frozen()) {
+        progress_tick();
+        neighbours_tick();
+    }
+    return 0;
 }
 
 void lifesigns_hear(node_id from)
@@ -193,3 +201,26 @@ void lifesigns_hear_launcher(uint32_t number)
         bootstrap_tell_life(&runtime.bootstrap, number);
     }
 }
+
+// Its sender has been heard already.
+static tm_status receive(node_id from, const struct message *message)
+{
+    (void)from;
+    lifesigns_hear_launcher(message->u.beat.launcher);
+    return TM_OK;
+}
+
+const struct part part_liveness = {
+    .name = "liveness",
+    .open = part_no_step,
+    .start = start,
+    .tick = tick,
+    .messages = {MESSAGE_beat},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = begin,
+    .stats = part_no_stats,
+    .finish = part_no_step,
+    .close = part_no_step,
+};

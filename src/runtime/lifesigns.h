@@ -31,15 +31,6 @@ struct loss {
 
 // ---- lifesigns.c: who is alive. All under the node lock
 
-/** Nodes are connected. */
-void lifesigns_start(void);
-
-/** All members begin now, if some share no memory. Does nothing if they have. */
-void lifesigns_begin(void);
-
-/** From the service thread, several times a second. */
-void lifesigns_tick(void);
-
 /** The launcher ends the run, not in order. Takes the node lock itself. */
 _Noreturn void lifesigns_stop(void);
 

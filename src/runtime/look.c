@@ -192,7 +192,7 @@ static void stop_looking(uint64_t since_ns, uint64_t now_ns)
     } else {
         runtime.transport->look(runtime.net, 0);
         if (first_ns != 0 && now_ns > first_ns + LOOK_LONG_NS) {
-            service_wake();
+            node_wake_service();
         }
     }
 }

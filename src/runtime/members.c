@@ -10,19 +10,18 @@
 //   SIGTERM to a node   it asks the root to leave; a second one ends it as ever
 //
 // A frozen node: who calls node_enter() waits there, in place, until it is over
-// (members_wait). The service thread and workers that look at the network go in by
+// (stand_still in node.c). The service thread and workers that look at the network go in by
 // node_enter_serving(). So nothing begins, and what is under way is answered.
 #include "runtime/members.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "os/kthread.h"
-#include "runtime/deadlock.h"
+#include "runtime/connect.h"
 #include "runtime/distribution.h"
-#include "runtime/finish.h"
 #include "runtime/iteration.h"
+#include "runtime/parts.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
-#include "runtime/service.h"
 #include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -32,22 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Sleepers look now and then, should a wake-up be lost. */
-#define FROZEN_LOOK_NS (100 * 1000 * 1000u)
-
 /** So long a way to a node is kept that has left: it may still be ending. */
 #define FORGET_NS (2000 * 1000 * 1000u)
 
 // ---- standing still
-
-void members_wait(void)
-{
-    while (atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
-        mutex_unlock(&runtime.lock);
-        kthread_wait(&runtime.is_frozen, 1, FROZEN_LOOK_NS);
-        mutex_lock(&runtime.lock);
-    }
-}
 
 // A change is over.
 static void note_who_has_left(void)
@@ -62,18 +49,10 @@ static void note_who_has_left(void)
 static void freeze(void *owner, int is_frozen)
 {
     (void)owner;
-    atomic_store_explicit(&runtime.is_frozen, is_frozen != 0,
-                          memory_order_relaxed); // under the node lock
+    node_freeze(is_frozen);
     if (!is_frozen) {
         note_who_has_left();
-        kthread_wake_all(&runtime.is_frozen);
     }
-}
-
-int members_are_changing(void)
-{
-    return runtime.port.roster.leaving != NODE_NONE ||
-           atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed);
 }
 
 // ---- what the machine wants to know
@@ -127,24 +106,10 @@ static void note_gone(node_id node)
     log_debug("node %u has left", node);
 }
 
-static void measure_costs(void)
-{
-    if (statics_begin_costs() != TM_OK) {
-        log_error("what swapping costs here is not measured");
-    }
-}
-
-// What a node that was started alone does not have, and needs with others.
-static void end_solitude(void)
-{
-    distribution_start_late();
-    measure_costs();
-}
-
 static void switched(void *owner, const struct roster *before)
 {
     const struct roster *now = &runtime.port.roster;
-    int was_alone = runtime.n_nodes == 1;
+    int is_first = runtime.n_nodes == 1 || runtime.members.is_new;
 
     (void)owner;
     for (unsigned i = 0; i < now->n_ids; i++) {
@@ -159,22 +124,15 @@ static void switched(void *owner, const struct roster *before)
     }
     runtime.n_nodes = now->n_ids;
     runtime.transport->set_epoch(runtime.net, now->epoch);
-    lifesigns_begin();
-    deadlock_restart();
-    distribution_roster_changed();
-    if (was_alone) {
-        end_solitude();
-    } else if (runtime.members.is_new) {
-        runtime.members.is_new = 0;
-        measure_costs();
-    }
+    runtime.members.is_new = 0;
+    parts_roster_changed(is_first);
 }
 
 static void gone(void *owner)
 {
     (void)owner;
     log_debug("this node has left");
-    finish_soon(0);
+    node_finish_soon(0);
 }
 
 // Before anything is known of a new node its share of threads, by power, goes there.
@@ -316,7 +274,7 @@ static void terminate(int signal_number)
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
-    service_wake();
+    node_wake_service();
     errno = saved_errno;
 }
 
@@ -335,7 +293,7 @@ static void listen_for_owner(void)
 
 // ---- the run
 
-void members_open(void)
+static void open_members(void)
 {
     const struct membership_ops ops = {
         .freeze = freeze,
@@ -358,12 +316,7 @@ void members_open(void)
     }
 }
 
-void members_start(void)
-{
-    listen_for_owner();
-}
-
-int members_tick(void)
+static int tick(void)
 {
     struct members *members = &runtime.members;
 
@@ -380,6 +333,25 @@ int members_tick(void)
         members->gone = NODE_NONE;
     }
     membership_tick(members->machine);
-    return membership_is_busy(members->machine) ||
-           atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed);
+    return membership_is_busy(members->machine) || node_is_frozen();
 }
+
+static tm_status receive(node_id from, const struct message *message)
+{
+    return membership_receive(runtime.members.machine, from, message);
+}
+
+const struct part part_membership = {
+    .name = "membership",
+    .open = open_members,
+    .start = listen_for_owner,
+    .tick = tick,
+    .messages = {MESSAGE_change_step, MESSAGE_change_state, MESSAGE_leave_ask},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = part_no_roster,
+    .stats = part_no_stats,
+    .finish = part_no_step,
+    .close = part_no_step,
+};

@@ -19,20 +19,8 @@ struct members {
     uint64_t gone_ns;
 };
 
-/** Before the node is connected. */
-void members_open(void);
-/** The node lives. */
-void members_start(void);
-/** Wait until nodes do not come or go any more. Under the node lock, which is given
- * back meanwhile. */
-void members_wait(void);
-/** Do nodes come or go? Then nothing is begun that is for the nodes there are: the
- * scheme and its plans end with the roster. Under the node lock. */
-int members_are_changing(void);
 /** The launcher wants something of that: BOOTSTRAP_CHANGE. Service thread, without
  * the lock. */
 void members_follow(void);
-/** Under the node lock. @return 1 if it wants to be called again soon */
-int members_tick(void);
 
 #endif

@@ -16,36 +16,40 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "runtime/deadlock.h"
-#include "runtime/distribution.h"
-#include "runtime/finish.h"
-#include "runtime/iteration.h"
-#include "runtime/lifesigns.h"
-#include "runtime/members.h"
-#include "runtime/paging.h"
-#include "runtime/report.h"
+#include "os/kthread.h"
 #include "runtime/runtime.h"
-#include "runtime/statics.h"
-#include "runtime/stats.h"
 #include "runtime/threads.h"
-#include "runtime/tracking.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 struct runtime runtime;
+
+// Sleepers look now and then, should a wake-up be lost.
+#define FROZEN_LOOK_NS (100 * 1000 * 1000u)
+
+// ---- the lock
 
 void node_enter_serving(void)
 {
     mutex_lock(&runtime.lock);
 }
 
+// Until nodes do not come or go any more; the lock is given back meanwhile.
+static void stand_still(void)
+{
+    while (node_is_frozen()) {
+        mutex_unlock(&runtime.lock);
+        kthread_wait(&runtime.is_frozen, 1, FROZEN_LOOK_NS);
+        mutex_lock(&runtime.lock);
+    }
+}
+
 void node_enter(void)
 {
     mutex_lock(&runtime.lock);
-    if (__builtin_expect(
-            atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed),
-            0)) {
-        members_wait();
+    if (__builtin_expect(node_is_frozen(), 0)) {
+        stand_still();
     }
 }
 
@@ -72,6 +76,39 @@ void node_leave(void)
     }
     mutex_unlock(&runtime.lock);
 }
+
+void node_freeze(int is_frozen)
+{
+    atomic_store_explicit(&runtime.is_frozen, is_frozen != 0,
+                          memory_order_relaxed); // under the node lock
+    if (!is_frozen) {
+        kthread_wake_all(&runtime.is_frozen);
+    }
+}
+
+int node_is_changing(void)
+{
+    return runtime.port.roster.leaving != NODE_NONE || node_is_frozen();
+}
+
+void node_wake_service(void)
+{
+    uint64_t one = 1;
+    ssize_t written = write(runtime.wake_fd, &one, sizeof one);
+
+    (void)written; // full: it will wake anyway
+}
+
+void node_finish_soon(int exit_code)
+{
+    if (!node_is_finishing()) {
+        runtime.exit_code = exit_code;
+        // Pairs with the load in node_is_finishing().
+        atomic_store_explicit(&runtime.is_finishing, 1, memory_order_release);
+    }
+}
+
+// ---- threads that wait
 
 static void wake(struct waiter *waiter)
 {
@@ -111,6 +148,18 @@ struct thread *thread_self(void)
     return ult == NULL ? NULL : ult_user(ult);
 }
 
+struct thread *thread_find(uint64_t number)
+{
+    uint32_t slot = thread_slot_of(number);
+    struct thread *thread;
+
+    if (slot > runtime.options.max_threads) {
+        return NULL;
+    }
+    thread = runtime.threads[slot];
+    return thread != NULL && thread->number == number ? thread : NULL;
+}
+
 tm_status check_call(const char *function, uintptr_t place)
 {
     struct thread *thread = thread_self();
@@ -140,6 +189,8 @@ tm_status check_call(const char *function, uintptr_t place)
     node_pay();
     return TM_OK;
 }
+
+// ---- what is sent
 
 static void send(void *owner, node_id to, const struct message *message)
 {
@@ -172,96 +223,4 @@ tm_status node_open_port(void)
     };
     roster_init(&runtime.port.roster, runtime.n_nodes);
     return TM_OK;
-}
-
-static tm_status receive_runtime(node_id from, const struct message *message)
-{
-    switch (message->type) {
-    case MESSAGE_stats_ask:
-    case MESSAGE_stats_are:
-        stats_receive(from, message);
-        return TM_OK;
-    case MESSAGE_thread_stats_ask:
-    case MESSAGE_thread_stats_are:
-        thread_paging_receive(from, message);
-        return TM_OK;
-    case MESSAGE_iteration:
-        return distribution_receive(from, message);
-    case MESSAGE_iteration_mode:
-        iteration_receive_mode(message);
-        return TM_OK;
-    case MESSAGE_pages_soon:
-    case MESSAGE_pages_unused:
-        return pages_receive(runtime.pages, message);
-    case MESSAGE_probe:
-    case MESSAGE_costs:
-        return statics_receive(from, message);
-    case MESSAGE_paging_ask:
-        return paging_receive(message);
-    case MESSAGE_beat: // its sender has been heard
-        lifesigns_hear_launcher(message->u.beat.launcher);
-        return TM_OK;
-    case MESSAGE_track:
-        return tracking_receive(from, message);
-    case MESSAGE_track_set:
-    case MESSAGE_track_done:
-        return tracking_collect(from, message);
-    case MESSAGE_finish:
-        finish_receive(message);
-        return TM_OK;
-    case MESSAGE_change_step:
-    case MESSAGE_change_state:
-    case MESSAGE_leave_ask:
-        return membership_receive(runtime.members.machine, from, message);
-    default:
-        deadlock_receive(from, message);
-        return TM_OK;
-    }
-}
-
-static void refuse(node_id from, const struct message *message,
-                   tm_status status)
-{
-    if (runtime.n_refused++ < LOG_REFUSED_MAX) {
-        log_error("message %s from node %u is refused: %s",
-                  message_name(message->type), from, tm_strerror(status));
-    }
-}
-
-// Does a message show that something happens? (D1 of deadlock.c)
-static int is_activity(enum message_type type)
-{
-    return (type < MESSAGE_idle || sync_takes(type)) &&
-           type != MESSAGE_barrier_check;
-}
-
-void node_receive(void *owner, node_id from, const struct message *message)
-{
-    tm_status status;
-
-    (void)owner;
-    if (from == runtime.self) {
-        runtime.n_to_self--;
-    }
-    if (planned_takes(&runtime.planned, message)) {
-        return;
-    }
-    runtime.activity += is_activity(message->type);
-    runtime.n_received += !membership_is_aside(message->type);
-    lifesigns_hear(from);
-    if (message->type < 40) {
-        status = engine_receive(runtime.engine, from, message);
-    } else if (message->type == MESSAGE_thread_move ||
-               message->type == MESSAGE_thread_stack) {
-        status = migration_receive(runtime.migration, from, message);
-    } else if (sync_takes(message->type)) {
-        status = sync_receive(runtime.sync, from, message);
-    } else {
-        status = receive_runtime(from, message);
-    }
-    if (status != TM_OK) {
-        refuse(from, message, status);
-    } else if (message->type == MESSAGE_extent_close) {
-        freed_note(message);
-    }
 }

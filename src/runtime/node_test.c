@@ -72,6 +72,7 @@ static int begin(void **state)
     };
 
     (void)state;
+    parts_use(all_parts);
     runtime.port = (struct port){.send = send, .now_ns = no_time};
     roster_init(&runtime.port.roster, 2);
     runtime.transport = &transport_self;

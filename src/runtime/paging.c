@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "observe/swap_cost.h"
 #include "runtime/kernel_paging.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -78,7 +79,8 @@ static void open_pager(uint64_t bytes)
     runtime.paging.first_pages = pages;
 }
 
-void paging_open(void)
+// If memory is declared for this node's shared data: keep within it.
+static void open_paging(void)
 {
     kernel_paging_open();
     if (runtime.options.memory_by == MEMORY_BY_RUNTIME &&
@@ -111,7 +113,8 @@ static void explain(void)
         (unsigned long long)disk.n_out, (double)disk.ns_busy * 1e-9);
 }
 
-void paging_start(void)
+// If none is declared and a control group limits the node: keep within that.
+static void start(void)
 {
     uint64_t bytes;
 
@@ -124,7 +127,8 @@ void paging_start(void)
     }
 }
 
-void paging_finish(void)
+// TM_SHARED variables are in memory from now on: main() may use them.
+static void bring_globals(void)
 {
     kernel_paging_explain();
     if (!paging_is_on()) {
@@ -216,7 +220,7 @@ static uint64_t lack_pages(uint64_t budget)
     return needed > budget ? needed - budget : 0;
 }
 
-void paging_stats(struct tm_node_stats *stats)
+static void add_stats(struct tm_node_stats *stats)
 {
     struct pager_stats counted;
 
@@ -336,7 +340,7 @@ void paging_learn(const struct access_set *set)
 
 // Without its pages in order it would page as if nothing was known of the program.
 // Where the announcement does not have them all an iteration is tracked again.
-void paging_thread_arrived(const struct thread *thread)
+static void thread_arrived(struct thread *thread)
 {
     page_no *list;
     size_t n;
@@ -362,7 +366,7 @@ void paging_thread_arrived(const struct thread *thread)
     free(list);
 }
 
-void paging_thread_left(struct thread *thread)
+static void thread_left(struct thread *thread)
 {
     if (paging_is_on()) {
         rounds_leave(&runtime.paging.rounds, (uint32_t)thread->number,
@@ -371,6 +375,7 @@ void paging_thread_left(struct thread *thread)
                        (uint32_t)thread->number);
         pager_release_claims(runtime.paging.pager, &thread->claims);
     }
+    thread_paging_left(thread);
 }
 
 static void forget_sets(struct access_sets *sets)
@@ -378,8 +383,12 @@ static void forget_sets(struct access_sets *sets)
     access_sets_free(sets); // each node has learned from its own
 }
 
-tm_status paging_receive(const struct message *message)
+static tm_status receive(node_id from, const struct message *message)
 {
+    if (message->type != MESSAGE_paging_ask) {
+        thread_paging_receive(from, message);
+        return TM_OK;
+    }
     if (runtime.self != 0) {
         return TM_EWIRE;
     }
@@ -475,3 +484,19 @@ void paging_note_cost(struct thread *thread, uint64_t ns)
                               memory_order_relaxed);
     count(&thread->swap_ns, ns);
 }
+
+const struct part part_paging = {
+    .name = "paging",
+    .open = open_paging,
+    .start = start,
+    .tick = paging_poll,
+    .messages = {MESSAGE_paging_ask, MESSAGE_thread_stats_ask,
+                 MESSAGE_thread_stats_are},
+    .receive = receive,
+    .thread_arrived = thread_arrived,
+    .thread_left = thread_left,
+    .roster_changed = part_no_roster,
+    .stats = add_stats,
+    .finish = part_no_step,
+    .close = bring_globals,
+};

@@ -52,15 +52,6 @@ struct thread_paging {
 
 // ---- paging.c: the pager at work
 
-/** If memory is declared for this node's shared data, keep within it. After
- * engine and space are there. */
-void paging_open(void);
-/** If none is declared and a control group limits the node, keep within that. When
- * what all nodes have to offer is known, and no thread runs yet. */
-void paging_start(void);
-/** The run is over and nobody else holds the node lock any more: TM_SHARED
- * variables are in memory from now on. */
-void paging_finish(void);
 /** Give the pager back. */
 void paging_close(void);
 /** The calling thread has faulted at an instruction: wait until the page's bytes are in
@@ -94,14 +85,6 @@ int paging_note_arrival(struct thread *thread);
 void paging_learn(const struct access_set *set);
 /** What too little memory has cost since the last call. Under the node lock. */
 void paging_take_use(struct memory_use *use);
-/** The memory part of the node's numbers. Under the node lock. */
-void paging_stats(struct tm_node_stats *stats);
-/** A thread comes to the node; before pages_thread_arrived(). */
-void paging_thread_arrived(const struct thread *thread);
-/** A thread has left the node. */
-void paging_thread_left(struct thread *thread);
-/** paging_ask has arrived at the root. */
-tm_status paging_receive(const struct message *message);
 
 // ---- budget.c: how much memory
 

@@ -18,6 +18,7 @@
 #include "os/image.h"
 #include "protocol/races.h"
 #include "protocol/release.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
 
@@ -106,7 +107,7 @@ static int is_known(const struct races *races, uintptr_t address,
     return 0;
 }
 
-void races_found(void *owner, const struct race_found *found)
+static void note_race(void *owner, const struct race_found *found)
 {
     struct races *races = owner;
     uintptr_t address =
@@ -138,7 +139,7 @@ static void release_last_writes(void)
     wait_for(&wait, 1);
 }
 
-void races_finish(void)
+static void finish(void)
 {
     const struct thread *thread = thread_self();
     struct tm_node_stats stats;
@@ -167,3 +168,31 @@ int races_exit_code(int status)
                ? EXIT_FAILURE
                : status;
 }
+
+static void open_races(void)
+{
+    tm_status status;
+
+    if (!runtime.options.race_check) {
+        return;
+    }
+    status = engine_look_for_races(runtime.engine, note_race, &runtime.races);
+    if (status != TM_OK) {
+        log_fatal(EXIT_MEMORY, "cannot start: looking for data races: %s",
+                  tm_strerror(status));
+    }
+}
+
+const struct part part_races = {
+    .name = "races",
+    .open = open_races,
+    .start = part_no_step,
+    .tick = part_no_tick,
+    .receive = part_no_receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = part_no_roster,
+    .stats = part_no_stats,
+    .finish = finish,
+    .close = part_no_step,
+};

@@ -4,8 +4,6 @@
 
 #include "base/status.h"
 
-struct race_found;
-
 /* What --race-check finds, in words: races.c. */
 
 /** So many are told in words, and so many places are known again; races are counted. */
@@ -19,13 +17,6 @@ struct races {
         unsigned length;
     } kept[RACES_KEPT];
 };
-
-/** The race_found_fn. */
-void races_found(void *owner, const struct race_found *found);
-
-/** The run ends: have all nodes say what they have found, and say how much it is. On
- * the root, by main(), while all nodes are there; another thread says nothing. */
-void races_finish(void);
 
 /** @return the exit code of a program that ends with `status`; root */
 int races_exit_code(int status);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only list of what is pluggable. To add a protocol or a fault source: write
-// it, add its row here.
+// The only list of what is pluggable. To add a protocol, a fault source or a part of the
+// runtime: write it, add its row here.
 #include <string.h>
 
 #include "base/log.h"
 #include "protocol/rows.h"
 #include "runtime/registry.h"
+#include "runtime/rows.h"
 
 static const struct fault_source *const fault_sources[] = {
     &fault_userfaultfd, // preferred
@@ -18,6 +19,15 @@ static const unsigned n_fault_sources =
 static const struct protocol *const protocols[] = {
     &protocol_eager_release,
     &protocol_sequential,
+};
+
+// In this order: what has left tracking counts for paging; what is told at the end is
+// told from the program to its pages.
+const struct part *const all_parts[] = {
+    &part_races,    &part_deadlock,   &part_numbers,
+    &part_liveness, &part_membership, &part_balancing,
+    &part_tracking, &part_paging,     &part_offers,
+    NULL,
 };
 
 const struct protocols all_protocols = {protocols,

@@ -4,8 +4,12 @@
 
 #include "os/fault.h"
 #include "pages/protocol.h"
+#include "runtime/parts.h"
 
 /* What is pluggable. Whoever is below gets it passed in. */
+
+/** For parts_use(). */
+extern const struct part *const all_parts[];
 
 /** For engine_new(). */
 extern const struct protocols all_protocols;

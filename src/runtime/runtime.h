@@ -26,6 +26,7 @@
 #include "runtime/members.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
+#include "runtime/parts.h"
 #include "runtime/planned.h"
 #include "runtime/races.h"
 #include "runtime/report.h"
@@ -65,6 +66,8 @@ struct runtime {
     struct descriptor_set sockets; ///< that reach other hosts
     struct port port;
     struct members members;
+    const struct part *const *parts; ///< NULL behind the last: parts.c
+    const struct part *part_of[PARTS_MESSAGE_ENDS]; ///< by message; or NULL
     uint64_t n_sent; ///< messages that membership_is_aside() does not name
     uint64_t n_received;
     /** Messages that were decoded and contradict what is known. */
@@ -102,11 +105,12 @@ struct runtime {
     struct ult_system *ult;
     struct observer observer;
     pthread_t service;
-    int wake_fd;   ///< eventfd: wakes the service thread
-    int has_seats; ///< workers have a processor each (seats.c)
+    void (*end_process)(void); ///< what the service thread does at the end
+    int wake_fd;               ///< eventfd: wakes the service thread
+    int has_seats;             ///< workers have a processor each (seats.c)
     int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
-    _Atomic uint32_t is_frozen; ///< changed under the node lock: members.c
+    _Atomic uint32_t is_frozen;        ///< changed under the node lock
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
     _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
     _Atomic uint64_t looking_since_ns; ///< since when one does so, 0: none
@@ -122,7 +126,7 @@ struct runtime {
     char **argv; ///< of main(), as it was called
     struct main_stack main_stack;
     struct argument_watch arguments; ///< of new threads
-    _Atomic int is_finishing; ///< changed under the node lock: finish_soon()
+    _Atomic int is_finishing;        ///< changed under the node lock
     int exit_code; ///< then: of this process; does not change any more
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
@@ -143,10 +147,17 @@ static inline void node_set_step(enum runtime_step step)
 }
 
 /** Is the run over for this node, by another's or the root's will? Also without the
- * lock. Pairs with the store in finish_soon(). */
+ * lock. Pairs with the store in node_finish_soon(). */
 static inline int node_is_finishing(void)
 {
     return atomic_load_explicit(&runtime.is_finishing, memory_order_acquire);
+}
+
+/** Do nodes come or go just now, so that this one must not begin anything? Changes
+ * under the node lock only. */
+static inline int node_is_frozen(void)
+{
+    return atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed) != 0;
 }
 
 // ---- access.c
@@ -154,7 +165,7 @@ static inline int node_is_finishing(void)
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);
 
-// ---- node.c: the node lock, waiting, messages
+// ---- node.c: the node lock, waiting, what is sent
 
 /** Take the node lock. While nodes come or go this waits until that is over. */
 void node_enter(void);
@@ -166,6 +177,16 @@ void node_enter_serving(void);
 /** Handle the messages that this node has sent itself meanwhile and what else
  * has arrived, and give the lock back. */
 void node_leave(void);
+/** From now on who calls node_enter() waits; or no longer. Under the node lock. */
+void node_freeze(int is_frozen);
+/** Do nodes come or go? Then nothing is begun that is for the nodes there are: the
+ * scheme and its plans end with the roster. Under the node lock. */
+int node_is_changing(void);
+/** Have the service thread look at once. Any thread; in a signal handler, too. */
+void node_wake_service(void);
+/** The run is over for this node: the service thread ends the process. Only the first
+ * call counts. Under the node lock. @param exit_code  of this process */
+void node_finish_soon(int exit_code);
 
 /** A thread that waits for one wake-up, on its own stack. */
 struct wait {
@@ -198,6 +219,8 @@ static inline uint64_t node_slowed_ns(uint64_t ns)
 
 /** The calling thread's record, NULL outside threads. */
 struct thread *thread_self(void);
+/** A thread that is here, or NULL. Under the node lock. */
+struct thread *thread_find(uint64_t number);
 
 /** Calls of the API: TM_OK if the runtime runs and the caller is a thread, else
  * TM_ESTATE, logged with the function's name. Calls node_pay(), and notes where
@@ -206,10 +229,11 @@ struct thread *thread_self(void);
     check_call((function), (uintptr_t)__builtin_return_address(0))
 tm_status check_call(const char *function, uintptr_t place);
 
-void node_receive(void *owner, node_id from, const struct message *message);
 tm_status node_open_port(void);
 
-/** start.c: what this node's end of the transport is opened with. */
-struct net_config node_net_config(void);
+// ---- receive.c
+
+/** The net_config.receive: a message has come. Under the node lock. */
+void node_receive(void *owner, node_id from, const struct message *message);
 
 #endif

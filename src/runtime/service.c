@@ -39,16 +39,14 @@
 #include "base/log.h"
 #include "os/kthread.h"
 #include "os/processor.h"
-#include "runtime/deadlock.h"
-#include "runtime/finish.h"
 #include "runtime/haste.h"
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
 #include "runtime/members.h"
 #include "runtime/paging.h"
+#include "runtime/parts.h"
 #include "runtime/runtime.h"
 #include "runtime/seats.h"
-#include "runtime/tracking.h"
 
 #include <poll.h>
 #include <string.h>
@@ -70,30 +68,16 @@ struct pace {
     int is_refused;
 };
 
-void service_wake(void)
-{
-    uint64_t one = 1;
-    ssize_t written = write(runtime.wake_fd, &one, sizeof one);
-
-    (void)written; // full: it will wake anyway
-}
-
 // What is due by time. @return 1 if it should be called again soon
 static int tick(void)
 {
     int is_busy = engine_tick(runtime.engine);
 
-    is_busy |= paging_poll();
-    lifesigns_tick();
-    is_busy |= members_tick();
-    if (atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
+    is_busy |= parts_tick();
+    if (node_is_frozen()) {
         return 1;
     }
     sync_poll(runtime.sync, look_all_idle());
-    deadlock_tick();
-    progress_tick();
-    neighbours_tick();
-    tracking_tick();
     return is_busy || sync_wants_poll(runtime.sync);
 }
 
@@ -108,7 +92,7 @@ static void follow_launcher(void)
         _exit(0);
     case BOOTSTRAP_END: // perhaps before the root's FINISH, which says the same
         node_enter_serving();
-        finish_soon(0);
+        node_finish_soon(0);
         node_leave();
         break;
     case BOOTSTRAP_STATUS:
@@ -304,7 +288,7 @@ static void *serve(void *argument)
         node_leave();
         __builtin_ia32_pause();
         if (node_is_finishing()) {
-            finish_now();
+            runtime.end_process();
         }
         if (may_sleep) {
             sleep_for(most_ns, runtime.transport->wait_fd(runtime.net));
@@ -315,10 +299,11 @@ static void *serve(void *argument)
     return NULL;
 }
 
-tm_status service_start(void)
+tm_status service_start(void (*end_process)(void))
 {
     tm_status status;
 
+    runtime.end_process = end_process;
     runtime.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (runtime.wake_fd < 0) {
         log_error("cannot make an eventfd: %m");
@@ -336,7 +321,7 @@ tm_status service_start(void)
 void service_join(void)
 {
     atomic_store_explicit(&runtime.is_stopping, 1, memory_order_release);
-    service_wake();
+    node_wake_service();
     pthread_join(runtime.service, NULL);
     close(runtime.wake_fd);
 }

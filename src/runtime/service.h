@@ -4,9 +4,8 @@
 
 #include "base/status.h"
 
-tm_status service_start(void);
-/** Have it look at once. */
-void service_wake(void);
+/** @param end_process  what it does when the run is over for this node: finish_now() */
+tm_status service_start(void (*end_process)(void));
 void service_join(void);
 /** What a worker does when it has nothing to run. */
 int service_idle(void *owner, unsigned worker);

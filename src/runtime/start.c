@@ -18,16 +18,15 @@
 #include "os/image.h"
 #include "os/secret.h"
 #include "pages/causality.h"
-#include "protocol/races.h"
 #include "protocol/release.h"
+#include "runtime/connect.h"
 #include "runtime/distribution.h"
 #include "runtime/finish.h"
 #include "runtime/iteration.h"
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
-#include "runtime/members.h"
 #include "runtime/observer.h"
-#include "runtime/paging.h"
+#include "runtime/parts.h"
 #include "runtime/registry.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -42,8 +41,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
-
-#define DEATH_SEEN_MS 3000
 
 // More than a node of a debug build can handle: a node is taken for dead before a thread
 // has waited for it for so many messages.
@@ -252,15 +249,9 @@ static void open_machines(void)
     }
     engine_set_patience(runtime.engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
                                             runtime.options.peer_timeout);
-    members_open();
-    paging_open();
-    if (runtime.options.race_check) {
-        must(engine_look_for_races(runtime.engine, races_found, &runtime.races),
-             "looking for data races");
-    }
+    parts_open();
     engine_add_globals(runtime.engine);
     must(ult_open(&runtime.ult, &config), "threads");
-    tracking_open();
 }
 
 // Before anything is loaded (PMIx, the transport): that lies where it likes, no
@@ -277,6 +268,8 @@ static struct node_card *new_card(void)
 
 static void fill_card(struct node_card *card)
 {
+    const struct options *options = &runtime.options;
+
     node_card_set_version(card);
     must(image_build_id(card->build_id), "the program's build-id");
     card->canary = image_canary();
@@ -285,9 +278,8 @@ static void fill_card(struct node_card *card)
     snprintf(card->options, sizeof card->options,
              "protocol %d stack %zu threads %u space %zu encrypted %d races "
              "%d",
-             (int)runtime.options.protocol, runtime.options.stack_size,
-             runtime.options.max_threads, runtime.options.space,
-             !runtime.options.trust_network, runtime.options.race_check);
+             (int)options->protocol, options->stack_size, options->max_threads,
+             options->space, !options->trust_network, options->race_check);
 }
 
 static void add_address(struct node_card *card)
@@ -301,12 +293,6 @@ static void add_address(struct node_card *card)
     }
     card->address_size = (uint32_t)size;
     memcpy(card->address, address, size);
-}
-
-// One that is alone can have others later, if somebody can start them.
-static int may_have_others(void)
-{
-    return runtime.n_nodes > 1 || bootstrap_has_launcher(&runtime.bootstrap);
 }
 
 _Static_assert(BOOT_KEY_SIZE == SEAL_KEY_SIZE,
@@ -334,100 +320,6 @@ static void free_roster(struct boot_roster *roster)
     free(roster->host_of);
 }
 
-static void connect_to_all(const struct boot_roster *roster)
-{
-    struct net_place places[TM_MAX_NODES] = {0};
-    char why[256] = "";
-    tm_status status;
-
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        places[i] = (struct net_place){
-            .address = roster->cards[i].address,
-            .size = roster->cards[i].address_size,
-            .is_elsewhere = roster->host_of[i] != roster->host_of[runtime.self],
-            .comes = i < runtime.self,
-        };
-        if (roster->host_of[i] == BOOT_NO_HOST) { // it has left
-            roster_remove(&runtime.port.roster, (node_id)i);
-        }
-    }
-    node_enter();
-    status = runtime.transport->connect(runtime.net, places, roster->job_key,
-                                        why, sizeof why);
-    // Not before: those who are there already come in an epoch before that.
-    if (runtime.bootstrap.joins > 0) {
-        runtime.transport->set_epoch(runtime.net, runtime.bootstrap.joins);
-    }
-    node_leave();
-    // A node that cannot be reached has died, most often: the launcher sees that
-    // soon, and names it.
-    if (status == TM_EPEER &&
-        bootstrap_is_ended(&runtime.bootstrap, DEATH_SEEN_MS)) {
-        _exit(EXIT_NODE_LOST);
-    }
-    if (status != TM_OK) {
-        log_fatal(status == TM_EPEER && runtime.bootstrap.device[0] != '\0'
-                      ? EXIT_UNREACHABLE
-                      : EXIT_CONFIG,
-                  "%s", why);
-    }
-}
-
-// For what waits for nodes of other hosts: three quarters of the memory that there is,
-// and of swap. If more does, this node is near being ended by the kernel.
-static uint64_t most_waiting(void)
-{
-    struct memory_state state;
-
-    if (!observer_has_watch()) {
-        return 0;
-    }
-    memory_read(&runtime.observer.watch, &state);
-    return (state.total.bytes + state.swap_total) / 4 * 3 /
-           (runtime.bootstrap.n_here > 0 ? runtime.bootstrap.n_here : 1);
-}
-
-struct net_config node_net_config(void)
-{
-    const char *device = runtime.bootstrap.device;
-
-    return (struct net_config){
-        .self = runtime.self,
-        .n_nodes = TM_MAX_NODES, // that there may ever be
-        .n_here = runtime.n_nodes > 1 ? runtime.bootstrap.n_here : 0,
-        .device = device[0] != '\0' ? device : NULL,
-        .listens_within =
-            runtime.bootstrap.joins > 0 && runtime.bootstrap.n_here > 1,
-        .first_port = runtime.options.port_range.first,
-        .last_port = runtime.options.port_range.last,
-        // The node's own signs of life come first, and name the node.
-        .timeout_s = runtime.options.peer_timeout > 0
-                         ? runtime.options.peer_timeout + 2
-                         : 0,
-        .most_waiting = may_have_others() ? most_waiting() : 0,
-        .is_plain = runtime.options.trust_network,
-        .sockets = &runtime.sockets,
-        .event = lifesigns_event,
-        .receive = node_receive,
-    };
-}
-
-static void open_transport(void)
-{
-    const struct net_config config = node_net_config();
-    tm_status status;
-
-    runtime.transport = may_have_others() ? &transport_ucx : &transport_self;
-    status = runtime.transport->open(&runtime.net, &config);
-    if (status == TM_EBUSY) {
-        log_fatal(EXIT_UNREACHABLE,
-                  "node %u has no port that others can "
-                  "reach; --port-range=A-B gives some",
-                  runtime.self);
-    }
-    must(status, "the transport");
-}
-
 static _Noreturn void refuse_random_addresses(void)
 {
     int error = image_fixing_error();
@@ -453,8 +345,8 @@ static uint64_t join_cluster(struct node_card *own)
     uint64_t canary;
 
     fill_card(own);
-    open_transport();
-    if (!may_have_others()) {
+    must(connect_open(), "the transport");
+    if (!node_may_have_others()) {
         free(own);
         return image_canary();
     }
@@ -498,12 +390,9 @@ static void go(void)
     runtime.start_ns = clock_now_ns();
     node_set_step(RUNTIME_RUNNING);
     on_exit(finish_at_exit, NULL);
-    paging_start();
-    distribution_start();
-    lifesigns_start();
+    parts_start();
     look_start();
-    members_start();
-    must(service_start(), "the service thread");
+    must(service_start(finish_now), "the service thread");
     must(ult_start_workers(runtime.ult), "workers");
     node_enter();
     if (has_others) {
@@ -573,13 +462,14 @@ tm_status tm_init_program(int *argc, char ***argv,
         return TM_ESTATE;
     }
     node_set_step(RUNTIME_STARTING);
+    parts_use(all_parts);
     runtime.pid = getpid();
     main_stack_find(&runtime.main_stack, runtime.argv);
     own = new_card();
     read_settings();
     open_memory(program);
     open_machines();
-    if (may_have_others()) {
+    if (node_may_have_others()) {
         argument_open(&runtime.arguments, &runtime.space, runtime.ult,
                       &runtime.main_stack);
     }

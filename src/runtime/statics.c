@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "observe/swap_cost.h"
 #include "runtime/observer.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 #include "runtime/statics.h"
 
@@ -34,11 +35,12 @@
 
 void statics_measure_own(struct node_statics *statics)
 {
+    const struct options *options = &runtime.options;
     const struct declared declared = {
         .n_workers = runtime.n_workers,
-        .speed = runtime.options.speed,
-        .share = runtime.options.share,
-        .memory = runtime.options.memory,
+        .speed = options->speed,
+        .share = options->share,
+        .memory = options->memory,
     };
 
     (void)observer_has_watch();
@@ -229,8 +231,31 @@ static tm_status receive_costs(node_id from, const struct message *message)
     return TM_OK;
 }
 
-tm_status statics_receive(node_id from, const struct message *message)
+static tm_status receive(node_id from, const struct message *message)
 {
     return message->type == MESSAGE_probe ? receive_probe(from, message)
                                           : receive_costs(from, message);
 }
+
+// Until now there was nobody to tell.
+static void roster_changed(int is_first)
+{
+    if (is_first && statics_begin_costs() != TM_OK) {
+        log_error("what swapping costs here is not measured");
+    }
+}
+
+const struct part part_offers = {
+    .name = "offers",
+    .open = part_no_step,
+    .start = part_no_step,
+    .tick = part_no_tick,
+    .messages = {MESSAGE_probe, MESSAGE_costs},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = roster_changed,
+    .stats = part_no_stats,
+    .finish = part_no_step,
+    .close = part_no_step,
+};

@@ -22,8 +22,6 @@ void statics_take(const struct node_card *cards);
 /** Begin to measure what pages and messages cost here; the root will be told. Under
  * the node lock, once. @return as observer_run() */
 tm_status statics_begin_costs(void);
-/** A message of types probe and costs. Under the node lock. */
-tm_status statics_receive(node_id from, const struct message *message);
 /** What a node, < n_nodes, has to offer. In a cluster of one the first call measures
  * it. Lives as long as the process. Under the node lock. */
 const struct node_statics *cluster_statics(unsigned node);

@@ -4,7 +4,10 @@
 #include "runtime/stats.h"
 #include "base/log.h"
 #include "runtime/paging.h"
+#include "runtime/parts.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +37,7 @@ void stats_collect(struct tm_node_stats *stats)
     stats->n_threads = n_threads;
     stats->speed_ppm = (uint64_t)(runtime.options.share * 1e6 + 0.5);
     stats->compute_ns = ult_total_time_ns(runtime.ult);
-    paging_stats(stats);
+    parts_stats(stats);
     stats->barriers = sync_n_barriers(runtime.sync);
     stats->messages_sent = counters.messages_sent;
     stats->bytes_sent = counters.bytes_sent;
@@ -91,13 +94,14 @@ static void accept(const struct message *message)
     waiter_wake(&wait->wait.waiter, reader.failed ? TM_EWIRE : TM_OK, 0);
 }
 
-void stats_receive(node_id from, const struct message *message)
+static tm_status receive(node_id from, const struct message *message)
 {
     if (message->type == MESSAGE_stats_ask) {
         answer(from, message->u.stats_ask.token);
     } else {
         accept(message);
     }
+    return TM_OK;
 }
 
 tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
@@ -185,7 +189,7 @@ static void print_refused(const struct tm_node_stats *stats, unsigned n_nodes)
     }
 }
 
-void stats_print_table(void)
+static void print_table(void)
 {
     unsigned n_nodes = runtime.n_nodes; // more may come meanwhile
     struct tm_node_stats *stats = calloc(n_nodes, sizeof *stats);
@@ -207,3 +211,28 @@ void stats_print_table(void)
     print_refused(stats, n_nodes);
     free(stats);
 }
+
+// Nodes are asked, which a thread only can do.
+static void finish(void)
+{
+    const struct thread *thread = thread_self();
+
+    if (runtime.options.stats && thread != NULL && thread->number == 0) {
+        print_table();
+    }
+}
+
+const struct part part_numbers = {
+    .name = "numbers",
+    .open = part_no_step,
+    .start = part_no_step,
+    .tick = part_no_tick,
+    .messages = {MESSAGE_stats_ask, MESSAGE_stats_are},
+    .receive = receive,
+    .thread_arrived = part_no_thread,
+    .thread_left = part_no_thread,
+    .roster_changed = part_no_roster,
+    .stats = part_no_stats,
+    .finish = finish,
+    .close = part_no_step,
+};

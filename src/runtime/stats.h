@@ -5,7 +5,5 @@
 #include "net/message.h"
 
 void stats_collect(struct tm_node_stats *stats);
-void stats_receive(node_id from, const struct message *message);
-void stats_print_table(void);
 
 #endif

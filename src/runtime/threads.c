@@ -22,9 +22,8 @@
 #include "base/log.h"
 #include "pages/causality.h"
 #include "runtime/belongings.h"
-#include "runtime/paging.h"
+#include "runtime/parts.h"
 #include "runtime/runtime.h"
-#include "runtime/tracking.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,9 +55,7 @@ static void end(void *owner, struct ult *ult)
     (void)owner;
     node_enter();
     runtime.threads[thread_slot_of(thread->number)] = NULL;
-    tracking_thread_left(thread);
-    paging_thread_left(thread);
-    thread_paging_left(thread);
+    parts_thread_left(thread);
     ult_forget(ult);
     sync_thread_exit(runtime.sync, thread->number, thread->result);
     node_leave();
@@ -131,18 +128,6 @@ tm_status threads_start(void *owner, uint64_t number, uint64_t start,
     return TM_OK;
 }
 
-struct thread *thread_find(uint64_t number)
-{
-    uint32_t slot = thread_slot_of(number);
-    struct thread *thread;
-
-    if (slot > runtime.options.max_threads) {
-        return NULL;
-    }
-    thread = runtime.threads[slot];
-    return thread != NULL && thread->number == number ? thread : NULL;
-}
-
 int threads_set_target(void *owner, uint64_t number, node_id node)
 {
     struct thread *thread = thread_find(number);
@@ -177,8 +162,7 @@ tm_status threads_arrived(void *owner, const struct moved_thread *moved)
     }
     ult_add_time(thread->ult, moved->compute_ns);
     runtime.n_moved_in++;
-    tracking_thread_arrived(thread);
-    paging_thread_arrived(thread);
+    parts_thread_arrived(thread);
     pages_thread_arrived(runtime.pages, moved->number);
     sync_thread_arrived(runtime.sync, moved->number, moved->moves);
     return TM_OK;
@@ -244,9 +228,7 @@ static void leave(void *owner, struct ult *ult)
     engine_order(runtime.engine, 0, thread->target, ORDER_MOVES);
     migration_send(runtime.migration, thread->target, &moved);
     runtime.threads[thread_slot_of(thread->number)] = NULL;
-    tracking_thread_left(thread);
-    paging_thread_left(thread);
-    thread_paging_left(thread);
+    parts_thread_left(thread);
     ult_forget(ult);
     runtime.n_moved_out++;
     node_leave();

@@ -55,7 +55,5 @@ void threads_send(uint64_t number, node_id node);
 /** A thread has come: reconfig's callback. @return TM_OK, TM_EWIRE */
 tm_status threads_arrived(void *owner, const struct moved_thread *moved);
 struct thread *thread_new(uint64_t number, const char *name);
-/** A thread that is here, or NULL. Under the node lock. */
-struct thread *thread_find(uint64_t number);
 
 #endif

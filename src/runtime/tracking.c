@@ -29,6 +29,8 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/paging.h"
+#include "runtime/parts.h"
+#include "runtime/rows.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
 
@@ -44,7 +46,7 @@ static int is_on(void)
     return tracking_is_on(&runtime.tracking);
 }
 
-void tracking_open(void)
+static void open_tracking(void)
 {
     runtime.tracking.track =
         track_new(&runtime.space, runtime.options.max_threads + 1);
@@ -99,7 +101,7 @@ static int any_thread(thread_fn *is_so, uint64_t key)
     return 0;
 }
 
-int tracking_is_end(uint64_t key)
+static int is_end(uint64_t key)
 {
     return any_thread(is_at, key);
 }
@@ -252,7 +254,7 @@ static void end(struct tracking *tracking)
     track_clear(tracking->track);
 }
 
-void tracking_close(void)
+static void stop_tracking(void)
 {
     struct tracking *tracking = &runtime.tracking;
 
@@ -286,7 +288,7 @@ void tracking_note_end(struct thread *thread, uint64_t key)
 
 static void pass(struct tracking *tracking, uint64_t key)
 {
-    if (!tracking_is_end(key)) {
+    if (!is_end(key)) {
         return;
     }
     if (is_on() && !tracking->began_early) {
@@ -304,8 +306,9 @@ void tracking_at_barrier(uint64_t key, enum sync_stage stage)
 {
     struct tracking *tracking = &runtime.tracking;
 
-    if (stage == STAGE_PASSING && runtime.self == 0) {
-        tracking_passes(key);
+    if (stage == STAGE_PASSING && runtime.self == 0 &&
+        runtime.options.track.iteration > 0 && is_end(key)) {
+        tracking_passes();
     }
     if (!tracking->is_armed && !is_on()) {
         return;
@@ -320,7 +323,7 @@ void tracking_at_barrier(uint64_t key, enum sync_stage stage)
 
 // It comes from the end of an iteration. If all threads here are at that too, or
 // there is none, then its iteration is the first that begins here.
-void tracking_thread_arrived(struct thread *thread)
+static void thread_arrived(struct thread *thread)
 {
     struct tracking *tracking = &runtime.tracking;
 
@@ -332,7 +335,7 @@ void tracking_thread_arrived(struct thread *thread)
     thread->is_tracked = is_on();
 }
 
-void tracking_thread_left(const struct thread *thread)
+static void thread_left(struct thread *thread)
 {
     struct tracking *tracking = &runtime.tracking;
 
@@ -377,7 +380,7 @@ static void arm(struct tracking *tracking, uint32_t round)
     tracking->is_armed = 1;
 }
 
-tm_status tracking_receive(node_id from, const struct message *message)
+static tm_status follow_root(node_id from, const struct message *message)
 {
     struct tracking *tracking = &runtime.tracking;
 
@@ -408,11 +411,14 @@ static uint64_t at_least(uint64_t ns, uint64_t least_ns)
     return ns > least_ns ? ns : least_ns;
 }
 
-void tracking_tick(void)
+static int tick(void)
 {
     struct tracking *tracking = &runtime.tracking;
     uint64_t before_ns = tracking->before_ns;
 
+    if (node_is_frozen()) {
+        return 0;
+    }
     if (tracking_is_active()) {
         tracking_round_tick();
     }
@@ -424,4 +430,32 @@ void tracking_tick(void)
         log_debug("tracking is given up: it takes too long");
         give_up(tracking);
     }
+    return 0;
 }
+
+static tm_status receive(node_id from, const struct message *message)
+{
+    return message->type == MESSAGE_track ? follow_root(from, message)
+                                          : tracking_collect(from, message);
+}
+
+static void finish(void)
+{
+    tracking_finish();
+    stop_tracking();
+}
+
+const struct part part_tracking = {
+    .name = "tracking",
+    .open = open_tracking,
+    .start = part_no_step,
+    .tick = tick,
+    .messages = {MESSAGE_track, MESSAGE_track_set, MESSAGE_track_done},
+    .receive = receive,
+    .thread_arrived = thread_arrived,
+    .thread_left = thread_left,
+    .roster_changed = part_no_roster,
+    .stats = part_no_stats,
+    .finish = finish,
+    .close = part_no_step,
+};

@@ -48,27 +48,15 @@ struct tracking {
 
 // ---- tracking.c: which pages threads use, on one node
 
-void tracking_open(void);
-/** The program ends: its memory must be there until it is over. */
-void tracking_close(void);
 /** A thread is about to arrive at a barrier that ends an iteration. */
 void tracking_note_end(struct thread *thread, uint64_t key);
 /** Some threads are at a stage of a barrier. */
 void tracking_at_barrier(uint64_t key, enum sync_stage stage);
-/** Has a thread here arrived at this barrier, which ends an iteration? */
-int tracking_is_end(uint64_t key);
-/** A thread has come in the middle of things; has ended, or is about to leave. */
-void tracking_thread_arrived(struct thread *thread);
-void tracking_thread_left(const struct thread *thread);
 /** The ult_config.turn. */
 void tracking_turn(void *owner, struct ult *ult);
 /** While tracking: the calling thread's node can serve this access now. Under the
  * node lock. */
 void tracking_touch(const struct thread *thread, page_no page, int is_write);
-/** track has arrived, from the root. */
-tm_status tracking_receive(node_id from, const struct message *message);
-/** What is due by time. */
-void tracking_tick(void);
 
 /** Is an iteration being tracked? Asked at each fault. Any thread. */
 static inline int tracking_is_on(const struct tracking *tracking)
@@ -96,8 +84,8 @@ int tracking_ask(enum tracking_asker asker, tracking_done_fn *done);
 int tracking_is_active(void);
 /** track_set or track_done has arrived. */
 tm_status tracking_collect(node_id from, const struct message *message);
-/** On the root a barrier opens: for --track. */
-void tracking_passes(uint64_t key);
+/** On the root a barrier opens that ends an iteration: for --track. */
+void tracking_passes(void);
 void tracking_round_tick(void);
 /** Say so if --track has come to nothing. */
 void tracking_finish(void);

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "runtime/members.h"
 #include "runtime/runtime.h"
 #include "runtime/tracking.h"
 
@@ -65,7 +64,7 @@ int tracking_ask(enum tracking_asker asker, tracking_done_fn *done)
     struct tracking *tracking = &runtime.tracking;
 
     ensure(runtime.self == 0);
-    if (members_are_changing()) {
+    if (node_is_changing()) {
         return 0;
     }
     if (tracking->sets == NULL) {
@@ -259,13 +258,10 @@ static int is_wanted(uint64_t n_ended)
                                          : n_ended + 2 == at;
 }
 
-void tracking_passes(uint64_t key)
+void tracking_passes(void)
 {
     struct tracking *tracking = &runtime.tracking;
 
-    if (runtime.options.track.iteration == 0 || !tracking_is_end(key)) {
-        return;
-    }
     tracking->n_iterations++;
     if (is_wanted(tracking->n_iterations)) {
         (void)tracking_ask(TRACKING_FOR_FILE, write_round);
