@@ -14,9 +14,9 @@
 #include "os/image.h"
 #include "os/range.h"
 #include "runtime/kernel_paging.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -58,11 +58,11 @@ struct begun {
 
 // On a node that emulates a slow one each nanosecond counts several times: there it is
 // read in every fault, and nothing else.
-static struct begun begin_fault(struct thread *thread)
+static struct begun begin_fault(struct node *node, struct thread *thread)
 {
     uint64_t n;
 
-    if (runtime.options.share < 1) {
+    if (node->options.share < 1) {
         return (struct begun){.cpu_ns = clock_thread_cpu_ns()};
     }
     n = thread->n_faults++;
@@ -77,18 +77,20 @@ static struct begun begin_fault(struct thread *thread)
 // What handling a fault took of the processor. Not what it took by the clock: others
 // have the processor and the node lock meanwhile.
 // @param pages  whether it had to do with memory that is short: these take longer
-static uint64_t handling_ns(const struct begun *begun, int pages)
+static uint64_t handling_ns(struct node *node, const struct begun *begun,
+                            int pages)
 {
-    _Atomic uint64_t *usual_ns = &runtime.handling_ns[pages != 0];
+    _Atomic uint64_t *usual_ns = &node->handling_ns[pages != 0];
     uint64_t mean_ns;
     uint64_t ns;
 
-    if (runtime.options.share < 1) {
-        return node_slowed_ns(clock_thread_cpu_ns() - begun->cpu_ns + TRAP_NS);
+    if (node->options.share < 1) {
+        return node_slowed_ns(node,
+                              clock_thread_cpu_ns() - begun->cpu_ns + TRAP_NS);
     }
     mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
     if (begun->cpu_ns > 0) {
-        ns = iteration_cpu_since(begun->cpu_ns);
+        ns = iteration_cpu_since(node, begun->cpu_ns);
         mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
         atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
     }
@@ -96,15 +98,17 @@ static uint64_t handling_ns(const struct begun *begun, int pages)
 }
 
 // This access can be served now.
-static void touch(const struct thread *thread, page_no page, int is_write)
+static void touch(struct node *node, const struct thread *thread, page_no page,
+                  int is_write)
 {
-    if (tracking_is_on(&runtime.tracking)) {
-        tracking_touch(thread, page, is_write);
+    if (tracking_is_on(&node->tracking)) {
+        tracking_touch(node, thread, page, is_write);
     }
 }
 
 // @return 1 try again, 0 an error of the program
-static int fault(struct thread *thread, const struct trap *trap, page_no page,
+static int fault(struct node *node, struct thread *thread,
+                 const struct trap *trap, page_no page,
                  const struct begun *begun)
 {
     const int is_write = trap->is_write;
@@ -117,24 +121,24 @@ static int fault(struct thread *thread, const struct trap *trap, page_no page,
     int is_for_memory = 0;
 
     wait_init(&wait);
-    node_enter();
-    paged_ns = paging_admit(thread, trap->pc, page, is_write);
-    began_ns = kernel_paging_began(page, is_write);
-    result = engine_fault(runtime.engine, page, is_write, &thread->history,
+    node_enter(node);
+    paged_ns = paging_admit(node, thread, trap->pc, page, is_write);
+    began_ns = kernel_paging_began(node, page, is_write);
+    result = engine_fault(node->engine, page, is_write, &thread->history,
                           &wait.waiter);
     if (result == FAULT_ALLOWED) {
-        paged_ns += kernel_paging_ended(thread, page, began_ns);
-        touch(thread, page, is_write);
-        is_for_memory = paging_is_short();
+        paged_ns += kernel_paging_ended(node, thread, page, began_ns);
+        touch(node, thread, page, is_write);
+        is_for_memory = paging_is_short(node);
     } else if (result == FAULT_WAIT) {
-        paging_note_away(thread);
+        paging_note_away(node, thread);
     }
-    node_leave();
-    handled_ns = handling_ns(begun, is_for_memory || paged_ns > 0);
+    node_leave(node);
+    handled_ns = handling_ns(node, begun, is_for_memory || paged_ns > 0);
     thread->handling_ns += handled_ns;
     if (is_for_memory) {
-        paging_note_cost(thread,
-                         runtime.options.share < 1
+        paging_note_cost(node, thread,
+                         node->options.share < 1
                              ? paged_ns + handled_ns
                              : clock_now_ns() - begun->wall_ns + TRAP_NS);
     }
@@ -145,21 +149,21 @@ static int fault(struct thread *thread, const struct trap *trap, page_no page,
     thread->repeats = 0;
     began_ns = clock_now_ns();
     // What this thread has mapped is not for others.
-    wait_for(&wait, may_switch && !tracking_is_on(&runtime.tracking));
-    atomic_fetch_add_explicit(&runtime.fault_ns, clock_now_ns() - began_ns,
+    wait_for(&wait, may_switch && !tracking_is_on(&node->tracking));
+    atomic_fetch_add_explicit(&node->fault_ns, clock_now_ns() - began_ns,
                               memory_order_relaxed);
-    engine_note_missed(runtime.engine, page, is_write, &thread->history);
-    if (paging_is_on() || engine_holds(runtime.engine, page) ||
-        tracking_is_on(&runtime.tracking)) {
+    engine_note_missed(node->engine, page, is_write, &thread->history);
+    if (paging_is_on(node) || engine_holds(node->engine, page) ||
+        tracking_is_on(&node->tracking)) {
         int is_wanted;
 
-        node_enter();
-        paging_note_back(thread);
-        touch(thread, page, is_write); // while it is held
-        is_wanted = engine_resumed(runtime.engine, page);
-        node_leave();
+        node_enter(node);
+        paging_note_back(node, thread);
+        touch(node, thread, page, is_write); // while it is held
+        is_wanted = engine_resumed(node->engine, page);
+        node_leave(node);
         if (is_wanted) {
-            node_wake_service(); // to let it go when it is due
+            node_wake_service(node); // to let it go when it is due
         }
     }
     return 1;
@@ -168,13 +172,13 @@ static int fault(struct thread *thread, const struct trap *trap, page_no page,
 // The process ends now. The core file shows what shared memory is here, unless
 // somebody keeps the lock; that may be this very kernel thread, if the error is one
 // of the runtime's, so the order of locks does not count.
-static void prepare_end(void)
+static void prepare_end(struct node *node)
 {
-    for (unsigned i = 0; i < LOCK_TRIES && node_step() == RUNTIME_RUNNING;
+    for (unsigned i = 0; i < LOCK_TRIES && node_step(node) == RUNTIME_RUNNING;
          i++) {
-        if (pthread_mutex_trylock(&runtime.lock.pthread) == 0) {
-            engine_keep_in_core(runtime.engine);
-            pthread_mutex_unlock(&runtime.lock.pthread);
+        if (pthread_mutex_trylock(&node->lock.pthread) == 0) {
+            engine_keep_in_core(node->engine);
+            pthread_mutex_unlock(&node->lock.pthread);
             return;
         }
         usleep(1000);
@@ -184,15 +188,15 @@ static void prepare_end(void)
 // An error of the program in watched memory. It is to be as in any program,
 // SIGSEGV: for the program's own handler, or else the instruction runs again and
 // raises it.
-static int deny(const struct trap *trap, page_no page)
+static int deny(struct node *node, const struct trap *trap, page_no page)
 {
-    char *address = space_address(&runtime.space, page);
+    char *address = space_address(&node->space, page);
 
     int is_handled = trap_is_handled(trap, SIGSEGV);
 
-    report_trap(trap);
+    report_trap(node, trap);
     if (!is_handled) {
-        prepare_end();
+        prepare_end(node);
     }
     if (trap->signal == SIGSEGV || trap->code <= 0) {
         return 0;
@@ -201,16 +205,16 @@ static int deny(const struct trap *trap, page_no page)
         trap_present(trap, SIGSEGV);
         return 1;
     }
-    atomic_store_explicit(&runtime.denied, (uintptr_t)address,
+    atomic_store_explicit(&node->denied, (uintptr_t)address,
                           memory_order_relaxed);
     range_deny(address, TM_PAGE_SIZE);
     return 1;
 }
 
-static int is_denied(const struct trap *trap)
+static int is_denied(struct node *node, const struct trap *trap)
 {
     uintptr_t denied =
-        atomic_load_explicit(&runtime.denied, memory_order_relaxed);
+        atomic_load_explicit(&node->denied, memory_order_relaxed);
 
     return trap->signal == SIGSEGV && trap->code > 0 && denied != 0 &&
            trap->address / TM_PAGE_SIZE * TM_PAGE_SIZE == denied;
@@ -218,28 +222,28 @@ static int is_denied(const struct trap *trap)
 
 int access_trap(void *owner, const struct trap *trap)
 {
+    struct node *node = owner;
     struct thread *thread = thread_self();
     struct begun begun;
     page_no page;
 
-    (void)owner;
-    if (trap->signal != runtime.fault_source->signal ||
-        !space_find(&runtime.space, (void *)trap->address, &page)) {
+    if (trap->signal != node->fault_source->signal ||
+        !space_find(&node->space, (void *)trap->address, &page)) {
         // What the program handles itself is its own affair.
-        if (!is_denied(trap) && !trap_is_handled(trap, trap->signal)) {
-            report_trap(trap);
-            prepare_end();
+        if (!is_denied(node, trap) && !trap_is_handled(trap, trap->signal)) {
+            report_trap(node, trap);
+            prepare_end(node);
         }
         return 0;
     }
-    if (node_step() != RUNTIME_RUNNING || thread == NULL) {
-        return deny(trap, page);
+    if (node_step(node) != RUNTIME_RUNNING || thread == NULL) {
+        return deny(node, trap, page);
     }
-    begun = begin_fault(thread);
-    node_pay();
-    tracking_enter(&runtime.tracking);
-    if (!fault(thread, trap, page, &begun)) {
-        return deny(trap, page);
+    begun = begin_fault(node, thread);
+    node_pay(node);
+    tracking_enter(&node->tracking);
+    if (!fault(node, thread, trap, page, &begun)) {
+        return deny(node, trap, page);
     }
     return 1;
 }

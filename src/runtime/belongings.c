@@ -11,7 +11,7 @@
 //
 // B1 A value counts only if its key is, with its generation, the one that is asked for.
 #include "runtime/belongings.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/threads.h"
 
 #include <string.h>
@@ -35,26 +35,27 @@ static struct belonging *find_place(tm_key key)
                                                        : &own->of[place - 1];
 }
 
-static tm_status await_root(struct wait *wait, uint64_t *result)
+static tm_status await_root(struct node *node, struct wait *wait,
+                            uint64_t *result)
 {
-    node_leave();
+    node_leave(node);
     wait_for(wait, 1);
     *result = wait->waiter.result;
     return wait->waiter.status;
 }
 
-static struct sync *enter_sync(struct wait *wait)
+static struct sync *enter_sync(struct node *node, struct wait *wait)
 {
-    struct sync *sync = runtime.sync;
+    struct sync *sync = node->sync;
 
     wait_init(wait);
-    node_enter();
+    node_enter(node);
     sync_thread_launch(sync, wait->waiter.thread);
     return sync;
 }
 
 // A value that is there is taken away. @return 1 if its destructor was called
-static int destroy_value(uint32_t i)
+static int destroy_value(struct node *node, uint32_t i)
 {
     struct belonging was = own_belongings()->of[i];
     uint64_t destructor = 0;
@@ -64,8 +65,8 @@ static int destroy_value(uint32_t i)
     if (was.value == NULL) {
         return 0;
     }
-    sync_key_destructor(enter_sync(&wait), was.key, &wait.waiter);
-    if (await_root(&wait, &destructor) != TM_OK || destructor == 0) {
+    sync_key_destructor(enter_sync(node, &wait), was.key, &wait.waiter);
+    if (await_root(node, &wait, &destructor) != TM_OK || destructor == 0) {
         return 0;
     }
     ((void (*)(void *))(uintptr_t)destructor)(was.value);
@@ -75,12 +76,13 @@ static int destroy_value(uint32_t i)
 // A destructor may set values, and there may be more of them then.
 static void end_belongings(void)
 {
+    struct node *const node = &this_node;
     int n_called = 1;
 
     for (unsigned round = 0; round < N_ROUNDS && n_called > 0; round++) {
         n_called = 0;
         for (uint32_t i = 0; i < own_belongings()->n; i++) {
-            n_called += destroy_value(i);
+            n_called += destroy_value(node, i);
         }
     }
 }
@@ -116,6 +118,7 @@ static tm_status widen(uint32_t n)
 
 tm_status tm_key_create(tm_key *key, void (*destructor)(void *value))
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_key_create");
     struct wait wait;
     uint64_t number;
@@ -123,9 +126,9 @@ tm_status tm_key_create(tm_key *key, void (*destructor)(void *value))
     if (status != TM_OK) {
         return status;
     }
-    sync_key_create(enter_sync(&wait), (uint64_t)(uintptr_t)destructor,
+    sync_key_create(enter_sync(node, &wait), (uint64_t)(uintptr_t)destructor,
                     &wait.waiter);
-    status = await_root(&wait, &number);
+    status = await_root(node, &wait, &number);
     if (status == TM_OK) {
         *key = number;
     }
@@ -134,6 +137,7 @@ tm_status tm_key_create(tm_key *key, void (*destructor)(void *value))
 
 tm_status tm_key_delete(tm_key key)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_key_delete");
     struct wait wait;
     uint64_t none;
@@ -141,8 +145,8 @@ tm_status tm_key_delete(tm_key key)
     if (status != TM_OK) {
         return status;
     }
-    sync_key_delete(enter_sync(&wait), key, &wait.waiter);
-    return await_root(&wait, &none);
+    sync_key_delete(enter_sync(node, &wait), key, &wait.waiter);
+    return await_root(node, &wait, &none);
 }
 
 tm_status tm_key_set(tm_key key, const void *value)

@@ -19,63 +19,63 @@
 #include <math.h>
 
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
-#include "runtime/runtime.h"
 
 // Of a change that is worth one.
 #define PART_CHANGED 16u
 
 // For a node that is alone.
-static uint64_t own_budget(void)
+static uint64_t own_budget(struct node *node)
 {
     struct memory_state state;
 
-    if (!observer_has_watch()) {
+    if (!observer_has_watch(node)) {
         return 0;
     }
-    memory_read(&runtime.observer.watch, &state);
+    memory_read(&node->observer.watch, &state);
     if (state.available.group == NULL) {
         return 0;
     }
-    runtime.paging.part = 1;
+    node->paging.part = 1;
     return statics_without_reserve(state.available.bytes);
 }
 
-uint64_t budget_of_group(void)
+uint64_t budget_of_group(struct node *node)
 {
-    const struct node_statics *nodes = runtime.statics.nodes;
-    const struct node_statics *own = &nodes[runtime.self];
+    const struct node_statics *nodes = node->statics.nodes;
+    const struct node_statics *own = &nodes[node->self];
     uint64_t bytes;
 
-    if (runtime.n_nodes == 1) {
-        return own_budget();
+    if (node->n_nodes == 1) {
+        return own_budget(node);
     }
     if (own->free_by == MEMORY_BY_MACHINE || own->memory_free == 0) {
         return 0;
     }
-    bytes = statics_memory(nodes, runtime.n_nodes, runtime.self);
-    runtime.paging.part =
+    bytes = statics_memory(nodes, node->n_nodes, node->self);
+    node->paging.part =
         (double)bytes / (double)statics_without_reserve(own->memory_free);
     return bytes;
 }
 
-uint64_t budget_if_changed(void)
+uint64_t budget_if_changed(struct node *node)
 {
     struct pager_stats counted;
 
-    if (runtime.paging.part <= 0) {
+    if (node->paging.part <= 0) {
         return 0;
     }
-    pager_stats(runtime.paging.pager, &counted);
-    return counted.budget == runtime.paging.first_pages
+    pager_stats(node->paging.pager, &counted);
+    return counted.budget == node->paging.first_pages
                ? 0
                : counted.budget * TM_PAGE_SIZE;
 }
 
-static void change(uint64_t budget, uint64_t pages)
+static void change(struct node *node, uint64_t budget, uint64_t pages)
 {
-    struct paging *paging = &runtime.paging;
+    struct paging *paging = &node->paging;
     uint64_t difference;
 
     pages = pages < paging->least_pages ? paging->least_pages : pages;
@@ -92,29 +92,29 @@ static void change(uint64_t budget, uint64_t pages)
 }
 
 // @return bytes of shared memory that other nodes in the group have, at most their parts
-static double others_have(uint64_t used)
+static double others_have(struct node *node, uint64_t used)
 {
-    const double n_others = 1 / runtime.paging.part - 1;
+    const double n_others = 1 / node->paging.part - 1;
     const double shared =
-        (double)sample_get(&runtime.observer.sample.shared) - (double)used;
+        (double)sample_get(&node->observer.sample.shared) - (double)used;
 
     return fmin(fmax(shared, 0),
-                n_others * (double)(runtime.paging.first_pages * TM_PAGE_SIZE));
+                n_others * (double)(node->paging.first_pages * TM_PAGE_SIZE));
 }
 
 // @return bytes that others will have taken until the next sample if they go on so
-static double next_loss(double bytes)
+static double next_loss(struct node *node, double bytes)
 {
-    const double before = runtime.paging.left_before;
+    const double before = node->paging.left_before;
 
-    runtime.paging.left_before = bytes;
+    node->paging.left_before = bytes;
     return before > bytes ? before - bytes : 0;
 }
 
-void budget_follow(void)
+void budget_follow(struct node *node)
 {
-    struct paging *paging = &runtime.paging;
-    const struct node_sample *sample = observer_sample();
+    struct paging *paging = &node->paging;
+    const struct node_sample *sample = observer_sample(node);
     const uint64_t n_samples = sample_get(&sample->n_samples);
     struct pager_stats counted;
     uint64_t used;
@@ -127,9 +127,9 @@ void budget_follow(void)
     pager_stats(paging->pager, &counted);
     used = counted.used * TM_PAGE_SIZE;
     bytes = ((double)sample_get(&sample->available) + (double)used +
-             others_have(used)) *
+             others_have(node, used)) *
             paging->part;
-    bytes -= fmin(next_loss(bytes), bytes);
-    change(counted.budget,
+    bytes -= fmin(next_loss(node, bytes), bytes);
+    change(node, counted.budget,
            statics_without_reserve((uint64_t)bytes) / TM_PAGE_SIZE);
 }

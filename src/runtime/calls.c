@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -15,11 +15,11 @@
 #define FOR_EVER_S (1000 * 365 * 86400ll)
 
 // Begin a call: the caller's new threads start now, because it may block.
-static void enter_call(struct wait *wait)
+static void enter_call(struct node *node, struct wait *wait)
 {
     wait_init(wait);
-    node_enter();
-    sync_thread_launch(runtime.sync, wait->waiter.thread);
+    node_enter(node);
+    sync_thread_launch(node->sync, wait->waiter.thread);
 }
 
 static int is_done(const struct wait *wait)
@@ -27,81 +27,89 @@ static int is_done(const struct wait *wait)
     return atomic_load_explicit(&wait->is_done, memory_order_acquire);
 }
 
-static tm_status await_answer(struct wait *wait)
+static tm_status await_answer(struct node *node, struct wait *wait)
 {
     if (!is_done(wait)) {
         uint64_t began_ns = clock_now_ns();
 
         wait_for(wait, 1);
-        atomic_fetch_add_explicit(&runtime.sync_ns, clock_now_ns() - began_ns,
+        atomic_fetch_add_explicit(&node->sync_ns, clock_now_ns() - began_ns,
                                   memory_order_relaxed);
     }
     return wait->waiter.status;
 }
 
-static tm_status leave_call(struct wait *wait)
+static tm_status leave_call(struct node *node, struct wait *wait)
 {
-    node_leave();
-    return await_answer(wait);
+    node_leave(node);
+    return await_answer(node, wait);
 }
 
-static uint64_t key_of(const void *object)
+static uint64_t key_of(struct node *node, const void *object)
 {
-    argument_note_object(&runtime.arguments, object);
+    argument_note_object(&node->arguments, object);
     return (uint64_t)(uintptr_t)object;
 }
 
 #define BEGIN_CALL(function)                                                   \
-    struct sync *const sync = runtime.sync;                                    \
+    struct node *const node = &this_node;                                      \
+    struct sync *const sync = node->sync;                                      \
     struct wait wait;                                                          \
     tm_status status = CHECK_CALL(function);                                   \
                                                                                \
     if (status != TM_OK) {                                                     \
         return status;                                                         \
     }                                                                          \
-    enter_call(&wait)
+    enter_call(node, &wait)
 
 unsigned tm_node_count(void)
 {
-    return node_step() == RUNTIME_NONE ? 1 : runtime.n_nodes;
+    struct node *const node = &this_node;
+
+    return node_step(node) == RUNTIME_NONE ? 1 : node->n_nodes;
 }
 
-int tm_node_is_alive(unsigned node)
+int tm_node_is_alive(unsigned id)
 {
+    struct node *const node = &this_node;
     int is_alive;
 
-    if (node_step() == RUNTIME_NONE) {
-        return node == 0;
+    if (node_step(node) == RUNTIME_NONE) {
+        return id == 0;
     }
-    node_enter_serving();
-    is_alive = node < runtime.n_nodes &&
-               roster_has(&runtime.port.roster, (node_id)node);
-    node_leave();
+    node_enter_serving(node);
+    is_alive =
+        id < node->n_nodes && roster_has(&node->port.roster, (node_id)id);
+    node_leave(node);
     return is_alive;
 }
 
 unsigned tm_node_self(void)
 {
-    return runtime.self;
+    struct node *const node = &this_node;
+
+    return node->self;
 }
 
 unsigned tm_node_workers(void)
 {
-    return node_step() == RUNTIME_NONE ? 1 : runtime.n_workers;
+    struct node *const node = &this_node;
+
+    return node_step(node) == RUNTIME_NONE ? 1 : node->n_workers;
 }
 
 tm_status tm_mutex_lock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_lock");
-    sync_lock(sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
-    return leave_call(&wait);
+    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_mutex_trylock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_trylock");
-    sync_lock(sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
-    return leave_call(&wait);
+    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 // When a call gives up, by the node's clock. It counts from the call on: setting the
@@ -132,13 +140,13 @@ static tm_status read_deadline(const struct timespec *deadline,
 }
 
 // The same, for a call that has begun to wait: the service thread keeps the time.
-static tm_status leave_timed_call(struct wait *wait)
+static tm_status leave_timed_call(struct node *node, struct wait *wait)
 {
-    node_leave();
+    node_leave(node);
     if (!is_done(wait)) {
-        node_wake_service();
+        node_wake_service(node);
     }
-    return await_answer(wait);
+    return await_answer(node, wait);
 }
 
 tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
@@ -150,23 +158,24 @@ tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_mutex_timedlock");
     wait.waiter.until_ns = until_ns;
-    sync_lock(sync, key_of(mutex), wait.waiter.thread, 0, &wait.waiter);
-    return leave_timed_call(&wait);
+    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
+    return leave_timed_call(node, &wait);
 }
 
 static inline __attribute__((always_inline)) tm_status set_type(
     tm_mutex *mutex, tm_mutex_type type, const char *function)
 {
     BEGIN_CALL(function);
-    sync_lock(sync, key_of(mutex), wait.waiter.thread, 1, &wait.waiter);
-    status = leave_call(&wait);
+    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
     }
-    enter_call(&wait);
-    status = sync_lock_set_type(sync, key_of(mutex), wait.waiter.thread, type);
-    sync_unlock(sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
-    leave_call(&wait);
+    enter_call(node, &wait);
+    status =
+        sync_lock_set_type(sync, key_of(node, mutex), wait.waiter.thread, type);
+    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    leave_call(node, &wait);
     return status;
 }
 
@@ -187,16 +196,16 @@ tm_status tm_mutex_destroy(tm_mutex *mutex)
 tm_status tm_mutex_unlock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_unlock");
-    sync_unlock(sync, key_of(mutex), wait.waiter.thread, &wait.waiter);
-    return leave_call(&wait);
+    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
 {
     BEGIN_CALL("tm_cond_wait");
-    sync_cond_wait(sync, key_of(cond), key_of(mutex), wait.waiter.thread,
-                   &wait.waiter);
-    return leave_call(&wait);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
+                   wait.waiter.thread, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
@@ -209,44 +218,44 @@ tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
     }
     BEGIN_CALL("tm_cond_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_cond_wait(sync, key_of(cond), key_of(mutex), wait.waiter.thread,
-                   &wait.waiter);
-    return leave_timed_call(&wait);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
+                   wait.waiter.thread, &wait.waiter);
+    return leave_timed_call(node, &wait);
 }
 
 tm_status tm_cond_signal(tm_cond *cond)
 {
     BEGIN_CALL("tm_cond_signal");
-    sync_cond_signal(sync, key_of(cond), 0, &wait.waiter);
-    return leave_call(&wait);
+    sync_cond_signal(sync, key_of(node, cond), 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_cond_broadcast(tm_cond *cond)
 {
     BEGIN_CALL("tm_cond_broadcast");
-    sync_cond_signal(sync, key_of(cond), 1, &wait.waiter);
-    return leave_call(&wait);
+    sync_cond_signal(sync, key_of(node, cond), 1, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_sem_init(tm_sem *sem, unsigned value)
 {
     BEGIN_CALL("tm_sem_init");
-    sync_sem_init(sync, key_of(sem), value, &wait.waiter);
-    return leave_call(&wait);
+    sync_sem_init(sync, key_of(node, sem), value, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_sem_wait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 0, &wait.waiter);
-    return leave_call(&wait);
+    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_sem_trywait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_trywait");
-    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 1, &wait.waiter);
-    return leave_call(&wait);
+    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 1, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
@@ -258,15 +267,15 @@ tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_sem_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_sem_wait(sync, key_of(sem), wait.waiter.thread, 0, &wait.waiter);
-    return leave_timed_call(&wait);
+    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
+    return leave_timed_call(node, &wait);
 }
 
 tm_status tm_sem_post(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_post");
-    sync_sem_post(sync, key_of(sem), &wait.waiter);
-    return leave_call(&wait);
+    sync_sem_post(sync, key_of(node, sem), &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 static inline __attribute__((always_inline)) tm_status lock_to(
@@ -275,9 +284,10 @@ static inline __attribute__((always_inline)) tm_status lock_to(
 {
     BEGIN_CALL(function);
     wait.waiter.until_ns = until_ns;
-    sync_rwlock(sync, key_of(lock), wait.waiter.thread, hold, only_try,
+    sync_rwlock(sync, key_of(node, lock), wait.waiter.thread, hold, only_try,
                 &wait.waiter);
-    return until_ns > 0 ? leave_timed_call(&wait) : leave_call(&wait);
+    return until_ns > 0 ? leave_timed_call(node, &wait)
+                        : leave_call(node, &wait);
 }
 
 tm_status tm_rwlock_rdlock(tm_rwlock *lock)
@@ -325,20 +335,21 @@ tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
 tm_status tm_rwlock_unlock(tm_rwlock *lock)
 {
     BEGIN_CALL("tm_rwlock_unlock");
-    sync_rwlock_unlock(sync, key_of(lock), wait.waiter.thread, &wait.waiter);
-    return leave_call(&wait);
+    sync_rwlock_unlock(sync, key_of(node, lock), wait.waiter.thread,
+                       &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 // The caller is to run it. It may move meanwhile.
-static tm_status run_once(struct sync *sync, tm_once *once,
+static tm_status run_once(struct node *node, struct sync *sync, tm_once *once,
                           void (*function)(void))
 {
     struct wait wait;
 
     function();
-    enter_call(&wait);
-    sync_once_end(sync, key_of(once), wait.waiter.thread, &wait.waiter);
-    return leave_call(&wait);
+    enter_call(node, &wait);
+    sync_once_end(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_once_run(tm_once *once, void (*function)(void))
@@ -347,25 +358,25 @@ tm_status tm_once_run(tm_once *once, void (*function)(void))
         return TM_EINVAL;
     }
     BEGIN_CALL("tm_once_run");
-    sync_once_begin(sync, key_of(once), wait.waiter.thread, &wait.waiter);
-    status = leave_call(&wait);
+    sync_once_begin(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
     }
     if (wait.waiter.result == 0) {
-        return run_once(sync, once, function);
+        return run_once(node, sync, once, function);
     }
-    node_enter();
-    sync_once_know(sync, key_of(once));
-    node_leave();
+    node_enter(node);
+    sync_once_know(sync, key_of(node, once));
+    node_leave(node);
     return TM_OK;
 }
 
 tm_status tm_barrier_init(tm_barrier *barrier, unsigned count)
 {
     BEGIN_CALL("tm_barrier_init");
-    sync_barrier_init(sync, key_of(barrier), count, &wait.waiter);
-    return leave_call(&wait);
+    sync_barrier_init(sync, key_of(node, barrier), count, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 static inline __attribute__((always_inline)) tm_status arrive(
@@ -376,28 +387,28 @@ static inline __attribute__((always_inline)) tm_status arrive(
     int gives_way;
 
     BEGIN_CALL(function);
-    gives_way = paging_note_arrival(thread_self());
-    kernel_paging_note_arrival(thread_self());
-    may_move = iteration_note(thread_self(), key_of(barrier), kind);
+    gives_way = paging_note_arrival(node, thread_self());
+    kernel_paging_note_arrival(node, thread_self());
+    may_move = iteration_note(node, thread_self(), key_of(node, barrier), kind);
     if (may_move) {
-        tracking_note_end(thread_self(), key_of(barrier));
+        tracking_note_end(node, thread_self(), key_of(node, barrier));
     }
     wait.waiter.count = thread_self()->n_barriers;
-    sync_barrier_arrive(sync, key_of(barrier), kind, op, wait.waiter.thread,
-                        value, &wait.waiter);
-    node_leave();
+    sync_barrier_arrive(sync, key_of(node, barrier), kind, op,
+                        wait.waiter.thread, value, &wait.waiter);
+    node_leave(node);
     // Who arrived last would be the first to go on. Others have parked, and are
     // woken in the order in which they came.
     gives_way = gives_way && is_done(&wait);
-    status = await_answer(&wait);
+    status = await_answer(node, &wait);
     *result = wait.waiter.result;
     thread_self()->n_barriers = wait.waiter.count;
     if (gives_way) {
         ult_yield();
     }
-    tracking_enter(&runtime.tracking);
+    tracking_enter(&node->tracking);
     if (may_move && status == TM_OK) {
-        threads_move_if_wanted();
+        threads_move_if_wanted(node);
     }
     return status;
 }

@@ -14,29 +14,30 @@
 #include "base/log.h"
 #include "os/descriptor.h"
 #include "runtime/finish.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 // In the child, on the stack of the thread that called fork(): other threads and
 // whatever they held are gone, so nothing here takes a lock.
 static void become_child(void)
 {
+    struct node *const node = &this_node;
     char speaker[32];
 
-    if (node_step() == RUNTIME_NONE) {
+    if (node_step(node) == RUNTIME_NONE) {
         return;
     }
-    node_set_step(RUNTIME_FORKED);
+    node_set_step(node, RUNTIME_FORKED);
     log_set_fatal_hook(NULL);
-    snprintf(speaker, sizeof speaker, "n%u's child %d", runtime.self,
+    snprintf(speaker, sizeof speaker, "n%u's child %d", node->self,
              (int)getpid());
     log_set_speaker(speaker);
-    if (runtime.bootstrap.fd >= 0) {
-        close(runtime.bootstrap.fd); // so that the launcher sees the node end
-        runtime.bootstrap.fd = -1;
-        descriptor_close(runtime.bootstrap.life_fd);
-        runtime.bootstrap.life_fd = -1;
+    if (node->bootstrap.fd >= 0) {
+        close(node->bootstrap.fd); // so that the launcher sees the node end
+        node->bootstrap.fd = -1;
+        descriptor_close(node->bootstrap.life_fd);
+        node->bootstrap.life_fd = -1;
     }
-    descriptor_set_close(&runtime.sockets); // and the other nodes
+    descriptor_set_close(&node->sockets); // and the other nodes
 }
 
 void child_prepare(void)

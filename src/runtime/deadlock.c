@@ -18,9 +18,9 @@
 #include "runtime/deadlock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/report.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,20 +32,20 @@
 // Naming the place of a thread takes a while.
 #define N_PLACED 32u
 
-static void send_all(struct message *message, uint64_t round)
+static void send_all(struct node *node, struct message *message, uint64_t round)
 {
     message->u.idle_ask.round = round;
-    port_send_all(&runtime.port, message);
+    port_send_all(&node->port, message);
 }
 
-static int tick(void)
+static int tick(struct node *node)
 {
-    struct deadlock *deadlock = &runtime.deadlock;
+    struct deadlock *deadlock = &node->deadlock;
     struct message message = {.type = MESSAGE_idle_ask};
     uint64_t now_ns = clock_now_ns();
 
-    if (runtime.self != 0 || runtime.options.deadlock == DEADLOCK_OFF ||
-        node_is_frozen() || node_step() != RUNTIME_RUNNING ||
+    if (node->self != 0 || node->options.deadlock == DEADLOCK_OFF ||
+        node_is_frozen(node) || node_step(node) != RUNTIME_RUNNING ||
         deadlock->step != DEADLOCK_QUIET ||
         now_ns - deadlock->asked_ns < ASK_EVERY_NS) {
         return 0;
@@ -56,14 +56,14 @@ static int tick(void)
     deadlock->sum = 0;
     deadlock->n_answers = 0;
     deadlock->n_blocked = 0;
-    send_all(&message, deadlock->round);
+    send_all(node, &message, deadlock->round);
     return 0;
 }
 
 // What was found out until now counts for nothing.
-static void restart(int is_first)
+static void restart(struct node *node, int is_first)
 {
-    struct deadlock *deadlock = &runtime.deadlock;
+    struct deadlock *deadlock = &node->deadlock;
 
     (void)is_first;
     deadlock->step = DEADLOCK_QUIET;
@@ -72,21 +72,21 @@ static void restart(int is_first)
     deadlock->round++; // answers of the old one count for nothing
 }
 
-static void answer_idle(node_id to, uint64_t round)
+static void answer_idle(struct node *node, node_id to, uint64_t round)
 {
     struct message message = {.type = MESSAGE_idle};
     unsigned n_threads;
     unsigned n_parked;
 
-    ult_census(runtime.ult, &n_threads, &n_parked);
+    ult_census(node->ult, &n_threads, &n_parked);
     message.u.idle.round = round;
-    message.u.idle.activity = runtime.activity;
+    message.u.idle.activity = node->activity;
     message.u.idle.blocked =
-        n_threads == n_parked && !sync_has_timed(runtime.sync);
-    port_send(&runtime.port, to, &message);
+        n_threads == n_parked && !sync_has_timed(node->sync);
+    port_send(&node->port, to, &message);
 }
 
-static void answer_waits(node_id to, uint64_t round)
+static void answer_waits(struct node *node, node_id to, uint64_t round)
 {
     uint8_t body[8192];
     struct message message = {.type = MESSAGE_waits, .body = body};
@@ -95,12 +95,12 @@ static void answer_waits(node_id to, uint64_t round)
     char line[512];
     size_t used = 0;
 
-    for (unsigned n = 0;
-         sync_next_wait(runtime.sync, &cursor, bare, sizeof bare); n++) {
+    for (unsigned n = 0; sync_next_wait(node->sync, &cursor, bare, sizeof bare);
+         n++) {
         const char *told = bare;
 
         if (n < N_PLACED) {
-            report_complete_line(bare, line, sizeof line);
+            report_complete_line(node, bare, line, sizeof line);
             told = line;
         }
         if (used + strlen(told) + sizeof "\n...\n" > sizeof body) {
@@ -111,16 +111,16 @@ static void answer_waits(node_id to, uint64_t round)
         used += (size_t)snprintf((char *)body + used, sizeof body - used,
                                  "%s\n", told);
     }
-    engine_tell_waits(runtime.engine); // debug builds: a page that never comes
+    engine_tell_waits(node->engine); // debug builds: a page that never comes
     message.u.waits.round = round;
     message.body_size = (uint32_t)used;
-    port_send(&runtime.port, to, &message);
+    port_send(&node->port, to, &message);
 }
 
-static void conclude(struct deadlock *deadlock)
+static void conclude(struct node *node, struct deadlock *deadlock)
 {
     struct message message = {.type = MESSAGE_waits_ask};
-    int is_stuck = deadlock->n_blocked == runtime.port.roster.n_live &&
+    int is_stuck = deadlock->n_blocked == node->port.roster.n_live &&
                    deadlock->sum == deadlock->last_sum;
 
     deadlock->last_sum = deadlock->sum;
@@ -134,28 +134,28 @@ static void conclude(struct deadlock *deadlock)
         deadlock->since_ns = clock_now_ns();
     }
     if (clock_now_ns() - deadlock->since_ns <
-            runtime.options.deadlock_after * SECOND_NS ||
+            node->options.deadlock_after * SECOND_NS ||
         deadlock->has_warned) {
         return;
     }
     log_error("deadlock: all threads have been waiting for %u s",
-              runtime.options.deadlock_after);
+              node->options.deadlock_after);
     deadlock->step = DEADLOCK_TELLING;
     deadlock->n_answers = 0;
-    send_all(&message, deadlock->round);
+    send_all(node, &message, deadlock->round);
 }
 
-static void receive_idle(const struct message_idle *idle)
+static void receive_idle(struct node *node, const struct message_idle *idle)
 {
-    struct deadlock *deadlock = &runtime.deadlock;
+    struct deadlock *deadlock = &node->deadlock;
 
     if (deadlock->step != DEADLOCK_ASKING || idle->round != deadlock->round) {
         return;
     }
     deadlock->sum += idle->activity;
     deadlock->n_blocked += idle->blocked != 0;
-    if (++deadlock->n_answers == runtime.port.roster.n_live) {
-        conclude(deadlock);
+    if (++deadlock->n_answers == node->port.roster.n_live) {
+        conclude(node, deadlock);
     }
 }
 
@@ -173,39 +173,41 @@ static void print_lines(node_id from, const struct message *message)
     }
 }
 
-static void receive_waits(node_id from, const struct message *message)
+static void receive_waits(struct node *node, node_id from,
+                          const struct message *message)
 {
-    struct deadlock *deadlock = &runtime.deadlock;
+    struct deadlock *deadlock = &node->deadlock;
 
     if (deadlock->step != DEADLOCK_TELLING ||
         message->u.waits.round != deadlock->round) {
         return;
     }
     print_lines(from, message);
-    if (++deadlock->n_answers < runtime.port.roster.n_live) {
+    if (++deadlock->n_answers < node->port.roster.n_live) {
         return;
     }
-    if (runtime.options.deadlock == DEADLOCK_ABORT) {
+    if (node->options.deadlock == DEADLOCK_ABORT) {
         log_fatal(EXIT_DEADLOCK, "the run ends; --deadlock=warn lets it go on");
     }
     deadlock->step = DEADLOCK_QUIET;
     deadlock->has_warned = 1;
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_idle_ask:
-        answer_idle(from, message->u.idle_ask.round);
+        answer_idle(node, from, message->u.idle_ask.round);
         break;
     case MESSAGE_waits_ask:
-        answer_waits(from, message->u.waits_ask.round);
+        answer_waits(node, from, message->u.waits_ask.round);
         break;
     case MESSAGE_idle:
-        receive_idle(&message->u.idle);
+        receive_idle(node, &message->u.idle);
         break;
     default:
-        receive_waits(from, message);
+        receive_waits(node, from, message);
         break;
     }
     return TM_OK;

@@ -7,9 +7,9 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/iteration.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -19,85 +19,92 @@
 #include <string.h>
 
 // A round of tracking is over.
-static void tracked(struct access_sets *sets)
+static void tracked(struct node *node, struct access_sets *sets)
 {
     int is_whole =
         access_sets_is_whole(sets) && access_sets_expand(sets) == TM_OK;
 
     if (is_whole) {
-        access_sets_free(runtime.access_sets);
-        runtime.access_sets = sets;
+        access_sets_free(node->access_sets);
+        node->access_sets = sets;
     } else {
         access_sets_free(sets);
     }
-    scheme_tracked(runtime.scheme, is_whole);
+    scheme_tracked(node->scheme, is_whole);
 }
 
 static void track(void *owner)
 {
-    (void)owner;
-    if (!tracking_ask(TRACKING_FOR_SCHEME, tracked)) {
-        scheme_tracked(runtime.scheme, 0); // members change
+    struct node *node = owner;
+
+    if (!tracking_ask(node, TRACKING_FOR_SCHEME, tracked)) {
+        scheme_tracked(node->scheme, 0); // members change
     }
 }
 
 // A job of the observer.
 static void think_aside(void *owner)
 {
-    (void)owner;
-    scheme_think(runtime.scheme);
-    node_enter();
-    scheme_thought(runtime.scheme);
-    node_leave();
+    struct node *node = owner;
+
+    scheme_think(node->scheme);
+    node_enter(node);
+    scheme_thought(node->scheme);
+    node_leave(node);
 }
 
 static void think(void *owner)
 {
-    (void)owner;
-    if (observer_run(think_aside, NULL) != TM_OK) {
+    struct node *node = owner;
+
+    if (observer_run(node, think_aside, node) != TM_OK) {
         log_debug("the run ends before a new mapping was found");
     }
 }
 
 static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
 {
-    (void)owner;
+    struct node *node = owner;
+
     *n = 0;
-    if (runtime.access_sets == NULL) {
+    if (node->access_sets == NULL) {
         return NULL;
     }
-    return access_sets_find(runtime.access_sets, thread, n);
+    return access_sets_find(node->access_sets, thread, n);
 }
 
 static void move(void *owner, uint64_t thread, node_id index)
 {
-    node_id node = runtime.port.roster.live[index];
+    struct node *node = owner;
+    node_id id = node->port.roster.live[index];
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
-    pages_announce(runtime.pages, node, thread, pages, n);
-    threads_send(thread, node);
+    pages_announce(node->pages, id, thread, pages, n);
+    threads_send(node, thread, id);
 }
 
 static void set_period(void *owner, uint64_t period, uint64_t phase)
 {
+    struct node *node = owner;
     const struct message message = {
         .type = MESSAGE_iteration_mode,
         .u.iteration_mode = {.period = period, .phase = phase},
     };
 
-    (void)owner;
-    if (runtime.options.move_at == MOVE_AT_BARRIERS) {
-        iteration_receive_mode(&message); // who joins is told by this node's
-        port_send_all(&runtime.port, &message);
+    if (node->options.move_at == MOVE_AT_BARRIERS) {
+        iteration_receive_mode(node,
+                               &message); // who joins is told by this node's
+        port_send_all(&node->port, &message);
     }
 }
 
 static void leave(void *owner, const struct remap *plan, const uint32_t *from,
                   const uint32_t *to, int has_moved)
 {
-    (void)owner;
-    pages_withdraw(runtime.pages, plan, from, to,
+    struct node *node = owner;
+
+    pages_withdraw(node->pages, plan, from, to,
                    has_moved ? PAGES_HAVE_LEFT : PAGES_WILL_LEAVE);
 }
 
@@ -129,61 +136,62 @@ static double seconds(uint64_t ns, double usual_s)
 #define PAGE_NS 10000
 
 // What takes the root, the first, so long takes a node of another power.
-static double handling_s(uint64_t ns, const double *power, unsigned i)
+static double handling_s(struct node *node, uint64_t ns, const double *power,
+                         unsigned i)
 {
-    return (double)node_slowed_ns(ns) * 1e-9 * power[0] / power[i];
+    return (double)node_slowed_ns(node, ns) * 1e-9 * power[0] / power[i];
 }
 
 // The scheme numbers the live nodes from 0 on, in their order.
-static node_id id_of(unsigned i)
+static node_id id_of(struct node *node, unsigned i)
 {
-    return runtime.port.roster.live[i];
+    return node->port.roster.live[i];
 }
 
 // What the live nodes have to offer, in a row. @param[out] nodes  [TM_MAX_NODES]
-static void gather_statics(struct node_statics *nodes)
+static void gather_statics(struct node *node, struct node_statics *nodes)
 {
-    for (unsigned i = 0; i < runtime.port.roster.n_live; i++) {
-        nodes[i] = *cluster_statics(id_of(i));
+    for (unsigned i = 0; i < node->port.roster.n_live; i++) {
+        nodes[i] = *cluster_statics(node, id_of(node, i));
     }
 }
 
-static struct node_statics *new_statics(void)
+static struct node_statics *new_statics(struct node *node)
 {
     struct node_statics *nodes = calloc(TM_MAX_NODES, sizeof *nodes);
 
     ensure_memory(nodes != NULL);
-    gather_statics(nodes);
+    gather_statics(node, nodes);
     return nodes;
 }
 
-double cluster_power(node_id node)
+double cluster_power(struct node *node, node_id id)
 {
-    struct node_statics *nodes = new_statics();
+    struct node_statics *nodes = new_statics(node);
     double power[TM_MAX_NODES];
     double found = 1;
 
-    statics_powers(nodes, runtime.port.roster.n_live, power);
-    for (unsigned i = 0; i < runtime.port.roster.n_live; i++) {
-        found = id_of(i) == node ? power[i] : found;
+    statics_powers(nodes, node->port.roster.n_live, power);
+    for (unsigned i = 0; i < node->port.roster.n_live; i++) {
+        found = id_of(node, i) == id ? power[i] : found;
     }
     free(nodes);
     return found;
 }
 
-static void describe_node(void *owner, unsigned i, struct node_view *node)
+static void describe_node(void *owner, unsigned i, struct node_view *view)
 {
-    const struct node_statics *statics = cluster_statics(id_of(i));
-    const struct node_costs *costs = cluster_costs(id_of(i));
-    const unsigned n_live = runtime.port.roster.n_live;
-    struct node_statics *nodes = new_statics();
+    struct node *node = owner;
+    const struct node_statics *statics = cluster_statics(node, id_of(node, i));
+    const struct node_costs *costs = cluster_costs(node, id_of(node, i));
+    const unsigned n_live = node->port.roster.n_live;
+    struct node_statics *nodes = new_statics(node);
     double power[TM_MAX_NODES];
     double page_s;
 
-    (void)owner;
     statics_powers(nodes, n_live, power);
-    page_s = handling_s(PAGE_NS, power, i);
-    *node = (struct node_view){
+    page_s = handling_s(node, PAGE_NS, power, i);
+    *view = (struct node_view){
         .power = power[i],
         .n_processors = statics->n_workers,
         .memory_pages = statics_memory(nodes, n_live, i) / TM_PAGE_SIZE,
@@ -193,28 +201,30 @@ static void describe_node(void *owner, unsigned i, struct node_view *node)
         .swap_out_s = seconds(costs->swap_out_ns, 100e-6) + page_s,
         .fetch_s = seconds(costs->fetch_ns, 20e-6),
         .packet_s = seconds(costs->packet_ns, 5e-6),
-        .update_s = handling_s(UPDATE_NS, power, i),
+        .update_s = handling_s(node, UPDATE_NS, power, i),
         .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
     };
-    statics_name(nodes, n_live, i, id_of(i), node->name, sizeof node->name);
+    statics_name(nodes, n_live, i, id_of(node, i), view->name,
+                 sizeof view->name);
     free(nodes);
 }
 
-static int is_policy_wanted(void)
+static int is_policy_wanted(struct node *node)
 {
-    return strcmp(runtime.options.policy, "none") != 0 &&
-           strcmp(runtime.options.policy, "initial") != 0;
+    return strcmp(node->options.policy, "none") != 0 &&
+           strcmp(node->options.policy, "initial") != 0;
 }
 
-static int is_wanted(void)
+static int is_wanted(struct node *node)
 {
-    return runtime.n_nodes > 1 && runtime.options.shuffle == 0 &&
-           (runtime.options.counts.n > 0 || is_policy_wanted());
+    return node->n_nodes > 1 && node->options.shuffle == 0 &&
+           (node->options.counts.n > 0 || is_policy_wanted(node));
 }
 
-static struct scheme *new_scheme(void)
+static struct scheme *new_scheme(struct node *node)
 {
     const struct scheme_ops ops = {
+        .owner = node,
         .track = track,
         .think = think,
         .move = move,
@@ -225,16 +235,16 @@ static struct scheme *new_scheme(void)
         .explain = explain,
     };
     struct scheme_config config = {
-        .policy = policy_find(runtime.options.policy),
-        .n_nodes = runtime.port.roster.n_live,
-        .explains = runtime.options.explain,
+        .policy = policy_find(node->options.policy),
+        .n_nodes = node->port.roster.n_live,
+        .explains = node->options.explain,
     };
-    struct node_statics *nodes = new_statics();
+    struct node_statics *nodes = new_statics(node);
     uint32_t crowds[TM_MAX_NODES];
     struct scheme *scheme;
 
-    if (runtime.options.counts.n > 0) {
-        config.counts = runtime.options.counts.of_node;
+    if (node->options.counts.n > 0) {
+        config.counts = node->options.counts.of_node;
         config.policy = policy_find(NULL);
     }
     ensure(config.policy != NULL);
@@ -248,49 +258,48 @@ static struct scheme *new_scheme(void)
     return scheme;
 }
 
-static void start(void)
+static void start(struct node *node)
 {
-    if (!is_wanted()) {
+    if (!is_wanted(node)) {
         return;
     }
-    iteration_start();
-    if (runtime.self != 0) {
+    iteration_start(node);
+    if (node->self != 0) {
         return;
     }
-    if (runtime.options.counts.n > 0 &&
-        runtime.options.counts.n != runtime.n_nodes) {
+    if (node->options.counts.n > 0 && node->options.counts.n != node->n_nodes) {
         log_fatal(EXIT_CONFIG, "--counts names %u nodes, there are %u",
-                  runtime.options.counts.n, runtime.n_nodes);
+                  node->options.counts.n, node->n_nodes);
     }
-    runtime.scheme = new_scheme();
+    node->scheme = new_scheme(node);
 }
 
 // A node that has been alone until now is the root.
-static void start_late(void)
+static void start_late(struct node *node)
 {
-    if (is_wanted() && runtime.self == 0 && runtime.options.counts.n == 0) {
-        iteration_start();
-        runtime.scheme = new_scheme();
+    if (is_wanted(node) && node->self == 0 && node->options.counts.n == 0) {
+        iteration_start(node);
+        node->scheme = new_scheme(node);
     }
 }
 
-int distribution_is_busy(void)
+int distribution_is_busy(struct node *node)
 {
-    return runtime.scheme != NULL && scheme_is_busy(runtime.scheme);
+    return node->scheme != NULL && scheme_is_busy(node->scheme);
 }
 
-int distribution_decides(void)
+int distribution_decides(struct node *node)
 {
-    return runtime.scheme != NULL;
+    return node->scheme != NULL;
 }
 
 // The threads have no iterations that the scheme knows of.
-static void print_none(void)
+static void print_none(struct node *node)
 {
-    if (runtime.options.move_at == MOVE_AT_BARRIERS) {
+    if (node->options.move_at == MOVE_AT_BARRIERS) {
         explain(NULL, "no regularity was found in the program's barriers: "
                       "threads stayed where they were");
-    } else if (runtime.options.explain) {
+    } else if (node->options.explain) {
         explain(NULL, "the program never called tm_iteration_end(): threads "
                       "stayed where they were; --move-at=barriers looks for a "
                       "period in its barriers");
@@ -313,22 +322,22 @@ static void print_error(const struct scheme_stats *stats)
     explain(NULL, text);
 }
 
-static void print(void)
+static void print(struct node *node)
 {
-    const struct iteration *iteration = &runtime.iteration;
+    const struct iteration *iteration = &node->iteration;
     uint64_t run_ns = clock_now_ns() - iteration->started_ns;
     struct scheme_stats stats;
     char text[512];
 
-    if (runtime.scheme == NULL) {
+    if (node->scheme == NULL) {
         return;
     }
-    scheme_stats(runtime.scheme, &stats);
+    scheme_stats(node->scheme, &stats);
     if (stats.n_iterations == 0) {
-        print_none();
+        print_none(node);
         return;
     }
-    if (!runtime.options.explain) {
+    if (!node->options.explain) {
         return;
     }
     snprintf(
@@ -342,77 +351,79 @@ static void print(void)
         (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
         100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s);
     explain(NULL, text);
-    scheme_explain_collected(runtime.scheme);
+    scheme_explain_collected(node->scheme);
     print_error(&stats);
 }
 
 // What was measured of other nodes is of no use. Threads by hand were for those.
-static void roster_changed(int is_first)
+static void roster_changed(struct node *node, int is_first)
 {
     if (is_first) {
-        start_late();
+        start_late(node);
         return;
     }
-    if (runtime.scheme == NULL) {
+    if (node->scheme == NULL) {
         return;
     }
-    print();
-    scheme_free(runtime.scheme);
-    access_sets_free(runtime.access_sets);
-    runtime.access_sets = NULL;
-    runtime.scheme = runtime.options.counts.n > 0 ? NULL : new_scheme();
-    set_period(NULL, 0, PERIOD_SEARCH); // the new one knows of none
+    print(node);
+    scheme_free(node->scheme);
+    access_sets_free(node->access_sets);
+    node->access_sets = NULL;
+    node->scheme = node->options.counts.n > 0 ? NULL : new_scheme(node);
+    set_period(node, 0, PERIOD_SEARCH); // the new one knows of none
 }
 
 // @return where a live node is in their row, n_live if it is none
-static unsigned index_of(node_id node)
+static unsigned index_of(struct node *node, node_id id)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
     unsigned i = 0;
 
-    while (i < roster->n_live && roster->live[i] != node) {
+    while (i < roster->n_live && roster->live[i] != id) {
         i++;
     }
     return i;
 }
 
-static tm_status receive_report(node_id from, const struct message *message)
+static tm_status receive_report(struct node *node, node_id from,
+                                const struct message *message)
 {
-    unsigned index = index_of(from);
+    unsigned index = index_of(node, from);
     uint64_t probe;
     tm_status status;
 
-    if (runtime.scheme == NULL || index == runtime.port.roster.n_live ||
-        node_is_changing()) {
+    if (node->scheme == NULL || index == node->port.roster.n_live ||
+        node_is_changing(node)) {
         return TM_OK; // times tell nothing
     }
-    probe = iteration_probe();
-    status = scheme_receive(runtime.scheme, (node_id)index, message,
-                            runtime.port.now_ns(runtime.port.owner));
-    iteration_probe_end(probe);
+    probe = iteration_probe(node);
+    status = scheme_receive(node->scheme, (node_id)index, message,
+                            node->port.now_ns(node->port.owner));
+    iteration_probe_end(node, probe);
     return status;
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_iteration:
-        return receive_report(from, message);
+        return receive_report(node, from, message);
     case MESSAGE_iteration_mode:
-        iteration_receive_mode(message);
+        iteration_receive_mode(node, message);
         return TM_OK;
     default:
-        return pages_receive(runtime.pages, message);
+        return pages_receive(node->pages, message);
     }
 }
 
 // Reports still come, and plans are made, until the cluster is left.
-static void finish(void)
+static void finish(struct node *node)
 {
-    node_enter();
-    print();
-    profile_save();
-    node_leave();
+    node_enter(node);
+    print(node);
+    profile_save(node);
+    node_leave(node);
 }
 
 const struct part part_balancing = {

@@ -5,17 +5,19 @@
 #include "base/status.h"
 #include "net/message.h"
 
+struct node;
+
 /* The scheme, on the root: who runs where. */
 
 /** On the root: is it about to change something, and not to be disturbed? */
-int distribution_is_busy(void);
+int distribution_is_busy(struct node *node);
 /** On the root: does somebody decide where threads run? */
-int distribution_decides(void);
+int distribution_decides(struct node *node);
 
 /** With --save-profile, end the run at once if the root could not write it: the run
  * that the profile is to be of may take hours. */
-void profile_check(void);
+void profile_check(struct node *node);
 /** With --save-profile, write the latest decision's. */
-void profile_save(void);
+void profile_save(struct node *node);
 
 #endif

@@ -13,12 +13,12 @@
 //   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
 #include "runtime/finish.h"
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/races.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 #include "runtime/service.h"
 #include "runtime/threads.h"
 
@@ -28,112 +28,117 @@
 
 #define STOP_TIMEOUT_MS 300
 
-static void send_finish(int exit_code)
+static void send_finish(struct node *node, int exit_code)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
     struct message message = {
         .type = MESSAGE_finish,
         .u.finish = {.exit_code = (uint32_t)exit_code},
     };
 
-    node_enter();
+    node_enter(node);
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (roster->live[i] != runtime.self) {
-            port_send(&runtime.port, roster->live[i], &message);
+        if (roster->live[i] != node->self) {
+            port_send(&node->port, roster->live[i], &message);
         }
     }
-    node_leave();
+    node_leave(node);
 }
 
 // Leave the cluster; after this only the process is left.
 // @param exit_code  of the other nodes
-static void leave(int exit_code)
+static void leave(struct node *node, int exit_code)
 {
-    parts_finish();
-    node_set_step(RUNTIME_ENDED);
-    send_finish(exit_code);
-    observer_stop();
-    ult_stop(runtime.ult, STOP_TIMEOUT_MS);
-    service_join();
-    parts_close();
-    runtime.transport->close(runtime.net);
+    parts_finish(node);
+    node_set_step(node, RUNTIME_ENDED);
+    send_finish(node, exit_code);
+    observer_stop(node);
+    ult_stop(node->ult, STOP_TIMEOUT_MS);
+    service_join(node);
+    parts_close(node);
+    node->transport->close(node->net);
 }
 
 tm_status tm_end(void)
 {
-    if (node_step() != RUNTIME_RUNNING || runtime.self != 0 ||
+    struct node *const node = &this_node;
+
+    if (node_step(node) != RUNTIME_RUNNING || node->self != 0 ||
         tm_thread_self() != 0) {
         log_error("tm_end() is for main() on the root, once, after tm_init()");
         return TM_ESTATE;
     }
-    leave(0);
-    paging_close();
-    space_close(&runtime.space);
+    leave(node, 0);
+    paging_close(node);
+    space_close(&node->space);
     return TM_OK;
 }
 
 // A thread of another node than the root has called exit().
-static void end_from_here(int status)
+static void end_from_here(struct node *node, int status)
 {
-    if (bootstrap_has_launcher(&runtime.bootstrap)) {
-        bootstrap_failed(&runtime.bootstrap, status);
+    if (bootstrap_has_launcher(&node->bootstrap)) {
+        bootstrap_failed(&node->bootstrap, status);
         return;
     }
-    if (node_step() == RUNTIME_RUNNING) {
-        leave(status & 0xff);
+    if (node_step(node) == RUNTIME_RUNNING) {
+        leave(node, status & 0xff);
     }
 }
 
 void finish_at_exit(int status, void *argument)
 {
-    (void)argument;
-    if (getpid() != runtime.pid) {
+    struct node *node = argument;
+
+    if (getpid() != node->pid) {
         return; // a child of fork()
     }
-    if (status != 0 && node_step() == RUNTIME_RUNNING &&
+    if (status != 0 && node_step(node) == RUNTIME_RUNNING &&
         (thread_self() == NULL || thread_self()->number != 0)) {
-        report_exit(status);
+        report_exit(node, status);
     }
-    if (runtime.self != 0) {
-        end_from_here(status);
+    if (node->self != 0) {
+        end_from_here(node, status);
         return;
     }
-    if (node_step() == RUNTIME_RUNNING) {
-        leave(0);
+    if (node_step(node) == RUNTIME_RUNNING) {
+        leave(node, 0);
     }
     fflush(NULL);
-    bootstrap_done(&runtime.bootstrap, races_exit_code(status));
-    if (races_exit_code(status) != status) {
-        exit(races_exit_code(status)); // goes on with the other handlers
+    bootstrap_done(&node->bootstrap, races_exit_code(node, status));
+    if (races_exit_code(node, status) != status) {
+        exit(races_exit_code(node, status)); // goes on with the other handlers
     }
 }
 
 void finish_fatal(int exit_code)
 {
-    bootstrap_failed(&runtime.bootstrap, exit_code);
+    struct node *const node = &this_node;
+
+    bootstrap_failed(&node->bootstrap, exit_code);
 }
 
-static _Noreturn void end_process(void)
+static _Noreturn void end_process(struct node *node)
 {
-    observer_stop();
-    parts_close();
+    observer_stop(node);
+    parts_close(node);
     fflush(NULL);
-    bootstrap_done(&runtime.bootstrap, runtime.exit_code);
-    _exit(runtime.exit_code);
+    bootstrap_done(&node->bootstrap, node->exit_code);
+    _exit(node->exit_code);
 }
 
 // Service thread, outside the node lock: workers that are idle leave their loops,
 // worker 0 into finish_serving(). One that computes is not waited for long.
-void finish_now(void)
+void finish_now(struct node *node)
 {
-    node_set_step(RUNTIME_ENDED);
-    ult_stop(runtime.ult, STOP_TIMEOUT_MS);
+    node_set_step(node, RUNTIME_ENDED);
+    ult_stop(node->ult, STOP_TIMEOUT_MS);
     usleep(STOP_TIMEOUT_MS * 1000);
-    end_process();
+    end_process(node);
 }
 
-void finish_serving(void)
+void finish_serving(struct node *node)
 {
-    ult_work(runtime.ult);
-    end_process();
+    ult_work(node->ult);
+    end_process(node);
 }

@@ -2,11 +2,12 @@
 #ifndef RUNTIME_FINISH_H
 #define RUNTIME_FINISH_H
 
+struct node;
 // ---- finish.c
 
 /** The end of a node other than the root, or of the root's atexit(). */
-_Noreturn void finish_serving(void);
-void finish_now(void);
+_Noreturn void finish_serving(struct node *node);
+void finish_now(struct node *node);
 void finish_at_exit(int status, void *argument);
 void finish_fatal(int exit_code);
 

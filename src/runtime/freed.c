@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/node.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 
 static void note_place(struct freed_place *place, const char *file,
                        uint32_t line)
@@ -15,12 +15,12 @@ static void note_place(struct freed_place *place, const char *file,
     snprintf(place->file, sizeof place->file, "%s", file != NULL ? file : "");
 }
 
-void freed_note(const struct message *extent_close)
+void freed_note(struct node *node, const struct message *extent_close)
 {
-    struct freed_blocks *kept = &runtime.freed;
+    struct freed_blocks *kept = &node->freed;
     const struct message_extent_close *close = &extent_close->u.extent_close;
     struct wire_reader reader = wire_read_body(extent_close);
-    const struct extent *extent = engine_extent(runtime.engine, close->page);
+    const struct extent *extent = engine_extent(node->engine, close->page);
     struct freed *freed = &kept->blocks[kept->n_blocks++ % FREED_KEPT];
 
     *freed = (struct freed){
@@ -33,9 +33,9 @@ void freed_note(const struct message *extent_close)
     note_place(&freed->end, wire_get_string(&reader), close->line);
 }
 
-static const struct freed *find(page_no page)
+static const struct freed *find(struct node *node, page_no page)
 {
-    const struct freed_blocks *kept = &runtime.freed;
+    const struct freed_blocks *kept = &node->freed;
     uint64_t n = kept->n_blocks < FREED_KEPT ? kept->n_blocks : FREED_KEPT;
 
     for (uint64_t i = 1; i <= n; i++) {
@@ -57,9 +57,9 @@ static void describe_place(const char *what, const struct freed_place *place,
     }
 }
 
-int freed_describe(page_no page, char *text, size_t size)
+int freed_describe(struct node *node, page_no page, char *text, size_t size)
 {
-    const struct freed *freed = find(page);
+    const struct freed *freed = find(node, page);
     char begin[96] = "";
     char end[96] = "";
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "runtime/node.h"
 #include "runtime/registry.h"
-#include "runtime/runtime.h"
 
 enum { PAGE = 3, N_PAGES = 2 };
 
@@ -48,8 +48,8 @@ static void open_block(uint32_t serial, const char *body)
         .u.extent_open = {.serial = serial, .page = PAGE},
     };
 
-    node_receive(NULL, 0, &block);
-    node_receive(NULL, 0, &open);
+    node_receive(&this_node, 0, &block);
+    node_receive(&this_node, 0, &open);
 }
 
 static int begin(void **state)
@@ -57,25 +57,25 @@ static int begin(void **state)
     static struct space space;
 
     *state = &space;
-    runtime.self = 1;
-    runtime.port = (struct port){.self = 1, .send = send, .now_ns = no_time};
-    roster_init(&runtime.port.roster, 2);
-    runtime.freed.n_blocks = 0;
+    this_node.self = 1;
+    this_node.port = (struct port){.self = 1, .send = send, .now_ns = no_time};
+    roster_init(&this_node.port.roster, 2);
+    this_node.freed.n_blocks = 0;
     if (space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
         return 1;
     }
-    runtime.engine =
-        engine_new(&runtime.port, &space, &all_protocols, TM_EAGER_RELEASE);
-    if (runtime.engine == NULL) {
+    this_node.engine =
+        engine_new(&this_node.port, &space, &all_protocols, TM_EAGER_RELEASE);
+    if (this_node.engine == NULL) {
         return 1;
     }
     open_block(1, "grid\0a.c");
-    return engine_extent(runtime.engine, PAGE) == NULL;
+    return engine_extent(this_node.engine, PAGE) == NULL;
 }
 
 static int end(void **state)
 {
-    engine_free(runtime.engine);
+    engine_free(this_node.engine);
     space_close(*state);
     return 0;
 }
@@ -89,7 +89,7 @@ static void close_block(node_id from, page_no page)
         .body_size = 4,
     };
 
-    node_receive(NULL, from, &message);
+    node_receive(&this_node, from, &message);
 }
 
 static void a_freed_block_is_described(void **state)
@@ -97,13 +97,14 @@ static void a_freed_block_is_described(void **state)
     char text[512];
 
     (void)state;
-    assert_false(freed_describe(PAGE, text, sizeof text));
+    assert_false(freed_describe(&this_node, PAGE, text, sizeof text));
     close_block(0, PAGE);
-    assert_true(freed_describe(PAGE + N_PAGES - 1, text, sizeof text));
+    assert_true(
+        freed_describe(&this_node, PAGE + N_PAGES - 1, text, sizeof text));
     assert_string_equal(text,
                         "in block 'grid' of 5000 bytes after it was freed, "
                         "allocated at a.c:7, freed at b.c:9");
-    assert_false(freed_describe(PAGE + N_PAGES, text, sizeof text));
+    assert_false(freed_describe(&this_node, PAGE + N_PAGES, text, sizeof text));
 }
 
 static void of_the_blocks_at_an_address_the_latest_is_told(void **state)
@@ -115,10 +116,10 @@ static void of_the_blocks_at_an_address_the_latest_is_told(void **state)
 
     (void)state;
     close_block(0, PAGE);
-    node_receive(NULL, 0, &gone);
+    node_receive(&this_node, 0, &gone);
     open_block(2, "next\0a.c");
     close_block(0, PAGE);
-    assert_true(freed_describe(PAGE, text, sizeof text));
+    assert_true(freed_describe(&this_node, PAGE, text, sizeof text));
     assert_non_null(strstr(text, "in block 'next'"));
 }
 
@@ -129,10 +130,10 @@ static void what_the_engine_refuses_is_not_noted(void **state)
     (void)state;
     close_block(1, PAGE);     // not the root
     close_block(0, PAGE + 1); // not the beginning of a block
-    assert_false(freed_describe(PAGE, text, sizeof text));
+    assert_false(freed_describe(&this_node, PAGE, text, sizeof text));
     close_block(0, PAGE);
     close_block(0, PAGE); // again
-    assert_int_equal(runtime.freed.n_blocks, 1);
+    assert_int_equal(this_node.freed.n_blocks, 1);
 }
 
 int main(void)

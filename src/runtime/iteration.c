@@ -25,9 +25,9 @@
 #include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -53,24 +53,24 @@ struct arrival {
 // No divisor of usual numbers of threads.
 #define PROBED 17
 
-uint64_t iteration_probe(void)
+uint64_t iteration_probe(struct node *node)
 {
-    return runtime.iteration.n_probed++ % PROBED == 0 ? clock_thread_cpu_ns()
-                                                      : 0;
+    return node->iteration.n_probed++ % PROBED == 0 ? clock_thread_cpu_ns() : 0;
 }
 
-uint64_t iteration_cpu_since(uint64_t began_ns)
+uint64_t iteration_cpu_since(struct node *node, uint64_t began_ns)
 {
-    const uint64_t clock_ns = runtime.iteration.clock_ns;
+    const uint64_t clock_ns = node->iteration.clock_ns;
     const uint64_t ns = clock_thread_cpu_ns() - began_ns;
 
     return ns > clock_ns ? ns - clock_ns : 0;
 }
 
-void iteration_probe_end(uint64_t began_ns)
+void iteration_probe_end(struct node *node, uint64_t began_ns)
 {
     if (began_ns > 0) {
-        runtime.iteration.spent_ns += PROBED * iteration_cpu_since(began_ns);
+        node->iteration.spent_ns +=
+            PROBED * iteration_cpu_since(node, began_ns);
     }
 }
 
@@ -88,17 +88,17 @@ static uint64_t clock_cost_ns(void)
     return least_ns;
 }
 
-void iteration_start(void)
+void iteration_start(struct node *node)
 {
-    struct iteration *iteration = &runtime.iteration;
+    struct iteration *iteration = &node->iteration;
 
     iteration->clock_ns = clock_cost_ns();
-    iteration->mode = runtime.options.move_at == MOVE_AT_BARRIERS
+    iteration->mode = node->options.move_at == MOVE_AT_BARRIERS
                           ? ITERATION_SEARCH
                           : ITERATION_MARKED;
     iteration->began_ns = clock_now_ns();
     iteration->started_ns = iteration->began_ns;
-    iteration->wall_ns = calloc(runtime.n_workers, sizeof *iteration->wall_ns);
+    iteration->wall_ns = calloc(node->n_workers, sizeof *iteration->wall_ns);
     ensure_memory(iteration->wall_ns != NULL);
 }
 
@@ -149,10 +149,11 @@ static uint64_t computed_ns(struct thread *thread)
     return used_ns > handling_ns ? used_ns - handling_ns : 0;
 }
 
-int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
+int iteration_note(struct node *node, struct thread *thread, uint64_t key,
+                   enum sync_arrival kind)
 {
-    struct iteration *iteration = &runtime.iteration;
-    uint64_t probe = iteration_probe();
+    struct iteration *iteration = &node->iteration;
+    uint64_t probe = iteration_probe(node);
     int is_end;
 
     if (iteration->mode != ITERATION_MARKED || kind == ARRIVE_ITERATION) {
@@ -174,16 +175,16 @@ int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind)
         };
         iteration->is_marked |= is_end;
     }
-    iteration_probe_end(probe);
+    iteration_probe_end(node, probe);
     return is_end;
 }
 
 // The time of the busiest worker.
-static uint64_t longest_ns(const struct iteration *iteration)
+static uint64_t longest_ns(struct node *node, const struct iteration *iteration)
 {
     uint64_t longest = 0;
 
-    for (unsigned worker = 0; worker < runtime.n_workers; worker++) {
+    for (unsigned worker = 0; worker < node->n_workers; worker++) {
         uint64_t sum_ns = 0;
 
         for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
@@ -198,12 +199,12 @@ static uint64_t longest_ns(const struct iteration *iteration)
 
 // What the busiest worker has spent in threads since the last report, by the wall
 // clock: if another job takes the processor, the node is slower.
-static uint64_t computed_wall_ns(struct iteration *iteration)
+static uint64_t computed_wall_ns(struct node *node, struct iteration *iteration)
 {
     uint64_t longest = 0;
 
-    for (unsigned i = 0; i < runtime.n_workers; i++) {
-        uint64_t now_ns = ult_worker_wall_ns(runtime.ult, i);
+    for (unsigned i = 0; i < node->n_workers; i++) {
+        uint64_t now_ns = ult_worker_wall_ns(node->ult, i);
         uint64_t ns = now_ns - iteration->wall_ns[i];
 
         longest = ns > longest ? ns : longest;
@@ -214,10 +215,10 @@ static uint64_t computed_wall_ns(struct iteration *iteration)
 
 // To whom this node has sent, by their places among the live nodes: the root, whose
 // roster is the same, knows nodes by these.
-static uint16_t put_peers(struct iteration *iteration,
+static uint16_t put_peers(struct node *node, struct iteration *iteration,
                           struct wire_writer *writer)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
     uint16_t n_peers = 0;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
@@ -247,7 +248,7 @@ static void put_arrivals(struct wire_writer *writer,
 // A part of a report, from an arrival on. What follows the first adds threads, not
 // time.
 // @return arrivals in it
-static uint32_t send_part(struct iteration *iteration,
+static uint32_t send_part(struct node *node, struct iteration *iteration,
                           struct message_iteration fields, uint32_t first)
 {
     const uint32_t n_left = iteration->n_arrivals - first;
@@ -259,7 +260,7 @@ static uint32_t send_part(struct iteration *iteration,
 
     ensure_memory(body != NULL);
     if (first == 0) {
-        fields.n_peers = put_peers(iteration, &writer);
+        fields.n_peers = put_peers(node, iteration, &writer);
     } else {
         fields = (struct message_iteration){.memory = fields.memory,
                                             .free = fields.free,
@@ -268,23 +269,23 @@ static uint32_t send_part(struct iteration *iteration,
     put_arrivals(&writer, iteration->arrivals + first, n);
     message.u.iteration = fields;
     message.body_size = (uint32_t)(writer.at - body);
-    port_send(&runtime.port, 0, &message);
+    port_send(&node->port, 0, &message);
     free(body);
     return n;
 }
 
 // Threads that wait for memory wait in place: their worker's time goes on.
-static void add_memory(struct message_iteration *report)
+static void add_memory(struct node *node, struct message_iteration *report)
 {
     struct memory_use use;
 
-    paging_take_use(&use);
+    paging_take_use(node, &use);
     report->mem_ns = use.wait_ns;
     report->out_ns = use.out_ns;
     report->pages_in = use.n_pages;
     report->pages_out = use.n_gone;
-    report->free = sample_get(&observer_sample()->available);
-    report->memory = budget_if_changed();
+    report->free = sample_get(&observer_sample(node)->available);
+    report->memory = budget_if_changed(node);
     report->comp_ns -=
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
 }
@@ -299,19 +300,19 @@ static uint8_t how_marked(const struct iteration *iteration)
                                                : MARKED_BY_PERIOD;
 }
 
-static void send_report(struct iteration *iteration)
+static void send_report(struct node *node, struct iteration *iteration)
 {
     struct message_iteration fields = {
         .busy_ns = iteration->busy_ns,
-        .comp_ns = computed_wall_ns(iteration),
+        .comp_ns = computed_wall_ns(node, iteration),
         .release_ns = iteration->release_ns,
         .marked = how_marked(iteration),
     };
     uint32_t n = 0;
 
-    add_memory(&fields);
+    add_memory(node, &fields);
     while (n < iteration->n_arrivals) {
-        n += send_part(iteration, fields, n);
+        n += send_part(node, iteration, fields, n);
     }
     iteration->is_reported = 1;
     iteration->busy_ns = 0;
@@ -320,7 +321,7 @@ static void send_report(struct iteration *iteration)
     iteration->is_marked = 0;
 }
 
-static void count_sent(struct iteration *iteration)
+static void count_sent(struct node *node, struct iteration *iteration)
 {
     uint64_t now_ns = clock_now_ns();
 
@@ -328,10 +329,10 @@ static void count_sent(struct iteration *iteration)
     iteration->release_ns += now_ns - iteration->arrived_ns;
     iteration->began_ns = now_ns;
     if (iteration->n_arrivals > 0 && !iteration->is_reported) {
-        uint64_t probe = iteration_probe();
+        uint64_t probe = iteration_probe(node);
 
-        send_report(iteration);
-        iteration_probe_end(probe);
+        send_report(node, iteration);
+        iteration_probe_end(node, probe);
     }
 }
 
@@ -348,11 +349,11 @@ static int compare_arrivals(const void *left, const void *right)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static unsigned least_loaded(const uint64_t *load_ns)
+static unsigned least_loaded(struct node *node, const uint64_t *load_ns)
 {
     unsigned least = 0;
 
-    for (unsigned i = 1; i < runtime.n_workers; i++) {
+    for (unsigned i = 1; i < node->n_workers; i++) {
         least = load_ns[i] < load_ns[least] ? i : least;
     }
     return least;
@@ -361,9 +362,10 @@ static unsigned least_loaded(const uint64_t *load_ns)
 // Deal the threads out as the model takes it to be (model/workers.h): longest
 // first, to whom has least. @param worker_of  [n_arrivals]
 // @return the load of the busiest worker
-static uint64_t deal(const struct iteration *iteration, unsigned *worker_of)
+static uint64_t deal(struct node *node, const struct iteration *iteration,
+                     unsigned *worker_of)
 {
-    uint64_t *load_ns = calloc(runtime.n_workers, sizeof *load_ns);
+    uint64_t *load_ns = calloc(node->n_workers, sizeof *load_ns);
     uint64_t most_ns = 0;
 
     ensure_memory(load_ns != NULL);
@@ -371,7 +373,7 @@ static uint64_t deal(const struct iteration *iteration, unsigned *worker_of)
         const struct arrival *arrival = &iteration->arrivals[i];
 
         // main() stays with its worker
-        worker_of[i] = arrival->thread == 0 ? 0 : least_loaded(load_ns);
+        worker_of[i] = arrival->thread == 0 ? 0 : least_loaded(node, load_ns);
         load_ns[worker_of[i]] += arrival->comp_ns;
         if (load_ns[worker_of[i]] > most_ns) {
             most_ns = load_ns[worker_of[i]];
@@ -382,17 +384,18 @@ static uint64_t deal(const struct iteration *iteration, unsigned *worker_of)
 }
 
 // Threads have come or gone, or differ: all of them are parked now.
-static void balance_workers(struct iteration *iteration)
+static void balance_workers(struct node *node, struct iteration *iteration)
 {
-    uint64_t longest = longest_ns(iteration);
+    uint64_t longest = longest_ns(node, iteration);
     unsigned *worker_of = malloc(iteration->n_arrivals * sizeof *worker_of);
 
     ensure_memory(worker_of != NULL);
     qsort(iteration->arrivals, iteration->n_arrivals,
           sizeof *iteration->arrivals, compare_arrivals);
-    if (deal(iteration, worker_of) < longest - longest / LEAST_PART) {
+    if (deal(node, iteration, worker_of) < longest - longest / LEAST_PART) {
         for (uint32_t i = 0; i < iteration->n_arrivals; i++) {
-            struct thread *thread = thread_find(iteration->arrivals[i].thread);
+            struct thread *thread =
+                thread_find(node, iteration->arrivals[i].thread);
 
             if (thread != NULL) {
                 ult_assign(thread->ult, worker_of[i]);
@@ -402,22 +405,22 @@ static void balance_workers(struct iteration *iteration)
     free(worker_of);
 }
 
-static void pass(struct iteration *iteration)
+static void pass(struct node *node, struct iteration *iteration)
 {
     iteration->began_ns = clock_now_ns();
     if (iteration->was_marked && iteration->is_reported &&
-        runtime.n_workers > 1 && iteration->n_arrivals > 1) {
-        balance_workers(iteration);
+        node->n_workers > 1 && iteration->n_arrivals > 1) {
+        balance_workers(node, iteration);
     }
     iteration->was_marked = 0;
 }
 
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 {
-    struct iteration *iteration = &runtime.iteration;
+    struct node *node = owner;
+    struct iteration *iteration = &node->iteration;
 
-    (void)owner;
-    tracking_at_barrier(key, stage);
+    tracking_at_barrier(node, key, stage);
     if (stage == STAGE_PASSING) {
         iteration->n_ended += iteration->is_ending != 0;
         iteration->is_ending = 0;
@@ -430,17 +433,17 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
         iteration->arrived_ns = clock_now_ns();
         break;
     case STAGE_SENT:
-        count_sent(iteration);
+        count_sent(node, iteration);
         break;
     case STAGE_PASSING:
-        pass(iteration);
+        pass(node, iteration);
         break;
     }
 }
 
-void iteration_tell_mode(node_id node)
+void iteration_tell_mode(struct node *node, node_id id)
 {
-    const struct iteration *iteration = &runtime.iteration;
+    const struct iteration *iteration = &node->iteration;
     struct message message = {.type = MESSAGE_iteration_mode};
 
     switch (iteration->mode) {
@@ -458,7 +461,7 @@ void iteration_tell_mode(node_id node)
         message.u.iteration_mode.phase = PERIOD_MARKED;
         break;
     }
-    port_send(&runtime.port, node, &message);
+    port_send(&node->port, id, &message);
 }
 
 static enum iteration_mode mode_of(const struct iteration *iteration)
@@ -476,9 +479,9 @@ static enum iteration_mode mode_of(const struct iteration *iteration)
     }
 }
 
-void iteration_receive_mode(const struct message *message)
+void iteration_receive_mode(struct node *node, const struct message *message)
 {
-    struct iteration *iteration = &runtime.iteration;
+    struct iteration *iteration = &node->iteration;
 
     if (iteration->mode == ITERATION_MARKED) {
         return;

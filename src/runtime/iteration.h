@@ -5,6 +5,8 @@
 #include "runtime/threads.h"
 #include "sync/sync.h"
 
+struct node;
+
 /** Which barriers end an iteration. */
 enum iteration_mode {
     ITERATION_OFF,     ///< nobody wants to know
@@ -42,21 +44,22 @@ struct iteration {
 
 /** What the scheme costs, by processor time: one in some calls is measured, and stands
  * for all. @return for iteration_probe_end() on the same kernel thread */
-uint64_t iteration_probe(void);
+uint64_t iteration_probe(struct node *node);
 /** Processor time of this kernel thread since then, without the reading of the clock. */
-uint64_t iteration_cpu_since(uint64_t began_ns);
-void iteration_probe_end(uint64_t began_ns);
+uint64_t iteration_cpu_since(struct node *node, uint64_t began_ns);
+void iteration_probe_end(struct node *node, uint64_t began_ns);
 
 /** Begin to take part in the distribution of threads. */
-void iteration_start(void);
+void iteration_start(struct node *node);
 /** The calling thread is about to arrive at a barrier. Under the node lock.
  * @return 1 if that ends an iteration: the thread may move after it */
-int iteration_note(struct thread *thread, uint64_t key, enum sync_arrival kind);
+int iteration_note(struct node *node, struct thread *thread, uint64_t key,
+                   enum sync_arrival kind);
 /** The sync_ops.at_barrier. */
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
 /** On the root: tell a node that has come which barriers end an iteration. */
-void iteration_tell_mode(node_id node);
+void iteration_tell_mode(struct node *node, node_id id);
 /** iteration_mode has arrived. */
-void iteration_receive_mode(const struct message *message);
+void iteration_receive_mode(struct node *node, const struct message *message);
 
 #endif

@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -41,95 +41,95 @@
 #define FEW_PAGE_INS 16u
 #define CALM_ROUNDS 8u
 
-static int is_on(void)
+static int is_on(struct node *node)
 {
-    return runtime.options.memory_by != MEMORY_BY_RUNTIME;
+    return node->options.memory_by != MEMORY_BY_RUNTIME;
 }
 
-static int helps(void)
+static int helps(struct node *node)
 {
-    return runtime.options.memory_by == MEMORY_BY_KERNEL;
+    return node->options.memory_by == MEMORY_BY_KERNEL;
 }
 
-static int sees_faults(void)
+static int sees_faults(struct node *node)
 {
-    return runtime.fault_source->brings_in;
+    return node->fault_source->brings_in;
 }
 
-void kernel_paging_open(void)
+void kernel_paging_open(struct node *node)
 {
-    if (is_on()) {
-        runtime.kernel_paging.major_faults =
-            calloc(runtime.n_workers, sizeof(uint64_t));
-        ensure_memory(runtime.kernel_paging.major_faults != NULL);
+    if (is_on(node)) {
+        node->kernel_paging.major_faults =
+            calloc(node->n_workers, sizeof(uint64_t));
+        ensure_memory(node->kernel_paging.major_faults != NULL);
     }
-    if (helps() && sees_faults()) {
-        kernel_passing_open();
+    if (helps(node) && sees_faults(node)) {
+        kernel_passing_open(node);
     }
 }
 
-void kernel_paging_explain(void)
+void kernel_paging_explain(struct node *node)
 {
-    if (is_on()) {
+    if (is_on(node)) {
         log_debug("memory: by the kernel, %llu pages in, which took %.3f s, "
                   "%llu out when told",
-                  (unsigned long long)runtime.kernel_paging.n_page_ins,
-                  (double)runtime.kernel_paging.wait_ns * 1e-9,
-                  (unsigned long long)runtime.kernel_passing.n_told);
+                  (unsigned long long)node->kernel_paging.n_page_ins,
+                  (double)node->kernel_paging.wait_ns * 1e-9,
+                  (unsigned long long)node->kernel_passing.n_told);
     }
 }
 
-void kernel_paging_close(void)
+void kernel_paging_close(struct node *node)
 {
-    kernel_passing_close();
-    free(runtime.kernel_paging.major_faults);
-    runtime.kernel_paging.major_faults = NULL;
+    kernel_passing_close(node);
+    free(node->kernel_paging.major_faults);
+    node->kernel_paging.major_faults = NULL;
 }
 
-uint64_t kernel_paging_began(page_no page, int is_write)
+uint64_t kernel_paging_began(struct node *node, page_no page, int is_write)
 {
     const enum page_access least = is_write ? ACCESS_WRITE : ACCESS_READ;
 
-    if (!is_on() || !sees_faults() || tracking_is_on(&runtime.tracking) ||
-        runtime.space.pages[page].access < least) {
+    if (!is_on(node) || !sees_faults(node) || tracking_is_on(&node->tracking) ||
+        node->space.pages[page].access < least) {
         return 0;
     }
     return clock_now_ns();
 }
 
-uint64_t kernel_paging_ended(struct thread *thread, page_no page,
-                             uint64_t began_ns)
+uint64_t kernel_paging_ended(struct node *node, struct thread *thread,
+                             page_no page, uint64_t began_ns)
 {
     uint64_t ns;
 
     if (began_ns == 0) {
         return 0;
     }
-    kernel_passing_came(thread, page);
+    kernel_passing_came(node, thread, page);
     ns = clock_now_ns() - began_ns;
-    runtime.kernel_paging.n_page_ins++;
-    runtime.kernel_paging.wait_ns += ns;
+    node->kernel_paging.n_page_ins++;
+    node->kernel_paging.wait_ns += ns;
     atomic_fetch_add_explicit(&thread->page_ins, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&thread->swap_ns, ns, memory_order_relaxed);
     return ns;
 }
 
 // The caller's kernel thread is the worker.
-static void count_major_faults(const struct thread *thread)
+static void count_major_faults(struct node *node, const struct thread *thread)
 {
     uint64_t *before =
-        &runtime.kernel_paging.major_faults[ult_worker(thread->ult)];
+        &node->kernel_paging.major_faults[ult_worker(thread->ult)];
     struct rusage usage;
 
-    if (!sees_faults() && getrusage(RUSAGE_THREAD, &usage) == 0) {
-        runtime.kernel_paging.n_page_ins +=
+    if (!sees_faults(node) && getrusage(RUSAGE_THREAD, &usage) == 0) {
+        node->kernel_paging.n_page_ins +=
             *before == 0 ? 0 : (uint64_t)usage.ru_majflt + 1 - *before;
         *before = (uint64_t)usage.ru_majflt + 1;
     }
 }
 
 // All threads here have arrived once more, or as many times as there are.
-static void end_round(struct kernel_paging *paging)
+static void end_round(struct node *node, struct kernel_paging *paging)
 {
     paging->n_arrived = 0;
     if (paging->n_page_ins - paging->n_before >= FEW_PAGE_INS) {
@@ -138,29 +138,29 @@ static void end_round(struct kernel_paging *paging)
         paging->rounds_left--;
     }
     paging->n_before = paging->n_page_ins;
-    if (helps() && !sees_faults()) {
-        ult_reverse(runtime.ult, paging->rounds_left > 0);
+    if (helps(node) && !sees_faults(node)) {
+        ult_reverse(node->ult, paging->rounds_left > 0);
     }
 }
 
-void kernel_paging_note_arrival(struct thread *thread)
+void kernel_paging_note_arrival(struct node *node, struct thread *thread)
 {
-    struct kernel_paging *paging = &runtime.kernel_paging;
+    struct kernel_paging *paging = &node->kernel_paging;
 
-    if (!is_on()) {
+    if (!is_on(node)) {
         return;
     }
-    count_major_faults(thread);
+    count_major_faults(node, thread);
     thread->turn++;
-    if (++paging->n_arrived >= ult_count(runtime.ult)) {
-        end_round(paging);
+    if (++paging->n_arrived >= ult_count(node->ult)) {
+        end_round(node, paging);
     }
 }
 
-void kernel_paging_stats(struct tm_node_stats *stats)
+void kernel_paging_stats(struct node *node, struct tm_node_stats *stats)
 {
-    if (is_on()) {
-        stats->page_ins = runtime.kernel_paging.n_page_ins;
-        stats->swap_ns = runtime.kernel_paging.wait_ns;
+    if (is_on(node)) {
+        stats->page_ins = node->kernel_paging.n_page_ins;
+        stats->swap_ns = node->kernel_paging.wait_ns;
     }
 }

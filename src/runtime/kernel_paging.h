@@ -5,6 +5,8 @@
 #include "os/memory.h"
 #include "runtime/threads.h"
 
+struct node;
+
 /*
  * With --memory-by=kernel: what the kernel takes and brings, and pages that it is told
  * to take.
@@ -42,26 +44,27 @@ struct kernel_passing {
 // ---- kernel_paging.c: all do nothing unless the kernel pages. Node lock.
 
 /** Called by paging_open(), paging_finish() and paging_close(). */
-void kernel_paging_open(void);
-void kernel_paging_explain(void);
-void kernel_paging_close(void);
+void kernel_paging_open(struct node *node);
+void kernel_paging_explain(struct node *node);
+void kernel_paging_close(struct node *node);
 /** A thread has faulted on a page of the space. To be asked before it is served.
  * @return 0, or the time: the kernel has taken the page */
-uint64_t kernel_paging_began(page_no page, int is_write);
+uint64_t kernel_paging_began(struct node *node, page_no page, int is_write);
 /** It is served. @param began_ns  what kernel_paging_began() said
  * @return how long the kernel took for it, ns */
-uint64_t kernel_paging_ended(struct thread *thread, page_no page,
-                             uint64_t began_ns);
+uint64_t kernel_paging_ended(struct node *node, struct thread *thread,
+                             page_no page, uint64_t began_ns);
 /** A thread arrives at a barrier. On its worker. */
-void kernel_paging_note_arrival(struct thread *thread);
+void kernel_paging_note_arrival(struct node *node, struct thread *thread);
 /** The memory part of the node's numbers. */
-void kernel_paging_stats(struct tm_node_stats *stats);
+void kernel_paging_stats(struct node *node, struct tm_node_stats *stats);
 
 // ---- kernel_passing.c: all do nothing without kernel_passing_open(). Node lock.
 
-void kernel_passing_open(void);
-void kernel_passing_close(void);
+void kernel_passing_open(struct node *node);
+void kernel_passing_close(struct node *node);
 /** A page that the kernel has taken is back for this thread, on its worker. */
-void kernel_passing_came(const struct thread *thread, page_no page);
+void kernel_passing_came(struct node *node, const struct thread *thread,
+                         page_no page);
 
 #endif

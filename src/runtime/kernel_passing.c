@@ -34,7 +34,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "runtime/kernel_paging.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>
@@ -51,9 +51,9 @@
 // Time between looks for more memory.
 #define LOOK_NS (100 * 1000 * 1000u)
 
-static int is_on(void)
+static int is_on(struct node *node)
 {
-    return runtime.kernel_passing.turns != NULL;
+    return node->kernel_passing.turns != NULL;
 }
 
 static unsigned window_for(const struct memory_watch *watch)
@@ -69,30 +69,30 @@ static unsigned window_for(const struct memory_watch *watch)
     return window < MOST_WINDOW ? (unsigned)window : MOST_WINDOW;
 }
 
-void kernel_passing_open(void)
+void kernel_passing_open(struct node *node)
 {
-    struct kernel_passing *passing = &runtime.kernel_passing;
+    struct kernel_passing *passing = &node->kernel_passing;
 
     if (memory_open(&passing->watch, "") != TM_OK) {
         return;
     }
     passing->window = window_for(&passing->watch);
-    passing->turns = calloc(runtime.space.n_pages, sizeof *passing->turns);
-    passing->lists = calloc(runtime.n_workers, sizeof *passing->lists);
+    passing->turns = calloc(node->space.n_pages, sizeof *passing->turns);
+    passing->lists = calloc(node->n_workers, sizeof *passing->lists);
     ensure_memory(passing->turns != NULL && passing->lists != NULL);
-    for (unsigned i = 0; i < runtime.n_workers; i++) {
+    for (unsigned i = 0; i < node->n_workers; i++) {
         passing->lists[i].pages =
             calloc((size_t)2 * passing->window, sizeof(page_no));
         ensure_memory(passing->lists[i].pages != NULL);
     }
 }
 
-void kernel_passing_close(void)
+void kernel_passing_close(struct node *node)
 {
-    struct kernel_passing *passing = &runtime.kernel_passing;
+    struct kernel_passing *passing = &node->kernel_passing;
 
-    if (is_on()) {
-        for (unsigned i = 0; i < runtime.n_workers; i++) {
+    if (is_on(node)) {
+        for (unsigned i = 0; i < node->n_workers; i++) {
             free(passing->lists[i].pages);
         }
         free(passing->lists);
@@ -104,34 +104,34 @@ void kernel_passing_close(void)
 // ---- what goes
 
 // Globals and heap are not neighbours in the program's view.
-static int is_one_run(page_no before, page_no page)
+static int is_one_run(struct node *node, page_no before, page_no page)
 {
     return page == before ||
-           (page == before + 1 && page != runtime.space.heap_page);
+           (page == before + 1 && page != node->space.heap_page);
 }
 
-static void page_out(page_no *pages, unsigned n)
+static void page_out(struct node *node, page_no *pages, unsigned n)
 {
     unsigned first = 0;
 
     qsort(pages, n, sizeof *pages, page_no_compare);
     for (unsigned i = 1; i <= n; i++) {
-        if (i == n || !is_one_run(pages[i - 1], pages[i])) {
-            space_page_out(&runtime.space, pages[first],
+        if (i == n || !is_one_run(node, pages[i - 1], pages[i])) {
+            space_page_out(&node->space, pages[first],
                            pages[i - 1] + 1 - pages[first]);
             first = i;
         }
     }
-    runtime.kernel_passing.n_told += n;
+    node->kernel_passing.n_told += n;
 }
 
-static void add(struct passing_list *list, page_no page)
+static void add(struct node *node, struct passing_list *list, page_no page)
 {
-    const unsigned window = runtime.kernel_passing.window;
+    const unsigned window = node->kernel_passing.window;
 
     list->pages[list->n++] = page;
     if (list->n == 2 * window) {
-        page_out(list->pages, window);
+        page_out(node, list->pages, window);
         list->n = window;
         memcpy(list->pages, list->pages + window, window * sizeof(page_no));
     }
@@ -157,7 +157,7 @@ static int passes(uint32_t before, uint32_t turn)
 }
 
 // Others may want what there is, too.
-static void look_for_more(struct kernel_passing *passing)
+static void look_for_more(struct node *node, struct kernel_passing *passing)
 {
     const uint64_t now_ns = clock_now_ns();
     struct memory_state state;
@@ -170,12 +170,12 @@ static void look_for_more(struct kernel_passing *passing)
     memory_read(&passing->watch, &state);
     n_pages = state.available.bytes / TM_PAGE_SIZE / 2;
     passing->n_may_stay =
-        n_pages > (uint64_t)runtime.n_workers * passing->window * WINDOWS
+        n_pages > (uint64_t)node->n_workers * passing->window * WINDOWS
             ? n_pages
             : 0;
 }
 
-static void read_ahead(const uint32_t *turns, page_no page)
+static void read_ahead(struct node *node, const uint32_t *turns, page_no page)
 {
     const uint32_t turn = turns[page];
     page_no at = page + 1;
@@ -187,7 +187,7 @@ static void read_ahead(const uint32_t *turns, page_no page)
         }
         at = end - BLOCK; // the others have been asked for
     }
-    end = end < runtime.space.n_pages ? end : runtime.space.n_pages;
+    end = end < node->space.n_pages ? end : node->space.n_pages;
     while (at < end) {
         page_no n = 0;
 
@@ -195,18 +195,19 @@ static void read_ahead(const uint32_t *turns, page_no page)
             n++;
         }
         if (n > 0) {
-            space_page_in(&runtime.space, at, n);
+            space_page_in(&node->space, at, n);
         }
         at += n + 1;
     }
 }
 
-void kernel_passing_came(const struct thread *thread, page_no page)
+void kernel_passing_came(struct node *node, const struct thread *thread,
+                         page_no page)
 {
-    struct kernel_passing *passing = &runtime.kernel_passing;
+    struct kernel_passing *passing = &node->kernel_passing;
     uint32_t before;
 
-    if (!is_on()) {
+    if (!is_on(node)) {
         return;
     }
     before = passing->turns[page];
@@ -214,12 +215,12 @@ void kernel_passing_came(const struct thread *thread, page_no page)
     if (!passes(before, passing->turns[page])) {
         return;
     }
-    read_ahead(passing->turns, page);
-    look_for_more(passing);
+    read_ahead(node, passing->turns, page);
+    look_for_more(node, passing);
     if (passing->n_may_stay > 0) {
         passing->n_may_stay--;
         passing->turns[page] = 0;
     } else {
-        add(&passing->lists[ult_worker(thread->ult)], page);
+        add(node, &passing->lists[ult_worker(thread->ult)], page);
     }
 }

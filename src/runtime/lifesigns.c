@@ -27,186 +27,188 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/lifesigns.h"
+#include "runtime/node.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 
 #define GRACE_NS UINT64_C(1500000000)
 
 // All members begin now, if some share no memory and they have not begun.
-static void begin(int is_first)
+static void begin(struct node *node, int is_first)
 {
     (void)is_first;
-    if (runtime.members.is_spread && !runtime.has_pulse) {
-        runtime.has_pulse = 1;
-        pulse_init(&runtime.pulse, &runtime.port, runtime.options.peer_timeout);
+    if (node->members.is_spread && !node->has_pulse) {
+        node->has_pulse = 1;
+        pulse_init(&node->pulse, &node->port, node->options.peer_timeout);
     }
 }
 
-static void start(void)
+static void start(struct node *node)
 {
-    planned_open(&runtime.planned, runtime.self);
+    planned_open(&node->planned, node->self);
     // To one that joins nobody gives a sign before it is a member.
-    if (!runtime.members.is_new) {
-        begin(1);
+    if (!node->members.is_new) {
+        begin(node, 1);
     }
 }
 
 /** Before this node has looked: it knows how long it was away. */
-static _Noreturn void end_fenced(node_id by)
+static _Noreturn void end_fenced(struct node *node, node_id by)
 {
     log_fatal(
         EXIT_MISMATCH,
         "node %u has been away for %.1f s (was it, or its host, stopped?): "
         "node %u says that the others have gone on without it",
-        runtime.self, (double)pulse_away_ns(&runtime.pulse) / 1e9, by);
+        node->self, (double)pulse_away_ns(&node->pulse) / 1e9, by);
 }
 
-void lifesigns_event(void *owner, enum net_event event, node_id node,
+void lifesigns_event(void *owner, enum net_event event, node_id id,
                      const char *why)
 {
-    struct loss *loss = &runtime.loss;
+    struct node *node = owner;
+    struct loss *loss = &node->loss;
 
-    (void)owner;
     switch (event) {
     case NET_PEER_LOST:
         // One that has left, or that has not joined, is nobody's loss.
-        if (!roster_has(&runtime.port.roster, node)) {
-            bootstrap_peered(&runtime.bootstrap, node, why);
+        if (!roster_has(&node->port.roster, id)) {
+            bootstrap_peered(&node->bootstrap, id, why);
         } else if (loss->seen_ns == 0) {
             loss->seen_ns = clock_now_ns();
-            loss->node = node;
+            loss->node = id;
             snprintf(loss->why, sizeof loss->why, "%s", why);
         }
         break;
     case NET_FENCED:
-        if (node_is_finishing()) {
+        if (node_is_finishing(node)) {
             break; // this node has left
         }
-        end_fenced(node);
+        end_fenced(node, id);
     case NET_PEER_UP:
-        bootstrap_peered(&runtime.bootstrap, node, "");
+        bootstrap_peered(&node->bootstrap, id, "");
         break;
     }
 }
 
-static void tell(node_id node, enum boot_peer what, unsigned seconds)
+static void tell(struct node *node, node_id id, enum boot_peer what,
+                 unsigned seconds)
 {
-    bootstrap_tell_peer(&runtime.bootstrap, node, what, seconds);
+    bootstrap_tell_peer(&node->bootstrap, id, what, seconds);
 }
 
-static void fence_silent(void)
+static void fence_silent(struct node *node)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
 
-    for (unsigned i = 0; i < roster->n_live && runtime.has_pulse; i++) {
-        node_id node = roster->live[i];
+    for (unsigned i = 0; i < roster->n_live && node->has_pulse; i++) {
+        node_id id = roster->live[i];
 
-        if (node != runtime.self && pulse_is_silent(&runtime.pulse, node)) {
-            runtime.transport->remove_peer(runtime.net, node);
+        if (id != node->self && pulse_is_silent(&node->pulse, id)) {
+            node->transport->remove_peer(node->net, id);
         }
     }
 }
 
-void lifesigns_stop(void)
+void lifesigns_stop(struct node *node)
 {
-    node_enter_serving();
-    fence_silent();
+    node_enter_serving(node);
+    fence_silent(node);
     _exit(0);
 }
 
 /** @param seconds  of silence; 0: its connection has ended */
-static _Noreturn void end_without(node_id node, unsigned seconds,
-                                  const char *why)
+static _Noreturn void end_without(struct node *node, node_id id,
+                                  unsigned seconds, const char *why)
 {
-    fence_silent();
-    if (!bootstrap_has_launcher(&runtime.bootstrap)) {
-        log_fatal(EXIT_NODE_LOST, "node %u is lost: %s", node, why);
+    fence_silent(node);
+    if (!bootstrap_has_launcher(&node->bootstrap)) {
+        log_fatal(EXIT_NODE_LOST, "node %u is lost: %s", id, why);
     }
-    log_debug("node %u is lost: %s", node, why);
-    tell(node, BOOT_PEER_LOST, seconds);
+    log_debug("node %u is lost: %s", id, why);
+    tell(node, id, BOOT_PEER_LOST, seconds);
     _exit(EXIT_NODE_LOST);
 }
 
-static void look_at_loss(const struct loss *loss)
+static void look_at_loss(struct node *node, const struct loss *loss)
 {
-    if (loss->seen_ns != 0 && !node_is_finishing() &&
-        node_step() == RUNTIME_RUNNING &&
+    if (loss->seen_ns != 0 && !node_is_finishing(node) &&
+        node_step(node) == RUNTIME_RUNNING &&
         clock_now_ns() - loss->seen_ns > GRACE_NS) {
-        end_without(loss->node, 0, loss->why);
+        end_without(node, loss->node, 0, loss->why);
     }
 }
 
 /** For the launcher: the other way by which it knows who is alive. */
-static void tell_heard(void)
+static void tell_heard(struct node *node)
 {
     uint8_t tenths[TM_MAX_NODES];
 
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        tenths[i] = i == runtime.self ? 0
-                    : roster_has(&runtime.port.roster, (node_id)i)
-                        ? pulse_tenths(&runtime.pulse, (node_id)i)
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        tenths[i] = i == node->self ? 0
+                    : roster_has(&node->port.roster, (node_id)i)
+                        ? pulse_tenths(&node->pulse, (node_id)i)
                         : 255;
     }
-    bootstrap_tell_heard(&runtime.bootstrap, tenths, runtime.n_nodes);
+    bootstrap_tell_heard(&node->bootstrap, tenths, node->n_nodes);
 }
 
-static void look_at_pulse(void)
+static void look_at_pulse(struct node *node)
 {
-    unsigned seconds = runtime.options.peer_timeout;
-    uint32_t n_beats = runtime.pulse.n_beats;
+    unsigned seconds = node->options.peer_timeout;
+    uint32_t n_beats = node->pulse.n_beats;
     char why[64];
-    node_id node;
+    node_id id;
 
-    switch (pulse_look(&runtime.pulse, &node)) {
+    switch (pulse_look(&node->pulse, &id)) {
     case PULSE_SUSPECT:
-        tell(node, BOOT_PEER_SUSPECT, seconds * 3 / 5);
+        tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
         break;
     case PULSE_BACK:
-        tell(node, BOOT_PEER_BACK, 0);
+        tell(node, id, BOOT_PEER_BACK, 0);
         break;
     case PULSE_LOST:
         snprintf(why, sizeof why, "silent for %u s (--peer-timeout)", seconds);
-        end_without(node, seconds, why);
+        end_without(node, id, seconds, why);
     default:
         break;
     }
-    if (runtime.pulse.n_beats != n_beats) {
-        tell_heard();
+    if (node->pulse.n_beats != n_beats) {
+        tell_heard(node);
     }
 }
 
-static int tick(void)
+static int tick(struct node *node)
 {
-    look_at_loss(&runtime.loss);
-    if (runtime.has_pulse) {
-        look_at_pulse();
+    look_at_loss(node, &node->loss);
+    if (node->has_pulse) {
+        look_at_pulse(node);
     }
-    if (!node_is_frozen()) {
-        progress_tick();
-        neighbours_tick();
+    if (!node_is_frozen(node)) {
+        progress_tick(node);
+        neighbours_tick(node);
     }
     return 0;
 }
 
-void lifesigns_hear(node_id from)
+void lifesigns_hear(struct node *node, node_id from)
 {
-    if (runtime.has_pulse) {
-        pulse_hear(&runtime.pulse, from);
+    if (node->has_pulse) {
+        pulse_hear(&node->pulse, from);
     }
 }
 
-void lifesigns_hear_launcher(uint32_t number)
+void lifesigns_hear_launcher(struct node *node, uint32_t number)
 {
-    if (runtime.has_pulse && pulse_hear_launcher(&runtime.pulse, number)) {
-        bootstrap_tell_life(&runtime.bootstrap, number);
+    if (node->has_pulse && pulse_hear_launcher(&node->pulse, number)) {
+        bootstrap_tell_life(&node->bootstrap, number);
     }
 }
 
 // Its sender has been heard already.
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
     (void)from;
-    lifesigns_hear_launcher(message->u.beat.launcher);
+    lifesigns_hear_launcher(node, message->u.beat.launcher);
     return TM_OK;
 }
 

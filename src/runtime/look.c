@@ -24,8 +24,8 @@
 
 #include "base/clock.h"
 #include "os/processor.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/runtime.h"
 #include "runtime/seats.h"
 #include "runtime/service.h"
 
@@ -35,32 +35,31 @@
 #define CROWDED_FOR_NS (500 * 1000 * 1000u)
 #define SHORT_LOOK_NS (30 * 1000u)
 
-int look_all_idle(void)
+int look_all_idle(struct node *node)
 {
     unsigned n_threads;
     unsigned n_parked;
 
-    ult_census(runtime.ult, &n_threads, &n_parked);
+    ult_census(node->ult, &n_threads, &n_parked);
     return n_threads == n_parked;
 }
 
-void look_start(void)
+void look_start(struct node *node)
 {
-    runtime.spins =
-        runtime.n_nodes > 1 &&
-        runtime.bootstrap.n_here * runtime.n_workers <= processor_count();
+    node->spins = node->n_nodes > 1 &&
+                  node->bootstrap.n_here * node->n_workers <= processor_count();
 }
 
 // Do senders wake this node only if nobody looks? Then a worker that looks says so,
 // and nobody patrols.
-int look_is_rung(void)
+int look_is_rung(struct node *node)
 {
-    return runtime.spins && runtime.transport->is_rung(runtime.net);
+    return node->spins && node->transport->is_rung(node->net);
 }
 
-int look_is_on(void)
+int look_is_on(struct node *node)
 {
-    return atomic_load_explicit(&runtime.looking_since_ns,
+    return atomic_load_explicit(&node->looking_since_ns,
                                 memory_order_relaxed) != 0;
 }
 
@@ -68,162 +67,164 @@ int look_is_on(void)
 
 // A worker that stops looking leaves that to a service thread that patrols; and
 // it may come back first.
-static int take_over_looking(void)
+static int take_over_looking(struct node *node)
 {
-    return atomic_exchange(&runtime.is_look_left, 0);
+    return atomic_exchange(&node->is_look_left, 0);
 }
 
-void look_begin_patrol(void)
+void look_begin_patrol(struct node *node)
 {
-    atomic_store(&runtime.is_patrolled, 1);
+    atomic_store(&node->is_patrolled, 1);
 }
 
-void look_end_patrol(void)
+void look_end_patrol(struct node *node)
 {
-    if (atomic_load_explicit(&runtime.is_patrolled, memory_order_relaxed)) {
-        atomic_store(&runtime.is_patrolled, 0);
-        if (take_over_looking()) {
-            runtime.transport->look(runtime.net, 0);
+    if (atomic_load_explicit(&node->is_patrolled, memory_order_relaxed)) {
+        atomic_store(&node->is_patrolled, 0);
+        if (take_over_looking(node)) {
+            node->transport->look(node->net, 0);
         }
     }
 }
 
 // @return 1 a patrol will notice that nobody looks any more
-static int leave_looking(void)
+static int leave_looking(struct node *node)
 {
-    if (atomic_exchange(&runtime.is_look_left, 1)) {
+    if (atomic_exchange(&node->is_look_left, 1)) {
         return 0; // another worker's
     }
-    return atomic_load(&runtime.is_patrolled) || !take_over_looking();
+    return atomic_load(&node->is_patrolled) || !take_over_looking(node);
 }
 
 // ---- workers
 
-static void look(void)
+static void look(struct node *node)
 {
-    if (mutex_trylock(&runtime.lock)) { // else somebody else is at it
-        runtime.transport->progress(runtime.net);
-        (void)paging_poll();
-        node_leave();
+    if (mutex_trylock(&node->lock)) { // else somebody else is at it
+        node->transport->progress(node->net);
+        (void)paging_poll(node);
+        node_leave(node);
     }
 }
 
-static void note_crowd(uint64_t now_ns)
+static void note_crowd(struct node *node, uint64_t now_ns)
 {
-    atomic_store_explicit(&runtime.crowded_until_ns, now_ns + CROWDED_FOR_NS,
+    atomic_store_explicit(&node->crowded_until_ns, now_ns + CROWDED_FOR_NS,
                           memory_order_relaxed);
 }
 
-static int is_crowded(uint64_t now_ns)
+static int is_crowded(struct node *node, uint64_t now_ns)
 {
-    return now_ns <= atomic_load_explicit(&runtime.crowded_until_ns,
-                                          memory_order_relaxed);
+    return now_ns <=
+           atomic_load_explicit(&node->crowded_until_ns, memory_order_relaxed);
 }
 
 // Give way to others on this processor, where processors are scarce. Who asks for
 // it keeps it for milliseconds, and to be woken is faster than that: then no more
 // of it for a while. The same if somebody took it between two looks.
 // @return the time afterwards
-static uint64_t give_way(uint64_t now_ns)
+static uint64_t give_way(struct node *node, uint64_t now_ns)
 {
-    const uint64_t most_ns = runtime.spins ? LOST_NS : CROWDED_NS;
+    const uint64_t most_ns = node->spins ? LOST_NS : CROWDED_NS;
     uint64_t then_ns;
 
-    if (runtime.spins) {
+    if (node->spins) {
         __builtin_ia32_pause();
     } else {
         sched_yield();
     }
     then_ns = clock_now_ns();
     if (then_ns - now_ns > most_ns) {
-        note_crowd(then_ns);
+        note_crowd(node, then_ns);
     }
     return then_ns;
 }
 
 // Until when may a worker that has nothing to run keep its processor busy?
-static uint64_t look_until_ns(uint64_t now_ns)
+static uint64_t look_until_ns(struct node *node, uint64_t now_ns)
 {
-    if (runtime.n_nodes < 2) {
+    if (node->n_nodes < 2) {
         return now_ns;
     }
-    if (is_crowded(now_ns)) {
-        return runtime.spins ? now_ns + LOOK_SPIN_NS : now_ns;
+    if (is_crowded(node, now_ns)) {
+        return node->spins ? now_ns + LOOK_SPIN_NS : now_ns;
     }
-    return now_ns + (runtime.spins ? LONG_SPIN_NS : LOOK_SPIN_NS);
+    return now_ns + (node->spins ? LONG_SPIN_NS : LOOK_SPIN_NS);
 }
 
-static void begin_to_look(uint64_t now_ns)
+static void begin_to_look(struct node *node, uint64_t now_ns)
 {
     uint64_t none = 0;
 
-    if (!take_over_looking()) {
-        runtime.transport->look(runtime.net, 1);
+    if (!take_over_looking(node)) {
+        node->transport->look(node->net, 1);
     }
-    atomic_compare_exchange_strong_explicit(&runtime.looking_since_ns, &none,
+    atomic_compare_exchange_strong_explicit(&node->looking_since_ns, &none,
                                             now_ns, memory_order_relaxed,
                                             memory_order_relaxed);
 }
 
 // Senders ring from now on. Not at once after a short look, if that is noticed later:
 // more often follow, with messages between.
-static void stop_looking_rung(uint64_t since_ns, uint64_t now_ns)
+static void stop_looking_rung(struct node *node, uint64_t since_ns,
+                              uint64_t now_ns)
 {
     if (now_ns < since_ns + SHORT_LOOK_NS) {
-        atomic_store_explicit(&runtime.looked_short_ns, now_ns,
+        atomic_store_explicit(&node->looked_short_ns, now_ns,
                               memory_order_relaxed);
-        if (leave_looking()) {
+        if (leave_looking(node)) {
             return;
         }
     }
-    runtime.transport->look(runtime.net, 0);
-    node_enter_serving(); // not only if nobody has the lock: look()'s promise
-    runtime.transport->progress(runtime.net);
-    node_leave();
+    node->transport->look(node->net, 0);
+    node_enter_serving(
+        node); // not only if nobody has the lock: look()'s promise
+    node->transport->progress(node->net);
+    node_leave(node);
 }
 
-static void stop_looking(uint64_t since_ns, uint64_t now_ns)
+static void stop_looking(struct node *node, uint64_t since_ns, uint64_t now_ns)
 {
-    uint64_t first_ns = atomic_exchange_explicit(&runtime.looking_since_ns, 0,
+    uint64_t first_ns = atomic_exchange_explicit(&node->looking_since_ns, 0,
                                                  memory_order_relaxed);
 
-    if (look_is_rung()) {
-        stop_looking_rung(since_ns, now_ns);
+    if (look_is_rung(node)) {
+        stop_looking_rung(node, since_ns, now_ns);
     } else {
-        runtime.transport->look(runtime.net, 0);
+        node->transport->look(node->net, 0);
         if (first_ns != 0 && now_ns > first_ns + LOOK_LONG_NS) {
-            node_wake_service();
+            node_wake_service(node);
         }
     }
 }
 
 int service_idle(void *owner, unsigned worker)
 {
+    struct node *node = owner;
     const uint64_t since_ns = clock_now_ns();
-    const uint64_t until_ns = look_until_ns(since_ns);
+    const uint64_t until_ns = look_until_ns(node, since_ns);
     uint64_t now_ns = since_ns;
 
-    (void)owner;
-    seats_take_worker(worker);
-    if (look_all_idle()) {
-        node_enter_serving();
-        if (!atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed)) {
-            sync_poll(runtime.sync, 1);
+    seats_take_worker(node, worker);
+    if (look_all_idle(node)) {
+        node_enter_serving(node);
+        if (!atomic_load_explicit(&node->is_frozen, memory_order_relaxed)) {
+            sync_poll(node->sync, 1);
         }
-        node_leave();
+        node_leave(node);
     }
-    if (runtime.spins) {
-        begin_to_look(now_ns);
+    if (node->spins) {
+        begin_to_look(node, now_ns);
     }
-    look();
-    while (now_ns < until_ns && (runtime.spins || !is_crowded(now_ns)) &&
-           !ult_is_wanted(runtime.ult, worker)) {
-        atomic_store_explicit(&runtime.looked_ns, now_ns, memory_order_relaxed);
-        look();
-        now_ns = give_way(now_ns);
+    look(node);
+    while (now_ns < until_ns && (node->spins || !is_crowded(node, now_ns)) &&
+           !ult_is_wanted(node->ult, worker)) {
+        atomic_store_explicit(&node->looked_ns, now_ns, memory_order_relaxed);
+        look(node);
+        now_ns = give_way(node, now_ns);
     }
-    if (runtime.spins) {
-        stop_looking(since_ns, now_ns);
+    if (node->spins) {
+        stop_looking(node, since_ns, now_ns);
     }
-    return ult_is_wanted(runtime.ult, worker);
+    return ult_is_wanted(node->ult, worker);
 }

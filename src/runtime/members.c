@@ -19,9 +19,9 @@
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
+#include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -37,21 +37,22 @@
 // ---- standing still
 
 // A change is over.
-static void note_who_has_left(void)
+static void note_who_has_left(struct node *node)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
 
     for (unsigned i = 0; i < roster->n_ids; i++) {
-        runtime.members.has_left[i] = !roster->is_live[i];
+        node->members.has_left[i] = !roster->is_live[i];
     }
 }
 
 static void freeze(void *owner, int is_frozen)
 {
-    (void)owner;
-    node_freeze(is_frozen);
+    struct node *node = owner;
+
+    node_freeze(node, is_frozen);
     if (!is_frozen) {
-        note_who_has_left();
+        note_who_has_left(node);
     }
 }
 
@@ -59,86 +60,92 @@ static void freeze(void *owner, int is_frozen)
 
 static unsigned n_threads(void *owner)
 {
-    (void)owner;
-    return ult_count(runtime.ult);
+    struct node *node = owner;
+
+    return ult_count(node->ult);
 }
 
 static void count(void *owner, uint64_t *sent, uint64_t *received)
 {
-    (void)owner;
-    *sent = runtime.n_sent;
-    *received = runtime.n_received;
+    struct node *node = owner;
+
+    *sent = node->n_sent;
+    *received = node->n_received;
 }
 
 static int is_ready(void *owner)
 {
-    (void)owner;
-    return node_step() == RUNTIME_RUNNING && !tracking_is_active() &&
-           !distribution_is_busy();
+    struct node *node = owner;
+
+    return node_step(node) == RUNTIME_RUNNING && !tracking_is_active(node) &&
+           !distribution_is_busy(node);
 }
 
-static double power_of(void *owner, node_id node)
+static double power_of(void *owner, node_id id)
 {
-    (void)owner;
-    return cluster_power(node);
+    struct node *node = owner;
+
+    return cluster_power(node, id);
 }
 
 static void move(void *owner, uint64_t thread, node_id to)
 {
-    (void)owner;
-    threads_send(thread, to);
+    struct node *node = owner;
+
+    threads_send(node, thread, to);
 }
 
 // ---- what has changed
 
-static void note_come(node_id node)
+static void note_come(struct node *node, node_id id)
 {
-    if (runtime.has_pulse) {
-        pulse_expect(&runtime.pulse, node);
+    if (node->has_pulse) {
+        pulse_expect(&node->pulse, id);
     }
-    log_debug("node %u has joined", node);
+    log_debug("node %u has joined", id);
 }
 
-static void note_gone(node_id node)
+static void note_gone(struct node *node, node_id id)
 {
-    runtime.members.gone = node;
-    runtime.members.gone_ns = clock_now_ns();
-    log_debug("node %u has left", node);
+    node->members.gone = id;
+    node->members.gone_ns = clock_now_ns();
+    log_debug("node %u has left", id);
 }
 
 static void switched(void *owner, const struct roster *before)
 {
-    const struct roster *now = &runtime.port.roster;
-    int is_first = runtime.n_nodes == 1 || runtime.members.is_new;
+    struct node *node = owner;
+    const struct roster *now = &node->port.roster;
+    int is_first = node->n_nodes == 1 || node->members.is_new;
 
-    (void)owner;
     for (unsigned i = 0; i < now->n_ids; i++) {
-        node_id node = (node_id)i;
+        node_id id = (node_id)i;
 
-        if (roster_has(now, node) && !roster_has(before, node)) {
-            note_come(node);
-        } else if (roster_has(before, node) && !roster_has(now, node) &&
-                   node != runtime.self) {
-            note_gone(node);
+        if (roster_has(now, id) && !roster_has(before, id)) {
+            note_come(node, id);
+        } else if (roster_has(before, id) && !roster_has(now, id) &&
+                   id != node->self) {
+            note_gone(node, id);
         }
     }
-    runtime.n_nodes = now->n_ids;
-    runtime.transport->set_epoch(runtime.net, now->epoch);
-    runtime.members.is_new = 0;
-    parts_roster_changed(is_first);
+    node->n_nodes = now->n_ids;
+    node->transport->set_epoch(node->net, now->epoch);
+    node->members.is_new = 0;
+    parts_roster_changed(node, is_first);
 }
 
 static void gone(void *owner)
 {
-    (void)owner;
+    struct node *node = owner;
+
     log_debug("this node has left");
-    node_finish_soon(0);
+    node_finish_soon(node, 0);
 }
 
 // Before anything is known of a new node its share of threads, by power, goes there.
-static void share_with(node_id node)
+static void share_with(struct node *node, node_id id)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
     uint32_t n_on[TM_MAX_NODES];
     double power[TM_MAX_NODES];
     double power_sum = 0;
@@ -146,12 +153,12 @@ static void share_with(node_id node)
     uint32_t n_wanted;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        n_on[i] = sync_n_threads_on(runtime.sync, roster->live[i]);
+        n_on[i] = sync_n_threads_on(node->sync, roster->live[i]);
         n_all += n_on[i];
-        power[i] = cluster_power(roster->live[i]);
+        power[i] = cluster_power(node, roster->live[i]);
         power_sum += power[i];
     }
-    n_wanted = (uint32_t)(n_all * cluster_power(node) / power_sum);
+    n_wanted = (uint32_t)(n_all * cluster_power(node, id) / power_sum);
     for (uint32_t n = 0; n < n_wanted; n++) {
         unsigned from = 0;
         uint32_t cursor = 0;
@@ -162,103 +169,102 @@ static void share_with(node_id node)
                 from = i;
             }
         }
-        if (n_on[from] == 0 || roster->live[from] == node) {
+        if (n_on[from] == 0 || roster->live[from] == id) {
             break;
         }
         // Its last ones: neighbours stay together.
         for (uint32_t k = 0; k < n_on[from]; k++) {
             thread =
-                sync_next_thread_on(runtime.sync, roster->live[from], &cursor);
+                sync_next_thread_on(node->sync, roster->live[from], &cursor);
         }
         n_on[from]--;
         if (thread != 0) {
-            threads_send(thread, node);
+            threads_send(node, thread, id);
         }
     }
 }
 
-static void tell(void *owner, node_id node, int comes,
-                 enum membership_news news, const char *why)
+static void tell(void *owner, node_id id, int comes, enum membership_news news,
+                 const char *why)
 {
-    (void)owner;
+    struct node *node = owner;
+
     if (news == MEMBERSHIP_REFUSED) {
-        log_warning("node %u cannot %s: %s", node, comes ? "join" : "leave",
-                    why);
+        log_warning("node %u cannot %s: %s", id, comes ? "join" : "leave", why);
     }
     if (news == MEMBERSHIP_DONE && comes) {
-        iteration_tell_mode(node);
-        if (distribution_decides()) {
-            share_with(node);
-        } else if (runtime.options.shuffle == 0) {
+        iteration_tell_mode(node, id);
+        if (distribution_decides(node)) {
+            share_with(node, id);
+        } else if (node->options.shuffle == 0) {
             why = "threads stay where they are (--policy), so it has none";
         }
     }
-    bootstrap_news(&runtime.bootstrap, node, comes, news, why);
+    bootstrap_news(&node->bootstrap, id, comes, news, why);
 }
 
 // ---- what the launcher wants
 
 // This node has not had to do with other hosts before, perhaps.
-static tm_status widen(const uint8_t *key)
+static tm_status widen(struct node *node, const uint8_t *key)
 {
-    const struct net_config config = node_net_config();
-    tm_status status = runtime.transport->widen(runtime.net, &config, key);
+    const struct net_config config = node_net_config(node);
+    tm_status status = node->transport->widen(node->net, &config, key);
 
     if (status == TM_OK) {
-        runtime.members.is_spread =
-            1; // lifesigns_begin(), when all have joined
-        runtime.transport->set_epoch(runtime.net, runtime.port.roster.epoch);
+        node->members.is_spread = 1; // lifesigns_begin(), when all have joined
+        node->transport->set_epoch(node->net, node->port.roster.epoch);
     }
     return status;
 }
 
-static void connect_with(const struct boot_change *change)
+static void connect_with(struct node *node, const struct boot_change *change)
 {
     const struct net_place place = {
         .address = change->card.address,
         .size = change->card.address_size,
-        .is_elsewhere = change->host != runtime.members.host,
+        .is_elsewhere = change->host != node->members.host,
     };
     char why[256] = "it cannot reach other hosts";
     tm_status status = TM_OK;
 
     if (place.is_elsewhere) {
-        status = widen(change->key);
+        status = widen(node, change->key);
     }
     if (status == TM_OK) {
-        status = runtime.transport->add_peer(runtime.net, change->node, &place,
-                                             why, sizeof why);
+        status = node->transport->add_peer(node->net, change->node, &place, why,
+                                           sizeof why);
     }
-    runtime.statics.nodes[change->node] = change->card.statics;
+    node->statics.nodes[change->node] = change->card.statics;
     if (status != TM_OK) {
-        bootstrap_peered(&runtime.bootstrap, change->node, why);
+        bootstrap_peered(&node->bootstrap, change->node, why);
     } else if (!place.is_elsewhere) { // else when it is: NET_PEER_UP
-        bootstrap_peered(&runtime.bootstrap, change->node, "");
+        bootstrap_peered(&node->bootstrap, change->node, "");
     }
 }
 
-void members_follow(void)
+void members_follow(struct node *node)
 {
     struct boot_change *change = calloc(1, sizeof *change);
 
     ensure(change != NULL);
-    if (bootstrap_take_change(&runtime.bootstrap, change) != TM_OK) {
+    if (bootstrap_take_change(&node->bootstrap, change) != TM_OK) {
         log_fatal(EXIT_NODE_LOST, "the launcher has gone: node %u ends",
-                  runtime.self);
+                  node->self);
     }
-    node_enter_serving();
+    node_enter_serving(node);
     switch (change->kind) {
     case BOOT_NEWCOMER:
-        connect_with(change);
+        connect_with(node, change);
         break;
     case BOOT_ADMIT:
-        membership_add(runtime.members.machine, change->node);
+        membership_add(node->members.machine, change->node);
         break;
     default:
-        membership_remove(runtime.members.machine, change->node);
+        membership_remove(node->members.machine, change->node);
         break;
     }
-    node_leave();
+    node_leave(node);
     explicit_bzero(change->key, sizeof change->key);
     free(change);
 }
@@ -267,24 +273,25 @@ void members_follow(void)
 
 static void terminate(int signal_number)
 {
+    struct node *const node = &this_node;
     int saved_errno = errno;
 
-    if (atomic_fetch_add_explicit(&runtime.members.n_terms, 1,
+    if (atomic_fetch_add_explicit(&node->members.n_terms, 1,
                                   memory_order_relaxed) > 0) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
-    node_wake_service();
+    node_wake_service(node);
     errno = saved_errno;
 }
 
 // The program's own handler, if it has one, is its affair.
-static void listen_for_owner(void)
+static void listen_for_owner(struct node *node)
 {
     struct sigaction action = {.sa_handler = terminate, .sa_flags = SA_RESTART};
     struct sigaction old;
 
-    if (runtime.self != 0 && bootstrap_has_launcher(&runtime.bootstrap) &&
+    if (node->self != 0 && bootstrap_has_launcher(&node->bootstrap) &&
         sigaction(SIGTERM, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
         sigemptyset(&action.sa_mask);
         sigaction(SIGTERM, &action, NULL);
@@ -293,9 +300,10 @@ static void listen_for_owner(void)
 
 // ---- the run
 
-static void open_members(void)
+static void open_members(struct node *node)
 {
     const struct membership_ops ops = {
+        .owner = node,
         .freeze = freeze,
         .n_threads = n_threads,
         .count = count,
@@ -307,38 +315,39 @@ static void open_members(void)
         .tell = tell,
     };
 
-    runtime.members.gone = NODE_NONE;
-    runtime.members.is_new = runtime.bootstrap.joins > 0;
-    runtime.members.machine =
-        membership_new(&runtime.port, runtime.engine, runtime.sync, &ops);
-    if (runtime.members.machine == NULL) {
+    node->members.gone = NODE_NONE;
+    node->members.is_new = node->bootstrap.joins > 0;
+    node->members.machine =
+        membership_new(&node->port, node->engine, node->sync, &ops);
+    if (node->members.machine == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the list of members");
     }
 }
 
-static int tick(void)
+static int tick(struct node *node)
 {
-    struct members *members = &runtime.members;
+    struct members *members = &node->members;
 
     if (atomic_load_explicit(&members->n_terms, memory_order_relaxed) > 0 &&
         !members->has_asked) {
         members->has_asked = 1;
         log_warning("node %u has been asked to end: it leaves the run",
-                    runtime.self);
+                    node->self);
         membership_leave(members->machine);
     }
     if (members->gone != NODE_NONE &&
         clock_now_ns() - members->gone_ns > FORGET_NS) {
-        runtime.transport->remove_peer(runtime.net, members->gone);
+        node->transport->remove_peer(node->net, members->gone);
         members->gone = NODE_NONE;
     }
     membership_tick(members->machine);
-    return membership_is_busy(members->machine) || node_is_frozen();
+    return membership_is_busy(members->machine) || node_is_frozen(node);
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
-    return membership_receive(runtime.members.machine, from, message);
+    return membership_receive(node->members.machine, from, message);
 }
 
 const struct part part_membership = {

@@ -6,6 +6,8 @@
 
 #include "reconfig/membership.h"
 
+struct node;
+
 /** Nodes that come and go: members.c. Guarded by the node lock. */
 struct members {
     struct membership *machine;
@@ -21,6 +23,6 @@ struct members {
 
 /** The launcher wants something of that: BOOTSTRAP_CHANGE. Service thread, without
  * the lock. */
-void members_follow(void);
+void members_follow(struct node *node);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "os/death_watch.h"
 #include "runtime/lifesigns.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 #include <unistd.h>
 
@@ -20,19 +20,19 @@
 /** The label of the process that has started this one; no node has it. */
 #define PARENT TM_MAX_NODES
 
-void neighbours_watch(const struct boot_roster *roster)
+void neighbours_watch(struct node *node, const struct boot_roster *roster)
 {
     struct death_watch *watch;
     int failed;
 
-    if (bootstrap_has_launcher(&runtime.bootstrap) ||
+    if (bootstrap_has_launcher(&node->bootstrap) ||
         death_watch_open(&watch) != TM_OK) {
         return;
     }
     failed = death_watch_add(watch, getppid(), PARENT) != TM_OK;
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        if (i != runtime.self &&
-            roster->host_of[i] == roster->host_of[runtime.self]) {
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        if (i != node->self &&
+            roster->host_of[i] == roster->host_of[node->self]) {
             failed |=
                 death_watch_add(watch, (pid_t)roster->cards[i].pid, i) != TM_OK;
         }
@@ -40,26 +40,26 @@ void neighbours_watch(const struct boot_roster *roster)
     if (failed) {
         log_debug("not every death on this host will be seen at once: %m");
     }
-    runtime.neighbours.watch = watch;
+    node->neighbours.watch = watch;
 }
 
-int neighbours_fd(void)
+int neighbours_fd(struct node *node)
 {
-    const struct death_watch *watch = runtime.neighbours.watch;
+    const struct death_watch *watch = node->neighbours.watch;
 
     return watch != NULL ? death_watch_fd(watch) : -1;
 }
 
-void neighbours_look(void)
+void neighbours_look(struct node *node)
 {
-    struct neighbours *neighbours = &runtime.neighbours;
+    struct neighbours *neighbours = &node->neighbours;
     unsigned label;
 
     while (death_watch_next(neighbours->watch, &label)) {
         if (label == PARENT) {
             log_fatal(EXIT_NODE_LOST,
                       "who has started this process is gone: node %u ends",
-                      runtime.self);
+                      node->self);
         }
         if (neighbours->died_ns == 0) {
             neighbours->died_ns = clock_now_ns();
@@ -68,16 +68,15 @@ void neighbours_look(void)
     }
 }
 
-void neighbours_tick(void)
+void neighbours_tick(struct node *node)
 {
-    const struct neighbours *neighbours = &runtime.neighbours;
+    const struct neighbours *neighbours = &node->neighbours;
 
-    if (neighbours->died_ns != 0 && !node_is_finishing() &&
+    if (neighbours->died_ns != 0 && !node_is_finishing(node) &&
         clock_now_ns() - neighbours->died_ns > SETTLE_NS) {
         log_fatal(EXIT_NODE_LOST,
                   "node %u has died, after %llu barriers here: node %u ends",
                   neighbours->dead,
-                  (unsigned long long)sync_n_barriers(runtime.sync),
-                  runtime.self);
+                  (unsigned long long)sync_n_barriers(node->sync), node->self);
     }
 }

@@ -13,98 +13,97 @@
 //
 // N1 The lock is held by kernel threads, never across a switch of threads, and
 //    never while the program's view of shared memory is touched.
+#include "runtime/node.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
 #include <unistd.h>
 
-struct runtime runtime;
+struct node this_node;
 
 // Sleepers look now and then, should a wake-up be lost.
 #define FROZEN_LOOK_NS (100 * 1000 * 1000u)
 
 // ---- the lock
 
-void node_enter_serving(void)
+void node_enter_serving(struct node *node)
 {
-    mutex_lock(&runtime.lock);
+    mutex_lock(&node->lock);
 }
 
 // Until nodes do not come or go any more; the lock is given back meanwhile.
-static void stand_still(void)
+static void stand_still(struct node *node)
 {
-    while (node_is_frozen()) {
-        mutex_unlock(&runtime.lock);
-        kthread_wait(&runtime.is_frozen, 1, FROZEN_LOOK_NS);
-        mutex_lock(&runtime.lock);
+    while (node_is_frozen(node)) {
+        mutex_unlock(&node->lock);
+        kthread_wait(&node->is_frozen, 1, FROZEN_LOOK_NS);
+        mutex_lock(&node->lock);
     }
 }
 
-void node_enter(void)
+void node_enter(struct node *node)
 {
-    mutex_lock(&runtime.lock);
-    if (__builtin_expect(node_is_frozen(), 0)) {
-        stand_still();
+    mutex_lock(&node->lock);
+    if (__builtin_expect(node_is_frozen(node), 0)) {
+        stand_still(node);
     }
 }
 
-int node_enter_to_ask(unsigned node)
+int node_enter_to_ask(struct node *node, unsigned id)
 {
-    node_enter();
-    if (node < TM_MAX_NODES &&
-        roster_has(&runtime.port.roster, (node_id)node)) {
+    node_enter(node);
+    if (id < TM_MAX_NODES && roster_has(&node->port.roster, (node_id)id)) {
         return 1;
     }
-    node_leave();
+    node_leave(node);
     return 0;
 }
 
-void node_leave(void)
+void node_leave(struct node *node)
 {
-    engine_let_go(runtime.engine);
-    while (runtime.n_to_self > 0) {
-        runtime.transport->progress(runtime.net);
+    engine_let_go(node->engine);
+    while (node->n_to_self > 0) {
+        node->transport->progress(node->net);
     }
-    engine_finish_batch(runtime.engine);
-    if (runtime.paging.pager != NULL) {
-        pager_settle(runtime.paging.pager);
+    engine_finish_batch(node->engine);
+    if (node->paging.pager != NULL) {
+        pager_settle(node->paging.pager);
     }
-    mutex_unlock(&runtime.lock);
+    mutex_unlock(&node->lock);
 }
 
-void node_freeze(int is_frozen)
+void node_freeze(struct node *node, int is_frozen)
 {
-    atomic_store_explicit(&runtime.is_frozen, is_frozen != 0,
+    atomic_store_explicit(&node->is_frozen, is_frozen != 0,
                           memory_order_relaxed); // under the node lock
     if (!is_frozen) {
-        kthread_wake_all(&runtime.is_frozen);
+        kthread_wake_all(&node->is_frozen);
     }
 }
 
-int node_is_changing(void)
+int node_is_changing(struct node *node)
 {
-    return runtime.port.roster.leaving != NODE_NONE || node_is_frozen();
+    return node->port.roster.leaving != NODE_NONE || node_is_frozen(node);
 }
 
-void node_wake_service(void)
+void node_wake_service(struct node *node)
 {
     uint64_t one = 1;
-    ssize_t written = write(runtime.wake_fd, &one, sizeof one);
+    ssize_t written = write(node->wake_fd, &one, sizeof one);
 
     (void)written; // full: it will wake anyway
 }
 
-void node_finish_soon(int exit_code)
+void node_finish_soon(struct node *node, int exit_code)
 {
-    if (!node_is_finishing()) {
-        runtime.exit_code = exit_code;
+    if (!node_is_finishing(node)) {
+        node->exit_code = exit_code;
         // Pairs with the load in node_is_finishing().
-        atomic_store_explicit(&runtime.is_finishing, 1, memory_order_release);
+        atomic_store_explicit(&node->is_finishing, 1, memory_order_release);
     }
 }
 
@@ -148,35 +147,36 @@ struct thread *thread_self(void)
     return ult == NULL ? NULL : ult_user(ult);
 }
 
-struct thread *thread_find(uint64_t number)
+struct thread *thread_find(struct node *node, uint64_t number)
 {
     uint32_t slot = thread_slot_of(number);
     struct thread *thread;
 
-    if (slot > runtime.options.max_threads) {
+    if (slot > node->options.max_threads) {
         return NULL;
     }
-    thread = runtime.threads[slot];
+    thread = node->threads[slot];
     return thread != NULL && thread->number == number ? thread : NULL;
 }
 
 tm_status check_call(const char *function, uintptr_t place)
 {
+    struct node *const node = &this_node;
     struct thread *thread = thread_self();
 
-    if (node_step() == RUNTIME_FORKED) {
+    if (node_step(node) == RUNTIME_FORKED) {
         log_error("%s() in a child of fork(): it is no part of the cluster; "
                   "exec*() and _exit() work",
                   function);
         return TM_ESTATE;
     }
-    while (node_step() == RUNTIME_ENDED && node_is_finishing()) {
+    while (node_step(node) == RUNTIME_ENDED && node_is_finishing(node)) {
         pause(); // another node has ended the run: finish_now() ends the process
     }
-    if (node_step() != RUNTIME_RUNNING) {
+    if (node_step(node) != RUNTIME_RUNNING) {
         log_error("%s() %s", function,
-                  node_step() == RUNTIME_ENDED ? "after tm_end()"
-                                               : "before tm_init()");
+                  node_step(node) == RUNTIME_ENDED ? "after tm_end()"
+                                                   : "before tm_init()");
         return TM_ESTATE;
     }
     if (thread == NULL) {
@@ -186,7 +186,7 @@ tm_status check_call(const char *function, uintptr_t place)
         return TM_ESTATE;
     }
     thread->place = place;
-    node_pay();
+    node_pay(node);
     return TM_OK;
 }
 
@@ -194,18 +194,18 @@ tm_status check_call(const char *function, uintptr_t place)
 
 static void send(void *owner, node_id to, const struct message *message)
 {
-    (void)owner;
-    if (runtime.members.has_left[to] ||
-        runtime.members.has_left[runtime.self]) {
+    struct node *node = owner;
+
+    if (node->members.has_left[to] || node->members.has_left[node->self]) {
         return; // it is over with it, or with this node
     }
-    if (to == runtime.self) {
-        runtime.n_to_self++;
+    if (to == node->self) {
+        node->n_to_self++;
     } else {
-        runtime.iteration.sent_bytes[to] += message_size(message);
+        node->iteration.sent_bytes[to] += message_size(message);
     }
-    runtime.n_sent += !membership_is_aside(message->type);
-    runtime.transport->send(runtime.net, to, message);
+    node->n_sent += !membership_is_aside(message->type);
+    node->transport->send(node->net, to, message);
 }
 
 static uint64_t now_ns(void *owner)
@@ -214,13 +214,14 @@ static uint64_t now_ns(void *owner)
     return clock_now_ns();
 }
 
-tm_status node_open_port(void)
+tm_status node_open_port(struct node *node)
 {
-    runtime.port = (struct port){
-        .self = runtime.self,
+    node->port = (struct port){
+        .self = node->self,
+        .owner = node,
         .send = send,
         .now_ns = now_ns,
     };
-    roster_init(&runtime.port.roster, runtime.n_nodes);
+    roster_init(&node->port.roster, node->n_nodes);
     return TM_OK;
 }

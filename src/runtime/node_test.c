@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A node that gets messages no node sends: they change nothing, and are counted.
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@ static struct space space;
 static void send(void *owner, node_id to, const struct message *message)
 {
     (void)owner;
-    if (to == runtime.self) {
-        runtime.transport->send(runtime.net, to, message);
+    if (to == this_node.self) {
+        this_node.transport->send(this_node.net, to, message);
     }
 }
 
@@ -35,9 +35,9 @@ static uint64_t no_time(void *owner)
 
 static void get(const struct message *message)
 {
-    node_receive(NULL, message->type == MESSAGE_extent_new ? 0 : OTHER,
+    node_receive(&this_node, message->type == MESSAGE_extent_new ? 0 : OTHER,
                  message);
-    while (runtime.transport->progress(runtime.net) > 0) {
+    while (this_node.transport->progress(this_node.net) > 0) {
     }
 }
 
@@ -45,7 +45,7 @@ static uint64_t n_refused(void)
 {
     struct tm_node_stats stats;
 
-    stats_collect(&stats);
+    stats_collect(&this_node, &stats);
     return stats.bad_messages;
 }
 
@@ -59,7 +59,8 @@ static int begin(void **state)
         .resumable_signal = SIGBUS,
     };
     static const struct sync_ops ops;
-    const struct net_config config = {.receive = node_receive};
+    const struct net_config config = {.owner = &this_node,
+                                      .receive = node_receive};
     const struct message block = {
         .type = MESSAGE_extent_new,
         .u.extent_new = {.token = 1,
@@ -72,36 +73,36 @@ static int begin(void **state)
     };
 
     (void)state;
-    parts_use(all_parts);
-    runtime.port = (struct port){.send = send, .now_ns = no_time};
-    roster_init(&runtime.port.roster, 2);
-    runtime.transport = &transport_self;
-    runtime.sync = sync_new(&runtime.port, &ops, 4);
-    if (runtime.sync == NULL ||
-        transport_self.open(&runtime.net, &config) != TM_OK ||
-        ult_open(&runtime.ult, &workers) != TM_OK ||
+    parts_use(&this_node, all_parts);
+    this_node.port = (struct port){.send = send, .now_ns = no_time};
+    roster_init(&this_node.port.roster, 2);
+    this_node.transport = &transport_self;
+    this_node.sync = sync_new(&this_node.port, &ops, 4);
+    if (this_node.sync == NULL ||
+        transport_self.open(&this_node.net, &config) != TM_OK ||
+        ult_open(&this_node.ult, &workers) != TM_OK ||
         space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
         return 1;
     }
-    runtime.engine =
-        engine_new(&runtime.port, &space, &all_protocols, TM_EAGER_RELEASE);
-    if (runtime.engine == NULL) {
+    this_node.engine =
+        engine_new(&this_node.port, &space, &all_protocols, TM_EAGER_RELEASE);
+    if (this_node.engine == NULL) {
         return 1;
     }
     get(&block);
-    runtime.n_refused = 0; // no tm_alloc() waits for the block
-    return engine_extent(runtime.engine, PAGE) == NULL || n_refused() != 0;
+    this_node.n_refused = 0; // no tm_alloc() waits for the block
+    return engine_extent(this_node.engine, PAGE) == NULL || n_refused() != 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    engine_free(runtime.engine);
+    engine_free(this_node.engine);
     space_close(&space);
-    ult_stop(runtime.ult, 1000);
-    ult_close(runtime.ult);
-    transport_self.close(runtime.net);
-    sync_free(runtime.sync);
+    ult_stop(this_node.ult, 1000);
+    ult_close(this_node.ult);
+    transport_self.close(this_node.net);
+    sync_free(this_node.sync);
     return 0;
 }
 

@@ -21,29 +21,28 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/kthread.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 #include <string.h>
 
 #define SAMPLE_NS (100 * 1000 * 1000u)
 #define STOP_TIMEOUT_NS (2 * 1000 * 1000 * 1000ull)
 
-static void raise_alarm(void)
+static void raise_alarm(struct node *node)
 {
     // Pairs with the load in observe(): whoever sees it sees the job.
-    atomic_fetch_add_explicit(&runtime.observer.alarms, 1,
-                              memory_order_release);
-    kthread_wake(&runtime.observer.alarms);
+    atomic_fetch_add_explicit(&node->observer.alarms, 1, memory_order_release);
+    kthread_wake(&node->observer.alarms);
 }
 
 // @return 0 if there was none
-static int run_next_job(void)
+static int run_next_job(struct node *node)
 {
-    struct observer *observer = &runtime.observer;
+    struct observer *observer = &node->observer;
     observer_job *run = NULL;
     void *owner = NULL;
 
-    mutex_lock(&runtime.lock);
+    mutex_lock(&node->lock);
     if (observer->n_jobs > 0) {
         run = observer->jobs[0].run;
         owner = observer->jobs[0].owner;
@@ -51,7 +50,7 @@ static int run_next_job(void)
         memmove(&observer->jobs[0], &observer->jobs[1],
                 observer->n_jobs * sizeof observer->jobs[0]);
     }
-    mutex_unlock(&runtime.lock);
+    mutex_unlock(&node->lock);
     if (run != NULL) {
         run(owner);
     }
@@ -59,13 +58,13 @@ static int run_next_job(void)
 }
 
 // @return nanoseconds until the next sample is due, at least 1
-static uint64_t look(uint64_t *due_ns)
+static uint64_t look(struct node *node, uint64_t *due_ns)
 {
     uint64_t now_ns = clock_now_ns();
 
     if (now_ns >= *due_ns) {
-        if (runtime.observer.has_watch) {
-            sample_take(&runtime.observer.sample, &runtime.observer.watch);
+        if (node->observer.has_watch) {
+            sample_take(&node->observer.sample, &node->observer.watch);
         }
         *due_ns = now_ns + SAMPLE_NS;
     }
@@ -74,27 +73,27 @@ static uint64_t look(uint64_t *due_ns)
 
 static void *observe(void *argument)
 {
+    struct node *node = argument;
     uint64_t due_ns = 0;
 
-    (void)argument;
-    while (!observer_is_stopping()) {
-        uint32_t alarms = atomic_load_explicit(&runtime.observer.alarms,
-                                               memory_order_acquire);
-        uint64_t left_ns = look(&due_ns);
+    while (!observer_is_stopping(node)) {
+        uint32_t alarms =
+            atomic_load_explicit(&node->observer.alarms, memory_order_acquire);
+        uint64_t left_ns = look(node, &due_ns);
 
-        if (!run_next_job() && !observer_is_stopping()) {
-            kthread_wait(&runtime.observer.alarms, alarms, left_ns);
+        if (!run_next_job(node) && !observer_is_stopping(node)) {
+            kthread_wait(&node->observer.alarms, alarms, left_ns);
         }
     }
     // Pairs with the load in join().
-    atomic_store_explicit(&runtime.observer.has_left, 1, memory_order_release);
-    kthread_wake(&runtime.observer.has_left);
+    atomic_store_explicit(&node->observer.has_left, 1, memory_order_release);
+    kthread_wake(&node->observer.has_left);
     return NULL;
 }
 
-int observer_has_watch(void)
+int observer_has_watch(struct node *node)
 {
-    struct observer *observer = &runtime.observer;
+    struct observer *observer = &node->observer;
 
     if (!observer->has_watch) {
         observer->has_watch = memory_open(&observer->watch, "") == TM_OK;
@@ -102,26 +101,27 @@ int observer_has_watch(void)
     return observer->has_watch;
 }
 
-tm_status observer_start(void)
+tm_status observer_start(struct node *node)
 {
-    struct observer *observer = &runtime.observer;
+    struct observer *observer = &node->observer;
     tm_status status;
 
     if (observer->state != OBSERVER_NONE) {
         return observer->state == OBSERVER_RUNS ? TM_OK : TM_ESTATE;
     }
-    (void)observer_has_watch();
-    status = kthread_start(&observer->thread, "tm-observer", observe);
+    (void)observer_has_watch(node);
+    status =
+        kthread_start_with(&observer->thread, "tm-observer", observe, node);
     if (status == TM_OK) {
         observer->state = OBSERVER_RUNS;
     }
     return status;
 }
 
-tm_status observer_run(observer_job *job, void *owner)
+tm_status observer_run(struct node *node, observer_job *job, void *owner)
 {
-    struct observer *observer = &runtime.observer;
-    tm_status status = observer_start();
+    struct observer *observer = &node->observer;
+    tm_status status = observer_start(node);
 
     if (status != TM_OK) {
         return status;
@@ -132,36 +132,37 @@ tm_status observer_run(observer_job *job, void *owner)
     observer->jobs[observer->n_jobs].run = job;
     observer->jobs[observer->n_jobs].owner = owner;
     observer->n_jobs++;
-    raise_alarm();
+    raise_alarm(node);
     return TM_OK;
 }
 
-int observer_is_stopping(void)
+int observer_is_stopping(struct node *node)
 {
-    return atomic_load_explicit(&runtime.observer.is_stopping,
+    return atomic_load_explicit(&node->observer.is_stopping,
                                 memory_order_relaxed);
 }
 
-int observer_sleep(uint64_t duration_ns)
+int observer_sleep(struct node *node, uint64_t duration_ns)
 {
     uint64_t until_ns = clock_now_ns() + duration_ns;
     uint64_t now_ns;
 
-    while (!observer_is_stopping() && (now_ns = clock_now_ns()) < until_ns) {
-        uint32_t alarms = atomic_load_explicit(&runtime.observer.alarms,
-                                               memory_order_acquire);
+    while (!observer_is_stopping(node) &&
+           (now_ns = clock_now_ns()) < until_ns) {
+        uint32_t alarms =
+            atomic_load_explicit(&node->observer.alarms, memory_order_acquire);
 
-        if (!observer_is_stopping()) {
-            kthread_wait(&runtime.observer.alarms, alarms, until_ns - now_ns);
+        if (!observer_is_stopping(node)) {
+            kthread_wait(&node->observer.alarms, alarms, until_ns - now_ns);
         }
     }
-    return !observer_is_stopping();
+    return !observer_is_stopping(node);
 }
 
 // Nobody waits for ever for a job that does not end.
-static void join(void)
+static void join(struct node *node)
 {
-    _Atomic uint32_t *has_left = &runtime.observer.has_left;
+    _Atomic uint32_t *has_left = &node->observer.has_left;
     const uint64_t until_ns = clock_now_ns() + STOP_TIMEOUT_NS;
     uint64_t now_ns = clock_now_ns();
 
@@ -171,31 +172,31 @@ static void join(void)
         now_ns = clock_now_ns();
     }
     if (atomic_load_explicit(has_left, memory_order_acquire) != 0) {
-        pthread_join(runtime.observer.thread, NULL);
+        pthread_join(node->observer.thread, NULL);
     } else {
         log_warning("the observer's work does not end; it is left behind");
-        pthread_detach(runtime.observer.thread);
+        pthread_detach(node->observer.thread);
     }
 }
 
-void observer_stop(void)
+void observer_stop(struct node *node)
 {
     int was_running;
 
-    mutex_lock(&runtime.lock);
-    was_running = runtime.observer.state == OBSERVER_RUNS;
-    runtime.observer.state = OBSERVER_ENDED;
-    runtime.observer.n_jobs = 0;
-    mutex_unlock(&runtime.lock);
+    mutex_lock(&node->lock);
+    was_running = node->observer.state == OBSERVER_RUNS;
+    node->observer.state = OBSERVER_ENDED;
+    node->observer.n_jobs = 0;
+    mutex_unlock(&node->lock);
     if (was_running) {
-        atomic_store_explicit(&runtime.observer.is_stopping, 1,
+        atomic_store_explicit(&node->observer.is_stopping, 1,
                               memory_order_relaxed);
-        raise_alarm();
-        join();
+        raise_alarm(node);
+        join(node);
     }
 }
 
-const struct node_sample *observer_sample(void)
+const struct node_sample *observer_sample(struct node *node)
 {
-    return &runtime.observer.sample;
+    return &node->observer.sample;
 }

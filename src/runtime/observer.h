@@ -7,6 +7,8 @@
 #include "observe/probe.h"
 #include "observe/sample.h"
 
+struct node;
+
 /* The observer, a kernel thread of each node. */
 
 #define OBSERVER_MAX_JOBS 8
@@ -33,25 +35,25 @@ struct observer {
 
 /** Open `watch` unless it is: once, for the observer reads it. Before that runs, or
  * under the node lock. @return 0 if what says how much memory there is cannot be read */
-int observer_has_watch(void);
+int observer_has_watch(struct node *node);
 /** Start the observer if it does not run. Under the node lock.
  * @return TM_OK, TM_ESTATE (it has ended), TM_ESYSTEM (logged) */
-tm_status observer_start(void);
+tm_status observer_start(struct node *node);
 /** Have a function run on the observer thread, without any lock, after those asked
  * for before. Under the node lock; does not block. If it takes long it looks at
  * observer_is_stopping() ten times a second.
  * @return TM_OK
  * @return TM_ELIMIT  OBSERVER_MAX_JOBS wait already
  * @return TM_ESTATE, TM_ESYSTEM  as observer_start() */
-tm_status observer_run(observer_job *job, void *owner);
+tm_status observer_run(struct node *node, observer_job *job, void *owner);
 /** In a job: 1 if it should end now. */
-int observer_is_stopping(void);
+int observer_is_stopping(struct node *node);
 /** In a job: sleep. @return 0 if it should end now */
-int observer_sleep(uint64_t duration_ns);
+int observer_sleep(struct node *node, uint64_t duration_ns);
 /** End it. When this returns no job runs, and none will. Not under the node lock.
  * Waits for the job at hand, at most 2 s. */
-void observer_stop(void);
+void observer_stop(struct node *node);
 /** The latest of this node's memory; see observe/sample.h. Any kernel thread. */
-const struct node_sample *observer_sample(void);
+const struct node_sample *observer_sample(struct node *node);
 
 #endif

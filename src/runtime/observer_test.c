@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/runtime.h"
 
 #define PATIENCE_NS (20ull * 1000 * 1000 * 1000)
 
@@ -24,8 +24,8 @@ static unsigned order[32];
 static int begin(void **state)
 {
     (void)state;
-    memset(&runtime.observer, 0, sizeof runtime.observer);
-    mutex_init(&runtime.lock, RANK_NODE);
+    memset(&this_node.observer, 0, sizeof this_node.observer);
+    mutex_init(&this_node.lock, RANK_NODE);
     n_done = 0;
     return 0;
 }
@@ -33,8 +33,8 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    observer_stop();
-    mutex_release(&runtime.lock);
+    observer_stop(&this_node);
+    mutex_release(&this_node.lock);
     return 0;
 }
 
@@ -42,9 +42,9 @@ static tm_status ask(observer_job *job, void *owner)
 {
     tm_status status;
 
-    mutex_lock(&runtime.lock);
-    status = observer_run(job, owner);
-    mutex_unlock(&runtime.lock);
+    mutex_lock(&this_node.lock);
+    status = observer_run(&this_node, job, owner);
+    mutex_unlock(&this_node.lock);
     return status;
 }
 
@@ -70,7 +70,7 @@ static void wait_until_stopped(void *owner)
 {
     (void)owner;
     n_done++;
-    while (observer_sleep(1000 * 1000 * 1000)) {
+    while (observer_sleep(&this_node, 1000 * 1000 * 1000)) {
     }
     n_done++;
 }
@@ -107,17 +107,17 @@ static void stopping_ends_the_job_at_hand_and_drops_the_others(void **state)
     assert_int_equal(ask(wait_until_stopped, NULL), TM_OK);
     assert_int_equal(ask(note, NULL), TM_OK);
     wait_for_jobs(1);
-    observer_stop();
+    observer_stop(&this_node);
     assert_int_equal(n_done, 2);
     assert_int_equal(ask(note, NULL), TM_ESTATE);
-    observer_stop(); // once more is as good
+    observer_stop(&this_node); // once more is as good
     assert_int_equal(n_done, 2);
 }
 
 static void one_that_never_started_stays_away(void **state)
 {
     (void)state;
-    observer_stop();
+    observer_stop(&this_node);
     assert_int_equal(ask(note, NULL), TM_ESTATE);
 }
 
@@ -161,14 +161,14 @@ static void a_job_may_ask_for_another(void **state)
 
 static void samples_go_on_by_themselves(void **state)
 {
-    const struct node_sample *sample = observer_sample();
+    const struct node_sample *sample = observer_sample(&this_node);
     uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
 
     (void)state;
-    mutex_lock(&runtime.lock);
-    assert_int_equal(observer_start(), TM_OK);
-    assert_int_equal(observer_start(), TM_OK);
-    mutex_unlock(&runtime.lock);
+    mutex_lock(&this_node.lock);
+    assert_int_equal(observer_start(&this_node), TM_OK);
+    assert_int_equal(observer_start(&this_node), TM_OK);
+    mutex_unlock(&this_node.lock);
     while (sample_get(&sample->n_samples) < 3) {
         assert_true(clock_now_ns() < until_ns);
         usleep(1000);

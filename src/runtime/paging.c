@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "observe/swap_cost.h"
 #include "runtime/kernel_paging.h"
+#include "runtime/node.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -31,20 +31,20 @@
 // twice, whatever the budget.
 #define FAR_TOO_OFTEN 16u
 
-int paging_is_on(void)
+int paging_is_on(struct node *node)
 {
-    return runtime.paging.pager != NULL;
+    return node->paging.pager != NULL;
 }
 
-static void open_swap(void)
+static void open_swap(struct node *node)
 {
     const struct swap_settings settings = {
-        .folder = swap_folder(runtime.options.swap_dir),
-        .limit = runtime.options.swap_max,
-        .rate = runtime.options.swap_rate,
+        .folder = swap_folder(node->options.swap_dir),
+        .limit = node->options.swap_max,
+        .rate = node->options.swap_rate,
     };
 
-    if (swap_file_open(&runtime.paging.swap, &settings) != TM_OK) {
+    if (swap_file_open(&node->paging.swap, &settings) != TM_OK) {
         log_fatal(EXIT_CONFIG,
                   "no swap file in %s: --swap-dir=DIR names another folder, "
                   "--memory-by=kernel does without",
@@ -52,11 +52,11 @@ static void open_swap(void)
     }
 }
 
-static void open_pager(uint64_t bytes)
+static void open_pager(struct node *node, uint64_t bytes)
 {
-    const struct pager_host host = engine_pager_host(runtime.engine);
-    const uint64_t least = runtime.space.n_globals + LEAST_PAGES +
-                           (uint64_t)LEAST_PAGES_A_WORKER * runtime.n_workers;
+    const struct pager_host host = engine_pager_host(node->engine);
+    const uint64_t least = node->space.n_globals + LEAST_PAGES +
+                           (uint64_t)LEAST_PAGES_A_WORKER * node->n_workers;
     const uint64_t pages = bytes / TM_PAGE_SIZE;
 
     if (pages < least) {
@@ -64,38 +64,38 @@ static void open_pager(uint64_t bytes)
                   "node %u may use %llu KiB for shared data and needs %llu KiB "
                   "at least: TM_SHARED variables, and some pages for each of "
                   "%u workers; give it more --memory",
-                  runtime.self, (unsigned long long)bytes >> 10,
+                  node->self, (unsigned long long)bytes >> 10,
                   (unsigned long long)(least * TM_PAGE_SIZE) >> 10,
-                  runtime.n_workers);
+                  node->n_workers);
     }
-    open_swap();
-    runtime.paging.pager =
-        pager_new(&runtime.space, runtime.paging.swap, pages, &host);
-    if (runtime.paging.pager == NULL ||
-        rounds_init(&runtime.paging.rounds, runtime.n_workers) != TM_OK) {
+    open_swap(node);
+    node->paging.pager =
+        pager_new(&node->space, node->paging.swap, pages, &host);
+    if (node->paging.pager == NULL ||
+        rounds_init(&node->paging.rounds, node->n_workers) != TM_OK) {
         log_fatal(EXIT_MEMORY, "no memory for the pager");
     }
-    runtime.paging.least_pages = least;
-    runtime.paging.first_pages = pages;
+    node->paging.least_pages = least;
+    node->paging.first_pages = pages;
 }
 
 // If memory is declared for this node's shared data: keep within it.
-static void open_paging(void)
+static void open_paging(struct node *node)
 {
-    kernel_paging_open();
-    if (runtime.options.memory_by == MEMORY_BY_RUNTIME &&
-        runtime.options.memory > 0) {
-        open_pager(runtime.options.memory);
+    kernel_paging_open(node);
+    if (node->options.memory_by == MEMORY_BY_RUNTIME &&
+        node->options.memory > 0) {
+        open_pager(node, node->options.memory);
     }
 }
 
-static void explain(void)
+static void explain(struct node *node)
 {
     struct pager_stats counted;
     struct swap_stats disk;
 
-    pager_stats(runtime.paging.pager, &counted);
-    swap_file_stats(runtime.paging.swap, &disk);
+    pager_stats(node->paging.pager, &counted);
+    swap_file_stats(node->paging.swap, &disk);
     log_debug(
         "memory: %llu of %llu pages, most %llu; in %llu "
         "(ahead %llu, waited for by the runtime %llu), out %llu, "
@@ -114,39 +114,39 @@ static void explain(void)
 }
 
 // If none is declared and a control group limits the node: keep within that.
-static void start(void)
+static void start(struct node *node)
 {
     uint64_t bytes;
 
-    if (paging_is_on() || runtime.options.memory_by != MEMORY_BY_RUNTIME) {
+    if (paging_is_on(node) || node->options.memory_by != MEMORY_BY_RUNTIME) {
         return;
     }
-    bytes = budget_of_group();
+    bytes = budget_of_group(node);
     if (bytes > 0) {
-        open_pager(bytes);
+        open_pager(node, bytes);
     }
 }
 
 // TM_SHARED variables are in memory from now on: main() may use them.
-static void bring_globals(void)
+static void bring_globals(struct node *node)
 {
-    kernel_paging_explain();
-    if (!paging_is_on()) {
+    kernel_paging_explain(node);
+    if (!paging_is_on(node)) {
         return;
     }
-    explain();
-    for (page_no page = 0; page < runtime.space.n_globals; page++) {
-        (void)space_bytes(&runtime.space, page); // they outlive the runtime
+    explain(node);
+    for (page_no page = 0; page < node->space.n_globals; page++) {
+        (void)space_bytes(&node->space, page); // they outlive the runtime
     }
 }
 
-void paging_close(void)
+void paging_close(struct node *node)
 {
-    struct paging *paging = &runtime.paging;
+    struct paging *paging = &node->paging;
 
-    kernel_paging_close();
-    thread_paging_close();
-    if (!paging_is_on()) {
+    kernel_paging_close(node);
+    thread_paging_close(node);
+    if (!paging_is_on(node)) {
         return;
     }
     swap_file_close(paging->swap);
@@ -155,56 +155,56 @@ void paging_close(void)
     rounds_release(&paging->rounds);
 }
 
-int paging_fd(void)
+int paging_fd(struct node *node)
 {
-    return paging_is_on() ? swap_file_fd(runtime.paging.swap) : -1;
+    return paging_is_on(node) ? swap_file_fd(node->paging.swap) : -1;
 }
 
-void paging_serve_disk(void)
+void paging_serve_disk(struct node *node)
 {
-    pager_serve_disk(runtime.paging.pager);
+    pager_serve_disk(node->paging.pager);
 }
 
-int paging_poll(void)
+int paging_poll(struct node *node)
 {
-    if (!paging_is_on()) {
+    if (!paging_is_on(node)) {
         return 0;
     }
-    budget_follow();
-    pager_poll(runtime.paging.pager);
-    return pager_is_awaited(runtime.paging.pager);
+    budget_follow(node);
+    pager_poll(node->paging.pager);
+    return pager_is_awaited(node->paging.pager);
 }
 
 // Whoever pages: the pager, or the kernel if that is seen.
-static struct memory_use totals(void)
+static struct memory_use totals(struct node *node)
 {
     struct pager_stats counted;
 
-    if (!paging_is_on()) {
+    if (!paging_is_on(node)) {
         return (struct memory_use){
-            .wait_ns = runtime.kernel_paging.wait_ns,
-            .n_pages = runtime.kernel_paging.n_page_ins,
-            .n_gone = runtime.kernel_passing.n_told,
+            .wait_ns = node->kernel_paging.wait_ns,
+            .n_pages = node->kernel_paging.n_page_ins,
+            .n_gone = node->kernel_passing.n_told,
         };
     }
-    pager_stats(runtime.paging.pager, &counted);
+    pager_stats(node->paging.pager, &counted);
     return (struct memory_use){
         .wait_ns =
-            atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed),
-        .out_ns = runtime.paging.out_ns,
+            atomic_load_explicit(&node->paging.wait_ns, memory_order_relaxed),
+        .out_ns = node->paging.out_ns,
         .n_pages = counted.ins + counted.dropped,
         .n_gone = counted.outs + counted.outs_saved + counted.dropped,
     };
 }
 
-void paging_take_use(struct memory_use *use)
+void paging_take_use(struct node *node, struct memory_use *use)
 {
-    struct memory_use *told = &runtime.paging.told;
-    const struct memory_use now = totals();
+    struct memory_use *told = &node->paging.told;
+    const struct memory_use now = totals(node);
 
     *use = (struct memory_use){
-        .wait_ns = (now.wait_ns - told->wait_ns) / runtime.n_workers,
-        .out_ns = (now.out_ns - told->out_ns) / runtime.n_workers,
+        .wait_ns = (now.wait_ns - told->wait_ns) / node->n_workers,
+        .out_ns = (now.out_ns - told->out_ns) / node->n_workers,
         .n_pages = now.n_pages - told->n_pages,
         .n_gone = now.n_gone - told->n_gone,
     };
@@ -212,119 +212,119 @@ void paging_take_use(struct memory_use *use)
 }
 
 // M_lack, as far as is known what threads use.
-static uint64_t lack_pages(uint64_t budget)
+static uint64_t lack_pages(struct node *node, uint64_t budget)
 {
     const uint64_t needed =
-        replace_needs(pager_replace(runtime.paging.pager)).n_pages;
+        replace_needs(pager_replace(node->paging.pager)).n_pages;
 
     return needed > budget ? needed - budget : 0;
 }
 
-static void add_stats(struct tm_node_stats *stats)
+static void add_stats(struct node *node, struct tm_node_stats *stats)
 {
     struct pager_stats counted;
 
-    kernel_paging_stats(stats);
-    if (!paging_is_on()) {
+    kernel_paging_stats(node, stats);
+    if (!paging_is_on(node)) {
         return; // zeros
     }
-    pager_stats(runtime.paging.pager, &counted);
+    pager_stats(node->paging.pager, &counted);
     stats->memory = counted.budget * TM_PAGE_SIZE;
     stats->resident = counted.resident * TM_PAGE_SIZE;
     stats->page_ins = counted.ins;
     stats->page_outs = counted.outs;
     stats->copies_forgotten = counted.dropped;
     stats->swap_ns =
-        atomic_load_explicit(&runtime.paging.wait_ns, memory_order_relaxed);
-    stats->swap_out_ns = runtime.paging.out_ns;
-    stats->lack = lack_pages(counted.budget) * TM_PAGE_SIZE;
+        atomic_load_explicit(&node->paging.wait_ns, memory_order_relaxed);
+    stats->swap_out_ns = node->paging.out_ns;
+    stats->lack = lack_pages(node, counted.budget) * TM_PAGE_SIZE;
 }
 
 // ---- the order of threads
 
-static void end_round(unsigned worker)
+static void end_round(struct node *node, unsigned worker)
 {
-    const struct round *round = &runtime.paging.rounds.of_worker[worker];
+    const struct round *round = &node->paging.rounds.of_worker[worker];
 
-    replace_order(pager_replace(runtime.paging.pager), worker, round->threads,
+    replace_order(pager_replace(node->paging.pager), worker, round->threads,
                   round->n); // mostly as it was, which costs nothing
-    rounds_next(&runtime.paging.rounds, worker);
+    rounds_next(&node->paging.rounds, worker);
     if (worker == 0) {
         struct pager_stats counted;
 
-        pager_end_sweep(runtime.paging.pager);
-        pager_stats(runtime.paging.pager, &counted);
-        runtime.paging.ins_before = counted.ins;
-        runtime.paging.has_swept = 1;
+        pager_end_sweep(node->paging.pager);
+        pager_stats(node->paging.pager, &counted);
+        node->paging.ins_before = counted.ins;
+        node->paging.has_swept = 1;
     }
 }
 
 // Say once if what threads use between two barriers does not fit by far.
-static void tell_if_far_too_small(void)
+static void tell_if_far_too_small(struct node *node)
 {
     struct pager_stats counted;
     uint64_t n_pages;
     uint64_t n_ins;
 
-    if (runtime.paging.is_told || !runtime.paging.has_swept) {
+    if (node->paging.is_told || !node->paging.has_swept) {
         return;
     }
-    pager_stats(runtime.paging.pager, &counted);
+    pager_stats(node->paging.pager, &counted);
     n_pages = counted.resident + counted.out;
-    n_ins = counted.ins - runtime.paging.ins_before;
+    n_ins = counted.ins - node->paging.ins_before;
     if (n_ins < FAR_TOO_OFTEN * n_pages) {
         return;
     }
-    runtime.paging.is_told = 1;
+    node->paging.is_told = 1;
     log_warning(
         "node %u may use %llu KiB for shared data, far too little: "
         "between two barriers each page of it has come back from its "
         "swap file %llu times; give it more --memory (with eager-release "
         "a page that is written takes twice its size)",
-        runtime.self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
+        node->self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
         (unsigned long long)(n_ins / n_pages));
 }
 
-static void ask_root(void)
+static void ask_root(struct node *node)
 {
     const struct message message = {
         .type = MESSAGE_paging_ask,
-        .u.paging_ask = {.n_threads = ult_count(runtime.ult)},
+        .u.paging_ask = {.n_threads = ult_count(node->ult)},
     };
 
-    runtime.paging.is_asked = 1;
-    port_send(&runtime.port, 0, &message);
+    node->paging.is_asked = 1;
+    port_send(&node->port, 0, &message);
 }
 
-int paging_note_arrival(struct thread *thread)
+int paging_note_arrival(struct node *node, struct thread *thread)
 {
-    struct rounds *rounds = &runtime.paging.rounds;
+    struct rounds *rounds = &node->paging.rounds;
     unsigned worker;
 
-    if (!paging_is_on() || !pager_is_short(runtime.paging.pager)) {
+    if (!paging_is_on(node) || !pager_is_short(node->paging.pager)) {
         return 0;
     }
     worker = ult_worker(thread->ult);
     if (rounds_is_over(rounds, worker, &thread->place_in_round)) {
-        end_round(worker);
+        end_round(node, worker);
     }
     rounds_arrive(rounds, worker, (uint32_t)thread->number,
                   &thread->place_in_round);
-    pager_end_turn(runtime.paging.pager, worker);
-    if (!runtime.paging.is_learned && !runtime.paging.is_asked &&
+    pager_end_turn(node->paging.pager, worker);
+    if (!node->paging.is_learned && !node->paging.is_asked &&
         rounds->of_worker[worker].number > 2) {
-        ask_root();
+        ask_root(node);
     }
     return 1;
 }
 
 // ---- the order of pages
 
-void paging_learn(const struct access_set *set)
+void paging_learn(struct node *node, const struct access_set *set)
 {
     page_no *pages;
 
-    if (!paging_is_on() || set->n == 0) {
+    if (!paging_is_on(node) || set->n == 0) {
         return;
     }
     pages = malloc(set->n * sizeof *pages);
@@ -332,69 +332,71 @@ void paging_learn(const struct access_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         pages[i] = set->entries[i].page;
     }
-    replace_learn(pager_replace(runtime.paging.pager), (uint32_t)set->thread,
+    replace_learn(pager_replace(node->paging.pager), (uint32_t)set->thread,
                   pages, set->n);
-    runtime.paging.is_learned = 1;
+    node->paging.is_learned = 1;
     free(pages);
 }
 
 // Without its pages in order it would page as if nothing was known of the program.
 // Where the announcement does not have them all an iteration is tracked again.
-static void thread_arrived(struct thread *thread)
+static void thread_arrived(struct node *node, struct thread *thread)
 {
     page_no *list;
     size_t n;
 
-    if (!paging_is_on()) {
+    if (!paging_is_on(node)) {
         return;
     }
     list = malloc(PAGES_SOON_MAX * sizeof *list);
     ensure_memory(list != NULL);
-    n = pages_announced(runtime.pages, thread->number, list);
+    n = pages_announced(node->pages, thread->number, list);
     for (size_t i = 0; i < n; i++) {
-        if (list[i] >= runtime.space.n_pages) {
+        if (list[i] >= node->space.n_pages) {
             n = 0; // nothing that can be believed
         }
     }
     if (n > 0 && n < PAGES_SOON_MAX) {
-        replace_learn(pager_replace(runtime.paging.pager),
+        replace_learn(pager_replace(node->paging.pager),
                       (uint32_t)thread->number, list, n);
     } else {
-        runtime.paging.is_learned = 0;
-        runtime.paging.is_asked = 0;
+        node->paging.is_learned = 0;
+        node->paging.is_asked = 0;
     }
     free(list);
 }
 
-static void thread_left(struct thread *thread)
+static void thread_left(struct node *node, struct thread *thread)
 {
-    if (paging_is_on()) {
-        rounds_leave(&runtime.paging.rounds, (uint32_t)thread->number,
+    if (paging_is_on(node)) {
+        rounds_leave(&node->paging.rounds, (uint32_t)thread->number,
                      &thread->place_in_round);
-        replace_forget(pager_replace(runtime.paging.pager),
+        replace_forget(pager_replace(node->paging.pager),
                        (uint32_t)thread->number);
-        pager_release_claims(runtime.paging.pager, &thread->claims);
+        pager_release_claims(node->paging.pager, &thread->claims);
     }
-    thread_paging_left(thread);
+    thread_paging_left(node, thread);
 }
 
-static void forget_sets(struct access_sets *sets)
+static void forget_sets(struct node *node, struct access_sets *sets)
 {
+    (void)node;
     access_sets_free(sets); // each node has learned from its own
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
     if (message->type != MESSAGE_paging_ask) {
-        thread_paging_receive(from, message);
+        thread_paging_receive(node, from, message);
         return TM_OK;
     }
-    if (runtime.self != 0) {
+    if (node->self != 0) {
         return TM_EWIRE;
     }
     log_debug("memory is short for %u threads: an iteration is tracked",
               message->u.paging_ask.n_threads);
-    (void)tracking_ask(TRACKING_FOR_PAGER, forget_sets);
+    (void)tracking_ask(node, TRACKING_FOR_PAGER, forget_sets);
     return TM_OK;
 }
 
@@ -409,18 +411,19 @@ static void count(_Atomic uint64_t *sum, uint64_t n)
 }
 
 // A thread has waited for a page to come, or until others had gone: T_spi, T_spo.
-static void note_wait(struct thread *thread, int is_coming, uint64_t ns)
+static void note_wait(struct node *node, struct thread *thread, int is_coming,
+                      uint64_t ns)
 {
     if (is_coming) {
         count(&thread->page_ins, 1);
     } else {
         count(&thread->swap_out_ns, ns);
-        runtime.paging.out_ns += ns;
+        node->paging.out_ns += ns;
     }
 }
 
-uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
-                      page_no page, int is_write)
+uint64_t paging_admit(struct node *node, struct thread *thread,
+                      uintptr_t instruction, page_no page, int is_write)
 {
     struct pager_toucher toucher = {
         .thread = (uint32_t)thread->number,
@@ -429,7 +432,7 @@ uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
     };
     uint64_t waited_ns = 0;
 
-    if (!paging_is_on()) {
+    if (!paging_is_on(node)) {
         return 0;
     }
     toucher.worker = ult_worker(thread->ult);
@@ -439,49 +442,48 @@ uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
         int is_coming;
 
         wait_init(&wait);
-        if (pager_fault(runtime.paging.pager, page, is_write, &toucher,
+        if (pager_fault(node->paging.pager, page, is_write, &toucher,
                         &wait.waiter) == PAGER_GO_ON) {
             count(&thread->page_ins, toucher.n_ahead);
             return waited_ns;
         }
-        is_coming = pager_is_coming(runtime.paging.pager, page, 1);
-        node_leave();
+        is_coming = pager_is_coming(node->paging.pager, page, 1);
+        node_leave(node);
         ns = clock_now_ns();
         wait_for(&wait, 0);
         ns = clock_now_ns() - ns;
         waited_ns += ns;
-        node_enter();
-        note_wait(thread, is_coming, ns);
+        node_enter(node);
+        note_wait(node, thread, is_coming, ns);
         if (is_coming) {
-            tell_if_far_too_small();
+            tell_if_far_too_small(node);
         }
         toucher.is_let_in = wait.waiter.result != 0;
     }
 }
 
-void paging_note_away(struct thread *thread)
+void paging_note_away(struct node *node, struct thread *thread)
 {
-    if (paging_is_on()) {
+    if (paging_is_on(node)) {
         pager_note_away(&thread->claims);
     }
 }
 
-void paging_note_back(struct thread *thread)
+void paging_note_back(struct node *node, struct thread *thread)
 {
-    if (paging_is_on()) {
-        pager_note_back(runtime.paging.pager, &thread->claims);
+    if (paging_is_on(node)) {
+        pager_note_back(node->paging.pager, &thread->claims);
     }
 }
 
-int paging_is_short(void)
+int paging_is_short(struct node *node)
 {
-    return paging_is_on() && pager_is_short(runtime.paging.pager);
+    return paging_is_on(node) && pager_is_short(node->paging.pager);
 }
 
-void paging_note_cost(struct thread *thread, uint64_t ns)
+void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns)
 {
-    atomic_fetch_add_explicit(&runtime.paging.wait_ns, ns,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->paging.wait_ns, ns, memory_order_relaxed);
     count(&thread->swap_ns, ns);
 }
 

@@ -9,6 +9,8 @@
 #include "runtime/rounds.h"
 #include "runtime/threads.h"
 
+struct node;
+
 /*
  * A node that is short of memory: the pager at work, and what that costs each thread.
  * What the kernel pages is in kernel_paging.h.
@@ -53,59 +55,60 @@ struct thread_paging {
 // ---- paging.c: the pager at work
 
 /** Give the pager back. */
-void paging_close(void);
+void paging_close(struct node *node);
 /** The calling thread has faulted at an instruction: wait until the page's bytes are in
  * memory, or there is room for them. Under the node lock, which is given back meanwhile.
  * @return how long it has waited, ns */
-uint64_t paging_admit(struct thread *thread, uintptr_t instruction,
-                      page_no page, int is_write);
+uint64_t paging_admit(struct node *node, struct thread *thread,
+                      uintptr_t instruction, page_no page, int is_write);
 /** It will wait for the page to come from another node. Under the node lock. */
-void paging_note_away(struct thread *thread);
+void paging_note_away(struct node *node, struct thread *thread);
 /** It has waited, and tries its instruction again. Under the node lock. */
-void paging_note_back(struct thread *thread);
+void paging_note_back(struct node *node, struct thread *thread);
 /** Is there a budget? Without the lock, too. */
-int paging_is_on(void);
+int paging_is_on(struct node *node);
 /** Is this node short of memory? Then nearly all faults on pages that are there come
  * from that. Under the node lock. */
-int paging_is_short(void);
+int paging_is_short(struct node *node);
 /** Such a fault has cost a thread this, with all waiting. */
-void paging_note_cost(struct thread *thread, uint64_t ns);
+void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns);
 /** The swap file's descriptor is readable. Under the node lock. */
-void paging_serve_disk(void);
+void paging_serve_disk(struct node *node);
 /** Go on with what the disk has done. Under the node lock.
  * @return 1 if it should be called again soon */
-int paging_poll(void);
+int paging_poll(struct node *node);
 /** -1, or a descriptor that is readable when paging_serve_disk() should be called. */
-int paging_fd(void);
+int paging_fd(struct node *node);
 /** A thread arrives at a barrier. Under the node lock.
  * @return 1: when it goes on it should let others of its worker go first */
-int paging_note_arrival(struct thread *thread);
+int paging_note_arrival(struct node *node, struct thread *thread);
 /** What a thread uses, in which order, has been tracked. Of one that has used nothing
  * what was known before counts on. */
-void paging_learn(const struct access_set *set);
+void paging_learn(struct node *node, const struct access_set *set);
 /** What too little memory has cost since the last call. Under the node lock. */
-void paging_take_use(struct memory_use *use);
+void paging_take_use(struct node *node, struct memory_use *use);
 
 // ---- budget.c: how much memory
 
 /** @return bytes that a control group leaves for this node's shared data now; 0: none
  * limits it. When what all nodes have to offer is known. */
-uint64_t budget_of_group(void);
+uint64_t budget_of_group(struct node *node);
 /** If the budget is a group's, let it follow what that leaves. The service thread,
  * under the node lock. */
-void budget_follow(void);
+void budget_follow(struct node *node);
 /** @return bytes, or 0 while they are what they were at the start. Under the node
  * lock. */
-uint64_t budget_if_changed(void);
+uint64_t budget_if_changed(struct node *node);
 
 // ---- thread_paging.c: what too little memory costs each thread
 
 /** A thread ends here or leaves. Under the node lock. */
-void thread_paging_left(const struct thread *thread);
+void thread_paging_left(struct node *node, const struct thread *thread);
 /** One of its messages has come. Under the node lock. */
-void thread_paging_receive(node_id from, const struct message *message);
+void thread_paging_receive(struct node *node, node_id from,
+                           const struct message *message);
 /** For --stats: those that waited longest. */
-void thread_paging_print(void);
-void thread_paging_close(void);
+void thread_paging_print(struct node *node);
+void thread_paging_close(struct node *node);
 
 #endif

@@ -9,139 +9,155 @@
 #include <string.h>
 
 #include "base/ensure.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 // ---- what a part does not do
 
-void part_no_step(void)
+void part_no_step(struct node *node)
 {
+    (void)node;
 }
 
-int part_no_tick(void)
+int part_no_tick(struct node *node)
 {
+    (void)node;
     return 0;
 }
 
-tm_status part_no_receive(node_id from, const struct message *message)
+tm_status part_no_receive(struct node *node, node_id from,
+                          const struct message *message)
 {
+    (void)node;
     (void)from;
     (void)message;
     return TM_EWIRE;
 }
 
-void part_no_thread(struct thread *thread)
+void part_no_thread(struct node *node, struct thread *thread)
 {
+    (void)node;
     (void)thread;
 }
 
-void part_no_roster(int is_first)
+void part_no_roster(struct node *node, int is_first)
 {
+    (void)node;
     (void)is_first;
 }
 
-void part_no_stats(struct tm_node_stats *stats)
+void part_no_stats(struct node *node, struct tm_node_stats *stats)
 {
+    (void)node;
     (void)stats;
 }
 
 // ---- all parts
 
 #define EACH(part)                                                             \
-    const struct part *const *part = runtime.parts;                            \
+    const struct part *const *part = node->parts;                              \
     *part != NULL;                                                             \
     part++
 
-static void note_messages(const struct part *part)
+static void note_messages(struct node *node, const struct part *part)
 {
     for (unsigned i = 0; i < PART_MESSAGES_MAX && part->messages[i] != 0; i++) {
         const unsigned type = part->messages[i];
 
-        ensure(type < PARTS_MESSAGE_ENDS &&
-               runtime.part_of[type] == NULL); // P1
-        runtime.part_of[type] = part;
+        ensure(type < PARTS_MESSAGE_ENDS && node->part_of[type] == NULL); // P1
+        node->part_of[type] = part;
     }
 }
 
-void parts_use(const struct part *const *parts)
+void parts_use(struct node *node, const struct part *const *parts)
 {
-    memset(runtime.part_of, 0, sizeof runtime.part_of);
-    runtime.parts = parts;
+    memset(node->part_of, 0, sizeof node->part_of);
+    node->parts = parts;
     for (EACH(part)) {
-        note_messages(*part);
+        note_messages(node, *part);
     }
 }
 
-void parts_open(void)
+void parts_open(struct node *node)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->open();
+        (*part)->open(node);
     }
 }
 
-void parts_start(void)
+void parts_start(struct node *node)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->start();
+        (*part)->start(node);
     }
 }
 
-int parts_tick(void)
+int parts_tick(struct node *node)
 {
     int is_busy = 0;
 
+    (void)node;
     for (EACH(part)) {
-        is_busy |= (*part)->tick();
+        is_busy |= (*part)->tick(node);
     }
     return is_busy;
 }
 
-tm_status parts_receive(node_id from, const struct message *message)
+tm_status parts_receive(struct node *node, node_id from,
+                        const struct message *message)
 {
     const struct part *part = (unsigned)message->type < PARTS_MESSAGE_ENDS
-                                  ? runtime.part_of[message->type]
+                                  ? node->part_of[message->type]
                                   : NULL;
 
-    return part == NULL ? TM_EWIRE : part->receive(from, message);
+    return part == NULL ? TM_EWIRE : part->receive(node, from, message);
 }
 
-void parts_thread_arrived(struct thread *thread)
+void parts_thread_arrived(struct node *node, struct thread *thread)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->thread_arrived(thread);
+        (*part)->thread_arrived(node, thread);
     }
 }
 
-void parts_thread_left(struct thread *thread)
+void parts_thread_left(struct node *node, struct thread *thread)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->thread_left(thread);
+        (*part)->thread_left(node, thread);
     }
 }
 
-void parts_roster_changed(int is_first)
+void parts_roster_changed(struct node *node, int is_first)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->roster_changed(is_first);
+        (*part)->roster_changed(node, is_first);
     }
 }
 
-void parts_stats(struct tm_node_stats *stats)
+void parts_stats(struct node *node, struct tm_node_stats *stats)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->stats(stats);
+        (*part)->stats(node, stats);
     }
 }
 
-void parts_finish(void)
+void parts_finish(struct node *node)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->finish();
+        (*part)->finish(node);
     }
 }
 
-void parts_close(void)
+void parts_close(struct node *node)
 {
+    (void)node;
     for (EACH(part)) {
-        (*part)->close();
+        (*part)->close(node);
     }
 }

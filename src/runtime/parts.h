@@ -4,6 +4,7 @@
 
 #include "net/message.h"
 
+struct node;
 struct thread;
 
 /*
@@ -25,67 +26,70 @@ struct part {
 
     /** The program starts: machines are there, nobody is connected, no lock. Ends the
      * program if it cannot go on. */
-    void (*open)(void);
+    void (*open)(struct node *node);
 
     /** All nodes are connected and what they have to offer is known. There is no
      * thread but main(), which waits for this, and no lock. */
-    void (*start)(void);
+    void (*start)(struct node *node);
 
     /** Each millisecond while something is due somewhere, else now and then. The
      * service thread. @return 1 if it should be called again soon */
-    int (*tick)(void);
+    int (*tick)(struct node *node);
 
     /** Types of message that are this part's; 0 behind the last. */
     enum message_type messages[PART_MESSAGES_MAX];
 
     /** One of these has come. @return TM_OK, TM_EWIRE if it contradicts what is known:
      * then nothing has changed */
-    tm_status (*receive)(node_id from, const struct message *message);
+    tm_status (*receive)(struct node *node, node_id from,
+                         const struct message *message);
 
     /** A thread has come from another node; its record is complete. */
-    void (*thread_arrived)(struct thread *thread);
+    void (*thread_arrived)(struct node *node, struct thread *thread);
 
     /** A thread has left or ended; its record lives until this returns. */
-    void (*thread_left)(struct thread *thread);
+    void (*thread_left)(struct node *node, struct thread *thread);
 
     /** Nodes have come or gone.
      * @param is_first  this node has been alone until now, or is one that has come */
-    void (*roster_changed)(int is_first);
+    void (*roster_changed)(struct node *node, int is_first);
 
     /** Fill in what the part counts; what others have filled in stays. */
-    void (*stats)(struct tm_node_stats *stats);
+    void (*stats)(struct node *node, struct tm_node_stats *stats);
 
     /** The program is over, and all nodes are there still: the last chance to ask them,
      * and to say something. Only where it has ended, which is the root if all is well;
      * outside the lock. */
-    void (*finish)(void);
+    void (*finish)(struct node *node);
 
     /** The service thread has ended, workers have stopped, and no message comes or goes
      * any more. Without the lock. */
-    void (*close)(void);
+    void (*close)(struct node *node);
 };
 
-void part_no_step(void);
-int part_no_tick(void);
-tm_status part_no_receive(node_id from, const struct message *message);
-void part_no_thread(struct thread *thread);
-void part_no_roster(int is_first);
-void part_no_stats(struct tm_node_stats *stats);
+void part_no_step(struct node *node);
+int part_no_tick(struct node *node);
+tm_status part_no_receive(struct node *node, node_id from,
+                          const struct message *message);
+void part_no_thread(struct node *node, struct thread *thread);
+void part_no_roster(struct node *node, int is_first);
+void part_no_stats(struct node *node, struct tm_node_stats *stats);
 
 // ---- parts.c: tell all of them, in their order
 
 /** These are the parts. Before all others. @param parts  NULL behind the last; kept */
-void parts_use(const struct part *const *parts);
-void parts_open(void);
-void parts_start(void);
-int parts_tick(void);
+void parts_use(struct node *node, const struct part *const *parts);
+void parts_open(struct node *node);
+void parts_start(struct node *node);
+int parts_tick(struct node *node);
 /** @return TM_EWIRE also if it is nobody's */
-tm_status parts_receive(node_id from, const struct message *message);
-void parts_thread_arrived(struct thread *thread);
-void parts_thread_left(struct thread *thread);
-void parts_roster_changed(int is_first);
-void parts_stats(struct tm_node_stats *stats);
-void parts_finish(void);
-void parts_close(void);
+tm_status parts_receive(struct node *node, node_id from,
+                        const struct message *message);
+void parts_thread_arrived(struct node *node, struct thread *thread);
+void parts_thread_left(struct node *node, struct thread *thread);
+void parts_roster_changed(struct node *node, int is_first);
+void parts_stats(struct node *node, struct tm_node_stats *stats);
+void parts_finish(struct node *node);
+void parts_close(struct node *node);
 
 #endif

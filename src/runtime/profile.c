@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "observe/profile_write.h"
 #include "runtime/distribution.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/statics.h"
 
 #include <errno.h>
@@ -20,27 +20,27 @@
 enum { BESIDE_BYTES = sizeof((struct options *)0)->save_profile + 16 };
 
 // speed= of a node of power 1.0, 0 if it was not given to all.
-static double unit_speed(void)
+static double unit_speed(struct node *node)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (cluster_statics(roster->live[i])->declared_speed <= 0) {
+        if (cluster_statics(node, roster->live[i])->declared_speed <= 0) {
             return 0;
         }
     }
-    return cluster_statics(0)->declared_speed;
+    return cluster_statics(node, 0)->declared_speed;
 }
 
 // @param times  [2 * n_nodes] for the nodes' times
-static void fill(struct profile *profile, const struct remap *plan,
-                 double *times_s)
+static void fill(struct node *node, struct profile *profile,
+                 const struct remap *plan, double *times_s)
 {
     const uint32_t n_nodes = plan->view.n_nodes;
 
     *profile = (struct profile){
         .iteration = plan->iteration,
-        .unit_speed = unit_speed(),
+        .unit_speed = unit_speed(node),
         .view = plan->view,
         .node_of = plan->current,
         .model = plan->model,
@@ -90,17 +90,17 @@ static int write_beside(const char *beside, const struct profile *profile)
 }
 
 /** @return 1 on the root if a profile is asked for */
-static int is_wanted(void)
+static int is_wanted(struct node *node)
 {
-    const char *path = runtime.options.save_profile;
+    const char *path = node->options.save_profile;
 
-    return path[0] != '\0' && strcmp(path, "none") != 0 && runtime.self == 0;
+    return path[0] != '\0' && strcmp(path, "none") != 0 && node->self == 0;
 }
 
 /** The file that it is written to first. @param beside  [BESIDE_BYTES] */
-static void name_beside(char *beside)
+static void name_beside(struct node *node, char *beside)
 {
-    snprintf(beside, BESIDE_BYTES, "%s.%d", runtime.options.save_profile,
+    snprintf(beside, BESIDE_BYTES, "%s.%d", node->options.save_profile,
              (int)getpid());
 }
 
@@ -115,17 +115,17 @@ static void check_target(const char *path)
     }
 }
 
-void profile_check(void)
+void profile_check(struct node *node)
 {
-    const char *path = runtime.options.save_profile;
+    const char *path = node->options.save_profile;
     char beside[BESIDE_BYTES];
     int file;
 
-    if (!is_wanted()) {
+    if (!is_wanted(node)) {
         return;
     }
     check_target(path);
-    name_beside(beside);
+    name_beside(node, beside);
     file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) {
         log_fatal(EXIT_OUTPUT, "the profile %s could not be written: %m", path);
@@ -134,21 +134,21 @@ void profile_check(void)
     unlink(beside);
 }
 
-void profile_save(void)
+void profile_save(struct node *node)
 {
-    const char *path = runtime.options.save_profile;
+    const char *path = node->options.save_profile;
     const struct remap *plan =
-        runtime.scheme == NULL ? NULL : scheme_latest(runtime.scheme);
+        node->scheme == NULL ? NULL : scheme_latest(node->scheme);
     char beside[BESIDE_BYTES];
     struct profile profile;
     double *times_s;
 
-    if (!is_wanted()) {
+    if (!is_wanted(node)) {
         return;
     }
     if (plan == NULL) {
         log_error("%s is not written: nothing was decided in this run%s", path,
-                  runtime.scheme == NULL
+                  node->scheme == NULL
                       ? ", it has one node or --policy=none"
                       : "; its nodes were in balance, or it was short");
         return;
@@ -158,8 +158,8 @@ void profile_save(void)
         log_error("no memory to write the profile %s", path);
         return;
     }
-    fill(&profile, plan, times_s);
-    name_beside(beside);
+    fill(node, &profile, plan, times_s);
+    name_beside(node, beside);
     if (!write_beside(beside, &profile)) {
         unlink(beside);
     } else if (rename(beside, path) != 0) {

@@ -5,16 +5,16 @@
 // who is lost does not answer.
 #include "base/clock.h"
 #include "runtime/lifesigns.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 /** So old may it be: each time wakes the launcher. */
 #define AGE_NS UINT64_C(250000000)
 
-void progress_tick(void)
+void progress_tick(struct node *node)
 {
-    struct told *told = &runtime.told;
-    unsigned n_threads = ult_count(runtime.ult);
-    uint64_t n_iterations = runtime.iteration.n_ended;
+    struct told *told = &node->told;
+    unsigned n_threads = ult_count(node->ult);
+    uint64_t n_iterations = node->iteration.n_ended;
     uint64_t now_ns;
 
     if (n_threads == told->n_threads && n_iterations == told->n_iterations) {
@@ -25,5 +25,5 @@ void progress_tick(void)
         return;
     }
     *told = (struct told){now_ns, n_iterations, n_threads};
-    bootstrap_tell_progress(&runtime.bootstrap, n_iterations, n_threads);
+    bootstrap_tell_progress(&node->bootstrap, n_iterations, n_threads);
 }

@@ -18,8 +18,8 @@
 #include "os/image.h"
 #include "protocol/races.h"
 #include "protocol/release.h"
+#include "runtime/node.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 typedef unsigned long long number;
@@ -52,14 +52,14 @@ static void describe_block(const struct heap_block *block, uintptr_t address,
     }
 }
 
-static void describe_place(page_no page, uintptr_t address, char *text,
-                           size_t size)
+static void describe_place(struct node *node, page_no page, uintptr_t address,
+                           char *text, size_t size)
 {
     struct heap_block block;
 
-    if (page < runtime.space.n_globals) {
+    if (page < node->space.n_globals) {
         describe_variable(address, text, size);
-    } else if (engine_block_around(runtime.engine, address, &block) == TM_OK) {
+    } else if (engine_block_around(node->engine, address, &block) == TM_OK) {
         describe_block(&block, address, text, size);
     } else {
         snprintf(text, size, "in a block that is freed by now");
@@ -71,21 +71,22 @@ static const char *name_of(uint64_t thread)
     return thread == 0 ? " (main)" : "";
 }
 
-static void describe_iteration(char *text, size_t size)
+static void describe_iteration(struct node *node, char *text, size_t size)
 {
-    if (runtime.iteration.n_ended > 0) {
+    if (node->iteration.n_ended > 0) {
         snprintf(text, size, " (iteration %llu)",
-                 (number)runtime.iteration.n_ended);
+                 (number)node->iteration.n_ended);
     }
 }
 
-static void say(const struct race_found *found, uintptr_t address)
+static void say(struct node *node, const struct race_found *found,
+                uintptr_t address)
 {
     char place[256];
     char iteration[40] = "";
 
-    describe_place(found->page, address, place, sizeof place);
-    describe_iteration(iteration, sizeof iteration);
+    describe_place(node, found->page, address, place, sizeof place);
+    describe_iteration(node, iteration, sizeof iteration);
     log_error("data race: thread %llu%s of node %u and thread %llu%s of node "
               "%u both wrote %u byte%s at 0x%llx, %s, with no lock or barrier "
               "between%s",
@@ -109,9 +110,10 @@ static int is_known(const struct races *races, uintptr_t address,
 
 static void note_race(void *owner, const struct race_found *found)
 {
-    struct races *races = owner;
+    struct node *node = owner;
+    struct races *races = &node->races;
     uintptr_t address =
-        (uintptr_t)space_address(&runtime.space, found->page) + found->offset;
+        (uintptr_t)space_address(&node->space, found->page) + found->offset;
 
     if (is_known(races, address, found->length)) {
         return;
@@ -121,62 +123,62 @@ static void note_race(void *owner, const struct race_found *found)
         races->kept[races->n].length = found->length;
     }
     if (races->n < RACES_TOLD) {
-        say(found, address);
+        say(node, found, address);
     } else if (races->n == RACES_TOLD) {
         log_error("more data races are only counted");
     }
     races->n++;
 }
 
-static void release_last_writes(void)
+static void release_last_writes(struct node *node)
 {
     struct wait wait;
 
     wait_init(&wait);
-    node_enter();
-    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    engine_release(node->engine, NODE_NONE, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
 }
 
-static void finish(void)
+static void finish(struct node *node)
 {
     const struct thread *thread = thread_self();
     struct tm_node_stats stats;
 
-    if (!runtime.options.race_check || thread == NULL || thread->number != 0) {
+    if (!node->options.race_check || thread == NULL || thread->number != 0) {
         return;
     }
-    release_last_writes();
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+    release_last_writes(node);
+    for (unsigned i = 0; i < node->n_nodes; i++) {
         (void)tm_stats(i, &stats); // or it has left
     }
-    if (runtime.n_nodes == 1) {
+    if (node->n_nodes == 1) {
         log_error("race check: one node has no races with others");
-    } else if (runtime.races.n == 0) {
+    } else if (node->races.n == 0) {
         log_error("race check: no data race between nodes");
     } else {
         log_error("race check: %llu data race%s between nodes; the threads "
                   "named are those of their nodes that wrote the page first",
-                  (number)runtime.races.n, runtime.races.n == 1 ? "" : "s");
+                  (number)node->races.n, node->races.n == 1 ? "" : "s");
     }
 }
 
-int races_exit_code(int status)
+int races_exit_code(struct node *node, int status)
 {
-    return status == 0 && runtime.options.strict && runtime.races.n > 0
+    return status == 0 && node->options.strict && node->races.n > 0
                ? EXIT_FAILURE
                : status;
 }
 
-static void open_races(void)
+static void open_races(struct node *node)
 {
     tm_status status;
 
-    if (!runtime.options.race_check) {
+    if (!node->options.race_check) {
         return;
     }
-    status = engine_look_for_races(runtime.engine, note_race, &runtime.races);
+    status = engine_look_for_races(node->engine, note_race, node);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "cannot start: looking for data races: %s",
                   tm_strerror(status));

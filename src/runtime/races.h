@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 
+struct node;
+
 /* What --race-check finds, in words: races.c. */
 
 /** So many are told in words, and so many places are known again; races are counted. */
@@ -19,6 +21,6 @@ struct races {
 };
 
 /** @return the exit code of a program that ends with `status`; root */
-int races_exit_code(int status);
+int races_exit_code(struct node *node, int status);
 
 #endif

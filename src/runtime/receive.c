@@ -4,14 +4,14 @@
 // the parts' (parts.h).
 #include "base/log.h"
 #include "runtime/lifesigns.h"
+#include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 
-static void refuse(node_id from, const struct message *message,
-                   tm_status status)
+static void refuse(struct node *node, node_id from,
+                   const struct message *message, tm_status status)
 {
-    if (runtime.n_refused++ < LOG_REFUSED_MAX) {
+    if (node->n_refused++ < LOG_REFUSED_MAX) {
         log_error("message %s from node %u is refused: %s",
                   message_name(message->type), from, tm_strerror(status));
     }
@@ -25,46 +25,48 @@ static int is_activity(enum message_type type)
 }
 
 // The others' part in it is over; what the run has come to is the root's to say.
-static tm_status finish(const struct message *message)
+static tm_status finish(struct node *node, const struct message *message)
 {
-    node_finish_soon(runtime.self == 0 ? (int)message->u.finish.exit_code : 0);
+    node_finish_soon(node,
+                     node->self == 0 ? (int)message->u.finish.exit_code : 0);
     return TM_OK;
 }
 
-static tm_status deliver(node_id from, const struct message *message)
+static tm_status deliver(struct node *node, node_id from,
+                         const struct message *message)
 {
     if (message->type < 40) {
-        return engine_receive(runtime.engine, from, message);
+        return engine_receive(node->engine, from, message);
     }
     if (message->type == MESSAGE_thread_move ||
         message->type == MESSAGE_thread_stack) {
-        return migration_receive(runtime.migration, from, message);
+        return migration_receive(node->migration, from, message);
     }
     if (sync_takes(message->type)) {
-        return sync_receive(runtime.sync, from, message);
+        return sync_receive(node->sync, from, message);
     }
-    return message->type == MESSAGE_finish ? finish(message)
-                                           : parts_receive(from, message);
+    return message->type == MESSAGE_finish ? finish(node, message)
+                                           : parts_receive(node, from, message);
 }
 
 void node_receive(void *owner, node_id from, const struct message *message)
 {
+    struct node *node = owner;
     tm_status status;
 
-    (void)owner;
-    if (from == runtime.self) {
-        runtime.n_to_self--;
+    if (from == node->self) {
+        node->n_to_self--;
     }
-    if (planned_takes(&runtime.planned, message)) {
+    if (planned_takes(&node->planned, message)) {
         return;
     }
-    runtime.activity += is_activity(message->type);
-    runtime.n_received += !membership_is_aside(message->type);
-    lifesigns_hear(from);
-    status = deliver(from, message);
+    node->activity += is_activity(message->type);
+    node->n_received += !membership_is_aside(message->type);
+    lifesigns_hear(node, from);
+    status = deliver(node, from, message);
     if (status != TM_OK) {
-        refuse(from, message, status);
+        refuse(node, from, message, status);
     } else if (message->type == MESSAGE_extent_close) {
-        freed_note(message);
+        freed_note(node, message);
     }
 }

@@ -6,7 +6,7 @@
 #include "runtime/report.h"
 #include "base/log.h"
 #include "os/image.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/threads.h"
 
 #include <signal.h>
@@ -29,11 +29,11 @@ static void describe_thread(const struct thread *thread, char *text,
              thread->name[0] != '\0' ? ")" : "");
 }
 
-static void describe_speaker(char *text, size_t size)
+static void describe_speaker(struct node *node, char *text, size_t size)
 {
     const struct thread *thread = thread_self();
 
-    if (node_step() == RUNTIME_FORKED) {
+    if (node_step(node) == RUNTIME_FORKED) {
         snprintf(text, size, "a child of fork()");
     } else if (thread == NULL) {
         snprintf(text, size, "a kernel thread that is not Teamster's");
@@ -53,16 +53,16 @@ static void append_origin(const struct extent *extent, char *text, size_t size)
     }
 }
 
-static void describe_miss(uintptr_t address, page_no page, char *text,
-                          size_t size)
+static void describe_miss(struct node *node, uintptr_t address, page_no page,
+                          char *text, size_t size)
 {
-    const struct extent *extent = engine_extent_below(runtime.engine, page);
+    const struct extent *extent = engine_extent_below(node->engine, page);
     uintptr_t end = 0;
     char distance[32];
 
     if (extent != NULL) {
-        end = (uintptr_t)space_address(&runtime.space, extent->page) +
-              extent->size;
+        end =
+            (uintptr_t)space_address(&node->space, extent->page) + extent->size;
     }
     if (extent == NULL || address < end || address - end > NEAR_BYTES) {
         snprintf(text, size, "in shared memory that is not allocated");
@@ -76,28 +76,28 @@ static void describe_miss(uintptr_t address, page_no page, char *text,
 }
 
 // What an address in the shared space is. Under the node lock.
-static void describe_shared(uintptr_t address, page_no page, char *text,
-                            size_t size)
+static void describe_shared(struct node *node, uintptr_t address, page_no page,
+                            char *text, size_t size)
 {
-    const struct extent *extent = engine_extent(runtime.engine, page);
+    const struct extent *extent = engine_extent(node->engine, page);
 
     if (extent != NULL && !extent->is_closed) {
         snprintf(text, size, "in block '%s' of %llu bytes", extent->name,
                  (unsigned long long)extent->size);
         append_origin(extent, text, size);
-    } else if (!freed_describe(page, text, size)) {
-        describe_miss(address, page, text, size);
+    } else if (!freed_describe(node, page, text, size)) {
+        describe_miss(node, address, page, text, size);
     }
 }
 
-static void describe_reach(uintptr_t address, page_no page, char *text,
-                           size_t size)
+static void describe_reach(struct node *node, uintptr_t address, page_no page,
+                           char *text, size_t size)
 {
-    if (node_step() == RUNTIME_FORKED) {
+    if (node_step(node) == RUNTIME_FORKED) {
         snprintf(text, size,
                  "in shared memory, which a child of fork() does "
                  "not have; exec*() and _exit() work");
-    } else if (node_step() == RUNTIME_ENDED) {
+    } else if (node_step(node) == RUNTIME_ENDED) {
         snprintf(text, size, "in shared memory after tm_end()");
     } else if (thread_self() == NULL) {
         snprintf(text, size,
@@ -105,24 +105,24 @@ static void describe_reach(uintptr_t address, page_no page, char *text,
                  "tm_thread_create() can use");
     } else {
         // The fault has been through the engine already: nobody here holds it.
-        node_enter();
-        describe_shared(address, page, text, size);
-        node_leave();
+        node_enter(node);
+        describe_shared(node, address, page, text, size);
+        node_leave(node);
     }
 }
 
 // The thread whose stack has ended, -1 if that is not the matter.
-static int overflown_slot(const struct trap *trap)
+static int overflown_slot(struct node *node, const struct trap *trap)
 {
     struct ult *ult = ult_self();
     char *low;
     char *top;
     int slot;
 
-    if (runtime.ult == NULL || ult == NULL) {
+    if (node->ult == NULL || ult == NULL) {
         return -1;
     }
-    slot = ult_guard_slot(runtime.ult, trap->address);
+    slot = ult_guard_slot(node->ult, trap->address);
     ult_stack(ult, &low, &top);
     if (slot < 0 && trap->code == SI_KERNEL &&
         trap->sp >= (uintptr_t)low - SIGNAL_FRAME_MAX &&
@@ -132,7 +132,8 @@ static int overflown_slot(const struct trap *trap)
     return slot;
 }
 
-static void describe_overflow(int slot, char *text, size_t size)
+static void describe_overflow(struct node *node, int slot, char *text,
+                              size_t size)
 {
     const struct thread *thread = thread_self();
 
@@ -144,7 +145,7 @@ static void describe_overflow(int slot, char *text, size_t size)
                thread_slot_of(thread->number) == (uint32_t)slot) {
         snprintf(text, size,
                  "overflowed its stack of %zu KiB; use --stack-size",
-                 runtime.options.stack_size / 1024);
+                 node->options.stack_size / 1024);
     } else {
         snprintf(text, size,
                  "segmentation fault: below the stack of the "
@@ -153,20 +154,21 @@ static void describe_overflow(int slot, char *text, size_t size)
     }
 }
 
-static int is_in_main(uintptr_t address)
+static int is_in_main(struct node *node, uintptr_t address)
 {
-    return address >= (uintptr_t)runtime.main_stack.low &&
-           address < (uintptr_t)runtime.main_stack.top;
+    return address >= (uintptr_t)node->main_stack.low &&
+           address < (uintptr_t)node->main_stack.top;
 }
 
-static void describe_access(const struct trap *trap, char *text, size_t size)
+static void describe_access(struct node *node, const struct trap *trap,
+                            char *text, size_t size)
 {
     const char *verb = trap->is_write ? "write to" : "read from";
-    int slot = overflown_slot(trap);
+    int slot = overflown_slot(node, trap);
     page_no page;
 
     if (slot >= 0) {
-        describe_overflow(slot, text, size);
+        describe_overflow(node, slot, text, size);
     } else if (trap->code <= 0) {
         snprintf(text, size, "%s, which somebody sent",
                  strsignal(trap->signal));
@@ -174,12 +176,12 @@ static void describe_access(const struct trap *trap, char *text, size_t size)
         snprintf(text, size,
                  "segmentation fault: an address that no "
                  "processor has (not shared memory)");
-    } else if (space_find(&runtime.space, (void *)trap->address, &page)) {
+    } else if (space_find(&node->space, (void *)trap->address, &page)) {
         int n = snprintf(text, size, "segmentation fault: %s 0x%zx, ", verb,
                          trap->address);
 
-        describe_reach(trap->address, page, text + n, size - (size_t)n);
-    } else if (runtime.self != 0 && is_in_main(trap->address)) {
+        describe_reach(node, trap->address, page, text + n, size - (size_t)n);
+    } else if (node->self != 0 && is_in_main(node, trap->address)) {
         snprintf(text, size,
                  "segmentation fault: %s 0x%zx, in main()'s stack, which only "
                  "node 0 has; put it in TM_SHARED or tm_alloc() memory, or "
@@ -189,30 +191,30 @@ static void describe_access(const struct trap *trap, char *text, size_t size)
         snprintf(text, size, "segmentation fault: %s 0x%zx (%s)", verb,
                  trap->address,
                  trap->address >= TM_PAGE_SIZE ? "not shared memory"
-                 : runtime.self == 0
+                 : node->self == 0
                      ? "a null pointer"
                      : "a null pointer; what main() puts into a variable after "
                        "tm_init() is seen here if that is TM_SHARED");
     }
 }
 
-void report_trap(const struct trap *trap)
+void report_trap(struct node *node, const struct trap *trap)
 {
     char speaker[64];
     char what[384];
     char place[384];
 
-    describe_speaker(speaker, sizeof speaker);
+    describe_speaker(node, speaker, sizeof speaker);
     place_describe(trap, place, sizeof place);
     if (trap->signal == SIGSEGV || trap->signal == SIGBUS) {
-        describe_access(trap, what, sizeof what);
+        describe_access(node, trap, what, sizeof what);
     } else {
         snprintf(what, sizeof what, "%s", strsignal(trap->signal));
     }
-    log_error("node %u %s: %s, in %s", runtime.self, speaker, what, place);
+    log_error("node %u %s: %s, in %s", node->self, speaker, what, place);
 }
 
-void report_bad_buffer(const char *function, uintptr_t place,
+void report_bad_buffer(struct node *node, const char *function, uintptr_t place,
                        const void *address)
 {
     char speaker[64];
@@ -220,52 +222,53 @@ void report_bad_buffer(const char *function, uintptr_t place,
     char text[256];
     page_no page;
 
-    describe_speaker(speaker, sizeof speaker);
+    describe_speaker(node, speaker, sizeof speaker);
     image_describe(place - 1, text, sizeof text);
-    if (space_find(&runtime.space, address, &page)) {
-        describe_reach((uintptr_t)address, page, what, sizeof what);
+    if (space_find(&node->space, address, &page)) {
+        describe_reach(node, (uintptr_t)address, page, what, sizeof what);
     }
     log_error("node %u %s: %s() called from %s fails with EFAULT: its buffer "
               "reaches %p, %s",
-              runtime.self, speaker, function, text, address, what);
+              node->self, speaker, function, text, address, what);
 }
 
-void report_argument(const void *argument)
+void report_argument(struct node *node, const void *argument)
 {
     char speaker[64];
     char what[384];
     char place[256];
 
-    if (!argument_is_private(&runtime.arguments, argument, what, sizeof what)) {
+    if (!argument_is_private(&node->arguments, argument, what, sizeof what)) {
         return;
     }
-    describe_speaker(speaker, sizeof speaker);
+    describe_speaker(node, speaker, sizeof speaker);
     image_describe(thread_self()->place - 1, place, sizeof place);
     log_warning("node %u %s: tm_thread_create() called from %s gives a thread "
                 "that may run on another node the address of %s",
-                runtime.self, speaker, place, what);
+                node->self, speaker, place, what);
 }
 
-void report_overrun(const struct heap_block *block, uint64_t at,
-                    const char *file, int line)
+void report_overrun(struct node *node, const struct heap_block *block,
+                    uint64_t at, const char *file, int line)
 {
     char speaker[64];
     char origin[96] = "";
 
-    describe_speaker(speaker, sizeof speaker);
+    describe_speaker(node, speaker, sizeof speaker);
     if (block->file[0] != '\0') {
         snprintf(origin, sizeof origin, ", allocated at %s:%u", block->file,
                  block->line);
     }
     log_error("node %u %s: tm_free(0x%llx) at %s:%d: something wrote past the "
               "end of block '%s' of %llu bytes%s: byte %llu has changed",
-              runtime.self, speaker, (unsigned long long)block->address, file,
+              node->self, speaker, (unsigned long long)block->address, file,
               line, block->name, (unsigned long long)block->size, origin,
               (unsigned long long)at);
 }
 
 // The line with the name of its thread, if that is here. @return the thread
-static const struct thread *add_name(const char *line, char *text, size_t size)
+static const struct thread *add_name(struct node *node, const char *line,
+                                     char *text, size_t size)
 {
     const struct thread *thread = NULL;
     unsigned long long number;
@@ -273,7 +276,7 @@ static const struct thread *add_name(const char *line, char *text, size_t size)
     char name[64];
 
     if (sscanf(line, "thread %llu%n", &number, &length) == 1) {
-        thread = thread_find(number);
+        thread = thread_find(node, number);
     }
     if (thread == NULL) {
         snprintf(text, size, "%s", line);
@@ -284,9 +287,10 @@ static const struct thread *add_name(const char *line, char *text, size_t size)
     return thread;
 }
 
-void report_complete_line(const char *line, char *text, size_t size)
+void report_complete_line(struct node *node, const char *line, char *text,
+                          size_t size)
 {
-    const struct thread *thread = add_name(line, text, size);
+    const struct thread *thread = add_name(node, line, text, size);
     size_t used = strlen(text);
 
     if (thread != NULL && thread->place != 0 && used + sizeof ", in " < size) {
@@ -295,25 +299,25 @@ void report_complete_line(const char *line, char *text, size_t size)
     }
 }
 
-void report_exit(int status)
+void report_exit(struct node *node, int status)
 {
     const uintptr_t place = place_of_call();
     char speaker[64];
     char text[256] = "";
 
-    describe_speaker(speaker, sizeof speaker);
+    describe_speaker(node, speaker, sizeof speaker);
     if (place != 0) {
         image_describe(place - 1, text, sizeof text);
     }
     log_error("node %u %s: exit(%d)%s%s ends the whole program, not only the "
               "thread (tm_thread_exit() does that)",
-              runtime.self, speaker, status, place != 0 ? " in " : "", text);
+              node->self, speaker, status, place != 0 ? " in " : "", text);
 }
 
-void report_program_error(const char *text)
+void report_program_error(struct node *node, const char *text)
 {
     char line[768];
 
-    add_name(text, line, sizeof line);
+    add_name(node, text, line, sizeof line);
     log_fatal(EXIT_INTERNAL, "error of the program: %s", line);
 }

@@ -6,32 +6,35 @@
 #include "net/message.h"
 #include "os/trap.h"
 
+struct node;
+
 /* What is wrong with the program, in words. */
 
 // ---- report.c: errors of the program
 
 /** Explain a trap that is not an access to a page of a live block. */
-void report_trap(const struct trap *trap);
+void report_trap(struct node *node, const struct trap *trap);
 /** Explain why a call of the C library on shared memory fails.
  * @param address  the first byte that does not belong to a block */
-void report_bad_buffer(const char *function, uintptr_t place,
+void report_bad_buffer(struct node *node, const char *function, uintptr_t place,
                        const void *address);
 /** Warn, if the argument of a thread that may start elsewhere is an address of memory
  * that each node has for itself. Context: a public function, outside the node lock. */
-void report_argument(const void *argument);
+void report_argument(struct node *node, const void *argument);
 /** tm_free() has found that something wrote behind a block.
  * @param at  the byte of it that has changed, >= block->size */
-void report_overrun(const struct heap_block *block, uint64_t at,
-                    const char *file, int line);
+void report_overrun(struct node *node, const struct heap_block *block,
+                    uint64_t at, const char *file, int line);
 /** A thread other than main() has called exit() with a status that is no success.
  * Context: a handler of atexit(). */
-void report_exit(int status);
+void report_exit(struct node *node, int status);
 /** End the program with what is wrong with it, exit code 70. Under the node
  * lock. */
-_Noreturn void report_program_error(const char *text);
+_Noreturn void report_program_error(struct node *node, const char *text);
 /** Write a line that begins with "thread 3 ...", with what this node knows of
  * that thread: its name, and where it called. Under the node lock. */
-void report_complete_line(const char *line, char *text, size_t size);
+void report_complete_line(struct node *node, const char *line, char *text,
+                          size_t size);
 
 // ---- freed.c: blocks that are no more
 
@@ -59,10 +62,10 @@ struct freed_blocks {
 };
 
 /** The engine has been told of a block's end. Under the node lock. */
-void freed_note(const struct message *extent_close);
+void freed_note(struct node *node, const struct message *extent_close);
 /** "in block 'x' of 8 bytes, allocated at a.c:1, freed at a.c:2"
  * @return 0 if the page was in no block lately. Under the node lock. */
-int freed_describe(page_no page, char *text, size_t size);
+int freed_describe(struct node *node, page_no page, char *text, size_t size);
 
 // ---- place.c: where the program was
 

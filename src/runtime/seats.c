@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "os/processor.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 #define SETTLE_NS (20 * 1000 * 1000u)
 
@@ -29,21 +29,20 @@ struct seat {
 };
 
 // With processors to spare the kernel finds better places than we do.
-void seats_open(void)
+void seats_open(struct node *node)
 {
-    unsigned n_workers = runtime.bootstrap.n_here * runtime.n_workers;
+    unsigned n_workers = node->bootstrap.n_here * node->n_workers;
     unsigned n = processor_count();
 
-    runtime.has_seats =
-        runtime.n_nodes > 1 && n_workers <= n && 2 * n_workers > n;
+    node->has_seats = node->n_nodes > 1 && n_workers <= n && 2 * n_workers > n;
 }
 
 // @param index  of the seat among the processors
-static void take(struct seat *seat, unsigned index)
+static void take(struct node *node, struct seat *seat, unsigned index)
 {
     uint64_t now_ns;
 
-    if (!runtime.has_seats) {
+    if (!node->has_seats) {
         return;
     }
     if (!seat->is_known) {
@@ -60,10 +59,10 @@ static void take(struct seat *seat, unsigned index)
     }
 }
 
-void seats_take_worker(unsigned worker)
+void seats_take_worker(struct node *node, unsigned worker)
 {
     static _Thread_local struct seat seat
         __attribute__((tls_model("initial-exec")));
 
-    take(&seat, runtime.bootstrap.n_here_below * runtime.n_workers + worker);
+    take(node, &seat, node->bootstrap.n_here_below * node->n_workers + worker);
 }

@@ -43,9 +43,9 @@
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
 #include "runtime/members.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/runtime.h"
 #include "runtime/seats.h"
 
 #include <poll.h>
@@ -69,69 +69,69 @@ struct pace {
 };
 
 // What is due by time. @return 1 if it should be called again soon
-static int tick(void)
+static int tick(struct node *node)
 {
-    int is_busy = engine_tick(runtime.engine);
+    int is_busy = engine_tick(node->engine);
 
-    is_busy |= parts_tick();
-    if (node_is_frozen()) {
+    is_busy |= parts_tick(node);
+    if (node_is_frozen(node)) {
         return 1;
     }
-    sync_poll(runtime.sync, look_all_idle());
-    return is_busy || sync_wants_poll(runtime.sync);
+    sync_poll(node->sync, look_all_idle(node));
+    return is_busy || sync_wants_poll(node->sync);
 }
 
-static void follow_launcher(void)
+static void follow_launcher(struct node *node)
 {
-    switch (bootstrap_poll(&runtime.bootstrap)) {
+    switch (bootstrap_poll(&node->bootstrap)) {
     case BOOTSTRAP_GONE:
         log_fatal(EXIT_NODE_LOST, "the launcher has gone: node %u ends",
-                  runtime.self);
+                  node->self);
     case BOOTSTRAP_STOP:
-        lifesigns_stop();
+        lifesigns_stop(node);
         _exit(0);
     case BOOTSTRAP_END: // perhaps before the root's FINISH, which says the same
-        node_enter_serving();
-        node_finish_soon(0);
-        node_leave();
+        node_enter_serving(node);
+        node_finish_soon(node, 0);
+        node_leave(node);
         break;
     case BOOTSTRAP_STATUS:
-        log_error("node %u: %llu barriers passed", runtime.self,
-                  (unsigned long long)sync_n_barriers(runtime.sync));
+        log_error("node %u: %llu barriers passed", node->self,
+                  (unsigned long long)sync_n_barriers(node->sync));
         break;
     case BOOTSTRAP_LIFE:
-        node_enter_serving();
-        lifesigns_hear_launcher(runtime.bootstrap.n_launcher_beats);
-        node_leave();
+        node_enter_serving(node);
+        lifesigns_hear_launcher(node, node->bootstrap.n_launcher_beats);
+        node_leave(node);
         break;
     case BOOTSTRAP_CHANGE:
-        members_follow();
+        members_follow(node);
         break;
     default:
         break;
     }
 }
 
-static void poll_disk(void)
+static void poll_disk(struct node *node)
 {
-    node_enter_serving();
-    paging_serve_disk();
-    node_leave();
+    node_enter_serving(node);
+    paging_serve_disk(node);
+    node_leave(node);
 }
 
 // @param transport_fd  -1: what arrives does not end the sleep
-static void sleep_for(uint64_t timeout_ns, int transport_fd)
+static void sleep_for(struct node *node, uint64_t timeout_ns, int transport_fd)
 {
     const struct timespec timeout = {
         .tv_sec = (time_t)(timeout_ns / 1000000000u),
         .tv_nsec = (long)(timeout_ns % 1000000000u),
     };
     struct pollfd fds[5] = {
-        {.fd = runtime.wake_fd, .events = POLLIN},
+        {.fd = node->wake_fd, .events = POLLIN},
         {.fd = transport_fd, .events = POLLIN},
-        {.fd = runtime.bootstrap.fd, .events = POLLIN},
-        {.fd = paging_fd(), .events = POLLIN},
-        {.fd = neighbours_fd(), .events = POLLIN},
+        {.fd = node->bootstrap.fd, .events = POLLIN},
+        {.fd = paging_fd(node), .events = POLLIN},
+        {.fd = neighbours_fd(node), .events = POLLIN},
     };
     uint64_t count;
 
@@ -139,29 +139,29 @@ static void sleep_for(uint64_t timeout_ns, int transport_fd)
         return;
     }
     if (fds[0].revents != 0) {
-        ssize_t got = read(runtime.wake_fd, &count, sizeof count);
+        ssize_t got = read(node->wake_fd, &count, sizeof count);
 
         (void)got;
     }
     if (fds[2].revents != 0) {
-        follow_launcher();
+        follow_launcher(node);
     }
     if (fds[3].revents != 0) {
-        poll_disk();
+        poll_disk(node);
     }
     if (fds[4].revents != 0) {
-        neighbours_look();
+        neighbours_look(node);
     }
 }
 
 // How long to sleep when nothing is due. Senders do not ring a worker that looks,
 // and it may lose its processor.
-static uint64_t lazy_ns(void)
+static uint64_t lazy_ns(struct node *node)
 {
     uint64_t looked_ns =
-        atomic_load_explicit(&runtime.looked_ns, memory_order_relaxed);
+        atomic_load_explicit(&node->looked_ns, memory_order_relaxed);
 
-    return look_is_rung() &&
+    return look_is_rung(node) &&
                    clock_now_ns() < looked_ns + LAZY_TICK_MS * 1000000u
                ? LOOK_TICK_NS
                : LAZY_TICK_MS * 1000000u;
@@ -169,51 +169,51 @@ static uint64_t lazy_ns(void)
 
 // After something has come, more often follows: keep looking for a while, if
 // nobody else could use the processor.
-static int keeps_looking(uint64_t last_ns)
+static int keeps_looking(struct node *node, uint64_t last_ns)
 {
-    return runtime.spins && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
-           !look_is_on() && look_all_idle();
+    return node->spins && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
+           !look_is_on(node) && look_all_idle(node);
 }
 
 // Where processors are scarce every patrol takes one from a worker.
-static uint64_t patrol_ns(void)
+static uint64_t patrol_ns(struct node *node)
 {
-    return runtime.spins ? 50 * 1000u : 100 * 1000u;
+    return node->spins ? 50 * 1000u : 100 * 1000u;
 }
 
 // Does a worker look at the network, or did so just now? If senders can ring: has
 // it looked for a short time just now, so that it will again?
-static int patrols(uint64_t now_ns)
+static int patrols(struct node *node, uint64_t now_ns)
 {
     const _Atomic uint64_t *then_ns =
-        look_is_rung() ? &runtime.looked_short_ns : &runtime.looked_ns;
+        look_is_rung(node) ? &node->looked_short_ns : &node->looked_ns;
 
-    return now_ns <
-           patrol_ns() + atomic_load_explicit(then_ns, memory_order_relaxed);
+    return now_ns < patrol_ns(node) +
+                        atomic_load_explicit(then_ns, memory_order_relaxed);
 }
 
 // How long to sleep between two patrols. A worker that has been looking for long
 // wakes the service thread when it stops (stop_looking), so until then patrols
 // are for nothing; and each may take a processor from a worker of another node.
-static uint64_t patrol_sleep_ns(uint64_t now_ns)
+static uint64_t patrol_sleep_ns(struct node *node, uint64_t now_ns)
 {
     uint64_t since_ns =
-        atomic_load_explicit(&runtime.looking_since_ns, memory_order_relaxed);
+        atomic_load_explicit(&node->looking_since_ns, memory_order_relaxed);
 
-    return !look_is_rung() && since_ns != 0 &&
+    return !look_is_rung(node) && since_ns != 0 &&
                    now_ns > since_ns + LOOK_LONG_NS + LOOK_MARGIN_NS
                ? TICK_MS * 1000000u
-               : patrol_ns();
+               : patrol_ns(node);
 }
 
 // How long to sleep when nothing arrives. Node lock.
-static uint64_t sleep_ns(int is_busy)
+static uint64_t sleep_ns(struct node *node, int is_busy)
 {
-    uint64_t most_ns = is_busy ? TICK_MS * 1000000u : lazy_ns();
-    uint64_t due_ns = engine_due_ns(runtime.engine);
+    uint64_t most_ns = is_busy ? TICK_MS * 1000000u : lazy_ns(node);
+    uint64_t due_ns = engine_due_ns(node->engine);
     uint64_t now_ns;
 
-    if (runtime.transport->n_unsent(runtime.net) > 0) {
+    if (node->transport->n_unsent(node->net) > 0) {
         most_ns = UNSENT_NS;
     }
     if (due_ns == UINT64_MAX) {
@@ -227,11 +227,10 @@ static uint64_t sleep_ns(int is_busy)
 }
 
 // Real-time priority while it has a share of that left. Service thread.
-static void keep_pace(struct pace *pace)
+static void keep_pace(struct node *node, struct pace *pace)
 {
-    int hurries =
-        runtime.n_nodes > 1 &&
-        haste_note(&pace->haste, clock_now_ns(), clock_thread_cpu_ns());
+    int hurries = node->n_nodes > 1 && haste_note(&pace->haste, clock_now_ns(),
+                                                  clock_thread_cpu_ns());
 
     if (hurries == pace->hurries || pace->is_refused) {
         return;
@@ -247,81 +246,83 @@ static void keep_pace(struct pace *pace)
 
 static void *serve(void *argument)
 {
+    struct node *node = argument;
     struct pace pace = {0};
     uint64_t last_tick_ns = 0;
     uint64_t last_ns = 0; // something came
     unsigned n_stuck = 0;
     int is_busy = 0;
 
-    (void)argument;
-    haste_init(&pace.haste, runtime.bootstrap.n_here, runtime.n_workers,
+    haste_init(&pace.haste, node->bootstrap.n_here, node->n_workers,
                processor_count());
-    keep_pace(&pace);
-    while (!atomic_load_explicit(&runtime.is_stopping, memory_order_acquire)) {
+    keep_pace(node, &pace);
+    while (!atomic_load_explicit(&node->is_stopping, memory_order_acquire)) {
         unsigned n_handled;
         int may_sleep = 0;
         uint64_t most_ns;
         uint64_t now_ns = clock_now_ns();
 
-        if (patrols(now_ns) && now_ns - last_tick_ns < TICK_MS * 1000000u) {
-            look_begin_patrol();
-            sleep_for(patrol_sleep_ns(now_ns), -1);
+        if (patrols(node, now_ns) &&
+            now_ns - last_tick_ns < TICK_MS * 1000000u) {
+            look_begin_patrol(node);
+            sleep_for(node, patrol_sleep_ns(node, now_ns), -1);
             continue;
         }
-        look_end_patrol();
-        node_enter_serving();
-        n_handled = runtime.transport->progress(runtime.net);
-        (void)paging_poll();
+        look_end_patrol(node);
+        node_enter_serving(node);
+        n_handled = node->transport->progress(node->net);
+        (void)paging_poll(node);
         if (clock_now_ns() - last_tick_ns >= TICK_MS * 1000000u) {
-            is_busy = tick();
+            is_busy = tick(node);
             last_tick_ns = clock_now_ns();
-            keep_pace(&pace);
+            keep_pace(node, &pace);
         }
         if (n_handled > 0) {
             last_ns = clock_now_ns();
             n_stuck = 0;
-        } else if (!patrols(now_ns) && !keeps_looking(last_ns)) {
-            may_sleep = runtime.transport->arm(runtime.net);
+        } else if (!patrols(node, now_ns) && !keeps_looking(node, last_ns)) {
+            may_sleep = node->transport->arm(node->net);
             n_stuck = may_sleep ? 0 : n_stuck + 1;
         }
-        most_ns = sleep_ns(is_busy);
-        node_leave();
+        most_ns = sleep_ns(node, is_busy);
+        node_leave(node);
         __builtin_ia32_pause();
-        if (node_is_finishing()) {
-            runtime.end_process();
+        if (node_is_finishing(node)) {
+            node->end_process(node);
         }
         if (may_sleep) {
-            sleep_for(most_ns, runtime.transport->wait_fd(runtime.net));
+            sleep_for(node, most_ns, node->transport->wait_fd(node->net));
         } else if (n_stuck >= STUCK_LOOKS) {
-            sleep_for(STUCK_NS, -1);
+            sleep_for(node, STUCK_NS, -1);
         }
     }
     return NULL;
 }
 
-tm_status service_start(void (*end_process)(void))
+tm_status service_start(struct node *node,
+                        void (*end_process)(struct node *node))
 {
     tm_status status;
 
-    runtime.end_process = end_process;
-    runtime.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (runtime.wake_fd < 0) {
+    node->end_process = end_process;
+    node->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (node->wake_fd < 0) {
         log_error("cannot make an eventfd: %m");
         return TM_ESYSTEM;
     }
-    seats_open();
-    status = kthread_start(&runtime.service, "tm-service", serve);
+    seats_open(node);
+    status = kthread_start_with(&node->service, "tm-service", serve, node);
     if (status != TM_OK) {
-        close(runtime.wake_fd);
+        close(node->wake_fd);
         return status;
     }
     return TM_OK;
 }
 
-void service_join(void)
+void service_join(struct node *node)
 {
-    atomic_store_explicit(&runtime.is_stopping, 1, memory_order_release);
-    node_wake_service();
-    pthread_join(runtime.service, NULL);
-    close(runtime.wake_fd);
+    atomic_store_explicit(&node->is_stopping, 1, memory_order_release);
+    node_wake_service(node);
+    pthread_join(node->service, NULL);
+    close(node->wake_fd);
 }

@@ -11,8 +11,8 @@
 #include "mem/heap.h"
 #include "protocol/atomic.h"
 #include "protocol/release.h"
+#include "runtime/node.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 
 #include <string.h>
 
@@ -32,13 +32,14 @@ static void prepare_cell(char *block, size_t size, uint64_t capacity)
 }
 
 // What is wrong with what tm_alloc() is asked for, NULL if nothing is.
-static const char *find_mistake(size_t size, const tm_alloc_attr *attr)
+static const char *find_mistake(struct node *node, size_t size,
+                                const tm_alloc_attr *attr)
 {
     if (size == 0) {
         return "0 bytes";
     }
     if (attr != NULL && attr->placement == TM_ON_NODE &&
-        attr->node >= runtime.n_nodes) {
+        attr->node >= node->n_nodes) {
         return "attr.node is not a node";
     }
     if (attr != NULL && (attr->alignment > TM_PAGE_SIZE ||
@@ -48,16 +49,16 @@ static const char *find_mistake(size_t size, const tm_alloc_attr *attr)
     return NULL;
 }
 
-static void *allocate(size_t size, const tm_alloc_attr *attr, const char *file,
-                      int line)
+static void *allocate(struct node *node, size_t size, const tm_alloc_attr *attr,
+                      const char *file, int line)
 {
     struct wait wait;
     char *block;
 
     wait_init(&wait);
-    node_enter();
-    engine_alloc(runtime.engine, size, attr, file, line, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    engine_alloc(node->engine, size, attr, file, line, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
     if (wait.waiter.status != TM_OK) {
         return NULL; // said by the root
@@ -70,17 +71,18 @@ static void *allocate(size_t size, const tm_alloc_attr *attr, const char *file,
 void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
                   int line)
 {
+    struct node *const node = &this_node;
     const char *mistake;
 
     if (CHECK_CALL("tm_alloc") != TM_OK) {
         return NULL;
     }
-    mistake = find_mistake(size, attr);
+    mistake = find_mistake(node, size, attr);
     if (mistake != NULL) {
         log_error("tm_alloc() at %s:%d: %s", file, line, mistake);
         return NULL;
     }
-    return allocate(size, attr, file, line);
+    return allocate(node, size, attr, file, line);
 }
 
 // The first byte behind the block that is not as it was left; 0: none.
@@ -98,39 +100,42 @@ static uint64_t find_overrun(const struct heap_block *block)
 }
 
 // Ask the root for a block. @return TM_OK, TM_ENOBLOCK
-static tm_status find_block(void *address, struct heap_block *block)
+static tm_status find_block(struct node *node, void *address,
+                            struct heap_block *block)
 {
     struct wait wait;
 
     wait_init(&wait);
-    node_enter();
-    engine_block(runtime.engine, (uint64_t)(uintptr_t)address, block,
+    node_enter(node);
+    engine_block(node->engine, (uint64_t)(uintptr_t)address, block,
                  &wait.waiter);
-    node_leave();
+    node_leave(node);
     wait_for(&wait, 1);
     return wait.waiter.status;
 }
 
 // The same, and look at what is behind it.
-static uint64_t look_behind(void *address, struct heap_block *block)
+static uint64_t look_behind(struct node *node, void *address,
+                            struct heap_block *block)
 {
-    return find_block(address, block) == TM_OK ? find_overrun(block) : 0;
+    return find_block(node, address, block) == TM_OK ? find_overrun(block) : 0;
 }
 
 // Push what this node has written.
-static void release(void)
+static void release(struct node *node)
 {
     struct wait wait;
 
     wait_init(&wait);
-    node_enter();
-    engine_release(runtime.engine, NODE_NONE, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    engine_release(node->engine, NODE_NONE, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
 }
 
 tm_status tm_free_at(void *block, const char *file, int line)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_free");
     struct heap_block found;
     uint64_t overrun;
@@ -139,25 +144,26 @@ tm_status tm_free_at(void *block, const char *file, int line)
     if (status != TM_OK || block == NULL) {
         return status;
     }
-    overrun = look_behind(block, &found);
+    overrun = look_behind(node, block, &found);
     if (is_small(found.capacity)) {
-        release(); // who gets the cell next may be on another node
+        release(node); // who gets the cell next may be on another node
     }
     wait_init(&wait);
-    node_enter();
-    engine_release_block(runtime.engine, (uint64_t)(uintptr_t)block, file, line,
+    node_enter(node);
+    engine_release_block(node->engine, (uint64_t)(uintptr_t)block, file, line,
                          &wait.waiter);
-    node_leave();
+    node_leave(node);
     wait_for(&wait, 1);
     if (overrun != 0 && wait.waiter.status == TM_OK) {
-        report_overrun(&found, overrun, file, line);
+        report_overrun(node, &found, overrun, file, line);
         return TM_EOVERRUN;
     }
     return wait.waiter.status;
 }
 
 // The attributes that a block of the heap was allocated with. @return attr
-static const tm_alloc_attr *attributes_of(const struct heap_block *block,
+static const tm_alloc_attr *attributes_of(struct node *node,
+                                          const struct heap_block *block,
                                           tm_alloc_attr *attr)
 {
     const struct extent *extent = NULL;
@@ -165,24 +171,25 @@ static const tm_alloc_attr *attributes_of(const struct heap_block *block,
 
     *attr = (tm_alloc_attr){.name = block->name};
     if (is_small(block->capacity) ||
-        !space_find(&runtime.space, (void *)(uintptr_t)block->address, &page)) {
+        !space_find(&node->space, (void *)(uintptr_t)block->address, &page)) {
         return attr;
     }
-    node_enter();
-    extent = engine_extent(runtime.engine, page);
+    node_enter(node);
+    extent = engine_extent(node->engine, page);
     if (extent != NULL) {
         attr->placement = extent->placement;
         attr->node = extent->on_node;
-        attr->protocol = extent->protocol == runtime.options.protocol
+        attr->protocol = extent->protocol == node->options.protocol
                              ? TM_PROTOCOL_DEFAULT
                              : extent->protocol;
     }
-    node_leave();
+    node_leave(node);
     return attr;
 }
 
 void *tm_realloc_at(void *block, size_t size, const char *file, int line)
 {
+    struct node *const node = &this_node;
     struct heap_block old;
     tm_alloc_attr attr;
     tm_status status;
@@ -194,7 +201,7 @@ void *tm_realloc_at(void *block, size_t size, const char *file, int line)
     if (CHECK_CALL("tm_realloc") != TM_OK) {
         return NULL;
     }
-    status = size == 0 ? TM_EINVAL : find_block(block, &old);
+    status = size == 0 ? TM_EINVAL : find_block(node, block, &old);
     if (status != TM_OK) {
         log_error("tm_realloc(%p) at %s:%d: %s", block, file, line,
                   size == 0 ? "0 bytes" : tm_strerror(status));
@@ -203,7 +210,7 @@ void *tm_realloc_at(void *block, size_t size, const char *file, int line)
     if (size == old.size) {
         return block;
     }
-    moved = allocate(size, attributes_of(&old, &attr), file, line);
+    moved = allocate(node, size, attributes_of(node, &old, &attr), file, line);
     if (moved != NULL) {
         memcpy(moved, block, size < old.size ? size : old.size);
         (void)!tm_free_at(block, file, line); // an overrun is said there
@@ -232,8 +239,8 @@ static int64_t operate_here(int64_t *word, enum atomic_op op, int64_t operand,
 }
 
 static inline __attribute__((always_inline)) int64_t operate(
-    int64_t *word, enum atomic_op op, int64_t operand, int64_t expected,
-    const char *function)
+    struct node *node, int64_t *word, enum atomic_op op, int64_t operand,
+    int64_t expected, const char *function)
 {
     struct wait wait;
     page_no page;
@@ -242,54 +249,64 @@ static inline __attribute__((always_inline)) int64_t operate(
     if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
     }
-    if (!space_find(&runtime.space, word, &page) ||
+    if (!space_find(&node->space, word, &page) ||
         (uintptr_t)word % sizeof *word != 0) {
         log_fatal(EXIT_INTERNAL, "%s(%p): not an aligned word of shared memory",
                   function, (void *)word);
     }
-    node_enter();
-    is_coherent = engine_extent(runtime.engine, page) == NULL ||
-                  engine_is_coherent(runtime.engine, page);
-    node_leave();
+    node_enter(node);
+    is_coherent = engine_extent(node->engine, page) == NULL ||
+                  engine_is_coherent(node->engine, page);
+    node_leave(node);
     if (op != ATOMIC_LOAD) {
-        release();
+        release(node);
     }
     if (is_coherent) {
         return operate_here(word, op, operand, expected);
     }
     wait_init(&wait);
-    node_enter();
-    engine_atomic(runtime.engine, page,
+    node_enter(node);
+    engine_atomic(node->engine, page,
                   (unsigned)((uintptr_t)word % TM_PAGE_SIZE), op,
                   (uint64_t)operand, (uint64_t)expected, &wait.waiter);
-    node_leave();
+    node_leave(node);
     wait_for(&wait, 1);
     return (int64_t)wait.waiter.result;
 }
 
 int64_t tm_fetch_add(int64_t *word, int64_t addend)
 {
-    return operate(word, ATOMIC_ADD, addend, 0, "tm_fetch_add");
+    struct node *const node = &this_node;
+
+    return operate(node, word, ATOMIC_ADD, addend, 0, "tm_fetch_add");
 }
 
 int64_t tm_exchange(int64_t *word, int64_t value)
 {
-    return operate(word, ATOMIC_EXCHANGE, value, 0, "tm_exchange");
+    struct node *const node = &this_node;
+
+    return operate(node, word, ATOMIC_EXCHANGE, value, 0, "tm_exchange");
 }
 
 int64_t tm_compare_exchange(int64_t *word, int64_t expected, int64_t value)
 {
-    return operate(word, ATOMIC_COMPARE, value, expected,
+    struct node *const node = &this_node;
+
+    return operate(node, word, ATOMIC_COMPARE, value, expected,
                    "tm_compare_exchange");
 }
 
 int64_t tm_atomic_load(const int64_t *word)
 {
-    return operate((int64_t *)(uintptr_t)word, ATOMIC_LOAD, 0, 0,
+    struct node *const node = &this_node;
+
+    return operate(node, (int64_t *)(uintptr_t)word, ATOMIC_LOAD, 0, 0,
                    "tm_atomic_load");
 }
 
 void tm_atomic_store(int64_t *word, int64_t value)
 {
-    operate(word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
+    struct node *const node = &this_node;
+
+    operate(node, word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
 }

@@ -25,11 +25,11 @@
 #include "runtime/iteration.h"
 #include "runtime/lifesigns.h"
 #include "runtime/look.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/parts.h"
 #include "runtime/registry.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 #include "runtime/service.h"
 #include "runtime/statics.h"
 #include "runtime/threads.h"
@@ -94,36 +94,36 @@ static unsigned workers_of(const struct options *options, unsigned n_nodes)
     return share < 1 ? 1 : (unsigned)share;
 }
 
-static void say_who_speaks(void)
+static void say_who_speaks(struct node *node)
 {
     char number[16];
 
-    snprintf(number, sizeof number, "n%u", runtime.self);
-    log_set_speaker(runtime.bootstrap.name[0] != '\0' ? runtime.bootstrap.name
-                                                      : number);
+    snprintf(number, sizeof number, "n%u", node->self);
+    log_set_speaker(node->bootstrap.name[0] != '\0' ? node->bootstrap.name
+                                                    : number);
 }
 
-static void read_settings(void)
+static void read_settings(struct node *node)
 {
     char text[256];
 
-    must_meet(bootstrap_open(&runtime.bootstrap)); // may change variables
-    if (options_read(&runtime.options, text, sizeof text) != TM_OK) {
+    must_meet(bootstrap_open(&node->bootstrap)); // may change variables
+    if (options_read(&node->options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);
     }
-    if (options_contradiction(&runtime.options) != NULL) {
-        log_fatal(EXIT_CONFIG, "%s", options_contradiction(&runtime.options));
+    if (options_contradiction(&node->options) != NULL) {
+        log_fatal(EXIT_CONFIG, "%s", options_contradiction(&node->options));
     }
-    runtime.self = runtime.bootstrap.self;
-    runtime.n_nodes = runtime.bootstrap.n_nodes;
-    runtime.n_workers = workers_of(&runtime.options, runtime.bootstrap.n_here);
-    runtime.shuffle_state = runtime.options.shuffle + runtime.self * 7919u;
-    if (runtime.n_nodes > 1) {
-        say_who_speaks();
+    node->self = node->bootstrap.self;
+    node->n_nodes = node->bootstrap.n_nodes;
+    node->n_workers = workers_of(&node->options, node->bootstrap.n_here);
+    node->shuffle_state = node->options.shuffle + node->self * 7919u;
+    if (node->n_nodes > 1) {
+        say_who_speaks(node);
         setvbuf(stdout, NULL, _IOLBF, 0); // lines come as they are written
     }
     log_set_fatal_hook(finish_fatal);
-    profile_check();
+    profile_check(node);
 }
 
 // Only those of the object that calls tm_init() are shared.
@@ -147,44 +147,46 @@ static void check_globals(const struct tm_program *program, size_t size)
     }
 }
 
-static void open_memory(const struct tm_program *program)
+static void open_memory(struct node *node, const struct tm_program *program)
 {
     size_t globals_size = (size_t)(program->shared_end - program->shared_start);
 
     check_globals(program, globals_size);
     must(image_init(), "the program's image");
-    runtime.fault_source = fault_source_choose(runtime.options.fault_source);
-    if (runtime.fault_source == NULL) {
+    node->fault_source = fault_source_choose(node->options.fault_source);
+    if (node->fault_source == NULL) {
         exit(EXIT_CONFIG);
     }
-    must(trap_install(runtime.fault_source->signal, access_trap, NULL),
+    must(trap_install(node->fault_source->signal, access_trap, node),
          "signal handlers");
-    must(space_open(&runtime.space, runtime.fault_source,
+    must(space_open(&node->space, node->fault_source,
                     globals_size > 0 ? program->shared_start : NULL,
-                    globals_size, runtime.options.space),
+                    globals_size, node->options.space),
          "shared memory");
 }
 
 static void sync_release(void *owner, node_id next, struct waiter *done)
 {
-    (void)owner;
-    engine_release(runtime.engine, next, done);
+    struct node *node = owner;
+
+    engine_release(node->engine, next, done);
 }
 
 static unsigned n_active(void *owner)
 {
+    struct node *node = owner;
     unsigned n_threads;
     unsigned n_parked;
 
-    (void)owner;
-    ult_census(runtime.ult, &n_threads, &n_parked);
+    ult_census(node->ult, &n_threads, &n_parked);
     return n_threads - n_parked;
 }
 
 static unsigned n_threads_here(void *owner)
 {
-    (void)owner;
-    return ult_count(runtime.ult);
+    struct node *node = owner;
+
+    return ult_count(node->ult);
 }
 
 static void describe_place(void *owner, uint64_t place, char *text, size_t size)
@@ -195,20 +197,23 @@ static void describe_place(void *owner, uint64_t place, char *text, size_t size)
 
 static void program_error(void *owner, const char *text)
 {
-    (void)owner;
-    report_program_error(text);
+    struct node *node = owner;
+
+    report_program_error(node, text);
 }
 
 static void sync_order(void *owner, uint64_t object, node_id to, int is_giving)
 {
-    (void)owner;
-    engine_order(runtime.engine, object, to,
+    struct node *node = owner;
+
+    engine_order(node->engine, object, to,
                  is_giving ? ORDER_GIVES : ORDER_TAKES);
 }
 
-static void open_machines(void)
+static void open_machines(struct node *node)
 {
     struct sync_ops ops = {
+        .owner = node,
         .release = sync_release,
         .start = threads_start,
         .set_target = threads_set_target,
@@ -220,38 +225,38 @@ static void open_machines(void)
         .program_error = program_error,
     };
     struct ult_config config = {
-        .n_workers = runtime.n_workers,
-        .stack_size = runtime.options.stack_size,
-        .arena_size = ult_arena_size(runtime.options.stack_size,
-                                     runtime.options.max_threads + 1),
-        .n_slots = runtime.options.max_threads + 1,
-        .resumable_signal = runtime.fault_source->signal,
-        .share = runtime.options.share,
-        .is_slow_by_kernel = runtime.options.emulate_by == EMULATE_BY_CGROUP,
+        .n_workers = node->n_workers,
+        .stack_size = node->options.stack_size,
+        .arena_size = ult_arena_size(node->options.stack_size,
+                                     node->options.max_threads + 1),
+        .n_slots = node->options.max_threads + 1,
+        .resumable_signal = node->fault_source->signal,
+        .share = node->options.share,
+        .is_slow_by_kernel = node->options.emulate_by == EMULATE_BY_CGROUP,
+        .owner = node,
         .idle = service_idle,
         .turn = tracking_turn,
     };
 
-    mutex_init(&runtime.lock, RANK_NODE);
-    tokens_init(&runtime.calls);
-    must(node_open_port(), "the port");
-    runtime.engine = engine_new(&runtime.port, &runtime.space, &all_protocols,
-                                runtime.options.protocol);
-    runtime.sync = sync_new(&runtime.port, &ops, runtime.options.max_threads);
-    runtime.migration = migration_new(&runtime.port, threads_arrived, NULL);
-    runtime.pages = pages_new(&runtime.port, runtime.engine);
-    runtime.threads =
-        calloc(runtime.options.max_threads + 1, sizeof(struct thread *));
-    if (runtime.engine == NULL || runtime.sync == NULL ||
-        runtime.migration == NULL || runtime.pages == NULL ||
-        runtime.threads == NULL) {
+    mutex_init(&node->lock, RANK_NODE);
+    tokens_init(&node->calls);
+    must(node_open_port(node), "the port");
+    node->engine = engine_new(&node->port, &node->space, &all_protocols,
+                              node->options.protocol);
+    node->sync = sync_new(&node->port, &ops, node->options.max_threads);
+    node->migration = migration_new(&node->port, threads_arrived, node);
+    node->pages = pages_new(&node->port, node->engine);
+    node->threads =
+        calloc(node->options.max_threads + 1, sizeof(struct thread *));
+    if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
+        node->pages == NULL || node->threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
-    engine_set_patience(runtime.engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
-                                            runtime.options.peer_timeout);
-    parts_open();
-    engine_add_globals(runtime.engine);
-    must(ult_open(&runtime.ult, &config), "threads");
+    engine_set_patience(node->engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
+                                          node->options.peer_timeout);
+    parts_open(node);
+    engine_add_globals(node->engine);
+    must(ult_open(&node->ult, &config), "threads");
 }
 
 // Before anything is loaded (PMIx, the transport): that lies where it likes, no
@@ -266,9 +271,9 @@ static struct node_card *new_card(void)
     return card;
 }
 
-static void fill_card(struct node_card *card)
+static void fill_card(struct node *node, struct node_card *card)
 {
-    const struct options *options = &runtime.options;
+    const struct options *options = &node->options;
 
     node_card_set_version(card);
     must(image_build_id(card->build_id), "the program's build-id");
@@ -282,12 +287,12 @@ static void fill_card(struct node_card *card)
              options->space, !options->trust_network, options->race_check);
 }
 
-static void add_address(struct node_card *card)
+static void add_address(struct node *node, struct node_card *card)
 {
     const void *address;
     size_t size;
 
-    runtime.transport->address(runtime.net, &address, &size);
+    node->transport->address(node->net, &address, &size);
     if (size > sizeof card->address) {
         refuse(EXIT_INTERNAL, "the transport's address is too long", TM_ELIMIT);
     }
@@ -298,12 +303,12 @@ static void add_address(struct node_card *card)
 _Static_assert(BOOT_KEY_SIZE == SEAL_KEY_SIZE,
                "the launcher's key is what frames are sealed with");
 
-static struct boot_roster new_roster(void)
+static struct boot_roster new_roster(struct node *node)
 {
     struct boot_roster roster = {
         .job_key = secret_new(BOOT_KEY_SIZE),
-        .cards = calloc(runtime.n_nodes, sizeof *roster.cards),
-        .host_of = calloc(runtime.n_nodes, sizeof *roster.host_of),
+        .cards = calloc(node->n_nodes, sizeof *roster.cards),
+        .host_of = calloc(node->n_nodes, sizeof *roster.host_of),
     };
 
     if (roster.job_key == NULL || roster.cards == NULL ||
@@ -339,96 +344,98 @@ static _Noreturn void refuse_random_addresses(void)
 
 // @param own  with the layout; freed
 // @return the root's canary
-static uint64_t join_cluster(struct node_card *own)
+static uint64_t join_cluster(struct node *node, struct node_card *own)
 {
     struct boot_roster roster;
     uint64_t canary;
 
-    fill_card(own);
-    must(connect_open(), "the transport");
-    if (!node_may_have_others()) {
+    fill_card(node, own);
+    must(connect_open(node), "the transport");
+    if (!node_may_have_others(node)) {
         free(own);
         return image_canary();
     }
-    if (runtime.n_nodes > 1 && !image_is_fixed()) {
+    if (node->n_nodes > 1 && !image_is_fixed()) {
         refuse_random_addresses();
     }
-    statics_measure_own(&own->statics);
-    add_address(own);
-    roster = new_roster();
-    must_meet(bootstrap_exchange(&runtime.bootstrap, own, &roster));
+    statics_measure_own(node, &own->statics);
+    add_address(node, own);
+    roster = new_roster(node);
+    must_meet(bootstrap_exchange(&node->bootstrap, own, &roster));
     free(own);
-    connect_to_all(&roster);
-    must_meet(bootstrap_ready(&runtime.bootstrap));
-    statics_take(roster.cards);
-    neighbours_watch(&roster);
-    runtime.members.host = roster.host_of[runtime.self];
-    runtime.members.is_spread = runtime.bootstrap.device[0] != '\0';
+    connect_to_all(node, &roster);
+    must_meet(bootstrap_ready(&node->bootstrap));
+    statics_take(node, roster.cards);
+    neighbours_watch(node, &roster);
+    node->members.host = roster.host_of[node->self];
+    node->members.is_spread = node->bootstrap.device[0] != '\0';
     canary = roster.cards[0].canary;
     free_roster(&roster);
     return canary;
 }
 
-static void warn_of_trust(void)
+static void warn_of_trust(struct node *node)
 {
-    if (runtime.options.trust_network && runtime.self == 0 &&
-        runtime.bootstrap.device[0] != '\0') {
+    if (node->options.trust_network && node->self == 0 &&
+        node->bootstrap.device[0] != '\0') {
         log_warning("--trust-network: whoever is on the network between the "
                     "hosts can read what nodes send");
     }
 }
 
-static void go(void)
+static void go(struct node *node)
 {
     // One that joins sends nothing that counts before it is a member: should it
     // not become one, its counts would be missing for ever (membership.c, N5). What
     // comes when the service thread runs may change both.
-    int has_others = runtime.n_nodes > 1 && !runtime.members.is_new;
+    int has_others = node->n_nodes > 1 && !node->members.is_new;
 
     child_prepare();
-    warn_of_trust();
-    runtime.start_ns = clock_now_ns();
-    node_set_step(RUNTIME_RUNNING);
-    on_exit(finish_at_exit, NULL);
-    parts_start();
-    look_start();
-    must(service_start(finish_now), "the service thread");
-    must(ult_start_workers(runtime.ult), "workers");
-    node_enter();
+    warn_of_trust(node);
+    node->start_ns = clock_now_ns();
+    node_set_step(node, RUNTIME_RUNNING);
+    on_exit(finish_at_exit, node);
+    parts_start(node);
+    look_start(node);
+    must(service_start(node, finish_now), "the service thread");
+    must(ult_start_workers(node->ult), "workers");
+    node_enter(node);
     if (has_others) {
-        must(statics_begin_costs(), "the observer");
-    } else if (runtime.paging.part > 0) { // see budget.c
-        must(observer_start(), "the observer");
+        must(statics_begin_costs(node), "the observer");
+    } else if (node->paging.part > 0) { // see budget.c
+        must(observer_start(node), "the observer");
     }
-    node_leave();
+    node_leave(node);
 }
 
 static void serve(void)
 {
+    struct node *const node = &this_node;
+
     // If that fails, mistakes are not found: the program may have none.
-    (void)!main_stack_deny(&runtime.main_stack);
-    go();
-    finish_serving();
+    (void)!main_stack_deny(&node->main_stack);
+    go(node);
+    finish_serving(node);
 }
 
 // Never returns, so that no frame made under the old canary is left. Where the root has
 // its main() this node has nothing, so that a thread that was given the address of a
 // local variable of main() does not read and write what lies there by chance.
-static _Noreturn void become_server(uint64_t canary)
+static _Noreturn void become_server(struct node *node, uint64_t canary)
 {
     image_set_canary(canary);
-    must(ult_leave_stack(runtime.ult, serve), "the stack of a worker");
+    must(ult_leave_stack(node->ult, serve), "the stack of a worker");
     abort();
 }
 
-static void become_main(void)
+static void become_main(struct node *node)
 {
     struct thread *thread;
 
-    thread = thread_new(0, "main");
-    must(ult_adopt(runtime.ult, &thread->ult), "main()");
+    thread = thread_new(node, 0, "main");
+    must(ult_adopt(node->ult, &thread->ult), "main()");
     ult_set_user(thread->ult, thread);
-    go();
+    go(node);
 }
 
 // Nodes that `teamster run` starts have no address randomisation. One that mpirun or
@@ -438,7 +445,7 @@ static void become_main(void)
 __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
 {
     (void)argc;
-    runtime.argv = argv;
+    this_node.argv = argv;
     if (bootstrap_is_by_others() && !image_is_fixed() &&
         getauxval(AT_SECURE) == 0) {
         if (bootstrap_is_root_by_others()) {
@@ -452,31 +459,32 @@ __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
 tm_status tm_init_program(int *argc, char ***argv,
                           const struct tm_program *program)
 {
+    struct node *const node = &this_node;
     struct node_card *own;
     uint64_t canary;
 
     (void)argc;
     (void)argv;
-    if (node_step() != RUNTIME_NONE) {
+    if (node_step(node) != RUNTIME_NONE) {
         log_error("tm_init() for the second time");
         return TM_ESTATE;
     }
-    node_set_step(RUNTIME_STARTING);
-    parts_use(all_parts);
-    runtime.pid = getpid();
-    main_stack_find(&runtime.main_stack, runtime.argv);
+    node_set_step(node, RUNTIME_STARTING);
+    parts_use(node, all_parts);
+    node->pid = getpid();
+    main_stack_find(&node->main_stack, node->argv);
     own = new_card();
-    read_settings();
-    open_memory(program);
-    open_machines();
-    if (node_may_have_others()) {
-        argument_open(&runtime.arguments, &runtime.space, runtime.ult,
-                      &runtime.main_stack);
+    read_settings(node);
+    open_memory(node, program);
+    open_machines(node);
+    if (node_may_have_others(node)) {
+        argument_open(&node->arguments, &node->space, node->ult,
+                      &node->main_stack);
     }
-    canary = join_cluster(own);
-    if (runtime.self != 0) {
-        become_server(canary);
+    canary = join_cluster(node, own);
+    if (node->self != 0) {
+        become_server(node, canary);
     }
-    become_main();
+    become_main(node);
     return TM_OK;
 }

@@ -20,9 +20,9 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "observe/swap_cost.h"
+#include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/statics.h"
 
 #include <stdlib.h>
@@ -33,53 +33,53 @@
 /** Between the beginnings of nodes of one machine. */
 #define TURN_NS (10 * 1000 * 1000u)
 
-void statics_measure_own(struct node_statics *statics)
+void statics_measure_own(struct node *node, struct node_statics *statics)
 {
-    const struct options *options = &runtime.options;
+    const struct options *options = &node->options;
     const struct declared declared = {
-        .n_workers = runtime.n_workers,
+        .n_workers = node->n_workers,
         .speed = options->speed,
         .share = options->share,
         .memory = options->memory,
     };
 
-    (void)observer_has_watch();
-    statics_measure(statics, &declared, &runtime.observer.watch);
-    memcpy(statics->name, runtime.bootstrap.name, sizeof statics->name);
+    (void)observer_has_watch(node);
+    statics_measure(statics, &declared, &node->observer.watch);
+    memcpy(statics->name, node->bootstrap.name, sizeof statics->name);
 }
 
-static void make_room(void)
+static void make_room(struct node *node)
 {
-    struct statics *statics = &runtime.statics;
+    struct statics *statics = &node->statics;
 
     statics->nodes = calloc(TM_MAX_NODES, sizeof *statics->nodes);
     statics->costs = calloc(TM_MAX_NODES, sizeof *statics->costs);
     ensure_memory(statics->nodes != NULL && statics->costs != NULL);
 }
 
-void statics_take(const struct node_card *cards)
+void statics_take(struct node *node, const struct node_card *cards)
 {
-    make_room();
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        runtime.statics.nodes[i] = cards[i].statics;
+    make_room(node);
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        node->statics.nodes[i] = cards[i].statics;
     }
 }
 
-const struct node_statics *cluster_statics(unsigned node)
+const struct node_statics *cluster_statics(struct node *node, unsigned id)
 {
-    if (runtime.statics.nodes == NULL) { // a cluster of one
-        make_room();
-        statics_measure_own(&runtime.statics.nodes[0]);
+    if (node->statics.nodes == NULL) { // a cluster of one
+        make_room(node);
+        statics_measure_own(node, &node->statics.nodes[0]);
     }
-    return &runtime.statics.nodes[node];
+    return &node->statics.nodes[id];
 }
 
-const struct node_costs *cluster_costs(unsigned node)
+const struct node_costs *cluster_costs(struct node *node, unsigned id)
 {
-    return &runtime.statics.costs[node];
+    return &node->statics.costs[id];
 }
 
-static void tell_root(const struct node_costs *costs)
+static void tell_root(struct node *node, const struct node_costs *costs)
 {
     struct message message = {
         .type = MESSAGE_costs,
@@ -92,56 +92,56 @@ static void tell_root(const struct node_costs *costs)
                     .packet_bytes = costs->packet_bytes},
     };
 
-    port_send(&runtime.port, 0, &message);
+    port_send(&node->port, 0, &message);
 }
 
-static void part_is_measured(void)
+static void part_is_measured(struct node *node)
 {
-    runtime.statics.n_measured++;
-    if (runtime.statics.n_measured == N_PARTS) {
-        engine_keep_copies(runtime.engine,
-                           node_costs_keep_copies(&runtime.statics.own));
-        tell_root(&runtime.statics.own);
+    node->statics.n_measured++;
+    if (node->statics.n_measured == N_PARTS) {
+        engine_keep_copies(node->engine,
+                           node_costs_keep_copies(&node->statics.own));
+        tell_root(node, &node->statics.own);
     }
 }
 
-static void measure_swap(void)
+static void measure_swap(struct node *node)
 {
-    const char *folder = swap_folder(runtime.options.swap_dir);
+    const char *folder = swap_folder(node->options.swap_dir);
     struct swap_cost cost = {0};
     char reason[256];
 
-    if (swap_cost_measure(folder, runtime.options.swap_rate,
-                          &runtime.observer.is_stopping, &cost, reason,
+    if (swap_cost_measure(folder, node->options.swap_rate,
+                          &node->observer.is_stopping, &cost, reason,
                           sizeof reason) != TM_OK) {
         log_debug("what swapping costs is not known: %s", reason);
     }
-    node_enter();
-    runtime.statics.own.swap_kind = cost.kind;
-    runtime.statics.own.swap_in_ns = cost.in_ns.median;
-    runtime.statics.own.swap_out_ns = cost.out_ns.median;
-    part_is_measured();
-    node_leave();
+    node_enter(node);
+    node->statics.own.swap_kind = cost.kind;
+    node->statics.own.swap_in_ns = cost.in_ns.median;
+    node->statics.own.swap_out_ns = cost.out_ns.median;
+    part_is_measured(node);
+    node_leave(node);
 }
 
-static unsigned n_before_on_machine(void)
+static unsigned n_before_on_machine(struct node *node)
 {
-    const struct node_statics *nodes = runtime.statics.nodes;
+    const struct node_statics *nodes = node->statics.nodes;
     unsigned n = 0;
 
-    for (unsigned i = 0; i < runtime.self; i++) {
-        n += nodes[i].machine == nodes[runtime.self].machine;
+    for (unsigned i = 0; i < node->self; i++) {
+        n += nodes[i].machine == nodes[node->self].machine;
     }
     return n;
 }
 
 // The live node behind this one, in turn; this one if there is no other.
-static node_id next_node(void)
+static node_id next_node(struct node *node)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (roster->live[i] > runtime.self) {
+        if (roster->live[i] > node->self) {
             return roster->live[i];
         }
     }
@@ -151,41 +151,42 @@ static node_id next_node(void)
 // A job of the observer.
 static void measure_costs(void *owner)
 {
+    struct node *node = owner;
     node_id next;
 
-    (void)owner;
-    if (!observer_sleep((uint64_t)n_before_on_machine() * TURN_NS)) {
+    if (!observer_sleep(node, (uint64_t)n_before_on_machine(node) * TURN_NS)) {
         return;
     }
-    node_enter();
-    next = next_node(); // now, for nodes may have left meanwhile
-    if (next != runtime.self) {
-        probe_start(&runtime.statics.probe, &runtime.port, next);
+    node_enter(node);
+    next = next_node(node); // now, for nodes may have left meanwhile
+    if (next != node->self) {
+        probe_start(&node->statics.probe, &node->port, next);
     } else {
-        part_is_measured(); // there is nobody to ask
+        part_is_measured(node); // there is nobody to ask
     }
-    node_leave();
-    measure_swap();
+    node_leave(node);
+    measure_swap(node);
 }
 
-tm_status statics_begin_costs(void)
+tm_status statics_begin_costs(struct node *node)
 {
-    tm_status status = observer_run(measure_costs, NULL);
+    tm_status status = observer_run(node, measure_costs, node);
 
     // The service thread runs before this does: the run may be over already.
     return status == TM_ESTATE ? TM_OK : status;
 }
 
-static tm_status receive_probe(node_id from, const struct message *message)
+static tm_status receive_probe(struct node *node, node_id from,
+                               const struct message *message)
 {
-    struct statics *statics = &runtime.statics;
+    struct statics *statics = &node->statics;
     int is_over;
     tm_status status =
-        probe_receive(&statics->probe, &runtime.port, from, message, &is_over);
+        probe_receive(&statics->probe, &node->port, from, message, &is_over);
 
     if (status == TM_OK && is_over) {
         probe_result(&statics->probe, &statics->own);
-        part_is_measured();
+        part_is_measured(node);
     }
     return status;
 }
@@ -195,15 +196,15 @@ static double us(uint64_t ns)
     return (double)ns * 1e-3;
 }
 
-static void log_node(unsigned node)
+static void log_node(struct node *node, unsigned id)
 {
-    const struct node_statics *statics = cluster_statics(node);
-    const struct node_costs *costs = cluster_costs(node);
+    const struct node_statics *statics = cluster_statics(node, id);
+    const struct node_costs *costs = cluster_costs(node, id);
 
     log_debug("node %u on %s: %.0f Mflop/s, speed %g declared, %u processors, "
               "%u workers, %llu of %llu MiB free; page out %.1f, in %.1f, "
               "fetched %.1f, packet %.2f us",
-              node, statics->host, statics->mflops, statics->declared_speed,
+              id, statics->host, statics->mflops, statics->declared_speed,
               statics->n_processors, statics->n_workers,
               (unsigned long long)statics->memory_free >> 20,
               (unsigned long long)statics->memory_total >> 20,
@@ -211,14 +212,15 @@ static void log_node(unsigned node)
               us(costs->fetch_ns), us(costs->packet_ns));
 }
 
-static tm_status receive_costs(node_id from, const struct message *message)
+static tm_status receive_costs(struct node *node, node_id from,
+                               const struct message *message)
 {
     const struct message_costs *said = &message->u.costs;
 
-    if (runtime.self != 0 || said->swap_kind > SWAP_IN_MEMORY) {
+    if (node->self != 0 || said->swap_kind > SWAP_IN_MEMORY) {
         return TM_EWIRE;
     }
-    runtime.statics.costs[from] = (struct node_costs){
+    node->statics.costs[from] = (struct node_costs){
         .swap_kind = (enum swap_kind)said->swap_kind,
         .swap_in_ns = said->swap_in_ns,
         .swap_out_ns = said->swap_out_ns,
@@ -227,20 +229,21 @@ static tm_status receive_costs(node_id from, const struct message *message)
         .packet_ns = said->packet_ns,
         .packet_bytes = said->packet_bytes,
     };
-    log_node(from);
+    log_node(node, from);
     return TM_OK;
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
-    return message->type == MESSAGE_probe ? receive_probe(from, message)
-                                          : receive_costs(from, message);
+    return message->type == MESSAGE_probe ? receive_probe(node, from, message)
+                                          : receive_costs(node, from, message);
 }
 
 // Until now there was nobody to tell.
-static void roster_changed(int is_first)
+static void roster_changed(struct node *node, int is_first)
 {
-    if (is_first && statics_begin_costs() != TM_OK) {
+    if (is_first && statics_begin_costs(node) != TM_OK) {
         log_error("what swapping costs here is not measured");
     }
 }

@@ -3,10 +3,10 @@
 // the table that --stats prints at the end.
 #include "runtime/stats.h"
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 #include <stdio.h>
@@ -25,33 +25,32 @@ static uint64_t n_strangers(const struct net_counters *counters)
     return n;
 }
 
-void stats_collect(struct tm_node_stats *stats)
+void stats_collect(struct node *node, struct tm_node_stats *stats)
 {
     struct net_counters counters;
     unsigned n_threads;
     unsigned n_parked;
 
-    engine_stats(runtime.engine, stats);
-    runtime.transport->counters(runtime.net, &counters);
-    ult_census(runtime.ult, &n_threads, &n_parked);
+    engine_stats(node->engine, stats);
+    node->transport->counters(node->net, &counters);
+    ult_census(node->ult, &n_threads, &n_parked);
     stats->n_threads = n_threads;
-    stats->speed_ppm = (uint64_t)(runtime.options.share * 1e6 + 0.5);
-    stats->compute_ns = ult_total_time_ns(runtime.ult);
-    parts_stats(stats);
-    stats->barriers = sync_n_barriers(runtime.sync);
+    stats->speed_ppm = (uint64_t)(node->options.share * 1e6 + 0.5);
+    stats->compute_ns = ult_total_time_ns(node->ult);
+    parts_stats(node, stats);
+    stats->barriers = sync_n_barriers(node->sync);
     stats->messages_sent = counters.messages_sent;
     stats->bytes_sent = counters.bytes_sent;
-    stats->bad_messages += counters.bad_frames + runtime.n_refused;
+    stats->bad_messages += counters.bad_frames + node->n_refused;
     stats->strangers = n_strangers(&counters);
-    stats->threads_in = runtime.n_moved_in;
-    stats->threads_out = runtime.n_moved_out;
+    stats->threads_in = node->n_moved_in;
+    stats->threads_out = node->n_moved_out;
     stats->fault_ns =
-        atomic_load_explicit(&runtime.fault_ns, memory_order_relaxed);
-    stats->sync_ns =
-        atomic_load_explicit(&runtime.sync_ns, memory_order_relaxed);
+        atomic_load_explicit(&node->fault_ns, memory_order_relaxed);
+    stats->sync_ns = atomic_load_explicit(&node->sync_ns, memory_order_relaxed);
 }
 
-static void answer(node_id to, uint32_t token)
+static void answer(struct node *node, node_id to, uint32_t token)
 {
     struct tm_node_stats stats;
     uint64_t numbers[N_NUMBERS];
@@ -64,12 +63,12 @@ static void answer(node_id to, uint32_t token)
         .body_size = sizeof body,
     };
 
-    stats_collect(&stats);
+    stats_collect(node, &stats);
     memcpy(numbers, &stats, sizeof numbers);
     for (size_t i = 0; i < N_NUMBERS; i++) {
         wire_put_u64(&writer, numbers[i]);
     }
-    port_send(&runtime.port, to, &message);
+    port_send(&node->port, to, &message);
 }
 
 struct stats_wait {
@@ -77,10 +76,10 @@ struct stats_wait {
     struct tm_node_stats *stats;
 };
 
-static void accept(const struct message *message)
+static void accept(struct node *node, const struct message *message)
 {
     struct stats_wait *wait =
-        tokens_take(&runtime.calls, message->u.stats_are.token);
+        tokens_take(&node->calls, message->u.stats_are.token);
     struct wire_reader reader = wire_read_body(message);
     uint64_t numbers[N_NUMBERS];
 
@@ -94,18 +93,20 @@ static void accept(const struct message *message)
     waiter_wake(&wait->wait.waiter, reader.failed ? TM_EWIRE : TM_OK, 0);
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
     if (message->type == MESSAGE_stats_ask) {
-        answer(from, message->u.stats_ask.token);
+        answer(node, from, message->u.stats_ask.token);
     } else {
-        accept(message);
+        accept(node, message);
     }
     return TM_OK;
 }
 
-tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
+tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
 {
+    struct node *const node = &this_node;
     struct message message = {.type = MESSAGE_stats_ask};
     tm_status status = CHECK_CALL("tm_stats");
     struct tm_node_stats copy; // the program's may lie in shared memory
@@ -115,12 +116,12 @@ tm_status tm_stats(unsigned node, struct tm_node_stats *stats)
         return status;
     }
     wait_init(&wait.wait);
-    if (!node_enter_to_ask(node)) {
+    if (!node_enter_to_ask(node, id)) {
         return TM_EINVAL;
     }
-    message.u.stats_ask.token = tokens_give(&runtime.calls, &wait);
-    port_send(&runtime.port, (node_id)node, &message);
-    node_leave();
+    message.u.stats_ask.token = tokens_give(&node->calls, &wait);
+    port_send(&node->port, (node_id)id, &message);
+    node_leave(node);
     wait_for(&wait.wait, 1);
     *stats = copy;
     return wait.wait.waiter.status;
@@ -189,9 +190,9 @@ static void print_refused(const struct tm_node_stats *stats, unsigned n_nodes)
     }
 }
 
-static void print_table(void)
+static void print_table(struct node *node)
 {
-    unsigned n_nodes = runtime.n_nodes; // more may come meanwhile
+    unsigned n_nodes = node->n_nodes; // more may come meanwhile
     struct tm_node_stats *stats = calloc(n_nodes, sizeof *stats);
 
     if (stats == NULL) {
@@ -207,18 +208,18 @@ static void print_table(void)
         }
     }
     print_memory(stats, n_nodes);
-    thread_paging_print();
+    thread_paging_print(node);
     print_refused(stats, n_nodes);
     free(stats);
 }
 
 // Nodes are asked, which a thread only can do.
-static void finish(void)
+static void finish(struct node *node)
 {
     const struct thread *thread = thread_self();
 
-    if (runtime.options.stats && thread != NULL && thread->number == 0) {
-        print_table();
+    if (node->options.stats && thread != NULL && thread->number == 0) {
+        print_table(node);
     }
 }
 

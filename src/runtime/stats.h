@@ -4,6 +4,8 @@
 
 #include "net/message.h"
 
-void stats_collect(struct tm_node_stats *stats);
+struct node;
+
+void stats_collect(struct node *node, struct tm_node_stats *stats);
 
 #endif

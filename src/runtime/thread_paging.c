@@ -8,8 +8,8 @@
 // R1 `rows` may have a thread several times, if it came back; who asks gets its sum.
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 #include <stdio.h>
@@ -36,9 +36,9 @@ static int has_paged(const struct tm_thread_stats *row)
     return row->page_ins > 0 || row->swap_ns > 0;
 }
 
-void thread_paging_left(const struct thread *thread)
+void thread_paging_left(struct node *node, const struct thread *thread)
 {
-    struct thread_paging *kept = &runtime.thread_paging;
+    struct thread_paging *kept = &node->thread_paging;
     const struct tm_thread_stats row = row_of(thread);
 
     if (!has_paged(&row)) {
@@ -52,10 +52,10 @@ void thread_paging_left(const struct thread *thread)
     kept->rows[kept->n++] = row;
 }
 
-void thread_paging_close(void)
+void thread_paging_close(struct node *node)
 {
-    free(runtime.thread_paging.rows);
-    runtime.thread_paging = (struct thread_paging){0};
+    free(node->thread_paging.rows);
+    node->thread_paging = (struct thread_paging){0};
 }
 
 // ---- all of a node
@@ -92,19 +92,19 @@ static size_t merge(struct tm_thread_stats *rows, size_t n)
 }
 
 // @param[out] rows  the caller frees them. @return how many there are
-static size_t collect(struct tm_thread_stats **rows)
+static size_t collect(struct node *node, struct tm_thread_stats **rows)
 {
-    const struct thread_paging *kept = &runtime.thread_paging;
+    const struct thread_paging *kept = &node->thread_paging;
     size_t n = 0;
 
-    *rows = malloc((kept->n + ult_count(runtime.ult) + 1) * sizeof **rows);
+    *rows = malloc((kept->n + ult_count(node->ult) + 1) * sizeof **rows);
     ensure_memory(*rows != NULL);
     for (; n < kept->n; n++) {
         (*rows)[n] = kept->rows[n];
     }
-    for (uint32_t slot = 0; slot <= runtime.options.max_threads; slot++) {
-        if (runtime.threads[slot] != NULL) {
-            (*rows)[n] = row_of(runtime.threads[slot]);
+    for (uint32_t slot = 0; slot <= node->options.max_threads; slot++) {
+        if (node->threads[slot] != NULL) {
+            (*rows)[n] = row_of(node->threads[slot]);
             n += (size_t)has_paged(&(*rows)[n]);
         }
     }
@@ -122,10 +122,11 @@ static void put_row(struct wire_writer *writer,
     wire_put_u64(writer, row->swap_out_ns);
 }
 
-static void answer(node_id to, const struct message_thread_stats_ask *ask)
+static void answer(struct node *node, node_id to,
+                   const struct message_thread_stats_ask *ask)
 {
     struct tm_thread_stats *rows;
-    size_t n = collect(&rows);
+    size_t n = collect(node, &rows);
     uint8_t body[BATCH * ROW_BYTES];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {
@@ -138,7 +139,7 @@ static void answer(node_id to, const struct message_thread_stats_ask *ask)
         put_row(&writer, &rows[i]);
     }
     message.body_size = (uint32_t)(writer.at - body);
-    port_send(&runtime.port, to, &message);
+    port_send(&node->port, to, &message);
     free(rows);
 }
 
@@ -150,10 +151,10 @@ struct rows_wait {
     uint64_t n_rows; ///< that there are
 };
 
-static void accept(const struct message *message)
+static void accept(struct node *node, const struct message *message)
 {
     struct rows_wait *wait =
-        tokens_take(&runtime.calls, message->u.thread_stats_are.token);
+        tokens_take(&node->calls, message->u.thread_stats_are.token);
     struct wire_reader reader = wire_read_body(message);
 
     if (wait == NULL) {
@@ -171,35 +172,38 @@ static void accept(const struct message *message)
     waiter_wake(&wait->wait.waiter, reader.failed ? TM_EWIRE : TM_OK, 0);
 }
 
-void thread_paging_receive(node_id from, const struct message *message)
+void thread_paging_receive(struct node *node, node_id from,
+                           const struct message *message)
 {
     if (message->type == MESSAGE_thread_stats_ask) {
-        answer(from, &message->u.thread_stats_ask);
+        answer(node, from, &message->u.thread_stats_ask);
     } else {
-        accept(message);
+        accept(node, message);
     }
 }
 
 // Rows from `first` on, as many as a message has. @return TM_EINVAL: no such node
-static tm_status ask(unsigned node, uint64_t first, struct rows_wait *wait)
+static tm_status ask(struct node *node, unsigned id, uint64_t first,
+                     struct rows_wait *wait)
 {
     struct message message = {.type = MESSAGE_thread_stats_ask,
                               .u.thread_stats_ask = {.first = first}};
 
     wait_init(&wait->wait);
-    if (!node_enter_to_ask(node)) {
+    if (!node_enter_to_ask(node, id)) {
         return TM_EINVAL;
     }
-    message.u.thread_stats_ask.token = tokens_give(&runtime.calls, wait);
-    port_send(&runtime.port, (node_id)node, &message);
-    node_leave();
+    message.u.thread_stats_ask.token = tokens_give(&node->calls, wait);
+    port_send(&node->port, (node_id)id, &message);
+    node_leave(node);
     wait_for(&wait->wait, 1);
     return wait->wait.waiter.status;
 }
 
-tm_status tm_thread_stats(unsigned node, struct tm_thread_stats *rows,
+tm_status tm_thread_stats(unsigned id, struct tm_thread_stats *rows,
                           size_t room, size_t *n)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_thread_stats");
     struct tm_thread_stats batch[BATCH]; // `rows` may be shared memory
     struct rows_wait wait = {.rows = batch};
@@ -211,7 +215,7 @@ tm_status tm_thread_stats(unsigned node, struct tm_thread_stats *rows,
     do {
         wait.n = 0;
         wait.room = room - at < BATCH ? room - at : BATCH;
-        status = ask(node, at, &wait);
+        status = ask(node, id, at, &wait);
         for (size_t i = 0; i < wait.n; i++) {
             rows[at++] = batch[i];
         }
@@ -260,13 +264,13 @@ static size_t add_node(unsigned node, struct printed **all, size_t n_all)
     return n_all;
 }
 
-void thread_paging_print(void)
+void thread_paging_print(struct node *node)
 {
     struct printed *all = NULL;
     size_t n = 0;
 
-    for (unsigned node = 0; node < runtime.n_nodes; node++) {
-        n = add_node(node, &all, n);
+    for (unsigned id = 0; id < node->n_nodes; id++) {
+        n = add_node(id, &all, n);
     }
     if (n > 0) {
         qsort(all, n, sizeof *all, compare_time);

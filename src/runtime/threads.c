@@ -11,9 +11,10 @@
 //   threads_arrived   a thread comes: record and stack made of the message; it
 //                     goes on inside threads_move_if_wanted() here
 //
-// T1 runtime.threads[slot] is the record of the thread in that slot here, or NULL.
+// T1 node->threads[slot] is the record of the thread in that slot here, or NULL.
 // T2 A function that a thread may leave on one node and return from on another
-//    keeps no pointer to anything of the node across that call.
+//    keeps no pointer to anything of the node across that call. The node itself is a
+//    variable of the library, which has the same address everywhere.
 // T3 Between a thread's decision to go and its leaving the node lock is free: it may
 //    be wanted elsewhere by then, and the node it was to go to may have left.
 #include "runtime/threads.h"
@@ -22,13 +23,13 @@
 #include "base/log.h"
 #include "pages/causality.h"
 #include "runtime/belongings.h"
+#include "runtime/node.h"
 #include "runtime/parts.h"
-#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-struct thread *thread_new(uint64_t number, const char *name)
+struct thread *thread_new(struct node *node, uint64_t number, const char *name)
 {
     struct thread *thread = calloc(1, sizeof *thread);
 
@@ -36,8 +37,8 @@ struct thread *thread_new(uint64_t number, const char *name)
     thread->number = number;
     thread->target = NODE_NONE;
     snprintf(thread->name, sizeof thread->name, "%s", name == NULL ? "" : name);
-    ensure(runtime.threads[thread_slot_of(number)] == NULL); // T1
-    runtime.threads[thread_slot_of(number)] = thread;
+    ensure(node->threads[thread_slot_of(number)] == NULL); // T1
+    node->threads[thread_slot_of(number)] = thread;
     return thread;
 }
 
@@ -50,15 +51,15 @@ static void free_record(struct thread *thread)
 // On the worker's stack, when the thread's own will not be used any more.
 static void end(void *owner, struct ult *ult)
 {
+    struct node *node = owner;
     struct thread *thread = ult_user(ult);
 
-    (void)owner;
-    node_enter();
-    runtime.threads[thread_slot_of(thread->number)] = NULL;
-    parts_thread_left(thread);
+    node_enter(node);
+    node->threads[thread_slot_of(thread->number)] = NULL;
+    parts_thread_left(node, thread);
     ult_forget(ult);
-    sync_thread_exit(runtime.sync, thread->number, thread->result);
-    node_leave();
+    sync_thread_exit(node->sync, thread->number, thread->result);
+    node_leave(node);
     free_record(thread);
 }
 
@@ -74,18 +75,18 @@ static void part_with_belongings(void)
 }
 
 // The calling thread's end.
-static _Noreturn void finish(void *result)
+static _Noreturn void finish(struct node *node, void *result)
 {
     struct thread *thread;
 
     part_with_belongings();
     thread = thread_self();
     thread->result = (uint64_t)(uintptr_t)result;
-    node_pay();
-    node_enter();
-    sync_thread_launch(runtime.sync, thread->number);
-    node_leave();
-    ult_suspend(end, NULL);
+    node_pay(node);
+    node_enter(node);
+    sync_thread_launch(node->sync, thread->number);
+    node_leave(node);
+    ult_suspend(end, node);
     ensure(!"a thread that has ended goes on");
     abort();
 }
@@ -94,112 +95,112 @@ static _Noreturn void finish(void *result)
 // across the call but the argument.
 static void run(void *argument)
 {
+    struct node *const node = &this_node;
     struct thread *thread = argument;
     void *(*start)(void *) = (void *(*)(void *))(uintptr_t)thread->start;
     void *result = start((void *)(uintptr_t)thread->arg);
 
-    if (node_step() == RUNTIME_FORKED) {
+    if (node_step(node) == RUNTIME_FORKED) {
         exit(0); // a child of fork(), whose only thread has ended
     }
-    finish(result); // T2: its record is another one, if it has moved
+    finish(node, result); // T2: its record is another one, if it has moved
 }
 
 tm_status threads_start(void *owner, uint64_t number, uint64_t start,
                         uint64_t arg, const char *name)
 {
+    struct node *node = owner;
     struct thread *thread;
     tm_status status;
 
-    (void)owner;
-    if (runtime.threads[thread_slot_of(number)] != NULL) {
+    if (node->threads[thread_slot_of(number)] != NULL) {
         return TM_EWIRE; // T1
     }
-    thread = thread_new(number, name);
-    thread->n_barriers = sync_most_counted(runtime.sync);
+    thread = thread_new(node, number, name);
+    thread->n_barriers = sync_most_counted(node->sync);
     thread->start = start;
     thread->arg = arg;
-    status = ult_spawn(runtime.ult, thread_slot_of(number), run, thread, thread,
+    status = ult_spawn(node->ult, thread_slot_of(number), run, thread, thread,
                        &thread->ult);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "node %u cannot start thread %llu: %s",
-                  runtime.self, (unsigned long long)number,
-                  tm_strerror(status));
+                  node->self, (unsigned long long)number, tm_strerror(status));
     }
     return TM_OK;
 }
 
-int threads_set_target(void *owner, uint64_t number, node_id node)
+int threads_set_target(void *owner, uint64_t number, node_id id)
 {
-    struct thread *thread = thread_find(number);
+    struct node *node = owner;
+    struct thread *thread = thread_find(node, number);
 
-    (void)owner;
     if (thread == NULL) {
         return 0;
     }
-    thread->target = node;
+    thread->target = id;
     return 1;
 }
 
 tm_status threads_arrived(void *owner, const struct moved_thread *moved)
 {
+    struct node *node = owner;
     struct thread *thread;
     tm_status status;
 
-    (void)owner;
-    if (!ult_fits(runtime.ult, &moved->packed) ||
-        runtime.threads[thread_slot_of(moved->number)] != NULL) {
+    if (!ult_fits(node->ult, &moved->packed) ||
+        node->threads[thread_slot_of(moved->number)] != NULL) {
         return TM_EWIRE;
     }
-    thread = thread_new(moved->number, moved->name);
+    thread = thread_new(node, moved->number, moved->name);
     thread->moves = moved->moves;
     thread->n_barriers = moved->n_barriers;
     thread->noted_ns = moved->compute_ns;
-    status = ult_unpack(runtime.ult, &moved->packed, thread, &thread->ult);
+    status = ult_unpack(node->ult, &moved->packed, thread, &thread->ult);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "node %u cannot take thread %llu: %s",
-                  runtime.self, (unsigned long long)moved->number,
+                  node->self, (unsigned long long)moved->number,
                   tm_strerror(status));
     }
     ult_add_time(thread->ult, moved->compute_ns);
-    runtime.n_moved_in++;
-    parts_thread_arrived(thread);
-    pages_thread_arrived(runtime.pages, moved->number);
-    sync_thread_arrived(runtime.sync, moved->number, moved->moves);
+    node->n_moved_in++;
+    parts_thread_arrived(node, thread);
+    pages_thread_arrived(node->pages, moved->number);
+    sync_thread_arrived(node->sync, moved->number, moved->moves);
     return TM_OK;
 }
 
 // For tests: half of the threads go to a random node at each iteration end.
-static void shuffle(struct thread *thread)
+static void shuffle(struct node *node, struct thread *thread)
 {
     uint64_t draw;
 
-    if (runtime.options.shuffle == 0 || thread->number == 0) {
+    if (node->options.shuffle == 0 || thread->number == 0) {
         return;
     }
-    runtime.shuffle_state =
-        runtime.shuffle_state * 6364136223846793005u + 1442695040888963407u;
-    draw = runtime.shuffle_state >> 33;
+    node->shuffle_state =
+        node->shuffle_state * 6364136223846793005u + 1442695040888963407u;
+    draw = node->shuffle_state >> 33;
     if (draw % 2 == 0) {
-        thread->target = roster_pick(&runtime.port.roster, draw / 2);
+        thread->target = roster_pick(&node->port.roster, draw / 2);
     }
 }
 
 // Where a thread goes that has not been told: nowhere, unless this node leaves.
-static node_id refuge(const struct thread *thread)
+static node_id refuge(struct node *node, const struct thread *thread)
 {
-    return runtime.port.roster.leaving == runtime.self && thread->number != 0
-               ? membership_refuge(runtime.members.machine)
+    return node->port.roster.leaving == node->self && thread->number != 0
+               ? membership_refuge(node->members.machine)
                : NODE_NONE;
 }
 
 // Where it goes is settled. Under the node lock.
-static int is_to_move(struct thread *thread)
+static int is_to_move(struct node *node, struct thread *thread)
 {
-    if (!roster_takes(&runtime.port.roster, thread->target)) {
-        thread->target = refuge(thread);
+    if (!roster_takes(&node->port.roster, thread->target)) {
+        thread->target = refuge(node, thread);
     }
-    if (thread->target == runtime.self ||
-        sync_thread_holds(runtime.sync, thread->number)) {
+    if (thread->target == node->self ||
+        sync_thread_holds(node->sync, thread->number)) {
         thread->target = NODE_NONE;
     }
     return thread->target != NODE_NONE;
@@ -208,6 +209,7 @@ static int is_to_move(struct thread *thread)
 // On the worker's stack: the thread's context is complete.
 static void leave(void *owner, struct ult *ult)
 {
+    struct node *node = owner;
     struct thread *thread = ult_user(ult);
     struct moved_thread moved = {
         .number = thread->number,
@@ -217,35 +219,34 @@ static void leave(void *owner, struct ult *ult)
         .name = thread->name,
     };
 
-    (void)owner;
-    node_enter();
-    if (!is_to_move(thread)) { // any more: T3
+    node_enter(node);
+    if (!is_to_move(node, thread)) { // any more: T3
         ult_unpark(ult);
-        node_leave();
+        node_leave(node);
         return;
     }
     ult_pack(ult, &moved.packed);
-    engine_order(runtime.engine, 0, thread->target, ORDER_MOVES);
-    migration_send(runtime.migration, thread->target, &moved);
-    runtime.threads[thread_slot_of(thread->number)] = NULL;
-    parts_thread_left(thread);
+    engine_order(node->engine, 0, thread->target, ORDER_MOVES);
+    migration_send(node->migration, thread->target, &moved);
+    node->threads[thread_slot_of(thread->number)] = NULL;
+    parts_thread_left(node, thread);
     ult_forget(ult);
-    runtime.n_moved_out++;
-    node_leave();
+    node->n_moved_out++;
+    node_leave(node);
     free_record(thread);
 }
 
-void threads_move_if_wanted(void)
+void threads_move_if_wanted(struct node *node)
 {
     struct thread *thread = thread_self();
     int moves;
 
-    node_enter();
-    shuffle(thread);
-    moves = is_to_move(thread);
-    node_leave();
+    node_enter(node);
+    shuffle(node, thread);
+    moves = is_to_move(node, thread);
+    node_leave(node);
     if (moves) {
-        ult_suspend(leave, NULL); // returns on the other node, mostly: T2, T3
+        ult_suspend(leave, node); // returns on the other node, mostly: T2, T3
     }
 }
 
@@ -254,6 +255,7 @@ void threads_move_if_wanted(void)
 tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
                            void *(*start)(void *), void *arg)
 {
+    struct node *const node = &this_node;
     static const tm_thread_attr none;
     tm_status status = CHECK_CALL("tm_thread_create");
     struct wait wait;
@@ -262,16 +264,16 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
         return status;
     }
     attr = attr == NULL ? &none : attr;
-    if (runtime.n_nodes > 1 &&
-        (attr->placement != TM_ON_NODE || attr->node != runtime.self)) {
-        report_argument(arg);
+    if (node->n_nodes > 1 &&
+        (attr->placement != TM_ON_NODE || attr->node != node->self)) {
+        report_argument(node, arg);
     }
     wait_init(&wait);
-    node_enter();
-    sync_thread_create(runtime.sync, thread_self()->number,
+    node_enter(node);
+    sync_thread_create(node->sync, thread_self()->number,
                        (uint64_t)(uintptr_t)start, (uint64_t)(uintptr_t)arg,
                        attr, &wait.waiter);
-    node_leave();
+    node_leave(node);
     wait_for(&wait, 1);
     if (number != NULL && wait.waiter.status == TM_OK) {
         *number = wait.waiter.result;
@@ -280,15 +282,15 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
 }
 
 // Wait for the end of a thread; main() for its own, which is the end of all others.
-static tm_status await_end(uint64_t number, void **result)
+static tm_status await_end(struct node *node, uint64_t number, void **result)
 {
     struct wait wait;
 
     wait_init(&wait);
-    node_enter();
-    sync_thread_launch(runtime.sync, thread_self()->number);
-    sync_thread_join(runtime.sync, number, thread_self()->number, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    sync_thread_launch(node->sync, thread_self()->number);
+    sync_thread_join(node->sync, number, thread_self()->number, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
     if (result != NULL && wait.waiter.status == TM_OK) {
         *result = (void *)(uintptr_t)wait.waiter.result;
@@ -298,16 +300,18 @@ static tm_status await_end(uint64_t number, void **result)
 
 tm_status tm_thread_join(tm_thread number, void **result)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_thread_join");
 
     if (status != TM_OK) {
         return status;
     }
-    return number == 0 ? TM_ENOTHREAD : await_end(number, result);
+    return number == 0 ? TM_ENOTHREAD : await_end(node, number, result);
 }
 
 tm_status tm_thread_detach(tm_thread number)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_thread_detach");
     struct wait wait;
 
@@ -315,24 +319,26 @@ tm_status tm_thread_detach(tm_thread number)
         return status;
     }
     wait_init(&wait);
-    node_enter();
-    sync_thread_detach(runtime.sync, number, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    sync_thread_detach(node->sync, number, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
     return wait.waiter.status;
 }
 
 void tm_thread_exit(void *result)
 {
+    struct node *const node = &this_node;
+
     if (CHECK_CALL("tm_thread_exit") != TM_OK) {
         log_fatal(EXIT_INTERNAL, "tm_thread_exit() cannot end the caller");
     }
     if (thread_self()->number == 0) {
         part_with_belongings();
-        await_end(0, NULL);
+        await_end(node, 0, NULL);
         exit(0);
     }
-    finish(result);
+    finish(node, result);
 }
 
 tm_thread tm_thread_self(void)
@@ -344,13 +350,15 @@ tm_thread tm_thread_self(void)
 
 void tm_thread_yield(void)
 {
+    struct node *const node = &this_node;
+
     if (CHECK_CALL("tm_thread_yield") != TM_OK) {
         return;
     }
-    if (sync_has_batch(runtime.sync)) {
-        node_enter();
-        sync_thread_launch(runtime.sync, thread_self()->number);
-        node_leave();
+    if (sync_has_batch(node->sync)) {
+        node_enter(node);
+        sync_thread_launch(node->sync, thread_self()->number);
+        node_leave(node);
     }
     ult_yield();
 }
@@ -360,30 +368,31 @@ static void forget(struct waiter *waiter)
     free(waiter);
 }
 
-void threads_send(uint64_t number, node_id node)
+void threads_send(struct node *node, uint64_t number, node_id id)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
 
     ensure_memory(waiter != NULL);
     waiter->wake = forget;
-    sync_thread_migrate(runtime.sync, number, node, waiter);
+    sync_thread_migrate(node->sync, number, id, waiter);
 }
 
-tm_status tm_thread_migrate(tm_thread number, unsigned node)
+tm_status tm_thread_migrate(tm_thread number, unsigned id)
 {
+    struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_thread_migrate");
     struct wait wait;
 
     if (status != TM_OK) {
         return status;
     }
-    if (number == 0 || node >= runtime.n_nodes) {
+    if (number == 0 || id >= node->n_nodes) {
         return TM_EINVAL;
     }
     wait_init(&wait);
-    node_enter();
-    sync_thread_migrate(runtime.sync, number, (node_id)node, &wait.waiter);
-    node_leave();
+    node_enter(node);
+    sync_thread_migrate(node->sync, number, (node_id)id, &wait.waiter);
+    node_leave(node);
     wait_for(&wait, 1);
     return wait.waiter.status;
 }

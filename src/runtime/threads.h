@@ -11,6 +11,8 @@
 #include "sync/sync.h"
 #include "ult/ult.h"
 
+struct node;
+
 /** What this node knows of a thread that is here. */
 struct thread {
     uint64_t number;
@@ -48,12 +50,12 @@ tm_status threads_start(void *owner, uint64_t number, uint64_t start,
                         uint64_t arg, const char *name);
 int threads_set_target(void *owner, uint64_t number, node_id node);
 /** The calling thread moves now if it is to. */
-void threads_move_if_wanted(void);
+void threads_move_if_wanted(struct node *node);
 /** Ask for a thread, here or elsewhere, to move. Does not wait for it. Under the node
  * lock. */
-void threads_send(uint64_t number, node_id node);
+void threads_send(struct node *node, uint64_t number, node_id id);
 /** A thread has come: reconfig's callback. @return TM_OK, TM_EWIRE */
 tm_status threads_arrived(void *owner, const struct moved_thread *moved);
-struct thread *thread_new(uint64_t number, const char *name);
+struct thread *thread_new(struct node *node, uint64_t number, const char *name);
 
 #endif

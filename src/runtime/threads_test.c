@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 enum { MAX_THREADS = 7, SLOT = 2, STACK_SIZE = 64 * 1024, SIZE = 256 };
 
@@ -25,7 +25,7 @@ static uint64_t find_top(void)
     struct ult_packed packed = {.slot = SLOT, .bytes = bytes, .size = SIZE};
 
     for (uint64_t at = (uintptr_t)ULT_STACKS_BASE;
-         !ult_fits(runtime.ult, &packed); at += 4096) {
+         !ult_fits(this_node.ult, &packed); at += 4096) {
         packed.end = at;
         packed.context = at - SIZE;
     }
@@ -42,11 +42,12 @@ static int begin(void **state)
     };
 
     (void)state;
-    runtime.options.max_threads = MAX_THREADS;
-    runtime.threads = calloc(MAX_THREADS + 1, sizeof(struct thread *));
-    runtime.migration = migration_new(&runtime.port, threads_arrived, NULL);
-    if (runtime.threads == NULL || runtime.migration == NULL ||
-        ult_open(&runtime.ult, &config) != TM_OK) {
+    this_node.options.max_threads = MAX_THREADS;
+    this_node.threads = calloc(MAX_THREADS + 1, sizeof(struct thread *));
+    this_node.migration =
+        migration_new(&this_node.port, threads_arrived, &this_node);
+    if (this_node.threads == NULL || this_node.migration == NULL ||
+        ult_open(&this_node.ult, &config) != TM_OK) {
         return 1;
     }
     top = find_top();
@@ -56,10 +57,10 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    ult_stop(runtime.ult, 1000);
-    ult_close(runtime.ult);
-    migration_free(runtime.migration);
-    free(runtime.threads);
+    ult_stop(this_node.ult, 1000);
+    ult_close(this_node.ult);
+    migration_free(this_node.migration);
+    free(this_node.threads);
     return 0;
 }
 
@@ -79,14 +80,15 @@ static tm_status arrive(uint64_t number, uint64_t context, uint64_t stack_top)
     wire_put_string(&writer, name);
     message.body = body;
     message.body_size = (uint32_t)(writer.at - body);
-    assert_int_equal(migration_receive(runtime.migration, 1, &message), TM_OK);
+    assert_int_equal(migration_receive(this_node.migration, 1, &message),
+                     TM_OK);
     message = (struct message){
         .type = MESSAGE_thread_stack,
         .u.thread_stack = {.thread = number},
         .body = bytes,
         .body_size = (uint32_t)(stack_top - context),
     };
-    return migration_receive(runtime.migration, 1, &message);
+    return migration_receive(this_node.migration, 1, &message);
 }
 
 static void a_thread_of_a_slot_that_is_not_there_is_refused(void **state)
@@ -100,7 +102,7 @@ static void a_thread_of_a_slot_that_is_not_there_is_refused(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         assert_int_equal(arrive(numbers[i], top - SIZE, top), TM_EWIRE);
     }
-    assert_null(runtime.threads[0]);
+    assert_null(this_node.threads[0]);
 }
 
 static void a_thread_whose_stack_is_elsewhere_is_refused(void **state)
@@ -111,7 +113,7 @@ static void a_thread_whose_stack_is_elsewhere_is_refused(void **state)
     assert_int_equal(arrive(SLOT + 1, top - SIZE, top), TM_EWIRE);
     assert_int_equal(arrive(SLOT, 4096, 4096 + SIZE), TM_EWIRE);
     for (unsigned slot = 0; slot <= MAX_THREADS; slot++) {
-        assert_null(runtime.threads[slot]);
+        assert_null(this_node.threads[slot]);
     }
 }
 
@@ -120,13 +122,15 @@ static void a_thread_whose_slot_is_in_use_is_refused(void **state)
     static struct thread here = {.number = SLOT};
 
     (void)state;
-    runtime.threads[SLOT] = &here;
+    this_node.threads[SLOT] = &here;
     assert_int_equal(arrive(SLOT, top - SIZE, top), TM_EWIRE);
     assert_int_equal(arrive(1ull << 32 | SLOT, top - SIZE, top), TM_EWIRE);
-    assert_int_equal(threads_start(NULL, SLOT, 1, 2, "stranger"), TM_EWIRE);
-    assert_int_equal(threads_start(NULL, 1ull << 32 | SLOT, 1, 2, "stranger"),
+    assert_int_equal(threads_start(&this_node, SLOT, 1, 2, "stranger"),
                      TM_EWIRE);
-    assert_ptr_equal(runtime.threads[SLOT], &here);
+    assert_int_equal(
+        threads_start(&this_node, 1ull << 32 | SLOT, 1, 2, "stranger"),
+        TM_EWIRE);
+    assert_ptr_equal(this_node.threads[SLOT], &here);
 }
 
 int main(void)

@@ -28,10 +28,10 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/rows.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>
@@ -41,18 +41,18 @@
 #define STUCK_FACTOR 20u
 #define LEAST_STUCK_NS (2 * 1000000000ull)
 
-static int is_on(void)
+static int is_on(struct node *node)
 {
-    return tracking_is_on(&runtime.tracking);
+    return tracking_is_on(&node->tracking);
 }
 
-static void open_tracking(void)
+static void open_tracking(struct node *node)
 {
-    runtime.tracking.track =
-        track_new(&runtime.space, runtime.options.max_threads + 1);
-    if (runtime.tracking.track == NULL) {
+    node->tracking.track =
+        track_new(&node->space, node->options.max_threads + 1);
+    if (node->tracking.track == NULL) {
         log_fatal(EXIT_MEMORY, "no memory to track %u threads",
-                  runtime.options.max_threads);
+                  node->options.max_threads);
     }
 }
 
@@ -84,12 +84,12 @@ static int takes_part(const struct thread *thread, uint64_t key)
 }
 
 // Is there a thread here of which this is so?
-static int any_thread(thread_fn *is_so, uint64_t key)
+static int any_thread(struct node *node, thread_fn *is_so, uint64_t key)
 {
-    unsigned n_left = ult_count(runtime.ult);
+    unsigned n_left = ult_count(node->ult);
 
-    for (unsigned i = 0; n_left > 0 && i <= runtime.options.max_threads; i++) {
-        const struct thread *thread = runtime.threads[i];
+    for (unsigned i = 0; n_left > 0 && i <= node->options.max_threads; i++) {
+        const struct thread *thread = node->threads[i];
 
         if (thread != NULL) {
             n_left--;
@@ -101,16 +101,16 @@ static int any_thread(thread_fn *is_so, uint64_t key)
     return 0;
 }
 
-static int is_end(uint64_t key)
+static int is_end(struct node *node, uint64_t key)
 {
-    return any_thread(is_at, key);
+    return any_thread(node, is_at, key);
 }
 
 // Those at this barrier are expected at the next. 0: nobody is any more.
-static void expect(uint64_t key)
+static void expect(struct node *node, uint64_t key)
 {
-    for (unsigned i = 0; i <= runtime.options.max_threads; i++) {
-        struct thread *thread = runtime.threads[i];
+    for (unsigned i = 0; i <= node->options.max_threads; i++) {
+        struct thread *thread = node->threads[i];
 
         if (thread != NULL) {
             thread->is_tracked = key != 0 && thread->end_key == key;
@@ -126,16 +126,16 @@ static int follows(const struct page_run *run, const struct extent *extent)
 }
 
 // All extents, last one first, neighbours together. @return [n] for free()
-static struct page_run *list_pages(size_t *n)
+static struct page_run *list_pages(struct node *node, size_t *n)
 {
     struct page_run *runs = NULL;
     size_t room = 0;
-    page_no below = runtime.space.n_pages;
+    page_no below = node->space.n_pages;
 
     *n = 0;
     while (below > 0) {
         const struct extent *extent =
-            engine_extent_below(runtime.engine, below - 1);
+            engine_extent_below(node->engine, below - 1);
 
         if (extent == NULL) {
             break;
@@ -158,10 +158,10 @@ static struct page_run *list_pages(size_t *n)
 
 // ---- begin and end
 
-static void begin(struct tracking *tracking)
+static void begin(struct node *node, struct tracking *tracking)
 {
     size_t n;
-    struct page_run *runs = list_pages(&n);
+    struct page_run *runs = list_pages(node, &n);
 
     tracking->is_armed = 0;
     tracking->began_early = 0;
@@ -169,25 +169,25 @@ static void begin(struct tracking *tracking)
     tracking->began_ns = clock_now_ns();
     track_begin(tracking->track, runs, n);
     atomic_store_explicit(&tracking->is_on, 1, memory_order_release);
-    ult_close_gate(runtime.ult);
+    ult_close_gate(node->ult);
     free(runs);
 }
 
-static void stop(struct tracking *tracking)
+static void stop(struct node *node, struct tracking *tracking)
 {
     size_t n;
-    struct page_run *runs = list_pages(&n);
+    struct page_run *runs = list_pages(node, &n);
 
     atomic_store_explicit(&tracking->is_on, 0, memory_order_release);
     track_end(tracking->track, runs, n);
-    ult_open_gate(runtime.ult);
-    expect(0);
+    ult_open_gate(node->ult);
+    expect(node, 0);
     free(runs);
 }
 
 // ---- to the root
 
-static void send_set(const struct tracking *tracking,
+static void send_set(struct node *node, const struct tracking *tracking,
                      const struct access_set *set)
 {
     const size_t whole = set->n * (size_t)ACCESS_RUN_SIZE;
@@ -204,21 +204,21 @@ static void send_set(const struct tracking *tracking,
 
     ensure_memory(body != NULL);
     if (set->n == 0) {
-        port_send(&runtime.port, 0, &message); // it is known to use none
+        port_send(&node->port, 0, &message); // it is known to use none
     }
     while (access_set_next_run(set, &at, &run)) {
         access_run_put(&writer, &run);
         message.body_size = (uint32_t)(writer.at - body);
         if (message.body_size + ACCESS_RUN_SIZE > room || at == set->n) {
-            port_send(&runtime.port, 0, &message);
+            port_send(&node->port, 0, &message);
             writer.at = body;
         }
     }
     free(body);
 }
 
-static void send_done(const struct tracking *tracking, int is_cancelled,
-                      uint64_t took_ns)
+static void send_done(struct node *node, const struct tracking *tracking,
+                      int is_cancelled, uint64_t took_ns)
 {
     const struct message message = {
         .type = MESSAGE_track_done,
@@ -231,10 +231,10 @@ static void send_done(const struct tracking *tracking, int is_cancelled,
                                           : 0},
     };
 
-    port_send(&runtime.port, 0, &message);
+    port_send(&node->port, 0, &message);
 }
 
-static void end(struct tracking *tracking)
+static void end(struct node *node, struct tracking *tracking)
 {
     const struct access_set *set;
     uint64_t took_ns = clock_now_ns() - tracking->began_ns;
@@ -244,151 +244,153 @@ static void end(struct tracking *tracking)
     if (tracking->period_ns > took_ns) {
         took_ns = tracking->period_ns; // with the wait at the barrier
     }
-    stop(tracking);
+    stop(node, tracking);
     while ((set = track_next(tracking->track, &slot)) != NULL) {
-        send_set(tracking, set);
-        paging_learn(set);
+        send_set(node, tracking, set);
+        paging_learn(node, set);
         n_sets++;
     }
-    send_done(tracking, 0, n_sets > 0 ? took_ns : 0);
+    send_done(node, tracking, 0, n_sets > 0 ? took_ns : 0);
     track_clear(tracking->track);
 }
 
-static void stop_tracking(void)
+static void stop_tracking(struct node *node)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
-    node_enter();
+    node_enter(node);
     tracking->is_armed = 0;
-    if (is_on()) {
-        stop(tracking);
+    if (is_on(node)) {
+        stop(node, tracking);
     }
-    node_leave();
+    node_leave(node);
 }
 
-static void give_up(struct tracking *tracking)
+static void give_up(struct node *node, struct tracking *tracking)
 {
-    stop(tracking);
+    stop(node, tracking);
     track_clear(tracking->track);
-    send_done(tracking, 1, 0);
+    send_done(node, tracking, 1, 0);
 }
 
 // ---- what happens to threads
 
-void tracking_note_end(struct thread *thread, uint64_t key)
+void tracking_note_end(struct node *node, struct thread *thread, uint64_t key)
 {
     uint64_t now_ns = clock_now_ns();
 
     if (thread->ended_ns != 0) {
-        runtime.tracking.period_ns = now_ns - thread->ended_ns;
+        node->tracking.period_ns = now_ns - thread->ended_ns;
     }
     thread->ended_ns = now_ns;
     thread->end_key = key;
 }
 
-static void pass(struct tracking *tracking, uint64_t key)
+static void pass(struct node *node, struct tracking *tracking, uint64_t key)
 {
-    if (!is_end(key)) {
+    if (!is_end(node, key)) {
         return;
     }
-    if (is_on() && !tracking->began_early) {
-        end(tracking); // late: a thread was expected that has not arrived
+    if (is_on(node) && !tracking->began_early) {
+        end(node, tracking); // late: a thread was expected that has not arrived
     } else if (tracking->is_armed) {
-        begin(tracking);
+        begin(node, tracking);
     }
-    if (is_on()) {
+    if (is_on(node)) {
         tracking->began_early = 0;
-        expect(key);
+        expect(node, key);
     }
 }
 
-void tracking_at_barrier(uint64_t key, enum sync_stage stage)
+void tracking_at_barrier(struct node *node, uint64_t key, enum sync_stage stage)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
-    if (stage == STAGE_PASSING && runtime.self == 0 &&
-        runtime.options.track.iteration > 0 && is_end(key)) {
-        tracking_passes();
+    if (stage == STAGE_PASSING && node->self == 0 &&
+        node->options.track.iteration > 0 && is_end(node, key)) {
+        tracking_passes(node);
     }
-    if (!tracking->is_armed && !is_on()) {
+    if (!tracking->is_armed && !is_on(node)) {
         return;
     }
     if (stage == STAGE_PASSING) {
-        pass(tracking, key);
-    } else if (stage == STAGE_ARRIVED && is_on() &&
-               !any_thread(is_expected, key)) {
-        end(tracking);
+        pass(node, tracking, key);
+    } else if (stage == STAGE_ARRIVED && is_on(node) &&
+               !any_thread(node, is_expected, key)) {
+        end(node, tracking);
     }
 }
 
 // It comes from the end of an iteration. If all threads here are at that too, or
 // there is none, then its iteration is the first that begins here.
-static void thread_arrived(struct thread *thread)
+static void thread_arrived(struct node *node, struct thread *thread)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
-    if (tracking->is_armed && !any_thread(is_under_way, 0)) {
-        begin(tracking);
+    if (tracking->is_armed && !any_thread(node, is_under_way, 0)) {
+        begin(node, tracking);
         tracking->began_early = 1;
     }
     thread->ended_ns = clock_now_ns();
-    thread->is_tracked = is_on();
+    thread->is_tracked = is_on(node);
 }
 
-static void thread_left(struct thread *thread)
+static void thread_left(struct node *node, struct thread *thread)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
-    if (!is_on()) {
+    if (!is_on(node)) {
         return;
     }
     track_forget(tracking->track, thread_slot_of(thread->number));
     if (thread->is_tracked && !tracking->began_early &&
-        !any_thread(is_expected, 0)) {
-        end(tracking); // it was the last one
+        !any_thread(node, is_expected, 0)) {
+        end(node, tracking); // it was the last one
     }
 }
 
 void tracking_turn(void *owner, struct ult *ult)
 {
+    struct node *node = owner;
     const struct thread *thread = ult_user(ult);
 
-    (void)owner;
-    node_enter();
-    if (is_on() && thread != NULL) {
-        track_turn(runtime.tracking.track, thread_slot_of(thread->number),
+    node_enter(node);
+    if (is_on(node) && thread != NULL) {
+        track_turn(node->tracking.track, thread_slot_of(thread->number),
                    thread->number);
     }
-    node_leave();
+    node_leave(node);
 }
 
-void tracking_touch(const struct thread *thread, page_no page, int is_write)
+void tracking_touch(struct node *node, const struct thread *thread,
+                    page_no page, int is_write)
 {
-    track_touch(runtime.tracking.track, thread_slot_of(thread->number),
+    track_touch(node->tracking.track, thread_slot_of(thread->number),
                 thread->number, page, is_write);
 }
 
 // ---- from the root, and by time
 
-static void arm(struct tracking *tracking, uint32_t round)
+static void arm(struct node *node, struct tracking *tracking, uint32_t round)
 {
-    if (is_on()) {
-        stop(tracking); // an earlier round, which the root has given up
+    if (is_on(node)) {
+        stop(node, tracking); // an earlier round, which the root has given up
         track_clear(tracking->track);
     }
     tracking->round = round;
     tracking->is_armed = 1;
 }
 
-static tm_status follow_root(node_id from, const struct message *message)
+static tm_status follow_root(struct node *node, node_id from,
+                             const struct message *message)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
     if (from != 0 || message->u.track.what > TRACK_GIVE_UP) {
         return TM_EWIRE;
     }
     if (message->u.track.what == TRACK_BEGIN) {
-        arm(tracking, message->u.track.round);
+        arm(node, tracking, message->u.track.round);
         return TM_OK;
     }
     if (message->u.track.round != tracking->round) {
@@ -396,12 +398,12 @@ static tm_status follow_root(node_id from, const struct message *message)
     }
     if (message->u.track.what == TRACK_GIVE_UP) {
         tracking->is_armed = 0;
-        if (is_on()) {
-            give_up(tracking);
+        if (is_on(node)) {
+            give_up(node, tracking);
         }
-    } else if (tracking->is_armed && !any_thread(takes_part, 0)) {
+    } else if (tracking->is_armed && !any_thread(node, takes_part, 0)) {
         tracking->is_armed = 0;
-        send_done(tracking, 0, 0);
+        send_done(node, tracking, 0, 0);
     }
     return TM_OK;
 }
@@ -411,38 +413,40 @@ static uint64_t at_least(uint64_t ns, uint64_t least_ns)
     return ns > least_ns ? ns : least_ns;
 }
 
-static int tick(void)
+static int tick(struct node *node)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
     uint64_t before_ns = tracking->before_ns;
 
-    if (node_is_frozen()) {
+    if (node_is_frozen(node)) {
         return 0;
     }
-    if (tracking_is_active()) {
-        tracking_round_tick();
+    if (tracking_is_active(node)) {
+        tracking_round_tick(node);
     }
-    if (is_on() &&
+    if (is_on(node) &&
         (clock_now_ns() - tracking->began_ns >
              at_least(LONG_FACTOR * before_ns, LEAST_LONG_NS) ||
-         ult_gate_is_stuck(runtime.ult, at_least(STUCK_FACTOR * before_ns,
-                                                 LEAST_STUCK_NS)))) {
+         ult_gate_is_stuck(
+             node->ult, at_least(STUCK_FACTOR * before_ns, LEAST_STUCK_NS)))) {
         log_debug("tracking is given up: it takes too long");
-        give_up(tracking);
+        give_up(node, tracking);
     }
     return 0;
 }
 
-static tm_status receive(node_id from, const struct message *message)
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
 {
-    return message->type == MESSAGE_track ? follow_root(from, message)
-                                          : tracking_collect(from, message);
+    return message->type == MESSAGE_track
+               ? follow_root(node, from, message)
+               : tracking_collect(node, from, message);
 }
 
-static void finish(void)
+static void finish(struct node *node)
 {
-    tracking_finish();
-    stop_tracking();
+    tracking_finish(node);
+    stop_tracking(node);
 }
 
 const struct part part_tracking = {

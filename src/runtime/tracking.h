@@ -10,6 +10,8 @@
 #include "sync/sync.h"
 #include "ult/ult.h"
 
+struct node;
+
 /* Which pages threads use, and in which order, in one iteration. */
 
 /** What the message `track` asks for. */
@@ -25,7 +27,7 @@ enum tracking_asker {
 
 /** Called under the node lock when a round is over, with what has been found, which
  * it is a holder of and frees: see access_sets_is_whole(). It may ask again. */
-typedef void tracking_done_fn(struct access_sets *sets);
+typedef void tracking_done_fn(struct node *node, struct access_sets *sets);
 
 /** Tracking on this node: tracking.c. Guarded by the node lock. */
 struct tracking {
@@ -49,14 +51,16 @@ struct tracking {
 // ---- tracking.c: which pages threads use, on one node
 
 /** A thread is about to arrive at a barrier that ends an iteration. */
-void tracking_note_end(struct thread *thread, uint64_t key);
+void tracking_note_end(struct node *node, struct thread *thread, uint64_t key);
 /** Some threads are at a stage of a barrier. */
-void tracking_at_barrier(uint64_t key, enum sync_stage stage);
+void tracking_at_barrier(struct node *node, uint64_t key,
+                         enum sync_stage stage);
 /** The ult_config.turn. */
 void tracking_turn(void *owner, struct ult *ult);
 /** While tracking: the calling thread's node can serve this access now. Under the
  * node lock. */
-void tracking_touch(const struct thread *thread, page_no page, int is_write);
+void tracking_touch(struct node *node, const struct thread *thread,
+                    page_no page, int is_write);
 
 /** Is an iteration being tracked? Asked at each fault. Any thread. */
 static inline int tracking_is_on(const struct tracking *tracking)
@@ -79,15 +83,17 @@ static inline void tracking_enter(const struct tracking *tracking)
 /** Track the next iteration, on all nodes; or if a round is under way, wait for what
  * that finds. Root, under the node lock; returns at once. @return 1 and `done` will be
  *         called, once for all that the asker has asked; 0 while members change */
-int tracking_ask(enum tracking_asker asker, tracking_done_fn *done);
+int tracking_ask(struct node *node, enum tracking_asker asker,
+                 tracking_done_fn *done);
 /** Root: is a round under way? */
-int tracking_is_active(void);
+int tracking_is_active(struct node *node);
 /** track_set or track_done has arrived. */
-tm_status tracking_collect(node_id from, const struct message *message);
+tm_status tracking_collect(struct node *node, node_id from,
+                           const struct message *message);
 /** On the root a barrier opens that ends an iteration: for --track. */
-void tracking_passes(void);
-void tracking_round_tick(void);
+void tracking_passes(struct node *node);
+void tracking_round_tick(struct node *node);
 /** Say so if --track has come to nothing. */
-void tracking_finish(void);
+void tracking_finish(struct node *node);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 #include "runtime/tracking.h"
 
 #include <stdio.h>
@@ -26,63 +26,65 @@ enum { GRACE = 10 };
 
 #define LEAST_GRACE_NS (2 * 1000000000ull)
 
-static void tell_all(uint32_t round, enum track_what what)
+static void tell_all(struct node *node, uint32_t round, enum track_what what)
 {
     const struct message message = {
         .type = MESSAGE_track,
         .u.track = {.round = round, .what = (uint8_t)what},
     };
 
-    port_send_all(&runtime.port, &message);
+    port_send_all(&node->port, &message);
 }
 
 // They have no threads, and will not answer.
-static void leave_out_those_gone(struct access_sets *sets)
+static void leave_out_those_gone(struct node *node, struct access_sets *sets)
 {
     static const struct node_tracking nothing;
 
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
-        if (!roster_has(&runtime.port.roster, (node_id)i)) {
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        if (!roster_has(&node->port.roster, (node_id)i)) {
             ensure(access_sets_done(sets, (node_id)i, &nothing) == TM_OK);
         }
     }
 }
 
-static void start(struct tracking *tracking)
+static void start(struct node *node, struct tracking *tracking)
 {
     tracking->last_round++;
-    tracking->sets = access_sets_new(tracking->last_round, runtime.n_nodes,
-                                     runtime.space.n_pages);
+    tracking->sets = access_sets_new(tracking->last_round, node->n_nodes,
+                                     node->space.n_pages);
     ensure_memory(tracking->sets != NULL);
-    leave_out_those_gone(tracking->sets);
+    leave_out_those_gone(node, tracking->sets);
     tracking->give_up_ns = 0;
-    tell_all(tracking->last_round, TRACK_BEGIN);
+    tell_all(node, tracking->last_round, TRACK_BEGIN);
 }
 
-int tracking_ask(enum tracking_asker asker, tracking_done_fn *done)
+int tracking_ask(struct node *node, enum tracking_asker asker,
+                 tracking_done_fn *done)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
-    ensure(runtime.self == 0);
-    if (node_is_changing()) {
+    ensure(node->self == 0);
+    if (node_is_changing(node)) {
         return 0;
     }
     if (tracking->sets == NULL) {
-        start(tracking);
+        start(node, tracking);
     }
     tracking->done[asker] = done;
     return 1;
 }
 
-int tracking_is_active(void)
+int tracking_is_active(struct node *node)
 {
-    return runtime.tracking.sets != NULL;
+    return node->tracking.sets != NULL;
 }
 
-static void complete(struct tracking *tracking)
+static void complete(struct node *node, struct tracking *tracking)
 {
     struct access_sets *sets = tracking->sets;
 
+    (void)node;
     tracking->sets = NULL;
     for (unsigned i = 0; i < N_TRACKING_ASKERS; i++) {
         tracking_done_fn *done = tracking->done[i];
@@ -90,14 +92,14 @@ static void complete(struct tracking *tracking)
         tracking->done[i] = NULL;
         if (done != NULL) {
             access_sets_hold(sets);
-            done(sets);
+            done(node, sets);
         }
     }
     access_sets_free(sets);
 }
 
-static tm_status note_done(struct tracking *tracking, node_id from,
-                           const struct message_track_done *done)
+static tm_status note_done(struct node *node, struct tracking *tracking,
+                           node_id from, const struct message_track_done *done)
 {
     const struct node_tracking said = {
         .is_cancelled = done->cancelled,
@@ -111,7 +113,7 @@ static tm_status note_done(struct tracking *tracking, node_id from,
         return status;
     }
     if (access_sets_is_complete(tracking->sets)) {
-        complete(tracking);
+        complete(node, tracking);
     } else if (tracking->give_up_ns == 0 &&
                (said.took_ns > 0 || said.is_cancelled)) {
         uint64_t grace_ns = GRACE * said.took_ns;
@@ -119,19 +121,20 @@ static tm_status note_done(struct tracking *tracking, node_id from,
         tracking->give_up_ns =
             clock_now_ns() +
             (grace_ns > LEAST_GRACE_NS ? grace_ns : LEAST_GRACE_NS);
-        tell_all(tracking->last_round, TRACK_SOMEBODY_DONE);
+        tell_all(node, tracking->last_round, TRACK_SOMEBODY_DONE);
     }
     return TM_OK;
 }
 
-tm_status tracking_collect(node_id from, const struct message *message)
+tm_status tracking_collect(struct node *node, node_id from,
+                           const struct message *message)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
     uint32_t round = message->type == MESSAGE_track_set
                          ? message->u.track_set.round
                          : message->u.track_done.round;
 
-    if (runtime.self != 0 || round == 0 || round > tracking->last_round) {
+    if (node->self != 0 || round == 0 || round > tracking->last_round) {
         return TM_EWIRE;
     }
     if (tracking->sets == NULL || round != access_sets_round(tracking->sets)) {
@@ -142,35 +145,36 @@ tm_status tracking_collect(node_id from, const struct message *message)
                                message->u.track_set.thread, message->body,
                                message->body_size);
     }
-    return note_done(tracking, from, &message->u.track_done);
+    return note_done(node, tracking, from, &message->u.track_done);
 }
 
-void tracking_round_tick(void)
+void tracking_round_tick(struct node *node)
 {
     static const struct node_tracking missing = {.is_cancelled = 1};
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
     if (tracking->give_up_ns == 0 || clock_now_ns() < tracking->give_up_ns) {
         return;
     }
-    tell_all(tracking->last_round, TRACK_GIVE_UP);
-    for (unsigned i = 0; i < runtime.n_nodes; i++) {
+    tell_all(node, tracking->last_round, TRACK_GIVE_UP);
+    for (unsigned i = 0; i < node->n_nodes; i++) {
         if (!access_sets_node(tracking->sets, (node_id)i)->is_done) {
             ensure(access_sets_done(tracking->sets, (node_id)i, &missing) ==
                    TM_OK);
         }
     }
-    complete(tracking);
+    complete(node, tracking);
 }
 
 // ---- --track
 
-static void write_run(FILE *file, const struct access_run *run)
+static void write_run(struct node *node, FILE *file,
+                      const struct access_run *run)
 {
-    const struct extent *extent = engine_extent(runtime.engine, run->page);
+    const struct extent *extent = engine_extent(node->engine, run->page);
 
     fprintf(file, "  %p %u %s%s %u %s+%llu\n",
-            (void *)space_address(&runtime.space, run->page), run->n_pages,
+            (void *)space_address(&node->space, run->page), run->n_pages,
             run->flags & USE_READ ? "r" : "", run->flags & USE_WRITE ? "w" : "",
             run->diff_bytes,
             extent == NULL || extent->name[0] == '\0' ? "?" : extent->name,
@@ -178,8 +182,8 @@ static void write_run(FILE *file, const struct access_run *run)
                            : (unsigned long long)(run->page - extent->page));
 }
 
-static void write_thread(FILE *file, const struct access_sets *sets,
-                         uint32_t index)
+static void write_thread(struct node *node, FILE *file,
+                         const struct access_sets *sets, uint32_t index)
 {
     size_t n;
     const struct access_run *runs = access_sets_runs(sets, index, &n);
@@ -188,7 +192,7 @@ static void write_thread(FILE *file, const struct access_sets *sets,
             (unsigned long long)access_sets_thread(sets, index),
             access_sets_node_of(sets, index));
     for (size_t i = 0; i < n; i++) {
-        write_run(file, &runs[i]);
+        write_run(node, file, &runs[i]);
     }
 }
 
@@ -206,74 +210,75 @@ static void write_node(FILE *file, node_id node,
             (unsigned long long)said->n_touches);
 }
 
-static void write_sets(FILE *file, const struct access_sets *sets)
+static void write_sets(struct node *node, FILE *file,
+                       const struct access_sets *sets)
 {
-    const struct roster *roster = &runtime.port.roster;
+    const struct roster *roster = &node->port.roster;
 
     fprintf(file, "round %u, ended in iteration %llu\n",
             access_sets_round(sets),
-            (unsigned long long)runtime.tracking.n_iterations + 1);
+            (unsigned long long)node->tracking.n_iterations + 1);
     for (unsigned i = 0; i < roster->n_live; i++) {
         write_node(file, roster->live[i],
                    access_sets_node(sets, roster->live[i]));
     }
     for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
-        write_thread(file, sets, i);
+        write_thread(node, file, sets, i);
     }
 }
 
 // @return 0 if it is not written, with errno
-static int append_sets(const char *name, const struct access_sets *sets)
+static int append_sets(struct node *node, const char *name,
+                       const struct access_sets *sets)
 {
-    FILE *file = fopen(name, runtime.tracking.n_written == 0 ? "w" : "a");
+    FILE *file = fopen(name, node->tracking.n_written == 0 ? "w" : "a");
     int is_written;
 
     if (file == NULL) {
         return 0;
     }
-    write_sets(file, sets);
+    write_sets(node, file, sets);
     is_written = fflush(file) == 0 && !ferror(file);
     return fclose(file) == 0 && is_written;
 }
 
 // Under the node lock, which is long for writing a file; but then the user has
 // asked for it.
-static void write_round(struct access_sets *sets)
+static void write_round(struct node *node, struct access_sets *sets)
 {
-    const char *name = runtime.options.track.file;
+    const char *name = node->options.track.file;
 
-    if (name[0] != '\0' && !append_sets(name, sets)) {
+    if (name[0] != '\0' && !append_sets(node, name, sets)) {
         log_error("cannot write %s, which --track names: %m", name);
     }
-    runtime.tracking.n_written++;
+    node->tracking.n_written++;
     access_sets_free(sets);
 }
 
 // It takes an iteration until all nodes know, and begins with the next.
-static int is_wanted(uint64_t n_ended)
+static int is_wanted(struct node *node, uint64_t n_ended)
 {
-    unsigned at = runtime.options.track.iteration;
+    unsigned at = node->options.track.iteration;
 
-    return runtime.options.track.repeats ? (n_ended + 2) % at == 0
-                                         : n_ended + 2 == at;
+    return node->options.track.repeats ? (n_ended + 2) % at == 0
+                                       : n_ended + 2 == at;
 }
 
-void tracking_passes(void)
+void tracking_passes(struct node *node)
 {
-    struct tracking *tracking = &runtime.tracking;
+    struct tracking *tracking = &node->tracking;
 
     tracking->n_iterations++;
-    if (is_wanted(tracking->n_iterations)) {
-        (void)tracking_ask(TRACKING_FOR_FILE, write_round);
+    if (is_wanted(node, tracking->n_iterations)) {
+        (void)tracking_ask(node, TRACKING_FOR_FILE, write_round);
     }
 }
 
-void tracking_finish(void)
+void tracking_finish(struct node *node)
 {
-    if (runtime.options.track.iteration > 0 &&
-        runtime.tracking.n_written == 0) {
+    if (node->options.track.iteration > 0 && node->tracking.n_written == 0) {
         log_error("--track: no iteration was tracked, %llu have ended on the "
                   "root; they end with tm_iteration_end()",
-                  (unsigned long long)runtime.tracking.n_iterations);
+                  (unsigned long long)node->tracking.n_iterations);
     }
 }

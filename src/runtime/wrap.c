@@ -30,9 +30,9 @@
 
 #include "base/early.h"
 #include "base/ensure.h"
+#include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/report.h"
-#include "runtime/runtime.h"
 #include "runtime/threads.h"
 
 #define STEP ((size_t)1024 * 1024)
@@ -68,14 +68,14 @@ int wrap_is_shared(uintptr_t address)
 {
     page_no page;
 
-    return node_step() == RUNTIME_RUNNING &&
-           space_find(&runtime.space, (void *)address, &page) &&
+    return node_step(&this_node) == RUNTIME_RUNNING &&
+           space_find(&this_node.space, (void *)address, &page) &&
            thread_self() != NULL;
 }
 
 int wrap_is_thread(void)
 {
-    return node_step() == RUNTIME_RUNNING && thread_self() != NULL;
+    return node_step(&this_node) == RUNTIME_RUNNING && thread_self() != NULL;
 }
 
 void wrap_begin(const struct request *request)
@@ -96,17 +96,17 @@ size_t wrap_good_bytes(const char *address, size_t n)
     const char *at = address;
     page_no page;
 
-    node_enter();
-    while (at < address + n && space_find(&runtime.space, at, &page)) {
-        const struct extent *extent = engine_extent(runtime.engine, page);
+    node_enter(&this_node);
+    while (at < address + n && space_find(&this_node.space, at, &page)) {
+        const struct extent *extent = engine_extent(this_node.engine, page);
 
         if (extent == NULL || extent->is_closed) {
             break;
         }
-        at = space_address(&runtime.space, extent->page) +
+        at = space_address(&this_node.space, extent->page) +
              extent->n_pages * TM_PAGE_SIZE;
     }
-    node_leave();
+    node_leave(&this_node);
     return at > address + n ? n : (size_t)(at - address);
 }
 
@@ -115,7 +115,8 @@ size_t wrap_check(const struct request *request, const char *address, size_t n)
     size_t good = wrap_good_bytes(address, n);
 
     if (good == 0) {
-        report_bad_buffer(names[request->function], request->place, address);
+        report_bad_buffer(&this_node, names[request->function], request->place,
+                          address);
         errno = EFAULT;
     }
     return good;

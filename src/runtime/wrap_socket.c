@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 EXPORTED ssize_t recv(int fd, void *to, size_t size, int flags)
 {
@@ -120,7 +120,7 @@ EXPORTED ssize_t recvfrom(int fd, void *to, size_t size, int flags,
 
 static int message_is_shared(const struct msghdr *message)
 {
-    if (node_step() != RUNTIME_RUNNING || message == NULL) {
+    if (node_step(&this_node) != RUNTIME_RUNNING || message == NULL) {
         return 0; // for the kernel to judge
     }
     return WRAP_IS_SHARED(message) || WRAP_IS_SHARED(message->msg_name) ||

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 // ---- blocks of bytes
 

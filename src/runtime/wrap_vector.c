@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/runtime.h"
+#include "runtime/node.h"
 
 /** A vector, with its shared parts in a bounce. */
 struct vector {
@@ -22,7 +22,7 @@ struct vector {
 
 int wrap_vector_is_shared(const struct iovec *parts, int n)
 {
-    if (n <= 0 || n > IOV_MAX || node_step() != RUNTIME_RUNNING) {
+    if (n <= 0 || n > IOV_MAX || node_step(&this_node) != RUNTIME_RUNNING) {
         return 0; // for the kernel to judge
     }
     if (WRAP_IS_SHARED(parts)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_RUNTIME_H
-#define RUNTIME_RUNTIME_H
+#ifndef RUNTIME_NODE_H
+#define RUNTIME_NODE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,8 +48,8 @@ enum runtime_step {
     RUNTIME_FORKED, ///< this process is a child of a node: child.c
 };
 
-/** The one mutable global: this node. */
-struct runtime {
+/** A node. */
+struct node {
     _Atomic int step; ///< enum runtime_step: node_step()
     struct options options;
     struct bootstrap bootstrap;
@@ -105,9 +105,10 @@ struct runtime {
     struct ult_system *ult;
     struct observer observer;
     pthread_t service;
-    void (*end_process)(void); ///< what the service thread does at the end
-    int wake_fd;               ///< eventfd: wakes the service thread
-    int has_seats;             ///< workers have a processor each (seats.c)
+    void (*end_process)(
+        struct node *node); ///< what the service thread does at the end
+    int wake_fd;            ///< eventfd: wakes the service thread
+    int has_seats;          ///< workers have a processor each (seats.c)
     int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
     _Atomic uint32_t is_frozen;        ///< changed under the node lock
@@ -131,33 +132,35 @@ struct runtime {
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 
-extern struct runtime runtime;
+/** The one mutable global: this process is that node. For public functions and signal
+ * handlers; all others are given it. */
+extern struct node this_node;
 
 /** How far this node is; also without the lock, and in a signal handler. Pairs with the
  * store in node_set_step(): who sees a step sees what was done before it. */
-static inline enum runtime_step node_step(void)
+static inline enum runtime_step node_step(const struct node *node)
 {
-    return (enum runtime_step)atomic_load_explicit(&runtime.step,
+    return (enum runtime_step)atomic_load_explicit(&node->step,
                                                    memory_order_acquire);
 }
 
-static inline void node_set_step(enum runtime_step step)
+static inline void node_set_step(struct node *node, enum runtime_step step)
 {
-    atomic_store_explicit(&runtime.step, (int)step, memory_order_release);
+    atomic_store_explicit(&node->step, (int)step, memory_order_release);
 }
 
 /** Is the run over for this node, by another's or the root's will? Also without the
  * lock. Pairs with the store in node_finish_soon(). */
-static inline int node_is_finishing(void)
+static inline int node_is_finishing(const struct node *node)
 {
-    return atomic_load_explicit(&runtime.is_finishing, memory_order_acquire);
+    return atomic_load_explicit(&node->is_finishing, memory_order_acquire);
 }
 
 /** Do nodes come or go just now, so that this one must not begin anything? Changes
  * under the node lock only. */
-static inline int node_is_frozen(void)
+static inline int node_is_frozen(const struct node *node)
 {
-    return atomic_load_explicit(&runtime.is_frozen, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&node->is_frozen, memory_order_relaxed) != 0;
 }
 
 // ---- access.c
@@ -168,25 +171,25 @@ int access_trap(void *owner, const struct trap *trap);
 // ---- node.c: the node lock, waiting, what is sent
 
 /** Take the node lock. While nodes come or go this waits until that is over. */
-void node_enter(void);
+void node_enter(struct node *node);
 /** The same to ask a node something. @return 0: there is no such node now, and the
  * lock is not taken */
-int node_enter_to_ask(unsigned node);
+int node_enter_to_ask(struct node *node, unsigned id);
 /** The same for who serves others, and begins nothing: does not wait for that. */
-void node_enter_serving(void);
+void node_enter_serving(struct node *node);
 /** Handle the messages that this node has sent itself meanwhile and what else
  * has arrived, and give the lock back. */
-void node_leave(void);
+void node_leave(struct node *node);
 /** From now on who calls node_enter() waits; or no longer. Under the node lock. */
-void node_freeze(int is_frozen);
+void node_freeze(struct node *node, int is_frozen);
 /** Do nodes come or go? Then nothing is begun that is for the nodes there are: the
  * scheme and its plans end with the roster. Under the node lock. */
-int node_is_changing(void);
+int node_is_changing(struct node *node);
 /** Have the service thread look at once. Any thread; in a signal handler, too. */
-void node_wake_service(void);
+void node_wake_service(struct node *node);
 /** The run is over for this node: the service thread ends the process. Only the first
  * call counts. Under the node lock. @param exit_code  of this process */
-void node_finish_soon(int exit_code);
+void node_finish_soon(struct node *node, int exit_code);
 
 /** A thread that waits for one wake-up, on its own stack. */
 struct wait {
@@ -202,25 +205,25 @@ void wait_for(struct wait *wait, int may_switch);
 
 /** On a node that emulates a slow one: wait as long as that one would have
  * computed until now. Before the program does what other nodes may see. */
-static inline void node_pay(void)
+static inline void node_pay(const struct node *node)
 {
-    if (__builtin_expect(runtime.options.share < 1, 0)) {
+    if (__builtin_expect(node->options.share < 1, 0)) {
         ult_pay();
     }
 }
 
 /** What work of so many nanoseconds counts as here: more, on such a node. */
-static inline uint64_t node_slowed_ns(uint64_t ns)
+static inline uint64_t node_slowed_ns(const struct node *node, uint64_t ns)
 {
-    return __builtin_expect(runtime.options.share < 1, 0)
-               ? (uint64_t)((double)ns / runtime.options.share)
+    return __builtin_expect(node->options.share < 1, 0)
+               ? (uint64_t)((double)ns / node->options.share)
                : ns;
 }
 
 /** The calling thread's record, NULL outside threads. */
 struct thread *thread_self(void);
 /** A thread that is here, or NULL. Under the node lock. */
-struct thread *thread_find(uint64_t number);
+struct thread *thread_find(struct node *node, uint64_t number);
 
 /** Calls of the API: TM_OK if the runtime runs and the caller is a thread, else
  * TM_ESTATE, logged with the function's name. Calls node_pay(), and notes where
@@ -229,7 +232,7 @@ struct thread *thread_find(uint64_t number);
     check_call((function), (uintptr_t)__builtin_return_address(0))
 tm_status check_call(const char *function, uintptr_t place);
 
-tm_status node_open_port(void);
+tm_status node_open_port(struct node *node);
 
 // ---- receive.c
 
