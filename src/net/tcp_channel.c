@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The wire between hosts: the states of a channel, as tcp.c has them, and who is a
-// member.
+// The wire between hosts: what is watched, and the states of a channel, as tcp.c has
+// them.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
-#include "base/ensure.h"
 #include "base/log.h"
 #include "net/tcp_priv.h"
+
+// ---- descriptors ----
+
+void tcp_watch(const struct tcp *tcp, int fd, uint32_t events,
+               enum watched what, unsigned index)
+{
+    struct epoll_event event = {
+        .events = events,
+        .data.u64 = (uint64_t)what << 32 | index,
+    };
+
+    if (epoll_ctl(tcp->epoll, EPOLL_CTL_MOD, fd, &event) != 0 &&
+        (errno != ENOENT ||
+         epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &event) != 0)) {
+        log_fatal(EXIT_MEMORY, "cannot wait for a connection: %m");
+    }
+    descriptor_set_add(tcp->sockets, fd);
+}
+
+void tcp_close_socket(const struct tcp *tcp, int *fd)
+{
+    if (*fd >= 0) {
+        // A child of fork() may have it a moment longer: closing it is not
+        // enough.
+        (void)epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, *fd, NULL);
+        descriptor_set_remove(tcp->sockets, *fd);
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+// ---- states ----
 
 node_id channel_number(const struct tcp *tcp, const struct channel *channel)
 {
@@ -66,7 +98,6 @@ void channel_is_up(struct tcp *tcp, struct channel *channel)
         channel_tell(tcp, channel, NET_PEER_UP);
     }
     log_debug("node %u is connected", channel_number(tcp, channel));
-    channel_flush(tcp, channel);
 }
 
 void channel_clear(struct tcp *tcp, struct channel *channel)
@@ -99,58 +130,4 @@ void channel_lose(struct tcp *tcp, struct channel *channel, const char *why)
         snprintf(channel->why, sizeof channel->why, "%s", why);
         channel_tell(tcp, channel, NET_PEER_LOST);
     }
-}
-
-// ---- members ----
-
-tm_status tcp_add(struct tcp *tcp, node_id node, const void *address,
-                  size_t size, int comes)
-{
-    struct channel *channel = &tcp->channels[node];
-    struct tcp_place place = {.size = 0};
-
-    ensure(node < tcp->n_nodes && node != tcp->self && tcp->seals != NULL);
-    if (!comes && tcp_place_decode(address, size, &place) != TM_OK) {
-        return TM_EWIRE;
-    }
-    if (comes && tcp->listener < 0) {
-        return TM_ESTATE;
-    }
-    channel_clear(tcp, channel);
-    channel->place = place;
-    channel->since = tcp->epoch;
-    channel_forget_news(tcp, channel);
-    channel->begun_ns = tcp->time_ns;
-    if (comes) {
-        channel_set_state(tcp, channel, CHANNEL_AWAITED);
-        greeters_look_for(tcp, node);
-    } else {
-        channel_send_control(tcp, channel, KIND_CONFIRM); // the first to go
-        channel_begin(tcp, channel);
-    }
-    return TM_OK;
-}
-
-void tcp_remove(struct tcp *tcp, node_id node)
-{
-    struct channel *channel = &tcp->channels[node];
-
-    ensure(node < tcp->n_nodes && node != tcp->self);
-    channel->since = tcp->epoch;
-    if (channel->state == CHANNEL_UP && !channel->has_said_bye) { // L5
-        channel_drop_queue(tcp, channel, 0);
-        channel_set_state(tcp, channel, CHANNEL_FENCED);
-        tcp_settle(channel->fd, 0);
-        channel_send_control(tcp, channel, KIND_FENCED);
-    } else if (channel->state != CHANNEL_FENCED) {
-        channel_clear(tcp, channel);
-        channel_set_state(tcp, channel, CHANNEL_ABSENT);
-    }
-    channel_forget_news(tcp, channel);
-}
-
-void tcp_set_epoch(struct tcp *tcp, uint32_t epoch)
-{
-    ensure(epoch >= tcp->epoch);
-    tcp->epoch = epoch;
 }

@@ -156,6 +156,7 @@ static void promote(struct tcp *tcp, struct greeter *greeter,
     channel->lanes = greeter->lanes;
     forget(tcp, greeter);
     channel_is_up(tcp, channel);
+    channel_flush(tcp, channel);
 }
 
 static void take_confirm(struct tcp *tcp, struct greeter *greeter)

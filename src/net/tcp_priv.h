@@ -121,7 +121,18 @@ struct tcp {
     struct channel channels[]; ///< [n_nodes]
 };
 
-// ---- tcp.c
+// ---- tcp_queue.c: frames that wait
+
+/** Does much wait? */
+int channel_is_heavy(const struct channel *channel);
+void channel_append(struct tcp *tcp, struct channel *channel,
+                    struct frame *frame);
+/** The first one has gone. */
+void channel_take_off_first(struct tcp *tcp, struct channel *channel);
+/** Forget what is queued. @param all  also what is sealed */
+void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
+
+// ---- tcp_channel.c
 
 /** What an event of epoll is about. */
 enum watched { WATCHED_LISTENER, WATCHED_CHANNEL, WATCHED_GREETER };
@@ -132,8 +143,6 @@ void tcp_watch(const struct tcp *tcp, int fd, uint32_t events,
 /** Close it if it is open, and watch it no more. */
 void tcp_close_socket(const struct tcp *tcp, int *fd);
 
-// ---- tcp_channel.c
-
 node_id channel_number(const struct tcp *tcp, const struct channel *channel);
 /** Is a channel in this state to be made? */
 int channel_is_timed(enum channel_state state);
@@ -141,7 +150,7 @@ void channel_set_state(struct tcp *tcp, struct channel *channel,
                        enum channel_state state);
 /** Watch one that is up as it needs. */
 void channel_watch(const struct tcp *tcp, const struct channel *channel);
-/** Its connection is made, its keys are agreed upon. */
+/** Its connection is made, its keys are agreed upon; what waits may be flushed. */
 void channel_is_up(struct tcp *tcp, struct channel *channel);
 /** It is over with it. @param why  a few words, copied */
 void channel_lose(struct tcp *tcp, struct channel *channel, const char *why);
@@ -161,8 +170,6 @@ void channel_send_control(struct tcp *tcp, struct channel *channel,
 /** Push out what is queued, as far as it is taken. */
 void channel_flush(struct tcp *tcp, struct channel *channel);
 void tcp_flush_dirty(struct tcp *tcp);
-/** Forget what is queued. @param all  also what is sealed */
-void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
 /** Lose one that takes nothing of much that waits. */
 void channel_check_queue(struct tcp *tcp, struct channel *channel);
 /** Lose one if more waits for all than there is memory for. */

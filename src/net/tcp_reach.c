@@ -79,6 +79,7 @@ static void take_answer(struct tcp *tcp, struct channel *channel)
         channel_tell(tcp, channel, NET_FENCED);
     } else {
         channel_is_up(tcp, channel);
+        channel_flush(tcp, channel);
     }
 }
 

@@ -25,7 +25,6 @@
 #define PUSH_BYTES 262144u
 
 /** When a node that takes nothing is lost: S3. */
-#define FULL_BYTES (UINT64_C(64) << 20)
 #define FULL_NS UINT64_C(3000000000)
 
 static void put_head(const struct tcp *tcp, const struct frame *frame,
@@ -39,79 +38,6 @@ static void put_head(const struct tcp *tcp, const struct frame *frame,
     wire_put_u32(&writer, frame->size - HEAD);
     wire_put_u32(&writer, tcp->epoch);
     wire_put_u8(&writer, (uint8_t)kind);
-}
-
-static int is_heavy(const struct channel *channel)
-{
-    return channel->waiting >= FULL_BYTES;
-}
-
-static void append(struct tcp *tcp, struct channel *channel,
-                   struct frame *frame)
-{
-    int was_heavy = is_heavy(channel);
-
-    frame->next = NULL;
-    if (channel->first == NULL) {
-        channel->first = frame;
-    } else {
-        channel->last->next = frame;
-    }
-    channel->last = frame;
-    channel->waiting += frame_memory(frame);
-    tcp->waiting += frame_memory(frame);
-    if (is_heavy(channel) && !was_heavy) {
-        channel->taken_ns = tcp->time_ns;
-        tcp->n_heavy++;
-    }
-}
-
-/** One that is in no queue any more. */
-static void free_frame(struct tcp *tcp, struct channel *channel,
-                       struct frame *frame)
-{
-    int was_heavy = is_heavy(channel);
-
-    channel->waiting -= frame_memory(frame);
-    tcp->waiting -= frame_memory(frame);
-    tcp->n_heavy -= was_heavy && !is_heavy(channel);
-    frame_put(frame);
-}
-
-static void take_off_first(struct tcp *tcp, struct channel *channel)
-{
-    struct frame *frame = channel->first;
-
-    channel->first = frame->next;
-    channel->n_sealed -= channel->n_sealed > 0;
-    channel->n_gone = 0;
-    free_frame(tcp, channel, frame);
-}
-
-void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all)
-{
-    unsigned n_kept = all ? 0 : channel->n_sealed; // S1
-    struct frame *kept = NULL;
-    struct frame *frame = channel->first;
-
-    for (unsigned i = 0; i < n_kept; i++) {
-        kept = frame;
-        frame = frame->next;
-    }
-    while (frame != NULL) {
-        struct frame *next = frame->next;
-
-        free_frame(tcp, channel, frame);
-        frame = next;
-    }
-    channel->last = kept;
-    if (kept != NULL) {
-        kept->next = NULL;
-    } else {
-        channel->first = NULL;
-        channel->n_sealed = 0;
-        channel->n_gone = 0;
-    }
 }
 
 // ---- pushing out ----
@@ -162,7 +88,7 @@ static void take_off(struct tcp *tcp, struct channel *channel, size_t n_bytes)
             return;
         }
         n_bytes -= left;
-        take_off_first(tcp, channel);
+        channel_take_off_first(tcp, channel);
     }
 }
 
@@ -236,7 +162,7 @@ void channel_check_queue(struct tcp *tcp, struct channel *channel)
 {
     char why[sizeof channel->why];
 
-    if (is_connected(channel) && is_heavy(channel) &&
+    if (is_connected(channel) && channel_is_heavy(channel) &&
         tcp->time_ns - channel->taken_ns > FULL_NS) {
         snprintf(why, sizeof why, "it takes nothing, and %llu MiB wait for it",
                  (unsigned long long)(channel->waiting >> 20));
@@ -283,7 +209,7 @@ void channel_send_control(struct tcp *tcp, struct channel *channel,
     struct frame *frame = frame_get(tcp->pool, HEAD + SEAL_TAG_SIZE);
 
     put_head(tcp, frame, kind);
-    append(tcp, channel, frame);
+    channel_append(tcp, channel, frame);
     push_soon(tcp, channel);
 }
 
@@ -301,7 +227,7 @@ void tcp_send(struct tcp *tcp, node_id to, const struct message *message)
     tcp->inbox->counters.messages_sent++;
     tcp->inbox->counters.bytes_sent += frame->size - HEAD - SEAL_TAG_SIZE;
     put_head(tcp, frame, KIND_MESSAGE);
-    append(tcp, channel, frame);
+    channel_append(tcp, channel, frame);
     if (is_connected(channel)) {
         push_soon(tcp, channel);
     }
