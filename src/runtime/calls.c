@@ -3,7 +3,6 @@
 // wait for its answer.
 #include "base/clock.h"
 #include "runtime/iteration.h"
-#include "runtime/kernel_paging.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/threads.h"
@@ -388,7 +387,6 @@ static inline __attribute__((always_inline)) tm_status arrive(
 
     BEGIN_CALL(function);
     gives_way = paging_note_arrival(node, thread_self());
-    kernel_paging_note_arrival(node, thread_self());
     may_move = iteration_note(node, thread_self(), key_of(node, barrier), kind);
     if (may_move) {
         tracking_note_end(node, thread_self(), key_of(node, barrier));

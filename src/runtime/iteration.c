@@ -285,7 +285,7 @@ static void add_memory(struct node *node, struct message_iteration *report)
     report->pages_in = use.n_pages;
     report->pages_out = use.n_gone;
     report->free = sample_get(&observer_sample(node)->available);
-    report->memory = budget_if_changed(node);
+    report->memory = use.budget;
     report->comp_ns -=
         use.wait_ns < report->comp_ns ? use.wait_ns : report->comp_ns;
 }

@@ -24,6 +24,7 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/lifesigns.h"
 #include "runtime/members.h"
+#include "runtime/meter.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
@@ -118,9 +119,7 @@ struct node {
     _Atomic uint64_t looked_short_ns;  ///< the end of the last short look
     _Atomic int is_look_left;          ///< the transport believes in a look
     _Atomic int is_patrolled;          ///< the service thread ends that
-    _Atomic uint64_t fault_ns;
-    _Atomic uint64_t
-        handling_ns[2]; ///< a fault's processor time; if it pages: access.c
+    struct meter meter;
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
     int pid;

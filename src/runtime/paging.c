@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "observe/swap_cost.h"
 #include "runtime/kernel_paging.h"
+#include "runtime/meter.h"
 #include "runtime/node.h"
 #include "runtime/rows.h"
 #include "runtime/threads.h"
@@ -34,6 +35,13 @@
 int paging_is_on(struct node *node)
 {
     return node->paging.pager != NULL;
+}
+
+// Is this node short of memory? Then nearly all faults on pages that are there come
+// from that.
+static int is_short(struct node *node)
+{
+    return paging_is_on(node) && pager_is_short(node->paging.pager);
 }
 
 static void open_swap(struct node *node)
@@ -208,6 +216,7 @@ void paging_take_use(struct node *node, struct memory_use *use)
         .n_pages = now.n_pages - told->n_pages,
         .n_gone = now.n_gone - told->n_gone,
     };
+    use->budget = budget_if_changed(node);
     *told = now;
 }
 
@@ -296,12 +305,13 @@ static void ask_root(struct node *node)
     port_send(&node->port, 0, &message);
 }
 
-int paging_note_arrival(struct node *node, struct thread *thread)
+// @return 1: when it goes on it should let others of its worker go first
+static int note_arrival(struct node *node, struct thread *thread)
 {
     struct rounds *rounds = &node->paging.rounds;
     unsigned worker;
 
-    if (!paging_is_on(node) || !pager_is_short(node->paging.pager)) {
+    if (!is_short(node)) {
         return 0;
     }
     worker = ult_worker(thread->ult);
@@ -316,6 +326,14 @@ int paging_note_arrival(struct node *node, struct thread *thread)
         ask_root(node);
     }
     return 1;
+}
+
+int paging_note_arrival(struct node *node, struct thread *thread)
+{
+    int gives_way = note_arrival(node, thread);
+
+    kernel_paging_note_arrival(node, thread);
+    return gives_way;
 }
 
 // ---- the order of pages
@@ -422,7 +440,8 @@ static void note_wait(struct node *node, struct thread *thread, int is_coming,
     }
 }
 
-uint64_t paging_admit(struct node *node, struct thread *thread,
+// @return how long the caller has waited, ns
+static uint64_t admit(struct node *node, struct thread *thread,
                       uintptr_t instruction, page_no page, int is_write)
 {
     struct pager_toucher toucher = {
@@ -432,9 +451,6 @@ uint64_t paging_admit(struct node *node, struct thread *thread,
     };
     uint64_t waited_ns = 0;
 
-    if (!paging_is_on(node)) {
-        return 0;
-    }
     toucher.worker = ult_worker(thread->ult);
     for (;;) {
         struct wait wait;
@@ -462,9 +478,24 @@ uint64_t paging_admit(struct node *node, struct thread *thread,
     }
 }
 
-void paging_note_away(struct node *node, struct thread *thread)
+void paging_admit(struct node *node, struct thread *thread,
+                  uintptr_t instruction, page_no page, int is_write,
+                  struct fault_paging *fault)
 {
     if (paging_is_on(node)) {
+        fault->waited_ns = admit(node, thread, instruction, page, is_write);
+    }
+    fault->taken_ns = kernel_paging_began(node, page, is_write);
+}
+
+void paging_note_result(struct node *node, struct thread *thread, page_no page,
+                        enum fault_result result, struct fault_paging *fault)
+{
+    if (result == FAULT_ALLOWED) {
+        fault->waited_ns +=
+            kernel_paging_ended(node, thread, page, fault->taken_ns);
+        fault->is_cause = is_short(node);
+    } else if (result == FAULT_WAIT && paging_is_on(node)) {
         pager_note_away(&thread->claims);
     }
 }
@@ -474,11 +505,6 @@ void paging_note_back(struct node *node, struct thread *thread)
     if (paging_is_on(node)) {
         pager_note_back(node->paging.pager, &thread->claims);
     }
-}
-
-int paging_is_short(struct node *node)
-{
-    return paging_is_on(node) && pager_is_short(node->paging.pager);
 }
 
 void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns)

@@ -9,6 +9,7 @@
 #include "runtime/rounds.h"
 #include "runtime/threads.h"
 
+struct fault_paging;
 struct node;
 
 /*
@@ -22,6 +23,7 @@ struct memory_use {
     uint64_t out_ns;  ///< of it, until other pages had gone
     uint64_t n_pages; ///< that came in from the swap file, or again from others
     uint64_t n_gone;  ///< that went, to make room
+    uint64_t budget;  ///< bytes for shared data now; 0: as many as at the start
 };
 
 /** The pager at work on this node: paging.c. Guarded by the node lock. */
@@ -58,19 +60,20 @@ struct thread_paging {
 void paging_close(struct node *node);
 /** The calling thread has faulted at an instruction: wait until the page's bytes are in
  * memory, or there is room for them. Under the node lock, which is given back meanwhile.
- * @return how long it has waited, ns */
-uint64_t paging_admit(struct node *node, struct thread *thread,
-                      uintptr_t instruction, page_no page, int is_write);
-/** It will wait for the page to come from another node. Under the node lock. */
-void paging_note_away(struct node *node, struct thread *thread);
-/** It has waited, and tries its instruction again. Under the node lock. */
+ * @param fault  zeros; what that has cost is noted there */
+void paging_admit(struct node *node, struct thread *thread,
+                  uintptr_t instruction, page_no page, int is_write,
+                  struct fault_paging *fault);
+/** The fault has been served, or will be by another node. Under the node lock. */
+void paging_note_result(struct node *node, struct thread *thread, page_no page,
+                        enum fault_result result, struct fault_paging *fault);
+/** It has waited for another node, and tries its instruction again. Under the node
+ * lock. */
 void paging_note_back(struct node *node, struct thread *thread);
 /** Is there a budget? Without the lock, too. */
 int paging_is_on(struct node *node);
-/** Is this node short of memory? Then nearly all faults on pages that are there come
- * from that. Under the node lock. */
-int paging_is_short(struct node *node);
-/** Such a fault has cost a thread this, with all waiting. */
+/** A fault that came from memory being short has cost a thread this, with all
+ * waiting. */
 void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns);
 /** The swap file's descriptor is readable. Under the node lock. */
 void paging_serve_disk(struct node *node);

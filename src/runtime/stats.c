@@ -46,7 +46,7 @@ void stats_collect(struct node *node, struct tm_node_stats *stats)
     stats->threads_in = node->n_moved_in;
     stats->threads_out = node->n_moved_out;
     stats->fault_ns =
-        atomic_load_explicit(&node->fault_ns, memory_order_relaxed);
+        atomic_load_explicit(&node->meter.wait_ns, memory_order_relaxed);
     stats->sync_ns = atomic_load_explicit(&node->sync_ns, memory_order_relaxed);
 }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What faults take. The scheme compares what threads compute, so the processor time
+// that goes to handling their faults is taken off (iteration.c), and what too little
+// memory costs is counted for each thread (thread_paging.c).
+//
+// Reading processor time is a system call: it is read in one fault in so many, no
+// divisor of usual numbers of pages, and the others are taken to be like these. A
+// thread's first faults are measured more often, for the very first take longer.
+//
+// On a node that emulates a slow one each nanosecond counts several times: there it is
+// read in every fault, and nothing else.
+#include "runtime/meter.h"
+
+#include "base/clock.h"
+#include "runtime/iteration.h"
+#include "runtime/node.h"
+#include "runtime/paging.h"
+#include "runtime/threads.h"
+
+#define MEASURED 61u
+#define MEASURED_EARLY 8u
+#define EARLY 64u
+
+// A signal until its handler runs, and the return from it: docs/benchmarks.md.
+#define TRAP_NS 3400u
+
+struct fault_clock meter_begin(const struct node *node, struct thread *thread)
+{
+    uint64_t n;
+
+    if (node->options.share < 1) {
+        return (struct fault_clock){.cpu_ns = clock_thread_cpu_ns()};
+    }
+    n = thread->n_faults++;
+    return (struct fault_clock){
+        .wall_ns = clock_now_ns(),
+        .cpu_ns = n % (n < EARLY ? MEASURED_EARLY : MEASURED) == 0
+                      ? clock_thread_cpu_ns()
+                      : 0,
+    };
+}
+
+// What handling a fault took of the processor. Not what it took by the clock: others
+// have the processor and the node lock meanwhile.
+// @param pages  whether it had to do with memory that is short: these take longer
+static uint64_t handling_ns(struct node *node, const struct fault_clock *clock,
+                            int pages)
+{
+    _Atomic uint64_t *usual_ns = &node->meter.usual_ns[pages != 0];
+    uint64_t mean_ns;
+    uint64_t ns;
+
+    if (node->options.share < 1) {
+        return node_slowed_ns(node,
+                              clock_thread_cpu_ns() - clock->cpu_ns + TRAP_NS);
+    }
+    mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
+    if (clock->cpu_ns > 0) {
+        ns = iteration_cpu_since(node, clock->cpu_ns);
+        mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
+        atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
+    }
+    return mean_ns + TRAP_NS;
+}
+
+void meter_end(struct node *node, struct thread *thread,
+               const struct fault_clock *clock,
+               const struct fault_paging *paging)
+{
+    const uint64_t handled_ns =
+        handling_ns(node, clock, paging->is_cause || paging->waited_ns > 0);
+
+    thread->handling_ns += handled_ns;
+    if (paging->is_cause) {
+        paging_note_cost(node, thread,
+                         node->options.share < 1
+                             ? paging->waited_ns + handled_ns
+                             : clock_now_ns() - clock->wall_ns + TRAP_NS);
+    }
+}
+
+void meter_note_wait(struct node *node, uint64_t began_ns)
+{
+    atomic_fetch_add_explicit(&node->meter.wait_ns, clock_now_ns() - began_ns,
+                              memory_order_relaxed);
+}
