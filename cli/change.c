@@ -22,9 +22,6 @@
 #include "net/message.h"
 #include "verdict.h"
 
-/** How long a guest may take from its start until it is connected. */
-#define JOIN_S 30
-
 /** How far the root says it is: enum membership_news of reconfig/membership.h. */
 enum { NEWS_DONE, NEWS_WAITS, NEWS_REFUSED };
 
@@ -150,13 +147,6 @@ static void part_with(struct job *job, struct node *guest, int exit_code,
     let_host_go(job, guest);
 }
 
-void change_guest_started(struct job *job, struct node *guest)
-{
-    guest->is_guest = 1;
-    job->has_guest = 1;
-    job->guest_due_ns = job_in_ns(job, JOIN_S);
-}
-
 void change_time_out(struct job *job)
 {
     struct node *guest = guest_of(job);
@@ -168,7 +158,7 @@ void change_time_out(struct job *job)
     }
     snprintf(why, sizeof why, "it did not %s within %.0f s",
              guest->has_card ? "connect to the others" : "get to tm_init()",
-             JOIN_S * job->slowdown);
+             GUEST_JOIN_S * job->slowdown);
     part_with(job, guest, EXIT_NODE_LOST, why);
 }
 
@@ -179,9 +169,9 @@ static void send_newcomer(struct job *job, struct node *guest)
 
     wire_put_u16(&writer, guest->id);
     wire_put_u16(&writer, guest->group);
-    members_put_key(job, &writer);
+    cards_put_key(job, &writer);
     writer.at +=
-        members_encode_card(guest, writer.at, (size_t)(writer.end - writer.at));
+        cards_encode(guest, writer.at, (size_t)(writer.end - writer.at));
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -208,7 +198,7 @@ void change_take_card(struct job *job, struct node *guest)
     control_say(control_asker(&job->control, guest->id),
                 "node %u has started; the others connect with it", guest->id);
     send_newcomer(job, guest);
-    members_send_cards(job, guest);
+    (void)cards_send(job, guest->id, guest->id + 1u);
 }
 
 static int some_owe_peered(const struct job *job)

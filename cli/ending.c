@@ -25,10 +25,7 @@
 // tm_end(), and with more patience.
 #include "job.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -42,108 +39,6 @@
 #define CLOSE_TERM_S 4
 #define CLOSE_KILL_S 6
 #define CUT_S 1
-#define SAID_MAX (64u << 10) // kept for the status file
-
-double job_seconds(const struct job *job)
-{
-    return (double)(clock_now_ns() - job->start_ns) / SECOND_NS;
-}
-
-uint64_t job_in_ns(const struct job *job, double seconds)
-{
-    return clock_now_ns() + (uint64_t)(seconds * job->slowdown * SECOND_NS);
-}
-
-void job_say(struct job *job, const char *format, ...)
-{
-    char text[1200] = "teamster run: ";
-    size_t used = sizeof "teamster run: " - 1;
-    va_list arguments;
-
-    for (unsigned i = 0; i < job->n_started; i++) {
-        stream_read(&job->nodes[i].err, clock_now_ns());
-    }
-    va_start(arguments, format);
-    vsnprintf(text + used, sizeof text - used, format, arguments);
-    va_end(arguments);
-    sink_say(job->err, text);
-    sink_write(job->err);
-    if (job->said.used < SAID_MAX) {
-        buffer_append(&job->said, text + used, strlen(text + used) + 1);
-    }
-}
-
-int job_is_open(const struct job *job)
-{
-    return job->phase < JOB_CLOSING;
-}
-
-void job_signal(struct job *job, const struct node *node, int signal)
-{
-    if (node->host == 0) {
-        kill(-node->pid, signal);
-    } else {
-        far_signal(job, node, signal);
-    }
-}
-
-void job_stop(struct job *job, int signal, int exit_code)
-{
-    if (job->phase == JOB_STOPPING) {
-        return;
-    }
-    job->phase = JOB_STOPPING;
-    job->exit_code = exit_code;
-    job->far.beat.is_watched = 0; // nodes do not look any more
-    job->deadline_ns = 0;
-    job->guest_due_ns = 0;
-    job->stop_ns = clock_now_ns();
-    job->stop_step = 0;
-    for (unsigned i = 0; i < job->n_started; i++) {
-        struct node *node = &job->nodes[i];
-
-        // One that is alone may have something to do first: its signal handlers.
-        if (node->has_card && job->n_started > 1) {
-            link_send_number(&node->link, BOOT_STOP, (uint32_t)signal);
-        } else {
-            node->is_put_down = 1; // its card may be on its way
-            job_signal(job, node, signal);
-        }
-    }
-}
-
-static void send_refusal(struct node *node, int exit_code, const char *text)
-{
-    uint8_t body[1200];
-    struct wire_writer writer = {.at = body, .end = body + sizeof body};
-
-    wire_put_u32(&writer, (uint32_t)exit_code);
-    wire_put_string(&writer, text);
-    if (node->has_card && !writer.failed) {
-        link_send(&node->link, BOOT_REFUSED, body, (size_t)(writer.at - body));
-    }
-}
-
-void job_refuse(struct job *job, int exit_code, const char *text)
-{
-    job_say(job, "%s", text);
-    for (unsigned i = 0; i < job->n_started; i++) {
-        send_refusal(&job->nodes[i], exit_code, text);
-    }
-    job_stop(job, SIGTERM, exit_code);
-}
-
-void job_close(struct job *job)
-{
-    job->phase = JOB_CLOSING;
-    job->deadline_ns = 0;
-    job->guest_due_ns = 0;
-    job->stop_ns = clock_now_ns();
-    job->stop_step = 0;
-    for (unsigned i = 1; i < job->n_started; i++) {
-        link_send_number(&job->nodes[i].link, BOOT_STOP, 0);
-    }
-}
 
 static void signal_all(struct job *job, int signal)
 {
@@ -172,7 +67,7 @@ static void lose_node(struct job *job, struct node *node, int exit_code,
     job_say(job, "%s died: %s %s%s", node->name, how, when, hint);
     if (node->has_card && job->phase <= JOB_CONNECTING) {
         for (unsigned i = 0; i < job->n_started; i++) {
-            send_refusal(&job->nodes[i], exit_code, how);
+            job_send_refusal(&job->nodes[i], exit_code, how);
         }
     }
     job_stop(job, SIGTERM, exit_code);

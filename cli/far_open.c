@@ -189,14 +189,6 @@ static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_far)
     poll(set, 1 + n_far + job->far.n, 100);
 }
 
-void far_give_up(const struct far *far, struct far_host *host)
-{
-    if (host->why[0] == '\0') {
-        snprintf(host->why, sizeof host->why, "silent for %.0f s",
-                 beat_lost_s(&far->beat));
-    }
-}
-
 /** Give signs of life, and listen for them: while one host is slow to log in, others may
  * die, and are not to think that the launcher has. */
 static void look_for_life(struct far *far, uint64_t now_ns)

@@ -70,7 +70,9 @@ static void settle(struct job *job, const struct spawned *spawned,
                        ? lodging->sharing->group
                        : (uint16_t)(TM_MAX_NODES + guest->id);
     guest->has_neighbours = lodging->n_before > 0;
-    change_guest_started(job, guest);
+    guest->is_guest = 1;
+    job->has_guest = 1;
+    job->guest_due_ns = job_in_ns(job, GUEST_JOIN_S);
 }
 
 // The epoch of the roster that it will be in.

@@ -130,10 +130,53 @@ struct launch_plan {
     int is_verbose;
 };
 
-/* start.c: the beginning */
+/* job.c: what may be asked of a run */
 
 /** TM_TEST_SLOWDOWN, 1 without. */
 double job_slowdown(void);
+
+/** Send a signal to all of a node's processes. */
+void job_signal(struct job *job, const struct node *node, int signal);
+
+/** A line on stderr, behind all that nodes have written so far. */
+__attribute__((format(printf, 2, 3))) void job_say(struct job *job,
+                                                   const char *format, ...);
+
+/** Seconds since the start. */
+double job_seconds(const struct job *job);
+
+/** The time, of clock_now_ns(), in so many seconds; more on slow machines. */
+uint64_t job_in_ns(const struct job *job, double seconds);
+
+/** Does somebody else's end make a difference still? */
+int job_is_open(const struct job *job);
+
+/** End all nodes: STOP now, SIGTERM and SIGKILL later. The first call counts. */
+void job_stop(struct job *job, int signal, int exit_code);
+
+/** The same, with a reason for the nodes that wait to join; says it too. */
+void job_refuse(struct job *job, int exit_code, const char *text);
+
+/** The root has ended the program in order: the other nodes may go. */
+void job_close(struct job *job);
+
+/** Say why to a node that waits to join. */
+void job_send_refusal(struct node *node, int exit_code, const char *text);
+
+/* cards.c: what nodes get to know of each other */
+
+/** Write down the job's key; zeros if all nodes share memory. */
+void cards_put_key(const struct job *job, struct wire_writer *writer);
+
+/** Write down a node's card as nodes get it: the layout is the launcher's affair.
+ * @param at  [room] @return bytes */
+size_t cards_encode(struct node *node, uint8_t *at, size_t room);
+
+/** Give nodes `first` to n_nodes - 1 the cards of n_nodes.
+ * @return 0; -1 without memory (told, the run ends) */
+int cards_send(struct job *job, unsigned first, unsigned n_nodes);
+
+/* start.c: the beginning */
 
 /** Prepare all but the nodes. @return 0, or an exit code on failure (told) */
 int job_open(struct job *job, const struct launch_plan *plan);
@@ -146,6 +189,9 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
                        const struct host *host);
 
 /* guest.c: a node that is to join is started */
+
+/** How long a guest may take from its start until it is connected. */
+#define GUEST_JOIN_S 30
 
 /** Start one for who has asked, who is answered if that cannot be. What comes of it
  * is told to change.c.
@@ -160,9 +206,6 @@ void guest_look(struct job *job);
 void guest_time_out(struct job *job);
 
 /* change.c: nodes come and go */
-
-/** A guest has been started. */
-void change_guest_started(struct job *job, struct node *guest);
 
 /** A guest has not said what it is to say in time. */
 void change_time_out(struct job *job);
@@ -186,16 +229,6 @@ void change_guest_ended(struct job *job, struct node *guest, const char *why);
 void change_left(struct job *job, struct node *node);
 
 /* members.c: what nodes say over their links */
-
-/** Write down the job's key; zeros if all nodes share memory. */
-void members_put_key(const struct job *job, struct wire_writer *writer);
-
-/** Write down a node's card as nodes get it: the layout is the launcher's affair.
- * @param at  [room] @return bytes */
-size_t members_encode_card(struct node *node, uint8_t *at, size_t room);
-
-/** Give a node the cards of all. */
-void members_send_cards(struct job *job, struct node *node);
 
 /** Take and obey what a node has said. */
 void members_hear(struct job *job, struct node *node);
@@ -241,33 +274,8 @@ void losses_describe(struct job *job, unsigned n_threads, char *text,
 
 /* ending.c: what ends a run */
 
-/** Send a signal to all of a node's processes. */
-void job_signal(struct job *job, const struct node *node, int signal);
-
 /** A host with nodes of the run is lost; says so, once. */
 void job_lose_host(struct job *job, unsigned host, const char *why);
-
-/** A line on stderr, behind all that nodes have written so far. */
-__attribute__((format(printf, 2, 3))) void job_say(struct job *job,
-                                                   const char *format, ...);
-
-/** Seconds since the start. */
-double job_seconds(const struct job *job);
-
-/** The time, of clock_now_ns(), in so many seconds; more on slow machines. */
-uint64_t job_in_ns(const struct job *job, double seconds);
-
-/** Does somebody else's end make a difference still? */
-int job_is_open(const struct job *job);
-
-/** End all nodes: STOP now, SIGTERM and SIGKILL later. The first call counts. */
-void job_stop(struct job *job, int signal, int exit_code);
-
-/** The same, with a reason for the nodes that wait to join; says it too. */
-void job_refuse(struct job *job, int exit_code, const char *text);
-
-/** The root has ended the program in order: the other nodes may go. */
-void job_close(struct job *job);
 
 /** Send SIGKILL to all at once. */
 void job_kill(struct job *job);
@@ -317,9 +325,6 @@ int far_add_node(struct far_host *host, unsigned node,
 /** Take what ssh and the agent have said, up to STARTED and FAILED. */
 void far_hear(const struct far *far, struct far_host *host);
 
-/** A host has been silent for too long before its nodes run: says so in `why`. */
-void far_give_up(const struct far *far, struct far_host *host);
-
 /** Have agents that have said HELLO start their nodes.
  * @param hosts  [n]
  * @param start  what is said of all of them; the rest is filled in
@@ -351,17 +356,17 @@ void far_hear_words(struct far_host *host);
 /** The last line of it; "" if there is none. @param[out] line  [size] */
 void far_last_words(struct far_host *host, char *line, size_t size);
 
-/* far.c: other hosts, while nodes run */
+/* far.c: the connections to other hosts */
 
 size_t far_n_polled(const struct far *far);
 void far_fill(const struct far *far, struct pollfd *set);
 void far_move(struct far *far, const struct pollfd *set, uint64_t now_ns);
 
-/** Obey what has come from the agents; look for hosts that are lost. */
-void far_look(struct job *job, uint64_t now_ns);
+/** A host has been silent for too long before its nodes run: says so in `why`. */
+void far_give_up(const struct far *far, struct far_host *host);
 
-/** Send a signal to all processes of a node of another host. */
-void far_signal(struct job *job, const struct node *node, int signal);
+/** What ssh and the agent complain about goes where our own words go. */
+void far_pass_words_on(struct job *job, struct far_host *host);
 
 /** Nobody is needed on that host any more, whatever it answers. */
 void far_retire(struct far_host *host);
@@ -380,6 +385,11 @@ void far_finish(struct job *job);
 
 /** Forget them, with their names. */
 void far_release(struct job *job);
+
+/* far_look.c: other hosts, while nodes run */
+
+/** Obey what has come from the agents; look for hosts that are lost. */
+void far_look(struct job *job, uint64_t now_ns);
 
 /* status_file.c: the end in machine form */
 

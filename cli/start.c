@@ -17,14 +17,6 @@
 #include "spawn.h"
 #include "verdict.h"
 
-double job_slowdown(void)
-{
-    const char *text = getenv("TM_TEST_SLOWDOWN");
-    double factor = text != NULL ? strtod(text, NULL) : 1;
-
-    return factor >= 0.01 && factor <= 1000 ? factor : 1;
-}
-
 static int open_signals(struct job *job)
 {
     static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT,
