@@ -30,12 +30,12 @@
 #include "beat.h"
 #include "cluster/bootstrap.h"
 #include "command.h"
-#include "far_start.h"
 #include "keeper.h"
 #include "mux.h"
 #include "net/message.h"
 #include "oom.h"
 #include "os/descriptor.h"
+#include "remote_start.h"
 #include "spawn.h"
 
 /** For a signal descriptor, and the most nodes that a run has. */
@@ -95,7 +95,7 @@ static int open_input(struct agent *agent, unsigned index, unsigned node)
     return ends[0];
 }
 
-static void start_node(struct agent *agent, const struct far_start *start,
+static void start_node(struct agent *agent, const struct remote_start *start,
                        unsigned index, const char *device)
 {
     struct spawn_request request = {
@@ -163,7 +163,7 @@ static void connection_address(int is_own, char *address, size_t size)
 }
 
 /** @return 0 if there is no card with the address; told */
-static int choose_device(struct agent *agent, const struct far_start *start,
+static int choose_device(struct agent *agent, const struct remote_start *start,
                          char *device, size_t size)
 {
     char address[64];
@@ -186,7 +186,7 @@ static int choose_device(struct agent *agent, const struct far_start *start,
     return 0;
 }
 
-static int enter_folder(struct agent *agent, const struct far_start *start)
+static int enter_folder(struct agent *agent, const struct remote_start *start)
 {
     char what[512];
     int error;
@@ -200,7 +200,7 @@ static int enter_folder(struct agent *agent, const struct far_start *start)
     return 0;
 }
 
-static int start_nodes(struct agent *agent, const struct far_start *start)
+static int start_nodes(struct agent *agent, const struct remote_start *start)
 {
     char device[32];
 
@@ -232,7 +232,7 @@ static int start_nodes(struct agent *agent, const struct far_start *start)
 /** @return 0 if it makes no sense */
 static int take_start(struct agent *agent, const struct mux_frame *frame)
 {
-    struct far_start start;
+    struct remote_start start;
     char *bytes = malloc(frame->size);
     int done = 0;
 
@@ -241,9 +241,9 @@ static int take_start(struct agent *agent, const struct mux_frame *frame)
         return 0;
     }
     memcpy(bytes, frame->body, frame->size); // it is written to
-    if (far_start_get(bytes, frame->size, &start) == TM_OK) {
+    if (remote_start_get(bytes, frame->size, &start) == TM_OK) {
         done = start_nodes(agent, &start);
-        far_start_release(&start);
+        remote_start_release(&start);
     }
     free(bytes);
     return done;
@@ -462,7 +462,7 @@ static void say_hello(struct agent *agent)
     }
     node_card_set_version(card);
     connection_address(0, launcher, sizeof launcher);
-    far_hello_put(&(struct far_hello){card->version, launcher}, &body);
+    remote_hello_put(&(struct remote_hello){card->version, launcher}, &body);
     mux_send(&agent->mux, MUX_HELLO, 0, buffer_front(&body), body.used);
     buffer_release(&body);
     free(card);

@@ -81,7 +81,7 @@ static void ask_to_add(struct job *job, struct control_client *client,
         control_answer(client, EXIT_CONFIG,
                        "the job has had %u nodes, there can be no more",
                        TM_MAX_NODES);
-    } else if (job->has_guest || job->far.coming != 0) {
+    } else if (job->has_guest || job->remote.coming != 0) {
         control_answer(client, EXIT_CONFIG,
                        "another node is just being added; try again");
     } else {
@@ -129,7 +129,7 @@ static void let_host_go(struct job *job, const struct node *node)
         }
     }
     if (node->host > 0) {
-        far_retire(&job->far.hosts[node->host - 1]);
+        remote_retire(&job->remote.hosts[node->host - 1]);
     }
 }
 

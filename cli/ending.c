@@ -112,7 +112,7 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
     if (job->phase != JOB_STOPPING || (job->is_consequence && n_untold > 0)) {
         losses_describe(job, n_threads, when, sizeof when);
         job_say(job, "host %s is lost, with %u of %u nodes: %s, %s",
-                job->far.hosts[host - 1].name, n_lost, n_all, why, when);
+                job->remote.hosts[host - 1].name, n_lost, n_all, why, when);
     }
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
 }

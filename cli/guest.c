@@ -4,7 +4,7 @@
 // follows when its process runs is in change.c.
 //
 // On this machine it is spawned as all were. For another host an agent of its own is
-// started, as far_open.c does it for all hosts together; but the job goes on meanwhile, so
+// started, as remote_open.c does it for all hosts together; but the job goes on meanwhile, so
 // nothing waits here:
 //
 //   guest_start        ssh is started                       HELLO is awaited
@@ -40,7 +40,7 @@ static int is_on(const struct job *job, const struct node *node,
     return host[0] == '\0' || host_is_local(host)
                ? node->host == 0
                : node->host > 0 &&
-                     strcmp(job->far.hosts[node->host - 1].name, host) == 0;
+                     strcmp(job->remote.hosts[node->host - 1].name, host) == 0;
 }
 
 static struct lodging look_around(const struct job *job, const char *host)
@@ -83,10 +83,10 @@ static unsigned epoch_of_guest(const struct job *job)
 
 // ---- on this machine
 
-static int has_met_others(const struct far *far)
+static int has_met_others(const struct remote *remote)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        if (far->hosts[i].has_hello) {
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (remote->hosts[i].has_hello) {
             return 1;
         }
     }
@@ -101,14 +101,14 @@ static const char *choose_device(struct job *job, const struct lodging *lodging,
     if (lodging->sharing != NULL && !job->uses_tcp) {
         return "-"; // memory is shared with all of them
     }
-    if (!has_met_others(&job->far)) {
+    if (!has_met_others(&job->remote)) {
         return "lo";
     }
-    if (job->far.device[0] == '\0' &&
-        far_find_device(job, "", text, size) != 0) {
+    if (job->remote.device[0] == '\0' &&
+        remote_find_device(job, "", text, size) != 0) {
         return NULL;
     }
-    return job->far.device;
+    return job->remote.device;
 }
 
 static void start_here(struct job *job, struct control_client *client,
@@ -148,19 +148,19 @@ static void start_here(struct job *job, struct control_client *client,
 
 // ---- on another host
 
-static struct far_host *coming_host(struct job *job)
+static struct remote_host *coming_host(struct job *job)
 {
-    return &job->far.hosts[job->far.coming - 1];
+    return &job->remote.hosts[job->remote.coming - 1];
 }
 
 /** No node comes from there. */
 static void give_up(struct job *job)
 {
-    struct far_host *host = coming_host(job);
+    struct remote_host *host = coming_host(job);
 
-    job->far.coming = 0;
+    job->remote.coming = 0;
     job->guest_due_ns = 0;
-    far_retire(host);
+    remote_retire(host);
     for (unsigned i = 0; i < host->n_nodes; i++) {
         descriptor_close(host->nodes[i].ends.link);
         descriptor_close(host->nodes[i].ends.out);
@@ -173,10 +173,10 @@ static void refuse(struct job *job)
 {
     char text[EXPLAINED_MAX];
 
-    if (job->far.is_started) {
-        far_explain_not_started(job, coming_host(job), text, sizeof text);
+    if (job->remote.is_started) {
+        remote_explain_not_started(job, coming_host(job), text, sizeof text);
     } else {
-        far_explain_unreachable(job, coming_host(job), text, sizeof text);
+        remote_explain_unreachable(job, coming_host(job), text, sizeof text);
     }
     control_answer(control_asker(&job->control, job->n_started),
                    EXIT_UNREACHABLE, "%s", text);
@@ -206,27 +206,27 @@ static struct host *new_host(const char *name, char *text, size_t size)
 
 static int reach(struct job *job, struct host *given)
 {
-    struct far *far = &job->far;
-    struct far_host *host;
+    struct remote *remote = &job->remote;
+    struct remote_host *host;
 
-    if (far->n == 0) {
-        beat_start(&far->beat);
+    if (remote->n == 0) {
+        beat_start(&remote->beat);
     }
-    host = far_add_host(far, given);
+    host = remote_add_host(remote, given);
     if (host == NULL) {
         free(given);
         return -1;
     }
     host->own = given;
-    if (far_add_node(host, job->n_started, given) != 0 ||
-        far_start_ssh(job, host, job->plan->ssh) != 0) {
+    if (remote_add_node(host, job->n_started, given) != 0 ||
+        remote_start_ssh(job, host, job->plan->ssh) != 0) {
         host->is_lost = 1;
         return -1;
     }
-    far->beat.is_watched = 1;
-    far->coming = far->n;
-    far->is_started = 0;
-    job->guest_due_ns = job_in_ns(job, FAR_REACH_S);
+    remote->beat.is_watched = 1;
+    remote->coming = remote->n;
+    remote->is_started = 0;
+    job->guest_due_ns = job_in_ns(job, REMOTE_REACH_S);
     return 0;
 }
 
@@ -246,17 +246,17 @@ static void start_there(struct job *job, struct control_client *client,
 
 static void tell_agent(struct job *job)
 {
-    struct far_host *host = coming_host(job);
+    struct remote_host *host = coming_host(job);
     const struct lodging lodging = look_around(job, host->name);
-    struct far_start start = {
+    struct remote_start start = {
         .n_nodes = job->n_started + 1,
         .n_before = lodging.n_before,
         .joins = epoch_of_guest(job),
     };
 
-    job->far.is_started = 1;
-    job->guest_due_ns = job_in_ns(job, FAR_START_S);
-    if (far_send_start(job, host, 1, &start) != 0) {
+    job->remote.is_started = 1;
+    job->guest_due_ns = job_in_ns(job, REMOTE_START_S);
+    if (remote_send_start(job, host, 1, &start) != 0) {
         snprintf(host->why, sizeof host->why,
                  "no memory to start a node there");
     }
@@ -264,28 +264,28 @@ static void tell_agent(struct job *job)
 
 static void take_in(struct job *job)
 {
-    struct far_host *host = coming_host(job);
+    struct remote_host *host = coming_host(job);
     const struct lodging lodging = look_around(job, host->name);
     struct spawned spawned;
 
-    job->nodes[job->n_started].host = (uint16_t)job->far.coming;
-    job->far.coming = 0;
-    far_adopt(job, job->n_started, -1, &spawned);
+    job->nodes[job->n_started].host = (uint16_t)job->remote.coming;
+    job->remote.coming = 0;
+    remote_adopt(job, job->n_started, -1, &spawned);
     settle(job, &spawned, host->own, &lodging);
 }
 
 void guest_look(struct job *job)
 {
-    struct far_host *host = coming_host(job);
+    struct remote_host *host = coming_host(job);
 
-    far_hear(&job->far, host);
+    remote_hear(&job->remote, host);
     if (!job_is_open(job)) {
         give_up(job);
     } else if (host->why[0] != '\0' || host->nodes[0].what[0] != '\0') {
         refuse(job);
     } else if (host->nodes[0].pid != 0) {
         take_in(job);
-    } else if (host->has_hello && !job->far.is_started) {
+    } else if (host->has_hello && !job->remote.is_started) {
         tell_agent(job);
     }
 }
@@ -293,7 +293,7 @@ void guest_look(struct job *job)
 void guest_time_out(struct job *job)
 {
     job->guest_due_ns = 0;
-    if (job->far.coming != 0) {
+    if (job->remote.coming != 0) {
         refuse(job);
     }
 }
@@ -305,7 +305,7 @@ void guest_start(struct job *job, struct control_client *client,
 {
     const struct lodging lodging = look_around(job, host);
 
-    if (lodging.sharing == NULL && far_make_key(job) != 0) {
+    if (lodging.sharing == NULL && remote_make_key(job) != 0) {
         control_answer(client, EXIT_MEMORY, "no memory for the job's key");
     } else if (host[0] == '\0' || host_is_local(host)) {
         start_here(job, client, &lodging);

@@ -61,7 +61,7 @@ void job_signal(struct job *job, const struct node *node, int signal)
     if (node->host == 0) {
         kill(-node->pid, signal);
     } else {
-        mux_send_number(&job->far.hosts[node->host - 1].mux, MUX_SIGNAL,
+        mux_send_number(&job->remote.hosts[node->host - 1].mux, MUX_SIGNAL,
                         node->index, (uint32_t)signal);
     }
 }
@@ -73,7 +73,7 @@ void job_stop(struct job *job, int signal, int exit_code)
     }
     job->phase = JOB_STOPPING;
     job->exit_code = exit_code;
-    job->far.beat.is_watched = 0; // nodes do not look any more
+    job->remote.beat.is_watched = 0; // nodes do not look any more
     job->deadline_ns = 0;
     job->guest_due_ns = 0;
     job->stop_ns = clock_now_ns();

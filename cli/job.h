@@ -9,8 +9,6 @@
 
 #include "cluster/bootstrap.h"
 #include "control.h"
-#include "far.h"
-#include "far_start.h"
 #include "hostfile.h"
 #include "input.h"
 #include "keeper.h"
@@ -18,6 +16,8 @@
 #include "net/message.h"
 #include "oom.h"
 #include "output.h"
+#include "remote.h"
+#include "remote_start.h"
 #include "spawn.h"
 
 /** What a run is doing; launch.c draws the transitions. */
@@ -31,10 +31,10 @@ enum job_phase {
 
 struct node {
     node_id id;
-    uint16_t host;         ///< 0: the launcher's own, else far.hosts[host - 1]
-    uint16_t index;        ///< among the nodes of far.hosts[host - 1]
-    uint16_t group;        ///< of nodes that share memory
-    int has_neighbours;    ///< it was started to share memory with others
+    uint16_t host;      ///< 0: the launcher's own, else remote.hosts[host - 1]
+    uint16_t index;     ///< among the nodes of remote.hosts[host - 1]
+    uint16_t group;     ///< of nodes that share memory
+    int has_neighbours; ///< it was started to share memory with others
     const char *host_name; ///< as the user has given it; NULL: not at all
     char name[320];        ///< for messages: "node 2 (pid 17)", "n3 (node 2)"
     pid_t pid; ///< and its process group; not reaped before the run's end
@@ -92,9 +92,9 @@ struct job {
     uint64_t ended_ns; ///< when the last node ended; 0: some live
     double slowdown;   ///< TM_TEST_SLOWDOWN
 
-    struct far far; ///< the other hosts
-    uint8_t *key;   ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
-                    ///< NULL: all nodes are on one
+    struct remote remote; ///< the other hosts
+    uint8_t *key; ///< [BOOT_KEY_SIZE] for what travels between hosts, secret;
+                  ///< NULL: all nodes are on one
     struct sink out;
     struct sink err_apart; ///< if stderr is not the same file
     struct sink *err;
@@ -289,107 +289,112 @@ void job_advance(struct job *job, uint64_t now_ns);
 /** When something will be due next; UINT64_MAX: never. */
 uint64_t job_due_ns(const struct job *job);
 
-/* far_open.c: other hosts, before nodes run */
+/* remote_open.c: other hosts, before nodes run */
 
 /** Reach all other hosts of the plan and start their nodes.
  * @return 0, or an exit code (told) */
-int far_open(struct job *job, const struct launch_plan *plan);
+int remote_open(struct job *job, const struct launch_plan *plan);
 
 /** What spawn_node() would tell of a node of another host.
- * @param input  its standard input, which becomes far's; -1: none */
-void far_adopt(struct job *job, unsigned node, int input,
-               struct spawned *spawned);
+ * @param input  its standard input, which becomes remote.c's; -1: none */
+void remote_adopt(struct job *job, unsigned node, int input,
+                  struct spawned *spawned);
 
 /** Say to a node of this machine where it is. */
-void far_place(const struct job *job, unsigned node,
-               struct spawn_request *request);
+void remote_place(const struct job *job, unsigned node,
+                  struct spawn_request *request);
 
 /** Make the key of the job, if there is none. @return 0, -1 */
-int far_make_key(struct job *job);
+int remote_make_key(struct job *job);
 
 /** Find the card by which the other hosts reach this one.
  * @param address  one that this machine has; "": as an agent has seen it
  * @return 0, -1 with the address in `why` that no card has */
-int far_find_device(struct job *job, const char *address, char *why,
-                    size_t size);
+int remote_find_device(struct job *job, const char *address, char *why,
+                       size_t size);
 
 /** One more host: of a plan, or of a guest. It may be there already.
  * @param host  outlives it
  * @return NULL without memory */
-struct far_host *far_add_host(struct far *far, const struct host *host);
+struct remote_host *remote_add_host(struct remote *remote,
+                                    const struct host *host);
 
 /** A node is to be on a host. @param given  outlives it. @return 0, -1 */
-int far_add_node(struct far_host *host, unsigned node,
-                 const struct host *given);
+int remote_add_node(struct remote_host *host, unsigned node,
+                    const struct host *given);
 
 /** Take what ssh and the agent have said, up to STARTED and FAILED. */
-void far_hear(const struct far *far, struct far_host *host);
+void remote_hear(const struct remote *remote, struct remote_host *host);
 
 /** Have agents that have said HELLO start their nodes.
  * @param hosts  [n]
  * @param start  what is said of all of them; the rest is filled in
  * @return 0, -1 without memory or descriptors */
-int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
-                   struct far_start *start);
+int remote_send_start(const struct job *job, struct remote_host *hosts,
+                      unsigned n, struct remote_start *start);
 
 /** Room for why a host is no use. */
 #define EXPLAINED_MAX 900
 
 /** Why a host is no use. @param[out] text  [size] */
-void far_explain_unreachable(const struct job *job, const struct far_host *host,
-                             char *text, size_t size);
-void far_explain_not_started(const struct job *job, const struct far_host *host,
-                             char *text, size_t size);
+void remote_explain_unreachable(const struct job *job,
+                                const struct remote_host *host, char *text,
+                                size_t size);
+void remote_explain_not_started(const struct job *job,
+                                const struct remote_host *host, char *text,
+                                size_t size);
 
-/* far_ssh.c: how they are reached */
+/* remote_ssh.c: how they are reached */
 
 /** Start the agent of a host through ssh, the words of a command.
  * @return 0, -1 with errno set */
-int far_start_ssh(struct job *job, struct far_host *host, const char *ssh);
+int remote_start_ssh(struct job *job, struct remote_host *host,
+                     const char *ssh);
 
 /** What is written before a host's name for that command: "", or an option. */
-const char *far_host_option(const char *command);
+const char *remote_host_option(const char *command);
 
 /** Take what ssh and the agent have written to stderr. */
-void far_hear_words(struct far_host *host);
+void remote_hear_words(struct remote_host *host);
 
 /** The last line of it; "" if there is none. @param[out] line  [size] */
-void far_last_words(struct far_host *host, char *line, size_t size);
+void remote_last_words(struct remote_host *host, char *line, size_t size);
 
-/* far.c: the connections to other hosts */
+/* remote.c: the connections to other hosts */
 
-size_t far_n_polled(const struct far *far);
-void far_fill(const struct far *far, struct pollfd *set);
-void far_move(struct far *far, const struct pollfd *set, uint64_t now_ns);
+size_t remote_n_polled(const struct remote *remote);
+void remote_fill(const struct remote *remote, struct pollfd *set);
+void remote_move(struct remote *remote, const struct pollfd *set,
+                 uint64_t now_ns);
 
 /** A host has been silent for too long before its nodes run: says so in `why`. */
-void far_give_up(const struct far *far, struct far_host *host);
+void remote_give_up(const struct remote *remote, struct remote_host *host);
 
 /** What ssh and the agent complain about goes where our own words go. */
-void far_pass_words_on(struct job *job, struct far_host *host);
+void remote_pass_words_on(struct job *job, struct remote_host *host);
 
 /** Nobody is needed on that host any more, whatever it answers. */
-void far_retire(struct far_host *host);
+void remote_retire(struct remote_host *host);
 
 /** A node of another host has given its card. */
-void far_note(struct job *job, const struct node *node);
+void remote_note(struct job *job, const struct node *node);
 
 /** A node has told how long ago it has heard others (HEARD). */
-tm_status far_take_heard(struct job *job, const struct link_frame *frame);
+tm_status remote_take_heard(struct job *job, const struct link_frame *frame);
 
-/** When far_look() is due; UINT64_MAX: never. */
-uint64_t far_due_ns(const struct far *far);
+/** When remote_look() is due; UINT64_MAX: never. */
+uint64_t remote_due_ns(const struct remote *remote);
 
 /** End what is left on the other hosts. Waits for them, but not for long. */
-void far_finish(struct job *job);
+void remote_finish(struct job *job);
 
 /** Forget them, with their names. */
-void far_release(struct job *job);
+void remote_release(struct job *job);
 
-/* far_look.c: other hosts, while nodes run */
+/* remote_look.c: other hosts, while nodes run */
 
 /** Obey what has come from the agents; look for hosts that are lost. */
-void far_look(struct job *job, uint64_t now_ns);
+void remote_look(struct job *job, uint64_t now_ns);
 
 /* status_file.c: the end in machine form */
 

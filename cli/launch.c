@@ -170,7 +170,7 @@ static void fill_poll_set(const struct job *job, struct pollfd *set,
         at[1] = watch_stream(&node->out);
         at[2] = watch_stream(&node->err);
     }
-    far_fill(&job->far, &set[AT_NODES + 3 * job->n_started]);
+    remote_fill(&job->remote, &set[AT_NODES + 3 * job->n_started]);
 }
 
 static uint64_t next_due_ns(const struct job *job)
@@ -180,7 +180,7 @@ static uint64_t next_due_ns(const struct job *job)
         job->ended_ns != 0 ? job->ended_ns + AFTER_END_S * SECOND_NS : 0,
         job->n_started > 0 ? stream_prompt_ns(&job->nodes[0].out) : 0,
         job->input.to_root >= 0 ? job->input.retry_ns : 0,
-        far_due_ns(&job->far),
+        remote_due_ns(&job->remote),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -278,7 +278,7 @@ static void run_loop(struct job *job)
     while (!is_over(job, now_ns)) {
         unsigned n_started = job->n_started;
         size_t n_set =
-            AT_NODES + 3 * (size_t)n_started + far_n_polled(&job->far);
+            AT_NODES + 3 * (size_t)n_started + remote_n_polled(&job->remote);
 
         set = make_room(set, n_set); // nodes and hosts may have come
         fill_poll_set(job, set, now_ns);
@@ -289,8 +289,8 @@ static void run_loop(struct job *job)
         losses_look(job);
         take_signals(job);
         now_ns = clock_now_ns();
-        far_move(&job->far, &set[AT_NODES + 3 * n_started], now_ns);
-        far_look(job, now_ns);
+        remote_move(&job->remote, &set[AT_NODES + 3 * n_started], now_ns);
+        remote_look(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         write_sinks(job);
@@ -342,7 +342,7 @@ static void finish(struct job *job)
 {
     control_close(&job->control);
     job_kill(job);
-    far_finish(job);
+    remote_finish(job);
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -356,7 +356,7 @@ static void finish(struct job *job)
     keeper_finish(&job->keeper);
     flush(job);
     status_file_write(job);
-    far_release(job);
+    remote_release(job);
     sink_close(&job->out);
     if (job->err != &job->out) {
         sink_close(job->err);
@@ -374,7 +374,7 @@ int launch(const struct launch_plan *plan)
     if (exit_code != 0) {
         return exit_code;
     }
-    job.exit_code = far_open(&job, plan);
+    job.exit_code = remote_open(&job, plan);
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);
         run_loop(&job);

@@ -41,7 +41,7 @@ void losses_look(struct job *job)
     double now_s = clock_s();
     double away_s = now_s - job->looked_s;
 
-    if (job->looked_s > 0 && job->far.n > 0 &&
+    if (job->looked_s > 0 && job->remote.n > 0 &&
         away_s > BEAT_LOST_S * job->slowdown) {
         job->away_s = away_s;
         job->back_s = now_s;
@@ -148,12 +148,12 @@ static void take_back(struct job *job, struct node *node)
 /** Does nobody hear it, nor the launcher its host? */
 static int is_cut_off(const struct job *job, const struct node *node)
 {
-    const struct far_host *host =
-        node->host > 0 ? &job->far.hosts[node->host - 1] : NULL;
+    const struct remote_host *host =
+        node->host > 0 ? &job->remote.hosts[node->host - 1] : NULL;
 
     return host != NULL &&
            (host->is_suspect ||
-            (node->is_suspect && beat_is_cut(&job->far.beat, &host->life)));
+            (node->is_suspect && beat_is_cut(&job->remote.beat, &host->life)));
 }
 
 /** @param[out] names  [size] of those that are lost
@@ -264,6 +264,6 @@ void losses_suspect_host(struct job *job, unsigned host, double seconds)
     }
     if (seconds > 0 && has_nodes && !is_told && job_is_open(job)) {
         job_say(job, "host %s has been silent for %.0f s (suspect)",
-                job->far.hosts[host - 1].name, seconds);
+                job->remote.hosts[host - 1].name, seconds);
     }
 }

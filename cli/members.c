@@ -36,7 +36,7 @@ static void add_hosts(const struct job *job, unsigned other, char *text,
 {
     size_t used = strlen(text);
 
-    if (job->far.n > 0 && used < size) {
+    if (job->remote.n > 0 && used < size) {
         snprintf(text + used, size - used, "; they are %s and %s",
                  job->nodes[0].name, job->nodes[other].name);
     }
@@ -72,7 +72,7 @@ static tm_status take_card(struct job *job, struct node *node,
     if (node->host == 0) {
         oom_note(&node->oom, node->pid);
     } else {
-        far_note(job, node);
+        remote_note(job, node);
     }
     if (node->is_guest) {
         change_take_card(job, node);
@@ -145,7 +145,7 @@ static tm_status obey(struct job *job, struct node *node,
     case BOOT_PROGRESS:
         return losses_take_progress(node, frame);
     case BOOT_HEARD:
-        return far_take_heard(job, frame);
+        return remote_take_heard(job, frame);
     case BOOT_PEER:
         return losses_take_peer(job, node, frame);
     default:

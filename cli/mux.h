@@ -27,7 +27,7 @@ enum mux_kind {
     MUX_END,      ///< a channel's end of file
     MUX_TAKEN,    ///< so many bytes of a channel have been passed on
     // To the agent:
-    MUX_START,  ///< the nodes to start (far_start.h)
+    MUX_START,  ///< the nodes to start (remote_start.h)
     MUX_SIGNAL, ///< signal u32: for a node's process group
     MUX_BYE,    ///< end everything
     // To the launcher:

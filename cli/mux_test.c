@@ -20,7 +20,7 @@
 
 struct side {
     struct mux mux;
-    int far_end[N_NODES][MUX_CHANNELS]; ///< of the mux's files; -1: none
+    int remote_end[N_NODES][MUX_CHANNELS]; ///< of the mux's files; -1: none
 };
 
 static struct side launcher;
@@ -37,7 +37,7 @@ static void attach(struct side *side, unsigned node, enum mux_channel which,
         assert_int_equal(pipe(ends), 0);
     }
     mux_attach(&side->mux, node, which, ends[is_writer]);
-    side->far_end[node][which] = ends[!is_writer];
+    side->remote_end[node][which] = ends[!is_writer];
     fcntl(ends[!is_writer], F_SETFL, O_NONBLOCK);
 }
 
@@ -68,8 +68,8 @@ static void close_side(struct side *side)
     mux_close(&side->mux);
     for (unsigned node = 0; node < N_NODES; node++) {
         for (unsigned which = 0; which < MUX_CHANNELS; which++) {
-            if (side->far_end[node][which] >= 0) {
-                close(side->far_end[node][which]);
+            if (side->remote_end[node][which] >= 0) {
+                close(side->remote_end[node][which]);
             }
         }
     }
@@ -109,12 +109,12 @@ static void pass(struct side *from, struct side *to, unsigned node,
     }
     while (n_got < size) {
         ssize_t n =
-            write(from->far_end[node][which], sent + n_sent, size - n_sent);
+            write(from->remote_end[node][which], sent + n_sent, size - n_sent);
 
         n_sent += n > 0 ? (size_t)n : 0;
         move(from);
         move(to);
-        n = read(to->far_end[node][which], got + n_got, size - n_got);
+        n = read(to->remote_end[node][which], got + n_got, size - n_got);
         n_got += n > 0 ? (size_t)n : 0;
     }
     assert_memory_equal(got, sent, size);
@@ -142,7 +142,7 @@ static void a_reader_that_sleeps_holds_up_its_own_channel_only(void **unused)
 
     (void)unused;
     while (n_full < 100) { // nobody reads what node 0 writes
-        ssize_t n = write(agent.far_end[0][MUX_OUT], bytes, sizeof bytes);
+        ssize_t n = write(agent.remote_end[0][MUX_OUT], bytes, sizeof bytes);
 
         n_taken += n > 0 ? (size_t)n : 0;
         n_full += n < 0;
@@ -154,7 +154,7 @@ static void a_reader_that_sleeps_holds_up_its_own_channel_only(void **unused)
     pass(&agent, &launcher, 0, MUX_ERR, 1000000);
     pass(&agent, &launcher, 1, MUX_OUT, 1000000);
     while (n_taken > 0) {
-        ssize_t n = read(launcher.far_end[0][MUX_OUT], bytes, sizeof bytes);
+        ssize_t n = read(launcher.remote_end[0][MUX_OUT], bytes, sizeof bytes);
 
         n_taken -= n > 0 ? (size_t)n : 0;
         move(&agent);
@@ -167,17 +167,17 @@ static void ends_of_file_pass(void **unused)
     char byte;
 
     (void)unused;
-    assert_int_equal(write(agent.far_end[0][MUX_OUT], "x", 1), 1);
-    close(agent.far_end[0][MUX_OUT]);
-    agent.far_end[0][MUX_OUT] = -1;
-    shutdown(launcher.far_end[1][MUX_LINK], SHUT_WR);
+    assert_int_equal(write(agent.remote_end[0][MUX_OUT], "x", 1), 1);
+    close(agent.remote_end[0][MUX_OUT]);
+    agent.remote_end[0][MUX_OUT] = -1;
+    shutdown(launcher.remote_end[1][MUX_LINK], SHUT_WR);
     for (unsigned i = 0; i < 4; i++) {
         move(&agent);
         move(&launcher);
     }
-    assert_int_equal(read(launcher.far_end[0][MUX_OUT], &byte, 1), 1);
-    assert_int_equal(read(launcher.far_end[0][MUX_OUT], &byte, 1), 0);
-    assert_int_equal(read(agent.far_end[1][MUX_LINK], &byte, 1), 0);
+    assert_int_equal(read(launcher.remote_end[0][MUX_OUT], &byte, 1), 1);
+    assert_int_equal(read(launcher.remote_end[0][MUX_OUT], &byte, 1), 0);
+    assert_int_equal(read(agent.remote_end[1][MUX_LINK], &byte, 1), 0);
     pass(&agent, &launcher, 1, MUX_LINK, 1000); // the other way still works
 }
 
@@ -186,19 +186,19 @@ static void files_end_with_the_connection(void **unused)
     char bytes[8];
 
     (void)unused;
-    assert_int_equal(write(agent.far_end[1][MUX_OUT], "last", 4), 4);
+    assert_int_equal(write(agent.remote_end[1][MUX_OUT], "last", 4), 4);
     move(&agent);
     move(&launcher);
     mux_end(&launcher.mux);
-    assert_int_equal(read(launcher.far_end[1][MUX_OUT], bytes, sizeof bytes),
+    assert_int_equal(read(launcher.remote_end[1][MUX_OUT], bytes, sizeof bytes),
                      4);
     for (unsigned node = 0; node < N_NODES; node++) {
         assert_int_equal(
-            read(launcher.far_end[node][MUX_LINK], bytes, sizeof bytes), 0);
+            read(launcher.remote_end[node][MUX_LINK], bytes, sizeof bytes), 0);
         assert_int_equal(
-            read(launcher.far_end[node][MUX_OUT], bytes, sizeof bytes), 0);
+            read(launcher.remote_end[node][MUX_OUT], bytes, sizeof bytes), 0);
         assert_int_equal(
-            read(launcher.far_end[node][MUX_ERR], bytes, sizeof bytes), 0);
+            read(launcher.remote_end[node][MUX_ERR], bytes, sizeof bytes), 0);
     }
 }
 

@@ -144,7 +144,7 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     job->n_started++;
     job->n_alive++;
     node->host_name = host != NULL ? host->name : NULL;
-    name_node(node, job->far.n > 0 ? host : NULL);
+    name_node(node, job->remote.n > 0 ? host : NULL);
     if (node->host == 0) {
         keeper_add(&job->keeper, spawned->pid);
     }
@@ -199,7 +199,7 @@ static int start_here(struct job *job, const struct launch_plan *plan,
         *what = SPAWN_GROUP;
         return error;
     }
-    far_place(job, request->node, request);
+    remote_place(job, request->node, request);
     return spawn_node(request, spawned, what);
 }
 
@@ -222,7 +222,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         if (job->nodes[i].host == 0) {
             error = start_here(job, plan, &request, &spawned, &what);
         } else {
-            far_adopt(job, i, request.input, &spawned);
+            remote_adopt(job, i, request.input, &spawned);
             root_input = i == 0 ? -1 : root_input;
         }
         if (error == 0) {

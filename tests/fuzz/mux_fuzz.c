@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cli/mux.c and far_take() of cli/far.c: a launcher to which anything may speak as the
+// cli/mux.c and remote_take() of cli/remote.c: a launcher to which anything may speak as the
 // agent of a host. Its node's files end, whatever comes, and what waits for them is
 // bounded. The input is taken as it is, or, if its first byte says so, as frames with
 // the lengths that they have.
@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "far.h"
 #include "fuzz.h"
+#include "remote.h"
 
 enum { N_NODES = 2, MOST = 60000, ROUNDS = 4, AGAIN = 16 };
 
@@ -36,7 +36,7 @@ static size_t write_frames(struct wire_reader *input, uint8_t *bytes)
     return (size_t)(writer.at - bytes);
 }
 
-/** The far ends of what a host's connection and a node's files are. */
+/** The remote ends of what a host's connection and a node's files are. */
 struct ends {
     int agent;    // writes what the mux reads
     int reply;    // reads what the mux writes
@@ -45,7 +45,7 @@ struct ends {
     int is_valid; // the last two are there
 };
 
-static void open_host(struct far_host *host, struct far_node *nodes,
+static void open_host(struct remote_host *host, struct remote_node *nodes,
                       struct ends *ends)
 {
     int in[2];
@@ -57,7 +57,7 @@ static void open_host(struct far_host *host, struct far_node *nodes,
                pipe2(output, O_CLOEXEC | O_NONBLOCK) == 0 &&
                socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                           0, link) == 0);
-    *host = (struct far_host){.n_nodes = N_NODES, .nodes = nodes};
+    *host = (struct remote_host){.n_nodes = N_NODES, .nodes = nodes};
     mux_open(&host->mux, in[0], out[1]);
     FUZZ_CHECK(mux_make_channels(&host->mux, N_NODES) == 0);
     mux_attach(&host->mux, 1, MUX_LINK, link[0]);
@@ -67,7 +67,7 @@ static void open_host(struct far_host *host, struct far_node *nodes,
 }
 
 /** One turn of the launcher's loop. */
-static void turn(struct far_host *host)
+static void turn(struct remote_host *host)
 {
     struct pollfd set[2 + N_NODES * MUX_CHANNELS];
     struct mux_frame frame;
@@ -77,14 +77,14 @@ static void turn(struct far_host *host)
     poll(set, sizeof set / sizeof set[0], 0);
     mux_move(&host->mux, set, 1);
     while (mux_next(&host->mux, &frame)) {
-        far_take(host, &frame);
+        remote_take(host, &frame);
     }
     for (unsigned i = 0; i < N_NODES * MUX_CHANNELS; i++) {
         FUZZ_CHECK(host->mux.channels[i].out.used <= MUX_WAITING_MAX);
     }
 }
 
-static void check_nodes(const struct far_node *nodes)
+static void check_nodes(const struct remote_node *nodes)
 {
     for (unsigned i = 0; i < N_NODES; i++) {
         FUZZ_CHECK(memchr(nodes[i].what, 0, sizeof nodes[i].what) != NULL);
@@ -94,9 +94,9 @@ static void check_nodes(const struct far_node *nodes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[MOST];
-    static struct far_node nodes[N_NODES];
+    static struct remote_node nodes[N_NODES];
     struct wire_reader input = wire_read(data, size);
-    struct far_host host;
+    struct remote_host host;
     struct ends ends;
     uint8_t how = wire_get_u8(&input);
 

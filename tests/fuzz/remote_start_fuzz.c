@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cli/far_start.c: what the launcher and an agent tell each other first. What is taken
+// cli/remote_start.c: what the launcher and an agent tell each other first. What is taken
 // apart is put together to the same bytes.
 #include <string.h>
 
-#include "far_start.h"
 #include "fuzz.h"
+#include "remote_start.h"
 
 static void check_start(const uint8_t *data, size_t size)
 {
-    struct far_start start;
+    struct remote_start start;
     struct buffer body = {0};
 
-    if (far_start_get(data, size, &start) != TM_OK) {
+    if (remote_start_get(data, size, &start) != TM_OK) {
         return;
     }
     FUZZ_CHECK(start.n_here >= 1 && start.n_here <= start.n_nodes);
-    far_start_put(&start, &body);
+    remote_start_put(&start, &body);
     FUZZ_CHECK(body.used == size);
     FUZZ_CHECK(memcmp(buffer_front(&body), data, size) == 0);
     buffer_release(&body);
-    far_start_release(&start);
+    remote_start_release(&start);
 }
 
 static void check_hello(const uint8_t *data, size_t size)
 {
-    struct far_hello hello;
+    struct remote_hello hello;
     struct buffer body = {0};
 
-    if (far_hello_get(data, size, &hello) != TM_OK) {
+    if (remote_hello_get(data, size, &hello) != TM_OK) {
         return;
     }
-    far_hello_put(&hello, &body);
+    remote_hello_put(&hello, &body);
     FUZZ_CHECK(body.used == size);
     FUZZ_CHECK(memcmp(buffer_front(&body), data, size) == 0);
     buffer_release(&body);

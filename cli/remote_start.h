@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef CLI_FAR_START_H
-#define CLI_FAR_START_H
+#ifndef CLI_REMOTE_START_H
+#define CLI_REMOTE_START_H
 
 #include "buffer.h"
 #include "hostfile.h"
@@ -10,13 +10,13 @@
  */
 
 /** One node of that host. */
-struct far_node_start {
+struct remote_node_start {
     unsigned node; ///< its number in the run
     struct host host;
 };
 
 /** The body of MUX_START. */
-struct far_start {
+struct remote_start {
     unsigned n_nodes;    ///< of the run
     unsigned n_before;   ///< on that host already
     unsigned joins;      ///< the epoch that they will be in; 0: from the start
@@ -25,29 +25,29 @@ struct far_start {
     char **argv;         ///< program and arguments, NULL at the end
     char **variables;    ///< NAME=VALUE, NULL at the end
     unsigned n_here;     ///< nodes of that host
-    struct far_node_start *nodes; ///< [n_here]
+    struct remote_node_start *nodes; ///< [n_here]
 };
 
 /** Append it to a buffer. */
-void far_start_put(const struct far_start *start, struct buffer *body);
+void remote_start_put(const struct remote_start *start, struct buffer *body);
 
 /** Take it apart; accepts any bytes.
  * @param bytes       must outlive the result, which points into it
- * @param[out] start  to be released with far_start_release(), set on success
+ * @param[out] start  to be released with remote_start_release(), set on success
  * @return TM_OK, TM_EWIRE, TM_ENOMEM */
-TM_CHECKED tm_status far_start_get(const void *bytes, size_t size,
-                                   struct far_start *start);
-void far_start_release(struct far_start *start);
+TM_CHECKED tm_status remote_start_get(const void *bytes, size_t size,
+                                      struct remote_start *start);
+void remote_start_release(struct remote_start *start);
 
 /** The body of MUX_HELLO. */
-struct far_hello {
+struct remote_hello {
     const char *version;  ///< as node_card_set_version() has it
     const char *launcher; ///< the launcher's address as that host sees it
 };
 
-void far_hello_put(const struct far_hello *hello, struct buffer *body);
-TM_CHECKED tm_status far_hello_get(const void *bytes, size_t size,
-                                   struct far_hello *hello);
+void remote_hello_put(const struct remote_hello *hello, struct buffer *body);
+TM_CHECKED tm_status remote_hello_get(const void *bytes, size_t size,
+                                      struct remote_hello *hello);
 
 /** Find the network card that has an address.
  * @param[out] device  [size]  its name

@@ -12,23 +12,23 @@
 #include "job.h"
 
 /** Nodes that have ended, as look_for_deaths() does for those here. */
-static void judge_ended(struct job *job, struct far_host *host)
+static void judge_ended(struct job *job, struct remote_host *host)
 {
     for (unsigned i = 0; i < host->n_nodes; i++) {
-        struct far_node *far = &host->nodes[i];
-        struct node *node = &job->nodes[far->node];
+        struct remote_node *remote = &host->nodes[i];
+        struct node *node = &job->nodes[remote->node];
 
-        if (far->has_ended && node->is_alive) {
+        if (remote->has_ended && node->is_alive) {
             members_hear(job, node); // what it said before
-            memcpy(node->oom_kill, far->oom_kill, sizeof node->oom_kill);
-            job_judge(job, node, far->code, far->status);
+            memcpy(node->oom_kill, remote->oom_kill, sizeof node->oom_kill);
+            job_judge(job, node, remote->code, remote->status);
         }
     }
 }
 
 static void lose(struct job *job, unsigned index, const char *why)
 {
-    struct far_host *host = &job->far.hosts[index];
+    struct remote_host *host = &job->remote.hosts[index];
 
     host->is_lost = 1;
     mux_end(&host->mux); // nobody is to wait for more output
@@ -37,7 +37,7 @@ static void lose(struct job *job, unsigned index, const char *why)
 
 static void look_at_host(struct job *job, unsigned index, enum beat_state state)
 {
-    struct far_host *host = &job->far.hosts[index];
+    struct remote_host *host = &job->remote.hosts[index];
     char why[64];
 
     if (host->is_over && state != BEAT_LOST) {
@@ -56,7 +56,7 @@ static void look_at_host(struct job *job, unsigned index, enum beat_state state)
         lose(job, index, "the connection to it has ended");
     } else if (state == BEAT_LOST) {
         snprintf(why, sizeof why, "silent for %.0f s",
-                 beat_lost_s(&job->far.beat));
+                 beat_lost_s(&job->remote.beat));
         lose(job, index, why);
     }
 }
@@ -68,39 +68,40 @@ static void tell_life(struct job *job)
         struct node *node = &job->nodes[i];
 
         if (node->is_alive && node->is_ready && !node->is_guest) {
-            link_send_number(&node->link, BOOT_LIFE, job->far.beat.n_sent);
+            link_send_number(&node->link, BOOT_LIFE, job->remote.beat.n_sent);
         }
     }
 }
 
-void far_look(struct job *job, uint64_t now_ns)
+void remote_look(struct job *job, uint64_t now_ns)
 {
-    struct far *far = &job->far;
-    int is_due = far->n > 0 && beat_is_due(&far->beat, now_ns);
+    struct remote *remote = &job->remote;
+    int is_due = remote->n > 0 && beat_is_due(&remote->beat, now_ns);
 
-    beat_look(&far->beat, now_ns);
+    beat_look(&remote->beat, now_ns);
     if (is_due) {
         tell_life(job);
     }
-    for (unsigned i = 0; i < far->n; i++) {
-        struct far_host *host = &far->hosts[i];
+    for (unsigned i = 0; i < remote->n; i++) {
+        struct remote_host *host = &remote->hosts[i];
         struct mux_frame frame;
-        enum beat_state state = far_listen(far, host, is_due && !host->is_lost);
+        enum beat_state state =
+            remote_listen(remote, host, is_due && !host->is_lost);
 
-        if (i + 1 == far->coming) {
+        if (i + 1 == remote->coming) {
             if (state == BEAT_LOST) {
-                far_give_up(far, host);
+                remote_give_up(remote, host);
             }
             guest_look(job);
             continue;
         }
         while (mux_next(&host->mux, &frame)) {
-            far_take(host, &frame);
+            remote_take(host, &frame);
         }
         judge_ended(job, host);
         if (!host->is_lost) {
             look_at_host(job, i, state);
         }
-        far_pass_words_on(job, host); // also of its end
+        remote_pass_words_on(job, host); // also of its end
     }
 }

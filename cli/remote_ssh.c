@@ -52,7 +52,7 @@ static const struct reacher *reacher_of(const char *command)
     return found;
 }
 
-const char *far_host_option(const char *command)
+const char *remote_host_option(const char *command)
 {
     return reacher_of(command)->host;
 }
@@ -62,7 +62,7 @@ static void make_command(char *text, const char *host, const char *program,
                          char **words)
 {
     static char named[320];
-    static char remote[1200];
+    static char command[1200];
     const struct reacher *reacher = reacher_of(text);
     unsigned n = 0;
     char *rest = NULL;
@@ -77,9 +77,9 @@ static void make_command(char *text, const char *host, const char *program,
     }
     snprintf(named, sizeof named, "%s%s", reacher->host, host);
     words[n++] = named;
-    snprintf(remote, sizeof remote,
+    snprintf(command, sizeof command,
              reacher->is_shell ? "exec '%s' agent" : "%s", program);
-    words[n++] = remote;
+    words[n++] = command;
     if (!reacher->is_shell) {
         words[n++] = "agent";
         unsetenv("SSH_CONNECTION"); // of this session, not of the agent's
@@ -108,7 +108,7 @@ _Noreturn static void become_ssh(const struct job *job, const char *ssh,
     _exit(127);
 }
 
-int far_start_ssh(struct job *job, struct far_host *host, const char *ssh)
+int remote_start_ssh(struct job *job, struct remote_host *host, const char *ssh)
 {
     int pipes[3][2];
     int ends[3];
@@ -136,7 +136,7 @@ int far_start_ssh(struct job *job, struct far_host *host, const char *ssh)
     return 0;
 }
 
-void far_last_words(struct far_host *host, char *line, size_t size)
+void remote_last_words(struct remote_host *host, char *line, size_t size)
 {
     const char *bytes = buffer_front(&host->words);
     size_t end = host->words.used;
@@ -153,7 +153,7 @@ void far_last_words(struct far_host *host, char *line, size_t size)
              end > start ? bytes + start : "");
 }
 
-void far_hear_words(struct far_host *host)
+void remote_hear_words(struct remote_host *host)
 {
     char bytes[1024];
     ssize_t size;

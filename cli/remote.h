@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef CLI_FAR_H
-#define CLI_FAR_H
+#ifndef CLI_REMOTE_H
+#define CLI_REMOTE_H
 
 #include <sys/types.h>
 
@@ -11,11 +11,11 @@
 
 /** How long an agent may take to answer, of which ssh may connect for 5 s; and to start
  * its nodes. */
-#define FAR_REACH_S 10
-#define FAR_START_S 20
+#define REMOTE_REACH_S 10
+#define REMOTE_START_S 20
 
 /** A node of another host, as its agent tells of it. */
-struct far_node {
+struct remote_node {
     unsigned node;            ///< its number in the run
     const struct host *given; ///< what the user says of it
     pid_t pid;                ///< there; 0: not started yet
@@ -30,7 +30,7 @@ struct far_node {
 
 /** Another host with nodes of the run. Each node that joins has one of its own, with an
  * agent, though there may be others of that name. */
-struct far_host {
+struct remote_host {
     struct host *own; ///< with the name, if a guest's; NULL: the plan's
     const char *name;
     const char *address; ///< addr=, or ""
@@ -46,21 +46,22 @@ struct far_host {
     int is_over;   ///< BYE was sent: its end is no loss
     char why[256]; ///< it could not be reached; "": it was
     unsigned n_nodes;
-    struct far_node *nodes; ///< [n_nodes]
+    struct remote_node *nodes; ///< [n_nodes]
 };
 
-struct far;
+struct remote;
 
 /** Listen to an agent, and tell it that the launcher lives, from its greeting on.
  * @param is_due  it is time to tell that */
-enum beat_state far_listen(struct far *far, struct far_host *host, int is_due);
+enum beat_state remote_listen(struct remote *remote, struct remote_host *host,
+                              int is_due);
 
 /** Take a frame that is about a node, or a beat. */
-void far_take(struct far_host *host, const struct mux_frame *frame);
+void remote_take(struct remote_host *host, const struct mux_frame *frame);
 
-struct far {
+struct remote {
     unsigned n; ///< 0: all nodes are on this machine
-    struct far_host *hosts;
+    struct remote_host *hosts;
     struct beat beat;
     char
         device[32]; ///< of this machine, that leads to them; "": not needed yet

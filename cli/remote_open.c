@@ -17,10 +17,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "far_start.h"
 #include "job.h"
 #include "net/message.h"
 #include "os/secret.h"
+#include "remote_start.h"
 
 #define SECOND_NS 1000000000.0
 
@@ -28,34 +28,38 @@ extern char **environ;
 
 // ---- the list of hosts ----
 
-static struct far_host *find_host(struct far *far, const struct host *host)
+static struct remote_host *find_host(struct remote *remote,
+                                     const struct host *host)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        if (strcmp(far->hosts[i].name, host->name) == 0) {
-            return &far->hosts[i];
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (strcmp(remote->hosts[i].name, host->name) == 0) {
+            return &remote->hosts[i];
         }
     }
-    return far_add_host(far, host);
+    return remote_add_host(remote, host);
 }
 
-struct far_host *far_add_host(struct far *far, const struct host *host)
+struct remote_host *remote_add_host(struct remote *remote,
+                                    const struct host *host)
 {
-    struct far_host *grown = realloc(far->hosts, (far->n + 1) * sizeof *grown);
+    struct remote_host *grown =
+        realloc(remote->hosts, (remote->n + 1) * sizeof *grown);
 
     if (grown == NULL) {
         return NULL;
     }
-    far->hosts = grown;
-    grown[far->n] = (struct far_host){.name = host->name,
-                                      .address = host->address,
-                                      .words_fd = -1,
-                                      .mux = {.in = -1, .out_fd = -1}};
-    return &grown[far->n++];
+    remote->hosts = grown;
+    grown[remote->n] = (struct remote_host){.name = host->name,
+                                            .address = host->address,
+                                            .words_fd = -1,
+                                            .mux = {.in = -1, .out_fd = -1}};
+    return &grown[remote->n++];
 }
 
-int far_add_node(struct far_host *host, unsigned node, const struct host *given)
+int remote_add_node(struct remote_host *host, unsigned node,
+                    const struct host *given)
 {
-    struct far_node *grown =
+    struct remote_node *grown =
         realloc(host->nodes, (host->n_nodes + 1) * sizeof *grown);
 
     if (grown == NULL) {
@@ -63,25 +67,25 @@ int far_add_node(struct far_host *host, unsigned node, const struct host *given)
     }
     host->nodes = grown;
     grown[host->n_nodes++] =
-        (struct far_node){.node = node,
-                          .given = given,
-                          .ends = {.out = -1, .err = -1, .link = -1}};
+        (struct remote_node){.node = node,
+                             .given = given,
+                             .ends = {.out = -1, .err = -1, .link = -1}};
     return 0;
 }
 
 static int list_hosts(struct job *job, const struct launch_plan *plan)
 {
     for (unsigned i = 0; i < plan->n_nodes; i++) {
-        struct far_host *host;
+        struct remote_host *host;
 
         if (host_is_local(plan->hosts[i].name)) {
             continue;
         }
-        host = find_host(&job->far, &plan->hosts[i]);
-        if (host == NULL || far_add_node(host, i, &plan->hosts[i]) != 0) {
+        host = find_host(&job->remote, &plan->hosts[i]);
+        if (host == NULL || remote_add_node(host, i, &plan->hosts[i]) != 0) {
             return -1;
         }
-        job->nodes[i].host = (uint16_t)(host - job->far.hosts + 1);
+        job->nodes[i].host = (uint16_t)(host - job->remote.hosts + 1);
         job->nodes[i].index = (uint16_t)(host->n_nodes - 1);
     }
     return 0;
@@ -89,14 +93,14 @@ static int list_hosts(struct job *job, const struct launch_plan *plan)
 
 // ---- answers ----
 
-static void take_hello(struct far_host *host, const struct beat *beat,
+static void take_hello(struct remote_host *host, const struct beat *beat,
                        const struct mux_frame *frame)
 {
     static struct node_card own;
-    struct far_hello hello;
+    struct remote_hello hello;
 
     node_card_set_version(&own);
-    if (far_hello_get(frame->body, frame->size, &hello) != TM_OK) {
+    if (remote_hello_get(frame->body, frame->size, &hello) != TM_OK) {
         host->mux.is_broken = 1;
         return;
     }
@@ -110,13 +114,13 @@ static void take_hello(struct far_host *host, const struct beat *beat,
     }
 }
 
-static int has_answered(const struct far_node *node)
+static int has_answered(const struct remote_node *node)
 {
     return node->pid != 0 || node->what[0] != '\0';
 }
 
 /** What is to be waited for: first for HELLO, then for all nodes. */
-static int is_settled(const struct far_host *host, int starts_nodes)
+static int is_settled(const struct remote_host *host, int starts_nodes)
 {
     if (host->why[0] != '\0') {
         return 1;
@@ -129,23 +133,23 @@ static int is_settled(const struct far_host *host, int starts_nodes)
     return host->has_hello;
 }
 
-void far_hear(const struct far *far, struct far_host *host)
+void remote_hear(const struct remote *remote, struct remote_host *host)
 {
     struct mux_frame frame;
 
-    far_hear_words(host);
+    remote_hear_words(host);
     while (mux_next(&host->mux, &frame)) {
         if (frame.kind == MUX_HELLO && !host->has_hello) {
-            take_hello(host, &far->beat, &frame);
+            take_hello(host, &remote->beat, &frame);
         } else if (!host->has_hello) {
             host->mux.is_broken = 1;
         } else {
-            far_take(host, &frame);
+            remote_take(host, &frame);
         }
     }
     if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0') {
-        far_hear_words(host);
-        far_last_words(host, host->why, sizeof host->why);
+        remote_hear_words(host);
+        remote_last_words(host, host->why, sizeof host->why);
         if (host->why[0] == '\0') {
             snprintf(host->why, sizeof host->why, "%s",
                      host->mux.is_broken ? "it does not answer as teamster does"
@@ -168,10 +172,10 @@ static int asked_to_end(struct job *job)
     return 0;
 }
 
-static int all_are_settled(const struct far *far, int starts_nodes)
+static int all_are_settled(const struct remote *remote, int starts_nodes)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        if (!is_settled(&far->hosts[i], starts_nodes)) {
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (!is_settled(&remote->hosts[i], starts_nodes)) {
             return 0;
         }
     }
@@ -181,26 +185,26 @@ static int all_are_settled(const struct far *far, int starts_nodes)
 static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_far)
 {
     set[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
-    far_fill(&job->far, &set[1]);
-    for (unsigned i = 0; i < job->far.n; i++) {
-        set[1 + n_far + i] =
-            (struct pollfd){.fd = job->far.hosts[i].words_fd, .events = POLLIN};
+    remote_fill(&job->remote, &set[1]);
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        set[1 + n_far + i] = (struct pollfd){
+            .fd = job->remote.hosts[i].words_fd, .events = POLLIN};
     }
-    poll(set, 1 + n_far + job->far.n, 100);
+    poll(set, 1 + n_far + job->remote.n, 100);
 }
 
 /** Give signs of life, and listen for them: while one host is slow to log in, others may
  * die, and are not to think that the launcher has. */
-static void look_for_life(struct far *far, uint64_t now_ns)
+static void look_for_life(struct remote *remote, uint64_t now_ns)
 {
-    int is_due = beat_is_due(&far->beat, now_ns);
+    int is_due = beat_is_due(&remote->beat, now_ns);
 
-    beat_look(&far->beat, now_ns);
-    for (unsigned i = 0; i < far->n; i++) {
-        struct far_host *host = &far->hosts[i];
+    beat_look(&remote->beat, now_ns);
+    for (unsigned i = 0; i < remote->n; i++) {
+        struct remote_host *host = &remote->hosts[i];
 
-        if (far_listen(far, host, is_due) == BEAT_LOST) {
-            far_give_up(far, host);
+        if (remote_listen(remote, host, is_due) == BEAT_LOST) {
+            remote_give_up(remote, host);
         }
     }
 }
@@ -209,26 +213,27 @@ static void look_for_life(struct far *far, uint64_t now_ns)
  * @return 0, or an exit code if a signal ends it */
 static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
 {
-    struct far *far = &job->far;
-    size_t n_far = far_n_polled(far);
-    struct pollfd *set = calloc(1 + n_far + far->n, sizeof *set);
+    struct remote *remote = &job->remote;
+    size_t n_far = remote_n_polled(remote);
+    struct pollfd *set = calloc(1 + n_far + remote->n, sizeof *set);
     uint64_t waited_ns = 0;
     uint64_t last_ns = clock_now_ns();
     int number = 0;
 
-    while (set != NULL && number == 0 && !all_are_settled(far, starts_nodes) &&
+    while (set != NULL && number == 0 &&
+           !all_are_settled(remote, starts_nodes) &&
            (double)waited_ns < seconds * job->slowdown * SECOND_NS) {
         uint64_t now_ns;
         size_t at = 1;
 
         fill_and_poll(job, set, n_far);
         now_ns = clock_now_ns();
-        for (unsigned i = 0; i < far->n; i++) {
-            mux_move(&far->hosts[i].mux, &set[at], now_ns);
-            at += mux_n_polled(&far->hosts[i].mux);
-            far_hear(far, &far->hosts[i]);
+        for (unsigned i = 0; i < remote->n; i++) {
+            mux_move(&remote->hosts[i].mux, &set[at], now_ns);
+            at += mux_n_polled(&remote->hosts[i].mux);
+            remote_hear(remote, &remote->hosts[i]);
         }
-        look_for_life(far, now_ns);
+        look_for_life(remote, now_ns);
         number = asked_to_end(job);
         // Time in which this process was stopped does not count.
         waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
@@ -262,8 +267,9 @@ static void quote_word(const char *word, char *quoted, size_t size)
     memcpy(quoted + used, "'", 2);
 }
 
-void far_explain_unreachable(const struct job *job, const struct far_host *host,
-                             char *text, size_t size)
+void remote_explain_unreachable(const struct job *job,
+                                const struct remote_host *host, char *text,
+                                size_t size)
 {
     const char *ssh = job->plan->ssh;
     char why[300];
@@ -273,23 +279,23 @@ void far_explain_unreachable(const struct job *job, const struct far_host *host,
     snprintf(why, sizeof why, "%s", host->why);
     if (why[0] == '\0') {
         snprintf(why, sizeof why, "no answer within %.0f s",
-                 FAR_REACH_S * job->slowdown);
+                 REMOTE_REACH_S * job->slowdown);
     }
     snprintf(text, size,
              "cannot reach host %s: %s; try: %s %s%s teamster --version",
-             host->name, why, ssh, far_host_option(ssh), name);
+             host->name, why, ssh, remote_host_option(ssh), name);
 }
 
 static int check_reached(struct job *job)
 {
     unsigned n_bad = 0;
 
-    for (unsigned i = 0; i < job->far.n; i++) {
-        const struct far_host *host = &job->far.hosts[i];
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        const struct remote_host *host = &job->remote.hosts[i];
         char text[EXPLAINED_MAX];
 
         if (host->why[0] != '\0' || !host->has_hello) {
-            far_explain_unreachable(job, host, text, sizeof text);
+            remote_explain_unreachable(job, host, text, sizeof text);
             job_say(job, "%s", text);
             n_bad++;
         }
@@ -297,11 +303,12 @@ static int check_reached(struct job *job)
     return n_bad > 0 ? EXIT_UNREACHABLE : 0;
 }
 
-void far_explain_not_started(const struct job *job, const struct far_host *host,
-                             char *text, size_t size)
+void remote_explain_not_started(const struct job *job,
+                                const struct remote_host *host, char *text,
+                                size_t size)
 {
     for (unsigned i = 0; i < host->n_nodes; i++) {
-        const struct far_node *node = &host->nodes[i];
+        const struct remote_node *node = &host->nodes[i];
 
         if (node->what[0] == '\0') {
             continue;
@@ -325,8 +332,8 @@ static int check_started(struct job *job)
 {
     unsigned n_bad = 0;
 
-    for (unsigned i = 0; i < job->far.n; i++) {
-        const struct far_host *host = &job->far.hosts[i];
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        const struct remote_host *host = &job->remote.hosts[i];
         char text[EXPLAINED_MAX];
         int is_bad = host->why[0] != '\0';
 
@@ -334,7 +341,7 @@ static int check_started(struct job *job)
             is_bad |= host->nodes[k].pid == 0;
         }
         if (is_bad) {
-            far_explain_not_started(job, host, text, sizeof text);
+            remote_explain_not_started(job, host, text, sizeof text);
             job_say(job, "%s", text);
             n_bad++;
         }
@@ -383,7 +390,7 @@ static char **variables_that_travel(void)
 }
 
 /** @return the run's end of a node's output, -1 */
-static int open_output(struct far_host *host, unsigned index,
+static int open_output(struct remote_host *host, unsigned index,
                        enum mux_channel which)
 {
     int ends[2];
@@ -398,7 +405,7 @@ static int open_output(struct far_host *host, unsigned index,
 
 /** Make files that look like those of a node here. Before the node starts: what
  * comes from a channel that has no file is lost. */
-static int open_channels(struct far_host *host)
+static int open_channels(struct remote_host *host)
 {
     int failed = mux_make_channels(&host->mux, host->n_nodes) != 0;
 
@@ -418,7 +425,7 @@ static int open_channels(struct far_host *host)
     return failed ? -1 : 0;
 }
 
-static int start_host(struct far_host *host, struct far_start *start)
+static int start_host(struct remote_host *host, struct remote_start *start)
 {
     struct buffer body = {0};
 
@@ -433,15 +440,15 @@ static int start_host(struct far_host *host, struct far_start *start)
         start->nodes[i].node = host->nodes[i].node;
         start->nodes[i].host = *host->nodes[i].given;
     }
-    far_start_put(start, &body);
+    remote_start_put(start, &body);
     mux_send(&host->mux, MUX_START, 0, buffer_front(&body), body.used);
     buffer_release(&body);
     free(start->nodes);
     return 0;
 }
 
-int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
-                   struct far_start *start)
+int remote_send_start(const struct job *job, struct remote_host *hosts,
+                      unsigned n, struct remote_start *start)
 {
     char folder[4096];
     int failed;
@@ -459,15 +466,15 @@ int far_send_start(const struct job *job, struct far_host *hosts, unsigned n,
 
 // ---- this machine among the others ----
 
-int far_find_device(struct job *job, const char *address, char *why,
-                    size_t size)
+int remote_find_device(struct job *job, const char *address, char *why,
+                       size_t size)
 {
-    struct far *far = &job->far;
+    struct remote *remote = &job->remote;
 
-    for (unsigned i = 0; i < far->n && address[0] == '\0'; i++) {
-        address = far->hosts[i].launcher;
+    for (unsigned i = 0; i < remote->n && address[0] == '\0'; i++) {
+        address = remote->hosts[i].launcher;
     }
-    if (find_device(address, far->device, sizeof far->device)) {
+    if (find_device(address, remote->device, sizeof remote->device)) {
         return 0;
     }
     snprintf(why, size,
@@ -490,20 +497,20 @@ static int choose_own_device(struct job *job, const struct launch_plan *plan)
             given = plan->hosts[i].address;
         }
     }
-    if (!is_needed || far_find_device(job, given, why, sizeof why) == 0) {
+    if (!is_needed || remote_find_device(job, given, why, sizeof why) == 0) {
         return 0;
     }
     job_say(job, "%s", why);
     return EXIT_CONFIG;
 }
 
-void far_place(const struct job *job, unsigned node,
-               struct spawn_request *request)
+void remote_place(const struct job *job, unsigned node,
+                  struct spawn_request *request)
 {
-    if (job->far.n == 0) {
+    if (job->remote.n == 0) {
         return;
     }
-    request->device = job->far.device;
+    request->device = job->remote.device;
     request->n_here = request->n_below = 0;
     for (unsigned i = 0; i < job->n_nodes; i++) {
         request->n_here += job->nodes[i].host == 0;
@@ -511,7 +518,7 @@ void far_place(const struct job *job, unsigned node,
     }
 }
 
-int far_make_key(struct job *job)
+int remote_make_key(struct job *job)
 {
     if (job->key != NULL) {
         return 0;
@@ -530,13 +537,13 @@ static int reach_hosts(struct job *job, const char *ssh)
 {
     int exit_code;
 
-    for (unsigned i = 0; i < job->far.n; i++) {
-        if (far_start_ssh(job, &job->far.hosts[i], ssh) != 0) {
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        if (remote_start_ssh(job, &job->remote.hosts[i], ssh) != 0) {
             job_say(job, "cannot start ssh: %s", strerror(errno));
             return EXIT_MEMORY;
         }
     }
-    exit_code = wait_for_hosts(job, 0, FAR_REACH_S);
+    exit_code = wait_for_hosts(job, 0, REMOTE_REACH_S);
     return exit_code != 0 ? exit_code : check_reached(job);
 }
 
@@ -550,17 +557,18 @@ static int has_several_hosts(const struct job *job)
     return 0;
 }
 
-int far_open(struct job *job, const struct launch_plan *plan)
+int remote_open(struct job *job, const struct launch_plan *plan)
 {
-    struct far_start start = {.n_nodes = plan->n_nodes};
+    struct remote_start start = {.n_nodes = plan->n_nodes};
     int exit_code;
 
     if (!plan->is_spread) {
         return 0;
     }
-    beat_start(&job->far.beat);
-    exit_code =
-        list_hosts(job, plan) == 0 && far_make_key(job) == 0 ? 0 : EXIT_MEMORY;
+    beat_start(&job->remote.beat);
+    exit_code = list_hosts(job, plan) == 0 && remote_make_key(job) == 0
+                    ? 0
+                    : EXIT_MEMORY;
     if (exit_code == 0) {
         exit_code = reach_hosts(job, plan->ssh);
     }
@@ -568,25 +576,26 @@ int far_open(struct job *job, const struct launch_plan *plan)
         exit_code = choose_own_device(job, plan);
     }
     if (exit_code == 0) {
-        exit_code = far_send_start(job, job->far.hosts, job->far.n, &start) == 0
+        exit_code = remote_send_start(job, job->remote.hosts, job->remote.n,
+                                      &start) == 0
                         ? 0
                         : EXIT_MEMORY;
     }
     if (exit_code == 0) {
-        exit_code = wait_for_hosts(job, 1, FAR_START_S);
+        exit_code = wait_for_hosts(job, 1, REMOTE_START_S);
     }
     if (exit_code == 0) {
         exit_code = check_started(job);
     }
-    job->far.beat.is_watched = has_several_hosts(job);
+    job->remote.beat.is_watched = has_several_hosts(job);
     return exit_code;
 }
 
-void far_adopt(struct job *job, unsigned node, int input,
-               struct spawned *spawned)
+void remote_adopt(struct job *job, unsigned node, int input,
+                  struct spawned *spawned)
 {
     unsigned index = job->nodes[node].index;
-    struct far_host *host = &job->far.hosts[job->nodes[node].host - 1];
+    struct remote_host *host = &job->remote.hosts[job->nodes[node].host - 1];
 
     if (input >= 0) {
         mux_attach(&host->mux, index, MUX_INPUT, input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What launcher and agent tell each other, and when one is lost to the other.
-#include "far_start.h"
+#include "remote_start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static char *arguments[] = {"program", "", "-n 3", NULL};
 static char *variables[] = {"TEAMSTER_STATS=1", "UCX_TLS=", NULL};
-static struct far_node_start nodes[] = {
+static struct remote_node_start nodes[] = {
     {3,
      {.workers = 2,
       .memory = 1 << 20,
@@ -27,8 +27,8 @@ static struct far_node_start nodes[] = {
 
 static void put_start(struct buffer *body)
 {
-    far_start_put(
-        &(struct far_start){
+    remote_start_put(
+        &(struct remote_start){
             .n_nodes = 5,
             .n_before = 3,
             .joins = 4,
@@ -45,11 +45,11 @@ static void put_start(struct buffer *body)
 static void a_start_arrives_as_it_was_sent(void **unused)
 {
     struct buffer body = {0};
-    struct far_start start;
+    struct remote_start start;
 
     (void)unused;
     put_start(&body);
-    assert_int_equal(far_start_get(buffer_front(&body), body.used, &start),
+    assert_int_equal(remote_start_get(buffer_front(&body), body.used, &start),
                      TM_OK);
     assert_int_equal(start.n_nodes, 5);
     assert_int_equal(start.n_before, 3);
@@ -70,14 +70,14 @@ static void a_start_arrives_as_it_was_sent(void **unused)
     assert_int_equal(start.nodes[1].node, 4);
     assert_string_equal(start.nodes[1].host.label, "");
     assert_true(start.nodes[1].host.share < 0.26);
-    far_start_release(&start);
+    remote_start_release(&start);
     buffer_release(&body);
 }
 
 static void a_start_that_is_cut_or_changed_is_refused_or_harmless(void **unused)
 {
     struct buffer body = {0};
-    struct far_start start;
+    struct remote_start start;
     char *bytes;
 
     (void)unused;
@@ -86,14 +86,14 @@ static void a_start_that_is_cut_or_changed_is_refused_or_harmless(void **unused)
     assert_non_null(bytes);
     for (size_t size = 0; size < body.used; size++) {
         memcpy(bytes, buffer_front(&body), size);
-        assert_int_equal(far_start_get(bytes, size, &start), TM_EWIRE);
+        assert_int_equal(remote_start_get(bytes, size, &start), TM_EWIRE);
     }
     for (size_t at = 0; at < body.used; at++) {
         for (int value = 0; value < 256; value += 51) {
             memcpy(bytes, buffer_front(&body), body.used);
             bytes[at] = (char)value;
-            if (far_start_get(bytes, body.used, &start) == TM_OK) {
-                far_start_release(&start);
+            if (remote_start_get(bytes, body.used, &start) == TM_OK) {
+                remote_start_release(&start);
             }
         }
     }
@@ -104,15 +104,15 @@ static void a_start_that_is_cut_or_changed_is_refused_or_harmless(void **unused)
 static void a_greeting_is_whole_or_refused(void **unused)
 {
     struct buffer body = {0};
-    struct far_hello hello;
+    struct remote_hello hello;
 
     (void)unused;
-    far_hello_put(&(struct far_hello){"1.2", "10.0.0.7"}, &body);
+    remote_hello_put(&(struct remote_hello){"1.2", "10.0.0.7"}, &body);
     for (size_t size = 0; size < body.used; size++) {
-        assert_int_equal(far_hello_get(buffer_front(&body), size, &hello),
+        assert_int_equal(remote_hello_get(buffer_front(&body), size, &hello),
                          TM_EWIRE);
     }
-    assert_int_equal(far_hello_get(buffer_front(&body), body.used, &hello),
+    assert_int_equal(remote_hello_get(buffer_front(&body), body.used, &hello),
                      TM_OK);
     assert_string_equal(hello.version, "1.2");
     assert_string_equal(hello.launcher, "10.0.0.7");

@@ -2,7 +2,7 @@
 //
 // Other hosts: the connections to their agents. A node's control socket and output are
 // files of this process like those of a node here, with the connection to the agent (mux.c)
-// behind them. What else the agents say is noted here; far_open.c, guest.c and far_look.c
+// behind them. What else the agents say is noted here; remote_open.c, guest.c and remote_look.c
 // do what follows of it.
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,29 +18,30 @@
 
 #define FINISH_MS 3000
 
-size_t far_n_polled(const struct far *far)
+size_t remote_n_polled(const struct remote *remote)
 {
     size_t n = 0;
 
-    for (unsigned i = 0; i < far->n; i++) {
-        n += mux_n_polled(&far->hosts[i].mux);
+    for (unsigned i = 0; i < remote->n; i++) {
+        n += mux_n_polled(&remote->hosts[i].mux);
     }
     return n;
 }
 
-void far_fill(const struct far *far, struct pollfd *set)
+void remote_fill(const struct remote *remote, struct pollfd *set)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        mux_fill(&far->hosts[i].mux, set);
-        set += mux_n_polled(&far->hosts[i].mux);
+    for (unsigned i = 0; i < remote->n; i++) {
+        mux_fill(&remote->hosts[i].mux, set);
+        set += mux_n_polled(&remote->hosts[i].mux);
     }
 }
 
-void far_move(struct far *far, const struct pollfd *set, uint64_t now_ns)
+void remote_move(struct remote *remote, const struct pollfd *set,
+                 uint64_t now_ns)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        mux_move(&far->hosts[i].mux, set, now_ns);
-        set += mux_n_polled(&far->hosts[i].mux);
+    for (unsigned i = 0; i < remote->n; i++) {
+        mux_move(&remote->hosts[i].mux, set, now_ns);
+        set += mux_n_polled(&remote->hosts[i].mux);
     }
 }
 
@@ -51,11 +52,11 @@ static void take_text(struct wire_reader *reader, char *text, size_t size)
     snprintf(text, size, "%s", found != NULL ? found : "");
 }
 
-void far_take(struct far_host *host, const struct mux_frame *frame)
+void remote_take(struct remote_host *host, const struct mux_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    struct far_node *node;
+    struct remote_node *node;
 
     if (frame->kind == MUX_BEAT) {
         return;
@@ -81,7 +82,7 @@ void far_take(struct far_host *host, const struct mux_frame *frame)
     host->mux.is_broken |= reader.failed;
 }
 
-void far_pass_words_on(struct job *job, struct far_host *host)
+void remote_pass_words_on(struct job *job, struct remote_host *host)
 {
     char bytes[1024];
     ssize_t size;
@@ -93,7 +94,8 @@ void far_pass_words_on(struct job *job, struct far_host *host)
     }
 }
 
-enum beat_state far_listen(struct far *far, struct far_host *host, int is_due)
+enum beat_state remote_listen(struct remote *remote, struct remote_host *host,
+                              int is_due)
 {
     if (!host->has_hello) {
         return BEAT_ALIVE;
@@ -101,19 +103,19 @@ enum beat_state far_listen(struct far *far, struct far_host *host, int is_due)
     if (is_due) {
         mux_send(&host->mux, MUX_BEAT, 0, NULL, 0);
     }
-    beat_hear(&far->beat, &host->life, host->mux.heard_ns);
-    return beat_of(&far->beat, &host->life);
+    beat_hear(&remote->beat, &host->life, host->mux.heard_ns);
+    return beat_of(&remote->beat, &host->life);
 }
 
-void far_give_up(const struct far *far, struct far_host *host)
+void remote_give_up(const struct remote *remote, struct remote_host *host)
 {
     if (host->why[0] == '\0') {
         snprintf(host->why, sizeof host->why, "silent for %.0f s",
-                 beat_lost_s(&far->beat));
+                 beat_lost_s(&remote->beat));
     }
 }
 
-tm_status far_take_heard(struct job *job, const struct link_frame *frame)
+tm_status remote_take_heard(struct job *job, const struct link_frame *frame)
 {
     if (frame->size > job->n_started) {
         return TM_EWIRE;
@@ -122,29 +124,30 @@ tm_status far_take_heard(struct job *job, const struct link_frame *frame)
         unsigned host = job->nodes[i].host;
 
         if (host > 0 && frame->body[i] < 255) {
-            beat_hear_by_nodes(&job->far.beat, &job->far.hosts[host - 1].life,
+            beat_hear_by_nodes(&job->remote.beat,
+                               &job->remote.hosts[host - 1].life,
                                frame->body[i] * UINT64_C(100000000));
         }
     }
     return TM_OK;
 }
 
-uint64_t far_due_ns(const struct far *far)
+uint64_t remote_due_ns(const struct remote *remote)
 {
-    return far->n > 0
-               ? far->beat.watch.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
+    return remote->n > 0
+               ? remote->beat.watch.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
                : UINT64_MAX;
 }
 
-void far_note(struct job *job, const struct node *node)
+void remote_note(struct job *job, const struct node *node)
 {
-    mux_send(&job->far.hosts[node->host - 1].mux, MUX_NOTE, node->index, NULL,
-             0);
+    mux_send(&job->remote.hosts[node->host - 1].mux, MUX_NOTE, node->index,
+             NULL, 0);
 }
 
 // ---- the end ----
 
-void far_retire(struct far_host *host)
+void remote_retire(struct remote_host *host)
 {
     if (host->is_over || host->is_lost) {
         return;
@@ -159,15 +162,15 @@ void far_retire(struct far_host *host)
     }
 }
 
-static int is_gone(const struct far_host *host)
+static int is_gone(const struct remote_host *host)
 {
     return host->ssh <= 0 || host->mux.in < 0 || host->is_lost;
 }
 
-static int all_are_gone(const struct far *far)
+static int all_are_gone(const struct remote *remote)
 {
-    for (unsigned i = 0; i < far->n; i++) {
-        if (!is_gone(&far->hosts[i])) {
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (!is_gone(&remote->hosts[i])) {
             return 0;
         }
     }
@@ -177,31 +180,31 @@ static int all_are_gone(const struct far *far)
 /** Wait for the agents' ends of file. */
 static void wait_for_agents(struct job *job)
 {
-    struct far *far = &job->far;
-    struct pollfd *set = calloc(far_n_polled(far), sizeof *set);
+    struct remote *remote = &job->remote;
+    struct pollfd *set = calloc(remote_n_polled(remote), sizeof *set);
     uint64_t end_ns = clock_now_ns() +
                       (uint64_t)(FINISH_MS * job->slowdown) * UINT64_C(1000000);
 
-    while (set != NULL && !all_are_gone(far) && clock_now_ns() < end_ns) {
+    while (set != NULL && !all_are_gone(remote) && clock_now_ns() < end_ns) {
         struct mux_frame frame;
 
-        far_fill(far, set);
-        poll(set, far_n_polled(far), 100);
-        far_move(far, set, clock_now_ns());
-        for (unsigned i = 0; i < far->n; i++) {
-            while (mux_next(&far->hosts[i].mux, &frame)) {
+        remote_fill(remote, set);
+        poll(set, remote_n_polled(remote), 100);
+        remote_move(remote, set, clock_now_ns());
+        for (unsigned i = 0; i < remote->n; i++) {
+            while (mux_next(&remote->hosts[i].mux, &frame)) {
             }
         }
     }
     free(set);
 }
 
-void far_finish(struct job *job)
+void remote_finish(struct job *job)
 {
-    struct far *far = &job->far;
+    struct remote *remote = &job->remote;
 
-    for (unsigned i = 0; i < far->n; i++) {
-        struct far_host *host = &far->hosts[i];
+    for (unsigned i = 0; i < remote->n; i++) {
+        struct remote_host *host = &remote->hosts[i];
 
         if (host->has_hello && !host->is_lost) {
             mux_send(&host->mux, MUX_BYE, 0, NULL, 0);
@@ -210,18 +213,18 @@ void far_finish(struct job *job)
             host->is_lost = 1;
         }
     }
-    if (far->n > 0) {
+    if (remote->n > 0) {
         wait_for_agents(job);
     }
-    for (unsigned i = 0; i < far->n; i++) {
-        struct far_host *host = &far->hosts[i];
+    for (unsigned i = 0; i < remote->n; i++) {
+        struct remote_host *host = &remote->hosts[i];
 
         if (host->ssh > 0) {
             kill(host->ssh, SIGKILL);
             waitpid(host->ssh, NULL, 0);
         }
         if (host->words_fd >= 0) {
-            far_pass_words_on(job, host);
+            remote_pass_words_on(job, host);
             close(host->words_fd);
         }
         mux_close(&host->mux);
@@ -230,11 +233,11 @@ void far_finish(struct job *job)
     secret_free(job->key, BOOT_KEY_SIZE);
 }
 
-void far_release(struct job *job)
+void remote_release(struct job *job)
 {
-    for (unsigned i = 0; i < job->far.n; i++) {
-        free(job->far.hosts[i].nodes);
-        free(job->far.hosts[i].own);
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        free(job->remote.hosts[i].nodes);
+        free(job->remote.hosts[i].own);
     }
-    free(job->far.hosts);
+    free(job->remote.hosts);
 }

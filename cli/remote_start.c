@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "far_start.h"
+#include "remote_start.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -47,7 +47,7 @@ static void put_list(struct buffer *body, char **list)
     }
 }
 
-void far_start_put(const struct far_start *start, struct buffer *body)
+void remote_start_put(const struct remote_start *start, struct buffer *body)
 {
     put_number(body, start->n_nodes);
     put_number(body, start->n_before);
@@ -119,12 +119,12 @@ static char **get_list(struct wire_reader *reader)
     return list;
 }
 
-static void get_nodes(struct wire_reader *reader, struct far_start *start)
+static void get_nodes(struct wire_reader *reader, struct remote_start *start)
 {
     start->n_here = get_count(reader);
     start->nodes = calloc(start->n_here + 1u, sizeof *start->nodes);
     for (unsigned i = 0; i < start->n_here && start->nodes != NULL; i++) {
-        struct far_node_start *node = &start->nodes[i];
+        struct remote_node_start *node = &start->nodes[i];
 
         node->node = get_unsigned(reader);
         node->host.workers = get_unsigned(reader);
@@ -135,7 +135,7 @@ static void get_nodes(struct wire_reader *reader, struct far_start *start)
     }
 }
 
-static int makes_sense(const struct far_start *start)
+static int makes_sense(const struct remote_start *start)
 {
     int does = start->n_nodes >= 1 && start->n_nodes <= TM_MAX_NODES &&
                start->n_here >= 1 && start->n_here <= start->n_nodes &&
@@ -148,10 +148,11 @@ static int makes_sense(const struct far_start *start)
     return does;
 }
 
-tm_status far_start_get(const void *bytes, size_t size, struct far_start *start)
+tm_status remote_start_get(const void *bytes, size_t size,
+                           struct remote_start *start)
 {
     struct wire_reader reader = wire_read(bytes, size);
-    struct far_start found = {.n_nodes = get_unsigned(&reader)};
+    struct remote_start found = {.n_nodes = get_unsigned(&reader)};
     tm_status status = TM_OK;
 
     found.n_before = get_unsigned(&reader);
@@ -168,31 +169,32 @@ tm_status far_start_get(const void *bytes, size_t size, struct far_start *start)
         status = TM_EWIRE;
     }
     if (status != TM_OK) {
-        far_start_release(&found);
+        remote_start_release(&found);
         return status;
     }
     *start = found;
     return TM_OK;
 }
 
-void far_start_release(struct far_start *start)
+void remote_start_release(struct remote_start *start)
 {
     free(start->argv);
     free(start->variables);
     free(start->nodes);
-    *start = (struct far_start){0};
+    *start = (struct remote_start){0};
 }
 
-void far_hello_put(const struct far_hello *hello, struct buffer *body)
+void remote_hello_put(const struct remote_hello *hello, struct buffer *body)
 {
     put_text(body, hello->version);
     put_text(body, hello->launcher);
 }
 
-tm_status far_hello_get(const void *bytes, size_t size, struct far_hello *hello)
+tm_status remote_hello_get(const void *bytes, size_t size,
+                           struct remote_hello *hello)
 {
     struct wire_reader reader = wire_read(bytes, size);
-    struct far_hello found = {.version = get_text(&reader)};
+    struct remote_hello found = {.version = get_text(&reader)};
 
     found.launcher = get_text(&reader);
     if (reader.failed || reader.at != reader.end) {
