@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the book, the nodes' static information and the tracked pages to a
+// From the history, the nodes' static information and the tracked pages to a
 // cluster_view, and from that to a mapping.
 //
 //   zeros --remap_begin--> begun --remap_make--> made --remap_release--> zeros
@@ -54,8 +54,8 @@ static tm_status allocate(struct remap *plan, uint32_t n_threads,
 
 static int compare_threads(const void *left, const void *right)
 {
-    const struct book_thread *a = left;
-    const struct book_thread *b = right;
+    const struct history_thread *a = left;
+    const struct history_thread *b = right;
 
     return (a->number > b->number) - (a->number < b->number);
 }
@@ -203,11 +203,11 @@ static tm_status level_works(struct remap *plan, const double *noises_s)
 
 // In the order of their numbers: policies that make blocks of neighbours, and
 // who reads an explanation, expect it.
-static tm_status copy_threads(struct remap *plan, const struct book *book)
+static tm_status copy_threads(struct remap *plan, const struct history *history)
 {
     uint32_t n;
-    const struct book_thread *threads = book_threads(book, &n);
-    struct book_thread *sorted = malloc(n * sizeof *sorted);
+    const struct history_thread *threads = history_threads(history, &n);
+    struct history_thread *sorted = malloc(n * sizeof *sorted);
     double *noises_s = malloc(n * sizeof *noises_s);
     tm_status status = TM_ENOMEM;
 
@@ -217,9 +217,10 @@ static tm_status copy_threads(struct remap *plan, const struct book *book)
         for (uint32_t i = 0; i < n; i++) {
             plan->numbers[i] = sorted[i].number;
             plan->current[i] = sorted[i].node;
-            plan->view.threads[i].computation_s = book_work_s(book, &sorted[i]);
+            plan->view.threads[i].computation_s =
+                history_work_s(history, &sorted[i]);
             plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
-            noises_s[i] = book_noise_s(book, &sorted[i]);
+            noises_s[i] = history_noise_s(history, &sorted[i]);
         }
         status = level_works(plan, noises_s);
     }
@@ -228,16 +229,16 @@ static tm_status copy_threads(struct remap *plan, const struct book *book)
     return status;
 }
 
-void remap_measure(const struct book *book, unsigned n_nodes,
+void remap_measure(const struct history *history, unsigned n_nodes,
                    struct measurement *measured)
 {
     double busiest_s = 0;
 
     for (uint32_t x = 0; x < n_nodes; x++) {
         struct node_measurement *node = &measured->nodes[x];
-        struct book_node usual;
+        struct history_node usual;
 
-        book_node(book, (node_id)x, &usual);
+        history_node(history, (node_id)x, &usual);
         node->time_s = usual.busy_s;
         node->comp_s = usual.comp_s;
         node->mem_s = usual.mem_s;
@@ -250,31 +251,32 @@ void remap_measure(const struct book *book, unsigned n_nodes,
     measured->iteration_s = busiest_s;
 }
 
-static void measure_errors(struct remap *plan, const struct book *book)
+static void measure_errors(struct remap *plan, const struct history *history)
 {
-    plan->slowest_error_s = book_slowest_error_s(book);
+    plan->slowest_error_s = history_slowest_error_s(history);
     for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-        plan->errors_s[x] = book_node_error_s(book, (node_id)x);
+        plan->errors_s[x] = history_node_error_s(history, (node_id)x);
     }
 }
 
 tm_status remap_begin(struct remap *plan, const struct policy *policy,
-                      const struct book *book, const struct node_view *nodes,
-                      unsigned n_nodes, const struct correction *corrections)
+                      const struct history *history,
+                      const struct node_view *nodes, unsigned n_nodes,
+                      const struct correction *corrections)
 {
     uint32_t n_threads;
     tm_status status;
 
-    book_threads(book, &n_threads);
+    history_threads(history, &n_threads);
     if (n_threads == 0) {
         return TM_ESTATE;
     }
     status = allocate(plan, n_threads, n_nodes);
     if (status == TM_OK) {
         memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
-        remap_measure(book, n_nodes, &plan->measured); // levelling wants it
-        measure_errors(plan, book);
-        status = copy_threads(plan, book);
+        remap_measure(history, n_nodes, &plan->measured); // levelling wants it
+        measure_errors(plan, history);
+        status = copy_threads(plan, history);
     }
     if (status != TM_OK) {
         remap_release(plan);
@@ -282,7 +284,7 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
     }
     plan->policy = policy;
     plan->n_untracked = plan->view.n_threads;
-    plan->iteration = book_n_closed(book);
+    plan->iteration = history_n_closed(history);
     plan->model.corrections = corrections;
     return TM_OK;
 }

@@ -5,7 +5,7 @@
 #include "model/correct.h"
 #include "model/groups.h"
 #include "place/profile.h"
-#include "reconfig/book.h"
+#include "reconfig/history.h"
 
 /*
  * One decision: all that it is made of, and what came out. A plan is begun under
@@ -49,7 +49,7 @@ struct remap {
 /**
  * Copy what is known.
  *
- * @param nodes  [n_nodes]  static information; power as in the book
+ * @param nodes  [n_nodes]  static information; power as in the history
  * @param corrections  [n_nodes]; must live as long as the plan
  * @return TM_OK
  * @return TM_ESTATE  no thread takes part in iterations
@@ -59,7 +59,7 @@ struct remap {
  */
 TM_CHECKED tm_status remap_begin(struct remap *plan,
                                  const struct policy *policy,
-                                 const struct book *book,
+                                 const struct history *history,
                                  const struct node_view *nodes,
                                  unsigned n_nodes,
                                  const struct correction *corrections);
@@ -81,10 +81,10 @@ TM_CHECKED tm_status remap_make(struct remap *plan);
  * are, as a standard error. Of a plan that was made. */
 double remap_gain_error_s(const struct remap *plan);
 
-/** What the book tells of an iteration under the mapping in force, as a plan's
+/** What the history tells of an iteration under the mapping in force, as a plan's
  * `measured`. @param[out] measured  with nodes [n_nodes] of the caller's
  * Context: under the node lock. */
-void remap_measure(const struct book *book, unsigned n_nodes,
+void remap_measure(const struct history *history, unsigned n_nodes,
                    struct measurement *measured);
 
 /** Free it. Zeros are fine. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One iteration after the other goes into the book (book.c); what is to be done
+// One iteration after the other goes into the history (history.c); what is to be done
 // about it says the trigger (place/trigger.h). The states, and what each closed
 // iteration does in them:
 //
@@ -22,8 +22,8 @@
 // A policy that is held to nothing (place/policy.h) goes through the same states once,
 // without a trigger.
 //
-// All this goes by samples (book.h): an iteration each, or several short ones. A plan
-// is made of at least LEAST_SAMPLES, or of fewer if they take seconds; of a whole
+// All this goes by samples (history.h): an iteration each, or several short ones. A
+// plan is made of at least LEAST_SAMPLES, or of fewer if they take seconds; of a whole
 // window, if what it promises could be chance, by what samples differ by; and if it
 // still could be, it is not carried out. What a change teaches may show a better one,
 // so after each change that is kept there is one more plan, up to LOOKS of them; it is
@@ -82,7 +82,7 @@ static int set_crowds(struct scheme *scheme)
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
         n_workers[i] = scheme->nodes[i].n_processors;
     }
-    book_set_crowds(scheme->book, scheme->config.crowds, n_workers);
+    history_set_crowds(scheme->history, scheme->config.crowds, n_workers);
     free(n_workers);
     return 1;
 }
@@ -101,8 +101,8 @@ static void start_trigger(struct scheme *scheme)
 void scheme_begin_anew(struct scheme *scheme)
 {
     start_trigger(scheme);
-    book_restart(scheme->book);
-    book_drop_open(scheme->book);
+    history_restart(scheme->history);
+    history_drop_open(scheme->history);
     scheme->is_tracked = 0;
     scheme->n_trackings = 0;
     scheme->is_kept = 0;
@@ -141,8 +141,8 @@ struct scheme *scheme_new(const struct scheme_config *config,
         correction_init(&scheme->corrections[i]);
         correction_init(&scheme->learned[i]);
     }
-    scheme->book = book_new(config->n_nodes, power);
-    if (scheme->book == NULL || !copy_counts(scheme)) {
+    scheme->history = history_new(config->n_nodes, power);
+    if (scheme->history == NULL || !copy_counts(scheme)) {
         goto fail;
     }
     if (config->crowds != NULL && !set_crowds(scheme)) {
@@ -165,7 +165,7 @@ void scheme_free(struct scheme *scheme)
     if (scheme != NULL) {
         remap_release(&scheme->plan);
         remap_release(&scheme->next);
-        book_free(scheme->book);
+        history_free(scheme->history);
         free(scheme->nodes);
         free(scheme->memory);
         free(scheme->corrections);
@@ -189,8 +189,8 @@ int scheme_is_busy(const struct scheme *scheme)
 // How many of so many samples are enough.
 static unsigned enough(const struct scheme *scheme, unsigned most)
 {
-    return trigger_enough(most,
-                          scheme->usual_s * book_n_together(scheme->book));
+    return trigger_enough(most, scheme->usual_s *
+                                    history_n_together(scheme->history));
 }
 
 static void settle(struct scheme *scheme, unsigned most)
@@ -203,11 +203,11 @@ static void settle(struct scheme *scheme, unsigned most)
 // The next will cost about as much.
 static void count_cost(struct scheme *scheme)
 {
-    double extra_s = (book_latest_s(scheme->book) - scheme->usual_s) *
-                     book_n_together(scheme->book);
+    double extra_s = (history_latest_s(scheme->history) - scheme->usual_s) *
+                     history_n_together(scheme->history);
 
     if (scheme->state == WATCHING) {
-        scheme->usual_s = book_iteration_s(scheme->book);
+        scheme->usual_s = history_iteration_s(scheme->history);
         if (scheme->extra_s > 0) {
             *(scheme->extra_is_tracking ? &scheme->tracking_cost_s
                                         : &scheme->moving_cost_s) =
@@ -234,12 +234,12 @@ static void collect(struct scheme *scheme)
     scheme->n_looks = LOOKS;
     scheme->n_wanted = LEAST_SAMPLES;
     if (!scheme_needs_tracking(scheme)) {
-        book_restart(scheme->book); // it was different before
+        history_restart(scheme->history); // it was different before
         trigger_collected(&scheme->trigger);
         return;
     }
     scheme_say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
-               (unsigned long long)book_n_closed(scheme->book));
+               (unsigned long long)history_n_closed(scheme->history));
     track(scheme);
 }
 
@@ -248,7 +248,7 @@ static void track_again(struct scheme *scheme)
     scheme_say(scheme,
                "iteration %llu: which pages some threads use is not known; "
                "one more iteration is tracked",
-               (unsigned long long)book_n_closed(scheme->book));
+               (unsigned long long)history_n_closed(scheme->history));
     track(scheme);
 }
 
@@ -258,7 +258,7 @@ static void do_without(struct scheme *scheme)
                "iteration %llu: no plan: which pages most threads use could "
                "not be found out, and policy %s wants to know; --policy=cpu "
                "does not",
-               (unsigned long long)book_n_closed(scheme->book),
+               (unsigned long long)history_n_closed(scheme->history),
                scheme->config.policy->name);
     trigger_undecided(&scheme->trigger);
 }
@@ -284,7 +284,7 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
         return;
     }
     scheme->is_tracked |= is_ok;
-    scheme->tracked_at = book_n_samples(scheme->book);
+    scheme->tracked_at = history_n_samples(scheme->history);
     scheme->stats.n_tracked++;
     trigger_collected(&scheme->trigger);
     settle(scheme, SETTLE_TRACKED);
@@ -326,7 +326,7 @@ static void learn_from_result(struct scheme *scheme)
         .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
 
     if (measured.nodes != NULL) {
-        remap_measure(scheme->book, plan->view.n_nodes, &measured);
+        remap_measure(scheme->history, plan->view.n_nodes, &measured);
         correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
                 scheme->learned);
     }
@@ -367,7 +367,7 @@ static int have_all_moved(const struct scheme *scheme)
     const struct remap *plan = &scheme->plan;
     const uint32_t *node_of = mapping_after(scheme);
     uint32_t n;
-    const struct book_thread *threads = book_threads(scheme->book, &n);
+    const struct history_thread *threads = history_threads(scheme->history, &n);
 
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = plan_index(plan, threads[i].number);
@@ -387,8 +387,9 @@ static void impose(struct scheme *scheme)
     uint32_t node = 0;
     uint32_t n_left = scheme->counts[0];
 
-    if (remap_begin(&plan, scheme->config.policy, scheme->book, scheme->nodes,
-                    scheme->config.n_nodes, scheme->corrections) != TM_OK) {
+    if (remap_begin(&plan, scheme->config.policy, scheme->history,
+                    scheme->nodes, scheme->config.n_nodes,
+                    scheme->corrections) != TM_OK) {
         return;
     }
     for (uint32_t i = 0; i < plan.view.n_threads; i++) {
@@ -426,7 +427,8 @@ static void look_again(struct scheme *scheme)
 {
     if (scheme->is_kept && scheme->n_looks > 0 &&
         scheme->trigger.state == TRIGGER_RESTING &&
-        book_n_since_restart(scheme->book) >= enough(scheme, BOOK_WINDOW) &&
+        history_n_since_restart(scheme->history) >=
+            enough(scheme, HISTORY_WINDOW) &&
         scheme_knows_uses(scheme)) {
         scheme->n_looks--;
         scheme_ask(scheme);
@@ -446,7 +448,7 @@ static void insist(struct scheme *scheme)
             collect(scheme);
         }
     } else if (scheme->trigger.state == TRIGGER_DECIDING &&
-               book_n_since_restart(scheme->book) >=
+               history_n_since_restart(scheme->history) >=
                    enough(scheme, LEAST_SAMPLES)) {
         decide(scheme);
     }
@@ -475,8 +477,8 @@ static void watch(struct scheme *scheme)
         collect(scheme);
         break;
     case TRIGGER_REMAP:
-        if (book_n_closed(scheme->book) >= scheme->not_before &&
-            book_n_since_restart(scheme->book) >=
+        if (history_n_closed(scheme->history) >= scheme->not_before &&
+            history_n_since_restart(scheme->history) >=
                 enough(scheme, scheme->n_wanted)) {
             decide(scheme);
         }
@@ -491,12 +493,13 @@ static void watch(struct scheme *scheme)
 void scheme_step(struct scheme *scheme)
 {
     count_cost(scheme);
-    if (scheme->state != OFF && book_n_ragged(scheme->book) > RAGGED_MAX &&
+    if (scheme->state != OFF &&
+        history_n_ragged(scheme->history) > RAGGED_MAX &&
         scheme->state != THINKING) {
         scheme_say(scheme,
                    "iteration %llu: the threads have no iterations in common; "
                    "they stay where they are",
-                   (unsigned long long)book_n_closed(scheme->book));
+                   (unsigned long long)history_n_closed(scheme->history));
         scheme->state = OFF;
     }
     switch (scheme->state) {
@@ -519,7 +522,7 @@ void scheme_step(struct scheme *scheme)
         scheme->countdown--;
         if (scheme->countdown == 0) {
             scheme->state = WATCHING;
-            book_restart(scheme->book);
+            history_restart(scheme->history);
         }
         break;
     default:
@@ -530,7 +533,7 @@ void scheme_step(struct scheme *scheme)
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)
 {
     *stats = scheme->stats;
-    stats->n_iterations = book_n_closed(scheme->book);
+    stats->n_iterations = history_n_closed(scheme->history);
 }
 
 const struct remap *scheme_latest(const struct scheme *scheme)

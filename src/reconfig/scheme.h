@@ -66,7 +66,7 @@ struct scheme_config {
     const struct policy *policy;
     unsigned n_nodes;
     int explains;           ///< ops.explain is wanted
-    const uint32_t *crowds; ///< [n_nodes] see book_set_crowds(); NULL: none
+    const uint32_t *crowds; ///< [n_nodes] see history_set_crowds(); NULL: none
     const uint32_t
         *counts; ///< [n_nodes] threads of each node, by hand; copied.
                  ///< NULL: the policy decides

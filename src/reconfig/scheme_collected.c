@@ -60,7 +60,7 @@ static double list_peers(const struct scheme *scheme, node_id from,
 
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
         peers[i].node = (node_id)i;
-        peers[i].bytes = book_sent_bytes(scheme->book, from, (node_id)i);
+        peers[i].bytes = history_sent_bytes(scheme->history, from, (node_id)i);
         sum += peers[i].bytes;
     }
     qsort(peers, scheme->config.n_nodes, sizeof *peers, compare_peers);
@@ -95,11 +95,12 @@ void scheme_explain_collected(const struct scheme *scheme)
         return;
     }
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        const uint64_t free_bytes = book_free_bytes(scheme->book, (node_id)i);
+        const uint64_t free_bytes =
+            history_free_bytes(scheme->history, (node_id)i);
         struct line line = {.length = 0};
-        struct book_node usual;
+        struct history_node usual;
 
-        book_node(scheme->book, (node_id)i, &usual);
+        history_node(scheme->history, (node_id)i, &usual);
         add(&line, "%s an iteration: %.1f pages came, %.1f went",
             scheme->nodes[i].name, usual.pages_in, usual.pages_out);
         if (free_bytes > 0) {

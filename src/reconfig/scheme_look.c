@@ -67,12 +67,12 @@ void scheme_explain_plan(const struct scheme *scheme)
 double scheme_ideal_s(const struct scheme *scheme)
 {
     uint32_t n;
-    const struct book_thread *threads = book_threads(scheme->book, &n);
+    const struct history_thread *threads = history_threads(scheme->history, &n);
     double work_s = 0;
     double power = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        work_s += book_work_s(scheme->book, &threads[i]);
+        work_s += history_work_s(scheme->history, &threads[i]);
     }
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
         power += scheme->nodes[i].power * scheme->nodes[i].n_processors;
@@ -84,7 +84,7 @@ double scheme_ideal_s(const struct scheme *scheme)
 // @return of how many of them the policy does not know what it wants to know
 static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
 {
-    const struct book_thread *threads = book_threads(scheme->book, n);
+    const struct history_thread *threads = history_threads(scheme->history, n);
     uint32_t n_unknown = 0;
 
     for (uint32_t i = 0; scheme->config.policy->wants_uses && i < *n; i++) {
@@ -115,7 +115,8 @@ int scheme_needs_tracking(const struct scheme *scheme)
 {
     return scheme->config.policy->wants_uses &&
            (!scheme->is_tracked ||
-            book_n_samples(scheme->book) > scheme->tracked_at + TRACKED_FOR ||
+            history_n_samples(scheme->history) >
+                scheme->tracked_at + TRACKED_FOR ||
             !scheme_knows_uses(scheme));
 }
 
@@ -146,9 +147,9 @@ static double usual_s(const struct scheme *scheme)
     double most_s = 0;
 
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        struct book_node usual;
+        struct history_node usual;
 
-        book_node(scheme->book, (node_id)i, &usual);
+        history_node(scheme->history, (node_id)i, &usual);
         most_s = fmax(most_s, usual.busy_s);
     }
     return most_s;
@@ -161,23 +162,23 @@ static void look_at_times(const struct scheme *scheme,
     const unsigned n = trigger_enough(TRIGGER_WATCHED, sample->length_s);
 
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        double busy_s = book_busy_s(scheme->book, (node_id)i, n);
+        double busy_s = history_busy_s(scheme->history, (node_id)i, n);
 
         sample->mean_s += busy_s / scheme->config.n_nodes;
         sample->max_s = fmax(sample->max_s, busy_s);
     }
-    sample->error_s = book_slowest_error_s(scheme->book);
+    sample->error_s = history_slowest_error_s(scheme->history);
 }
 
 // What takes medians of all threads is left out where nobody looks at it: a program
 // in balance should not pay for it.
 void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
 {
-    const uint32_t n = book_n_together(scheme->book);
+    const uint32_t n = history_n_together(scheme->history);
 
     *sample = (struct trigger_sample){
         .n_iterations = n,
-        .length_s = book_iteration_s(scheme->book) * n,
+        .length_s = history_iteration_s(scheme->history) * n,
         .cost_s = scheme->moving_cost_s,
     };
     look_at_times(scheme, sample);
@@ -207,12 +208,12 @@ void scheme_note_predicted(struct scheme *scheme,
 // How the mapping in force was predicted, against how it is.
 void scheme_judge(struct scheme *scheme)
 {
-    const double length_s =
-        book_iteration_s(scheme->book) * book_n_together(scheme->book);
+    const double length_s = history_iteration_s(scheme->history) *
+                            history_n_together(scheme->history);
     double measured_s;
 
     if (scheme_time_s(&scheme->predicted) <= 0 ||
-        book_n_since_restart(scheme->book) <
+        history_n_since_restart(scheme->history) <
             trigger_enough(JUDGED_FROM, length_s)) {
         return;
     }
@@ -231,7 +232,7 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
         scheme,
         "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
         "%.3f ms",
-        (unsigned long long)book_n_closed(scheme->book), verdict,
+        (unsigned long long)history_n_closed(scheme->history), verdict,
         as_of_now_s(scheme, &scheme->before) * 1e3, usual_s(scheme) * 1e3,
         as_of_now_s(scheme, &scheme->predicted) * 1e3);
 }
@@ -246,7 +247,7 @@ void scheme_explain_result(const struct scheme *scheme)
 
     if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
         scheme_explain_collected(scheme);
-        remap_measure(scheme->book, n_nodes, &measured);
+        remap_measure(scheme->history, n_nodes, &measured);
         explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
                            text, TEXT_BYTES);
         scheme->ops.explain(scheme->ops.owner, text);

@@ -41,7 +41,7 @@ static void look_at_memory(struct scheme *scheme, unsigned i, uint64_t before)
 // M_free, as the node has told it last.
 static void look_at_free(struct scheme *scheme, unsigned i)
 {
-    const uint64_t bytes = book_free_bytes(scheme->book, (node_id)i);
+    const uint64_t bytes = history_free_bytes(scheme->history, (node_id)i);
 
     if (bytes > 0) {
         scheme->nodes[i].free_pages = bytes / TM_PAGE_SIZE;
@@ -79,7 +79,7 @@ void scheme_ask(struct scheme *scheme)
 
     look_at_nodes(scheme);
     status =
-        remap_begin(next, scheme->config.policy, scheme->book, scheme->nodes,
+        remap_begin(next, scheme->config.policy, scheme->history, scheme->nodes,
                     scheme->config.n_nodes, scheme->next_corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
@@ -132,7 +132,7 @@ static int is_worth(struct scheme *scheme)
     const struct profile_acceptance it = {
         .now_s = plan->before.iteration_s,
         .predicted_s = plan->after.iteration_s,
-        .iterations_left = book_n_closed(scheme->book),
+        .iterations_left = history_n_closed(scheme->history),
         .moved_bytes = plan->n_moves * STACK_BYTES,
         .bytes_per_s = BYTES_PER_S,
         .warm_up_s = plan->warm_up_s,
@@ -179,7 +179,7 @@ static void take_next(struct scheme *scheme)
 // plan again when it has run for long enough.
 static void postpone(struct scheme *scheme)
 {
-    uint64_t n = book_n_closed(scheme->book);
+    uint64_t n = history_n_closed(scheme->history);
     double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
     unsigned n_rest = 1;
 
@@ -203,13 +203,13 @@ static void doubt(struct scheme *scheme)
     scheme_say(scheme,
                "iteration %llu: %.3f ms would do instead of %.3f ms, but times "
                "are off by %.3f ms: not sure",
-               (unsigned long long)book_n_closed(scheme->book),
+               (unsigned long long)history_n_closed(scheme->history),
                plan->after.iteration_s * 1e3, plan->before.iteration_s * 1e3,
                remap_gain_error_s(plan) * 1e3);
-    if (scheme->is_again || scheme->n_wanted == BOOK_WINDOW) {
+    if (scheme->is_again || scheme->n_wanted == HISTORY_WINDOW) {
         trigger_refused(&scheme->trigger);
     }
-    scheme->n_wanted = BOOK_WINDOW; // so that the next one is surer
+    scheme->n_wanted = HISTORY_WINDOW; // so that the next one is surer
 }
 
 // Is the plan not sure, or not worth its cost yet?
@@ -251,7 +251,7 @@ static void say_untracked(const struct scheme *scheme)
         scheme_say(scheme,
                    "iteration %llu: which pages %u of %u threads use is not "
                    "known; the plan takes them to use none",
-                   (unsigned long long)book_n_closed(scheme->book),
+                   (unsigned long long)history_n_closed(scheme->history),
                    plan->n_untracked, plan->view.n_threads);
     }
 }
@@ -271,7 +271,7 @@ void scheme_thought(struct scheme *scheme)
     scheme_note_predicted(scheme, &scheme->plan.before);
     if (!is_wanted(scheme)) {
         scheme_say(scheme, "iteration %llu: nothing better is known",
-                   (unsigned long long)book_n_closed(scheme->book));
+                   (unsigned long long)history_n_closed(scheme->history));
         trigger_refused(&scheme->trigger);
         return;
     }
@@ -279,7 +279,7 @@ void scheme_thought(struct scheme *scheme)
         return;
     }
     scheme_say(scheme, "iteration %llu: %u threads move, policy %s",
-               (unsigned long long)book_n_closed(scheme->book),
+               (unsigned long long)history_n_closed(scheme->history),
                scheme->plan.n_moves, scheme->config.policy->name);
     scheme_explain_plan(scheme);
     note_before(scheme);

@@ -74,7 +74,7 @@ struct scheme {
     double thought_s;                    ///< what the latest plan took
     uint32_t *counts;                    ///< [n_nodes] by hand, or NULL
     enum state state;
-    struct book *book;
+    struct history *history;
     struct trigger trigger;
     struct search search;
     unsigned countdown;   ///< SETTLING, MOVING: samples left
@@ -101,8 +101,8 @@ struct scheme {
     struct remap next; ///< that is being made
     tm_status plan_status;
     struct scheme_stats stats;
-    struct book_peer *peers;       ///< [n_nodes] of a report
-    struct book_arrival *arrivals; ///< [n_room] likewise
+    struct history_peer *peers;       ///< [n_nodes] of a report
+    struct history_arrival *arrivals; ///< [n_room] likewise
     uint32_t n_room;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of iterations, which go into the book.
+// Reports of iterations, which go into the history.
 #include <stdlib.h>
 
 #include "base/ensure.h"
@@ -66,7 +66,7 @@ static int peers_are_good(const struct scheme *scheme, node_id from,
     return message->u.iteration.n_peers < scheme->config.n_nodes;
 }
 
-// The book has a row for each slot up to the highest.
+// The history has a row for each slot up to the highest.
 static int slots_are_good(const struct message *message)
 {
     struct wire_reader reader = scheme_rows(message);
@@ -119,11 +119,12 @@ static void note_memory(struct scheme *scheme, node_id node, uint64_t pages)
     }
 }
 
-static struct book_report report_of(node_id from, const struct message *message)
+static struct history_report report_of(node_id from,
+                                       const struct message *message)
 {
     const struct message_iteration *fields = &message->u.iteration;
 
-    return (struct book_report){
+    return (struct history_report){
         .node = from,
         .busy_s = (double)fields->busy_ns * 1e-9,
         .comp_s = (double)fields->comp_ns * 1e-9,
@@ -143,7 +144,7 @@ static struct book_report report_of(node_id from, const struct message *message)
 tm_status scheme_receive(struct scheme *scheme, node_id from,
                          const struct message *message, uint64_t now_ns)
 {
-    struct book_report report;
+    struct history_report report;
 
     if (!has_rows(message) || !peers_are_good(scheme, from, message) ||
         !slots_are_good(message)) {
@@ -158,7 +159,8 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
     report.peers = scheme->peers;
     report.iteration = read_arrivals(scheme, message, report.n_arrivals);
     report.arrivals = scheme->arrivals;
-    for (unsigned n = book_take(scheme->book, &report, now_ns); n > 0; n--) {
+    for (unsigned n = history_take(scheme->history, &report, now_ns); n > 0;
+         n--) {
         scheme_step(scheme);
     }
     return TM_OK;

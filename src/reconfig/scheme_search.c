@@ -65,7 +65,7 @@ static void found(struct scheme *scheme, uint32_t n, const struct row *row)
     scheme_say(scheme, "an iteration is found to be %u barriers", n);
     search->n = n;
     begin_ends(search, row->place);
-    search->found_at = book_n_closed(scheme->book);
+    search->found_at = history_n_closed(scheme->history);
     scheme->state = WATCHING;
     scheme->ops.set_period(scheme->ops.owner, n, row->n_barriers % n);
 }
@@ -105,7 +105,7 @@ static void look_for_period(struct scheme *scheme, const struct message *report)
 static void search_again(struct scheme *scheme)
 {
     struct search *search = &scheme->search;
-    const uint64_t n = book_n_closed(scheme->book);
+    const uint64_t n = history_n_closed(scheme->history);
 
     search->n_hasty = n - search->found_at < SOON ? search->n_hasty + 1 : 0;
     search->n_fed = 0;

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RECONFIG_BOOK_PRIV_H
-#define RECONFIG_BOOK_PRIV_H
+#ifndef RECONFIG_HISTORY_PRIV_H
+#define RECONFIG_HISTORY_PRIV_H
 
-#include "reconfig/book.h"
+#include "reconfig/history.h"
 
 /*
- * What book.c, which takes reports, and book_usual.c, which tells what is usual, share.
+ * What history.c, which takes reports, and history_usual.c, which tells what is usual,
+ * share.
  */
 
 struct node_ring {
-    struct book_node open; ///< added up so far, over the sample
-    double open_cpu_s;     ///< likewise, of all its threads
-    struct book_node kept[BOOK_WINDOW];
+    struct history_node open; ///< added up so far, over the sample
+    double open_cpu_s;        ///< likewise, of all its threads
+    struct history_node kept[HISTORY_WINDOW];
     uint64_t free_bytes; ///< as last told
 };
 
-struct book {
+struct history {
     unsigned n_nodes;
     double *power;           ///< [n_nodes]
     uint32_t *crowds;        ///< [n_nodes]
     uint32_t *n_workers;     ///< [n_nodes] of those in crowds
     struct node_ring *nodes; ///< [n_nodes]
     double *sent_bytes; ///< [n_nodes * n_nodes] from, to: since the restart
-    struct book_thread *threads;
+    struct history_thread *threads;
     uint32_t n_threads;
     uint32_t n_room;
     uint32_t *place;
@@ -39,7 +40,7 @@ struct book {
     uint64_t n_closed_before; ///< iterations before it
     uint32_t ragged;          ///< a bit for each of the latest iterations
     uint64_t ended_ns;        ///< the end of the latest sample, 0: none
-    double times_s[BOOK_WINDOW];
+    double times_s[HISTORY_WINDOW];
 };
 
 #endif
