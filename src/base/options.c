@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Options travel from the command line to every node as variables, so that there
 // is one way to read them: the launcher reads them with options_read() before it
-// starts anything, and each node reads them again. A row of options.def needs a
-// field in struct options and a function parse_<field>() here.
-// What a parser reads with is in base/reading.h; the message about a value that is
-// refused is put together in one place.
+// starts anything, and each node reads them again. Each row of options.def names its
+// field of struct options and its type, which is a function here that reads such a
+// value, and what it may be. What they read with is in base/reading.h; the message about
+// a value that is refused is put together in one place.
 #include "base/options.h"
 
 #include <ctype.h>
@@ -12,77 +12,116 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "base/reading.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 #define TIB ((uint64_t)1 << 40)
+#define DAY_S (24u * 60 * 60)
 
 /** Room for the stacks, from ULT_STACKS_BASE on. */
 #define STACKS_MAX (2 * TIB)
 
-const struct option_row option_rows[] = {
-#define OPTION(field, variable, name, letter, argument, default_value, help)   \
-    {name, "TEAMSTER_" #variable, letter, argument, default_value, help},
-#include "base/options.def"
-#undef OPTION
-};
+// ---- types of options: how a value becomes a field
 
-const unsigned n_option_rows = sizeof option_rows / sizeof option_rows[0];
+// The field of a row, which is of this type.
+#define FIELD(row, options, type)                                              \
+    (ensure((row)->size == sizeof(type)),                                      \
+     (type *)((char *)(options) + (row)->offset))
 
-static int parse_nodes(struct reading *reading, struct options *options)
+static int read_switch(const struct option_row *row, struct reading *reading,
+                       struct options *options)
 {
-    return reading_unsigned(reading, 1, TM_MAX_NODES, &options->nodes);
+    return reading_switch(reading, FIELD(row, options, int));
 }
 
-static int parse_workers(struct reading *reading, struct options *options)
+static int read_unsigned(const struct option_row *row, struct reading *reading,
+                         struct options *options)
 {
-    if (strcmp(reading->text, "auto") == 0) {
-        options->workers = 0;
+    unsigned *field = FIELD(row, options, unsigned);
+
+    if (row->word != NULL && strcmp(reading->text, row->word) == 0) {
+        *field = 0;
         return 1;
     }
-    if (reading_unsigned(reading, 1, WORKERS_MAX, &options->workers)) {
+    if (reading_unsigned(reading, (unsigned)row->low, (unsigned)row->high,
+                         field)) {
         return 1;
     }
-    snprintf(reading->allowed, sizeof reading->allowed, "auto, or 1 to %d",
-             WORKERS_MAX);
+    if (row->word != NULL) {
+        snprintf(reading->allowed, sizeof reading->allowed,
+                 "%s, or %ju to %ju%s", row->word, (uintmax_t)row->low,
+                 (uintmax_t)row->high, row->unit);
+    }
     return 0;
 }
 
-static int parse_hostfile(struct reading *reading, struct options *options)
+static int read_number(const struct option_row *row, struct reading *reading,
+                       struct options *options)
 {
-    return reading_path(reading, 1, "none, or a path", options->hostfile,
-                        sizeof options->hostfile);
+    return reading_number(reading, row->low, row->high,
+                          FIELD(row, options, uint64_t));
 }
 
-static int parse_hosts(struct reading *reading, struct options *options)
+static int read_bytes(const struct option_row *row, struct reading *reading,
+                      struct options *options)
 {
-    return reading_path(reading, 1, "none, or a list", options->hosts,
-                        sizeof options->hosts);
+    return reading_bytes(reading, row->word, row->low, row->high,
+                         FIELD(row, options, uint64_t));
 }
 
-static int parse_ssh(struct reading *reading, struct options *options)
+static int read_size(const struct option_row *row, struct reading *reading,
+                     struct options *options)
 {
-    return reading_path(reading, 1, "a command", options->ssh,
-                        sizeof options->ssh);
+    return reading_size(reading, row->low, row->high,
+                        FIELD(row, options, size_t));
 }
 
-static int parse_status_file(struct reading *reading, struct options *options)
+static int read_path(const struct option_row *row, struct reading *reading,
+                     struct options *options)
 {
-    return reading_path(reading, 1, "none, or a path", options->status_file,
-                        sizeof options->status_file);
+    return reading_path(reading, 1, row->word, (char *)options + row->offset,
+                        row->size);
 }
 
-static int parse_save_profile(struct reading *reading, struct options *options)
+static int find_word(const struct option_row *row, struct reading *reading,
+                     unsigned *index)
 {
-    return reading_path(reading, 1, "none, or a path", options->save_profile,
-                        sizeof options->save_profile);
+    unsigned n = 0;
+
+    while (row->words[n] != NULL) {
+        n++;
+    }
+    return reading_word(reading, row->words, n, index);
 }
 
-static int parse_emulate(struct reading *reading, struct options *options)
+// An enumeration, in the order of the words.
+static int read_words(const struct option_row *row, struct reading *reading,
+                      struct options *options)
 {
-    return reading_switch(reading, &options->emulate);
+    return find_word(row, reading, FIELD(row, options, unsigned));
 }
+
+static int read_name(const struct option_row *row, struct reading *reading,
+                     struct options *options)
+{
+    unsigned index;
+
+    if (!find_word(row, reading, &index)) {
+        return 0;
+    }
+    snprintf((char *)options + row->offset, row->size, "%s", row->words[index]);
+    return 1;
+}
+
+static int read_own(const struct option_row *row, struct reading *reading,
+                    struct options *options)
+{
+    return row->parse(reading, options);
+}
+
+// ---- options that are of no type
 
 static int parse_speed(struct reading *reading, struct options *options)
 {
@@ -109,12 +148,6 @@ static int parse_share(struct reading *reading, struct options *options)
     return 0;
 }
 
-static int parse_memory(struct reading *reading, struct options *options)
-{
-    return reading_bytes(reading, "auto", MEMORY_MIN, MEMORY_MAX,
-                         &options->memory);
-}
-
 static int parse_protocol(struct reading *reading, struct options *options)
 {
     static const char *const names[] = {"eager-release", "sequential"};
@@ -128,35 +161,6 @@ static int parse_protocol(struct reading *reading, struct options *options)
     return 1;
 }
 
-static int parse_stack_size(struct reading *reading, struct options *options)
-{
-    return reading_size(reading, 64 * KIB, 64 * MIB, &options->stack_size);
-}
-
-static int parse_max_threads(struct reading *reading, struct options *options)
-{
-    return reading_unsigned(reading, 1, OPTIONS_MAX_THREADS,
-                            &options->max_threads);
-}
-
-static int parse_fault_source(struct reading *reading, struct options *options)
-{
-    static const char *const names[] = {"auto", "userfaultfd", "mprotect"};
-    unsigned index;
-
-    if (!reading_word(reading, names, 3, &index)) {
-        return 0;
-    }
-    snprintf(options->fault_source, sizeof options->fault_source, "%s",
-             names[index]);
-    return 1;
-}
-
-static int parse_space(struct reading *reading, struct options *options)
-{
-    return reading_size(reading, 16 * MIB, TIB, &options->space);
-}
-
 static int parse_swap_dir(struct reading *reading, struct options *options)
 {
     const int is_whole =
@@ -164,87 +168,6 @@ static int parse_swap_dir(struct reading *reading, struct options *options)
 
     return reading_path(reading, is_whole, "auto, or a path from / on",
                         options->swap_dir, sizeof options->swap_dir);
-}
-
-static int parse_swap_rate(struct reading *reading, struct options *options)
-{
-    return reading_bytes(reading, "none", 4 * KIB, TIB, &options->swap_rate);
-}
-
-static int parse_swap_max(struct reading *reading, struct options *options)
-{
-    return reading_bytes(reading, "none", MEMORY_MIN, MEMORY_MAX,
-                         &options->swap_max);
-}
-
-static int parse_emulate_by(struct reading *reading, struct options *options)
-{
-    static const char *const names[] = {"duty", "cgroup"}; // as enumerated
-    unsigned index;
-
-    if (!reading_word(reading, names, 2, &index)) {
-        return 0;
-    }
-    options->emulate_by = index;
-    return 1;
-}
-
-static int parse_memory_by(struct reading *reading, struct options *options)
-{
-    // As in the enumeration.
-    static const char *const names[] = {"runtime", "kernel", "kernel-plain"};
-    unsigned index;
-
-    if (!reading_word(reading, names, 3, &index)) {
-        return 0;
-    }
-    options->memory_by = index;
-    return 1;
-}
-
-static int parse_race_check(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->race_check);
-}
-
-static int parse_strict(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->strict);
-}
-
-static int parse_tag_output(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->tag_output);
-}
-
-static int parse_deadlock(struct reading *reading, struct options *options)
-{
-    static const char *const names[] = {
-        [DEADLOCK_ABORT] = "abort",
-        [DEADLOCK_WARN] = "warn",
-        [DEADLOCK_OFF] = "off",
-    };
-    unsigned index;
-
-    if (!reading_word(reading, names, 3, &index)) {
-        return 0;
-    }
-    options->deadlock = index;
-    return 1;
-}
-
-static int parse_peer_timeout(struct reading *reading, struct options *options)
-{
-    if (strcmp(reading->text, "0") == 0) {
-        options->peer_timeout = 0;
-        return 1;
-    }
-    if (reading_unsigned(reading, 2, 24 * 60 * 60, &options->peer_timeout)) {
-        return 1;
-    }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "0, or 2 to 86400 seconds");
-    return 0;
 }
 
 // "A-B", or one port.
@@ -270,70 +193,11 @@ static int parse_port_range(struct reading *reading, struct options *options)
     return 1;
 }
 
-static int parse_trust_network(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->trust_network);
-}
-
-static int parse_deadlock_after(struct reading *reading,
-                                struct options *options)
-{
-    return reading_unsigned(reading, 1, 24 * 60 * 60, &options->deadlock_after);
-}
-
-static int parse_policy(struct reading *reading, struct options *options)
-{
-#define POLICY(symbol, name) name,
-    static const char *const names[] = {
-        "none",
-#include "base/policies.def"
-    };
-    unsigned index;
-
-    if (!reading_word(reading, names, sizeof names / sizeof names[0], &index)) {
-        return 0;
-    }
-    snprintf(options->policy, sizeof options->policy, "%s", names[index]);
-    return 1;
-}
-
 static int parse_counts(struct reading *reading, struct options *options)
 {
     snprintf(reading->allowed, sizeof reading->allowed, "%s",
              THREAD_COUNTS_ALLOWED);
     return thread_counts_read(reading->text, &options->counts);
-}
-
-static int parse_move_at(struct reading *reading, struct options *options)
-{
-    static const char *const names[] = {"iterations", "barriers"};
-    unsigned index;
-
-    if (!reading_word(reading, names, 2, &index)) {
-        return 0;
-    }
-    options->move_at = index == 1 ? MOVE_AT_BARRIERS : MOVE_AT_ITERATIONS;
-    return 1;
-}
-
-static int parse_explain(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->explain);
-}
-
-static int parse_stats(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->stats);
-}
-
-static int parse_verbose(struct reading *reading, struct options *options)
-{
-    return reading_switch(reading, &options->verbose);
-}
-
-static int parse_shuffle(struct reading *reading, struct options *options)
-{
-    return reading_number(reading, 0, UINT64_MAX, &options->shuffle);
 }
 
 /** "5", "5:FILE", "/3" or "/3:FILE". */
@@ -363,6 +227,44 @@ static int parse_track(struct reading *reading, struct options *options)
     return 0;
 }
 
+// ---- the table
+
+#define POLICY(symbol, name) name,
+static const char *const policy_names[] = {
+    "none",
+#include "base/policies.def"
+    NULL,
+};
+
+// clang-format off
+#define WORD_LIST(...) (const char *const[]){__VA_ARGS__, NULL}
+#define SWITCH .read = read_switch
+#define UNSIGNED(least, most) .read = read_unsigned, .low = (least), .high = (most)
+#define UNSIGNED_OR(zero, least, most, of)                                     \
+    UNSIGNED(least, most), .word = (zero), .unit = (of)
+#define NUMBER(least, most) .read = read_number, .low = (least), .high = (most)
+#define BYTES(zero, least, most)                                               \
+    .read = read_bytes, .word = (zero), .low = (least), .high = (most)
+#define SIZE(least, most) .read = read_size, .low = (least), .high = (most)
+#define PATH(form) .read = read_path, .word = (form)
+#define WORDS(...) .read = read_words, .words = WORD_LIST(__VA_ARGS__)
+#define NAME(...) .read = read_name, .words = WORD_LIST(__VA_ARGS__)
+#define NAME_OF(names) .read = read_name, .words = (names)
+#define OWN(function) .read = read_own, .parse = (function)
+
+const struct option_row option_rows[] = {
+#define OPTION(field, variable, name, letter, argument, default_value, type, help) \
+    {name, "TEAMSTER_" #variable, letter, argument, default_value, help,       \
+     offsetof(struct options, field), sizeof(((struct options *)0)->field), type},
+#include "base/options.def"
+#undef OPTION
+};
+// clang-format on
+
+const unsigned n_option_rows = sizeof option_rows / sizeof option_rows[0];
+
+// ---- reading them
+
 /** Copy a value for a message of one line. */
 static void copy_printable(char *text, size_t size, const char *value)
 {
@@ -374,17 +276,15 @@ static void copy_printable(char *text, size_t size, const char *value)
     }
 }
 
-static int read_one(const struct option_row *row,
-                    int (*parse)(struct reading *reading,
-                                 struct options *options),
-                    struct options *options, char *error, size_t size)
+static int read_one(const struct option_row *row, struct options *options,
+                    char *error, size_t size)
 {
     const char *value = getenv(row->variable);
     int is_set = value != NULL && value[0] != '\0';
     struct reading reading = {.text = is_set ? value : row->default_value};
     char shown[64];
 
-    if (parse(&reading, options)) {
+    if (row->read(row, &reading, options)) {
         return 1;
     }
     copy_printable(shown, sizeof shown, reading.text);
@@ -412,14 +312,12 @@ static int stacks_fit(const struct options *options, char *error, size_t size)
 tm_status options_read(struct options *options, char *error, size_t size)
 {
     struct options result = {0};
-    const struct option_row *row = option_rows;
 
-#define OPTION(field, ...)                                                     \
-    if (!read_one(row++, parse_##field, &result, error, size)) {               \
-        return TM_ECONFIG;                                                     \
+    for (unsigned i = 0; i < n_option_rows; i++) {
+        if (!read_one(&option_rows[i], &result, error, size)) {
+            return TM_ECONFIG;
+        }
     }
-#include "base/options.def"
-#undef OPTION
     if (!stacks_fit(&result, error, size)) {
         return TM_ECONFIG;
     }

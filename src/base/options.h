@@ -8,6 +8,15 @@
 #include "base/status.h"
 #include "base/thread_counts.h"
 
+struct option_row;
+struct options;
+struct reading;
+
+/** A type of option: how a value becomes its field. @return 1, or 0 with what is allowed
+ * in `reading` */
+typedef int option_read_fn(const struct option_row *row,
+                           struct reading *reading, struct options *options);
+
 /** One row of base/options.def. */
 struct option_row {
     const char *name;     ///< without the dashes
@@ -16,6 +25,16 @@ struct option_row {
     const char *argument; ///< NULL for a switch
     const char *default_value;
     const char *help;
+    size_t offset; ///< of its field in struct options
+    size_t size;   ///< of that
+    option_read_fn *read;
+    // What the type needs of these:
+    uint64_t low;
+    uint64_t high;
+    const char *word; ///< stands for 0; of a path: what is allowed, in words
+    const char *unit; ///< behind the limits in a message
+    const char *const *words; ///< NULL behind the last
+    int (*parse)(struct reading *reading, struct options *options);
 };
 
 extern const struct option_row option_rows[];

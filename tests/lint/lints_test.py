@@ -153,11 +153,45 @@ class KnotsTest(LintTest):
                              f"{{\n    f{(i + 1) % 6}();\n}}\n"
                for i in range(6)}))
 
+    def test_the_global_is_for_the_edge(self):
+        self.expect("check_knots.py", "47 uses of the global", *self.build(
+            base__a="extern int this_node;\nint a(void);\n"
+                    "int a(void) { return 0" + " + this_node" * 46 + "; }\n"))
+
     def test_a_function_of_the_c_library_is_nobodys(self):
         self.expect_clean("check_knots.py", *self.build(
             base__log="int read(void);\nint log_say(void)\n"
                       "{\n    return read();\n}\n",
             net__port="int read(void)\n{\n    return 0;\n}\n"))
+
+
+class OptionsTable(LintTest):
+    ROWS = ('OPTION(nodes, NODES, "nodes", \'n\', "N", "1",\n       ANY, "nodes")\n'
+            'OPTION(strict, STRICT, "strict", 0, NULL, "0", SWITCH, "strict")\n'
+            'OPTION(hosts, HOSTS, "hosts", 0, "LIST", "none",\n'
+            '       ANY, "hosts")\n')
+    TABLE = ("| `-n`, `--nodes=N` | nodes | 1 |\n| `--strict` | strict | off |\n"
+             "| `--hosts=LIST` | hosts | the local one |\n")
+
+    def write(self, table):
+        self.tree.write("src/base/options.def", self.ROWS)
+        self.tree.write("README.md", table)
+
+    def test_a_table_that_agrees_passes(self):
+        self.write(self.TABLE)
+        self.expect_clean("options_table.py")
+
+    def test_another_default_is_found(self):
+        self.write(self.TABLE.replace("| 1 |", "| 2 |"))
+        self.expect("options_table.py", "--nodes: the default is 1, not 2")
+
+    def test_another_letter_is_found(self):
+        self.write(self.TABLE.replace("`-n`", "`-N`"))
+        self.expect("options_table.py", "--nodes: letter and argument are")
+
+    def test_an_option_that_is_missing_is_found(self):
+        self.write(self.TABLE.replace("| `--strict` | strict | off |\n", ""))
+        self.expect("options_table.py", "--strict: is not in README.md")
 
 
 class CommentsTest(LintTest):
