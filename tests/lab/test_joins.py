@@ -52,7 +52,7 @@ class Tests(test_members.Tests):
         is stopped, so that n2's node cannot say that it is.
         @return who has asked, and the agent"""
         asker = self.hold_in_vain(bed)
-        agent = self.agent(bed, "n2")
+        agent = bed.agent("n2")
         os.kill(agent, signal.SIGSTOP)
         bed.rejoin("n2", "n3")
         guest = run.program("n3", "until")
