@@ -2,7 +2,7 @@
 #ifndef CLI_NEIGHBOUR_H
 #define CLI_NEIGHBOUR_H
 
-#include "cluster/node_statics.h"
+#include "cluster/node_capacity.h"
 
 /**
  * Measure what messages cost between two processes of this machine, over the

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "cluster/node_statics.h"
+#include "cluster/node_capacity.h"
 
 /*
  * How a node and the launcher talk: one stream socket a node, inherited, its
@@ -74,8 +74,8 @@ struct node_card {
     uint64_t canary;      ///< the stack protector's; the root's is used by all
     uint32_t page_size;
     uint32_t pid;
-    char options[128];           ///< protocol, stack size: what must be equal
-    struct node_statics statics; ///< what it has to offer
+    char options[128];             ///< protocol, stack size: what must be equal
+    struct node_capacity capacity; ///< what it has to offer
     uint32_t address_size;
     uint8_t address[4096]; ///< of the transport
     char layout[16384];    ///< image_layout()'s text, or "": for the launcher's

@@ -28,7 +28,7 @@ size_t node_card_encode(const struct node_card *card, void *bytes, size_t room)
     wire_put_u32(&writer, card->page_size);
     wire_put_u32(&writer, card->pid);
     wire_put_string(&writer, card->options);
-    node_statics_put(&writer, &card->statics);
+    node_capacity_put(&writer, &card->capacity);
     wire_put_u32(&writer, card->address_size);
     wire_put_bytes(&writer, card->address, card->address_size);
     wire_put_string(&writer, card->layout);
@@ -76,7 +76,7 @@ tm_status node_card_decode(const void *bytes, size_t size,
     card->page_size = wire_get_u32(&reader);
     card->pid = wire_get_u32(&reader);
     take_string(&reader, card->options, sizeof card->options);
-    node_statics_get(&reader, &card->statics);
+    node_capacity_get(&reader, &card->capacity);
     take_address(&reader, card);
     take_string(&reader, card->layout, sizeof card->layout);
     if (reader.failed) {

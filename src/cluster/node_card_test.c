@@ -19,7 +19,7 @@ static struct node_card full_card(void)
         .page_size = 4096,
         .pid = 4711,
         .options = "eager-release 262144",
-        .statics = {.host = "n1", .mflops = 1500, .memory_free = 1 << 30},
+        .capacity = {.host = "n1", .mflops = 1500, .memory_free = 1 << 30},
         .address_size = 300,
         .layout = "555555554000 1000 prog\n7ffff7c00000 2000 libc.so.6\n",
     };
@@ -40,9 +40,9 @@ static void expect_equal(const struct node_card *a, const struct node_card *b)
     assert_int_equal(a->page_size, b->page_size);
     assert_int_equal(a->pid, b->pid);
     assert_string_equal(a->options, b->options);
-    assert_string_equal(a->statics.host, b->statics.host);
-    assert_int_equal((int)a->statics.mflops, (int)b->statics.mflops);
-    assert_int_equal(a->statics.memory_free, b->statics.memory_free);
+    assert_string_equal(a->capacity.host, b->capacity.host);
+    assert_int_equal((int)a->capacity.mflops, (int)b->capacity.mflops);
+    assert_int_equal(a->capacity.memory_free, b->capacity.memory_free);
     assert_int_equal(a->address_size, b->address_size);
     assert_memory_equal(a->address, b->address, a->address_size);
     assert_string_equal(a->layout, b->layout);

@@ -2,7 +2,7 @@
 #ifndef OBSERVE_PROBE_H
 #define OBSERVE_PROBE_H
 
-#include "cluster/node_statics.h"
+#include "cluster/node_capacity.h"
 #include "net/port.h"
 
 /*

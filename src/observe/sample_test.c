@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "observe/statics.h"
+#include "observe/own_capacity.h"
 
 static void a_sample_says_what_the_system_says(void **state)
 {
@@ -31,38 +31,38 @@ static void a_sample_says_what_the_system_says(void **state)
     assert_true(sample_get(&sample.available) <= memory.total.bytes);
 }
 
-static void statics_are_those_of_this_machine(void **state)
+static void capacities_are_those_of_this_machine(void **state)
 {
     struct declared declared = {
         .n_workers = 3, .speed = 500, .share = 0.25, .memory = 1 << 20};
-    struct node_statics statics;
-    struct node_statics other;
+    struct node_capacity capacity;
+    struct node_capacity other;
     struct memory_watch watch;
 
     (void)state;
     assert_int_equal(memory_open(&watch, ""), TM_OK);
-    statics_measure(&statics, &declared, &watch);
-    assert_true(statics.host[0] != '\0');
-    assert_true(statics.mflops > 0);
-    assert_true(statics.declared_speed == 500);
-    assert_true(statics.n_processors >= 1);
-    assert_int_equal(statics.n_workers, 3);
-    assert_int_equal(statics.memory_declared, 1 << 20);
-    assert_true(statics.memory_free > 0);
-    assert_true(statics.memory_free <= statics.memory_total);
+    capacity_measure(&capacity, &declared, &watch);
+    assert_true(capacity.host[0] != '\0');
+    assert_true(capacity.mflops > 0);
+    assert_true(capacity.declared_speed == 500);
+    assert_true(capacity.n_processors >= 1);
+    assert_int_equal(capacity.n_workers, 3);
+    assert_int_equal(capacity.memory_declared, 1 << 20);
+    assert_true(capacity.memory_free > 0);
+    assert_true(capacity.memory_free <= capacity.memory_total);
     declared.share = 1;
-    statics_measure(&other, &declared, &watch);
-    assert_int_equal(statics.machine, other.machine);
-    assert_int_equal(statics.memory_pool, other.memory_pool);
+    capacity_measure(&other, &declared, &watch);
+    assert_int_equal(capacity.machine, other.machine);
+    assert_int_equal(capacity.memory_pool, other.memory_pool);
     // A quarter of a processor, up to what runs differ.
-    assert_true(statics.mflops < other.mflops);
+    assert_true(capacity.mflops < other.mflops);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_says_what_the_system_says),
-        cmocka_unit_test(statics_are_those_of_this_machine),
+        cmocka_unit_test(capacities_are_those_of_this_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

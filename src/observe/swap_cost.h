@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "cluster/node_statics.h"
+#include "cluster/node_capacity.h"
 #include "observe/median.h"
 
 /** What it costs to swap a page here. */

@@ -39,13 +39,13 @@ static uint64_t own_budget(struct node *node)
         return 0;
     }
     node->paging.part = 1;
-    return statics_without_reserve(state.available.bytes);
+    return capacity_without_reserve(state.available.bytes);
 }
 
 uint64_t budget_of_group(struct node *node)
 {
-    const struct node_statics *nodes = node->statics.nodes;
-    const struct node_statics *own = &nodes[node->self];
+    const struct node_capacity *nodes = node->capacity.nodes;
+    const struct node_capacity *own = &nodes[node->self];
     uint64_t bytes;
 
     if (node->n_nodes == 1) {
@@ -54,9 +54,9 @@ uint64_t budget_of_group(struct node *node)
     if (own->free_by == MEMORY_BY_MACHINE || own->memory_free == 0) {
         return 0;
     }
-    bytes = statics_memory(nodes, node->n_nodes, node->self);
+    bytes = capacity_memory(nodes, node->n_nodes, node->self);
     node->paging.part =
-        (double)bytes / (double)statics_without_reserve(own->memory_free);
+        (double)bytes / (double)capacity_without_reserve(own->memory_free);
     return bytes;
 }
 
@@ -131,5 +131,5 @@ void budget_follow(struct node *node)
             paging->part;
     bytes -= fmin(next_loss(node, bytes), bytes);
     change(node, counted.budget,
-           statics_without_reserve((uint64_t)bytes) / TM_PAGE_SIZE);
+           capacity_without_reserve((uint64_t)bytes) / TM_PAGE_SIZE);
 }

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/cluster_capacity.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/rows.h"
-#include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -149,29 +149,29 @@ static node_id id_of(struct node *node, unsigned i)
 }
 
 // What the live nodes have to offer, in a row. @param[out] nodes  [TM_MAX_NODES]
-static void gather_statics(struct node *node, struct node_statics *nodes)
+static void gather_capacity(struct node *node, struct node_capacity *nodes)
 {
     for (unsigned i = 0; i < node->port.roster.n_live; i++) {
-        nodes[i] = *cluster_statics(node, id_of(node, i));
+        nodes[i] = *capacity_of(node, id_of(node, i));
     }
 }
 
-static struct node_statics *new_statics(struct node *node)
+static struct node_capacity *new_capacity(struct node *node)
 {
-    struct node_statics *nodes = calloc(TM_MAX_NODES, sizeof *nodes);
+    struct node_capacity *nodes = calloc(TM_MAX_NODES, sizeof *nodes);
 
     ensure_memory(nodes != NULL);
-    gather_statics(node, nodes);
+    gather_capacity(node, nodes);
     return nodes;
 }
 
 double cluster_power(struct node *node, node_id id)
 {
-    struct node_statics *nodes = new_statics(node);
+    struct node_capacity *nodes = new_capacity(node);
     double power[TM_MAX_NODES];
     double found = 1;
 
-    statics_powers(nodes, node->port.roster.n_live, power);
+    capacity_powers(nodes, node->port.roster.n_live, power);
     for (unsigned i = 0; i < node->port.roster.n_live; i++) {
         found = id_of(node, i) == id ? power[i] : found;
     }
@@ -182,21 +182,21 @@ double cluster_power(struct node *node, node_id id)
 static void describe_node(void *owner, unsigned i, struct node_view *view)
 {
     struct node *node = owner;
-    const struct node_statics *statics = cluster_statics(node, id_of(node, i));
+    const struct node_capacity *capacity = capacity_of(node, id_of(node, i));
     const struct node_costs *costs = cluster_costs(node, id_of(node, i));
     const unsigned n_live = node->port.roster.n_live;
-    struct node_statics *nodes = new_statics(node);
+    struct node_capacity *nodes = new_capacity(node);
     double power[TM_MAX_NODES];
     double page_s;
 
-    statics_powers(nodes, n_live, power);
+    capacity_powers(nodes, n_live, power);
     page_s = handling_s(node, PAGE_NS, power, i);
     *view = (struct node_view){
         .power = power[i],
-        .n_processors = statics->n_workers,
-        .memory_pages = statics_memory(nodes, n_live, i) / TM_PAGE_SIZE,
-        .free_pages = statics->memory_free / TM_PAGE_SIZE,
-        .total_pages = statics->memory_total / TM_PAGE_SIZE,
+        .n_processors = capacity->n_workers,
+        .memory_pages = capacity_memory(nodes, n_live, i) / TM_PAGE_SIZE,
+        .free_pages = capacity->memory_free / TM_PAGE_SIZE,
+        .total_pages = capacity->memory_total / TM_PAGE_SIZE,
         .swap_in_s = seconds(costs->swap_in_ns, 100e-6) + page_s,
         .swap_out_s = seconds(costs->swap_out_ns, 100e-6) + page_s,
         .fetch_s = seconds(costs->fetch_ns, 20e-6),
@@ -204,8 +204,8 @@ static void describe_node(void *owner, unsigned i, struct node_view *view)
         .update_s = handling_s(node, UPDATE_NS, power, i),
         .packet_bytes = costs->packet_bytes > 0 ? costs->packet_bytes : 8192,
     };
-    statics_name(nodes, n_live, i, id_of(node, i), view->name,
-                 sizeof view->name);
+    capacity_name(nodes, n_live, i, id_of(node, i), view->name,
+                  sizeof view->name);
     free(nodes);
 }
 
@@ -239,7 +239,7 @@ static struct scheme *new_scheme(struct node *node)
         .n_nodes = node->port.roster.n_live,
         .explains = node->options.explain,
     };
-    struct node_statics *nodes = new_statics(node);
+    struct node_capacity *nodes = new_capacity(node);
     uint32_t crowds[TM_MAX_NODES];
     struct scheme *scheme;
 
@@ -248,7 +248,7 @@ static struct scheme *new_scheme(struct node *node)
         config.policy = policy_find(NULL);
     }
     ensure(config.policy != NULL);
-    statics_crowds(nodes, config.n_nodes, crowds);
+    capacity_crowds(nodes, config.n_nodes, crowds);
     free(nodes);
     config.crowds = crowds;
     scheme = scheme_new(&config, &ops);

@@ -16,13 +16,13 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/rows.h"
-#include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -235,7 +235,7 @@ static void connect_with(struct node *node, const struct boot_change *change)
         status = node->transport->add_peer(node->net, change->node, &place, why,
                                            sizeof why);
     }
-    node->statics.nodes[change->node] = change->card.statics;
+    node->capacity.nodes[change->node] = change->card.capacity;
     if (status != TM_OK) {
         bootstrap_peered(&node->bootstrap, change->node, why);
     } else if (!place.is_elsewhere) { // else when it is: NET_PEER_UP

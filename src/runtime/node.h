@@ -19,6 +19,7 @@
 #include "reconfig/pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
+#include "runtime/cluster_capacity.h"
 #include "runtime/deadlock.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
@@ -31,7 +32,6 @@
 #include "runtime/planned.h"
 #include "runtime/races.h"
 #include "runtime/report.h"
-#include "runtime/statics.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -85,7 +85,7 @@ struct node {
     struct pages *pages;
     struct scheme *scheme;           ///< on the root; NULL: threads stay
     struct access_sets *access_sets; ///< the root: of the latest round
-    struct statics statics;
+    struct cluster_capacity capacity;
     struct tracking tracking;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here

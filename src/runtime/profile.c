@@ -5,9 +5,9 @@
 // never half a profile under it.
 #include "base/log.h"
 #include "observe/profile_write.h"
+#include "runtime/cluster_capacity.h"
 #include "runtime/distribution.h"
 #include "runtime/node.h"
-#include "runtime/statics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,11 @@ static double unit_speed(struct node *node)
     const struct roster *roster = &node->port.roster;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (cluster_statics(node, roster->live[i])->declared_speed <= 0) {
+        if (capacity_of(node, roster->live[i])->declared_speed <= 0) {
             return 0;
         }
     }
-    return cluster_statics(node, 0)->declared_speed;
+    return capacity_of(node, 0)->declared_speed;
 }
 
 // @param times  [2 * n_nodes] for the nodes' times

@@ -14,6 +14,6 @@ extern const struct part part_membership; ///< members.c
 extern const struct part part_balancing;  ///< distribution.c
 extern const struct part part_tracking;   ///< tracking.c
 extern const struct part part_paging;     ///< paging.c
-extern const struct part part_offers;     ///< statics.c
+extern const struct part part_offers;     ///< cluster_capacity.c
 
 #endif

@@ -19,6 +19,7 @@
 #include "os/secret.h"
 #include "pages/causality.h"
 #include "protocol/release.h"
+#include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
 #include "runtime/finish.h"
@@ -31,7 +32,6 @@
 #include "runtime/registry.h"
 #include "runtime/report.h"
 #include "runtime/service.h"
-#include "runtime/statics.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -358,14 +358,14 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
     if (node->n_nodes > 1 && !image_is_fixed()) {
         refuse_random_addresses();
     }
-    statics_measure_own(node, &own->statics);
+    capacity_measure_own(node, &own->capacity);
     add_address(node, own);
     roster = new_roster(node);
     must_meet(bootstrap_exchange(&node->bootstrap, own, &roster));
     free(own);
     connect_to_all(node, &roster);
     must_meet(bootstrap_ready(&node->bootstrap));
-    statics_take(node, roster.cards);
+    capacity_take(node, roster.cards);
     neighbours_watch(node, &roster);
     node->members.host = roster.host_of[node->self];
     node->members.is_spread = node->bootstrap.device[0] != '\0';
@@ -401,7 +401,7 @@ static void go(struct node *node)
     must(ult_start_workers(node->ult), "workers");
     node_enter(node);
     if (has_others) {
-        must(statics_begin_costs(node), "the observer");
+        must(capacity_begin_costs(node), "the observer");
     } else if (node->paging.part > 0) { // see budget.c
         must(observer_start(node), "the observer");
     }

@@ -29,7 +29,7 @@ static void use(const struct node_card *card)
 {
     static struct node_card other;
     struct address_parts parts;
-    struct node_statics statics[2] = {card->statics, {.mflops = 100}};
+    struct node_capacity capacity[2] = {card->capacity, {.mflops = 100}};
     double powers[2];
     uint32_t crowds[2];
     char text[256];
@@ -48,9 +48,9 @@ static void use(const struct node_card *card)
     if (address_split(card->address, card->address_size, &parts) == TM_OK) {
         address_unwrap(parts.bytes[0], parts.size[0]);
     }
-    statics_powers(statics, 2, powers);
-    statics_crowds(statics, 2, crowds);
-    statics_memory(statics, 2, 0);
+    capacity_powers(capacity, 2, powers);
+    capacity_crowds(capacity, 2, crowds);
+    capacity_memory(capacity, 2, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -16,14 +16,14 @@
 // anything, on all nodes alike, and not mixed with the waiting that comes from how
 // threads are placed, as times of real fetches are. Nodes of one machine begin one
 // after another, so that they measure the machine and not each other.
-#include "observe/statics.h"
+#include "runtime/cluster_capacity.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "observe/own_capacity.h"
 #include "observe/swap_cost.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/rows.h"
-#include "runtime/statics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@
 /** Between the beginnings of nodes of one machine. */
 #define TURN_NS (10 * 1000 * 1000u)
 
-void statics_measure_own(struct node *node, struct node_statics *statics)
+void capacity_measure_own(struct node *node, struct node_capacity *capacity)
 {
     const struct options *options = &node->options;
     const struct declared declared = {
@@ -44,39 +44,39 @@ void statics_measure_own(struct node *node, struct node_statics *statics)
     };
 
     (void)observer_has_watch(node);
-    statics_measure(statics, &declared, &node->observer.watch);
-    memcpy(statics->name, node->bootstrap.name, sizeof statics->name);
+    capacity_measure(capacity, &declared, &node->observer.watch);
+    memcpy(capacity->name, node->bootstrap.name, sizeof capacity->name);
 }
 
 static void make_room(struct node *node)
 {
-    struct statics *statics = &node->statics;
+    struct cluster_capacity *capacity = &node->capacity;
 
-    statics->nodes = calloc(TM_MAX_NODES, sizeof *statics->nodes);
-    statics->costs = calloc(TM_MAX_NODES, sizeof *statics->costs);
-    ensure_memory(statics->nodes != NULL && statics->costs != NULL);
+    capacity->nodes = calloc(TM_MAX_NODES, sizeof *capacity->nodes);
+    capacity->costs = calloc(TM_MAX_NODES, sizeof *capacity->costs);
+    ensure_memory(capacity->nodes != NULL && capacity->costs != NULL);
 }
 
-void statics_take(struct node *node, const struct node_card *cards)
+void capacity_take(struct node *node, const struct node_card *cards)
 {
     make_room(node);
     for (unsigned i = 0; i < node->n_nodes; i++) {
-        node->statics.nodes[i] = cards[i].statics;
+        node->capacity.nodes[i] = cards[i].capacity;
     }
 }
 
-const struct node_statics *cluster_statics(struct node *node, unsigned id)
+const struct node_capacity *capacity_of(struct node *node, unsigned id)
 {
-    if (node->statics.nodes == NULL) { // a cluster of one
+    if (node->capacity.nodes == NULL) { // a cluster of one
         make_room(node);
-        statics_measure_own(node, &node->statics.nodes[0]);
+        capacity_measure_own(node, &node->capacity.nodes[0]);
     }
-    return &node->statics.nodes[id];
+    return &node->capacity.nodes[id];
 }
 
 const struct node_costs *cluster_costs(struct node *node, unsigned id)
 {
-    return &node->statics.costs[id];
+    return &node->capacity.costs[id];
 }
 
 static void tell_root(struct node *node, const struct node_costs *costs)
@@ -97,11 +97,11 @@ static void tell_root(struct node *node, const struct node_costs *costs)
 
 static void part_is_measured(struct node *node)
 {
-    node->statics.n_measured++;
-    if (node->statics.n_measured == N_PARTS) {
+    node->capacity.n_measured++;
+    if (node->capacity.n_measured == N_PARTS) {
         engine_keep_copies(node->engine,
-                           node_costs_keep_copies(&node->statics.own));
-        tell_root(node, &node->statics.own);
+                           node_costs_keep_copies(&node->capacity.own));
+        tell_root(node, &node->capacity.own);
     }
 }
 
@@ -117,16 +117,16 @@ static void measure_swap(struct node *node)
         log_debug("what swapping costs is not known: %s", reason);
     }
     node_enter(node);
-    node->statics.own.swap_kind = cost.kind;
-    node->statics.own.swap_in_ns = cost.in_ns.median;
-    node->statics.own.swap_out_ns = cost.out_ns.median;
+    node->capacity.own.swap_kind = cost.kind;
+    node->capacity.own.swap_in_ns = cost.in_ns.median;
+    node->capacity.own.swap_out_ns = cost.out_ns.median;
     part_is_measured(node);
     node_leave(node);
 }
 
 static unsigned n_before_on_machine(struct node *node)
 {
-    const struct node_statics *nodes = node->statics.nodes;
+    const struct node_capacity *nodes = node->capacity.nodes;
     unsigned n = 0;
 
     for (unsigned i = 0; i < node->self; i++) {
@@ -160,7 +160,7 @@ static void measure_costs(void *owner)
     node_enter(node);
     next = next_node(node); // now, for nodes may have left meanwhile
     if (next != node->self) {
-        probe_start(&node->statics.probe, &node->port, next);
+        probe_start(&node->capacity.probe, &node->port, next);
     } else {
         part_is_measured(node); // there is nobody to ask
     }
@@ -168,7 +168,7 @@ static void measure_costs(void *owner)
     measure_swap(node);
 }
 
-tm_status statics_begin_costs(struct node *node)
+tm_status capacity_begin_costs(struct node *node)
 {
     tm_status status = observer_run(node, measure_costs, node);
 
@@ -179,13 +179,13 @@ tm_status statics_begin_costs(struct node *node)
 static tm_status receive_probe(struct node *node, node_id from,
                                const struct message *message)
 {
-    struct statics *statics = &node->statics;
+    struct cluster_capacity *capacity = &node->capacity;
     int is_over;
     tm_status status =
-        probe_receive(&statics->probe, &node->port, from, message, &is_over);
+        probe_receive(&capacity->probe, &node->port, from, message, &is_over);
 
     if (status == TM_OK && is_over) {
-        probe_result(&statics->probe, &statics->own);
+        probe_result(&capacity->probe, &capacity->own);
         part_is_measured(node);
     }
     return status;
@@ -198,16 +198,16 @@ static double us(uint64_t ns)
 
 static void log_node(struct node *node, unsigned id)
 {
-    const struct node_statics *statics = cluster_statics(node, id);
+    const struct node_capacity *capacity = capacity_of(node, id);
     const struct node_costs *costs = cluster_costs(node, id);
 
     log_debug("node %u on %s: %.0f Mflop/s, speed %g declared, %u processors, "
               "%u workers, %llu of %llu MiB free; page out %.1f, in %.1f, "
               "fetched %.1f, packet %.2f us",
-              id, statics->host, statics->mflops, statics->declared_speed,
-              statics->n_processors, statics->n_workers,
-              (unsigned long long)statics->memory_free >> 20,
-              (unsigned long long)statics->memory_total >> 20,
+              id, capacity->host, capacity->mflops, capacity->declared_speed,
+              capacity->n_processors, capacity->n_workers,
+              (unsigned long long)capacity->memory_free >> 20,
+              (unsigned long long)capacity->memory_total >> 20,
               us(costs->swap_out_ns), us(costs->swap_in_ns),
               us(costs->fetch_ns), us(costs->packet_ns));
 }
@@ -220,7 +220,7 @@ static tm_status receive_costs(struct node *node, node_id from,
     if (node->self != 0 || said->swap_kind > SWAP_IN_MEMORY) {
         return TM_EWIRE;
     }
-    node->statics.costs[from] = (struct node_costs){
+    node->capacity.costs[from] = (struct node_costs){
         .swap_kind = (enum swap_kind)said->swap_kind,
         .swap_in_ns = said->swap_in_ns,
         .swap_out_ns = said->swap_out_ns,
@@ -243,7 +243,7 @@ static tm_status receive(struct node *node, node_id from,
 // Until now there was nobody to tell.
 static void roster_changed(struct node *node, int is_first)
 {
-    if (is_first && statics_begin_costs(node) != TM_OK) {
+    if (is_first && capacity_begin_costs(node) != TM_OK) {
         log_error("what swapping costs here is not measured");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef CLUSTER_NODE_STATICS_H
-#define CLUSTER_NODE_STATICS_H
+#ifndef CLUSTER_NODE_CAPACITY_H
+#define CLUSTER_NODE_CAPACITY_H
 
 #include "base/status.h"
 #include "net/message.h"
@@ -19,7 +19,7 @@ enum memory_by {
     MEMORY_BY_OPTION, ///< memory= of the hostfile, --memory
 };
 
-struct node_statics {
+struct node_capacity {
     char host[64];    ///< name of its machine
     char name[64];    ///< what the user calls the node; "": just its number
     uint64_t machine; ///< equal on nodes of one machine
@@ -73,67 +73,68 @@ enum { NODE_STATICS_MAX = 256 };
 
 /** Append to a message, and read from one; reading accepts any bytes and notes in
  * the reader if they make no sense. Context: any thread; pure. */
-void node_statics_put(struct wire_writer *writer,
-                      const struct node_statics *statics);
-void node_statics_get(struct wire_reader *reader, struct node_statics *statics);
+void node_capacity_put(struct wire_writer *writer,
+                       const struct node_capacity *capacity);
+void node_capacity_get(struct wire_reader *reader,
+                       struct node_capacity *capacity);
 
 /**
  * What a node is called in what is printed: by its name, if it was given one, else by its
  * number, "n3"; "node3" if another one has that name.
  *
- * @param statics   [n_nodes], of those that are there
+ * @param capacity  [n_nodes], of those that are there
  * @param i         which of them
  * @param number    its number
  * @param[out] name [size]
  */
-void statics_name(const struct node_statics *statics, unsigned n_nodes,
-                  unsigned i, unsigned number, char *name, size_t size);
+void capacity_name(const struct node_capacity *capacity, unsigned n_nodes,
+                   unsigned i, unsigned number, char *name, size_t size);
 
 /**
  * Tell which nodes take processors from each other: those of a machine that has fewer
  * than their workers need.
  *
- * @param statics      [n_nodes], at least one
+ * @param capacity     [n_nodes], at least one
  * @param[out] crowds  [n_nodes]  1 + the first node of those that share; 0: with none
  *
  * Context: any thread; pure.
  */
-void statics_crowds(const struct node_statics *statics, unsigned n_nodes,
-                    uint32_t *crowds);
+void capacity_crowds(const struct node_capacity *capacity, unsigned n_nodes,
+                     uint32_t *crowds);
 
 /**
  * Tell the power of a processor of each node beside node 0's. Declared speeds count
  * if every node has one; else measured ones, and a node without a measurement
  * counts as node 0.
  *
- * @param statics     [n_nodes], at least one
+ * @param capacity    [n_nodes], at least one
  * @param[out] power  [n_nodes]  C of [Liu06] by C of node 0; power[0] is 1
  *
  * Context: any thread; pure.
  */
-void statics_powers(const struct node_statics *statics, unsigned n_nodes,
-                    double *power);
+void capacity_powers(const struct node_capacity *capacity, unsigned n_nodes,
+                     double *power);
 
 /**
  * Of what a control group leaves, seven eighths are for shared data: the kernel ends
  * who takes more, and there is private memory, and what others take.
  * @return these bytes. Context: any thread; pure
  */
-uint64_t statics_without_reserve(uint64_t bytes);
+uint64_t capacity_without_reserve(uint64_t bytes);
 
 /**
  * Tell how much memory a node may use for the program: what is declared, or else its
  * part of what was free at the start, if other nodes draw on the same memory; less the
  * reserve if a control group limits it.
  *
- * @param statics  [n_nodes]
- * @param node     < n_nodes
+ * @param capacity  [n_nodes]
+ * @param node      < n_nodes
  * @return bytes; M of [Liu06]
  *
  * Context: any thread; pure.
  */
-uint64_t statics_memory(const struct node_statics *statics, unsigned n_nodes,
-                        unsigned node);
+uint64_t capacity_memory(const struct node_capacity *capacity, unsigned n_nodes,
+                         unsigned node);
 
 /** "MemTotal" and the like, for tables. */
 const char *memory_by_name(enum memory_by by);

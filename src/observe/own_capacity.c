@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "observe/statics.h"
+#include "observe/own_capacity.h"
 
 #include <sched.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 
 #include "observe/power.h"
 
-static void take_power(struct node_statics *statics, double share)
+static void take_power(struct node_capacity *capacity, double share)
 {
     struct power power;
 
     if (power_measure(&power) == TM_OK) {
-        statics->mflops = power.mflops * share;
-        statics->spread = power.spread;
+        capacity->mflops = power.mflops * share;
+        capacity->spread = power.spread;
     }
 }
 
@@ -25,17 +25,17 @@ static enum memory_by by(const struct memory_bound *bound)
     return bound->group->version == 1 ? MEMORY_BY_CGROUP1 : MEMORY_BY_CGROUP2;
 }
 
-static void take_memory(struct node_statics *statics,
+static void take_memory(struct node_capacity *capacity,
                         const struct memory_watch *watch)
 {
     struct memory_state state;
 
     memory_read(watch, &state);
-    statics->memory_total = state.total.bytes;
-    statics->total_by = by(&state.total);
-    statics->memory_free = state.available.bytes;
-    statics->free_by = by(&state.available);
-    statics->memory_pool = memory_pool(watch, &state.available);
+    capacity->memory_total = state.total.bytes;
+    capacity->total_by = by(&state.total);
+    capacity->memory_free = state.available.bytes;
+    capacity->free_by = by(&state.available);
+    capacity->memory_pool = memory_pool(watch, &state.available);
 }
 
 static uint32_t count_processors(void)
@@ -49,11 +49,11 @@ static uint32_t count_processors(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
-void statics_measure(struct node_statics *statics,
-                     const struct declared *declared,
-                     const struct memory_watch *watch)
+void capacity_measure(struct node_capacity *capacity,
+                      const struct declared *declared,
+                      const struct memory_watch *watch)
 {
-    *statics = (struct node_statics){
+    *capacity = (struct node_capacity){
         .machine = memory_machine(watch),
         .declared_speed = declared->speed,
         .share = declared->share,
@@ -61,7 +61,7 @@ void statics_measure(struct node_statics *statics,
         .n_workers = declared->n_workers,
         .memory_declared = declared->memory,
     };
-    gethostname(statics->host, sizeof statics->host - 1);
-    take_memory(statics, watch);
-    take_power(statics, declared->share);
+    gethostname(capacity->host, sizeof capacity->host - 1);
+    take_memory(capacity, watch);
+    take_power(capacity, declared->share);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef OBSERVE_STATICS_H
-#define OBSERVE_STATICS_H
+#ifndef OBSERVE_OWN_CAPACITY_H
+#define OBSERVE_OWN_CAPACITY_H
 
-#include "cluster/node_statics.h"
+#include "cluster/node_capacity.h"
 #include "os/memory.h"
 
 /** What is declared of a node, not measured. */
@@ -19,8 +19,8 @@ struct declared {
  * @param watch  opened
  * Context: any kernel thread; computes for 1 to 5 ms, reads files.
  */
-void statics_measure(struct node_statics *statics,
-                     const struct declared *declared,
-                     const struct memory_watch *watch);
+void capacity_measure(struct node_capacity *capacity,
+                      const struct declared *declared,
+                      const struct memory_watch *watch);
 
 #endif
