@@ -12,8 +12,8 @@
 #include "place/answer.h"
 #include "place/bound.h"
 #include "place/counts.h"
+#include "place/load_table.h"
 #include "place/policies.h"
-#include "place/tally.h"
 
 /*
  * A condensed view, which policy_place() asks policies about, has the answers of
@@ -205,11 +205,11 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
     assert_true(n_smaller > 150);
 }
 
-/** Tallies of the original and of the condensed view. */
-static void compare(struct tally *plain, struct tally *small)
+/** Load tables of the original and of the condensed view. */
+static void compare(struct load_table *plain, struct load_table *small)
 {
-    tally_settle(plain);
-    tally_settle(small);
+    load_table_settle(plain);
+    load_table_settle(small);
     for (uint32_t x = 0; x < plain->view->n_nodes; x++) {
         const struct node_load *a = &plain->loads[x];
         const struct node_load *b = &small->loads[x];
@@ -224,7 +224,7 @@ static void compare(struct tally *plain, struct tally *small)
     }
 }
 
-static void tallies_are_those_of_the_original_after_any_moves(void **state)
+static void load_tables_are_those_of_the_original_after_any_moves(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 40; round++) {
@@ -232,17 +232,18 @@ static void tallies_are_those_of_the_original_after_any_moves(void **state)
         struct condensed condensed;
         struct cost_model model;
         uint32_t current[MAX_THREADS];
-        struct tally plain;
-        struct tally small;
+        struct load_table plain;
+        struct load_table small;
 
         draw(&view, round);
         model = draw_model(&view, round);
         mapping_draw(&view, current);
         assert_int_equal(condense(&condensed, &view), TM_OK);
-        assert_int_equal(tally_init(&plain, &view, &model), TM_OK);
-        assert_int_equal(tally_init(&small, &condensed.view, &model), TM_OK);
-        tally_put_all(&plain, current);
-        tally_put_all(&small, current);
+        assert_int_equal(load_table_init(&plain, &view, &model), TM_OK);
+        assert_int_equal(load_table_init(&small, &condensed.view, &model),
+                         TM_OK);
+        load_table_put_all(&plain, current);
+        load_table_put_all(&small, current);
         compare(&plain, &small);
         // All come together on one node, which empties the others, and part.
         for (unsigned k = 0; k < 3 * view.n_threads; k++) {
@@ -251,12 +252,12 @@ static void tallies_are_those_of_the_original_after_any_moves(void **state)
                                       ? round % view.n_nodes
                                       : random_below(view.n_nodes);
 
-            tally_move(&plain, thread, node);
-            tally_move(&small, thread, node);
+            load_table_move(&plain, thread, node);
+            load_table_move(&small, thread, node);
             compare(&plain, &small);
         }
-        tally_release(&plain);
-        tally_release(&small);
+        load_table_release(&plain);
+        load_table_release(&small);
         condensed_release(&condensed);
         cluster_view_release(&view);
     }
@@ -269,7 +270,7 @@ int main(void)
         cmocka_unit_test(one_node_must_have_room_for_what_all_read),
         cmocka_unit_test(orders_of_use_are_kept_for_models_that_need_them),
         cmocka_unit_test(laws_and_bounds_are_those_of_the_original),
-        cmocka_unit_test(tallies_are_those_of_the_original_after_any_moves),
+        cmocka_unit_test(load_tables_are_those_of_the_original_after_any_moves),
     };
 
     seed_random();

@@ -151,7 +151,7 @@ static void computation_alone_leaves_equal_nodes_alone(void **state)
 
 // ---- random clusters against all possibilities ----
 
-struct tally_of {
+struct table_of {
     unsigned n;
     unsigned n_stuck;
     double excess; ///< over the optimum, mean of those stuck
@@ -173,7 +173,7 @@ static void draw_alike(struct cluster_view *view, uint32_t max_processors,
 }
 
 static void try_steps(const struct cluster_view *view, enum count_steps steps,
-                      struct tally_of *seen)
+                      struct table_of *seen)
 {
     struct count_law law;
     uint32_t counts[MAX_NODES];
@@ -201,10 +201,10 @@ static void try_steps(const struct cluster_view *view, enum count_steps steps,
 
 #define STEPS_THRESHOLD ((enum count_steps)(STEPS_LIANG03 + 3))
 
-static struct tally_of try_many(unsigned n, uint32_t max_processors,
+static struct table_of try_many(unsigned n, uint32_t max_processors,
                                 enum count_steps steps)
 {
-    struct tally_of seen = {0};
+    struct table_of seen = {0};
 
     for (unsigned k = 0; k < n; k++) {
         struct cluster_view view;

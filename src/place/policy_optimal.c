@@ -23,8 +23,8 @@
 
 #include "place/answer.h"
 #include "place/bound.h"
+#include "place/load_table.h"
 #include "place/policies.h"
-#include "place/tally.h"
 
 #define STEPS 1500000u ///< by default
 #define CLOSE 1e-9     ///< relative: times that are as good as equal
@@ -32,7 +32,7 @@
 struct branching {
     const struct place_request *request;
     struct placement *placement;
-    struct tally tally;
+    struct load_table table;
     uint32_t *order; ///< [n_threads]: not pinned, longest first
     uint32_t n_order;
     double *page_s;   ///< [n_nodes]: the cheapest replacement
@@ -47,16 +47,16 @@ struct branching {
 /** What a node will take at least, whatever threads still come. */
 static double at_least(const struct branching *branching, uint32_t node)
 {
-    const struct tally *tally = &branching->tally;
-    const struct node_load *load = &tally->loads[node];
-    const struct node_rates *rates = &tally->rates[node];
+    const struct load_table *table = &branching->table;
+    const struct node_load *load = &table->loads[node];
+    const struct node_rates *rates = &table->rates[node];
     const double lack = load->written_pages + load->own_pages +
                         load->foreign_pages - rates->memory_pages;
-    const uint32_t p = tally->view->nodes[node].n_processors;
+    const uint32_t p = table->view->nodes[node].n_processors;
     const double comp_s =
         fmax(load->comp_s / p, branching->longest[node]) * rates->comp;
     const double mem_s = lack > 0 ? lack * branching->page_s[node] : 0;
-    const double comm_s = (double)tally->packets[node] * rates->packet_s +
+    const double comm_s = (double)table->packets[node] * rates->packet_s +
                           load->updates * rates->update_s;
 
     if (rates->overlap == OVERLAP_NONE) {
@@ -67,11 +67,11 @@ static double at_least(const struct branching *branching, uint32_t node)
 
 static int is_hopeless(const struct branching *branching)
 {
-    const struct tally *tally = &branching->tally;
+    const struct load_table *table = &branching->table;
     const double limit_s = branching->best_s * (1 - CLOSE);
 
-    for (unsigned k = 0; k < tally->n_changed; k++) {
-        if (at_least(branching, tally->changed[k]) >= limit_s) {
+    for (unsigned k = 0; k < table->n_changed; k++) {
+        if (at_least(branching, table->changed[k]) >= limit_s) {
             return 1;
         }
     }
@@ -82,31 +82,31 @@ static int is_hopeless(const struct branching *branching)
 
 static void take_leaf(struct branching *branching)
 {
-    struct tally *tally = &branching->tally;
+    struct load_table *table = &branching->table;
     double longest_s = 0;
 
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        longest_s = fmax(longest_s, tally_time(tally, x));
+    for (uint32_t x = 0; x < table->view->n_nodes; x++) {
+        longest_s = fmax(longest_s, load_table_time(table, x));
     }
     // The law may differ from what predict() finds in the order of use.
     if (branching->request->model->replacement != REPLACEMENT_KEPT_SET) {
         branching->status =
-            answer_time(branching->request, tally->node_of, &longest_s);
+            answer_time(branching->request, table->node_of, &longest_s);
     }
     if (branching->status == TM_OK &&
         longest_s < branching->best_s * (1 - CLOSE)) {
         branching->best_s = longest_s;
-        memcpy(branching->placement->node_of, tally->node_of,
-               tally->view->n_threads * sizeof(uint32_t));
+        memcpy(branching->placement->node_of, table->node_of,
+               table->view->n_threads * sizeof(uint32_t));
     }
 }
 
 static int are_equal_nodes(const struct branching *branching, uint32_t a,
                            uint32_t b)
 {
-    const struct node_view *nodes = branching->tally.view->nodes;
-    const struct node_rates *first = &branching->tally.rates[a];
-    const struct node_rates *second = &branching->tally.rates[b];
+    const struct node_view *nodes = branching->table.view->nodes;
+    const struct node_rates *first = &branching->table.rates[a];
+    const struct node_rates *second = &branching->table.rates[b];
 
     return first->comp == second->comp &&
            first->memory_pages == second->memory_pages &&
@@ -122,10 +122,10 @@ static int are_equal_nodes(const struct branching *branching, uint32_t a,
 /** Is there an empty node before this one that is just like it? */
 static int is_repetition(const struct branching *branching, uint32_t node)
 {
-    const struct tally *tally = &branching->tally;
+    const struct load_table *table = &branching->table;
 
-    for (uint32_t x = 0; x < node && tally->head[node] == UNPLACED; x++) {
-        if (tally->head[x] == UNPLACED && are_equal_nodes(branching, x, node)) {
+    for (uint32_t x = 0; x < node && table->head[node] == UNPLACED; x++) {
+        if (table->head[x] == UNPLACED && are_equal_nodes(branching, x, node)) {
             return 1;
         }
     }
@@ -136,23 +136,23 @@ static void branch(struct branching *branching, uint32_t depth);
 
 static void try_node(struct branching *branching, uint32_t depth, uint32_t node)
 {
-    struct tally *tally = &branching->tally;
+    struct load_table *table = &branching->table;
     const uint32_t thread = branching->order[depth];
-    const double comp_s = tally->loads[node].comp_s;
+    const double comp_s = table->loads[node].comp_s;
     const double longest = branching->longest[node];
     int is_cut;
 
-    tally_put(tally, thread, node);
+    load_table_put(table, thread, node);
     branching->longest[node] =
-        fmax(longest, tally->view->threads[thread].computation_s);
+        fmax(longest, table->view->threads[thread].computation_s);
     is_cut = is_hopeless(branching);
-    tally_forget(tally);
+    load_table_forget(table);
     if (!is_cut) {
         branch(branching, depth + 1);
     }
-    tally_take(tally, thread);
-    tally_forget(tally);
-    tally->loads[node].comp_s = comp_s;
+    load_table_take(table, thread);
+    load_table_forget(table);
+    table->loads[node].comp_s = comp_s;
     branching->longest[node] = longest;
 }
 
@@ -166,7 +166,7 @@ static void branch(struct branching *branching, uint32_t depth)
         take_leaf(branching);
         return;
     }
-    for (uint32_t x = 0; x < branching->tally.view->n_nodes; x++) {
+    for (uint32_t x = 0; x < branching->table.view->n_nodes; x++) {
         if (!is_repetition(branching, x)) {
             try_node(branching, depth, x);
         }
@@ -190,24 +190,24 @@ static int compare_times(const void *left, const void *right, void *view)
 
 static void prepare(struct branching *branching)
 {
-    struct tally *tally = &branching->tally;
-    const struct cluster_view *view = tally->view;
+    struct load_table *table = &branching->table;
+    const struct cluster_view *view = table->view;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        branching->page_s[x] = rates_cheapest_page(&tally->rates[x]);
+        branching->page_s[x] = rates_cheapest_page(&table->rates[x]);
     }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const uint32_t node = branching->request->current[i];
 
         if (view->threads[i].is_pinned) {
-            tally_put(tally, i, node);
+            load_table_put(table, i, node);
             branching->longest[node] =
                 fmax(branching->longest[node], view->threads[i].computation_s);
         } else {
             branching->order[branching->n_order++] = i;
         }
     }
-    tally_forget(tally);
+    load_table_forget(table);
     qsort_r(branching->order, branching->n_order, sizeof *branching->order,
             compare_times, (void *)view);
 }
@@ -217,7 +217,7 @@ static tm_status search(struct branching *branching)
     const struct place_request *request = branching->request;
     const size_t n_nodes = request->view->n_nodes;
     tm_status status =
-        tally_init(&branching->tally, request->view, request->model);
+        load_table_init(&branching->table, request->view, request->model);
 
     if (status != TM_OK) {
         return status;
@@ -235,7 +235,7 @@ static tm_status search(struct branching *branching)
     free(branching->order);
     free(branching->page_s);
     free(branching->longest);
-    tally_release(&branching->tally);
+    load_table_release(&branching->table);
     return status;
 }
 
@@ -261,7 +261,7 @@ static tm_status place(const struct place_request *request,
         return status;
     }
     placement->is_proven = branching.best_s <= bound_s * (1 + 1e-6);
-    if (placement->is_proven || !tally_fits(request->view)) {
+    if (placement->is_proven || !load_table_fits(request->view)) {
         return TM_OK;
     }
     status = search(&branching);

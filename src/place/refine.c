@@ -12,7 +12,7 @@
 // only nodes that are about the slowest are looked at. Where there are very many,
 // only the slowest is, and the first of the ranking that is for the better is taken.
 //
-// I1  A trial leaves the tally as it was, to the bit.
+// I1  A trial leaves the table as it was, to the bit.
 // I2  Each accepted change makes the vector smaller by more than rounding, so
 //     the search ends.
 #include "place/refine_priv.h"
@@ -29,7 +29,7 @@
 #define N_COMPARED 8u ///< changed times that are compared
 
 struct refiner {
-    struct tally *tally;
+    struct load_table *table;
     const uint32_t *current;
     struct refine_limits *limits;
     uint32_t *order;   ///< [n_nodes], slowest first
@@ -82,30 +82,30 @@ static int is_shorter(const struct tops *after, const struct tops *before)
  * time of the changed nodes then, and a little of their sum */
 static int try_change(struct refiner *refiner, struct change *change)
 {
-    struct tally *tally = refiner->tally;
-    const uint32_t from = tally->node_of[change->thread];
-    const double from_s = tally->loads[from].comp_s;
-    const double to_s = tally->loads[change->node].comp_s;
+    struct load_table *table = refiner->table;
+    const uint32_t from = table->node_of[change->thread];
+    const double from_s = table->loads[from].comp_s;
+    const double to_s = table->loads[change->node].comp_s;
     struct tops before = {.n = 0};
     struct tops after = {.n = 0};
     double sum = 0;
 
     refiner->limits->n_trials--;
-    change_apply(tally, change);
-    for (unsigned k = 0; k < tally->n_changed; k++) {
-        const double time_s = tally_time(tally, tally->changed[k]);
+    change_apply(table, change);
+    for (unsigned k = 0; k < table->n_changed; k++) {
+        const double time_s = load_table_time(table, table->changed[k]);
 
-        add_top(&before, tally->times[tally->changed[k]]);
+        add_top(&before, table->times[table->changed[k]]);
         add_top(&after, time_s);
         sum += time_s;
     }
-    change_take_back(tally, change, from);
-    tally->loads[from].comp_s = from_s; // I1
-    tally->loads[change->node].comp_s = to_s;
+    change_take_back(table, change, from);
+    table->loads[from].comp_s = from_s; // I1
+    table->loads[change->node].comp_s = to_s;
     change->score = after.times[0] + 1e-6 * sum;
     const int is_better = is_shorter(&after, &before);
 
-    tally_forget(tally);
+    load_table_forget(table);
     return is_better;
 }
 
@@ -125,15 +125,15 @@ static void consider(struct refiner *refiner, struct change *change,
 static void try_target(struct refiner *refiner, uint32_t thread,
                        uint32_t target, struct change *best)
 {
-    struct tally *tally = refiner->tally;
+    struct load_table *table = refiner->table;
     struct change change = {thread, NOBODY, target, 0};
     uint32_t next;
 
     consider(refiner, &change, best);
-    for (uint32_t j = tally->head[target]; j != UNPLACED; j = next) {
-        next = tally->next[j]; // a trial puts j in front
+    for (uint32_t j = table->head[target]; j != UNPLACED; j = next) {
+        next = table->next[j]; // a trial puts j in front
         change = (struct change){thread, j, target, 0};
-        if (may_move(tally, refiner->current, j)) {
+        if (may_move(table, refiner->current, j)) {
             consider(refiner, &change, best);
         }
     }
@@ -141,17 +141,17 @@ static void try_target(struct refiner *refiner, uint32_t thread,
 
 static void try_all(struct refiner *refiner, uint32_t node, struct change *best)
 {
-    const struct tally *tally = refiner->tally;
+    const struct load_table *table = refiner->table;
     uint32_t n = 0;
 
     // Trials relink the list.
-    for (uint32_t i = tally->head[node]; i != UNPLACED; i = tally->next[i]) {
-        if (may_move(tally, refiner->current, i)) {
+    for (uint32_t i = table->head[node]; i != UNPLACED; i = table->next[i]) {
+        if (may_move(table, refiner->current, i)) {
             refiner->threads[n++] = i;
         }
     }
     for (uint32_t k = 0; k < n; k++) {
-        for (uint32_t y = 0; y < tally->view->n_nodes; y++) {
+        for (uint32_t y = 0; y < table->view->n_nodes; y++) {
             if (refiner->order[y] != node) {
                 try_target(refiner, refiner->threads[k], refiner->order[y],
                            best);
@@ -168,7 +168,7 @@ static int try_ranked(struct refiner *refiner, uint32_t node,
                       struct change *best)
 {
     struct ranking *ranking = &refiner->ranking;
-    const uint32_t n_nodes = refiner->tally->view->n_nodes;
+    const uint32_t n_nodes = refiner->table->view->n_nodes;
 
     ranking_fill(ranking, node, refiner->order + n_nodes - n_targets, n_targets,
                  with_swaps);
@@ -181,11 +181,11 @@ static int try_ranked(struct refiner *refiner, uint32_t node,
     return best->thread != NOBODY;
 }
 
-static uint64_t n_changes(const struct tally *tally, uint32_t node)
+static uint64_t n_changes(const struct load_table *table, uint32_t node)
 {
-    const uint64_t n_own = tally->loads[node].n_threads;
+    const uint64_t n_own = table->loads[node].n_threads;
 
-    return n_own * (tally->view->n_nodes - 1 + tally->view->n_threads - n_own);
+    return n_own * (table->view->n_nodes - 1 + table->view->n_threads - n_own);
 }
 
 /** Where there are very many: a move, a swap with one of the nodes that end
@@ -193,7 +193,7 @@ static uint64_t n_changes(const struct tally *tally, uint32_t node)
 static void first_of_many(struct refiner *refiner, uint32_t node,
                           struct change *best)
 {
-    const uint32_t n_nodes = refiner->tally->view->n_nodes;
+    const uint32_t n_nodes = refiner->table->view->n_nodes;
     const uint32_t n_nearest = N_NEAREST < n_nodes ? N_NEAREST : n_nodes;
 
     if (!try_ranked(refiner, node, n_nodes, 0, 1, best) &&
@@ -206,8 +206,8 @@ static void first_of_many(struct refiner *refiner, uint32_t node,
  * none for the better. */
 static struct change best_change(struct refiner *refiner, uint32_t node)
 {
-    const uint32_t n_nodes = refiner->tally->view->n_nodes;
-    const uint64_t n = n_changes(refiner->tally, node);
+    const uint32_t n_nodes = refiner->table->view->n_nodes;
+    const uint64_t n = n_changes(refiner->table, node);
     const uint32_t n_targets = N_TARGETS < n_nodes ? N_TARGETS : n_nodes;
     struct change best = {NOBODY, NOBODY, NOBODY, INFINITY};
 
@@ -226,9 +226,9 @@ static struct change best_change(struct refiner *refiner, uint32_t node)
 
 static void order_nodes(struct refiner *refiner)
 {
-    const double *times = refiner->tally->times;
+    const double *times = refiner->table->times;
 
-    for (uint32_t x = 0; x < refiner->tally->view->n_nodes; x++) {
+    for (uint32_t x = 0; x < refiner->table->view->n_nodes; x++) {
         uint32_t at = x;
 
         while (at > 0 && times[refiner->order[at - 1]] < times[x]) {
@@ -240,33 +240,33 @@ static void order_nodes(struct refiner *refiner)
 }
 
 /** Is it of use to look at a node when slower ones cannot be helped? */
-static int is_worth_a_look(const struct tally *tally, uint32_t node,
+static int is_worth_a_look(const struct load_table *table, uint32_t node,
                            double longest_s)
 {
-    const uint64_t n = n_changes(tally, node);
+    const uint64_t n = n_changes(table, node);
     const double limit = n > MANY ? 1 - EPSILON : n > ALL_MAX ? SLOW : 0;
 
-    return tally->times[node] >= limit * longest_s;
+    return table->times[node] >= limit * longest_s;
 }
 
 /** @return whether something was changed */
 static int step(struct refiner *refiner)
 {
-    const double longest_s = tally_longest(refiner->tally, NULL);
+    const double longest_s = load_table_longest(refiner->table, NULL);
 
     order_nodes(refiner);
-    for (uint32_t k = 0; k < refiner->tally->view->n_nodes; k++) {
+    for (uint32_t k = 0; k < refiner->table->view->n_nodes; k++) {
         const uint32_t node = refiner->order[k];
         struct change best;
 
         if (refiner->limits->n_trials == 0 ||
-            !is_worth_a_look(refiner->tally, node, longest_s)) {
+            !is_worth_a_look(refiner->table, node, longest_s)) {
             return 0;
         }
         best = best_change(refiner, node);
         if (best.thread != NOBODY) {
-            change_apply(refiner->tally, &best);
-            tally_settle(refiner->tally);
+            change_apply(refiner->table, &best);
+            load_table_settle(refiner->table);
             return 1;
         }
     }
@@ -282,26 +282,26 @@ static void refiner_release(struct refiner *refiner)
 
 static tm_status refiner_init(struct refiner *refiner)
 {
-    const size_t n_nodes = refiner->tally->view->n_nodes;
-    const size_t n_threads = refiner->tally->view->n_threads;
+    const size_t n_nodes = refiner->table->view->n_nodes;
+    const size_t n_threads = refiner->table->view->n_threads;
 
     refiner->order = malloc(n_nodes * sizeof(uint32_t));
     refiner->threads = malloc(n_threads * sizeof(uint32_t));
     if (!refiner->order || !refiner->threads) {
         return TM_ENOMEM;
     }
-    return ranking_init(&refiner->ranking, refiner->tally, refiner->current);
+    return ranking_init(&refiner->ranking, refiner->table, refiner->current);
 }
 
-tm_status refine(struct tally *tally, const uint32_t *current,
+tm_status refine(struct load_table *table, const uint32_t *current,
                  struct refine_limits *limits)
 {
     struct refiner refiner = {
-        .tally = tally, .current = current, .limits = limits};
+        .table = table, .current = current, .limits = limits};
     tm_status status = refiner_init(&refiner);
 
     while (status == TM_OK && limits->n_trials > 0 &&
-           tally_longest(tally, NULL) > limits->good_enough_s &&
+           load_table_longest(table, NULL) > limits->good_enough_s &&
            step(&refiner)) {
     }
     refiner_release(&refiner);

@@ -2,7 +2,7 @@
 #ifndef PLACE_REFINE_H
 #define PLACE_REFINE_H
 
-#include "place/tally.h"
+#include "place/load_table.h"
 
 struct refine_limits {
     uint64_t n_trials;    ///< mappings tried at most
@@ -10,20 +10,20 @@ struct refine_limits {
 };
 
 /**
- * Third subphase, for threads that differ: from the mapping in the tally, take
+ * Third subphase, for threads that differ: from the mapping in the table, take
  * the single move or the swap of a pair, with a thread of the slowest node,
  * that shortens most, until none shortens. Mappings are compared by their
  * nodes' times, longest first: if nothing can be done about the slowest node,
  * the next one is looked at. Pinned threads stay.
  *
- * @param tally    all threads placed, settled; holds the result
+ * @param table    all threads placed, settled; holds the result
  * @param current  [n_threads]: where pinned threads are
  * @param[in,out] limits  n_trials becomes what is left
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
-TM_CHECKED tm_status refine(struct tally *tally, const uint32_t *current,
+TM_CHECKED tm_status refine(struct load_table *table, const uint32_t *current,
                             struct refine_limits *limits);
 
 /**
@@ -33,7 +33,7 @@ TM_CHECKED tm_status refine(struct tally *tally, const uint32_t *current,
  *
  * @param[in,out] n_trials  as in struct refine_limits
  */
-void refine_fewer_moves(struct tally *tally, const uint32_t *current,
+void refine_fewer_moves(struct load_table *table, const uint32_t *current,
                         uint64_t *n_trials);
 
 /**
@@ -41,9 +41,9 @@ void refine_fewer_moves(struct tally *tally, const uint32_t *current,
  * time of the nodes then is shortest. A second start for refine() where threads
  * differ much. Pinned threads go first.
  *
- * @param tally  holds the result, settled
+ * @param table  holds the result, settled
  */
-TM_CHECKED tm_status refine_greedy(struct tally *tally,
+TM_CHECKED tm_status refine_greedy(struct load_table *table,
                                    const uint32_t *current);
 
 #endif

@@ -21,22 +21,23 @@ static int compare_jobs(const void *left, const void *right)
 }
 
 /** Where the longest of the changed times is shortest. */
-static uint32_t best_node(struct tally *tally, uint32_t thread)
+static uint32_t best_node(struct load_table *table, uint32_t thread)
 {
     uint32_t best = 0;
     double best_s = INFINITY;
 
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        const double comp_s = tally->loads[x].comp_s;
+    for (uint32_t x = 0; x < table->view->n_nodes; x++) {
+        const double comp_s = table->loads[x].comp_s;
         double longest_s = 0;
 
-        tally_put(tally, thread, x);
-        for (unsigned k = 0; k < tally->n_changed; k++) {
-            longest_s = fmax(longest_s, tally_time(tally, tally->changed[k]));
+        load_table_put(table, thread, x);
+        for (unsigned k = 0; k < table->n_changed; k++) {
+            longest_s =
+                fmax(longest_s, load_table_time(table, table->changed[k]));
         }
-        tally_take(tally, thread);
-        tally->loads[x].comp_s = comp_s;
-        tally_forget(tally);
+        load_table_take(table, thread);
+        table->loads[x].comp_s = comp_s;
+        load_table_forget(table);
         if (longest_s < best_s) {
             best_s = longest_s;
             best = x;
@@ -45,31 +46,31 @@ static uint32_t best_node(struct tally *tally, uint32_t thread)
     return best;
 }
 
-tm_status refine_greedy(struct tally *tally, const uint32_t *current)
+tm_status refine_greedy(struct load_table *table, const uint32_t *current)
 {
-    const uint32_t n = tally->view->n_threads;
+    const uint32_t n = table->view->n_threads;
     struct job *jobs = malloc(n * sizeof *jobs);
 
     if (jobs == NULL) {
         return TM_ENOMEM;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct thread_view *it = &tally->view->threads[i];
+        const struct thread_view *it = &table->view->threads[i];
 
         jobs[i] = (struct job){it->is_pinned ? INFINITY : it->computation_s, i};
-        if (tally->node_of[i] != UNPLACED) {
-            tally_take(tally, i);
+        if (table->node_of[i] != UNPLACED) {
+            load_table_take(table, i);
         }
     }
-    tally_settle(tally);
+    load_table_settle(table);
     qsort(jobs, n, sizeof *jobs, compare_jobs);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t i = jobs[k].thread;
 
-        tally_put(tally, i,
-                  tally->view->threads[i].is_pinned ? current[i]
-                                                    : best_node(tally, i));
-        tally_settle(tally);
+        load_table_put(table, i,
+                       table->view->threads[i].is_pinned ? current[i]
+                                                         : best_node(table, i));
+        load_table_settle(table);
     }
     free(jobs);
     return TM_OK;

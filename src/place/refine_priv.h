@@ -17,16 +17,16 @@ struct change {
 };
 
 /** May a thread be moved from where it is? */
-static inline int may_move(const struct tally *tally, const uint32_t *current,
-                           uint32_t thread)
+static inline int may_move(const struct load_table *table,
+                           const uint32_t *current, uint32_t thread)
 {
-    return answer_may_move(tally->view, current, tally->node_of, thread);
+    return answer_may_move(table->view, current, table->node_of, thread);
 }
 
-void change_apply(struct tally *tally, const struct change *change);
+void change_apply(struct load_table *table, const struct change *change);
 
 /** @param from  where the thread was */
-void change_take_back(struct tally *tally, const struct change *change,
+void change_take_back(struct load_table *table, const struct change *change,
                       uint32_t from);
 
 // ---- ranking ----
@@ -35,7 +35,7 @@ void change_take_back(struct tally *tally, const struct change *change,
 
 /** The most promising changes of a node's threads. */
 struct ranking {
-    const struct tally *tally;
+    const struct load_table *table;
     const uint32_t *current;
     double *pages; ///< [n_threads]: share in the union, as if cut up evenly
     struct outlook *nodes;        ///< [n_nodes]
@@ -48,16 +48,16 @@ struct ranking {
 
 /**
  * @param[out] ranking  ranking_release() frees it, in any case
- * @param      tally    must outlive it, as must `current`
+ * @param      table    must outlive it, as must `current`
  * @return TM_OK, TM_ENOMEM
  */
 TM_CHECKED tm_status ranking_init(struct ranking *ranking,
-                                  const struct tally *tally,
+                                  const struct load_table *table,
                                   const uint32_t *current);
 void ranking_release(struct ranking *ranking);
 
 /**
- * List the best changes of a node's threads with other nodes, as the tally is now.
+ * List the best changes of a node's threads with other nodes, as the table is now.
  *
  * @param targets     [n_targets]; the node itself among them counts for nothing
  * @param with_swaps  0: moves only

@@ -29,7 +29,7 @@ struct item {
  * pages until it is divided: a condensed view makes no other sums. */
 static tm_status share_pages(struct ranking *ranking)
 {
-    const struct cluster_view *view = ranking->tally->view;
+    const struct cluster_view *view = ranking->table->view;
     uint32_t *n_users = calloc(view->n_groups + 1ull, sizeof *n_users);
     double common_pages = 0;
 
@@ -76,18 +76,18 @@ static inline double estimate(const struct outlook *node, double more_comp_s,
 
 static void look_at(struct ranking *ranking, uint32_t node)
 {
-    const struct tally *tally = ranking->tally;
-    const struct node_load *load = &tally->loads[node];
-    const struct node_rates *rates = &tally->rates[node];
+    const struct load_table *table = ranking->table;
+    const struct node_load *load = &table->loads[node];
+    const struct node_rates *rates = &table->rates[node];
     struct outlook *outlook = &ranking->nodes[node];
 
     *outlook = (struct outlook){
-        .comp = rates->comp / tally->view->nodes[node].n_processors,
+        .comp = rates->comp / table->view->nodes[node].n_processors,
         .lack = load->written_pages + load->own_pages + load->foreign_pages -
                 rates->memory_pages,
         .half_page_s = (rates->in_s + rates->out_s) / 2,
     };
-    outlook->unpaged_s = tally->times[node] - estimate(outlook, 0, 0);
+    outlook->unpaged_s = table->times[node] - estimate(outlook, 0, 0);
 }
 
 // ---- the list ----
@@ -134,12 +134,12 @@ static void rank(struct ranking *ranking, uint32_t from,
 static uint32_t gather(const struct ranking *ranking, uint32_t node,
                        uint32_t at)
 {
-    const struct tally *tally = ranking->tally;
+    const struct load_table *table = ranking->table;
 
-    for (uint32_t i = tally->head[node]; i != UNPLACED; i = tally->next[i]) {
-        if (may_move(tally, ranking->current, i)) {
+    for (uint32_t i = table->head[node]; i != UNPLACED; i = table->next[i]) {
+        if (may_move(table, ranking->current, i)) {
             ranking->items[at++] = (struct item){
-                tally->view->threads[i].computation_s, ranking->pages[i], i};
+                table->view->threads[i].computation_s, ranking->pages[i], i};
         }
     }
     return at;
@@ -175,7 +175,7 @@ void ranking_fill(struct ranking *ranking, uint32_t node,
     ranking->first[0] = n_own;
     gather_partners(ranking, node, targets, n_targets, with_swaps);
     ranking->n_best = 0;
-    ranking->limit = ranking->tally->times[node] * (1 - EPSILON);
+    ranking->limit = ranking->table->times[node] * (1 - EPSILON);
     for (uint32_t k = 0; k < n_own; k++) {
         for (uint32_t y = 0; y < n_targets; y++) {
             rank(ranking, node, &items[k], targets[y], items + first[y],
@@ -186,14 +186,14 @@ void ranking_fill(struct ranking *ranking, uint32_t node,
 
 // ---- making ----
 
-tm_status ranking_init(struct ranking *ranking, const struct tally *tally,
+tm_status ranking_init(struct ranking *ranking, const struct load_table *table,
                        const uint32_t *current)
 {
-    const size_t n_nodes = tally->view->n_nodes;
-    const size_t n_threads = tally->view->n_threads;
+    const size_t n_nodes = table->view->n_nodes;
+    const size_t n_threads = table->view->n_threads;
 
     *ranking = (struct ranking){
-        .tally = tally,
+        .table = table,
         .current = current,
         .pages = calloc(n_threads, sizeof *ranking->pages),
         .nodes = malloc(n_nodes * sizeof *ranking->nodes),

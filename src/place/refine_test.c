@@ -18,32 +18,32 @@
 static const struct cost_model measured = {.kind = COST_MEASURED};
 
 /** The best of all N^K mappings, by trying them. */
-static double oracle(struct tally *tally, uint32_t thread, double best_s)
+static double oracle(struct load_table *table, uint32_t thread, double best_s)
 {
     double longest_s = 0;
 
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        longest_s = fmax(longest_s, tally_time(tally, x));
+    for (uint32_t x = 0; x < table->view->n_nodes; x++) {
+        longest_s = fmax(longest_s, load_table_time(table, x));
     }
-    if (thread == tally->view->n_threads) {
+    if (thread == table->view->n_threads) {
         return fmin(best_s, longest_s);
     }
-    for (uint32_t x = 0; x < tally->view->n_nodes; x++) {
-        const double comp_s = tally->loads[x].comp_s;
+    for (uint32_t x = 0; x < table->view->n_nodes; x++) {
+        const double comp_s = table->loads[x].comp_s;
 
-        tally_put(tally, thread, x);
-        best_s = oracle(tally, thread + 1, best_s);
-        tally_take(tally, thread);
-        tally->loads[x].comp_s = comp_s;
+        load_table_put(table, thread, x);
+        best_s = oracle(table, thread + 1, best_s);
+        load_table_take(table, thread);
+        table->loads[x].comp_s = comp_s;
     }
     return best_s;
 }
 
-static void start(struct tally *tally, const struct cluster_view *view,
+static void start(struct load_table *table, const struct cluster_view *view,
                   const uint32_t *node_of)
 {
-    assert_int_equal(tally_init(tally, view, &measured), TM_OK);
-    tally_put_all(tally, node_of);
+    assert_int_equal(load_table_init(table, view, &measured), TM_OK);
+    load_table_put_all(table, node_of);
 }
 
 static void it_shortens_and_takes_needless_moves_back(void **state)
@@ -57,7 +57,7 @@ static void it_shortens_and_takes_needless_moves_back(void **state)
                                        (enum sharing)(round % N_SHARINGS),
                                        random_between(0, 2)};
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         struct refine_limits limits = {20000, 0};
         uint32_t node_of[64];
         uint32_t moves[2] = {0, 0};
@@ -66,21 +66,21 @@ static void it_shortens_and_takes_needless_moves_back(void **state)
 
         view_draw(&view, &plan);
         mapping_draw(&view, node_of);
-        start(&tally, &view, node_of);
-        before_s = tally_longest(&tally, NULL);
-        assert_int_equal(refine(&tally, node_of, &limits), TM_OK);
-        after_s = tally_longest(&tally, NULL);
+        start(&table, &view, node_of);
+        before_s = load_table_longest(&table, NULL);
+        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
+        after_s = load_table_longest(&table, NULL);
         assert_true(after_s <= before_s);
         for (int k = 0; k < 2; k++) {
             for (uint32_t i = 0; i < view.n_threads; i++) {
-                moves[k] += tally.node_of[i] != node_of[i];
+                moves[k] += table.node_of[i] != node_of[i];
             }
             limits.n_trials = 10000;
-            refine_fewer_moves(&tally, node_of, &limits.n_trials);
+            refine_fewer_moves(&table, node_of, &limits.n_trials);
         }
         assert_true(moves[1] <= moves[0]);
-        assert_true(tally_longest(&tally, NULL) <= after_s * (1 + 2e-9));
-        tally_release(&tally);
+        assert_true(load_table_longest(&table, NULL) <= after_s * (1 + 2e-9));
+        load_table_release(&table);
         cluster_view_release(&view);
     }
 }
@@ -100,7 +100,7 @@ static void it_comes_near_the_best_of_all_mappings(void **state)
                                        (enum sharing)(round % N_SHARINGS),
                                        random_between(0, 1.6)};
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         struct refine_limits limits = {100000, 0};
         uint32_t node_of[K];
         double best_s;
@@ -108,20 +108,20 @@ static void it_comes_near_the_best_of_all_mappings(void **state)
 
         view_draw(&view, &plan);
         mapping_in_blocks(&view, node_of);
-        assert_int_equal(tally_init(&tally, &view, &measured), TM_OK);
-        best_s = oracle(&tally, 0, INFINITY);
-        tally_put_all(&tally, node_of);
-        assert_int_equal(refine(&tally, node_of, &limits), TM_OK);
-        found_s = tally_longest(&tally, NULL);
+        assert_int_equal(load_table_init(&table, &view, &measured), TM_OK);
+        best_s = oracle(&table, 0, INFINITY);
+        load_table_put_all(&table, node_of);
+        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
+        found_s = load_table_longest(&table, NULL);
         assert_true(found_s >= best_s * (1 - 1e-9));
         sum[0] += found_s / best_s - 1;
-        assert_int_equal(refine_greedy(&tally, node_of), TM_OK);
+        assert_int_equal(refine_greedy(&table, node_of), TM_OK);
         limits.n_trials = 100000;
-        assert_int_equal(refine(&tally, node_of, &limits), TM_OK);
-        found_s = fmin(found_s, tally_longest(&tally, NULL));
+        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
+        found_s = fmin(found_s, load_table_longest(&table, NULL));
         sum[1] += found_s / best_s - 1;
         worst = fmax(worst, found_s / best_s - 1);
-        tally_release(&tally);
+        load_table_release(&table);
         cluster_view_release(&view);
     }
     printf("above the optimum: %.1f %% from blocks, %.1f %% (worst %.1f %%) "
@@ -136,7 +136,7 @@ static void pinned_threads_stay(void **state)
     for (unsigned round = 0; round < 50; round++) {
         const struct view_plan plan = {3, 20, 0, 1, SHARING_NONE, 1};
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         struct refine_limits limits = {20000, 0};
         uint32_t node_of[20];
 
@@ -145,17 +145,17 @@ static void pinned_threads_stay(void **state)
         for (uint32_t i = 0; i < 20; i += 3) {
             view.threads[i].is_pinned = 1;
         }
-        start(&tally, &view, node_of);
+        start(&table, &view, node_of);
         for (int greedy = 0; greedy < 2; greedy++) {
             if (greedy) {
-                assert_int_equal(refine_greedy(&tally, node_of), TM_OK);
+                assert_int_equal(refine_greedy(&table, node_of), TM_OK);
             }
-            assert_int_equal(refine(&tally, node_of, &limits), TM_OK);
+            assert_int_equal(refine(&table, node_of, &limits), TM_OK);
             for (uint32_t i = 0; i < 20; i += 3) {
-                assert_int_equal(tally.node_of[i], node_of[i]);
+                assert_int_equal(table.node_of[i], node_of[i]);
             }
         }
-        tally_release(&tally);
+        load_table_release(&table);
         cluster_view_release(&view);
     }
 }

@@ -29,7 +29,7 @@
 
 struct state {
     struct search *search;
-    struct tally tally;
+    struct load_table table;
     double bound_s;
     uint64_t n_trials; ///< left
     uint64_t random;
@@ -59,43 +59,43 @@ static int is_good_enough(const struct state *state)
            state->search->best_s <= GOOD_ENOUGH * state->bound_s;
 }
 
-/** The time of what is in the tally, which knows it unless the order of use counts. */
-static tm_status time_of_tally(struct state *state, double *time_s)
+/** The time of what is in the table, which knows it unless the order of use counts. */
+static tm_status time_of_table(struct state *state, double *time_s)
 {
     const struct place_request *request = state->search->request;
 
     if (cost_model_needs_order(request->model)) {
-        return answer_time(request, state->tally.node_of, time_s);
+        return answer_time(request, state->table.node_of, time_s);
     }
-    *time_s = tally_longest(&state->tally, NULL);
+    *time_s = load_table_longest(&state->table, NULL);
     return TM_OK;
 }
 
-static void take_tally(struct state *state, double time_s)
+static void take_table(struct state *state, double time_s)
 {
     struct search *search = state->search;
 
     search->best_s = time_s;
-    memcpy(search->best, state->tally.node_of,
+    memcpy(search->best, state->table.node_of,
            search->request->view->n_threads * sizeof *search->best);
 }
 
-/** Refine what is in the tally and make it the best if it is. */
+/** Refine what is in the table and make it the best if it is. */
 static tm_status offer_refined(struct state *state)
 {
     struct search *search = state->search;
     struct refine_limits limits = {state->n_trials,
                                    GOOD_ENOUGH * state->bound_s};
     double time_s;
-    tm_status status = refine(&state->tally, search->request->current, &limits);
+    tm_status status = refine(&state->table, search->request->current, &limits);
 
     state->n_trials = limits.n_trials;
     if (status == TM_OK) {
-        status = time_of_tally(state, &time_s);
+        status = time_of_table(state, &time_s);
     }
     if (status == TM_OK &&
         time_s < search->best_s * (1 - search->margin - ROUNDING)) {
-        take_tally(state, time_s);
+        take_table(state, time_s);
     }
     return status;
 }
@@ -117,24 +117,24 @@ static void move_at_random(struct state *state)
     const uint32_t thread = draw(state, view->n_threads);
 
     if (!view->threads[thread].is_pinned) {
-        tally_move(&state->tally, thread, draw(state, view->n_nodes));
+        load_table_move(&state->table, thread, draw(state, view->n_nodes));
     }
 }
 
 static tm_status kick(struct state *state)
 {
-    tally_put_all(&state->tally, state->search->best);
+    load_table_put_all(&state->table, state->search->best);
     for (uint32_t n = 2 + draw(state, 4); n > 0; n--) {
         move_at_random(state);
     }
-    tally_settle(&state->tally);
+    load_table_settle(&state->table);
     return offer_refined(state);
 }
 
 static tm_status begin_again(struct state *state)
 {
     tm_status status =
-        refine_greedy(&state->tally, state->search->request->current);
+        refine_greedy(&state->table, state->search->request->current);
 
     state->search->margin = GAIN;
     if (status == TM_OK) {
@@ -164,11 +164,11 @@ static tm_status offer_fewer_moves(struct state *state)
     double time_s;
     tm_status status;
 
-    tally_put_all(&state->tally, search->best);
-    refine_fewer_moves(&state->tally, search->request->current, &n_trials);
-    status = time_of_tally(state, &time_s);
+    load_table_put_all(&state->table, search->best);
+    refine_fewer_moves(&state->table, search->request->current, &n_trials);
+    status = time_of_table(state, &time_s);
     if (status == TM_OK && time_s <= search->best_s * (1 + 2 * ROUNDING)) {
-        take_tally(state, time_s);
+        take_table(state, time_s);
     }
     return status;
 }
@@ -179,7 +179,7 @@ static tm_status run(struct state *state)
     tm_status status = TM_OK;
 
     if (!is_good_enough(state)) {
-        tally_put_all(&state->tally, state->search->best);
+        load_table_put_all(&state->table, state->search->best);
         status = offer_refined(state);
     }
     if (status == TM_OK && !is_good_enough(state) &&
@@ -202,16 +202,16 @@ tm_status search_refine(struct search *search)
     };
     tm_status status;
 
-    if (!tally_fits(request->view)) {
+    if (!load_table_fits(request->view)) {
         return TM_OK;
     }
     status = bound_iteration(request->view, request->model, &state.bound_s);
     if (status == TM_OK) {
-        status = tally_init(&state.tally, request->view, request->model);
+        status = load_table_init(&state.table, request->view, request->model);
     }
     if (status == TM_OK) {
         status = run(&state);
-        tally_release(&state.tally);
+        load_table_release(&state.table);
     }
     return status;
 }

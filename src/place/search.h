@@ -23,7 +23,7 @@ TM_CHECKED tm_status search_offer(struct search *search);
  * greedy mapping and from the best with a few threads moved at random (both for
  * up to 128 threads), until it is within 0.2 % of the lower bound or the trials
  * are used up. Then moves that win nothing are taken back. Does nothing in
- * clusters that are too large for a tally.
+ * clusters that are too large for a load table.
  *
  * @return TM_OK, TM_ENOMEM
  *

@@ -14,7 +14,7 @@ struct request {
 };
 
 /** What all nodes have said in a round. */
-struct tally {
+struct round_answers {
     unsigned n_answers;
     int is_still;
     uint64_t sent;
@@ -45,10 +45,10 @@ struct membership {
     int comer_owes; ///< the one that comes, in this round
     node_id members[TM_MAX_NODES];
     unsigned n_members;
-    struct tally tally;
-    struct tally last;    ///< of the round before
-    int was_quiet;        ///< in the round before
-    uint64_t leaver_sent; ///< in this round
+    struct round_answers answers;
+    struct round_answers last; ///< of the round before
+    int was_quiet;             ///< in the round before
+    uint64_t leaver_sent;      ///< in this round
     uint64_t leaver_received;
     uint64_t gone_sent; ///< N5
     uint64_t gone_received;

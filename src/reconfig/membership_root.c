@@ -90,7 +90,7 @@ static void ask(struct membership *membership)
     membership->is_asking = 1;
     membership->asked_ns = now_ns(membership);
     membership->comer_owes = request->comes;
-    membership->tally = (struct tally){
+    membership->answers = (struct round_answers){
         .is_still = 1,
         .sent = membership->gone_sent,
         .received = membership->gone_received,
@@ -152,17 +152,17 @@ static void finish(struct membership *membership)
     end(membership, MEMBERSHIP_DONE, "");
 }
 
-static int is_quiet(const struct tally *tally)
+static int is_quiet(const struct round_answers *answers)
 {
-    return tally->is_still && tally->sent == tally->received;
+    return answers->is_still && answers->sent == answers->received;
 }
 
 static void end_round(struct membership *membership)
 {
-    const struct tally *tally = &membership->tally;
+    const struct round_answers *answers = &membership->answers;
     int is_same = membership->was_quiet &&
-                  tally->sent == membership->last.sent &&
-                  tally->received == membership->last.received;
+                  answers->sent == membership->last.sent &&
+                  answers->received == membership->last.received;
 
     membership->is_asking = 0;
     if (membership->step == FREEZE && membership->has_threads) { // N3
@@ -170,8 +170,8 @@ static void end_round(struct membership *membership)
         enter(membership, EVACUATE);
         return;
     }
-    membership->was_quiet = is_quiet(tally);
-    membership->last = *tally;
+    membership->was_quiet = is_quiet(answers);
+    membership->last = *answers;
     if (!membership->was_quiet) {
         return; // again at the next tick
     }
@@ -197,7 +197,7 @@ static int is_member(const struct membership *membership, node_id node)
 tm_status membership_receive_state(struct membership *membership, node_id from,
                                    const struct message_change_state *state)
 {
-    struct tally *tally = &membership->tally;
+    struct round_answers *answers = &membership->answers;
 
     if (membership->port->self != 0 || !is_member(membership, from)) {
         return TM_EWIRE;
@@ -205,9 +205,9 @@ tm_status membership_receive_state(struct membership *membership, node_id from,
     if (!membership->is_asking || state->round != membership->round) {
         return TM_OK; // of a round that was given up
     }
-    tally->is_still &= state->is_still;
-    tally->sent += state->sent;
-    tally->received += state->received;
+    answers->is_still &= state->is_still;
+    answers->sent += state->sent;
+    answers->received += state->received;
     if (from == current(membership)->node && current(membership)->comes) {
         membership->comer_owes = 0;
     } else if (from == current(membership)->node) {
@@ -215,7 +215,7 @@ tm_status membership_receive_state(struct membership *membership, node_id from,
         membership->leaver_sent = state->sent;
         membership->leaver_received = state->received;
     }
-    if (++tally->n_answers == membership->n_members) {
+    if (++answers->n_answers == membership->n_members) {
         end_round(membership);
     }
     return TM_OK;
@@ -340,10 +340,10 @@ static void await_standstill(struct membership *membership)
     if (why != NULL) {
         log_debug("no standstill: %u of %u nodes have answered, %s; %llu sent, "
                   "%llu received",
-                  membership->tally.n_answers, membership->n_members,
-                  membership->tally.is_still ? "all stand" : "not all stand",
-                  (unsigned long long)membership->tally.sent,
-                  (unsigned long long)membership->tally.received);
+                  membership->answers.n_answers, membership->n_members,
+                  membership->answers.is_still ? "all stand" : "not all stand",
+                  (unsigned long long)membership->answers.sent,
+                  (unsigned long long)membership->answers.received);
         end(membership, MEMBERSHIP_REFUSED, why);
     } else if (!membership->is_asking) {
         ask(membership);

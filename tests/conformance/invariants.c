@@ -7,14 +7,14 @@
 #include "world.h"
 
 // What the nodes have of a page, together.
-struct tally {
+struct page_holders {
     unsigned n_owners;
     unsigned n_exclusive;
     unsigned n_copies;
 };
 
 static void check_node(struct world *world, unsigned number,
-                       struct tally tallies[N_PAGES])
+                       struct page_holders holders[N_PAGES])
 {
     const struct node *node = &world->nodes[number];
 
@@ -32,9 +32,9 @@ static void check_node(struct world *world, unsigned number,
             CHECK(record->pushing == 0 || record->busy);
             CHECK(!record->in_flight);
         }
-        tallies[i].n_owners += record->is_owner;
-        tallies[i].n_exclusive += record->state == PAGE_EXCLUSIVE;
-        tallies[i].n_copies += record->state != PAGE_ABSENT;
+        holders[i].n_owners += record->is_owner;
+        holders[i].n_exclusive += record->state == PAGE_EXCLUSIVE;
+        holders[i].n_copies += record->state != PAGE_ABSENT;
     }
 }
 
@@ -50,16 +50,16 @@ static void check_is_known(const struct world *world, page_no page)
 void check_world(struct world *world)
 {
     const int is_changing = changes_is_frozen(world);
-    struct tally tallies[N_PAGES] = {0};
+    struct page_holders holders[N_PAGES] = {0};
 
     for (unsigned i = 0; i < world->n_nodes; i++) {
-        check_node(world, i, tallies);
+        check_node(world, i, holders);
     }
     for (unsigned i = 0; i < N_PAGES; i++) {
-        CHECK(tallies[i].n_owners <= 1); // E1
-        CHECK(tallies[i].n_exclusive == 0 ||
-              tallies[i].n_copies == 1); // E3, S1
-        if (tallies[i].n_owners > 0 && !is_changing) {
+        CHECK(holders[i].n_owners <= 1); // E1
+        CHECK(holders[i].n_exclusive == 0 ||
+              holders[i].n_copies == 1); // E3, S1
+        if (holders[i].n_owners > 0 && !is_changing) {
             check_is_known(world, world->first + i);
         }
     }

@@ -10,26 +10,27 @@
 
 #include "model/predict.h"
 #include "model/view_test.h"
-#include "place/tally.h"
+#include "place/load_table.h"
 
 #define MAX_NODES 72 ///< more than a word of holders has bits
 #define MAX_THREADS 32
 
-/** Are a tally's times and loads those of predict()? */
-static void compare(const struct tally *tally, const struct cost_model *model)
+/** Are a load table's times and loads those of predict()? */
+static void compare(const struct load_table *table,
+                    const struct cost_model *model)
 {
     struct node_prediction nodes[MAX_NODES];
     struct prediction result = {.nodes = nodes};
-    const struct cluster_view *view = tally->view;
+    const struct cluster_view *view = table->view;
 
-    assert_int_equal(predict(view, model, tally->node_of, &result), TM_OK);
+    assert_int_equal(predict(view, model, table->node_of, &result), TM_OK);
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        assert_true(fabs(tally->times[x] - nodes[x].time_s) <=
+        assert_true(fabs(table->times[x] - nodes[x].time_s) <=
                     1e-9 * nodes[x].time_s + 1e-12);
-        assert_int_equal(tally->loads[x].n_threads, nodes[x].n_threads);
-        assert_true(tally->packets[x] == nodes[x].packets);
+        assert_int_equal(table->loads[x].n_threads, nodes[x].n_threads);
+        assert_true(table->packets[x] == nodes[x].packets);
     }
-    assert_true(fabs(tally_longest(tally, NULL) - result.iteration_s) <=
+    assert_true(fabs(load_table_longest(table, NULL) - result.iteration_s) <=
                 1e-9 * result.iteration_s);
 }
 
@@ -61,23 +62,23 @@ static void times_are_predicted_after_any_moves(void **state)
                                                        .swap_in_s = 1,
                                                        .swap_out_s = 2}};
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         uint32_t node_of[MAX_THREADS];
 
         draw_view(&view, round);
-        assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
+        assert_int_equal(load_table_init(&table, &view, &model), TM_OK);
         mapping_draw(&view, node_of);
-        tally_put_all(&tally, node_of);
-        compare(&tally, &model);
+        load_table_put_all(&table, node_of);
+        compare(&table, &model);
         for (unsigned step = 0; step < 20; step++) {
             for (unsigned k = random_below(4); k > 0; k--) {
-                tally_move(&tally, random_below(view.n_threads),
-                           random_below(view.n_nodes));
+                load_table_move(&table, random_below(view.n_threads),
+                                random_below(view.n_nodes));
             }
-            tally_settle(&tally);
-            compare(&tally, &model);
+            load_table_settle(&table);
+            compare(&table, &model);
         }
-        tally_release(&tally);
+        load_table_release(&table);
         cluster_view_release(&view);
     }
 }
@@ -89,37 +90,37 @@ static void a_change_taken_back_leaves_no_trace(void **state)
     (void)state;
     for (unsigned round = 0; round < 100; round++) {
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         uint32_t node_of[MAX_THREADS];
         struct held *held;
         struct node_load loads[MAX_NODES];
         size_t size;
 
         draw_view(&view, round);
-        assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
+        assert_int_equal(load_table_init(&table, &view, &model), TM_OK);
         mapping_draw(&view, node_of);
-        tally_put_all(&tally, node_of);
+        load_table_put_all(&table, node_of);
         size = (size_t)view.n_groups * view.n_nodes * sizeof *held;
         held = must(malloc(size + 1));
-        memcpy(held, tally.held, size);
-        memcpy(loads, tally.loads, view.n_nodes * sizeof *loads);
+        memcpy(held, table.held, size);
+        memcpy(loads, table.loads, view.n_nodes * sizeof *loads);
         for (unsigned step = 0; step < 20; step++) {
             const uint32_t thread = random_below(view.n_threads);
 
-            tally_move(&tally, thread, random_below(view.n_nodes));
-            tally_move(&tally, thread, node_of[thread]);
+            load_table_move(&table, thread, random_below(view.n_nodes));
+            load_table_move(&table, thread, node_of[thread]);
         }
-        assert_memory_equal(tally.held, held, size);
+        assert_memory_equal(table.held, held, size);
         for (uint32_t x = 0; x < view.n_nodes; x++) {
-            assert_true(tally.loads[x].written_pages == loads[x].written_pages);
-            assert_true(tally.loads[x].own_pages == loads[x].own_pages);
-            assert_true(tally.loads[x].foreign_pages == loads[x].foreign_pages);
-            assert_true(fabs(tally.loads[x].comp_s - loads[x].comp_s) < 1e-9);
+            assert_true(table.loads[x].written_pages == loads[x].written_pages);
+            assert_true(table.loads[x].own_pages == loads[x].own_pages);
+            assert_true(table.loads[x].foreign_pages == loads[x].foreign_pages);
+            assert_true(fabs(table.loads[x].comp_s - loads[x].comp_s) < 1e-9);
         }
-        tally_settle(&tally);
-        compare(&tally, &model);
+        load_table_settle(&table);
+        compare(&table, &model);
         free(held);
-        tally_release(&tally);
+        load_table_release(&table);
         cluster_view_release(&view);
     }
 }
@@ -131,31 +132,31 @@ static void a_mapping_is_put_alike_whatever_was_there(void **state)
     (void)state;
     for (unsigned round = 0; round < 200; round++) {
         struct cluster_view view;
-        struct tally tallies[2];
+        struct load_table tables[2];
         uint32_t node_of[MAX_THREADS];
         size_t n_held;
 
         draw_view(&view, round);
         n_held = (size_t)view.n_groups * view.n_nodes;
         for (unsigned k = 0; k < 2; k++) {
-            assert_int_equal(tally_init(&tallies[k], &view, &model), TM_OK);
+            assert_int_equal(load_table_init(&tables[k], &view, &model), TM_OK);
             mapping_draw(&view, node_of); // of the second from the first
-            tally_put_all(&tallies[0], node_of);
+            load_table_put_all(&tables[0], node_of);
         }
-        tally_put_all(&tallies[1], node_of);
-        compare(&tallies[0], &model);
-        assert_memory_equal(tallies[0].held, tallies[1].held,
-                            n_held * sizeof *tallies[0].held);
-        assert_memory_equal(tallies[0].loads, tallies[1].loads,
-                            view.n_nodes * sizeof *tallies[0].loads);
-        assert_memory_equal(tallies[0].head, tallies[1].head,
+        load_table_put_all(&tables[1], node_of);
+        compare(&tables[0], &model);
+        assert_memory_equal(tables[0].held, tables[1].held,
+                            n_held * sizeof *tables[0].held);
+        assert_memory_equal(tables[0].loads, tables[1].loads,
+                            view.n_nodes * sizeof *tables[0].loads);
+        assert_memory_equal(tables[0].head, tables[1].head,
                             view.n_nodes * sizeof(uint32_t));
-        assert_memory_equal(tallies[0].next, tallies[1].next,
+        assert_memory_equal(tables[0].next, tables[1].next,
                             view.n_threads * sizeof(uint32_t));
-        assert_memory_equal(tallies[0].times, tallies[1].times,
+        assert_memory_equal(tables[0].times, tables[1].times,
                             view.n_nodes * sizeof(double));
-        tally_release(&tallies[0]);
-        tally_release(&tallies[1]);
+        load_table_release(&tables[0]);
+        load_table_release(&tables[1]);
         cluster_view_release(&view);
     }
 }
@@ -180,16 +181,17 @@ static int share_a_group(const struct cluster_view *view, uint32_t a,
 }
 
 /** Does no other thread on a node use what a thread uses? */
-static int is_alone(const struct tally *tally, uint32_t thread, uint32_t node)
+static int is_alone(const struct load_table *table, uint32_t thread,
+                    uint32_t node)
 {
-    const struct cluster_view *view = tally->view;
+    const struct cluster_view *view = table->view;
     const struct thread_view *it = &view->threads[thread];
-    const uint32_t own = tally->node_of[thread] == node;
+    const uint32_t own = table->node_of[thread] == node;
 
     for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
         const size_t at = (size_t)view->uses[u].group * view->n_nodes + node;
 
-        if (tally->held[at].n_users > own) {
+        if (table->held[at].n_users > own) {
             return 0;
         }
     }
@@ -215,23 +217,23 @@ static void make_only_pages_cost(struct cluster_view *view, double fetch_s)
  * one goes there or none, with what it then does.
  * @param kinds_count  pages that are fetched cost something else
  * @return whether the guess had to be exact */
-static int guess(struct tally *tally, uint32_t comes, uint32_t goes,
+static int guess(struct load_table *table, uint32_t comes, uint32_t goes,
                  uint32_t node, int kinds_count)
 {
-    const uint32_t from = tally->node_of[comes];
-    const double about_s = tally_time_about(tally, node, comes, goes);
-    int is_exact = goes == UNPLACED || !share_a_group(tally->view, comes, goes);
+    const uint32_t from = table->node_of[comes];
+    const double about_s = load_table_time_about(table, node, comes, goes);
+    int is_exact = goes == UNPLACED || !share_a_group(table->view, comes, goes);
     double time_s;
 
     if (kinds_count) {
-        is_exact &= is_alone(tally, comes, node) &&
-                    (goes == UNPLACED || is_alone(tally, goes, node));
+        is_exact &= is_alone(table, comes, node) &&
+                    (goes == UNPLACED || is_alone(table, goes, node));
     }
-    tally_move(tally, comes, node);
+    load_table_move(table, comes, node);
     if (goes != UNPLACED) {
-        tally_move(tally, goes, from);
+        load_table_move(table, goes, from);
     }
-    time_s = tally_time(tally, node);
+    time_s = load_table_time(table, node);
     if (!kinds_count) {
         assert_true(about_s <= time_s * (1 + 1e-9));
     }
@@ -250,25 +252,25 @@ static void what_a_change_makes_of_a_nodes_pages_is_guessed(void **state)
     for (unsigned round = 0; round < 500; round++) {
         const int kinds_count = round / N_SHARINGS % 2;
         struct cluster_view view;
-        struct tally tally;
+        struct load_table table;
         uint32_t node_of[MAX_THREADS];
 
         draw_view(&view, round);
         make_only_pages_cost(&view, kinds_count ? 3 : 1);
         mapping_draw(&view, node_of);
-        assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
+        assert_int_equal(load_table_init(&table, &view, &model), TM_OK);
         for (unsigned step = 0; step < 20; step++) {
             const uint32_t comes = random_below(view.n_threads);
             const uint32_t other = random_below(view.n_threads);
             const uint32_t goes = step % 2 == 0 ? other : UNPLACED;
 
-            tally_put_all(&tally, node_of);
+            load_table_put_all(&table, node_of);
             if (node_of[comes] != node_of[other]) {
                 n_exact[kinds_count] += (unsigned)guess(
-                    &tally, comes, goes, node_of[other], kinds_count);
+                    &table, comes, goes, node_of[other], kinds_count);
             }
         }
-        tally_release(&tally);
+        load_table_release(&table);
         cluster_view_release(&view);
     }
     assert_true(n_exact[0] > 500 && n_exact[1] > 200);
@@ -281,7 +283,7 @@ static void pages_that_only_one_node_reads_are_told_from_others(void **state)
     const struct cost_model model = {.kind = COST_MEASURED};
     struct cluster_view view;
     struct page_lists lists;
-    struct tally tally;
+    struct load_table table;
 
     (void)state;
     view_make(&view, 2, N);
@@ -299,14 +301,16 @@ static void pages_that_only_one_node_reads_are_told_from_others(void **state)
     for (uint32_t i = 0; i < N; i++) {
         view.threads[i].computation_s = 0;
     }
-    assert_int_equal(tally_init(&tally, &view, &model), TM_OK);
-    tally_put_all(&tally, node_of);
-    assert_true(tally_time(&tally, 1) == 7 + 2 * 3 + 4);
-    assert_true(tally_time_about(&tally, 1, COMES, UNPLACED) ==
+    assert_int_equal(load_table_init(&table, &view, &model), TM_OK);
+    load_table_put_all(&table, node_of);
+    assert_true(load_table_time(&table, 1) == 7 + 2 * 3 + 4);
+    assert_true(load_table_time_about(&table, 1, COMES, UNPLACED) ==
                 7 + 2 * 3 + 4 + 10 + 5 * 3);
-    assert_true(tally_time_about(&tally, 1, COMES, GOES) == 4 + 10 + 5 * 3);
-    assert_true(tally_time_about(&tally, 1, HOME, STAYS) == 7 + 2 * 3 + 5 * 3);
-    tally_release(&tally);
+    assert_true(load_table_time_about(&table, 1, COMES, GOES) ==
+                4 + 10 + 5 * 3);
+    assert_true(load_table_time_about(&table, 1, HOME, STAYS) ==
+                7 + 2 * 3 + 5 * 3);
+    load_table_release(&table);
     cluster_view_release(&view);
 }
 

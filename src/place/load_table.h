@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLACE_TALLY_H
-#define PLACE_TALLY_H
+#ifndef PLACE_LOAD_TABLE_H
+#define PLACE_LOAD_TABLE_H
 
 #include "model/terms.h"
 
@@ -20,7 +20,7 @@ struct held {
     uint32_t diff_bytes; ///< sum; the union is at most a page
 };
 
-struct tally {
+struct load_table {
     const struct cluster_view *view;
     int by_page;              ///< packets are counted page by page
     double common_pages;      ///< of all common groups
@@ -44,35 +44,35 @@ struct tally {
     uint32_t n_changed;
 };
 
-/** Is a view small enough? A tally takes 12 bytes a group and node. */
-int tally_fits(const struct cluster_view *view);
+/** Is a view small enough? A load table takes 12 bytes a group and node. */
+int load_table_fits(const struct cluster_view *view);
 
 /**
  * Begin with all threads on no node.
- * @param[out] tally  tally_release() frees it
+ * @param[out] table  load_table_release() frees it
  * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status tally_init(struct tally *tally,
-                                const struct cluster_view *view,
-                                const struct cost_model *model);
-void tally_release(struct tally *tally);
+TM_CHECKED tm_status load_table_init(struct load_table *table,
+                                     const struct cluster_view *view,
+                                     const struct cost_model *model);
+void load_table_release(struct load_table *table);
 
 /** Put a thread that is on no node onto one. */
-void tally_put(struct tally *tally, uint32_t thread, uint32_t node);
+void load_table_put(struct load_table *table, uint32_t thread, uint32_t node);
 
 /** Take a thread from its node. */
-void tally_take(struct tally *tally, uint32_t thread);
+void load_table_take(struct load_table *table, uint32_t thread);
 
 /** Take and put. */
-void tally_move(struct tally *tally, uint32_t thread, uint32_t node);
+void load_table_move(struct load_table *table, uint32_t thread, uint32_t node);
 
-/** Put all threads as a mapping says. The tally is the same then, to the bit,
+/** Put all threads as a mapping says. The table is the same then, to the bit,
  * whatever it was before; it takes time by how many threads are elsewhere.
  * @param node_of  [n_threads] */
-void tally_put_all(struct tally *tally, const uint32_t *node_of);
+void load_table_put_all(struct load_table *table, const uint32_t *node_of);
 
 /** T_x as the loads are now. */
-double tally_time(struct tally *tally, uint32_t node);
+double load_table_time(struct load_table *table, uint32_t node);
 
 /** What T_x would be, about, with a thread more and one less: a fraction of what it
  * takes to try. Pages are counted as they would be but for those that a first or
@@ -80,16 +80,16 @@ double tally_time(struct tally *tally, uint32_t node);
  * among processors.
  * @param comes  a thread of another node
  * @param goes   a thread of the node; UNPLACED: none */
-double tally_time_about(const struct tally *tally, uint32_t node,
-                        uint32_t comes, uint32_t goes);
+double load_table_time_about(const struct load_table *table, uint32_t node,
+                             uint32_t comes, uint32_t goes);
 
 /** Bring `times` of all changed nodes up to date; none are changed then. */
-void tally_settle(struct tally *tally);
+void load_table_settle(struct load_table *table);
 
 /** Forget which nodes have changed: all changes have been taken back. */
-void tally_forget(struct tally *tally);
+void load_table_forget(struct load_table *table);
 
 /** The largest of `times`. @param[out] node  whose it is; may be NULL */
-double tally_longest(const struct tally *tally, uint32_t *node);
+double load_table_longest(const struct load_table *table, uint32_t *node);
 
 #endif
