@@ -17,7 +17,7 @@ static int is_readable(int fd)
     return poll(&readable, 1, 0) == 1;
 }
 
-static void test_a_late_bell_is_silenced_once_served(void **state)
+static void test_a_late_signal_is_silenced_once_served(void **state)
 {
     const uint64_t one = 1;
     struct test test;
@@ -176,7 +176,7 @@ static void test_the_run_ends_if_nothing_can_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_late_bell_is_silenced_once_served),
+        cmocka_unit_test(test_a_late_signal_is_silenced_once_served),
         cmocka_unit_test(test_a_full_swap_file_takes_more_when_it_has_room),
         cmocka_unit_test(test_a_disk_that_was_full_is_tried_in_the_next_sweep),
         cmocka_unit_test(test_pages_stay_if_the_disk_fails),

@@ -14,7 +14,7 @@
  *
  *     mark u32, checksum u32, address
  *
- * Behind UCX's address are BELL_BYTES of the node's bell (net/bell.h).
+ * Behind UCX's address are DOORBELL_BYTES of the node's doorbell (net/doorbell.h).
  */
 
 /** The parts of a node's address: for nodes of its own host, and for others. */

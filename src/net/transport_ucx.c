@@ -20,7 +20,7 @@
 // I2  A lost node (`is_lost`) is sent nothing more. This happens when UCX sees a
 //     connection break; over shared memory it never does. Who is alive is
 //     decided elsewhere.
-// I3  A node of this host that has been sent something is rung (net/bell.h) when all
+// I3  A node of this host that has been sent something is rung (net/doorbell.h) when all
 //     of it is where that node finds it. A long frame goes in pieces, of which only
 //     so many have room: while one is not sent, its receiver is rung after each step by
 //     which something may have gone. Nobody else is, and no step means no ring: who is
@@ -52,7 +52,7 @@ static struct net *net_of_frame(struct frame *frame)
 
 static void ring_peer(struct net *net, const struct peer *peer)
 {
-    net->inbox.counters.rings += (unsigned)rope_pull(&peer->rope);
+    net->inbox.counters.rings += (unsigned)doorbell_ring(&peer->doorbell);
 }
 
 static void frame_is_sent(void *request, ucs_status_t status, void *owner)
@@ -197,8 +197,8 @@ static tm_status open_within_host(struct net *net,
 
     net->wire_room.net = net;
     if (ucx_is_local(reach)) {
-        net->bell = bell_new();
-        net->wire_room.bell = net->bell;
+        net->doorbell = doorbell_new();
+        net->wire_room.doorbell = net->doorbell;
     }
     status =
         wire_open(&net->wire_room, reach, config->n_here, ucx_frame_has_come);
@@ -233,7 +233,7 @@ static struct net *new_net(const struct net_config *config)
     net->n_nodes = config->n_nodes;
     net->n_here = 1;
     net->joined_fd = -1;
-    net->joined_bell_fd = -1;
+    net->joined_doorbell_fd = -1;
     frame_pool_init(&net->pool);
     inbox_init(&net->inbox, config->self, config->receive, config->owner);
     for (unsigned i = 0; i < net->n_nodes; i++) {
@@ -250,11 +250,11 @@ static void free_net(struct net *net)
     }
     for (unsigned i = 0; i < net->n_nodes; i++) {
         order_release(&net->peers[i].order);
-        rope_drop(&net->peers[i].rope);
+        doorbell_detach(&net->peers[i].doorbell);
     }
     descriptor_close(net->joined_fd);
-    descriptor_close(net->joined_bell_fd);
-    bell_free(net->bell);
+    descriptor_close(net->joined_doorbell_fd);
+    doorbell_free(net->doorbell);
     frame_pool_release(&net->pool);
     free(net->address);
     free(net);
@@ -314,8 +314,9 @@ static tm_status connect_within_host(struct peer *peer, const void *address,
                  "cannot connect to node %u: %s; UCX_TLS must be the same on "
                  "all nodes, UCX_LOG_LEVEL=info says more",
                  number, wire->ucx.ucs_status_string(result));
-    } else if (wire->bell != NULL) {
-        rope_take(&peer->rope, (const uint8_t *)address + size - BELL_BYTES);
+    } else if (wire->doorbell != NULL) {
+        doorbell_attach(&peer->doorbell,
+                        (const uint8_t *)address + size - DOORBELL_BYTES);
     }
     return status;
 }
@@ -394,7 +395,7 @@ static void ucx_remove_peer(struct net *net, node_id node)
         tcp_remove(net->tcp, node);
     } else if (peer->reach == REACH_HERE) {
         forget_peer(peer);
-        rope_drop(&peer->rope);
+        doorbell_detach(&peer->doorbell);
         net->n_here--;
     }
     peer->reach = REACH_NONE;

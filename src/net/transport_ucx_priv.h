@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "net/address.h"
-#include "net/bell.h"
+#include "net/doorbell.h"
 #include "net/inbox.h"
 #include "net/order.h"
 #include "net/tcp.h"
@@ -29,21 +29,23 @@ struct peer {
     uint64_t sent; ///< the sequence number of the next frame to it
     unsigned n_unsent;
     int is_lost;
-    struct rope rope;   ///< wakes it
-    struct order order; ///< of the frames from it
-    struct net *net;    ///< for UCX's error handler
+    struct doorbell_peer doorbell; ///< wakes it
+    struct order order;            ///< of the frames from it
+    struct net *net;               ///< for UCX's error handler
 };
 
 struct net {
     struct wire
         *wire; ///< to nodes of this host: `wire_room`; NULL: there is none
     struct wire wire_room;
-    struct tcp *tcp;            ///< to nodes of other hosts; NULL: all are here
-    int joined_fd;              ///< of both; -1: there is one
-    _Atomic int joined_bell_fd; ///< of the bell, if there is one, and TCP
+    struct tcp *tcp; ///< to nodes of other hosts; NULL: all are here
+    int joined_fd;   ///< of both; -1: there is one
+    _Atomic int
+        joined_doorbell_fd;     ///< of the doorbell, if there is one, and TCP
     _Atomic unsigned n_looking; ///< while any, TCP is out of that
-    struct bell *bell;  ///< for this host's nodes; NULL: UCX wakes this node
-    int sleeps_by_bell; ///< armed so
+    struct doorbell
+        *doorbell; ///< for this host's nodes; NULL: UCX wakes this node
+    int sleeps_by_doorbell; ///< armed so
     unsigned n_nodes;
     unsigned n_here; ///< on this host, this node included
     uint8_t *address;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The transport over UCX and TCP: how a node sleeps. The nodes of its own host ring its
-// bell (net/bell.h), if all of them can; else UCX wakes it. Nodes of other hosts are
+// doorbell (net/doorbell.h), if all of them can; else UCX wakes it. Nodes of other hosts are
 // heard by the descriptor of TCP in any case. So a node with peers on both sides
-// sleeps on two descriptors, joined to one: the bell's or UCX's, and TCP's. One that has
+// sleeps on two descriptors, joined to one: the doorbell's or UCX's, and TCP's. One that has
 // no others on its host sleeps as if they all could ring.
 //
-// S1  After the bell is armed this host's messages are looked for once more: a sender
+// S1  After the doorbell is armed this host's messages are looked for once more: a sender
 //     that has seen it unarmed has put its message there before.
 // S2  TCP's descriptor needs no arming: it is readable while there is something.
-// S3  A look (transport.h) silences the bell, and takes TCP's descriptor out of what is
-//     slept on with the bell. Who is first to look takes it out before it stops, and who
+// S3  A look (transport.h) silences the doorbell, and takes TCP's descriptor out of what is
+//     slept on with the doorbell. Who is first to look takes it out before it stops, and who
 //     is last puts it back after: so it is there while nobody looks, and then it tells
 //     of what has come before as well.
 #include <sys/epoll.h>
@@ -53,10 +53,11 @@ tm_status ucx_join_networks(struct net *net)
         net->joined_fd = join_descriptors(tcp_fd(net->tcp), ucx_fd(net->wire));
         is_done = net->joined_fd >= 0;
     }
-    if (is_done && (net->wire == NULL || net->bell != NULL)) {
-        net->joined_bell_fd = join_descriptors(
-            tcp_fd(net->tcp), net->bell != NULL ? bell_fd(net->bell) : -1);
-        is_done = net->joined_bell_fd >= 0;
+    if (is_done && (net->wire == NULL || net->doorbell != NULL)) {
+        net->joined_doorbell_fd = join_descriptors(
+            tcp_fd(net->tcp),
+            net->doorbell != NULL ? doorbell_fd(net->doorbell) : -1);
+        is_done = net->joined_doorbell_fd >= 0;
     }
     if (!is_done) {
         log_error("cannot wait for two networks at once: %m");
@@ -66,18 +67,19 @@ tm_status ucx_join_networks(struct net *net)
 
 int ucx_is_rung(const struct net *net)
 {
-    return net->wire == NULL || bell_is_rung_by(net->bell, net->n_here - 1);
+    return net->wire == NULL ||
+           doorbell_is_rung_by(net->doorbell, net->n_here - 1);
 }
 
-/** By the bell, or by UCX. @return 0 something has come from this host meanwhile */
+/** By the doorbell, or by UCX. @return 0 something has come from this host meanwhile */
 static int arm_within_host(struct net *net)
 {
-    net->sleeps_by_bell = ucx_is_rung(net);
+    net->sleeps_by_doorbell = ucx_is_rung(net);
     if (net->wire == NULL) {
         return 1;
     }
-    if (net->sleeps_by_bell) {
-        bell_arm(net->bell);
+    if (net->sleeps_by_doorbell) {
+        doorbell_arm(net->doorbell);
         return ucx_progress(net) == 0 && inbox_is_empty(&net->inbox);
     }
     return net->wire->ucx.ucp_worker_arm(net->wire->worker) == UCS_OK;
@@ -90,12 +92,12 @@ int ucx_arm(struct net *net)
            arm_within_host(net);
 }
 
-/** Do arrivals from other hosts wake who sleeps with the bell? */
+/** Do arrivals from other hosts wake who sleeps with the doorbell? */
 static void listen_to_tcp(const struct net *net, int listens)
 {
     struct epoll_event event = {.events = listens ? EPOLLIN : 0};
 
-    (void)epoll_ctl(net->joined_bell_fd, EPOLL_CTL_MOD, tcp_fd(net->tcp),
+    (void)epoll_ctl(net->joined_doorbell_fd, EPOLL_CTL_MOD, tcp_fd(net->tcp),
                     &event);
 }
 
@@ -105,21 +107,21 @@ void ucx_look(struct net *net, int is_looking)
     unsigned n_before = is_looking ? atomic_fetch_add(&net->n_looking, 1)
                                    : atomic_fetch_sub(&net->n_looking, 1);
 
-    if (net->bell != NULL) {
-        bell_look(net->bell, is_looking);
+    if (net->doorbell != NULL) {
+        doorbell_look(net->doorbell, is_looking);
     }
-    if (net->joined_bell_fd >= 0 && n_before == (is_looking ? 0 : 1)) {
+    if (net->joined_doorbell_fd >= 0 && n_before == (is_looking ? 0 : 1)) {
         listen_to_tcp(net, !is_looking); // S3
     }
 }
 
 int ucx_wait_fd(struct net *net)
 {
-    if (net->wire != NULL && !net->sleeps_by_bell) {
+    if (net->wire != NULL && !net->sleeps_by_doorbell) {
         return net->joined_fd >= 0 ? net->joined_fd : ucx_fd(net->wire);
     }
-    if (net->joined_bell_fd >= 0) {
-        return net->joined_bell_fd;
+    if (net->joined_doorbell_fd >= 0) {
+        return net->joined_doorbell_fd;
     }
-    return net->bell != NULL ? bell_fd(net->bell) : -1;
+    return net->doorbell != NULL ? doorbell_fd(net->doorbell) : -1;
 }

@@ -9,9 +9,9 @@
 
 static void wrap(struct wire *wire, const void *address, size_t size)
 {
-    uint8_t *bytes = malloc(size + BELL_BYTES);
+    uint8_t *bytes = malloc(size + DOORBELL_BYTES);
 
-    wire->address_size = address_wrapped_size(size + BELL_BYTES);
+    wire->address_size = address_wrapped_size(size + DOORBELL_BYTES);
     wire->address = malloc(wire->address_size);
     if (bytes == NULL || wire->address == NULL) {
         log_error("no memory for the transport's address");
@@ -19,8 +19,8 @@ static void wrap(struct wire *wire, const void *address, size_t size)
         wire->address = NULL;
     } else {
         memcpy(bytes, address, size);
-        bell_describe(wire->bell, bytes + size);
-        address_wrap(bytes, size + BELL_BYTES, wire->address);
+        doorbell_describe(wire->doorbell, bytes + size);
+        address_wrap(bytes, size + DOORBELL_BYTES, wire->address);
     }
     free(bytes);
 }
@@ -105,7 +105,7 @@ tm_status wire_connect(struct wire *wire, const void *address, size_t size,
     };
 
     *endpoint = NULL;
-    if (params.address == NULL || size < address_wrapped_size(BELL_BYTES)) {
+    if (params.address == NULL || size < address_wrapped_size(DOORBELL_BYTES)) {
         return TM_EWIRE;
     }
     *result = wire->ucx.ucp_ep_create(wire->worker, &params, endpoint);

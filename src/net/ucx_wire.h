@@ -2,7 +2,7 @@
 #ifndef NET_UCX_WIRE_H
 #define NET_UCX_WIRE_H
 
-#include "net/bell.h"
+#include "net/doorbell.h"
 #include "net/ucx.h"
 
 /*
@@ -22,11 +22,12 @@ struct wire {
     struct net *net;  ///< whose it is
     uint8_t *address; ///< of the worker, wrapped (net/address.h)
     size_t address_size;
-    const struct bell *bell; ///< that its nodes ring; NULL: UCX wakes this one
+    const struct doorbell
+        *doorbell; ///< that its nodes ring; NULL: UCX wakes this one
 };
 
 /**
- * @param wire     net and bell are set by the caller
+ * @param wire     net and doorbell are set by the caller
  * @param n_nodes  so many it is likely to reach
  * @param receive  called with each frame that comes, from progress; its argument
  *                 is the wire

@@ -3,7 +3,7 @@
 // A worker that has nothing to run looks at the network itself for a while
 // (service.c says why). While it does, nobody need wake this node.
 //
-// If senders ring (net/bell.h), they are told: a look begins and ends with the
+// If senders ring (net/doorbell.h), they are told: a look begins and ends with the
 // transport's look(). Not so between short looks, such as barriers one after the other: a
 // thread runs for a microsecond, and whoever sends something meanwhile would ring.
 // The worker then leaves its look to the service thread, if that patrols, and takes

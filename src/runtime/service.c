@@ -16,7 +16,7 @@
 // for long says when it stops, so that patrols can be rare meanwhile: each takes a
 // processor from somebody, maybe a worker of another node that computes.
 //
-// If senders ring a bell (look_is_rung), the worker tells them when it looks, and when it
+// If senders ring a doorbell (look_is_rung), the worker tells them when it looks, and when it
 // stops; the service thread sleeps on, and patrols only between short looks.
 //
 // Where there are processors for all, to look is to wait as long as an iteration

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/doorbell.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int is_readable(const struct doorbell *doorbell, int timeout_ms)
+{
+    struct pollfd wait = {.fd = doorbell_fd(doorbell), .events = POLLIN};
+
+    return poll(&wait, 1, timeout_ms) == 1;
+}
+
+static void attach_peer(struct doorbell_peer *peer,
+                        const struct doorbell *doorbell)
+{
+    uint8_t bytes[DOORBELL_BYTES];
+
+    doorbell_describe(doorbell, bytes);
+    doorbell_attach(peer, bytes);
+}
+
+static void only_an_armed_doorbell_is_rung_and_once(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    struct doorbell_peer peer;
+
+    (void)unused;
+    assert_non_null(doorbell);
+    assert_false(doorbell_is_rung_by(doorbell, 1));
+    attach_peer(&peer, doorbell);
+    assert_true(doorbell_is_rung_by(doorbell, 1));
+    doorbell_ring(&peer);
+    assert_false(is_readable(doorbell, 0));
+    for (int i = 0; i < 3; i++) {
+        doorbell_arm(doorbell);
+        assert_false(is_readable(doorbell, 0));
+        doorbell_ring(&peer);
+        doorbell_ring(&peer);
+        assert_true(is_readable(doorbell, 0));
+    }
+    doorbell_detach(&peer);
+    doorbell_free(doorbell);
+}
+
+static void nobody_rings_while_one_of_two_looks(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    struct doorbell_peer peer;
+
+    (void)unused;
+    attach_peer(&peer, doorbell);
+    doorbell_look(doorbell, 1);
+    doorbell_look(doorbell, 1);
+    doorbell_arm(doorbell);
+    doorbell_look(doorbell, 0);
+    doorbell_ring(&peer);
+    assert_false(is_readable(doorbell, 0));
+    doorbell_look(doorbell, 0);
+    doorbell_ring(&peer);
+    assert_true(is_readable(doorbell, 0));
+    doorbell_detach(&peer);
+    doorbell_free(doorbell);
+}
+
+static void what_is_no_doorbell_is_not_rung(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    uint8_t bytes[DOORBELL_BYTES];
+    struct doorbell_peer peer;
+
+    (void)unused;
+    doorbell_describe(NULL, bytes);
+    doorbell_attach(&peer, bytes);
+    assert_null(peer.word);
+    doorbell_ring(&peer);
+    doorbell_describe(doorbell, bytes);
+    bytes[DOORBELL_BYTES - 1] ^= 1; // the cookie
+    doorbell_attach(&peer, bytes);
+    assert_null(peer.word);
+    assert_true(doorbell_is_rung_by(doorbell, 0));
+    doorbell_detach(&peer);
+    doorbell_free(doorbell);
+}
+
+static void a_ring_after_the_owner_is_gone_does_no_harm(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    struct doorbell_peer peer;
+
+    (void)unused;
+    attach_peer(&peer, doorbell);
+    doorbell_arm(doorbell);
+    doorbell_free(doorbell);
+    doorbell_ring(&peer); // a SIGPIPE would end the test
+    doorbell_detach(&peer);
+}
+
+enum { N_MESSAGES = 20000 };
+
+struct shared {
+    struct doorbell_peer peer;
+    _Atomic unsigned n_sent;
+};
+
+static void *send_all(void *argument)
+{
+    struct shared *shared = argument;
+
+    for (unsigned i = 0; i < N_MESSAGES; i++) {
+        atomic_fetch_add_explicit(&shared->n_sent, 1, memory_order_release);
+        doorbell_ring(&shared->peer);
+        for (unsigned pause = i * 7919 % 1000; pause > 0; pause--) {
+            __builtin_ia32_pause();
+        }
+    }
+    return NULL;
+}
+
+// B1: the receiver never sleeps over a message, however they meet.
+static void no_message_lies_while_its_receiver_sleeps(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    struct shared shared = {0};
+    unsigned n_seen = 0;
+    pthread_t sender;
+
+    (void)unused;
+    attach_peer(&shared.peer, doorbell);
+    assert_int_equal(pthread_create(&sender, NULL, send_all, &shared), 0);
+    while (n_seen < N_MESSAGES) {
+        unsigned n_sent;
+
+        if (n_seen % 3 == 0) {
+            doorbell_look(doorbell, 1);
+            doorbell_arm(doorbell);
+            doorbell_look(doorbell, 0);
+        } else {
+            doorbell_arm(doorbell);
+        }
+        n_sent = atomic_load_explicit(&shared.n_sent, memory_order_acquire);
+        if (n_sent == n_seen) {
+            assert_true(is_readable(doorbell, 20000));
+        }
+        n_seen = n_sent;
+    }
+    pthread_join(sender, NULL);
+    doorbell_detach(&shared.peer);
+    doorbell_free(doorbell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_an_armed_doorbell_is_rung_and_once),
+        cmocka_unit_test(nobody_rings_while_one_of_two_looks),
+        cmocka_unit_test(what_is_no_doorbell_is_not_rung),
+        cmocka_unit_test(a_ring_after_the_owner_is_gone_does_no_harm),
+        cmocka_unit_test(no_message_lies_while_its_receiver_sleeps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
