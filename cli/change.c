@@ -2,12 +2,12 @@
 //
 // Nodes that come and go while the program runs, the launcher's part.
 //
-//   remove N   REMOVE to the root; NEWS say how far it is; the node ends by itself,
-//              with DONE and exit code 0                        take_news, judge
+//   remove N   REMOVE to the root; REPORT says how far it is; the node ends by itself,
+//              with DONE and exit code 0                        take_report, judge
 //   add        a node is started (guest.c), a guest; when it has given its card, and
 //              that is like the root's: NEWCOMER to all others, CARDS to it; when it is
-//              READY and all others have PEERED: GO to it, ADMIT to the root; NEWS
-//              say when it has joined: no guest any more
+//              READY and all others have PEERED: GO to it, ADMIT to the root; REPORT
+//              says when it has joined: no guest any more
 //
 // A guest that ends before ADMIT has harmed nobody: the run goes on, its number is not
 // given again. From ADMIT on its death is that of a node.
@@ -22,8 +22,8 @@
 #include "net/message.h"
 #include "verdict.h"
 
-/** How far the root says it is: enum membership_news of reconfig/membership.h. */
-enum { NEWS_DONE, NEWS_WAITS, NEWS_REFUSED };
+/** How far the root says it is: enum membership_report of reconfig/membership.h. */
+enum { REPORT_DONE, REPORT_WAITS, REPORT_REFUSED };
 
 static const char *program_of(const struct job *job)
 {
@@ -283,29 +283,29 @@ static void note_joined(struct job *job, struct node *node,
     }
 }
 
-tm_status change_take_news(struct job *job, const struct link_frame *frame)
+tm_status change_take_report(struct job *job, const struct link_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
     unsigned number = wire_get_u16(&reader);
     int comes = wire_get_u8(&reader);
-    unsigned news = wire_get_u8(&reader);
+    unsigned report = wire_get_u8(&reader);
     const char *text = wire_get_string(&reader);
     struct control_client *client;
     struct node *node;
 
-    if (reader.failed || number >= job->n_started || news > NEWS_REFUSED) {
+    if (reader.failed || number >= job->n_started || report > REPORT_REFUSED) {
         return TM_EWIRE;
     }
     node = &job->nodes[number];
     client = control_asker(&job->control, number);
-    job->n_changes += news == NEWS_DONE;
-    if (news == NEWS_WAITS) {
+    job->n_changes += report == REPORT_DONE;
+    if (report == REPORT_WAITS) {
         control_say(client, "node %u has not left yet: %s", number, text);
-    } else if (news == NEWS_REFUSED && comes) {
+    } else if (report == REPORT_REFUSED && comes) {
         node->is_guest = 1;
         part_with(job, node, EXIT_CONFIG, text);
-    } else if (news == NEWS_REFUSED) {
+    } else if (report == REPORT_REFUSED) {
         control_answer(client, EXIT_USAGE, "node %u stays: %s", number, text);
     } else if (comes) {
         note_joined(job, node, client, text);

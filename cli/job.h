@@ -221,7 +221,7 @@ void change_take_ready(struct job *job, struct node *guest);
 /** Another node is connected with the guest; the root says how far a change is. */
 tm_status change_take_peered(struct job *job, struct node *node,
                              const struct link_frame *frame);
-tm_status change_take_news(struct job *job, const struct link_frame *frame);
+tm_status change_take_report(struct job *job, const struct link_frame *frame);
 
 /** The process of a guest, or of a node that has said DONE, has ended.
  * @param why  in a few words */

@@ -154,8 +154,8 @@ static tm_status obey(struct job *job, struct node *node,
     if (frame->kind == BOOT_PEERED) {
         return change_take_peered(job, node, frame);
     }
-    if (frame->kind == BOOT_NEWS && node_is_root(node)) {
-        return change_take_news(job, frame);
+    if (frame->kind == BOOT_REPORT && node_is_root(node)) {
+        return change_take_report(job, frame);
     }
     exit_code = (int)(wire_get_u32(&reader) & 0xff);
     if (reader.failed) {

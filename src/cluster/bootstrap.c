@@ -345,17 +345,17 @@ void bootstrap_peered(const struct bootstrap *bootstrap, node_id node,
     say(bootstrap->fd, BOOT_PEERED, bytes, &writer);
 }
 
-void bootstrap_news(const struct bootstrap *bootstrap, node_id node, int comes,
-                    unsigned news, const char *text)
+void bootstrap_report(const struct bootstrap *bootstrap, node_id node,
+                      int comes, unsigned report, const char *text)
 {
     uint8_t bytes[BOOT_HEADER + 256];
     struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
 
     wire_put_u16(&writer, node);
     wire_put_u8(&writer, comes != 0);
-    wire_put_u8(&writer, (uint8_t)news);
+    wire_put_u8(&writer, (uint8_t)report);
     wire_put_string(&writer, text);
-    say(bootstrap->fd, BOOT_NEWS, bytes, &writer);
+    say(bootstrap->fd, BOOT_REPORT, bytes, &writer);
 }
 
 int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms)

@@ -54,8 +54,8 @@
  *                               why that cannot be
  *   launcher -> root   ADMIT    node u16: all are connected with it, it is to join
  *   launcher -> root   REMOVE   node u16: it is to leave
- *   root -> launcher   NEWS     node u16, comes u8, news u8, text: how far that is;
- *                               enum membership_news
+ *   root -> launcher   REPORT   node u16, comes u8, report u8, text: how far that is;
+ *                               enum membership_report
  *
  * The launcher keeps its end open: end of file on it means that the launcher is
  * gone, and the node ends itself. The other way round, end of file before DONE
@@ -201,7 +201,7 @@ enum boot_kind {
     BOOT_PEERED = 13,
     BOOT_ADMIT = 14,
     BOOT_REMOVE = 15,
-    BOOT_NEWS = 16,
+    BOOT_REPORT = 16,
     BOOT_HEARD = 17,
     BOOT_LIFE = 18,
 };
@@ -237,8 +237,8 @@ void bootstrap_peered(const struct bootstrap *bootstrap, node_id node,
                       const char *why);
 
 /** On the root: how far a change is. */
-void bootstrap_news(const struct bootstrap *bootstrap, node_id node, int comes,
-                    unsigned news, const char *text);
+void bootstrap_report(const struct bootstrap *bootstrap, node_id node,
+                      int comes, unsigned report, const char *text);
 
 /** What the launcher has said since; does not block. Poll bootstrap->fd. */
 enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap);

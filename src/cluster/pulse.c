@@ -60,7 +60,8 @@ static void send_beats(struct pulse *pulse, uint64_t now_ns)
     }
 }
 
-static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node)
+static enum pulse_event judge(const struct pulse *pulse,
+                              struct pulse_node *node)
 {
     enum silence_state state =
         silence_judge(&node->silence, &pulse->watch, pulse->timeout_ns / 5 * 3,
@@ -77,7 +78,7 @@ static enum pulse_news judge(const struct pulse *pulse, struct pulse_node *node)
     return node->is_suspect ? PULSE_SUSPECT : PULSE_BACK;
 }
 
-enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
+enum pulse_event pulse_look(struct pulse *pulse, node_id *node)
 {
     const struct roster *roster = &pulse->port->roster;
     uint64_t now_ns = pulse->port->now_ns(pulse->port->owner);
@@ -85,14 +86,14 @@ enum pulse_news pulse_look(struct pulse *pulse, node_id *node)
     watch_look(&pulse->watch, now_ns); // I1
     send_beats(pulse, now_ns);
     for (unsigned i = 0; i < roster->n_live && pulse->timeout_ns > 0; i++) {
-        enum pulse_news news = PULSE_NOTHING;
+        enum pulse_event event = PULSE_NOTHING;
 
         *node = roster->live[i];
         if (*node != pulse->port->self) {
-            news = judge(pulse, &pulse->nodes[*node]);
+            event = judge(pulse, &pulse->nodes[*node]);
         }
-        if (news != PULSE_NOTHING) {
-            return news;
+        if (event != PULSE_NOTHING) {
+            return event;
         }
     }
     return PULSE_NOTHING;

@@ -20,7 +20,7 @@ struct pulse {
 };
 
 /** What pulse_look() has found. */
-enum pulse_news {
+enum pulse_event {
     PULSE_NOTHING,
     PULSE_SUSPECT, ///< a node has been silent for three fifths of the time
     PULSE_BACK,    ///< a suspect one is heard again
@@ -43,11 +43,11 @@ void pulse_hear(struct pulse *pulse, node_id from);
  * Send beats if it is time, and see who is silent. To be called several times a
  * second.
  *
- * @param[out] node  whom the news are about, unless PULSE_NOTHING
- * @return the most important news; the rest comes with the next calls
+ * @param[out] node  whom the event is about, unless PULSE_NOTHING
+ * @return the most important event; the rest comes with the next calls
  * Context: as all of it, under the node lock.
  */
-enum pulse_news pulse_look(struct pulse *pulse, node_id *node);
+enum pulse_event pulse_look(struct pulse *pulse, node_id *node);
 
 /** A beat of the launcher's is known to somebody.
  * @return 1 if it is news */

@@ -45,11 +45,12 @@ static struct pulse new_pulse(double timeout_s)
 }
 
 /** Time passes, node 0 is heard, node 2 only if it is not silent.
- * @return the news, if any; the time has stopped there */
-static enum pulse_news let_pass(struct pulse *pulse, unsigned ms, int is_silent)
+ * @return the event, if any; the time has stopped there */
+static enum pulse_event let_pass(struct pulse *pulse, unsigned ms,
+                                 int is_silent)
 {
     for (unsigned at = 0; at < ms; at += LOOK_MS) {
-        enum pulse_news news;
+        enum pulse_event event;
         node_id node = NODE_NONE;
 
         now_ns += LOOK_MS * MS;
@@ -57,10 +58,10 @@ static enum pulse_news let_pass(struct pulse *pulse, unsigned ms, int is_silent)
         if (!is_silent) {
             pulse_hear(pulse, 2);
         }
-        news = pulse_look(pulse, &node);
-        if (news != PULSE_NOTHING) {
+        event = pulse_look(pulse, &node);
+        if (event != PULSE_NOTHING) {
             assert_int_equal(node, 2);
-            return news;
+            return event;
         }
     }
     return PULSE_NOTHING;

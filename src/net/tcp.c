@@ -213,7 +213,7 @@ tm_status tcp_add(struct tcp *tcp, node_id node, const void *address,
     channel_clear(tcp, channel);
     channel->place = place;
     channel->since = tcp->epoch;
-    channel_forget_news(tcp, channel);
+    channel_forget_event(tcp, channel);
     channel->begun_ns = tcp->time_ns;
     if (comes) {
         channel_set_state(tcp, channel, CHANNEL_AWAITED);
@@ -240,7 +240,7 @@ void tcp_remove(struct tcp *tcp, node_id node)
         channel_clear(tcp, channel);
         channel_set_state(tcp, channel, CHANNEL_ABSENT);
     }
-    channel_forget_news(tcp, channel);
+    channel_forget_event(tcp, channel);
 }
 
 void tcp_set_epoch(struct tcp *tcp, uint32_t epoch)
@@ -328,14 +328,14 @@ static void look(struct tcp *tcp, int timeout_ms)
     }
 }
 
-static void tell_news(struct tcp *tcp)
+static void tell_events(struct tcp *tcp)
 {
-    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_news > 0; i++) {
+    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_events > 0; i++) {
         struct channel *channel = &tcp->channels[i];
 
-        if (channel->has_news) {
-            channel_forget_news(tcp, channel);
-            tcp->event(tcp->owner, channel->news, (node_id)i, channel->why);
+        if (channel->has_event) {
+            channel_forget_event(tcp, channel);
+            tcp->event(tcp->owner, channel->event, (node_id)i, channel->why);
         }
     }
 }
@@ -344,8 +344,8 @@ void tcp_progress(struct tcp *tcp)
 {
     tcp->is_in_progress = 1;
     look(tcp, 0);
-    if (tcp->n_news > 0) {
-        tell_news(tcp);
+    if (tcp->n_events > 0) {
+        tell_events(tcp);
     }
     tcp_flush_dirty(tcp);
     tcp->is_in_progress = 0;
@@ -353,7 +353,7 @@ void tcp_progress(struct tcp *tcp)
 
 int tcp_is_restless(const struct tcp *tcp)
 {
-    return tcp->n_news > 0;
+    return tcp->n_events > 0;
 }
 
 int tcp_fd(const struct tcp *tcp)
@@ -367,7 +367,7 @@ int tcp_fd(const struct tcp *tcp)
 static const struct channel *find_lost(const struct tcp *tcp)
 {
     for (unsigned i = 0; i < tcp->n_nodes; i++) {
-        if (tcp->channels[i].has_news) {
+        if (tcp->channels[i].has_event) {
             return &tcp->channels[i];
         }
     }

@@ -63,17 +63,18 @@ void channel_set_state(struct tcp *tcp, struct channel *channel,
     channel->state = state;
 }
 
-void channel_tell(struct tcp *tcp, struct channel *channel, enum net_event news)
+void channel_tell(struct tcp *tcp, struct channel *channel,
+                  enum net_event event)
 {
-    tcp->n_news += !channel->has_news;
-    channel->has_news = 1;
-    channel->news = news;
+    tcp->n_events += !channel->has_event;
+    channel->has_event = 1;
+    channel->event = event;
 }
 
-void channel_forget_news(struct tcp *tcp, struct channel *channel)
+void channel_forget_event(struct tcp *tcp, struct channel *channel)
 {
-    tcp->n_news -= (unsigned)channel->has_news;
-    channel->has_news = 0;
+    tcp->n_events -= (unsigned)channel->has_event;
+    channel->has_event = 0;
 }
 
 void channel_watch(const struct tcp *tcp, const struct channel *channel)
@@ -120,13 +121,13 @@ void channel_clear(struct tcp *tcp, struct channel *channel)
 
 void channel_lose(struct tcp *tcp, struct channel *channel, const char *why)
 {
-    int is_news = channel->state != CHANNEL_FENCED && !channel->has_said_bye;
+    int is_event = channel->state != CHANNEL_FENCED && !channel->has_said_bye;
 
     log_debug("the channel to node %u ends: %s", channel_number(tcp, channel),
               why);
     channel_clear(tcp, channel);
     channel_set_state(tcp, channel, CHANNEL_LOST);
-    if (is_news) {
+    if (is_event) {
         snprintf(channel->why, sizeof channel->why, "%s", why);
         channel_tell(tcp, channel, NET_PEER_LOST);
     }

@@ -64,8 +64,8 @@ struct channel {
     int is_dirty;      ///< in the list
     struct channel *next_dirty;
     // what is to be told
-    int has_news;
-    enum net_event news;
+    int has_event;
+    enum net_event event;
     char why[256];
 };
 
@@ -104,7 +104,7 @@ struct tcp {
     uint8_t *room; ///< for what comes
     int is_meeting;
     int is_in_progress;
-    unsigned n_news;
+    unsigned n_events;
     struct channel *dirty; ///< have frames that were sent in progress
     int has_met;
     unsigned n_timed;   ///< channels that are being made
@@ -159,8 +159,8 @@ void channel_lose(struct tcp *tcp, struct channel *channel, const char *why);
 void channel_clear(struct tcp *tcp, struct channel *channel);
 /** Tell it in the next progress. */
 void channel_tell(struct tcp *tcp, struct channel *channel,
-                  enum net_event news);
-void channel_forget_news(struct tcp *tcp, struct channel *channel);
+                  enum net_event event);
+void channel_forget_event(struct tcp *tcp, struct channel *channel);
 
 // ---- tcp_send.c
 

@@ -19,7 +19,7 @@
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
 //    way: every node had stopped asking and had all its answers. But for
 //    OWNER_IS, which nobody answers; it names the extent by its serial number,
-//    so that news of one life of a page are not taken for the next.
+//    so that owner updates of one life of a page are not taken for the next.
 //    (A program that frees what it still writes to, or operates on, breaks this:
 //    UPDATE and ATOMIC change nothing of a page that is in no extent.)
 // B2 Pages outside of extents are untouched: no message makes them anything else.
@@ -95,21 +95,21 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
 static tm_status receive_new(struct engine *engine,
                              const struct message *message)
 {
-    const struct message_extent_new *news = &message->u.extent_new;
+    const struct message_extent_new *extent_new = &message->u.extent_new;
     struct extent extent = {
-        .page = news->page,
-        .n_pages = news->n_pages,
-        .size = news->size,
-        .protocol = (tm_protocol)news->protocol,
-        .placement = (tm_placement)news->placement,
-        .on_node = news->on_node,
-        .serial = news->token,
-        .line = news->line,
+        .page = extent_new->page,
+        .n_pages = extent_new->n_pages,
+        .size = extent_new->size,
+        .protocol = (tm_protocol)extent_new->protocol,
+        .placement = (tm_placement)extent_new->placement,
+        .on_node = extent_new->on_node,
+        .serial = extent_new->token,
+        .line = extent_new->line,
     };
     tm_status status = add_extent(engine, &extent, message);
 
     if (status == TM_OK) {
-        acknowledge(engine, news->token);
+        acknowledge(engine, extent_new->token);
     }
     return status;
 }

@@ -137,7 +137,8 @@ static void clock_join(struct clock *clock, const struct message *message)
     }
 }
 
-static int has_news(const struct clock *clock, const struct message *message)
+static int raises_clock(const struct clock *clock,
+                        const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
@@ -234,7 +235,7 @@ tm_status causality_receive(struct engine *engine,
     }
     if (way == ORDER_GIVES || way == ORDER_PASSES) {
         clock_join(clock_of(causality, message->u.clock.object), message);
-    } else if (has_news(&causality->own, message)) {
+    } else if (raises_clock(&causality->own, message)) {
         bases_release_early(engine); // O4
         clock_join(&causality->own, message);
     }

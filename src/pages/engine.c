@@ -78,7 +78,7 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_grant:
         return fetch_receive(engine, from, message);
     case MESSAGE_owner_is:
-        return news_receive(engine, from, message);
+        return owner_updates_receive(engine, from, message);
     case MESSAGE_page_given:
     case MESSAGE_page_taken:
         return handover_receive(engine, from, message);
@@ -159,7 +159,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
 
 int engine_tick(struct engine *engine)
 {
-    news_send(engine);
+    owner_updates_send(engine);
     engine_let_go(engine);
     return engine->held.n > 0;
 }
@@ -214,7 +214,7 @@ void engine_free(struct engine *engine)
     causality_close(engine);
     blocks_close(engine);
     for (unsigned i = 0; i < TM_MAX_NODES; i++) {
-        free(engine->news[i].at);
+        free(engine->owner_updates[i].at);
     }
     copysets_free(engine);
     hold_close(engine);

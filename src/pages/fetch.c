@@ -388,7 +388,7 @@ static void take_ownership(struct engine *engine, page_no page_number,
     page->epoch = epoch;
     engine->stats.pages_moved_in++;
     if (from != engine->port->self) {
-        news_announce(engine, page_number, from);
+        owner_updates_announce(engine, page_number, from);
     }
 }
 

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// News of owners: a node that has become the owner of a page tells the page's directory
+// Owner updates: a node that has become the owner of a page tells the page's directory
 // node, many pages in one message. Nobody answers. While the roster stays as it is, nothing
 // depends on it but how many hops the next request takes: the directory node knows of some
-// owner, and the owners know of each other. When the roster changes, these news are all that
+// owner, and the owners know of each other. When the roster changes, these updates are all that
 // a new directory node knows (G3 in roster_change.c), and without them it would grant the
 // page once more (H3): so a change is not over before they have come.
 #include "pages/pages.h"
 
-#define NEWS_MAX 512u
-#define NEWS_ITEM 16u // page, epoch, serial of its extent
+#define OWNER_UPDATES_MAX 512u
+#define OWNER_UPDATE_BYTES 16u // page, epoch, serial of its extent
 
-void news_announce(struct engine *engine, page_no page, node_id from)
+void owner_updates_announce(struct engine *engine, page_no page, node_id from)
 {
     node_id directory = directory_of(engine, page);
 
     if (directory == engine->port->self || directory == from) {
         return;
     }
-    page_list_add(&engine->news[directory], page);
-    if (engine->news[directory].n >= NEWS_MAX) {
-        news_send(engine);
+    page_list_add(&engine->owner_updates[directory], page);
+    if (engine->owner_updates[directory].n >= OWNER_UPDATES_MAX) {
+        owner_updates_send(engine);
     }
 }
 
 static void send_to(struct engine *engine, node_id node)
 {
-    struct page_list *news = &engine->news[node];
-    uint8_t body[NEWS_MAX * NEWS_ITEM];
+    struct page_list *list = &engine->owner_updates[node];
+    uint8_t body[OWNER_UPDATES_MAX * OWNER_UPDATE_BYTES];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_owner_is};
 
-    for (size_t i = 0; i < news->n; i++) {
-        const struct page *page = page_of(engine, news->at[i]);
-        const struct extent *extent = extent_find(engine, news->at[i]);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct page *page = page_of(engine, list->at[i]);
+        const struct extent *extent = extent_find(engine, list->at[i]);
 
         if (page->is_owner && extent != NULL) {
-            wire_put_u64(&writer, news->at[i]);
+            wire_put_u64(&writer, list->at[i]);
             wire_put_u32(&writer, page->epoch);
             wire_put_u32(&writer, extent->serial);
         }
     }
-    news->n = 0;
+    list->n = 0;
     message.u.owner_is.owner = engine->port->self;
     message.body = body;
     message.body_size = (uint32_t)(writer.at - body);
@@ -50,24 +50,24 @@ static void send_to(struct engine *engine, node_id node)
     }
 }
 
-void news_send(struct engine *engine)
+void owner_updates_send(struct engine *engine)
 {
     const struct roster *roster = &engine->port->roster;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (engine->news[roster->live[i]].n > 0) {
+        if (engine->owner_updates[roster->live[i]].n > 0) {
             send_to(engine, roster->live[i]);
         }
     }
 }
 
-tm_status news_receive(struct engine *engine, node_id from,
-                       const struct message *message)
+tm_status owner_updates_receive(struct engine *engine, node_id from,
+                                const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
     if (message->u.owner_is.owner != from ||
-        message->body_size % NEWS_ITEM != 0) {
+        message->body_size % OWNER_UPDATE_BYTES != 0) {
         return TM_EWIRE;
     }
     while (reader.at < reader.end) {

@@ -128,7 +128,8 @@ struct engine {
     int is_short;            ///< of memory: residence.c
     int keeps_copies;        ///< when memory is short: residence.c
 
-    struct page_list news[TM_MAX_NODES]; ///< for directory nodes, not yet sent
+    struct page_list
+        owner_updates[TM_MAX_NODES]; ///< for directory nodes, not yet sent
     page_no discard_page; ///< a run of pages whose memory goes back at the
     page_no discard_n;    ///< end of the call
     page_no map_page;     ///< a run of pages that came ahead, to be mapped
@@ -285,12 +286,12 @@ void page_run_deferred(struct engine *engine, page_no page);
 
 // ---- owner_updates.c
 /** This node has become the owner. `from` gave it and knows. */
-void news_announce(struct engine *engine, page_no page, node_id from);
+void owner_updates_announce(struct engine *engine, page_no page, node_id from);
 /** Send what has been announced. */
-void news_send(struct engine *engine);
+void owner_updates_send(struct engine *engine);
 /** OWNER_IS has come. */
-tm_status news_receive(struct engine *engine, node_id from,
-                       const struct message *message);
+tm_status owner_updates_receive(struct engine *engine, node_id from,
+                                const struct message *message);
 
 // ---- residence.c
 /** The copy here is no more; its owner is not told. */

@@ -15,7 +15,7 @@
 // G1 A page that is given away is as it was released: its owner has no thread, so no
 //    write is unreleased. Copies elsewhere have the same bytes, and stay.
 // G2 The new owner's epoch is one higher, so hints to it replace all others.
-// G3 A hint that named the node that has left is none (0) until news come: the page
+// G3 A hint that named the node that has left is none (0) until an owner update comes: the page
 //    is then asked for at its directory node, which hears of every owner before
 //    threads go on. The epoch stays: who has lost a hint does not take the page as
 //    untouched (fetch_has_lost_owner).
@@ -38,12 +38,12 @@ void engine_freeze(struct engine *engine, int is_frozen)
     engine->is_frozen = is_frozen;
 }
 
-static int has_news(const struct engine *engine)
+static int has_owner_updates(const struct engine *engine)
 {
     const struct roster *roster = &engine->port->roster;
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (engine->news[roster->live[i]].n > 0) {
+        if (engine->owner_updates[roster->live[i]].n > 0) {
             return 1;
         }
     }
@@ -52,8 +52,8 @@ static int has_news(const struct engine *engine)
 
 int engine_is_still(struct engine *engine)
 {
-    news_send(engine);
-    return engine_is_quiet(engine) && !has_news(engine) &&
+    owner_updates_send(engine);
+    return engine_is_quiet(engine) && !has_owner_updates(engine) &&
            engine->held.n == 0 && engine->allocations == NULL &&
            !engine->giving.is_active;
 }
@@ -100,7 +100,7 @@ static void tell_directory(struct engine *engine, page_no page)
     node_id was = roster_pick(&engine->before, page / SPACE_BLOCK);
 
     if (page_of(engine, page)->is_owner && directory_of(engine, page) != was) {
-        news_announce(engine, page, NODE_NONE);
+        owner_updates_announce(engine, page, NODE_NONE);
     }
 }
 
@@ -114,7 +114,7 @@ static void tell_directories(struct engine *engine)
             tell_directory(engine, at);
         }
     }
-    news_send(engine);
+    owner_updates_send(engine);
 }
 
 // ---- pages are given away
@@ -255,7 +255,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
     page->probe_every = 0;
     page->untold = 0;
     engine->stats.pages_moved_in++;
-    news_announce(engine, given->page, from);
+    owner_updates_announce(engine, given->page, from);
     deferred_keep(&engine->given, from, message);
     handover_go_on(engine);
     return TM_OK;

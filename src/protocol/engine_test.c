@@ -222,7 +222,7 @@ static void only_a_newer_hint_replaces_a_hint(void **state)
     expect_fetch(1, 0, 3, 1);
 }
 
-static void news_of_another_life_of_a_page_are_ignored(void **state)
+static void owner_updates_of_another_life_are_ignored(void **state)
 {
     (void)state;
     get_owner_is(2, 3, 5, SERIAL);
@@ -496,7 +496,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
     const struct CMUnitTest tests[] = {
         TEST(only_a_newer_hint_replaces_a_hint),
-        TEST(news_of_another_life_of_a_page_are_ignored),
+        TEST(owner_updates_of_another_life_are_ignored),
         TEST(an_owner_takes_no_hint),
         TEST(a_group_ends_with_its_block),
         TEST(a_group_is_of_pages_that_are_asked_for_at_one_node),

@@ -274,7 +274,7 @@ static void take(struct engine *engine, page_no page_number, node_id from,
     page->moves = moves;
     copyset_add_others(engine, page, copyset);
     engine->stats.pages_moved_in++;
-    news_announce(engine, page_number, from);
+    owner_updates_announce(engine, page_number, from);
 }
 
 static void read_handed(struct engine *engine, struct wire_reader *reader,

@@ -13,7 +13,7 @@
 struct membership;
 
 /** How a request has ended, or how far it is. */
-enum membership_news {
+enum membership_report {
     MEMBERSHIP_DONE,    ///< the node has joined, or has left
     MEMBERSHIP_WAITS,   ///< its threads have not come to an iteration's end yet
     MEMBERSHIP_REFUSED, ///< nothing has changed; `why` says why
@@ -55,7 +55,7 @@ struct membership_ops {
 
     /** On the root: what has become of a request. */
     void (*tell)(void *owner, node_id node, int comes,
-                 enum membership_news news, const char *why);
+                 enum membership_report report, const char *why);
 };
 
 /** @param port  its roster is changed by this machine only; port, engine and sync

@@ -110,13 +110,13 @@ static void enter(struct membership *membership, enum step step)
     }
 }
 
-static void tell(struct membership *membership, enum membership_news news,
+static void tell(struct membership *membership, enum membership_report report,
                  const char *why)
 {
     const struct membership_ops *ops = &membership->ops;
     const struct request *request = current(membership);
 
-    ops->tell(ops->owner, request->node, request->comes, news, why);
+    ops->tell(ops->owner, request->node, request->comes, report, why);
 }
 
 static void take_off(struct membership *membership)
@@ -134,12 +134,12 @@ static void thaw(struct membership *membership, node_id leaves)
     send_step(membership, leaves, NULL, 0);
 }
 
-static void end(struct membership *membership, enum membership_news news,
+static void end(struct membership *membership, enum membership_report report,
                 const char *why)
 {
     thaw(membership, NODE_NONE);
     membership->step = IDLE;
-    tell(membership, news, why);
+    tell(membership, report, why);
     take_off(membership);
 }
 

@@ -23,7 +23,7 @@ static struct world {
     unsigned n_sent;
     struct message_change_step asked; // the last one
     unsigned n_told;
-    enum membership_news news;
+    enum membership_report report;
     const char *why;
 } world;
 
@@ -48,20 +48,21 @@ static int is_ready(void *owner)
     return 1;
 }
 
-static void keep_news(void *owner, node_id node, int comes,
-                      enum membership_news news, const char *why)
+static void keep_report(void *owner, node_id node, int comes,
+                        enum membership_report report, const char *why)
 {
     (void)owner;
     assert_int_equal(node, COMER);
     assert_true(comes);
     world.n_told++;
-    world.news = news;
+    world.report = report;
     world.why = why;
 }
 
 static int open_root(void **state)
 {
-    const struct membership_ops ops = {.is_ready = is_ready, .tell = keep_news};
+    const struct membership_ops ops = {.is_ready = is_ready,
+                                       .tell = keep_report};
 
     (void)state;
     memset(&world, 0, sizeof world);
@@ -156,7 +157,7 @@ static void a_newcomer_that_is_silent_is_given_up(void **state)
     world.now_ns += 1;
     membership_tick(world.membership);
     assert_int_equal(world.n_told, 1);
-    assert_int_equal(world.news, MEMBERSHIP_REFUSED);
+    assert_int_equal(world.report, MEMBERSHIP_REFUSED);
     assert_string_equal(world.why, "it is silent");
     assert_int_equal(world.asked.step, GO); // without the change
     assert_false(membership_is_busy(world.membership));

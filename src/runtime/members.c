@@ -184,15 +184,15 @@ static void share_with(struct node *node, node_id id)
     }
 }
 
-static void tell(void *owner, node_id id, int comes, enum membership_news news,
-                 const char *why)
+static void tell(void *owner, node_id id, int comes,
+                 enum membership_report report, const char *why)
 {
     struct node *node = owner;
 
-    if (news == MEMBERSHIP_REFUSED) {
+    if (report == MEMBERSHIP_REFUSED) {
         log_warning("node %u cannot %s: %s", id, comes ? "join" : "leave", why);
     }
-    if (news == MEMBERSHIP_DONE && comes) {
+    if (report == MEMBERSHIP_DONE && comes) {
         iteration_tell_mode(node, id);
         if (distribution_decides(node)) {
             share_with(node, id);
@@ -200,7 +200,7 @@ static void tell(void *owner, node_id id, int comes, enum membership_news news,
             why = "threads stay where they are (--policy), so it has none";
         }
     }
-    bootstrap_news(&node->bootstrap, id, comes, news, why);
+    bootstrap_report(&node->bootstrap, id, comes, report, why);
 }
 
 // ---- what the launcher wants

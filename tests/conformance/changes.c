@@ -114,13 +114,13 @@ static void gone(void *owner)
 }
 
 static void tell(void *owner, node_id node, int comes,
-                 enum membership_news news, const char *why)
+                 enum membership_report report, const char *why)
 {
     struct node *root = owner;
 
     (void)why;
-    CHECK(news != MEMBERSHIP_REFUSED);
-    if (news == MEMBERSHIP_DONE) {
+    CHECK(report != MEMBERSHIP_REFUSED);
+    if (report == MEMBERSHIP_DONE) {
         CHECK(roster_has(roster_of(root->end.world), node) == comes);
         root->end.world->n_changes++;
     }
@@ -232,8 +232,8 @@ void changes_settle(struct world *world)
     }
 }
 
-// News of a barrier are on their way to a node: a thread would come behind them.
-static int is_awaiting_news(const struct world *world, node_id node)
+// The opening of a barrier is on its way to a node: a thread would come behind them.
+static int is_awaiting_opening(const struct world *world, node_id node)
 {
     for (unsigned i = 0; i < world->n_threads; i++) {
         if (world->threads[i].node == node && world->threads[i].is_at_barrier) {
@@ -255,7 +255,7 @@ void changes_move(struct thread *thread)
         return;
     }
     to = membership_refuge(node->membership);
-    if (!is_awaiting_news(world, to)) {
+    if (!is_awaiting_opening(world, to)) {
         engine_order_now(world->nodes[to].engine, engine_of(thread));
         leave_pager(thread);
         thread->node = to;

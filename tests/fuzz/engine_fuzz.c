@@ -324,7 +324,8 @@ static void put_ack_item(struct wire_reader *input, struct wire_writer *writer)
     }
 }
 
-static void put_news_item(struct wire_reader *input, struct wire_writer *writer)
+static void put_owner_update(struct wire_reader *input,
+                             struct wire_writer *writer)
 {
     wire_put_u64(writer, page_of(input));
     wire_put_u32(writer, wire_get_u8(input));
@@ -355,7 +356,7 @@ static void put_body(const struct world *world, struct wire_reader *input,
         } else if (type == MESSAGE_update_ack) {
             put_ack_item(input, writer);
         } else if (type == MESSAGE_owner_is) {
-            put_news_item(input, writer);
+            put_owner_update(input, writer);
         }
     }
     writer->at -= n > 128 && writer->at > start; // cut off

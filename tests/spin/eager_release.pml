@@ -100,7 +100,7 @@ bit pending[NODES];
 byte in_flight[NODES];
 byte mem[NODES];     // bits 0 and 1: the bytes; 2 and 3: the counter
 byte twin[NODES];
-bit has_news[NODES]; // owner, and the directory node is not told yet
+bit has_owner_update[NODES]; // owner, and the directory node is not told yet
 
 // Updates under way at a node: acknowledgements still to come from copies, and
 // whom to tell then (two bits each: an update may pass a node twice, first as a
@@ -312,7 +312,7 @@ inline take_ownership(x, from, e, ver, mov, copies)
     moves[x] = mov;
     copyset[x] = copies;
     hint[x] = NOBODY;
-    has_news[x] = (x != DIRECTORY && from != DIRECTORY);
+    has_owner_update[x] = (x != DIRECTORY && from != DIRECTORY);
 }
 
 inline learn_owner(x, who, e)
@@ -744,9 +744,9 @@ inline start_atomic(x)
 }
 
 // The owner tells the directory node, if it still is the owner.
-inline tell_news(x)
+inline tell_owner(x)
 {
-    has_news[x] = 0;
+    has_owner_update[x] = 0;
     if
     :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0, 0);
     :: else
@@ -865,7 +865,7 @@ end:
     :: d_step { MAY_ASK(me) -> ask_ahead(me, 1, next) }
     :: d_step { MAY_ASK(me) -> ask_ahead(me, 1, last) }
 #endif
-    :: d_step { has_news[me] -> tell_news(me) }
+    :: d_step { has_owner_update[me] -> tell_owner(me) }
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0) }
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
     :: d_step { NEEDS_RELEASE(me) -> start_release(me, 0) }
@@ -915,7 +915,7 @@ inline start(owner, copies, is_known)
         epoch[DIRECTORY] = 1;
         hint[3 - owner] = owner;
         epoch[3 - owner] = 2;
-        has_news[owner] = 1;
+        has_owner_update[owner] = 1;
     fi
 }
 #endif

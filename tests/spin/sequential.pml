@@ -78,7 +78,7 @@ bit held[NODES];
 byte busy_for[NODES] = NOBODY; // who gets the page after the invalidations
 byte to_come[NODES];           // acknowledgements of invalidations
 bit mem[NODES];
-bit has_news[NODES];
+bit has_owner_update[NODES];
 
 // The program: what a node's thread waits for, the value last written.
 byte wants[NODES];
@@ -218,7 +218,7 @@ inline take_ownership(x, from, e)
     epoch[x] = e;
     hint[x] = NOBODY;
 #ifndef LIVE
-    has_news[x] = (x != DIRECTORY && from != DIRECTORY);
+    has_owner_update[x] = (x != DIRECTORY && from != DIRECTORY);
 #endif
 }
 
@@ -459,9 +459,9 @@ inline receive(x, from)
     check();
 }
 
-inline tell_news(x)
+inline tell_owner(x)
 {
-    has_news[x] = 0;
+    has_owner_update[x] = 0;
     if
     :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0);
     :: else
@@ -549,7 +549,7 @@ end:
     :: d_step {
         MAY_HEAR(last, next, me) -> NOTE_SERVED(me, last); receive(me, last)
        }
-    :: d_step { has_news[me] -> tell_news(me) }
+    :: d_step { has_owner_update[me] -> tell_owner(me) }
 #ifdef HURRY
     :: d_step { held[me] -> let_go(me); check() }
 #endif
@@ -616,7 +616,7 @@ inline start(owner, copies, is_known)
         epoch[DIRECTORY] = 1;
         hint[3 - owner] = owner;
         epoch[3 - owner] = 2;
-        has_news[owner] = 1;
+        has_owner_update[owner] = 1;
     fi
 }
 #endif
