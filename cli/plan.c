@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line of `teamster plan`. What it asks is answered in sim/.
+// The command line of `teamster plan`. What it asks is answered in planner/.
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@
 #include "base/thread_counts.h"
 #include "command.h"
 #include "hostfile.h"
-#include "sim/hosts.h"
-#include "sim/plan.h"
-#include "sim/profile_read.h"
-#include "sim/repeat.h"
-#include "sim/replicate.h"
-#include "sim/report.h"
-#include "sim/what_if.h"
+#include "planner/hosts.h"
+#include "planner/plan.h"
+#include "planner/profile_read.h"
+#include "planner/repeat.h"
+#include "planner/replicate.h"
+#include "planner/report.h"
+#include "planner/what_if.h"
 
 #define DIFFERENCES_MAX 4096
 

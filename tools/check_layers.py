@@ -13,8 +13,8 @@ Rules:
  4  Files of apps/ and bench/ include teamster.h, headers of apps/ and bench/,
     system headers and mpi.h. bench/micro_*.c, which measure single layers, may
     include all of src/.
- 5  Includes name the layer: "mem/diff.h", also within mem/, "sim/plan.h", also
-    within sim/.
+ 5  Includes name the layer: "mem/diff.h", also within mem/, "planner/plan.h", also
+    within planner/.
  6  Every #include "..." names a file that exists.
  7  Files of src/ that are none of src/protocol/ ask for no protocol by its name;
     src/base/options.c reads the names.
@@ -42,8 +42,8 @@ BELOW = {
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
-    "cli": {"base", "os", "place", "net", "cluster", "observe", "sim", "cli"},
-    "sim": {"base", "model", "place", "sim"},
+    "cli": {"base", "os", "place", "net", "cluster", "observe", "planner", "cli"},
+    "planner": {"base", "model", "place", "planner"},
 }
 NAMES_OF_PROTOCOLS = re.compile(r"\bTM_(SEQUENTIAL|EAGER_RELEASE)\b|"
                                 r"\bprotocol_(sequential|eager_release)\b")
@@ -61,12 +61,12 @@ def includes(path):
 def check_internal(root, path, allowed, quote, name):
     """What is wrong with an include of the library or the command line."""
     folder, _, rest = name.partition("/")
-    if rest and (folder in BELOW or folder == "sim"):
+    if rest and (folder in BELOW or folder == "planner"):
         if folder not in allowed:
             return f"may not include the layer {folder}"
         if name.endswith("_priv.h") and path.parent.name != folder:
             return "is private to its folder"
-        home = root if folder == "sim" else root / "src"
+        home = root if folder == "planner" else root / "src"
         return None if (home / name).exists() else "does not exist"
     if name == "teamster.h":
         if path == root / "src/base/status.h":
@@ -130,7 +130,7 @@ def main():
     for layer in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
         if layer not in BELOW:
             complaints.append(f"src/{layer}: is not in the table of layers")
-    for top in ("src", "cli", "sim", "apps", "bench"):
+    for top in ("src", "cli", "planner", "apps", "bench"):
         for path in sorted((root / top).rglob("*.[ch]")):
             n_files += 1
             complaints += check_file(root, path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Profiles as JSON, written by hand: the library that programs link needs no
-// other library for it. The reader is sim/profile_read.c, on top of jansson.
+// other library for it. The reader is planner/profile_read.c, on top of jansson.
 //
 // The file has a line for each node and thread, so that two profiles can be
 // compared with diff. Numbers with a fraction have 17 digits, which bring back

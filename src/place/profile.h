@@ -8,7 +8,7 @@
  * All that one decision of a run was made from, and the decision: what
  * `--save-profile` keeps so that `teamster plan` can repeat it, or ask what
  * another cluster would have led to. docs/profile.md has the format of the
- * file; observe/profile_write.h writes it, sim/profile_read.h reads it.
+ * file; observe/profile_write.h writes it, planner/profile_read.h reads it.
  *
  * A profile refers to arrays that it does not own, unless it comes out of a
  * file: then profile_release() frees them.

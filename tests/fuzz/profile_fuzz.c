@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// sim/profile_read.c: what `teamster plan` reads. A file that is taken is a cluster and
+// planner/profile_read.c: what `teamster plan` reads. A file that is taken is a cluster and
 // a program that the model can predict and every change can be made to.
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 #include "model/predict.h"
-#include "sim/profile_read.h"
-#include "sim/scenario.h"
+#include "planner/profile_read.h"
+#include "planner/scenario.h"
 
 enum { MOST_USES = 4096 };
 

@@ -105,18 +105,18 @@ class LayersTest(LintTest):
         self.expect_clean("check_layers.py")
 
     def test_the_planner_knows_no_more_than_the_model(self):
-        self.tree.write("sim/plan.h", "")
-        self.tree.write("sim/plan.c", '#include "sim/plan.h"\n')
-        self.tree.write("cli/plan.c", '#include "sim/plan.h"\n')
+        self.tree.write("planner/plan.h", "")
+        self.tree.write("planner/plan.c", '#include "planner/plan.h"\n')
+        self.tree.write("cli/plan.c", '#include "planner/plan.h"\n')
         self.expect_clean("check_layers.py")
-        self.tree.write("sim/plan.c", '#include "net/port.h"\n')
+        self.tree.write("planner/plan.c", '#include "net/port.h"\n')
         self.expect("check_layers.py",
-                    "sim/plan.c:2: net/port.h may not include the layer net")
+                    "planner/plan.c:2: net/port.h may not include the layer net")
 
     def test_the_library_does_not_know_the_planner(self):
-        self.tree.write("sim/plan.h", "")
-        self.tree.write("src/net/port.c", '#include "sim/plan.h"\n')
-        self.expect("check_layers.py", "may not include the layer sim")
+        self.tree.write("planner/plan.h", "")
+        self.tree.write("src/net/port.c", '#include "planner/plan.h"\n')
+        self.expect("check_layers.py", "may not include the layer planner")
 
 
 class KnotsTest(LintTest):

@@ -11,7 +11,7 @@
 
 #include "model/view_test.h"
 #include "observe/profile_write.h"
-#include "sim/profile_read.h"
+#include "planner/profile_read.h"
 
 /*
  * Random profiles for tests, and ways between profiles and texts.

@@ -11,7 +11,7 @@
 
 #include "model/view_test.h"
 #include "observe/profile_write.h"
-#include "sim/profile_read.h"
+#include "planner/profile_read.h"
 
 #define PAGES 200u ///< of each thread's own
 #define EFFORT 5u  ///< `optimal` would take its time otherwise

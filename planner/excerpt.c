@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/excerpt.h"
+
+#include <stdlib.h>
+
+#define N_SHOWN 32   ///< nodes at most; of more ...
+#define N_SLOWEST 10 ///< ... so many are shown
+
+struct ranked {
+    double time_s;
+    uint32_t node;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+
+    if (a->time_s != b->time_s) {
+        return a->time_s > b->time_s ? -1 : 1;
+    }
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+/** Choose the slowest after a change, or all. @return TM_OK, TM_ENOMEM */
+static tm_status choose_nodes(struct excerpt *excerpt,
+                              const struct cluster_view *view,
+                              const struct prediction *after, int is_all)
+{
+    struct ranked *ranked = calloc(view->n_nodes, sizeof *ranked);
+    const uint32_t n =
+        is_all || excerpt_is_all(view) ? view->n_nodes : N_SLOWEST;
+
+    excerpt->numbers = calloc(n, sizeof *excerpt->numbers);
+    excerpt->view.n_nodes = n;
+    if (ranked == NULL || excerpt->numbers == NULL) {
+        free(ranked);
+        return TM_ENOMEM;
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        ranked[x] = (struct ranked){after->nodes[x].time_s, x};
+    }
+    if (n < view->n_nodes) {
+        qsort(ranked, view->n_nodes, sizeof *ranked, compare_ranked);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        excerpt->numbers[k] = ranked[k].node;
+    }
+    free(ranked);
+    return TM_OK;
+}
+
+/** Part of a prediction; its slowest node is given a number of the part, the
+ * first if it is not in it. */
+static tm_status cut_prediction(const struct excerpt *excerpt,
+                                const struct prediction *whole,
+                                struct prediction *part)
+{
+    const uint32_t n = excerpt->view.n_nodes;
+
+    *part = (struct prediction){.iteration_s = whole->iteration_s};
+    part->nodes = calloc(n, sizeof *part->nodes);
+    if (part->nodes == NULL) {
+        return TM_ENOMEM;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        part->nodes[k] = whole->nodes[excerpt->numbers[k]];
+        if (excerpt->numbers[k] == whole->slowest) {
+            part->slowest = k;
+        }
+    }
+    return TM_OK;
+}
+
+int excerpt_is_all(const struct cluster_view *view)
+{
+    return view->n_nodes <= N_SHOWN;
+}
+
+tm_status excerpt_make(struct excerpt *excerpt, const struct cluster_view *view,
+                       const struct prediction *before,
+                       const struct prediction *after, int is_all)
+{
+    *excerpt = (struct excerpt){0};
+    if (choose_nodes(excerpt, view, after, is_all) != TM_OK) {
+        return TM_ENOMEM;
+    }
+    excerpt->view.nodes =
+        calloc(excerpt->view.n_nodes, sizeof *excerpt->view.nodes);
+    if (excerpt->view.nodes == NULL) {
+        return TM_ENOMEM;
+    }
+    for (uint32_t k = 0; k < excerpt->view.n_nodes; k++) {
+        excerpt->view.nodes[k] = view->nodes[excerpt->numbers[k]];
+    }
+    if (cut_prediction(excerpt, before, &excerpt->before) != TM_OK) {
+        return TM_ENOMEM;
+    }
+    return cut_prediction(excerpt, after, &excerpt->after);
+}
+
+void excerpt_release(struct excerpt *excerpt)
+{
+    free(excerpt->view.nodes);
+    free(excerpt->before.nodes);
+    free(excerpt->after.nodes);
+    free(excerpt->numbers);
+}
