@@ -55,6 +55,7 @@
 #include "base/log.h"
 #include "net/tcp_priv.h"
 #include "os/descriptor.h"
+#include "os/kthread.h"
 #include "os/secret.h"
 
 /** The most that a look counts for: L6. */
@@ -190,7 +191,7 @@ void tcp_close(struct tcp *tcp, uint64_t deadline_ns)
         }
     }
     while (flush_all(tcp) > 0 && clock_now_ns() < deadline_ns) {
-        usleep(200);
+        kthread_sleep_until(clock_now_ns() + 200000);
     }
     free_tcp(tcp);
 }

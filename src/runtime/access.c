@@ -12,6 +12,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
+#include "os/kthread.h"
 #include "os/range.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
@@ -132,7 +133,7 @@ static void prepare_end(struct node *node)
             pthread_mutex_unlock(&node->lock.pthread);
             return;
         }
-        usleep(1000);
+        kthread_sleep_until(clock_now_ns() + 1000000);
     }
 }
 

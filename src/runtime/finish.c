@@ -12,7 +12,9 @@
 //                                    becomes the root's
 //   anywhere, log_fatal()            finish_fatal: the launcher is told, at once
 #include "runtime/finish.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "os/kthread.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
@@ -133,7 +135,7 @@ void finish_now(struct node *node)
 {
     node_set_step(node, RUNTIME_ENDED);
     ult_stop(node->ult, STOP_TIMEOUT_MS);
-    usleep(STOP_TIMEOUT_MS * 1000);
+    kthread_sleep_until(clock_now_ns() + STOP_TIMEOUT_MS * 1000000ull);
     end_process(node);
 }
 

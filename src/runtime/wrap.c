@@ -18,7 +18,7 @@
 // _FORTIFY_SOURCE. The C library's own calls among themselves do not come here.
 // What all share is here, and what has a descriptor and one buffer; vectors are in
 // wrap_vector.c, sockets in wrap_socket.c, streams in wrap_stream.c, printf() in
-// wrap_print.c.
+// wrap_print.c. wrap_sleep.c has what does not read or write, but waits.
 #include "runtime/wrap.h"
 
 #include <dlfcn.h>
@@ -64,18 +64,17 @@ __attribute__((constructor)) static void find_all(void)
 
 // ---- buffers
 
+int wrap_is_thread(void)
+{
+    return node_step(&this_node) == RUNTIME_RUNNING && thread_self() != NULL;
+}
+
 int wrap_is_shared(uintptr_t address)
 {
     page_no page;
 
-    return node_step(&this_node) == RUNTIME_RUNNING &&
-           space_find(&this_node.space, (void *)address, &page) &&
-           thread_self() != NULL;
-}
-
-int wrap_is_thread(void)
-{
-    return node_step(&this_node) == RUNTIME_RUNNING && thread_self() != NULL;
+    return wrap_is_thread() &&
+           space_find(&this_node.space, (void *)address, &page);
 }
 
 void wrap_begin(const struct request *request)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #undef fread_unlocked // macros of optimised builds
@@ -35,7 +36,8 @@
     X(__read_chk) X(__pread_chk) X(__pread64_chk) X(__recv_chk)                \
     X(__recvfrom_chk) X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)    \
     X(__vfprintf_chk) X(__vdprintf_chk)                                        \
-    X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)
+    X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)   \
+    X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
 // clang-format on
 
 // Those that the C library's headers do not declare to us.

@@ -6,6 +6,7 @@
 //   rwlock.c, once.c                 reader-writer locks, what is done once
 //   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
 //   threads.c, launch.c, registry.c  threads: a node's part, the root's list
+//   sleep.c                          threads that sleep
 //   keys.c                           keys of threads' own values
 //   call.c                           calls in flight
 //   handover.c                       managers, when nodes come and go
@@ -96,6 +97,7 @@ static void poll_times(struct sync *sync)
         sync->due_ns = UINT64_MAX;
         lock_poll(sync, time_now(sync));
         calls_poll(sync, time_now(sync));
+        sleep_poll(sync, time_now(sync));
     }
 }
 

@@ -143,6 +143,8 @@ void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
                     uint64_t thread, struct waiter *waiter);
 void sync_cond_signal(struct sync *sync, uint64_t key, int all,
                       struct waiter *waiter);
+/** Woken with TM_OK when waiter->until_ns is over, and by nothing else. */
+void sync_sleep(struct sync *sync, struct waiter *waiter);
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter);
 /** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */

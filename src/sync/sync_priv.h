@@ -27,8 +27,9 @@ struct sync {
 
     struct calls calls;
 
-    uint32_t n_timed; ///< waiters and calls that will give up
-    uint64_t due_ns;  ///< none of them before this time
+    uint32_t n_timed;        ///< waiters and calls that will give up
+    uint64_t due_ns;         ///< none of them before this time
+    struct waiter *sleepers; ///< of them, those of sync_sleep()
 
     struct table locks;    ///< struct lock
     struct table conds;    ///< struct cond
@@ -148,6 +149,8 @@ bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
 void time_begins(struct sync *sync, uint64_t until_ns);
 /** The same for one who has been looked at, and waits on. */
 void time_goes_on(struct sync *sync, uint64_t until_ns);
+/** Wake the sleepers whose time is over. */
+void sleep_poll(struct sync *sync, uint64_t now_ns);
 /** Now, by the port's clock. */
 uint64_t time_now(const struct sync *sync);
 /** Is the time over already? */

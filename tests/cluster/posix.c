@@ -5,8 +5,11 @@
  *
  *     posix TEST
  */
+#include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -801,6 +804,90 @@ static void places(void)
     EXPECT(TM_EINVAL, tm_thread_create(&thread, NULL, NULL, NULL));
 }
 
+// ---- sleep ----
+
+enum { NAP_MS = 20, MOST_NAPS = 500 };
+
+static atomic_int has_run; // of each node
+
+static void *run_meanwhile(void *arg)
+{
+    atomic_store(&has_run, 1);
+    return arg;
+}
+
+static int nap(unsigned kind)
+{
+    struct timespec time = {.tv_nsec = NAP_MS * 1000000};
+    int flags = 0;
+
+    switch (kind) {
+    case 0:
+        return usleep(NAP_MS * 1000);
+    case 1:
+        return nanosleep(&time, NULL);
+    case 2:
+        return (int)sleep(1);
+    case 3:
+        time = in_ms(NAP_MS);
+        flags = TIMER_ABSTIME;
+        break;
+    default:
+        break;
+    }
+    return clock_nanosleep(CLOCK_REALTIME, flags, &time, NULL);
+}
+
+static void must_have_slept(unsigned kind, const struct timespec *began)
+{
+    struct timespec time = *began;
+
+    time.tv_sec += kind == 2;
+    time.tv_nsec += kind == 2 ? 0 : NAP_MS * 1000000 - 1000000;
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    must_be_over(&time);
+}
+
+// Another thread of the node runs meanwhile, also if there is one worker.
+static void *sleep_here(void *arg)
+{
+    const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                 .node = tm_node_self()};
+    struct timespec began;
+    tm_thread thread;
+
+    for (unsigned kind = 0; kind < 5; kind++) {
+        atomic_store(&has_run, 0);
+        OK(tm_thread_create(&thread, &attr, run_meanwhile, NULL));
+        for (unsigned i = 0; !atomic_load(&has_run); i++) {
+            if (i == MOST_NAPS) {
+                FAIL("sleeping as in %u lets nobody run", kind);
+            }
+            began = in_ms(0);
+            OK(nap(kind));
+            must_have_slept(kind, &began);
+        }
+        OK(tm_thread_join(thread, NULL));
+    }
+    return arg;
+}
+
+static void naps(void)
+{
+    const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                 .node = tm_node_count() - 1};
+    const struct timespec wrong = {.tv_nsec = 1000000000};
+    tm_thread thread;
+
+    OK(tm_thread_create(&thread, &attr, sleep_here, NULL));
+    OK(tm_thread_join(thread, NULL));
+    sleep_here(NULL);
+    if (nanosleep(&wrong, NULL) == 0 || errno != EINVAL) {
+        FAIL("%s", "a time that is none is slept");
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -816,6 +903,7 @@ int main(int argc, char **argv)
         {"blocks", blocks},
         {"first", first},
         {"places", places},
+        {"naps", naps},
         {"main_exits", main_exits},
         {"long_waits", long_waits},
     };
