@@ -43,7 +43,7 @@ struct page {
     uint8_t listed;     ///< on the list of pages that a release looks at
     uint8_t hot;        ///< releases that may find it unwritten; 0: not hot
     uint8_t busy;       ///< sequential: waits for invalidations
-    uint8_t held;       ///< sequential: has come for a thread that has not run
+    uint8_t pinned;     ///< sequential: has come for a thread that has not run
     uint8_t queues;     ///< sequential: that fetch will make it the owner
     uint8_t unread;     ///< pushes since it was unmapped
     uint8_t probe_in;   ///< pushes until it is unmapped again

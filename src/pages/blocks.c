@@ -251,7 +251,7 @@ static tm_status receive_gone(struct engine *engine,
         return TM_EWIRE;
     }
     bases_forget(engine, extent);
-    hold_forget(engine, extent);
+    pinning_forget(engine, extent);
     deny_all(engine, extent);
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {

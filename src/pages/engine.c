@@ -3,7 +3,7 @@
 // The engine: entry of faults and messages. The rest of what all protocols share is in
 //   fetch.c          how a page is found, fetched, granted and sent
 //   copyset.c        who has copies
-//   hold.c           pages that stay, and messages that wait, for a thread
+//   pinning.c           pages that stay, and messages that wait, for a thread
 //   blocks.c         which pages are whose block
 //   owner_updates.c  directory nodes hear of new owners
 //   residence.c      which pages may go when memory is short
@@ -161,7 +161,7 @@ int engine_tick(struct engine *engine)
 {
     owner_updates_send(engine);
     engine_let_go(engine);
-    return engine->held.n > 0;
+    return engine->pinned.n > 0;
 }
 
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
@@ -184,7 +184,7 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->default_protocol = default_protocol;
     engine->deliver = dispatch;
     tokens_init(&engine->tokens);
-    hold_open(engine);
+    pinning_open(engine);
     if (bases_open(engine) != TM_OK || blocks_open(engine) != TM_OK) {
         engine_free(engine);
         return NULL;
@@ -217,7 +217,7 @@ void engine_free(struct engine *engine)
         free(engine->owner_updates[i].at);
     }
     copysets_free(engine);
-    hold_close(engine);
+    pinning_close(engine);
     deferred_drop(&engine->parked);
     deferred_drop(&engine->given);
     stall_close(&engine->stall);

@@ -76,8 +76,8 @@ enum fault_result engine_fault(struct engine *engine, page_no page,
                                int is_write, struct fault_history *history,
                                struct waiter *waiter);
 
-/** Is the page held for a thread? May be asked without the node lock. */
-int engine_holds(const struct engine *engine, page_no page);
+/** Is the page pinned for a thread? May be asked without the node lock. */
+int engine_pins(const struct engine *engine, page_no page);
 
 /** A thread that waited for a page goes on: note in its history whether the page
  * has gone again. It then comes first of its node's next time. May be called
@@ -91,12 +91,12 @@ void engine_note_missed(const struct engine *engine, page_no page, int is_write,
  *         to be called at engine_due_ns(); 0 nobody waits */
 int engine_resumed(struct engine *engine, page_no page);
 
-/** Let others have the pages that have been held for their time. To be called
- * often; costs nothing while no page is held. */
+/** Let others have the pages that have been pinned for their time. To be called
+ * often; costs nothing while no page is pinned. */
 void engine_let_go(struct engine *engine);
 
 /** When the next page's time is over, on the port's clock; UINT64_MAX: no page is
- * held. */
+ * pinned. */
 uint64_t engine_due_ns(const struct engine *engine);
 
 /** A message numbered 1 to 39 has arrived. Parts of it that contradict what is known

@@ -94,7 +94,7 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
     // Of a group only the page that is needed: a request for another must not
     // wait for this one, which may itself wait for that request's node.
     page_of(engine, page)->queues = is_write &&
-                                    protocol_of(engine, page)->holds_pages &&
+                                    protocol_of(engine, page)->pins_pages &&
                                     !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
@@ -222,7 +222,7 @@ static void unmap_run(struct engine *engine, page_no page, unsigned count)
         const struct page *at = page_of(engine, page + n);
 
         if (at->state != PAGE_EXCLUSIVE || at->access == ACCESS_NONE ||
-            at->held || at->moves > 0) {
+            at->pinned || at->moves > 0) {
             break;
         }
         n++;

@@ -8,7 +8,7 @@
 
 static int is_idle(const struct page *page)
 {
-    return !page->pending && !page->held && !page->busy && !page->in_flight &&
+    return !page->pending && !page->pinned && !page->busy && !page->in_flight &&
            !page->queues && page->waiters == NULL && page->deferred == NULL;
 }
 

@@ -62,14 +62,14 @@ struct page_list {
     size_t room;
 };
 
-/** A page that is held, and until when. */
-struct held {
+/** A page that is pinned, and until when. */
+struct pinned {
     page_no page;
     uint64_t until_ns;
 };
 
-struct held_list {
-    struct held *at;
+struct pinned_list {
+    struct pinned *at;
     size_t n;
     size_t room;
     uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
@@ -121,7 +121,7 @@ struct engine {
 
     struct causality *causality; ///< NULL: nobody asks what comes after what
 
-    struct held_list held; ///< pages held for a thread
+    struct pinned_list pinned; ///< pages pinned for a thread
 
     struct deferred *parked; ///< requests that wait for the disk: residence.c
     struct deferred *given;  ///< PAGE_GIVEN to be answered: roster_change.c
@@ -150,7 +150,7 @@ static inline struct page *page_of(const struct engine *engine, page_no page)
 /** May there be messages that wait for the page? */
 static inline int page_keeps_messages(const struct page *page)
 {
-    return page->held || page->busy || (page->queues && !page->is_owner);
+    return page->pinned || page->busy || (page->queues && !page->is_owner);
 }
 
 /** A page's directory node, by the roster in force. */
@@ -262,14 +262,14 @@ void fetch_send_away(struct engine *engine, page_no page, node_id to,
 void fetch_receive_request(struct engine *engine, node_id from,
                            const struct message *message);
 
-// ---- hold.c, pages that stay for a thread, and messages that wait for them
-void hold_open(struct engine *engine);
-void hold_close(struct engine *engine);
-/** A page has come: hold it, if a thread waits for it. */
-void hold_page(struct engine *engine, page_no page);
-/** Pages of the extent are held no longer; what waits for them is forgotten
+// ---- pinning.c, pages that stay for a thread, and messages that wait for them
+void pinning_open(struct engine *engine);
+void pinning_close(struct engine *engine);
+/** A page has come: pin it, if a thread waits for it. */
+void pin_page(struct engine *engine, page_no page);
+/** Pages of the extent are pinned no longer; what waits for them is forgotten
  * elsewhere. */
-void hold_forget(struct engine *engine, const struct extent *extent);
+void pinning_forget(struct engine *engine, const struct extent *extent);
 /** A new one at the end of a list, of zeros. @param room  bytes behind it */
 struct deferred *deferred_add(struct deferred **list, size_t room);
 /** Keep a message at the end of a list, without its body. */

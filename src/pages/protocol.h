@@ -87,7 +87,7 @@ struct protocol {
     const struct update_rules *updates; ///< NULL: it has no diffs
 
     /** A node keeps a page for a thread that waited for it until it has run. */
-    int holds_pages;
+    int pins_pages;
     /** Loads and stores are as on one machine: they order what the program does, and
      * processors' atomic instructions work. */
     int is_coherent;

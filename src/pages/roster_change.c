@@ -54,7 +54,7 @@ int engine_is_still(struct engine *engine)
 {
     owner_updates_send(engine);
     return engine_is_quiet(engine) && !has_owner_updates(engine) &&
-           engine->held.n == 0 && engine->allocations == NULL &&
+           engine->pinned.n == 0 && engine->allocations == NULL &&
            !engine->giving.is_active;
 }
 

@@ -264,7 +264,7 @@ static void tell_record(const struct engine *engine, page_no page_number)
               "%s, %u updates on their way, %u messages wait%s%s%s",
               (number)page_number, engine->port->self, states[page->state],
               page->access, page->is_owner ? ", owned" : "", page->epoch,
-              page->version, page->held ? ", held" : "",
+              page->version, page->pinned ? ", pinned" : "",
               page->busy ? ", waits for copies to go" : "",
               page->queues ? ", will be owned" : "", page->pushing, n_deferred,
               page->in_flight ? ", a diff is on its way to the owner" : "",

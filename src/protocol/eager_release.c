@@ -315,7 +315,7 @@ static void forget_use(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
-        !page->pending && !page->held) {
+        !page->pending && !page->pinned) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
         page->probe_in = 0;
         page->probe_every = 0;

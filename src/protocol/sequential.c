@@ -13,8 +13,8 @@
 // acknowledgements to come, and the request that caused it is the first of the
 // page's deferred messages; others queue behind it.
 //
-// A page that came for a thread is held, and messages that would take it away are
-// deferred; a node that will own a page defers requests of others: hold.c.
+// A page that came for a thread is pinned, and messages that would take it away are
+// deferred; a node that will own a page defers requests of others: pinning.c.
 //
 // Q1 busy implies is_owner and pushing > 0.
 // Q2 pushing > 0 implies busy.
@@ -49,7 +49,7 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
     (void)want_write;
     engine_map(engine, page_number);
-    hold_page(engine, page_number);
+    pin_page(engine, page_number);
 }
 
 // Nobody but the requester and this node has a copy.
@@ -127,7 +127,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
 {
     struct page *page = page_of(engine, page_number);
 
-    if (page->busy || page->held) {
+    if (page->busy || page->pinned) {
         return request->is_ahead ? REFUSED : DEFERRED;
     }
     if (request->is_write) {
@@ -164,7 +164,7 @@ static tm_status receive_invalidate(struct engine *engine, node_id from,
     if (page->is_owner) {
         return TM_EWIRE; // copies are invalidated
     }
-    if (page->held) {
+    if (page->pinned) {
         page_defer(engine, page_number, from, message);
         return TM_OK;
     }
@@ -260,7 +260,7 @@ const struct protocol protocol_sequential = {
     .name = "sequential",
     .id = TM_SEQUENTIAL,
     .base = &invalidations,
-    .holds_pages = 1,
+    .pins_pages = 1,
     .is_coherent = 1,
     .local_fault = local_fault,
     .serve = serve,

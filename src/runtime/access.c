@@ -78,7 +78,7 @@ static void resume(struct node *node, struct thread *thread, page_no page,
 
     node_enter(node);
     paging_note_back(node, thread);
-    touch(node, thread, page, is_write); // while it is held
+    touch(node, thread, page, is_write); // while it is pinned
     is_wanted = engine_resumed(node->engine, page);
     node_leave(node);
     if (is_wanted) {
@@ -114,7 +114,7 @@ static int fault(struct node *node, struct thread *thread,
     thread->repeats = 0;
     await_page(node, &wait, image_is_program_text(trap->pc));
     engine_note_missed(node->engine, page, trap->is_write, &thread->history);
-    if (paging_is_on(node) || engine_holds(node->engine, page) ||
+    if (paging_is_on(node) || engine_pins(node->engine, page) ||
         tracking_is_on(&node->tracking)) {
         resume(node, thread, page, trap->is_write);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pages that stay until a thread has used them, and the messages that wait
-// meanwhile (protocols.md section 4, held pages and queues).
+// meanwhile (protocols.md section 4, pinned pages and queues).
 //
-//   not held -> held       hold_page: it has come, and a thread waits for it
-//   held     -> held       engine_resumed: the thread goes on, and others want
-//                          the page: it stays GRACE_NS more
-//            -> not held   engine_resumed: nobody else wants it
-//                          engine_let_go: GRACE_NS after that, or, whether or
-//                          not the thread goes on, HELD_MAX_NS after it came
+//   not pinned -> pinned   pin_page: it has come, and a thread waits for it
+//   pinned     -> pinned   engine_resumed: the thread goes on, and others want
+//                          the page: it stays RESUMED_NS more
+//            -> not pinned engine_resumed: nobody else wants it
+//                          engine_let_go: RESUMED_NS after that, or, whether or
+//                          not the thread goes on, PINNED_MAX_NS after it came
 //
-// Why the grace: a thread goes on before it uses the page. What it does then is an
+// Why RESUMED_NS: a thread goes on before it uses the page. What it does then is an
 // instruction of the program, and nothing tells when that is done. If the page
 // went with engine_resumed, a node that is always asked for the page again before
 // its thread goes on, and under contention that is the rule, would never use it.
@@ -18,7 +18,7 @@
 // beside a wait for another node.
 //
 // Messages wait (page_defer) in the order they came
-//   - about a held page: requests at its owner, invalidations at a copy
+//   - about a pinned page: requests at its owner, invalidations at a copy
 //   - about a busy page (protocol/sequential.c): requests at its owner; the first is the
 //     one that it is busy for
 //   - requests of others at a node that will be the owner: `queues`
@@ -27,20 +27,20 @@
 // that waited while the page was busy is to follow the page that has gone, and
 // those of others behind it are to stay.)
 //
-// D1 A page that is neither held nor busy nor queueing has no deferred messages.
-// D2 A page is held exactly if it is in the list, once.
+// D1 A page that is neither pinned nor busy nor queueing has no deferred messages.
+// D2 A page is pinned exactly if it is in the list, once.
 #include "base/ensure.h"
 #include "pages/pages.h"
 
 #include <stdlib.h>
 
-#define HELD_MAX_NS (2 * 1000 * 1000u)
-#define GRACE_NS (50 * 1000u)
+#define PINNED_MAX_NS (2 * 1000 * 1000u)
+#define RESUMED_NS (50 * 1000u)
 
 // Threads that go on look without the lock.
-static void set_held(struct page *page, int held)
+static void set_pinned(struct page *page, int pinned)
 {
-    __atomic_store_n(&page->held, (uint8_t)held, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->pinned, (uint8_t)pinned, __ATOMIC_RELAXED);
 }
 
 static uint64_t now_ns(const struct engine *engine)
@@ -48,41 +48,41 @@ static uint64_t now_ns(const struct engine *engine)
     return engine->port->now_ns(engine->port->owner);
 }
 
-// ---- held pages
+// ---- pinned pages
 
-void hold_open(struct engine *engine)
+void pinning_open(struct engine *engine)
 {
-    engine->held.due_ns = UINT64_MAX;
+    engine->pinned.due_ns = UINT64_MAX;
 }
 
-void hold_close(struct engine *engine)
+void pinning_close(struct engine *engine)
 {
-    free(engine->held.at);
+    free(engine->pinned.at);
 }
 
-void hold_page(struct engine *engine, page_no page_number)
+void pin_page(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
-    struct held_list *list = &engine->held;
+    struct pinned_list *list = &engine->pinned;
     uint64_t until_ns;
 
-    if (page->waiters == NULL || page->held) {
+    if (page->waiters == NULL || page->pinned) {
         return;
     }
-    set_held(page, 1);
+    set_pinned(page, 1);
     if (list->n == list->room) {
         list->room = list->room == 0 ? 16 : list->room * 2;
         list->at = realloc(list->at, list->room * sizeof *list->at);
         ensure_memory(list->at != NULL);
     }
-    until_ns = now_ns(engine) + HELD_MAX_NS;
-    list->at[list->n++] = (struct held){page_number, until_ns};
+    until_ns = now_ns(engine) + PINNED_MAX_NS;
+    list->at[list->n++] = (struct pinned){page_number, until_ns};
     if (until_ns < list->due_ns) {
         list->due_ns = until_ns;
     }
 }
 
-static void find_due(struct held_list *list)
+static void find_due(struct pinned_list *list)
 {
     list->due_ns = UINT64_MAX;
     for (size_t i = 0; i < list->n; i++) {
@@ -92,13 +92,13 @@ static void find_due(struct held_list *list)
     }
 }
 
-static void remove_at(struct held_list *list, size_t index)
+static void remove_at(struct pinned_list *list, size_t index)
 {
     list->at[index] = list->at[--list->n];
 }
 
 // The newest are at the end, and go on first.
-static size_t find_held(const struct held_list *list, page_no page)
+static size_t find_pinned(const struct pinned_list *list, page_no page)
 {
     size_t i = list->n;
 
@@ -109,9 +109,9 @@ static size_t find_held(const struct held_list *list, page_no page)
     return i;
 }
 
-int engine_holds(const struct engine *engine, page_no page)
+int engine_pins(const struct engine *engine, page_no page)
 {
-    return __atomic_load_n(&page_of(engine, page)->held, __ATOMIC_RELAXED);
+    return __atomic_load_n(&page_of(engine, page)->pinned, __ATOMIC_RELAXED);
 }
 
 void engine_note_missed(const struct engine *engine, page_no page, int is_write,
@@ -127,21 +127,21 @@ void engine_note_missed(const struct engine *engine, page_no page, int is_write,
 int engine_resumed(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
-    struct held_list *list = &engine->held;
+    struct pinned_list *list = &engine->pinned;
     uint64_t until_ns;
     size_t index;
 
-    if (!page->held) {
+    if (!page->pinned) {
         return 0;
     }
-    index = find_held(list, page_number);
+    index = find_pinned(list, page_number);
     if (page->deferred == NULL) {
-        set_held(page, 0);
+        set_pinned(page, 0);
         remove_at(list, index);
         find_due(list);
         return 0;
     }
-    until_ns = now_ns(engine) + GRACE_NS;
+    until_ns = now_ns(engine) + RESUMED_NS;
     if (until_ns < list->at[index].until_ns) {
         list->at[index].until_ns = until_ns;
     }
@@ -154,15 +154,15 @@ int engine_resumed(struct engine *engine, page_no page_number)
 // @return 0 none of the pages is due
 static int let_one_go(struct engine *engine, uint64_t at_ns)
 {
-    struct held_list *list = &engine->held;
+    struct pinned_list *list = &engine->pinned;
     page_no page;
 
     for (size_t i = 0; i < list->n; i++) {
         if (list->at[i].until_ns <= at_ns) {
             page = list->at[i].page;
             remove_at(list, i);
-            set_held(page_of(engine, page), 0);
-            page_run_deferred(engine, page); // may hold it, or another, again
+            set_pinned(page_of(engine, page), 0);
+            page_run_deferred(engine, page); // may pin it, or another, again
             return 1;
         }
     }
@@ -173,27 +173,27 @@ void engine_let_go(struct engine *engine)
 {
     uint64_t at_ns;
 
-    if (engine->held.n == 0) {
+    if (engine->pinned.n == 0) {
         return;
     }
     at_ns = now_ns(engine);
-    if (at_ns < engine->held.due_ns) {
+    if (at_ns < engine->pinned.due_ns) {
         return;
     }
     while (let_one_go(engine, at_ns)) {
     }
-    find_due(&engine->held);
+    find_due(&engine->pinned);
     engine_discard_now(engine);
 }
 
 uint64_t engine_due_ns(const struct engine *engine)
 {
-    return engine->held.due_ns;
+    return engine->pinned.due_ns;
 }
 
-void hold_forget(struct engine *engine, const struct extent *extent)
+void pinning_forget(struct engine *engine, const struct extent *extent)
 {
-    struct held_list *list = &engine->held;
+    struct pinned_list *list = &engine->pinned;
 
     for (size_t i = list->n; i-- > 0;) {
         if (list->at[i].page >= extent->page &&
@@ -250,8 +250,8 @@ void page_run_deferred(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
     struct deferred *first = page->deferred;
 
-    if (first == NULL || page->held || page->busy ||
-        !protocol_of(engine, page_number)->holds_pages) {
+    if (first == NULL || page->pinned || page->busy ||
+        !protocol_of(engine, page_number)->pins_pages) {
         return;
     }
     page->deferred = NULL; // those that are to wait come back, in order
