@@ -301,8 +301,7 @@ void remote_adopt(struct job *job, unsigned node, int input,
                   struct spawned *spawned);
 
 /** Say to a node of this machine where it is. */
-void remote_place(const struct job *job, unsigned node,
-                  struct spawn_request *request);
+void remote_place(const struct job *job, struct spawn_request *request);
 
 /** Make the key of the job, if there is none. @return 0, -1 */
 int remote_make_key(struct job *job);

@@ -504,17 +504,15 @@ static int choose_own_device(struct job *job, const struct launch_plan *plan)
     return EXIT_CONFIG;
 }
 
-void remote_place(const struct job *job, unsigned node,
-                  struct spawn_request *request)
+void remote_place(const struct job *job, struct spawn_request *request)
 {
     if (job->remote.n == 0) {
         return;
     }
     request->device = job->remote.device;
-    request->n_here = request->n_below = 0;
+    request->n_here = 0;
     for (unsigned i = 0; i < job->n_nodes; i++) {
         request->n_here += job->nodes[i].host == 0;
-        request->n_below += job->nodes[i].host == 0 && i < node;
     }
 }
 

@@ -115,8 +115,8 @@ static void set_place(const struct spawn_request *request)
     char place[64] = "";
 
     if (request->device != NULL) {
-        snprintf(place, sizeof place, "%u %u %s", request->n_below,
-                 request->n_here, request->device);
+        snprintf(place, sizeof place, "%u %s", request->n_here,
+                 request->device);
     }
     set_text("TEAMSTER_PLACE", place);
 }

@@ -18,7 +18,6 @@ struct spawn_request {
     const char *device; ///< the card that leads to nodes of other hosts; NULL:
                         ///< there are none, nor will be by what is said here
     unsigned n_here;    ///< nodes of this host, if there is a device
-    unsigned n_below;   ///< of these, with a lower number
     int joins;          ///< the epoch that it will be in; 0: from the start
     char **argv;        ///< program and arguments, NULL at the end
     int input;          ///< its standard input; -1: /dev/null

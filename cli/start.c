@@ -199,7 +199,7 @@ static int start_here(struct job *job, const struct launch_plan *plan,
         *what = SPAWN_GROUP;
         return error;
     }
-    remote_place(job, request->node, request);
+    remote_place(job, request);
     return spawn_node(request, spawned, what);
 }
 

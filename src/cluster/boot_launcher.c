@@ -71,14 +71,11 @@ static tm_status read_place(struct bootstrap *bootstrap)
     const char *text = getenv("TEAMSTER_PLACE");
 
     bootstrap->n_here = bootstrap->n_nodes;
-    bootstrap->n_here_below = bootstrap->self;
     if (text == NULL) {
         return TM_OK;
     }
-    if (sscanf(text, "%u %u %31s", &bootstrap->n_here_below, &bootstrap->n_here,
-               bootstrap->device) != 3 ||
-        bootstrap->n_here > bootstrap->n_nodes ||
-        bootstrap->n_here_below >= bootstrap->n_here) {
+    if (sscanf(text, "%u %31s", &bootstrap->n_here, bootstrap->device) != 2 ||
+        bootstrap->n_here > bootstrap->n_nodes || bootstrap->n_here < 1) {
         log_error("TEAMSTER_PLACE=%s is not what \"teamster run\" sets", text);
         return TM_ECONFIG;
     }

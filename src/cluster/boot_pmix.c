@@ -174,12 +174,8 @@ static tm_status find_place(struct bootstrap *bootstrap,
     const char *device;
 
     bootstrap->n_here = 0;
-    bootstrap->n_here_below = 0;
     for (unsigned i = 0; i < bootstrap->n_nodes; i++) {
-        int is_here = state->host_of[i] == state->host_of[self];
-
-        bootstrap->n_here += is_here;
-        bootstrap->n_here_below += is_here && i < self;
+        bootstrap->n_here += state->host_of[i] == state->host_of[self];
     }
     if (state->n_hosts == 1) {
         return TM_OK;

@@ -13,9 +13,9 @@
  * number in TEAMSTER_BOOT_FD; TEAMSTER_NODE and TEAMSTER_NODES say which node of
  * how many, TEAMSTER_FOLDER a folder in memory that goes with the run (net/ucx.c
  * takes it; it may not be set), and TEAMSTER_PLACE, if not all nodes are on one host,
- * which of how many on its host it is, and the network card that leads to the
- * others: "0 2 eth0" (or "-": there are none). TEAMSTER_NAME is what the user calls
- * it, if there is such a name. TEAMSTER_JOINS is set for a node that comes while the
+ * how many are on its host, and the network card that leads to the others: "2 eth0"
+ * (or "-": there are none). TEAMSTER_NAME is what the user calls it, if there is such a
+ * name. TEAMSTER_JOINS is set for a node that comes while the
  * program runs, to the epoch of the roster that it will be in.
  * TEAMSTER_LIFE_FD is the number of a socket to the agent of the host, if an agent has
  * started the node: it sends there what LIFE, or another node, has told of the launcher,
@@ -65,7 +65,7 @@
  */
 
 /** Raised with every change of net/messages.def or of the frames above. */
-#define WIRE_VERSION 16u
+#define WIRE_VERSION 17u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -94,8 +94,7 @@ struct bootstrap {
     uint32_t n_launcher_beats;  ///< the highest number that LIFE has told
     node_id self;
     unsigned n_nodes;
-    unsigned n_here;       ///< nodes on this host, self included
-    unsigned n_here_below; ///< of these, with a lower number
+    unsigned n_here; ///< nodes on this host, self included
     uint32_t
         joins; ///< 0; the run is going on already: the epoch that there will be
     char device[32]; ///< the card that leads to other hosts; "": all nodes

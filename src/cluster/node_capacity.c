@@ -35,6 +35,7 @@ void node_capacity_put(struct wire_writer *writer,
     put_fraction(writer, capacity->declared_speed);
     put_fraction(writer, capacity->share);
     wire_put_u32(writer, capacity->n_processors);
+    wire_put_u64(writer, capacity->processor_pool);
     wire_put_u32(writer, capacity->n_workers);
     wire_put_u64(writer, capacity->memory_total);
     wire_put_u64(writer, capacity->memory_free);
@@ -66,6 +67,7 @@ void node_capacity_get(struct wire_reader *reader,
     capacity->declared_speed = get_fraction(reader);
     capacity->share = get_fraction(reader);
     capacity->n_processors = wire_get_u32(reader);
+    capacity->processor_pool = wire_get_u64(reader);
     capacity->n_workers = wire_get_u32(reader);
     capacity->memory_total = wire_get_u64(reader);
     capacity->memory_free = wire_get_u64(reader);
@@ -151,21 +153,28 @@ int node_costs_keep_copies(const struct node_costs *costs)
            costs->fetch_ns > costs->swap_in_ns + costs->swap_out_ns;
 }
 
+unsigned capacity_n_sharing(const struct node_capacity *capacity,
+                            unsigned n_first, unsigned node)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < n_first; i++) {
+        n += capacity[i].processor_pool == capacity[node].processor_pool;
+    }
+    return n;
+}
+
 static int is_crowded(const struct node_capacity *capacity, unsigned n_nodes,
-                      uint64_t machine)
+                      unsigned node)
 {
     double n_needed = 0;
-    uint32_t n_processors = 0;
 
     for (unsigned i = 0; i < n_nodes; i++) {
-        if (capacity[i].machine == machine) {
+        if (capacity[i].processor_pool == capacity[node].processor_pool) {
             n_needed += capacity[i].n_workers * capacity[i].share;
-            if (capacity[i].n_processors > n_processors) {
-                n_processors = capacity[i].n_processors;
-            }
         }
     }
-    return n_needed > n_processors;
+    return n_needed > capacity[node].n_processors;
 }
 
 void capacity_crowds(const struct node_capacity *capacity, unsigned n_nodes,
@@ -174,14 +183,13 @@ void capacity_crowds(const struct node_capacity *capacity, unsigned n_nodes,
     for (unsigned i = 0; i < n_nodes; i++) {
         unsigned first = 0;
 
-        while (capacity[first].machine != capacity[i].machine) {
+        while (capacity[first].processor_pool != capacity[i].processor_pool) {
             first++;
         }
         if (first < i) {
             crowds[i] = crowds[first];
         } else {
-            crowds[i] =
-                is_crowded(capacity, n_nodes, capacity[i].machine) ? i + 1 : 0;
+            crowds[i] = is_crowded(capacity, n_nodes, i) ? i + 1 : 0;
         }
     }
 }

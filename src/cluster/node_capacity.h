@@ -31,6 +31,7 @@ struct node_capacity {
         share; ///< of a processor that each worker gets: less than 1 if a slow
                ///< node is emulated
     uint32_t n_processors;    ///< that the node may use
+    uint64_t processor_pool;  ///< equal on nodes that may use the same ones
     uint32_t n_workers;       ///< kernel threads that run threads
     uint64_t memory_total;    ///< bytes; what the node could get at most
     uint64_t memory_free;     ///< bytes; what it could get at the start
@@ -91,8 +92,20 @@ void capacity_name(const struct node_capacity *capacity, unsigned n_nodes,
                    unsigned i, unsigned number, char *name, size_t size);
 
 /**
- * Tell which nodes take processors from each other: those of a machine that has fewer
- * than their workers need.
+ * Count the nodes that may use the same processors as one of them. Nodes of a machine
+ * that are bound to other ones, as job managers do, take nothing from it.
+ *
+ * @param capacity  [more than node, and than n_first]
+ * @param n_first   of how many nodes, the first
+ *
+ * Context: any thread; pure.
+ */
+unsigned capacity_n_sharing(const struct node_capacity *capacity,
+                            unsigned n_first, unsigned node);
+
+/**
+ * Tell which nodes take processors from each other: those that share fewer than their
+ * workers need.
  *
  * @param capacity     [n_nodes], at least one
  * @param[out] crowds  [n_nodes]  1 + the first node of those that share; 0: with none

@@ -24,6 +24,7 @@ static struct node_capacity full_capacity(void)
         .share = 0.25,
         .n_processors = 4,
         .n_workers = 3,
+        .processor_pool = 98,
         .memory_total = (uint64_t)1 << 40,
         .memory_free = 123456789,
         .memory_declared = 45 << 20,
@@ -56,6 +57,7 @@ static void capacities_survive_their_encoding(void **state)
     assert_float_equal(copy.share, capacity.share, NEAR);
     assert_int_equal(copy.n_processors, 4);
     assert_int_equal(copy.n_workers, 3);
+    assert_int_equal(copy.processor_pool, 98);
     assert_int_equal(copy.memory_total, capacity.memory_total);
     assert_int_equal(copy.memory_free, capacity.memory_free);
     assert_int_equal(copy.memory_declared, capacity.memory_declared);
@@ -180,9 +182,10 @@ static void nodes_that_share_processors_are_found(void **state)
     uint32_t crowds[5];
 
     (void)state;
-    for (unsigned i = 0; i < 5; i++) { // 0, 2, 4 here; 1, 3 elsewhere
+    for (unsigned i = 0; i < 5; i++) { // bound to others: 0, 2, 4; 1, 3
         capacity[i] = (struct node_capacity){
-            .machine = 7 + i % 2,
+            .machine = 7,
+            .processor_pool = i % 2,
             .n_processors = 2,
             .n_workers = 1,
             .share = 1,
@@ -201,6 +204,9 @@ static void nodes_that_share_processors_are_found(void **state)
     assert_int_equal(crowds[0], 0);
     assert_int_equal(crowds[1], 2);
     assert_int_equal(crowds[4], 0);
+    assert_int_equal(capacity_n_sharing(capacity, 5, 2), 3);
+    assert_int_equal(capacity_n_sharing(capacity, 2, 2), 1); // below it
+    assert_int_equal(capacity_n_sharing(capacity, 3, 3), 1);
 }
 
 static void copies_are_kept_where_that_is_cheaper(void **state)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "observe/own_capacity.h"
 
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "observe/power.h"
+#include "os/processor.h"
 
 static void take_power(struct node_capacity *capacity, double share)
 {
@@ -38,17 +38,6 @@ static void take_memory(struct node_capacity *capacity,
     capacity->memory_pool = memory_pool(watch, &state.available);
 }
 
-static uint32_t count_processors(void)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return (uint32_t)sysconf(_SC_NPROCESSORS_ONLN); // more than 1024
-    }
-    return (uint32_t)CPU_COUNT(&set);
-}
-
 void capacity_measure(struct node_capacity *capacity,
                       const struct declared *declared,
                       const struct memory_watch *watch)
@@ -57,7 +46,8 @@ void capacity_measure(struct node_capacity *capacity,
         .machine = memory_machine(watch),
         .declared_speed = declared->speed,
         .share = declared->share,
-        .n_processors = count_processors(),
+        .n_processors = processor_count(),
+        .processor_pool = processor_pool(memory_machine(watch)),
         .n_workers = declared->n_workers,
         .memory_declared = declared->memory,
     };

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "observe/own_capacity.h"
+#include "os/processor.h"
 
 static void a_sample_says_what_the_system_says(void **state)
 {
@@ -47,6 +48,9 @@ static void capacities_are_those_of_this_machine(void **state)
     assert_true(capacity.declared_speed == 500);
     assert_true(capacity.n_processors >= 1);
     assert_int_equal(capacity.n_workers, 3);
+    assert_int_equal(capacity.processor_pool, processor_pool(capacity.machine));
+    assert_int_not_equal(capacity.processor_pool,
+                         processor_pool(capacity.machine + 1));
     assert_int_equal(capacity.memory_declared, 1 << 20);
     assert_true(capacity.memory_free > 0);
     assert_true(capacity.memory_free <= capacity.memory_total);

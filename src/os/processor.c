@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 // More processors than fit a cpu_set_t: as if all of them could be used.
 static int read_mask(cpu_set_t *set)
 {
@@ -21,6 +23,14 @@ unsigned processor_count(void)
     }
     n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : (unsigned)n;
+}
+
+uint64_t processor_pool(uint64_t machine)
+{
+    uint64_t pool = hash_bytes(HASH_START, &machine, sizeof machine);
+    cpu_set_t set;
+
+    return read_mask(&set) ? hash_bytes(pool, &set, sizeof set) : pool;
 }
 
 unsigned processor_self(void)

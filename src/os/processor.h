@@ -2,8 +2,17 @@
 #ifndef OS_PROCESSOR_H
 #define OS_PROCESSOR_H
 
+#include <stdint.h>
+
 /** @return how many processors the calling kernel thread may use, at least 1 */
 unsigned processor_count(void);
+
+/**
+ * @param machine  tells it from other machines
+ * @return a number for the processors that the calling kernel thread may use: equal for
+ *         who may use the same ones of the same machine
+ */
+uint64_t processor_pool(uint64_t machine);
 
 /** @return the processor that the calling kernel thread runs on now */
 unsigned processor_self(void);

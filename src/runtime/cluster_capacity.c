@@ -74,6 +74,13 @@ const struct node_capacity *capacity_of(struct node *node, unsigned id)
     return &node->capacity.nodes[id];
 }
 
+unsigned capacity_n_beside(struct node *node, unsigned n_first)
+{
+    return node->capacity.nodes != NULL
+               ? capacity_n_sharing(node->capacity.nodes, n_first, node->self)
+               : 1;
+}
+
 const struct node_costs *cluster_costs(struct node *node, unsigned id)
 {
     return &node->capacity.costs[id];

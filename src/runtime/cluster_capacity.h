@@ -27,6 +27,10 @@ tm_status capacity_begin_costs(struct node *node);
 /** What a node, < n_nodes, has to offer. In a cluster of one the first call measures
  * it. Lives as long as the process. Under the node lock. */
 const struct node_capacity *capacity_of(struct node *node, unsigned id);
+/** @param n_first  of how many nodes, <= n_nodes, the first
+ *  @return how many may use the same processors as this node; it counts if it is one
+ *          of them. In a cluster of one it is 1. */
+unsigned capacity_n_beside(struct node *node, unsigned n_first);
 /** The power of a live node beside others. Root, under the node lock. */
 double cluster_power(struct node *node, node_id id);
 /** What pages and messages cost at a node, as far as it is known: zeros until then,

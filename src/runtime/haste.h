@@ -14,7 +14,7 @@ struct haste {
     int is_spent;
 };
 
-/** @param n_here        nodes on this host, at least 1
+/** @param n_here        nodes that share the processors, at least 1
  *  @param n_workers     of each
  *  @param n_processors  that they share, at least 1 */
 void haste_init(struct haste *haste, unsigned n_here, unsigned n_workers,

@@ -47,7 +47,8 @@ int look_all_idle(struct node *node)
 void look_start(struct node *node)
 {
     node->spins = node->n_nodes > 1 &&
-                  node->bootstrap.n_here * node->n_workers <= processor_count();
+                  capacity_n_beside(node, node->n_nodes) * node->n_workers <=
+                      processor_count();
 }
 
 // Do senders wake this node only if nobody looks? Then a worker that looks says so,

@@ -31,7 +31,8 @@ struct seat {
 // With processors to spare the kernel finds better places than we do.
 void seats_open(struct node *node)
 {
-    unsigned n_workers = node->bootstrap.n_here * node->n_workers;
+    unsigned n_workers =
+        capacity_n_beside(node, node->n_nodes) * node->n_workers;
     unsigned n = processor_count();
 
     node->has_seats = node->n_nodes > 1 && n_workers <= n && 2 * n_workers > n;
@@ -64,5 +65,6 @@ void seats_take_worker(struct node *node, unsigned worker)
     static _Thread_local struct seat seat
         __attribute__((tls_model("initial-exec")));
 
-    take(node, &seat, node->bootstrap.n_here_below * node->n_workers + worker);
+    take(node, &seat,
+         capacity_n_beside(node, node->self) * node->n_workers + worker);
 }

@@ -253,8 +253,8 @@ static void *serve(void *argument)
     unsigned n_stuck = 0;
     int is_busy = 0;
 
-    haste_init(&pace.haste, node->bootstrap.n_here, node->n_workers,
-               processor_count());
+    haste_init(&pace.haste, capacity_n_beside(node, node->n_nodes),
+               node->n_workers, processor_count());
     keep_pace(node, &pace);
     while (!atomic_load_explicit(&node->is_stopping, memory_order_acquire)) {
         unsigned n_handled;
