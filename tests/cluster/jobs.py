@@ -142,14 +142,28 @@ class Job:
                 return pid
         return None
 
-    def finish(self, deadline_s=DEADLINE_S):
-        """Wait for the end. @return exit code, output"""
-        try:
-            output, _ = self.process.communicate(timeout=deadline_s)
-        except subprocess.TimeoutExpired:
+    def read_all(self, deadline_s, sign):
+        """Read until it ends. @return None: it has not"""
+        n_before = 0
+        while True:
+            try:
+                return self.process.communicate(timeout=deadline_s)[0]
+            except subprocess.TimeoutExpired as timeout:
+                output = (timeout.output or b"").decode(errors="replace")
+                n_signs = output.count(sign) if sign else 0
+                if n_signs == n_before:
+                    return None
+                n_before = n_signs
+
+    def finish(self, deadline_s=DEADLINE_S, sign=None):
+        """Wait for the end, if there is a sign as long as it goes on: what the
+        program then says at least once in the time given. @return exit code, output"""
+        output = self.read_all(deadline_s, sign)
+        if output is None:
             self.ask_status()
             output = self.kill_all()
-            self.fail(f"no end after {deadline_s:.0f} s", output)
+            what = f"{sign!r}" if sign else "end"
+            self.fail(f"no {what} in {deadline_s:.0f} s", output)
         self.expect_nothing_left(output)
         return self.process.returncode, output
 
@@ -189,9 +203,9 @@ class Job:
         if not wait_until(lambda: not self.segments(), LEFTOVER_S):
             self.fail(f"in /dev/shm: {self.segments()}", output)
 
-    def expect_success(self, deadline_s=DEADLINE_S):
+    def expect_success(self, deadline_s=DEADLINE_S, sign=None):
         """Finish with exit code 0. @return the output"""
-        code, output = self.finish(deadline_s)
+        code, output = self.finish(deadline_s, sign)
         if (code == CONFIGURATION and
                 "TEAMSTER_FAULT_SOURCE" in self.variables):
             raise Skip(last_lines(output))

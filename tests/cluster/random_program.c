@@ -24,10 +24,12 @@
  * and the checks at the end go by the same shared state.
  */
 #include <string.h>
+#include <time.h>
 
 #include "random_wide.h"
 
 enum { N_COUNTERS = 4, N_SLOTS = 4, ITEM_WORDS = 200, MOST_TICKETS = 20000 };
+enum { SIGN_S = 5, FEW_PHASES = 100 };
 
 static TM_SHARED struct {
     struct plan plan;
@@ -544,6 +546,21 @@ static void phase_end(unsigned me, unsigned phase)
     }
 }
 
+// A sign of life for who waits: a run may take minutes, a phase does not.
+static void say_phase(unsigned phase)
+{
+    static time_t said_s; // of each node
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (said_s == 0) {
+        said_s = now.tv_sec;
+    } else if (now.tv_sec - said_s >= SIGN_S) {
+        said_s = now.tv_sec;
+        printf("goes on: phase %u\n", phase);
+    }
+}
+
 typedef void act(unsigned me, unsigned phase);
 
 // An order of the thread's own. @param n_acts  7 or more, no multiple of 2, 3 or 5
@@ -600,6 +617,9 @@ static void *thread_work(void *arg)
         }
         do_phase(me, phase);
         phase_end(me, phase);
+        if (me == 0) {
+            say_phase(phase);
+        }
     }
     return arg;
 }
@@ -781,7 +801,9 @@ static void plan_draw(struct plan *plan)
     }
     if (plan->n_phases == 0) {
         plan->n_phases = job.is_wide ? wide_phases() : 12;
-        plan->n_phases *= job.has_members ? 4 : 1; // they take their time
+        if (job.has_members && plan->n_phases < FEW_PHASES) {
+            plan->n_phases *= 4; // they take their time
+        }
     }
     if (plan->n_threads == 0) {
         plan->n_threads = 1 + (unsigned)(mix(plan->seed, 79) % MOST_WORKERS);

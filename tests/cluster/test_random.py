@@ -22,7 +22,6 @@ import time
 import jobs
 import test_members
 
-RUN_S = 240 * jobs.SLOWDOWN  # with -m runs last until nodes have come: a minute was seen
 NODES = (1, 2, 2, 3, 3, 4, 5, 8)  # more than there are processors, too
 POLICIES = ("cpu-mem",) * 6 + ("cpu", "mem", "mem-share", "liang03", "cvm",
                                "jiajia", "cohesion", "gate", "optimal")
@@ -94,6 +93,8 @@ class Case:
 
 class Tests:
     new_case = Case
+    sign = "goes on: phase"  # of a run that takes long
+    deadline_s = jobs.DEADLINE_S  # for a sign, or the end
 
     def __init__(self, options, folder):
         self.options = options
@@ -148,7 +149,8 @@ class Tests:
             if case.has_members:
                 n_changes = self.members.change_at_random(job, case.n_nodes,
                                                           case.chance)
-            self.look_at(job, job.expect_success(RUN_S))
+            self.look_at(job, job.expect_success(self.deadline_s,
+                                                    self.sign))
         except jobs.Failure as failure:
             repeat = shlex.join([sys.argv[0], *self.options.words, "--build",
                                  self.options.build, "--seeds", str(seed)])

@@ -59,6 +59,8 @@ class Case(test_random.Case):
 
 class Tests(test_random.Tests):
     new_case = Case
+    sign = None
+    deadline_s = 4 * jobs.DEADLINE_S
 
     def program_of(self, case):
         return self.members.path("apps", case.program)
@@ -70,7 +72,7 @@ class Tests(test_random.Tests):
         alone = subprocess.run(
             [self.program_of(self.case), *map(str, self.case.arguments),
              "--sequential"], text=True, capture_output=True, check=False,
-            timeout=test_random.RUN_S, env=jobs.environment())
+            timeout=self.deadline_s, env=jobs.environment())
         if alone.returncode != 0 or len(found) != 1 or (
                 f"checksum: {found[0]}" not in alone.stdout):
             job.fail(f"checksum {found}, alone {alone.returncode}: "
