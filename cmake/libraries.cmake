@@ -60,6 +60,9 @@ foreach(library teamster_shared teamster_static)
     target_include_directories(${library} INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    # TM_SHARED where it would belong to a type, which g++ only warns of.
+    target_compile_options(${library} INTERFACE
+        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Werror=attributes>)
 endforeach()
 add_library(Teamster::teamster ALIAS teamster_shared)
 add_library(Teamster::teamster_static ALIAS teamster_static)

@@ -117,12 +117,19 @@ struct tm_program {
  *
  * The variable has one value for the whole program. Before tm_init() it is an
  * ordinary variable; its value at that point on the root is the one that all
- * nodes see. It is written before a declaration (behind the brace of a struct it would
- * belong to the type, which compilers warn of), of no inline variable and no member of
- * a template. Only the program can have such variables, none of its shared
- * libraries: tm_init() refuses to start. The program must not be linked with -flto.
+ * nodes see. It is written before a declaration, of no inline variable and no member of
+ * a template; where it would belong to a type it is an error, in C++ of GCC with
+ * -Werror=attributes, which the package's flags have. Only the program can have such
+ * variables, none of its shared libraries: tm_init() refuses to start. The program must
+ * not be linked with -flto.
  */
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) &&                      \
+    __STDC_VERSION__ >= 201112L && !defined(__clang__)
+// _Alignas is of variables only: GCC would drop the attribute of a type, with a warning.
+#define TM_SHARED _Alignas(64) __attribute__((section("tm_shared")))
+#else
 #define TM_SHARED __attribute__((section("tm_shared"), aligned(64)))
+#endif
 
 #ifndef TM_NO_SHARED_SECTION
 /* Fill this file's part of the section up to a whole page: subsection 8192 is
@@ -979,7 +986,7 @@ struct tm_node_stats {
 TM_API tm_status tm_stats(unsigned node, struct tm_node_stats *stats);
 
 /** What too little memory has cost a thread on one node since the start. */
-struct tm_thread_stats {
+struct tm_paging_stats {
     tm_thread thread;
     uint64_t page_ins; ///< pages that came from the swap file for it: those it
                        ///< waited for, and those read ahead that it came to
@@ -998,7 +1005,7 @@ struct tm_thread_stats {
  *
  * Context: an application thread; blocks for some round trips.
  */
-TM_API tm_status tm_thread_stats(unsigned node, struct tm_thread_stats *rows,
+TM_API tm_status tm_thread_stats(unsigned node, struct tm_paging_stats *rows,
                                  size_t room, size_t *n);
 
 #ifdef __cplusplus

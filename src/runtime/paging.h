@@ -49,7 +49,7 @@ struct paging {
 /** Threads that have left or ended, and what paging cost them here. Guarded by the
  * node lock. */
 struct thread_paging {
-    struct tm_thread_stats *rows; ///< [n] of `room`
+    struct tm_paging_stats *rows; ///< [n] of `room`
     size_t n;
     size_t room;
 };

@@ -19,9 +19,9 @@
 #define BATCH 64u      // rows of a message
 #define PRINTED_MAX 16 // threads that --stats shows
 
-static struct tm_thread_stats row_of(const struct thread *thread)
+static struct tm_paging_stats row_of(const struct thread *thread)
 {
-    return (struct tm_thread_stats){
+    return (struct tm_paging_stats){
         .thread = thread->number,
         .page_ins =
             atomic_load_explicit(&thread->page_ins, memory_order_relaxed),
@@ -31,7 +31,7 @@ static struct tm_thread_stats row_of(const struct thread *thread)
     };
 }
 
-static int has_paged(const struct tm_thread_stats *row)
+static int has_paged(const struct tm_paging_stats *row)
 {
     return row->page_ins > 0 || row->swap_ns > 0;
 }
@@ -39,7 +39,7 @@ static int has_paged(const struct tm_thread_stats *row)
 void thread_paging_left(struct node *node, const struct thread *thread)
 {
     struct thread_paging *kept = &node->thread_paging;
-    const struct tm_thread_stats row = row_of(thread);
+    const struct tm_paging_stats row = row_of(thread);
 
     if (!has_paged(&row)) {
         return;
@@ -62,13 +62,13 @@ void thread_paging_close(struct node *node)
 
 static int compare(const void *left, const void *right)
 {
-    const struct tm_thread_stats *a = left;
-    const struct tm_thread_stats *b = right;
+    const struct tm_paging_stats *a = left;
+    const struct tm_paging_stats *b = right;
 
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static void add(struct tm_thread_stats *sum, const struct tm_thread_stats *row)
+static void add(struct tm_paging_stats *sum, const struct tm_paging_stats *row)
 {
     sum->page_ins += row->page_ins;
     sum->swap_ns += row->swap_ns;
@@ -76,7 +76,7 @@ static void add(struct tm_thread_stats *sum, const struct tm_thread_stats *row)
 }
 
 // Rows of one thread become one, R1. @return how many are left
-static size_t merge(struct tm_thread_stats *rows, size_t n)
+static size_t merge(struct tm_paging_stats *rows, size_t n)
 {
     size_t n_merged = 0;
 
@@ -92,7 +92,7 @@ static size_t merge(struct tm_thread_stats *rows, size_t n)
 }
 
 // @param[out] rows  the caller frees them. @return how many there are
-static size_t collect(struct node *node, struct tm_thread_stats **rows)
+static size_t collect(struct node *node, struct tm_paging_stats **rows)
 {
     const struct thread_paging *kept = &node->thread_paging;
     size_t n = 0;
@@ -114,7 +114,7 @@ static size_t collect(struct node *node, struct tm_thread_stats **rows)
 // ---- messages
 
 static void put_row(struct wire_writer *writer,
-                    const struct tm_thread_stats *row)
+                    const struct tm_paging_stats *row)
 {
     wire_put_u64(writer, row->thread);
     wire_put_u64(writer, row->page_ins);
@@ -125,7 +125,7 @@ static void put_row(struct wire_writer *writer,
 static void answer(struct node *node, node_id to,
                    const struct message_thread_stats_ask *ask)
 {
-    struct tm_thread_stats *rows;
+    struct tm_paging_stats *rows;
     size_t n = collect(node, &rows);
     uint8_t body[BATCH * ROW_BYTES];
     struct wire_writer writer = {body, body + sizeof body, 0};
@@ -145,7 +145,7 @@ static void answer(struct node *node, node_id to,
 
 struct rows_wait {
     struct wait wait;
-    struct tm_thread_stats *rows; ///< [room]
+    struct tm_paging_stats *rows; ///< [room]
     size_t room;
     size_t n;        ///< that have come
     uint64_t n_rows; ///< that there are
@@ -162,7 +162,7 @@ static void accept(struct node *node, const struct message *message)
     }
     wait->n_rows = message->u.thread_stats_are.n_threads;
     while (reader.at < reader.end && !reader.failed && wait->n < wait->room) {
-        struct tm_thread_stats *row = &wait->rows[wait->n++];
+        struct tm_paging_stats *row = &wait->rows[wait->n++];
 
         row->thread = wire_get_u64(&reader);
         row->page_ins = wire_get_u64(&reader);
@@ -200,12 +200,12 @@ static tm_status ask(struct node *node, unsigned id, uint64_t first,
     return wait->wait.waiter.status;
 }
 
-tm_status tm_thread_stats(unsigned id, struct tm_thread_stats *rows,
+tm_status tm_thread_stats(unsigned id, struct tm_paging_stats *rows,
                           size_t room, size_t *n)
 {
     struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_thread_stats");
-    struct tm_thread_stats batch[BATCH]; // `rows` may be shared memory
+    struct tm_paging_stats batch[BATCH]; // `rows` may be shared memory
     struct rows_wait wait = {.rows = batch};
     size_t at = 0;
 
@@ -230,7 +230,7 @@ tm_status tm_thread_stats(unsigned id, struct tm_thread_stats *rows,
 
 struct printed {
     unsigned node;
-    struct tm_thread_stats row;
+    struct tm_paging_stats row;
 };
 
 static int compare_time(const void *left, const void *right)
@@ -245,7 +245,7 @@ static int compare_time(const void *left, const void *right)
 // @return how many there are now; [n_all] of `all`, which grows
 static size_t add_node(unsigned node, struct printed **all, size_t n_all)
 {
-    struct tm_thread_stats *rows;
+    struct tm_paging_stats *rows;
     size_t room;
     size_t n;
 
@@ -278,7 +278,7 @@ void thread_paging_print(struct node *node)
                 "pages in", "waited s", "for room");
     }
     for (size_t i = 0; i < n && i < PRINTED_MAX; i++) {
-        const struct tm_thread_stats *row = &all[i].row;
+        const struct tm_paging_stats *row = &all[i].row;
 
         fprintf(stderr, "%6llu %4u %10llu %10.3f %10.3f\n",
                 (unsigned long long)row->thread, all[i].node,

@@ -52,12 +52,18 @@ static int sleep_apart(int64_t s, int64_t ns, uintptr_t place)
     return 1;
 }
 
+// Of what cannot be read the C library tells.
+static int sleep_for_time(const struct timespec *time, uintptr_t place)
+{
+    return time != NULL && sleep_apart(time->tv_sec, time->tv_nsec, place);
+}
+
 static int sleep_until(clockid_t clock, const struct timespec *time,
                        uintptr_t place)
 {
     struct timespec now;
-    int64_t ns = time->tv_nsec;
-    int64_t s = time->tv_sec;
+    int64_t ns = time != NULL ? time->tv_nsec : -1;
+    int64_t s = time != NULL ? time->tv_sec : 0;
 
     if (ns < 0 || ns >= SECOND_NS || clock_gettime(clock, &now) != 0) {
         return 0;
@@ -82,9 +88,7 @@ EXPORTED int usleep(useconds_t us)
 
 EXPORTED int nanosleep(const struct timespec *time, struct timespec *left)
 {
-    return sleep_apart(time->tv_sec, time->tv_nsec, PLACE)
-               ? 0
-               : CALL(nanosleep)(time, left);
+    return sleep_for_time(time, PLACE) ? 0 : CALL(nanosleep)(time, left);
 }
 
 EXPORTED int clock_nanosleep(clockid_t clock, int flags,
@@ -94,9 +98,8 @@ EXPORTED int clock_nanosleep(clockid_t clock, int flags,
 
     if (clock == CLOCK_MONOTONIC ||
         clock == CLOCK_REALTIME) { // the program's clock
-        is_done = flags == TIMER_ABSTIME
-                      ? sleep_until(clock, time, PLACE)
-                      : sleep_apart(time->tv_sec, time->tv_nsec, PLACE);
+        is_done = flags == TIMER_ABSTIME ? sleep_until(clock, time, PLACE)
+                                         : sleep_for_time(time, PLACE);
     }
     return is_done ? 0 : CALL(clock_nanosleep)(clock, flags, time, left);
 }

@@ -878,6 +878,7 @@ static void naps(void)
     const tm_thread_attr attr = {.placement = TM_ON_NODE,
                                  .node = tm_node_count() - 1};
     const struct timespec wrong = {.tv_nsec = 1000000000};
+    const struct timespec *volatile none = NULL;
     tm_thread thread;
 
     OK(tm_thread_create(&thread, &attr, sleep_here, NULL));
@@ -885,6 +886,11 @@ static void naps(void)
     sleep_here(NULL);
     if (nanosleep(&wrong, NULL) == 0 || errno != EINVAL) {
         FAIL("%s", "a time that is none is slept");
+    }
+    if (nanosleep(none, NULL) == 0 || errno != EFAULT ||
+        clock_nanosleep(CLOCK_MONOTONIC, 0, none, NULL) != EFAULT ||
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, none, NULL) != EFAULT) {
+        FAIL("%s", "what cannot be read is slept");
     }
 }
 
