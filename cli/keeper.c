@@ -121,6 +121,7 @@ _Noreturn static void become_keeper(int from_launcher,
 int keeper_start(struct keeper *keeper, long job)
 {
     int ends[2];
+    int error;
 
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
         pipe2(ends, O_CLOEXEC) != 0) {
@@ -133,6 +134,7 @@ int keeper_start(struct keeper *keeper, long job)
         control_name(job, keeper->control);
     }
     keeper->pid = fork();
+    error = errno;
     if (keeper->pid == 0) {
         become_keeper(ends[0], keeper);
     }
@@ -142,6 +144,7 @@ int keeper_start(struct keeper *keeper, long job)
         segments_remove_folder(keeper->folder);
         descriptor_close(keeper->lock);
         close(ends[1]);
+        errno = error;
         return -1;
     }
     return 0;

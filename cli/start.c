@@ -17,6 +17,8 @@
 #include "spawn.h"
 #include "verdict.h"
 
+#define HINT_LIMITS "; see ulimit -n, ulimit -u and the cgroup's pids.max"
+
 static int open_signals(struct job *job)
 {
     static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT,
@@ -69,7 +71,8 @@ int job_open(struct job *job, const struct launch_plan *plan)
     }
     if (open_signals(job) != 0 ||
         keeper_start(&job->keeper, (long)getpid()) != 0) {
-        fprintf(stderr, "teamster run: cannot start: %s\n", strerror(errno));
+        fprintf(stderr, "teamster run: cannot start: %s" HINT_LIMITS "\n",
+                strerror(errno));
         free(job->nodes);
         return EXIT_MEMORY;
     }
@@ -91,10 +94,8 @@ static void tell_spawn_failure(struct job *job, unsigned node,
         return;
     }
     if (strcmp(what, SPAWN_PROGRAM) != 0) {
-        job_say(job,
-                "cannot %s for node %u: %s; see ulimit -n, ulimit -u and "
-                "the cgroup's pids.max",
-                what, node, strerror(error));
+        job_say(job, "cannot %s for node %u: %s" HINT_LIMITS, what, node,
+                strerror(error));
         job_stop(job, SIGKILL, EXIT_MEMORY);
         return;
     }

@@ -46,7 +46,7 @@ static int start_one(struct awake *awake)
     pthread_t thread;
 
     atomic_fetch_add_explicit(&awake->n_holders, 1, memory_order_relaxed);
-    if (kthread_start_with(&thread, "tm-awake", stay_awake, awake) != TM_OK) {
+    if (kthread_start(&thread, "tm-awake", stay_awake, awake) != TM_OK) {
         let_go(awake);
         return 0;
     }

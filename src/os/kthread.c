@@ -50,8 +50,8 @@ void kthread_wake_all(const _Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-tm_status kthread_start_with(pthread_t *thread, const char *name,
-                             void *(*run)(void *argument), void *argument)
+tm_status kthread_start(pthread_t *thread, const char *name,
+                        void *(*run)(void *argument), void *argument)
 {
     sigset_t all;
     sigset_t before;
@@ -66,16 +66,26 @@ tm_status kthread_start_with(pthread_t *thread, const char *name,
         log_error("cannot start the kernel thread %s: %m%s", name,
                   error == EAGAIN ? "; see ulimit -u and the cgroup's pids.max"
                                   : "");
-        return error == EAGAIN ? TM_ENOMEM : TM_ESYSTEM;
+        return error == EAGAIN ? TM_ELIMIT : TM_ESYSTEM;
     }
     pthread_setname_np(*thread, name);
     return TM_OK;
 }
 
-tm_status kthread_start(pthread_t *thread, const char *name,
-                        void *(*run)(void *argument))
+static void *end_at_once(void *argument)
 {
-    return kthread_start_with(thread, name, run, NULL);
+    return argument;
+}
+
+tm_status kthread_try(const char *name)
+{
+    pthread_t thread;
+    tm_status status = kthread_start(&thread, name, end_at_once, NULL);
+
+    if (status == TM_OK) {
+        pthread_join(thread, NULL);
+    }
+    return status;
 }
 
 int kthread_hurry(pthread_t thread)

@@ -23,17 +23,19 @@ void kthread_wake(const _Atomic uint32_t *word);
 /** Wake all of them. */
 void kthread_wake_all(const _Atomic uint32_t *word);
 
+/** Is there room for one more kernel thread? One is started that ends at once.
+ * @param name  of what the room is for, as kthread_start()'s
+ * @return as kthread_start() */
+TM_CHECKED tm_status kthread_try(const char *name);
+
 /** Start a kernel thread that no signal is delivered to.
  * @param name  at most 15 characters, for ps and debuggers
- * @param run   gets NULL
- * @return TM_OK, TM_ESYSTEM (logged) */
+ * @param run   gets the argument
+ * @return TM_OK
+ * @return TM_ELIMIT, TM_ESYSTEM  logged */
 TM_CHECKED tm_status kthread_start(pthread_t *thread, const char *name,
-                                   void *(*run)(void *argument));
-
-/** The same; run gets the argument. */
-TM_CHECKED tm_status kthread_start_with(pthread_t *thread, const char *name,
-                                        void *(*run)(void *argument),
-                                        void *argument);
+                                   void *(*run)(void *argument),
+                                   void *argument);
 
 /** Give a kernel thread real-time priority, the lowest that there is: with all processors
  * computing it need not wait for its turn.

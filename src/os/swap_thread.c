@@ -72,7 +72,7 @@ int swap_thread_open(struct swap_thread *thread,
     swap_jobs_init(&thread->todo);
     atomic_init(&thread->posted, 0);
     mutex_init(&thread->mutex, RANK_SWAP);
-    if (kthread_start_with(&thread->thread, "tm-swap", run, thread) != TM_OK) {
+    if (kthread_start(&thread->thread, "tm-swap", run, thread) != TM_OK) {
         mutex_release(&thread->mutex);
         return EAGAIN;
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/kthread.h"
 #include "runtime/lifesigns.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
@@ -64,8 +65,14 @@ tm_status connect_open(struct node *node)
     const struct net_config config = node_net_config(node);
     tm_status status;
 
-    node->transport =
-        node_may_have_others(node) ? &transport_ucx : &transport_self;
+    node->transport = &transport_self;
+    if (node_may_have_others(node)) {
+        node->transport = &transport_ucx;
+        status = kthread_try("async"); // UCX aborts if it cannot have its own
+        if (status != TM_OK) {
+            return status;
+        }
+    }
     status = node->transport->open(&node->net, &config);
     if (status == TM_EBUSY) {
         log_fatal(EXIT_UNREACHABLE,

@@ -110,8 +110,7 @@ tm_status observer_start(struct node *node)
         return observer->state == OBSERVER_RUNS ? TM_OK : TM_ESTATE;
     }
     (void)observer_has_watch(node);
-    status =
-        kthread_start_with(&observer->thread, "tm-observer", observe, node);
+    status = kthread_start(&observer->thread, "tm-observer", observe, node);
     if (status == TM_OK) {
         observer->state = OBSERVER_RUNS;
     }

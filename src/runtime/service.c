@@ -311,7 +311,7 @@ tm_status service_start(struct node *node,
         return TM_ESYSTEM;
     }
     seats_open(node);
-    status = kthread_start_with(&node->service, "tm-service", serve, node);
+    status = kthread_start(&node->service, "tm-service", serve, node);
     if (status != TM_OK) {
         close(node->wake_fd);
         return status;

@@ -57,6 +57,7 @@ static void must(tm_status status, const char *what)
     case TM_OK:
         return;
     case TM_ENOMEM:
+    case TM_ELIMIT:
         refuse(EXIT_MEMORY, what, status);
     case TM_EMISMATCH:
         refuse(EXIT_MISMATCH, what, status);

@@ -122,9 +122,10 @@ tm_status ult_start_workers(struct ult_system *system)
 
         if (error != 0) {
             errno = error;
-            log_error("cannot start worker %u of %u: %m", i,
-                      system->config.n_workers);
-            return TM_ENOMEM;
+            log_error("cannot start worker %u of %u: %m; see ulimit -u and the "
+                      "cgroup's pids.max",
+                      i, system->config.n_workers);
+            return TM_ELIMIT;
         }
         snprintf(name, sizeof name, "tm-worker-%u", i);
         pthread_setname_np(worker->kernel_thread, name);

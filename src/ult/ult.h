@@ -57,7 +57,8 @@ TM_CHECKED tm_status ult_open(struct ult_system **system,
                               const struct ult_config *config);
 
 /** Start workers 1..n-1 as kernel threads. Worker 0 is the caller's kernel
- * thread: it either becomes a thread by ult_adopt(), or runs ult_work(). */
+ * thread: it either becomes a thread by ult_adopt(), or runs ult_work().
+ * @return TM_OK, TM_ELIMIT (logged) */
 TM_CHECKED tm_status ult_start_workers(struct ult_system *system);
 
 /** Make the caller, on the stack it is on, an ordinary thread that never leaves

@@ -196,6 +196,30 @@ class Calls(ErrorsTest):
             self.assertEqual(result[1], "as it should be\n")
 
 
+class Limits(ErrorsTest):
+    """What the system refuses."""
+
+    def test_too_few_kernel_threads_are_told(self):
+        """Wherever the limit is met: at the launcher, at a node, in a node."""
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if os.getuid() != 0 or subprocess.run(
+                [*nobody, "test", "-x", program("waits"), "-a", "-x", TEAMSTER],
+                check=False).returncode != 0:
+            self.skipTest("no other user can run the programs")
+        for most in range(1, 14):
+            run = subprocess.run(
+                [*nobody, "prlimit", f"--nproc={most}", TEAMSTER, "run", "-n",
+                 "2", "-w", "2", program("waits"), "nothing"], text=True,
+                capture_output=True, env=self.environment, check=False,
+                timeout=PATIENCE_S)
+            with self.subTest(most=most):
+                if "ucs_async" in run.stderr:
+                    continue  # it was there, and another node took it from UCX
+                self.assertIn(run.returncode, (0, 71), run.stderr)
+                self.assertIn("ulimit -u" if run.returncode else "",
+                              run.stderr)
+
+
 class Mistakes(ErrorsTest):
     """Errors that end the program, by a thread of node 1 and by main()."""
 
