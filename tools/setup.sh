@@ -45,6 +45,7 @@ check spin                  model checking
 check clang-format          layout
 check clang-tidy            lint
 check cppcheck              lint
+check pylint                lint
 check valgrind              leaks
 bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same

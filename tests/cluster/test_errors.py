@@ -71,7 +71,7 @@ def shared_in_core(path):
 
 
 class ErrorsTest(unittest.TestCase):
-    fault_sources = None
+    fault_sources = ()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -120,7 +120,7 @@ class ErrorsTest(unittest.TestCase):
 
     def sources(self):
         """The fault sources that work here, each as a subtest."""
-        if ErrorsTest.fault_sources is None:
+        if not ErrorsTest.fault_sources:
             ErrorsTest.fault_sources = [
                 source for source in ("userfaultfd", "mprotect")
                 if self.run_words("-n", 1, program("waits"), "nothing",

@@ -519,8 +519,8 @@ class Signals(LauncherTest):
             process.send_signal(number)
             code, _, err = self.finish(process)
             self.assertEqual(code, 128 + number)
-            self.assertRegex(err, rf"^teamster run: {number.name}: ending 3 "
-                             r"nodes after .*\n$")
+            self.assertRegex(err, rf"^teamster run: {signal.Signals(number).name}: "
+                             r"ending 3 nodes after .*\n$")
 
     def test_a_signal_ends_plain_programs(self):
         process = self.start("run", "-n", 3, "sleep", "1000")

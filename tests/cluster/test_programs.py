@@ -301,7 +301,7 @@ class Tests:
             self.wait_for_nodes(job, n_nodes)
             time.sleep(dice.random() * 0.5)
             job.process.send_signal(number)
-            self.expect_end(job, 128 + number, f"seed {seed}: {number.name}")
+            self.expect_end(job, 128 + number, f"seed {seed}: signal {number}")
 
     def start_fails(self, _seed):
         job = self.start(3, "/nowhere/program")

@@ -255,6 +255,22 @@ class SymbolsTest(LintTest):
         self.expect("check_symbols.py", "L: a cell is empty or missing")
 
 
+class PythonTest(LintTest):
+    def setUp(self):
+        super().setUp()
+        self.tree.write("tests/a/jobs.py", "def run(job):\n    return job\n", "")
+        self.tree.write("tests/a/test_a.py", "import jobs\njobs.run(1)\n", "")
+        if self.tree.run("check_python.sh")[0] == 77:
+            self.skipTest("no pylint")
+
+    def test_neighbours_are_known(self):
+        self.expect_clean("check_python.sh")
+
+    def test_a_name_that_does_not_exist(self):
+        self.tree.write("tests/a/test_a.py", "import jobs\njobs.start(1)\n", "")
+        self.expect("check_python.sh", "no-member")
+
+
 class FormatTest(LintTest):
     def setUp(self):
         super().setUp()
