@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "net/harness.h"
 
 #define WAIT_S 20
@@ -27,11 +28,7 @@ static struct board *board;
 
 uint64_t harness_random(uint64_t *state)
 {
-    uint64_t x = (*state += 0x9e3779b97f4a7c15u); // splitmix64
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return random_next(state);
 }
 
 void harness_check_at(int holds, const char *expression, const char *file,

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 
 // NOLINTBEGIN(bugprone-macro-parentheses): these make lists
 /** All messages: number, and the size of number and fields on the wire. */
@@ -32,11 +33,7 @@ static uint64_t state;
 
 static uint64_t next_random(void)
 {
-    uint64_t x = (state += 0x9e3779b97f4a7c15u); // splitmix64
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return random_next(&state);
 }
 
 static void fill_randomly(void *bytes, size_t size)

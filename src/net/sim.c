@@ -25,6 +25,8 @@
 #include "base/ensure.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/random.h"
+#include "base/vector.h"
 
 struct event {
     uint64_t time_ns;
@@ -62,15 +64,6 @@ struct sim {
 
 // ---- chance and hash ----
 
-static uint64_t next_random(struct sim *sim)
-{
-    uint64_t x = (sim->random += 0x9e3779b97f4a7c15u); // splitmix64
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t sim_random(struct sim *sim, uint64_t bound)
 {
     uint64_t unfair;
@@ -79,7 +72,7 @@ uint64_t sim_random(struct sim *sim, uint64_t bound)
     ensure(bound > 0);
     unfair = -bound % bound; // 2^64 mod bound
     do {
-        x = next_random(sim);
+        x = random_next(&sim->random);
     } while (x < unfair);
     return x % bound;
 }
@@ -120,23 +113,11 @@ static void swap_events(struct event *a, struct event *b)
     *b = other;
 }
 
-static void grow_heap(struct sim *sim)
-{
-    sim->n_room = sim->n_room == 0 ? 64 : 2 * sim->n_room;
-    sim->heap = realloc(sim->heap, sim->n_room * sizeof *sim->heap);
-    if (sim->heap == NULL) {
-        log_fatal(EXIT_MEMORY, "no memory for %zu simulated events",
-                  sim->n_room);
-    }
-}
-
 static void push_event(struct sim *sim, const struct event *event)
 {
     size_t at = sim->n_in_heap++;
 
-    if (at == sim->n_room) {
-        grow_heap(sim);
-    }
+    vector_reserve(sim->heap, sim->n_room, at + 1);
     sim->heap[at] = *event;
     while (at > 0 && is_before(&sim->heap[at], &sim->heap[(at - 1) / 2])) {
         swap_events(&sim->heap[at], &sim->heap[(at - 1) / 2]);

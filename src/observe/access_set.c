@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 
 struct access_set *access_set_new(uint64_t thread)
 {
@@ -17,7 +18,7 @@ struct access_set *access_set_new(uint64_t thread)
 void access_set_free(struct access_set *set)
 {
     if (set != NULL) {
-        number_map_release(&set->map);
+        map_release(&set->map);
         free(set->entries);
         free(set);
     }
@@ -25,9 +26,9 @@ void access_set_free(struct access_set *set)
 
 struct access_entry *access_set_find(const struct access_set *set, page_no page)
 {
-    uint32_t index = number_map_find(&set->map, page);
+    uint32_t index = map_find_index(&set->map, page);
 
-    return index == NUMBER_MAP_NONE ? NULL : &set->entries[index];
+    return index == MAP_NONE ? NULL : &set->entries[index];
 }
 
 struct access_entry *access_set_get(struct access_set *set, page_no page)
@@ -37,12 +38,8 @@ struct access_entry *access_set_get(struct access_set *set, page_no page)
     if (entry != NULL) {
         return entry;
     }
-    if (set->n == set->room) {
-        set->room = set->room == 0 ? 64 : set->room * 2;
-        set->entries = realloc(set->entries, set->room * sizeof *set->entries);
-        ensure_memory(set->entries != NULL);
-    }
-    number_map_add(&set->map, page, set->n);
+    vector_reserve(set->entries, set->room, set->n + 1);
+    map_add_index(&set->map, page, set->n);
     entry = &set->entries[set->n++];
     *entry = (struct access_entry){.page = page};
     return entry;

@@ -2,10 +2,10 @@
 #ifndef OBSERVE_ACCESS_SET_H
 #define OBSERVE_ACCESS_SET_H
 
+#include "base/map.h"
 #include "mem/page.h"
 #include "model/groups.h"
 #include "net/message.h"
-#include "observe/number_map.h"
 
 /*
  * The pages that a thread uses, in order of first use: as they are found out, and
@@ -26,7 +26,7 @@ struct access_set {
     struct access_entry *entries; ///< [n], in order of first use
     uint32_t n;
     uint32_t room;
-    struct number_map map; ///< from pages to entries
+    struct map map; ///< from pages to entries
 };
 
 /** An empty set; the process ends if memory is short. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 
 struct collected {
     uint64_t thread;
@@ -29,7 +30,7 @@ struct access_sets {
     struct collected *threads;   // [n_threads]
     uint32_t n_threads;
     uint32_t room;
-    struct number_map map; // from threads to places, until it is complete
+    struct map map; // from threads to places, until it is complete
 };
 
 struct access_sets *access_sets_new(uint32_t round, unsigned n_nodes,
@@ -66,7 +67,7 @@ void access_sets_free(struct access_sets *sets)
         free(sets->threads[i].runs);
         free(sets->threads[i].uses);
     }
-    number_map_release(&sets->map);
+    map_release(&sets->map);
     free(sets->threads);
     free(sets->nodes);
     free(sets);
@@ -79,18 +80,13 @@ uint32_t access_sets_round(const struct access_sets *sets)
 
 static struct collected *get(struct access_sets *sets, uint64_t thread)
 {
-    uint32_t index = number_map_find(&sets->map, thread);
+    uint32_t index = map_find_index(&sets->map, thread);
 
-    if (index != NUMBER_MAP_NONE) {
+    if (index != MAP_NONE) {
         return &sets->threads[index];
     }
-    if (sets->n_threads == sets->room) {
-        sets->room = sets->room == 0 ? 64 : sets->room * 2;
-        sets->threads =
-            realloc(sets->threads, sets->room * sizeof *sets->threads);
-        ensure_memory(sets->threads != NULL);
-    }
-    number_map_add(&sets->map, thread, sets->n_threads);
+    vector_reserve(sets->threads, sets->room, sets->n_threads + 1);
+    map_add_index(&sets->map, thread, sets->n_threads);
     sets->threads[sets->n_threads] = (struct collected){.thread = thread};
     return &sets->threads[sets->n_threads++];
 }
@@ -122,12 +118,7 @@ tm_status access_sets_add(struct access_sets *sets, node_id node,
     }
     to = get(sets, thread);
     to->node = node;
-    if (to->n_runs + n > to->room) {
-        to->room =
-            2 * to->room > to->n_runs + n ? 2 * to->room : to->n_runs + n;
-        to->runs = realloc(to->runs, to->room * sizeof *to->runs);
-        ensure_memory(to->runs != NULL);
-    }
+    vector_reserve(to->runs, to->room, to->n_runs + n);
     while (reader.at < reader.end) {
         ensure(access_run_get(&reader, sets->n_pages,
                               &to->runs[to->n_runs++]) == TM_OK);
@@ -155,7 +146,7 @@ tm_status access_sets_done(struct access_sets *sets, node_id node,
     if (access_sets_is_complete(sets) && sets->n_threads > 0) {
         qsort(sets->threads, sets->n_threads, sizeof *sets->threads,
               compare_threads);
-        number_map_release(&sets->map);
+        map_release(&sets->map);
     }
     return TM_OK;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "os/swap_file.h"
 #include "os/unnamed_file.h"
 
@@ -48,13 +49,10 @@ const char *swap_folder(const char *option)
 // What devices that compress cannot make small.
 static void fill(uint64_t *words, size_t n)
 {
-    uint64_t random = 0x9e3779b97f4a7c15u;
+    uint64_t random = 0;
 
     for (size_t i = 0; i < n; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        words[i] = random;
+        words[i] = random_next(&random);
     }
 }
 

@@ -39,6 +39,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "mem/diff.h"
 
 #define TWINS_MAX 2048u
@@ -67,11 +68,7 @@ struct track {
 
 static void list_add(struct page_list *list, page_no page)
 {
-    if (list->n == list->room) {
-        list->room = list->room == 0 ? 256 : list->room * 2;
-        list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure_memory(list->at != NULL);
-    }
+    vector_reserve(list->at, list->room, list->n + 1);
     list->at[list->n++] = page;
 }
 

@@ -3,6 +3,7 @@
 // The table of extents, by page: which pages are whose block. When they come and go is
 // told in blocks.c.
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "pages/pages.h"
 
 #include <stdlib.h>
@@ -90,13 +91,8 @@ void extent_insert(struct engine *engine, const struct extent *extent)
 {
     size_t index = upper_bound(engine, extent->page);
 
-    if (engine->n_extents == engine->extents_room) {
-        engine->extents_room =
-            engine->extents_room == 0 ? 64 : engine->extents_room * 2;
-        engine->extents =
-            realloc(engine->extents, engine->extents_room * sizeof *extent);
-        ensure_memory(engine->extents != NULL);
-    }
+    vector_reserve(engine->extents, engine->extents_room,
+                   engine->n_extents + 1);
     memmove(&engine->extents[index + 1], &engine->extents[index],
             (engine->n_extents - index) * sizeof *extent);
     engine->extents[index] = *extent;

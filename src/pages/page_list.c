@@ -4,15 +4,12 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "pages/pages.h"
 
 void page_list_add(struct page_list *list, page_no page)
 {
-    if (list->n == list->room) {
-        list->room = list->room == 0 ? 256 : list->room * 2;
-        list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure_memory(list->at != NULL);
-    }
+    vector_reserve(list->at, list->room, list->n + 1);
     list->at[list->n++] = page;
 }
 

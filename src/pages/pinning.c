@@ -30,6 +30,7 @@
 // D1 A page that is neither pinned nor busy nor queueing has no deferred messages.
 // D2 A page is pinned exactly if it is in the list, once.
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "pages/pages.h"
 
 #include <stdlib.h>
@@ -70,11 +71,7 @@ void pin_page(struct engine *engine, page_no page_number)
         return;
     }
     set_pinned(page, 1);
-    if (list->n == list->room) {
-        list->room = list->room == 0 ? 16 : list->room * 2;
-        list->at = realloc(list->at, list->room * sizeof *list->at);
-        ensure_memory(list->at != NULL);
-    }
+    vector_reserve(list->at, list->room, list->n + 1);
     until_ns = now_ns(engine) + PINNED_MAX_NS;
     list->at[list->n++] = (struct pinned){page_number, until_ns};
     if (until_ns < list->due_ns) {

@@ -31,6 +31,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "pages/pages.h"
 
 #define LOOK_EVERY 64u
@@ -70,12 +71,7 @@ void stall_begin(struct engine *engine, page_no page, struct waiter *waiter,
     if (!is_watched || page_of(engine, page)->waiters != NULL) {
         return; // S1
     }
-    if (stall->n_awaited == stall->room) {
-        stall->room = stall->room == 0 ? 64 : 2 * stall->room;
-        stall->awaited =
-            realloc(stall->awaited, stall->room * sizeof *stall->awaited);
-        ensure_memory(stall->awaited != NULL);
-    }
+    vector_reserve(stall->awaited, stall->room, stall->n_awaited + 1);
     stall->awaited[stall->n_awaited++] = page;
 }
 

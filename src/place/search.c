@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "place/answer.h"
 #include "place/bound.h"
 #include "place/refine.h"
@@ -104,11 +105,7 @@ static tm_status offer_refined(struct state *state)
 
 static uint32_t draw(struct state *state, uint32_t limit)
 {
-    state->random ^= state->random << 13;
-    state->random ^= state->random >> 7;
-    state->random ^= state->random << 17;
-    return (uint32_t)((state->random * 0x2545f4914f6cdd1du >> 32) * limit >>
-                      32);
+    return (uint32_t)random_index(&state->random, limit);
 }
 
 static void move_at_random(struct state *state)
@@ -198,7 +195,7 @@ tm_status search_refine(struct search *search)
     struct state state = {
         .search = search,
         .n_trials = request->effort > 0 ? request->effort * 1000ull : TRIALS,
-        .random = request->seed * 2 + 0x9e3779b97f4a7c15u,
+        .random = request->seed,
     };
     tm_status status;
 

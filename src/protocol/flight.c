@@ -13,6 +13,7 @@
 // F2 `pushing` of a page is the number of flights that push it.
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -61,12 +62,7 @@ struct flight *flight_new(struct engine *engine, const struct flight_kind *kind)
 void flight_add_page(struct flight *flight, page_no page, int is_pushed,
                      int may_hand)
 {
-    if (flight->n_pages == flight->room) {
-        flight->room = flight->room == 0 ? 64 : flight->room * 2;
-        flight->pages =
-            realloc(flight->pages, flight->room * sizeof *flight->pages);
-        ensure_memory(flight->pages != NULL);
-    }
+    vector_reserve(flight->pages, flight->room, flight->n_pages + 1);
     flight->pages[flight->n_pages++] = (struct flight_page){
         .page = page,
         .is_pushed = is_pushed != 0,

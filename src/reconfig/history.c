@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "reconfig/history_priv.h"
 
 enum {
@@ -97,12 +98,7 @@ static struct history_thread *add(struct history *history, uint64_t number)
 {
     struct history_thread *thread;
 
-    if (history->n_threads == history->n_room) {
-        history->n_room = history->n_room * 2 + 32;
-        history->threads = realloc(history->threads,
-                                   history->n_room * sizeof *history->threads);
-        ensure_memory(history->threads != NULL);
-    }
+    vector_reserve(history->threads, history->n_room, history->n_threads + 1);
     thread = &history->threads[history->n_threads++];
     *thread = (struct history_thread){.number = number};
     *place_of(history, number) = history->n_threads;

@@ -5,6 +5,7 @@
 
 #include "base/ensure.h"
 #include "base/options.h"
+#include "base/vector.h"
 #include "reconfig/scheme_priv.h"
 
 enum {
@@ -29,16 +30,6 @@ struct row scheme_row(struct wire_reader *reader)
     row.n_barriers = wire_get_u64(reader);
     row.place = wire_get_u32(reader);
     return row;
-}
-
-static void make_room(struct scheme *scheme, uint32_t n)
-{
-    if (n > scheme->n_room) {
-        scheme->arrivals =
-            realloc(scheme->arrivals, n * sizeof *scheme->arrivals);
-        ensure_memory(scheme->arrivals != NULL);
-        scheme->n_room = n;
-    }
 }
 
 // The rows of threads are all there, and one at least.
@@ -96,7 +87,7 @@ static uint64_t read_arrivals(struct scheme *scheme,
     uint64_t iteration = 0;
     struct wire_reader reader = scheme_rows(message);
 
-    make_room(scheme, n);
+    vector_reserve(scheme->arrivals, scheme->n_room, n);
     for (uint32_t i = 0; i < n; i++) {
         struct row row = scheme_row(&reader);
 

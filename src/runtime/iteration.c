@@ -25,6 +25,7 @@
 #include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
@@ -116,13 +117,8 @@ static struct arrival *next_arrival(struct iteration *iteration)
         iteration->n_arrivals = 0;
         iteration->is_reported = 0;
     }
-    if (iteration->n_arrivals == iteration->n_room) {
-        iteration->n_room = iteration->n_room * 2 + 64;
-        iteration->arrivals =
-            realloc(iteration->arrivals,
-                    iteration->n_room * sizeof *iteration->arrivals);
-        ensure_memory(iteration->arrivals != NULL);
-    }
+    vector_reserve(iteration->arrivals, iteration->n_room,
+                   iteration->n_arrivals + 1);
     return &iteration->arrivals[iteration->n_arrivals++];
 }
 

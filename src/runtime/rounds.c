@@ -9,6 +9,7 @@
 //    place if the place names the present round, else in none.
 #include "runtime/rounds.h"
 #include "base/ensure.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +68,7 @@ void rounds_arrive(struct rounds *rounds, unsigned worker, uint32_t thread,
 
     ensure(!rounds_is_over(rounds, worker, place));
     rounds_leave(rounds, thread, place);
-    if (round->n == round->room) {
-        round->room = round->room * 2 + 16;
-        round->threads =
-            realloc(round->threads, round->room * sizeof *round->threads);
-        ensure_memory(round->threads != NULL);
-    }
+    vector_reserve(round->threads, round->room, round->n + 1);
     round->threads[round->n++] = thread;
     place->worker = worker;
     place->round = round->number + 1;

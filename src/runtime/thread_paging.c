@@ -8,6 +8,7 @@
 // R1 `rows` may have a thread several times, if it came back; who asks gets its sum.
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/threads.h"
@@ -44,11 +45,7 @@ void thread_paging_left(struct node *node, const struct thread *thread)
     if (!has_paged(&row)) {
         return;
     }
-    if (kept->n == kept->room) {
-        kept->room = 2 * kept->room + 64;
-        kept->rows = realloc(kept->rows, kept->room * sizeof *kept->rows);
-        ensure_memory(kept->rows != NULL);
-    }
+    vector_reserve(kept->rows, kept->room, kept->n + 1);
     kept->rows[kept->n++] = row;
 }
 

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "pages/causality.h"
 #include "runtime/belongings.h"
 #include "runtime/node.h"
@@ -177,9 +178,7 @@ static void shuffle(struct node *node, struct thread *thread)
     if (node->options.shuffle == 0 || thread->number == 0) {
         return;
     }
-    node->shuffle_state =
-        node->shuffle_state * 6364136223846793005u + 1442695040888963407u;
-    draw = node->shuffle_state >> 33;
+    draw = random_next(&node->shuffle_state) >> 33;
     if (draw % 2 == 0) {
         thread->target = roster_pick(&node->port.roster, draw / 2);
     }

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
@@ -146,11 +147,7 @@ static struct page_run *list_pages(struct node *node, size_t *n)
             runs[*n - 1].n_pages += extent->n_pages;
             continue;
         }
-        if (*n == room) {
-            room = room * 2 + 16;
-            runs = realloc(runs, room * sizeof *runs);
-            ensure_memory(runs != NULL);
-        }
+        vector_reserve(runs, room, *n + 1);
         runs[(*n)++] = (struct page_run){extent->page, extent->n_pages};
     }
     return runs;

@@ -41,14 +41,14 @@ void barrier_records_init(struct pool *pool)
 
 struct barrier *barrier_of(struct sync *sync, uint64_t key)
 {
-    struct barrier *barrier = table_find(&sync->barriers, key);
+    struct barrier *barrier = map_find(&sync->barriers, key);
 
     if (barrier == NULL) {
         barrier = pool_take(&sync->barrier_pool);
         barrier->release.wake = released;
         barrier->sync = sync;
         barrier->key = key;
-        table_add(&sync->barriers, key, barrier);
+        map_add(&sync->barriers, key, barrier);
     }
     return barrier;
 }
@@ -184,7 +184,7 @@ tm_status barrier_receive_leave(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.barrier_leave.key;
     uint32_t n = message->u.barrier_leave.n_threads;
-    struct barrier *barrier = table_find(&sync->barriers, key);
+    struct barrier *barrier = map_find(&sync->barriers, key);
 
     if (from != manager_of(sync, key) || barrier == NULL || n == 0 ||
         n > barrier->waiting.n) {
@@ -255,7 +255,7 @@ enum wait_line barrier_wait_line(const struct sync *sync, uint32_t place,
     if (place >= sync->barriers.capacity) {
         return LINE_NO_PLACE;
     }
-    barrier = table_at(&sync->barriers, place);
+    barrier = map_at(&sync->barriers, place);
     if (barrier == NULL || position > n_here(barrier)) {
         return LINE_NEXT_PLACE;
     }
@@ -301,7 +301,7 @@ bool barrier_is_valid(const struct sync *sync)
         n_watched++;
     }
     for (size_t i = 0; i < sync->barriers.capacity; i++) {
-        const struct barrier *barrier = table_at(&sync->barriers, i);
+        const struct barrier *barrier = map_at(&sync->barriers, i);
 
         if (barrier == NULL) {
             continue;
@@ -317,7 +317,7 @@ bool barrier_is_valid(const struct sync *sync)
 void barrier_release_all(struct sync *sync)
 {
     for (size_t i = 0; i < sync->barriers.capacity; i++) {
-        struct barrier *barrier = table_at(&sync->barriers, i);
+        struct barrier *barrier = map_at(&sync->barriers, i);
 
         if (barrier != NULL) {
             free(barrier->n_of_node);

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "sync/sync_priv.h"
 
 static const char *const kind_names[] = {
@@ -64,12 +65,12 @@ static struct call *call_at(const struct calls *calls, uint32_t place)
 
 static void add_chunk(struct calls *calls)
 {
-    size_t size = CALLS_PER_CHUNK * sizeof(struct call);
-    struct call *chunk = memory_grow(NULL, size);
+    struct call *chunk = calloc(CALLS_PER_CHUNK, sizeof *chunk);
 
-    memset(chunk, 0, size);
-    calls->chunks = memory_grow(calls->chunks,
-                                (calls->n_chunks + 1) * sizeof(struct call *));
+    ensure_memory(chunk != NULL);
+    calls->chunks =
+        realloc(calls->chunks, (calls->n_chunks + 1) * sizeof(struct call *));
+    ensure_memory(calls->chunks != NULL);
     calls->chunks[calls->n_chunks] = chunk;
     for (uint32_t i = CALLS_PER_CHUNK; i-- > 0;) {
         chunk[i].token = calls->n_chunks * CALLS_PER_CHUNK + i;

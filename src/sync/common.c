@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/random.h"
+#include "base/vector.h"
 #include "sync/sync_priv.h"
 
 static node_id other_of_two(const struct roster *roster, node_id self)
@@ -99,7 +101,7 @@ bool is_over(const struct sync *sync, const struct waiter *waiter)
 
 node_id manager_of(const struct sync *sync, uint64_t key)
 {
-    return roster_pick(&sync->port->roster, key_hash(key));
+    return roster_pick(&sync->port->roster, random_mix(key));
 }
 
 void answer(struct sync *sync, node_id to, uint64_t token, tm_status status,
@@ -140,9 +142,6 @@ const char *place_text(const struct sync *sync, const char *before,
 
 uint8_t *scratch_get(struct sync *sync, size_t size)
 {
-    if (sync->scratch_size < size) {
-        sync->scratch = memory_grow(sync->scratch, 2 * size);
-        sync->scratch_size = 2 * size;
-    }
+    vector_reserve(sync->scratch, sync->scratch_size, size);
     return sync->scratch;
 }

@@ -29,12 +29,12 @@
 
 struct cond *cond_of(struct sync *sync, uint64_t key)
 {
-    struct cond *cond = table_find(&sync->conds, key);
+    struct cond *cond = map_find(&sync->conds, key);
 
     if (cond == NULL) {
         cond = pool_take(&sync->cond_pool);
         cond->key = key;
-        table_add(&sync->conds, key, cond);
+        map_add(&sync->conds, key, cond);
     }
     return cond;
 }
@@ -42,7 +42,7 @@ struct cond *cond_of(struct sync *sync, uint64_t key)
 static void let_go(struct sync *sync, struct cond *cond)
 {
     if (cond->waiting.first == NULL) {
-        table_take(&sync->conds, cond->key);
+        map_take(&sync->conds, cond->key);
         pool_give(&sync->cond_pool, cond);
     }
 }
@@ -119,7 +119,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    cond = table_find(&sync->conds, key);
+    cond = map_find(&sync->conds, key);
     if (cond == NULL) {
         return TM_OK; // nobody waits
     }
@@ -139,7 +139,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
 
 void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 {
-    struct cond *cond = table_find(&sync->conds, key);
+    struct cond *cond = map_find(&sync->conds, key);
     struct message wake = {.type = MESSAGE_cond_wake};
 
     if (cond != NULL && request_take(sync, &cond->waiting, from, token)) {
@@ -174,11 +174,11 @@ tm_status cond_receive_wake(struct sync *sync, node_id from,
 bool cond_is_valid(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->conds.capacity; i++) {
-        const struct cond *cond = table_at(&sync->conds, i);
+        const struct cond *cond = map_at(&sync->conds, i);
 
         if (cond != NULL &&
             ((!is_manager(sync, cond->key) && cond->waiting.first != NULL) ||
-             table_find(&sync->conds, cond->key) != cond)) {
+             map_find(&sync->conds, cond->key) != cond)) {
             return false;
         }
     }

@@ -19,6 +19,7 @@
 //    their order.
 #include <string.h>
 
+#include "base/random.h"
 #include "sync/barrier_priv.h"
 #include "sync/lock_priv.h"
 
@@ -34,7 +35,7 @@ enum {
 
 static int was_manager(const struct sync *sync, uint64_t key)
 {
-    return roster_pick(&sync->before, key_hash(key)) == sync->port->self;
+    return roster_pick(&sync->before, random_mix(key)) == sync->port->self;
 }
 
 static int goes_away(const struct sync *sync, uint64_t key)
@@ -134,7 +135,7 @@ static void send_lock(struct sync *sync, void *record)
 static void send_last_holders(struct sync *sync)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = table_at(&sync->locks, i);
+        const struct lock *lock = map_at(&sync->locks, i);
         struct message message = {.type = MESSAGE_lock_last};
 
         if (lock != NULL && lock->token == TOKEN_HERE) {
@@ -234,7 +235,7 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
 static void take_tokens_back(struct sync *sync)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
-        struct lock *lock = table_at(&sync->locks, i);
+        struct lock *lock = map_at(&sync->locks, i);
 
         if (lock != NULL && lock->owner != NODE_NONE &&
             !roster_has(&sync->port->roster, lock->owner)) {
@@ -401,7 +402,7 @@ tm_status rwlock_receive_part(struct sync *sync, node_id from,
     (void)from;
     if (!takes(sync, key) || message->body_size == 0 ||
         message->body_size % CLAIM_BYTES != 0 ||
-        !claims_fit(sync, table_find(&sync->rwlocks, key), message)) {
+        !claims_fit(sync, map_find(&sync->rwlocks, key), message)) {
         return TM_EWIRE;
     }
     lock = rwlock_of(sync, key);
@@ -590,7 +591,7 @@ tm_status barrier_receive_part(struct sync *sync, node_id from,
 
     (void)from;
     if (!takes(sync, key) ||
-        !part_fits(sync, table_find(&sync->barriers, key), message)) {
+        !part_fits(sync, map_find(&sync->barriers, key), message)) {
         return TM_EWIRE;
     }
     take_part(barrier_of(sync, key), message);
@@ -612,11 +613,11 @@ void sync_roster_changed(struct sync *sync, const struct roster *before)
 }
 
 // Send the objects of a table that have another manager now.
-static void spread(struct sync *sync, const struct table *objects,
+static void spread(struct sync *sync, const struct map *objects,
                    void (*send)(struct sync *sync, void *record))
 {
     for (size_t i = 0; i < objects->capacity; i++) {
-        void *record = table_at(objects, i);
+        void *record = map_at(objects, i);
 
         if (record != NULL && goes_away(sync, objects->entries[i].key)) {
             send(sync, record);

@@ -8,6 +8,9 @@
 // used: what a thread has put under a key that is gone is not found under a new one.
 //
 // K1 keys[place - 1] has that place, the lowest free one is given out.
+#include <stdlib.h>
+
+#include "base/ensure.h"
 #include "sync/sync_priv.h"
 
 static void call_root(struct sync *sync, enum key_op op, uint64_t value,
@@ -53,8 +56,8 @@ static struct key_record *free_place(struct sync *sync)
     if (sync->n_keys == SYNC_KEYS_MAX) {
         return NULL;
     }
-    sync->keys =
-        memory_grow(sync->keys, (sync->n_keys + 1) * sizeof *sync->keys);
+    sync->keys = realloc(sync->keys, (sync->n_keys + 1) * sizeof *sync->keys);
+    ensure_memory(sync->keys != NULL);
     key = &sync->keys[sync->n_keys++];
     *key = (struct key_record){.number = sync->n_keys}; // K1
     return key;

@@ -57,7 +57,7 @@ static void lock_tidy(struct sync *sync);
 
 struct lock *lock_of(struct sync *sync, uint64_t key)
 {
-    struct lock *lock = table_find(&sync->locks, key);
+    struct lock *lock = map_find(&sync->locks, key);
 
     if (lock == NULL) {
         lock_tidy(sync);
@@ -66,7 +66,7 @@ struct lock *lock_of(struct sync *sync, uint64_t key)
         lock->sync = sync;
         lock->key = key;
         lock->owner = NODE_NONE;
-        table_add(&sync->locks, key, lock);
+        map_add(&sync->locks, key, lock);
     }
     lock->was_used = true;
     return lock;
@@ -93,7 +93,7 @@ static void tidy_one(struct lock *lock)
         lock->was_used = false;
     } else if (is_blank(lock)) {
         sync->has_forgotten |= lock->was_held;
-        table_take(&sync->locks, lock->key);
+        map_take(&sync->locks, lock->key);
         pool_give(&sync->lock_pool, lock);
     } else if (lock->token == TOKEN_HERE && !lock->is_held) {
         let_go(lock);
@@ -103,12 +103,12 @@ static void tidy_one(struct lock *lock)
 /* A record is about to be added: may some of the others go? */
 static void lock_tidy(struct sync *sync)
 {
-    struct table *locks = &sync->locks;
+    struct map *locks = &sync->locks;
 
     for (int i = 0; i < TIDY_PLACES && !sync->is_frozen && locks->n > 0 &&
                     locks->n >= sync->locks_kept;
          i++) {
-        struct lock *lock = table_at(locks, sync->tidied++ % locks->capacity);
+        struct lock *lock = map_at(locks, sync->tidied++ % locks->capacity);
 
         if (lock != NULL) {
             tidy_one(lock);
@@ -255,7 +255,7 @@ tm_status lock_receive_recall(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.lock_recall.key;
     uint8_t what = message->u.lock_recall.what;
-    struct lock *lock = table_find(&sync->locks, key);
+    struct lock *lock = map_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || what < RECALL_TRY ||
         what > RECALL_WITHDRAWN) {
@@ -285,7 +285,7 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
                             const struct message *message)
 {
     uint64_t key = message->u.lock_busy.key;
-    struct lock *lock = table_find(&sync->locks, key);
+    struct lock *lock = map_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || lock == NULL ||
         lock->token != TOKEN_AWAY || lock->trying.n == 0) {
@@ -341,7 +341,7 @@ static void give_up(struct lock *lock, uint64_t now_ns)
 void lock_poll(struct sync *sync, uint64_t now_ns)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
-        struct lock *lock = table_at(&sync->locks, i);
+        struct lock *lock = map_at(&sync->locks, i);
 
         if (lock != NULL && lock->waiters.n > 0) {
             give_up(lock, now_ns);
@@ -455,7 +455,7 @@ void lock_records_init(struct pool *pool)
 
 tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread)
 {
-    const struct lock *lock = table_find(&sync->locks, key);
+    const struct lock *lock = map_find(&sync->locks, key);
 
     if (lock == NULL || !lock->is_held || lock->holder != thread) {
         return TM_EPERM;
@@ -501,7 +501,7 @@ void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
                              enum tm_mutex_type type)
 {
-    struct lock *lock = table_find(&sync->locks, key);
+    struct lock *lock = map_find(&sync->locks, key);
 
     if (lock == NULL || !lock->is_held || lock->holder != thread) {
         return TM_EPERM;
@@ -526,7 +526,7 @@ size_t sync_n_locks(const struct sync *sync)
 int sync_thread_holds(const struct sync *sync, uint64_t thread)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = table_at(&sync->locks, i);
+        const struct lock *lock = map_at(&sync->locks, i);
 
         if (lock != NULL && lock->is_held && lock->holder == thread) {
             return 1;
@@ -544,7 +544,7 @@ enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
     if (place >= sync->locks.capacity) {
         return LINE_NO_PLACE;
     }
-    lock = table_at(&sync->locks, place);
+    lock = map_at(&sync->locks, place);
     if (lock == NULL) {
         return LINE_NEXT_PLACE;
     }
@@ -590,12 +590,12 @@ static bool node_part_is_valid(const struct lock *lock)
 bool lock_is_valid(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = table_at(&sync->locks, i);
+        const struct lock *lock = map_at(&sync->locks, i);
 
         if (lock != NULL &&
             (!node_part_is_valid(lock) || !lock_manager_is_valid(lock))) {
             return false;
         }
     }
-    return table_is_valid(&sync->locks);
+    return map_is_valid(&sync->locks);
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/vector.h"
 #include "sync/barrier_priv.h"
 
 #define CHECK_NS 100000000u
@@ -152,11 +153,7 @@ static void let_all_pass(struct barrier *barrier)
 void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
                          uint32_t n)
 {
-    if (barrier->n_values + n > barrier->n_room) {
-        barrier->n_room = 2 * (barrier->n_values + n);
-        barrier->values = memory_grow(
-            barrier->values, barrier->n_room * sizeof *barrier->values);
-    }
+    vector_reserve(barrier->values, barrier->n_room, barrier->n_values + n);
     for (uint32_t i = 0; i < n; i++) {
         struct contribution *kept = &barrier->values[barrier->n_values++];
 
@@ -225,10 +222,8 @@ static void begin_episode(struct barrier *barrier,
 
 void barrier_make_counts(struct barrier *barrier)
 {
-    size_t size = TM_MAX_NODES * sizeof *barrier->n_of_node;
-
-    barrier->n_of_node = memory_grow(NULL, size);
-    memset(barrier->n_of_node, 0, size);
+    barrier->n_of_node = calloc(TM_MAX_NODES, sizeof *barrier->n_of_node);
+    ensure_memory(barrier->n_of_node != NULL);
 }
 
 static void count_arrivals(struct barrier *barrier, node_id from,
@@ -321,7 +316,7 @@ tm_status barrier_receive_starved(struct sync *sync, node_id from,
                                   const struct message *message)
 {
     uint64_t key = message->u.barrier_starved.key;
-    struct barrier *barrier = table_find(&sync->barriers, key);
+    struct barrier *barrier = map_find(&sync->barriers, key);
 
     if (from != ROOT || barrier == NULL || !is_manager(sync, key)) {
         return TM_EWIRE;

@@ -17,12 +17,12 @@ void once_records_init(struct pool *pool)
 
 struct once *once_of(struct sync *sync, uint64_t key)
 {
-    struct once *once = table_find(&sync->onces, key);
+    struct once *once = map_find(&sync->onces, key);
 
     if (once == NULL) {
         once = pool_take(&sync->once_pool);
         once->key = key;
-        table_add(&sync->onces, key, once);
+        map_add(&sync->onces, key, once);
     }
     return once;
 }
@@ -47,7 +47,7 @@ static void call_manager(struct sync *sync, enum call_kind kind, uint64_t key,
 void sync_once_begin(struct sync *sync, uint64_t key, uint64_t thread,
                      struct waiter *waiter)
 {
-    const struct once *once = table_find(&sync->onces, key);
+    const struct once *once = map_find(&sync->onces, key);
 
     if (once != NULL && once->is_known) {
         waiter_wake(waiter, TM_OK, 1);
@@ -91,7 +91,7 @@ static tm_status begin(struct sync *sync, node_id from,
 static tm_status end(struct sync *sync, node_id from,
                      const struct message_once_ask *ask)
 {
-    struct once *once = table_find(&sync->onces, ask->key);
+    struct once *once = map_find(&sync->onces, ask->key);
 
     if (once == NULL || once->state != ONCE_RUNNING ||
         once->thread != ask->thread) {
@@ -122,7 +122,7 @@ tm_status once_receive_ask(struct sync *sync, node_id from,
 bool once_is_valid(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->onces.capacity; i++) {
-        const struct once *once = table_at(&sync->onces, i);
+        const struct once *once = map_at(&sync->onces, i);
 
         if (once != NULL && once->waiting.first != NULL &&
             once->state != ONCE_RUNNING) { // I1

@@ -31,6 +31,7 @@
 
 #include <stdlib.h>
 
+#include "base/vector.h"
 #include "sync/registry_priv.h"
 
 struct ended_thread {
@@ -76,11 +77,8 @@ static struct thread_record *add_slot(struct registry *registry)
 {
     struct thread_record *thread;
 
-    if (registry->n_threads == registry->n_room) {
-        registry->n_room *= 2;
-        registry->threads = memory_grow(
-            registry->threads, registry->n_room * sizeof *registry->threads);
-    }
+    vector_reserve(registry->threads, registry->n_room,
+                   registry->n_threads + 1);
     thread = &registry->threads[registry->n_threads];
     *thread = (struct thread_record){.number = registry->n_threads};
     registry->n_threads++;
@@ -97,7 +95,7 @@ static struct thread_record *reclaim_slot(struct registry *registry)
             struct ended_thread *ended = pool_take(&registry->ended_pool);
 
             ended->result = thread->result;
-            table_add(&registry->ended, thread->number, ended);
+            map_add(&registry->ended, thread->number, ended);
             free_slot(registry, thread);
             return thread;
         }
@@ -210,7 +208,7 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
 static int take_ended(struct registry *registry, uint64_t number,
                       uint64_t *result)
 {
-    struct ended_thread *ended = table_take(&registry->ended, number);
+    struct ended_thread *ended = map_take(&registry->ended, number);
 
     if (ended == NULL) {
         return 0;
@@ -416,7 +414,7 @@ tm_status registry_init(struct registry *registry, const struct roster *roster,
 void registry_release(struct registry *registry)
 {
     free(registry->threads);
-    table_release(&registry->ended);
+    map_release(&registry->ended);
     pool_release(&registry->ended_pool);
     *registry = (struct registry){0};
 }
@@ -460,5 +458,5 @@ bool registry_is_valid(const struct registry *registry)
         n_live -= registry->n_on_node[node];
     }
     return n_alive == registry->n_alive && n_joiners == registry->n_joiners &&
-           n_live == 0 && table_is_valid(&registry->ended); // I1, I3
+           n_live == 0 && map_is_valid(&registry->ended); // I1, I3
 }

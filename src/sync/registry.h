@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
+#include "base/pool.h"
 #include "net/roster.h"
-#include "sync/pool.h"
-#include "sync/table.h"
 
 /** The root's list of all threads; see registry.c. */
 struct registry {
@@ -23,7 +23,7 @@ struct registry {
     uint64_t main_token;
     const struct roster *roster;
     uint32_t n_on_node[TM_MAX_NODES]; ///< living threads, without main()
-    struct table ended; ///< struct ended_thread: of slots that were needed
+    struct map ended; ///< struct ended_thread: of slots that were needed
     struct pool ended_pool;
 };
 

@@ -33,12 +33,12 @@ void rwlock_records_init(struct pool *locks, struct pool *claims)
 
 struct rwlock *rwlock_of(struct sync *sync, uint64_t key)
 {
-    struct rwlock *lock = table_find(&sync->rwlocks, key);
+    struct rwlock *lock = map_find(&sync->rwlocks, key);
 
     if (lock == NULL) {
         lock = pool_take(&sync->rwlock_pool);
         lock->key = key;
-        table_add(&sync->rwlocks, key, lock);
+        map_add(&sync->rwlocks, key, lock);
     }
     return lock;
 }
@@ -46,7 +46,7 @@ struct rwlock *rwlock_of(struct sync *sync, uint64_t key)
 static void let_go(struct sync *sync, struct rwlock *lock)
 {
     if (lock->holders.first == NULL && lock->waiting.first == NULL) {
-        table_take(&sync->rwlocks, lock->key);
+        map_take(&sync->rwlocks, lock->key);
         pool_give(&sync->rwlock_pool, lock);
     }
 }
@@ -208,7 +208,7 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
 void rwlock_cancel(struct sync *sync, node_id from, uint64_t key,
                    uint64_t token)
 {
-    struct rwlock *lock = table_find(&sync->rwlocks, key);
+    struct rwlock *lock = map_find(&sync->rwlocks, key);
     struct rwlock_claim *claim = lock == NULL ? NULL : lock->waiting.first;
 
     while (claim != NULL && (claim->node != from || claim->token != token)) {
@@ -266,7 +266,7 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
                                 const struct message *message)
 {
     const struct message_rwlock_unlock *unlock = &message->u.rwlock_unlock;
-    struct rwlock *lock = table_find(&sync->rwlocks, unlock->key);
+    struct rwlock *lock = map_find(&sync->rwlocks, unlock->key);
     struct rwlock_claim *holder =
         lock == NULL ? NULL : find_holder(lock, unlock->thread);
 
@@ -294,7 +294,7 @@ enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
     if (place >= sync->rwlocks.capacity) {
         return LINE_NO_PLACE;
     }
-    lock = table_at(&sync->rwlocks, place);
+    lock = map_at(&sync->rwlocks, place);
     if (lock == NULL || lock->waiting.first == NULL) {
         return LINE_NEXT_PLACE;
     }
@@ -332,7 +332,7 @@ static bool claims_are_valid(const struct rwlock *lock)
 bool rwlock_is_valid(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->rwlocks.capacity; i++) {
-        const struct rwlock *lock = table_at(&sync->rwlocks, i);
+        const struct rwlock *lock = map_at(&sync->rwlocks, i);
 
         if (lock != NULL && !claims_are_valid(lock)) {
             return false;

@@ -12,12 +12,12 @@
 
 struct sem *sem_of(struct sync *sync, uint64_t key)
 {
-    struct sem *sem = table_find(&sync->sems, key);
+    struct sem *sem = map_find(&sync->sems, key);
 
     if (sem == NULL) {
         sem = pool_take(&sync->sem_pool);
         sem->key = key;
-        table_add(&sync->sems, key, sem);
+        map_add(&sync->sems, key, sem);
     }
     return sem;
 }
@@ -111,7 +111,7 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
 
 void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 {
-    struct sem *sem = table_find(&sync->sems, key);
+    struct sem *sem = map_find(&sync->sems, key);
 
     if (sem != NULL && request_take(sync, &sem->waiting, from, token)) {
         answer(sync, from, token, TM_ETIMEDOUT, 0);
@@ -163,7 +163,7 @@ tm_status sem_receive_post(struct sync *sync, node_id from,
 bool sem_is_valid(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->sems.capacity; i++) {
-        const struct sem *sem = table_at(&sync->sems, i);
+        const struct sem *sem = map_at(&sync->sems, i);
 
         if (sem == NULL) {
             continue;

@@ -136,13 +136,13 @@ void sync_free(struct sync *sync)
         return;
     }
     barrier_release_all(sync);
-    table_release(&sync->locks);
-    table_release(&sync->conds);
-    table_release(&sync->sems);
-    table_release(&sync->rwlocks);
-    table_release(&sync->onces);
-    table_release(&sync->barriers);
-    table_release(&sync->creators);
+    map_release(&sync->locks);
+    map_release(&sync->conds);
+    map_release(&sync->sems);
+    map_release(&sync->rwlocks);
+    map_release(&sync->onces);
+    map_release(&sync->barriers);
+    map_release(&sync->creators);
     pool_release(&sync->lock_pool);
     pool_release(&sync->cond_pool);
     pool_release(&sync->sem_pool);

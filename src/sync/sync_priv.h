@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+#include "base/pool.h"
 #include "sync/call.h"
-#include "sync/pool.h"
 #include "sync/registry.h"
 #include "sync/sync.h"
-#include "sync/table.h"
 
 /*
  * What the files of this folder share. A node's part and the manager's part of
@@ -31,13 +31,13 @@ struct sync {
     uint64_t due_ns;         ///< none of them before this time
     struct waiter *sleepers; ///< of them, those of sync_sleep()
 
-    struct table locks;    ///< struct lock
-    struct table conds;    ///< struct cond
-    struct table sems;     ///< struct sem
-    struct table rwlocks;  ///< struct rwlock
-    struct table onces;    ///< struct once
-    struct table barriers; ///< struct barrier
-    struct table creators; ///< struct creator: who has threads to be launched
+    struct map locks;    ///< struct lock
+    struct map conds;    ///< struct cond
+    struct map sems;     ///< struct sem
+    struct map rwlocks;  ///< struct rwlock
+    struct map onces;    ///< struct once
+    struct map barriers; ///< struct barrier
+    struct map creators; ///< struct creator: who has threads to be launched
     _Atomic uint32_t n_batches; ///< creators.n, readable without the node lock
     size_t locks_kept;          ///< so many records may stay: lock.c
     size_t tidied;              ///< place in `locks` that is looked at next

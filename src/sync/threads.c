@@ -43,7 +43,7 @@ static void launch(struct sync *sync, struct creator *creator)
     call->message.type = MESSAGE_thread_launch;
     call->message.u.thread_launch.creator = creator->thread;
     call->message.u.thread_launch.n_threads = creator->n_held;
-    table_take(&sync->creators, creator->thread);
+    map_take(&sync->creators, creator->thread);
     note_batches(sync);
     pool_give(&sync->creator_pool, creator);
     call_send(call, 1);
@@ -86,13 +86,13 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
 
 void threads_created(struct sync *sync, uint64_t thread)
 {
-    struct creator *creator = table_find(&sync->creators, thread);
+    struct creator *creator = map_find(&sync->creators, thread);
 
     if (creator == NULL) {
         creator = pool_take(&sync->creator_pool);
         creator->thread = thread;
         creator->since_ns = sync->port->now_ns(sync->port->owner);
-        table_add(&sync->creators, thread, creator);
+        map_add(&sync->creators, thread, creator);
         note_batches(sync);
     }
     creator->n_held++;
@@ -100,7 +100,7 @@ void threads_created(struct sync *sync, uint64_t thread)
 
 void sync_thread_launch(struct sync *sync, uint64_t thread)
 {
-    struct creator *creator = table_find(&sync->creators, thread);
+    struct creator *creator = map_find(&sync->creators, thread);
 
     if (creator != NULL) {
         launch(sync, creator);
@@ -116,7 +116,7 @@ void threads_poll(struct sync *sync)
     }
     now_ns = sync->port->now_ns(sync->port->owner);
     for (size_t i = 0; i < sync->creators.capacity;) {
-        struct creator *creator = table_at(&sync->creators, i);
+        struct creator *creator = map_at(&sync->creators, i);
 
         if (creator != NULL && now_ns - creator->since_ns >= LAUNCH_NS) {
             launch(sync, creator); // another may be at this place now
@@ -143,7 +143,7 @@ tm_status threads_receive_start(struct sync *sync, node_id from,
 
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)
 {
-    struct creator *creator = table_take(&sync->creators, thread);
+    struct creator *creator = map_take(&sync->creators, thread);
     struct call *call = call_root(sync, CALL_EXIT, thread, NULL);
 
     if (creator != NULL) {

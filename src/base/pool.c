@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sync/pool.h"
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/ensure.h"
 
 struct pool_record {
     struct pool_record *next;
@@ -20,25 +20,16 @@ enum { RECORDS_PER_CHUNK = 64 };
 static void add_chunk(struct pool *pool)
 {
     struct pool_chunk *chunk =
-        memory_grow(NULL, sizeof *chunk + RECORDS_PER_CHUNK * pool->size);
-    char *record = (char *)chunk->records;
+        malloc(sizeof *chunk + RECORDS_PER_CHUNK * pool->size);
+    char *record;
 
+    ensure_memory(chunk != NULL);
+    record = (char *)chunk->records;
     chunk->next = pool->chunks;
     pool->chunks = chunk;
     for (int i = 0; i < RECORDS_PER_CHUNK; i++) {
         pool_give(pool, record + (size_t)i * pool->size);
     }
-}
-
-void *memory_grow(void *memory, size_t size)
-{
-    void *grown = realloc(memory, size);
-
-    if (grown == NULL) {
-        log_fatal(EXIT_MEMORY, "out of memory: %zu bytes for synchronisation",
-                  size);
-    }
-    return grown;
 }
 
 void pool_init(struct pool *pool, size_t size)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "sync/pool.h"
-#include "sync/table.h"
+#include "base/map.h"
+#include "base/pool.h"
 
 enum { N_KEYS = 300 };
 
@@ -24,7 +24,7 @@ static void table_equals_an_array_after_random_steps(void **state)
 {
     static char records[N_KEYS];
     int there[N_KEYS] = {0};
-    struct table table = {0};
+    struct map map = {0};
 
     (void)state;
     random_state = 7;
@@ -33,20 +33,20 @@ static void table_equals_an_array_after_random_steps(void **state)
         uint64_t key = i * 64; // as addresses of objects in an array
 
         if (there[i]) {
-            assert_ptr_equal(table_find(&table, key), &records[i]);
+            assert_ptr_equal(map_find(&map, key), &records[i]);
             if (random_below(100) < (step / 2000 % 2 == 0 ? 20u : 80u)) {
-                assert_ptr_equal(table_take(&table, key), &records[i]);
+                assert_ptr_equal(map_take(&map, key), &records[i]);
                 there[i] = 0;
             }
         } else {
-            assert_null(table_find(&table, key));
-            assert_null(table_take(&table, key));
-            table_add(&table, key, &records[i]);
+            assert_null(map_find(&map, key));
+            assert_null(map_take(&map, key));
+            map_add(&map, key, &records[i]);
             there[i] = 1;
         }
-        assert_true(table_is_valid(&table));
+        assert_true(map_is_valid(&map));
     }
-    table_release(&table);
+    map_release(&map);
 }
 
 static void pool_gives_zeroed_records_that_do_not_overlap(void **state)

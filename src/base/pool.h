@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef SYNC_POOL_H
-#define SYNC_POOL_H
+#ifndef BASE_POOL_H
+#define BASE_POOL_H
 
 #include <stddef.h>
 
@@ -22,8 +22,5 @@ void pool_release(struct pool *pool);
 /** @return a record, all bytes zero; short of memory the process ends */
 void *pool_take(struct pool *pool);
 void pool_give(struct pool *pool, void *record);
-
-/** realloc(), but short of memory the process ends. */
-void *memory_grow(void *memory, size_t size);
 
 #endif
