@@ -150,11 +150,13 @@ static int parse_share(struct reading *reading, struct options *options)
 
 static int parse_protocol(struct reading *reading, struct options *options)
 {
-    static const char *const names[] = {"eager-release", "sequential"};
-    static const tm_protocol protocols[] = {TM_EAGER_RELEASE, TM_SEQUENTIAL};
+    static const char *const names[] = {"eager-release", "sequential",
+                                        "implicit"};
+    static const tm_protocol protocols[] = {TM_EAGER_RELEASE, TM_SEQUENTIAL,
+                                            TM_IMPLICIT};
     unsigned index;
 
-    if (!reading_word(reading, names, 2, &index)) {
+    if (!reading_word(reading, names, 3, &index)) {
         return 0;
     }
     options->protocol = protocols[index];

@@ -19,6 +19,7 @@ static const unsigned n_fault_sources =
 static const struct protocol *const protocols[] = {
     &protocol_eager_release,
     &protocol_sequential,
+    &protocol_implicit,
 };
 
 // In this order: what has left tracking counts for paging; what is told at the end is
