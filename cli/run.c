@@ -186,6 +186,7 @@ int command_run(int argc, char **argv)
     struct flags flags;
     struct options options;
     int first = flags_parse(argc, argv, &flags);
+    char error[256];
     int exit_code;
 
     if (first < 0) {
@@ -219,8 +220,8 @@ int command_run(int argc, char **argv)
                         "what to emulate\n");
         return EXIT_USAGE;
     }
-    if (options_contradiction(&options) != NULL) {
-        fprintf(stderr, "teamster run: %s\n", options_contradiction(&options));
+    if (options_contradict(&options, error, sizeof error)) {
+        fprintf(stderr, "teamster run: %s\n", error);
         return EXIT_USAGE;
     }
     return run(&options, argv + first);

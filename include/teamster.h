@@ -235,6 +235,7 @@ typedef enum tm_protocol {
     TM_PROTOCOL_DEFAULT = 0, ///< what --protocol says
     TM_SEQUENTIAL = 1,       ///< write-invalidate; plain atomics work
     TM_EAGER_RELEASE = 2,    ///< multiple writers, diffs pushed at releases
+    TM_IMPLICIT = 3,         ///< multiple writers, copies dropped at acquires
 } tm_protocol;
 
 /** Which node holds a page before anybody has used it. */

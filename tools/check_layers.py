@@ -16,8 +16,9 @@ Rules:
  5  Includes name the layer: "mem/diff.h", also within mem/, "planner/plan.h", also
     within planner/.
  6  Every #include "..." names a file that exists.
- 7  Files of src/ that are none of src/protocol/ ask for no protocol by its name;
-    src/base/options.c reads the names.
+ 7  Files of src/ and cli/ that are none of src/protocol/ name no protocol, neither as
+    code nor in a string: src/base/protocols.def has the names. (src/base/options.def
+    says which is the default.)
 """
 import pathlib
 import re
@@ -45,9 +46,7 @@ OUTSIDE = {
     "cli": {"base", "os", "place", "net", "cluster", "observe", "planner", "cli"},
     "planner": {"base", "model", "place", "planner"},
 }
-NAMES_OF_PROTOCOLS = re.compile(r"\bTM_(SEQUENTIAL|EAGER_RELEASE)\b|"
-                                r"\bprotocol_(sequential|eager_release)\b")
-MAY_NAME_PROTOCOLS = {"src/base/options.c", "src/runtime/registry.c"}
+PROTOCOL = re.compile(r'^PROTOCOL\((\w+), (\w+), "([^"]+)"', re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
 
@@ -79,14 +78,26 @@ def check_internal(root, path, allowed, quote, name):
     return None if (path.parent / name).exists() else "does not exist"
 
 
-def check_names(root, path):
+def names_of_protocols(root):
+    """What names one: its object, its number, or its name for itself, in quotes, behind
+    "=", or if it has a hyphen anywhere in a string."""
+    table = root / "src/base/protocols.def"
+    names = []
+    for symbol, number, name in PROTOCOL.findall(table.read_text()):
+        names += [rf"\bprotocol_{symbol}\b", rf"\b{number}\b", f'["=]{name}\\b']
+        if "-" in name:
+            names.append(f'"[^"]*\\b{name}\\b')
+    return re.compile("|".join(names))
+
+
+def check_names(root, path, names):
     """Who asks which protocol it is? Yield (line, name) of each place."""
     where = path.relative_to(root)
-    if where.parts[0] != "src" or where.parts[1] == "protocol" or \
-            str(where) in MAY_NAME_PROTOCOLS or path.stem.endswith("_test"):
+    if where.parts[0] not in ("src", "cli") or where.parts[1] == "protocol" or \
+            path.stem.endswith("_test"):
         return
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        match = NAMES_OF_PROTOCOLS.search(line.partition("//")[0])
+        match = names.search(line.partition("//")[0])
         if match:
             yield f"{where}:{number}: asks for a protocol by its name: {match[0]}"
 
@@ -126,6 +137,7 @@ def check_file(root, path):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     complaints = []
+    names = names_of_protocols(root)
     n_files = 0
     for layer in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
         if layer not in BELOW:
@@ -134,7 +146,7 @@ def main():
         for path in sorted((root / top).rglob("*.[ch]")):
             n_files += 1
             complaints += check_file(root, path)
-            complaints += check_names(root, path)
+            complaints += check_names(root, path, names)
     print("\n".join(complaints + [f"{n_files} files, "
                                   f"{len(complaints)} complaints"]))
     return 1 if complaints or n_files == 0 else 0

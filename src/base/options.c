@@ -148,16 +148,36 @@ static int parse_share(struct reading *reading, struct options *options)
     return 0;
 }
 
+#define PROTOCOL(symbol, id, name, no_diffs) name,
+static const char *const protocol_names[] = {
+#include "base/protocols.def"
+};
+
+#define PROTOCOL(symbol, id, name, no_diffs) {id, no_diffs},
+static const struct {
+    tm_protocol id;
+    const char *no_diffs;
+} protocols[] = {
+#include "base/protocols.def"
+};
+
+// clang-format off
+#define PROTOCOL(symbol, id, name, no_diffs) name ", "
+static const char protocol_help[] = "consistency protocol: "
+#include "base/protocols.def"
+    "of memory that names none";
+// clang-format on
+
+enum { N_PROTOCOLS = sizeof protocols / sizeof protocols[0] };
+
 static int parse_protocol(struct reading *reading, struct options *options)
 {
-    static const char *const names[] = {"eager-release", "sequential"};
-    static const tm_protocol protocols[] = {TM_EAGER_RELEASE, TM_SEQUENTIAL};
     unsigned index;
 
-    if (!reading_word(reading, names, 2, &index)) {
+    if (!reading_word(reading, protocol_names, N_PROTOCOLS, &index)) {
         return 0;
     }
-    options->protocol = protocols[index];
+    options->protocol = protocols[index].id;
     return 1;
 }
 
@@ -325,10 +345,19 @@ tm_status options_read(struct options *options, char *error, size_t size)
     return TM_OK;
 }
 
-const char *options_contradiction(const struct options *options)
+int options_contradict(const struct options *options, char *text, size_t size)
 {
-    return options->race_check && options->protocol == TM_SEQUENTIAL
-               ? "--race-check compares diffs, which --protocol=sequential "
-                 "does not make; leave one of them out"
-               : NULL;
+    unsigned i = 0;
+
+    while (protocols[i].id != options->protocol) {
+        i++;
+    }
+    if (!options->race_check || protocols[i].no_diffs == NULL) {
+        return 0;
+    }
+    snprintf(text, size,
+             "--race-check compares diffs, which --protocol=%s does not "
+             "make%s; leave one of them out",
+             protocol_names[i], protocols[i].no_diffs);
+    return 1;
 }

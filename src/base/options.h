@@ -104,8 +104,11 @@ struct options {
 TM_CHECKED tm_status options_read(struct options *options, char *error,
                                   size_t size);
 
-/** Why two options do not go together, in words; NULL if all do. */
-const char *options_contradiction(const struct options *options);
+/** Are there two options that do not go together?
+ * @param options    as options_read() gives them
+ * @param[out] text  [size] one line that says why, if so
+ * @return 1, 0 */
+int options_contradict(const struct options *options, char *text, size_t size);
 
 /** What speed= and memory= may be, of options and in hostfiles. */
 #define SPEED_MIN 0.001

@@ -95,6 +95,10 @@ int engine_resumed(struct engine *engine, page_no page);
  * often; costs nothing while no page is pinned. */
 void engine_let_go(struct engine *engine);
 
+/** A message has come that lets a thread go on after what others have released, or
+ * begin: call it before the thread can. */
+void engine_acquired(struct engine *engine);
+
 /** When the next page's time is over, on the port's clock; UINT64_MAX: no page is
  * pinned. */
 uint64_t engine_due_ns(const struct engine *engine);

@@ -402,6 +402,24 @@ static int is_answer(const struct page *page, uint8_t flags)
                                       : page->state != PAGE_ABSENT;
 }
 
+// What came is of no use: if a thread needs the page by now, ask for it alone.
+static void ask_again(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct waiter *waiters = page->waiters;
+    int want_write = page->want_write;
+
+    if (waiters == NULL || page->state != PAGE_ABSENT) {
+        engine_settle(engine, page_number);
+        return;
+    }
+    page->waiters = NULL;
+    engine_settle(engine, page_number);
+    page->waiters = waiters;
+    page->want_write = (uint8_t)want_write;
+    send_fetch(engine, page_number, 1, want_write);
+}
+
 static tm_status install(struct engine *engine, node_id from,
                          const struct message *message)
 {
@@ -414,6 +432,11 @@ static tm_status install(struct engine *engine, node_id from,
     }
     if (!is_answer(page, answer->flags)) {
         return TM_EWIRE; // I1
+    }
+    if (!(answer->flags & PAGE_WITH_OWNERSHIP) &&
+        !protocol_of(engine, answer->page)->is_fresh(engine, answer->page)) {
+        ask_again(engine, answer->page);
+        return TM_OK;
     }
     if (answer->flags & PAGE_WITH_CONTENTS) {
         space_fill(engine->space, answer->page, message->body);
@@ -500,23 +523,12 @@ static void end_fetch(struct engine *engine,
                       const struct message_fetch_done *done)
 {
     for (page_no at = done->page; at < done->page + done->count; at++) {
-        struct page *page = page_of(engine, at);
-        struct waiter *waiters = page->waiters;
-        int want_write = page->want_write;
+        const struct page *page = page_of(engine, at);
 
         if (!page->pending || page->fetch != done->id) {
             continue; // I1
         }
-        if (waiters == NULL || page->state != PAGE_ABSENT) {
-            engine_settle(engine, at);
-            continue;
-        }
-        // A thread needs it by now: ask for this page alone.
-        page->waiters = NULL;
-        engine_settle(engine, at);
-        page->waiters = waiters;
-        page->want_write = (uint8_t)want_write;
-        send_fetch(engine, at, 1, want_write);
+        ask_again(engine, at);
     }
 }
 

@@ -114,6 +114,8 @@ struct engine {
     struct copyset_chunk *copyset_chunks;
     /** Of the protocols that have them: protocol/updates.h. */
     struct updates *updates;
+    struct page_list copies; ///< that the next acquire looks at
+    uint32_t acquired_fetch; ///< the last fetch before the last acquire
     /** Of what a protocol has sent that names pages: no block is forgotten before that
      * has ended. */
     size_t n_unfinished;
@@ -169,6 +171,8 @@ const struct protocol_base *base_of_message(const struct engine *engine,
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);
 void bases_release_early(struct engine *engine);
+/** Of all protocols: their slot of that name. */
+void protocols_frozen(struct engine *engine);
 void bases_brought(struct engine *engine);
 void bases_forget(struct engine *engine, const struct extent *extent);
 void bases_roster_changed(struct engine *engine);

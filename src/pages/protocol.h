@@ -100,8 +100,20 @@ struct protocol {
     enum serve_result (*serve)(struct engine *engine, page_no page,
                                const struct fetch_request *request);
 
+    /** A copy has come that this node has asked for. May it be used? If not it is asked
+     * for again. */
+    int (*is_fresh)(const struct engine *engine, page_no page);
+
     /** The page's contents have just been installed; set its access. */
     void (*arrived)(struct engine *engine, page_no page, int want_write);
+
+    /** A thread here is about to go on after what others have released: see
+     * engine_acquired(). Also when nodes have come or gone. */
+    void (*acquired)(struct engine *engine);
+
+    /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,
+     * until that is over. */
+    void (*frozen)(struct engine *engine);
 
     /** The state of a page that this node owns and nobody else has: PAGE_EXCLUSIVE, or
      * PAGE_CLEAN if writes to it are to be seen. */
@@ -113,6 +125,12 @@ struct protocol {
     void (*advised)(struct engine *engine, page_no page,
                     enum page_advice advice);
 };
+
+/* Slots of a protocol whose copies are kept up to date by those who write. */
+/** is_fresh */
+int protocol_takes_all(const struct engine *engine, page_no page);
+/** acquired, frozen */
+void protocol_keeps_all(struct engine *engine);
 
 /** All protocols that an engine knows. */
 struct protocols {

@@ -135,6 +135,32 @@ int bases_are_valid(const struct engine *engine)
     return i == engine->n_bases;
 }
 
+void engine_acquired(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->protocols->n; i++) {
+        engine->protocols->rows[i]->acquired(engine);
+    }
+}
+
+void protocols_frozen(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->protocols->n; i++) {
+        engine->protocols->rows[i]->frozen(engine);
+    }
+}
+
+int protocol_takes_all(const struct engine *engine, page_no page)
+{
+    (void)engine;
+    (void)page;
+    return 1;
+}
+
+void protocol_keeps_all(struct engine *engine)
+{
+    (void)engine;
+}
+
 // ---- a base of nothing
 
 tm_status base_opens_nothing(struct engine *engine)

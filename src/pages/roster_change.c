@@ -35,6 +35,9 @@ void engine_freeze(struct engine *engine, int is_frozen)
         bases_release_early(
             engine); // hot pages may hold what nobody has asked for
     }
+    if (is_frozen) {
+        protocols_frozen(engine);
+    }
     engine->is_frozen = is_frozen;
 }
 
@@ -76,6 +79,7 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
 
     engine->before = *before;
     bases_roster_changed(engine);
+    engine_acquired(engine);
     for (unsigned i = 0; i < before->n_live; i++) {
         node_id gone = before->live[i];
 

@@ -9,6 +9,9 @@
 //   active    diffs sent, `flush_waiters` wait     flushed -> idle, or
 //             `next_waiters` wait for the next     active again for the next
 //
+// Diffs of release_now() count for the next release if one is under way, else they are
+// the one under way: however often some are sent, each release ends.
+//
 // Some of `flush_waiters` wait for less than the end: who only wants to tell the one
 // node that all diffs went to (sent). The release stays active.
 //
@@ -191,12 +194,18 @@ static void wake_list(struct waiter *waiter)
     }
 }
 
+// The release under way is over, if all of it is.
 static void flushed(struct engine *engine)
 {
     struct updates *updates = engine->updates;
     struct waiter *done = updates->flush_waiters;
 
-    updates->flush_is_active = 0;
+    if (updates->n_flushes > 0) {
+        return;
+    }
+    updates->release++;
+    updates->n_flushes = updates->n_next;
+    updates->n_next = 0;
     updates->flush_waiters = updates->next_waiters;
     updates->next_waiters = NULL;
     if (updates->flush_waiters != NULL) {
@@ -218,7 +227,7 @@ static void sent(struct engine *engine, const struct flight *flight)
     struct waiter *ready = NULL;
     struct waiter **last = &ready;
 
-    if (!ends_there(engine, flight)) {
+    if (engine->updates->n_flushes > 1 || !ends_there(engine, flight)) {
         return;
     }
     while (*link != NULL) {
@@ -238,8 +247,13 @@ static void sent(struct engine *engine, const struct flight *flight)
 
 static void flush_arrived(struct engine *engine, struct flight *flight)
 {
-    (void)engine;
-    (void)flight;
+    struct updates *updates = engine->updates;
+
+    if (flight->release == updates->release) {
+        updates->n_flushes--;
+    } else {
+        updates->n_next--;
+    }
 }
 
 static const struct flight_kind flush = {
@@ -248,6 +262,29 @@ static const struct flight_kind flush = {
     .ended = flushed,
     .is_own = 1,
 };
+
+static const struct flight_kind flush_now = {
+    .departed = flight_leaves_it,
+    .arrived = flush_arrived,
+    .ended = flushed,
+    .is_own = 1,
+};
+
+static struct flight *new_flush(struct engine *engine,
+                                const struct flight_kind *kind, int is_next)
+{
+    struct updates *updates = engine->updates;
+    struct flight *flight = flight_new(engine, kind);
+
+    flight->origin = engine->port->self;
+    flight->release = updates->release + (is_next != 0);
+    if (is_next) {
+        updates->n_next++;
+    } else {
+        updates->n_flushes++;
+    }
+    return flight;
+}
 
 static void start_flush(struct engine *engine)
 {
@@ -261,9 +298,7 @@ static void start_flush(struct engine *engine)
     if (race_of(engine) != NULL) {
         causality_begin_release(engine);
     }
-    flight = flight_new(engine, &flush);
-    flight->origin = engine->port->self;
-    engine->updates->flush_is_active = 1;
+    flight = new_flush(engine, &flush, 0);
     for (size_t i = 0; i < dirty->n; i++) {
         struct page *page = page_of(engine, dirty->at[i]);
 
@@ -279,12 +314,30 @@ static void start_flush(struct engine *engine)
     flight_depart(engine, flight);
 }
 
+void release_now(struct engine *engine, const struct page_list *pages)
+{
+    struct flight *flight = NULL;
+
+    for (size_t i = 0; i < pages->n; i++) {
+        if (page_of(engine, pages->at[i])->state != PAGE_DIRTY) {
+            continue;
+        }
+        if (flight == NULL) {
+            flight =
+                new_flush(engine, &flush_now, engine->updates->n_flushes > 0);
+        }
+        release_page(engine, flight, pages->at[i]);
+    }
+    if (flight != NULL) {
+        flight_depart(engine, flight);
+    }
+}
+
 void release_early(struct engine *engine)
 {
     const struct updates *updates = engine->updates;
 
-    if (!updates->flush_is_active && updates->dirty.n > 0 &&
-        !engine->is_frozen) {
+    if (updates->n_flushes == 0 && updates->dirty.n > 0 && !engine->is_frozen) {
         start_flush(engine);
     }
 }
@@ -294,7 +347,7 @@ void engine_release(struct engine *engine, node_id next, struct waiter *waiter)
     struct updates *updates = engine->updates;
 
     waiter->result2 = next; // for sent()
-    if (updates->flush_is_active) {
+    if (updates->n_flushes > 0) {
         waiter->next = updates->next_waiters;
         updates->next_waiters = waiter;
         return;

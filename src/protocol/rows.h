@@ -4,8 +4,9 @@
 
 #include "pages/protocol.h"
 
-/* The protocols there are, each in the file of its name; runtime/registry.c lists them. */
-extern const struct protocol protocol_eager_release;
-extern const struct protocol protocol_sequential;
+/* Each protocol of base/protocols.def is in SYMBOL.c. */
+#define PROTOCOL(symbol, id, name, no_diffs)                                   \
+    extern const struct protocol protocol_##symbol;
+#include "base/protocols.def"
 
 #endif

@@ -391,7 +391,7 @@ static void forget(struct engine *engine, const struct extent *extent)
 
 static int is_quiet(const struct engine *engine)
 {
-    return !engine->updates->flush_is_active &&
+    return engine->updates->n_flushes == 0 &&
            engine->updates->next_waiters == NULL;
 }
 
@@ -399,8 +399,9 @@ static int is_valid(const struct engine *engine)
 {
     const struct updates *updates = engine->updates;
 
-    return (updates->flush_waiters == NULL || updates->flush_is_active) &&
-           (engine->n_unfinished > 0 || !updates->flush_is_active);
+    return (updates->flush_waiters == NULL || updates->n_flushes > 0) &&
+           (updates->n_next == 0 || updates->n_flushes > 0) &&
+           (engine->n_unfinished > 0 || updates->n_flushes == 0);
 }
 
 const struct protocol_base updates_base = {

@@ -36,7 +36,9 @@ struct outbox {
 /** Of an engine. */
 struct updates {
     struct page_list dirty; ///< pages that the next release looks at
-    int flush_is_active;
+    uint32_t release;       ///< number of the one that is or would be under way
+    unsigned n_flushes;     ///< its flights; 0: none is under way
+    unsigned n_next;        ///< those that count for the one after
     struct waiter *flush_waiters; ///< of the release under way
     struct waiter *next_waiters;  ///< of the one after
     struct flight **flights;
@@ -101,6 +103,7 @@ struct flight {
     uint32_t generation;
     uint32_t slot;
     const struct flight_kind *kind; ///< NULL: the slot is free
+    uint32_t release;               ///< that it belongs to, if it is of one
     node_id reply_to;
     node_id origin;
     uint64_t batch; ///< relay: to name in the acknowledgement
@@ -168,6 +171,11 @@ void late_free(struct updates *updates);
 /** Begin a release that nobody waits for, if none is under way. */
 void release_early(struct engine *engine);
 void release_list(struct engine *engine, page_no page);
+/** Send the diffs of those pages that are dirty, which are unmapped, whatever is under
+ * way; they become clean. What is asked to be released from now on has been when these
+ * diffs are acknowledged, too. For protocols whose diffs of one page all go to one node,
+ * so that none overtakes another. Nobody looks for data races. */
+void release_now(struct engine *engine, const struct page_list *pages);
 
 // ---- atomic.c
 tm_status atomic_receive(struct engine *engine, node_id from,

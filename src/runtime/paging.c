@@ -288,8 +288,8 @@ static void tell_if_far_too_small(struct node *node)
     log_warning(
         "node %u may use %llu KiB for shared data, far too little: "
         "between two barriers each page of it has come back from its "
-        "swap file %llu times; give it more --memory (with eager-release "
-        "a page that is written takes twice its size)",
+        "swap file %llu times; give it more --memory (with a protocol that "
+        "makes diffs a page that is written takes twice its size)",
         node->self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
         (unsigned long long)(n_ins / n_pages));
 }

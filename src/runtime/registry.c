@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only list of what is pluggable. To add a protocol, a fault source or a part of the
-// runtime: write it, add its row here.
+// What is pluggable. To add a fault source or a part of the runtime: write it, add its row
+// here. The rows of protocols are in base/protocols.def.
 #include <string.h>
 
 #include "base/log.h"
@@ -17,8 +17,8 @@ static const unsigned n_fault_sources =
     sizeof fault_sources / sizeof fault_sources[0];
 
 static const struct protocol *const protocols[] = {
-    &protocol_eager_release,
-    &protocol_sequential,
+#define PROTOCOL(symbol, id, name, no_diffs) &protocol_##symbol,
+#include "base/protocols.def"
 };
 
 // In this order: what has left tracking counts for paging; what is told at the end is

@@ -112,8 +112,8 @@ static void read_settings(struct node *node)
     if (options_read(&node->options, text, sizeof text) != TM_OK) {
         log_fatal(EXIT_CONFIG, "%s", text);
     }
-    if (options_contradiction(&node->options) != NULL) {
-        log_fatal(EXIT_CONFIG, "%s", options_contradiction(&node->options));
+    if (options_contradict(&node->options, text, sizeof text)) {
+        log_fatal(EXIT_CONFIG, "%s", text);
     }
     node->self = node->bootstrap.self;
     node->n_nodes = node->bootstrap.n_nodes;

@@ -31,7 +31,7 @@ APPS = {
 }
 MODES = ("mutex", "one-mutex", "atomic", "semaphore", "condition", "barrier",
          "iteration", "relaxed", "seq-cst")
-PROTOCOLS = ("eager-release", "sequential")
+PROTOCOLS = ("eager-release", "sequential", "implicit")
 SOURCES = ("userfaultfd", "mprotect")
 # Of a program's reads at most so many may be left unjudged: of words that atomic
 # functions use at a time.
@@ -140,7 +140,7 @@ class Tests(test_random.Tests):
         for i, mode in enumerate(MODES):
             job = self.launch(
                 2 + i % 3, "litmus", ("-m", mode, "-s", seed, "-r", 1),
-                "-w", 1, "-p", PROTOCOLS[(i + seed) % 2])
+                "-w", 1, "-p", PROTOCOLS[(i + seed) % len(PROTOCOLS)])
             job.expect_success()
             self.expect_right(job, "litmus", may_be_unjudged=mode in (
                 "atomic", "relaxed", "seq-cst"))

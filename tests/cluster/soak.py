@@ -35,7 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STEP_S = 600  # of one command: the longest take a tenth of it
 N_LAST_LINES = 40
 SKIPPED = 77
-PROTOCOLS = ("eager-release", "sequential")
+PROTOCOLS = ("eager-release", "sequential", "implicit")
 # Tests that take a seed from TM_TEST_SEED.
 UNITS = ("mem/mem_pager_random_test", "mem/mem_replace_test", "mem/mem_heap_test",
          "mem/mem_diff_test", "mem/mem_area_test", "mem/mem_node_set_test",

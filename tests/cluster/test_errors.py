@@ -627,6 +627,13 @@ class Races(ErrorsTest):
                     "which --protocol=sequential does not make; leave one of "
                     "them out$")
 
+    def test_implicit_makes_no_diffs_of_what_owners_write(self):
+        result = self.run_races("mutex", "--race-check", "--protocol",
+                                "implicit")
+        self.expect(result, 64, "^teamster run: --race-check compares diffs, "
+                    "which --protocol=implicit does not make of what a page's "
+                    "owner writes; leave one of them out$")
+
 
 class Deadlocks(ErrorsTest):
     """Threads that wait for each other, and threads that only seem to."""

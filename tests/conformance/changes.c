@@ -259,5 +259,6 @@ void changes_move(struct thread *thread)
         engine_order_now(world->nodes[to].engine, engine_of(thread));
         leave_pager(thread);
         thread->node = to;
+        engine_acquired(engine_of(thread));
     }
 }

@@ -101,6 +101,7 @@ static void pass(struct thread *thread)
 
 static void pass_at(struct world *world, node_id node)
 {
+    engine_acquired(world->nodes[node].engine);
     for (unsigned i = 0; i < world->n_threads; i++) {
         if (world->threads[i].node == node) {
             pass(&world->threads[i]);
@@ -192,6 +193,7 @@ static void grant(struct lock *lock, struct thread *thread)
     lock->node = thread->node;
     thread->lock_held = (int)(lock - thread->world->locks);
     thread->lock_ops = 1 + (unsigned)pick(thread, 4);
+    engine_acquired(engine_of(thread));
     audit_lock(thread, thread->lock_held);
     thread->step = CHOOSE;
     resume(thread);

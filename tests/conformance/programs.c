@@ -252,7 +252,7 @@ static uint64_t other_byte(struct thread *thread, uint64_t offset)
     const struct world *world = thread->world;
     const unsigned cell = (unsigned)pick(thread, N_CELLS);
 
-    if (world->protocol == TM_EAGER_RELEASE && world->owner[cell] != -1 &&
+    if (world->protocol != TM_SEQUENTIAL && world->owner[cell] != -1 &&
         world->owner[cell] != (int)thread->number) {
         return offset; // somebody may be writing it
     }

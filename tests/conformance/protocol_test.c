@@ -171,6 +171,10 @@ static void receive(void *owner, node_id from, const struct message *message)
     if (meet_receive(world, end->node, message)) {
         return;
     }
+    if (message->type == MESSAGE_atomic_done ||
+        message->type == MESSAGE_alloc_done) {
+        engine_acquired(world->nodes[end->node].engine);
+    }
     if (engine_receive(world->nodes[end->node].engine, from, message) !=
         TM_OK) {
         fprintf(stderr, "node %u: %s from node %u\n", end->node,
@@ -388,6 +392,7 @@ static void start_threads(struct world *world)
         thread->world = world;
         thread->number = i;
         thread->node = some_node(world);
+        engine_acquired(engine_of(thread));
         thread->lock_held = -1;
         thread->ops_left = 30;
         resume(thread);
@@ -460,8 +465,9 @@ static void check_end(struct world *world)
             continue;
         }
         CHECK(engine_is_quiet(world->nodes[i].engine));
-        if (world->protocol == TM_EAGER_RELEASE &&
-            space->pages[page].state != PAGE_ABSENT) {
+        if ((world->protocol == TM_EAGER_RELEASE &&
+             space->pages[page].state != PAGE_ABSENT) ||
+            (world->protocol == TM_IMPLICIT && space->pages[page].is_owner)) {
             memcpy(&counter,
                    space_bytes(space, page) +
                        world->counter_address % TM_PAGE_SIZE,
@@ -583,8 +589,7 @@ static uint64_t run(tm_protocol protocol)
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
     world->crosses = crosses;
-    world->tells =
-        protocol == TM_EAGER_RELEASE && sim_random(world->sim, 3) > 0;
+    world->tells = protocol != TM_SEQUENTIAL && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(
         world->sim, has_changes ? 1 + seed % 4 : world->n_nodes);
     n_woken = 0;

@@ -16,6 +16,9 @@ CLEAN = {
                           "TM_API tm_status tm_do(const char *what_is_to_be_done,"
                           "\n                       unsigned how_often_to_do_it);\n",
     "src/base/status.h": '#include "teamster.h"\n',
+    "src/base/protocols.def":
+        'PROTOCOL(eager_release, TM_EAGER_RELEASE, "eager-release", NULL)\n'
+        'PROTOCOL(sequential, TM_SEQUENTIAL, "sequential", "")\n',
     "src/base/log.h": "/** Say it. */\nvoid log_say(int what);\n"
                       "void log_shout(int what);\n",
     "src/base/log.c": '#include "base/log.h"\n\n#include <stdio.h>\n',
@@ -98,9 +101,14 @@ class LayersTest(LintTest):
 
 
     def test_only_the_table_knows_protocols_by_name(self):
-        self.tree.write("src/pages/fetch.c", "int i = TM_SEQUENTIAL;\n")
-        self.expect("check_layers.py", "src/pages/fetch.c:2: asks for a protocol")
-        self.tree.write("src/pages/fetch.c", "// TM_SEQUENTIAL\n")
+        complaint = "src/pages/fetch.c:2: asks for a protocol"
+        for line in ("int i = TM_SEQUENTIAL;", "use(&protocol_sequential);",
+                     'say("sequential");', 'say("--protocol=sequential does");',
+                     'say("with eager-release a page");'):
+            self.tree.write("src/pages/fetch.c", line + "\n")
+            self.expect("check_layers.py", complaint)
+        self.tree.write("src/pages/fetch.c",
+                        '// TM_SEQUENTIAL\nsay("in sequential order");\n')
         self.tree.write("src/protocol/sequential.c", "int i = TM_SEQUENTIAL;\n")
         self.expect_clean("check_layers.py")
 

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// implicit (protocols.md; implicit-invalidate of Filaments, [Freeh94]): several nodes
+// write a page at once, each copy against its twin. A release sends the differing bytes
+// to the page's owner and to nobody else; at each acquire a node drops the copies that
+// it has. So owners keep no copyset, write without a twin, and pay for nothing.
+//
+//   absent     -> exclusive   granted, or given by a node that leaves: it stays the owner
+//              -> clean       arrived
+//   clean      -> dirty       local_fault, write: twin
+//              -> absent      acquired
+//   dirty      -> clean       release.c, frozen
+//              -> absent      acquired: its diff is on the way
+//
+// M1 An owner's page is exclusive, whoever has copies of it.
+// M2 An owner stays one, but for a change of members: diffs and requests of a node go to
+//    it directly, on one way, so a request never overtakes a diff. An owner applies a
+//    diff at once, also one to a page that is on the disk.
+// M3 What was asked for before an acquire is not used after it.
+// M4 A dirty copy that is to be dirty no more is diffed when it can be written no more; a
+//    release ends after such diffs.
+// M5 Each copy is on the list `copies`.
+// M6 While nodes may come or go no copy is dirty; when they have there is none at all.
+#include "mem/diff.h"
+#include "protocol/rows.h"
+#include "protocol/updates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void begin_writing(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (race_of(engine) != NULL) {
+        race_begin_writing(engine, page_number, engine->faulter);
+    }
+    page->twin = twin_pool_get(&engine->space->twins);
+    memcpy(page->twin, space_bytes(engine->space, page_number), TM_PAGE_SIZE);
+    page->state = PAGE_DIRTY;
+    engine->stats.twins++;
+    release_list(engine, page_number);
+    space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
+}
+
+static int local_fault(struct engine *engine, page_no page_number, int is_write)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->state == PAGE_CLEAN && is_write) {
+        begin_writing(engine, page_number);
+    } else {
+        space_set_access(engine->space, page_number, 1,
+                         page->state == PAGE_CLEAN ? ACCESS_READ
+                                                   : ACCESS_WRITE);
+    }
+    return 1;
+}
+
+static enum serve_result serve(struct engine *engine, page_no page_number,
+                               const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    page->moves = 1; // not unmapped to be served again
+    fetch_send_copy(engine, page_number, request->requester);
+    copyset_clear(engine, page);
+    return SERVED;
+}
+
+// M3
+static int is_fresh(const struct engine *engine, page_no page)
+{
+    return (int32_t)(page_of(engine, page)->fetch - engine->acquired_fetch) > 0;
+}
+
+static void arrived(struct engine *engine, page_no page_number, int want_write)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->state == PAGE_CLEAN) {
+        page_list_add(&engine->copies, page_number); // M5
+    }
+    if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL &&
+        !engine->is_frozen) { // M6
+        begin_writing(engine, page_number);
+    } else {
+        engine_map(engine, page_number);
+    }
+}
+
+// ---- acquires
+
+// Those of the list that are there still, in order, each once.
+static void sort_copies(struct engine *engine)
+{
+    struct page_list *copies = &engine->copies;
+    size_t kept = 0;
+
+    qsort(copies->at, copies->n, sizeof *copies->at, page_no_compare);
+    for (size_t i = 0; i < copies->n; i++) {
+        const struct page *page = page_of(engine, copies->at[i]);
+
+        if (page->state != PAGE_ABSENT && !page->is_owner &&
+            (kept == 0 || copies->at[kept - 1] != copies->at[i])) {
+            copies->at[kept++] = copies->at[i];
+        }
+    }
+    copies->n = kept;
+}
+
+// Of all that are on the sorted list, or of the dirty ones; neighbours in one call.
+static void lower_access(struct engine *engine, enum page_access access,
+                         int only_dirty)
+{
+    const struct page_list *copies = &engine->copies;
+    size_t i = 0;
+
+    while (i < copies->n) {
+        size_t n = 0;
+
+        while (i + n < copies->n && copies->at[i + n] == copies->at[i] + n &&
+               (!only_dirty ||
+                page_of(engine, copies->at[i + n])->state == PAGE_DIRTY)) {
+            n++;
+        }
+        if (n > 0) {
+            space_set_access(engine->space, copies->at[i], n, access);
+        }
+        i += n > 0 ? n : 1;
+    }
+}
+
+static void drop_copies(struct engine *engine)
+{
+    struct page_list *copies = &engine->copies;
+
+    for (size_t i = 0; i < copies->n; i++) {
+        page_of(engine, copies->at[i])->state = PAGE_ABSENT;
+        engine->stats.copies_dropped++;
+        engine_discard_later(engine, copies->at[i]);
+    }
+    copies->n = 0;
+}
+
+static void acquired(struct engine *engine)
+{
+    engine->acquired_fetch = engine->last_fetch;
+    if (engine->copies.n == 0) {
+        return;
+    }
+    sort_copies(engine);
+    lower_access(engine, ACCESS_NONE, 0);
+    release_now(engine, &engine->copies); // M4
+    drop_copies(engine);
+    engine_discard_now(engine);
+}
+
+static void frozen(struct engine *engine)
+{
+    sort_copies(engine);
+    lower_access(engine, ACCESS_READ, 1);
+    release_now(engine, &engine->copies); // M4, M6
+}
+
+// ---- updates
+
+static void receive_push(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item)
+{
+    (void)flight;
+    (void)from;
+    engine_refuse_part(engine, item->page, "a push to what takes none");
+}
+
+static void receive_to_owner(struct engine *engine, struct flight *flight,
+                             node_id from, const struct update_item *item)
+{
+    struct page *page = page_of(engine, item->page);
+    node_id route = fetch_route(engine, item->page);
+
+    (void)from;
+    if (!page->is_owner) {
+        if (route != engine->port->self) { // else nobody has a copy to change
+            flight_add(engine, flight, route, ITEM_TO_OWNER, item);
+        }
+        return;
+    }
+    engine->stats.updates_received++;
+    if (diff_apply(item->diff, item->size,
+                   space_bytes_to_change(engine->space, item->page),
+                   page->twin) != TM_OK) {
+        engine_refuse_part(engine, item->page, "a malformed diff");
+        return;
+    }
+    space_changed(engine->space, item->page, item->diff, item->size);
+    page->version++;
+}
+
+static int may_hand(const struct engine *engine, page_no page, node_id to)
+{
+    (void)engine;
+    (void)page;
+    (void)to;
+    return 0; // M2
+}
+
+// ---- what others know
+
+static enum page_state state_alone(const struct engine *engine, page_no page)
+{
+    (void)engine;
+    (void)page;
+    return PAGE_EXCLUSIVE; // M1
+}
+
+static void evicted(struct engine *engine, page_no page)
+{
+    (void)engine; // its owner knows of no copy
+    (void)page;
+}
+
+static void advised(struct engine *engine, page_no page,
+                    enum page_advice advice)
+{
+    (void)engine;
+    (void)page;
+    (void)advice;
+}
+
+static const struct update_rules rules = {
+    .pushed = receive_push,
+    .to_owner = receive_to_owner,
+    .may_hand = may_hand,
+};
+
+const struct protocol protocol_implicit = {
+    .name = "implicit",
+    .id = TM_IMPLICIT,
+    .base = &updates_base,
+    .updates = &rules,
+    .local_fault = local_fault,
+    .serve = serve,
+    .is_fresh = is_fresh,
+    .arrived = arrived,
+    .acquired = acquired,
+    .frozen = frozen,
+    .state_alone = state_alone,
+    .evicted = evicted,
+    .advised = advised,
+};
