@@ -323,7 +323,7 @@ class Lab:
             except OSError:
                 continue  # it has ended
             text = words.replace(b"\0", b" ").decode(errors="replace").strip()
-            if not text.startswith("sshd"):
+            if text and not text.startswith("sshd"): # without words: it is ending
                 found[pid] = text
         return found
 
