@@ -7,6 +7,7 @@
 #include "world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static node_id number_of(const struct node *node)
 {
@@ -259,6 +260,8 @@ void changes_move(struct thread *thread)
         engine_order_now(world->nodes[to].engine, engine_of(thread));
         leave_pager(thread);
         thread->node = to;
+        memset(&thread->history, 0,
+               sizeof thread->history); // as in the runtime
         engine_acquired(engine_of(thread));
     }
 }
