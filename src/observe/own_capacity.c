@@ -42,12 +42,14 @@ void capacity_measure(struct node_capacity *capacity,
                       const struct declared *declared,
                       const struct memory_watch *watch)
 {
+    const uint64_t machine = memory_machine(watch);
+
     *capacity = (struct node_capacity){
-        .machine = memory_machine(watch),
+        .machine = machine,
         .declared_speed = declared->speed,
         .share = declared->share,
         .n_processors = processor_count(),
-        .processor_pool = processor_pool(memory_machine(watch)),
+        .processor_pool = processor_pool(machine),
         .n_workers = declared->n_workers,
         .memory_declared = declared->memory,
     };

@@ -131,6 +131,12 @@ struct protocol {
 int protocol_takes_all(const struct engine *engine, page_no page);
 /** acquired, frozen */
 void protocol_keeps_all(struct engine *engine);
+/* Slots of a protocol whose owners do not know who has copies, or need not. */
+/** evicted */
+void protocol_tells_nobody(struct engine *engine, page_no page);
+/** advised */
+void protocol_takes_no_advice(struct engine *engine, page_no page,
+                              enum page_advice advice);
 
 /** All protocols that an engine knows. */
 struct protocols {

@@ -161,6 +161,20 @@ void protocol_keeps_all(struct engine *engine)
     (void)engine;
 }
 
+void protocol_tells_nobody(struct engine *engine, page_no page)
+{
+    (void)engine;
+    (void)page;
+}
+
+void protocol_takes_no_advice(struct engine *engine, page_no page,
+                              enum page_advice advice)
+{
+    (void)engine;
+    (void)page;
+    (void)advice;
+}
+
 // ---- a base of nothing
 
 tm_status base_opens_nothing(struct engine *engine)

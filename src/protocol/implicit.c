@@ -217,20 +217,6 @@ static enum page_state state_alone(const struct engine *engine, page_no page)
     return PAGE_EXCLUSIVE; // M1
 }
 
-static void evicted(struct engine *engine, page_no page)
-{
-    (void)engine; // its owner knows of no copy
-    (void)page;
-}
-
-static void advised(struct engine *engine, page_no page,
-                    enum page_advice advice)
-{
-    (void)engine;
-    (void)page;
-    (void)advice;
-}
-
 static const struct update_rules rules = {
     .pushed = receive_push,
     .to_owner = receive_to_owner,
@@ -249,6 +235,6 @@ const struct protocol protocol_implicit = {
     .acquired = acquired,
     .frozen = frozen,
     .state_alone = state_alone,
-    .evicted = evicted,
-    .advised = advised,
+    .evicted = protocol_tells_nobody, // its owner knows of no copy
+    .advised = protocol_takes_no_advice,
 };

@@ -233,22 +233,6 @@ static enum page_state state_alone(const struct engine *engine, page_no page)
     return PAGE_EXCLUSIVE;
 }
 
-// An invalidation is acknowledged, as ever; a request to write says that there is no
-// copy (has_copy), so the contents come.
-static void evicted(struct engine *engine, page_no page)
-{
-    (void)engine;
-    (void)page;
-}
-
-static void advised(struct engine *engine, page_no page,
-                    enum page_advice advice)
-{
-    (void)engine;
-    (void)page;
-    (void)advice;
-}
-
 static const struct protocol_base invalidations = {
     PROTOCOL_BASE_OF_MESSAGES,
     .messages = UINT64_C(1) << MESSAGE_invalidate |
@@ -269,6 +253,8 @@ const struct protocol protocol_sequential = {
     .acquired = protocol_keeps_all,
     .frozen = protocol_keeps_all,
     .state_alone = state_alone,
-    .evicted = evicted,
-    .advised = advised,
+    // An invalidation is acknowledged, as ever; a request to write says that there is no
+    // copy (has_copy), so the contents come.
+    .evicted = protocol_tells_nobody,
+    .advised = protocol_takes_no_advice,
 };
