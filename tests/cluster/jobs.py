@@ -3,6 +3,7 @@
 left behind afterwards."""
 import os
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -117,6 +118,7 @@ class Job:
                 **self.variables, name: value}),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
+        self.heard = b""  # of its output, before the rest is read
 
     def __str__(self):
         """What repeats the run in a shell."""
@@ -142,12 +144,28 @@ class Job:
                 return pid
         return None
 
+    def await_line(self, pattern, deadline_s=DEADLINE_S):
+        """Wait until its output has words of this kind."""
+        end = time.monotonic() + deadline_s
+        output = self.process.stdout
+        while not re.search(pattern.encode(), self.heard):
+            some = (select.select([output], [], [], max(0, end - time.monotonic()))[0]
+                    and os.read(output.fileno(), 1 << 16))
+            if not some:
+                self.fail(f"no {pattern!r} in {deadline_s:.0f} s", self.kill_all())
+            self.heard += some
+
+    def rest(self, deadline_s=None):
+        """Read to the end. @return all that it has said"""
+        rest = self.process.communicate(timeout=deadline_s)[0]
+        return self.heard.decode(errors="replace") + rest
+
     def read_all(self, deadline_s, sign):
         """Read until it ends. @return None: it has not"""
         n_before = 0
         while True:
             try:
-                return self.process.communicate(timeout=deadline_s)[0]
+                return self.rest(deadline_s)
             except subprocess.TimeoutExpired as timeout:
                 output = (timeout.output or b"").decode(errors="replace")
                 n_signs = output.count(sign) if sign else 0
@@ -176,11 +194,11 @@ class Job:
     def kill_all(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.communicate(timeout=10)[0]
+            return self.rest(10)
         except subprocess.TimeoutExpired:
             for pid in self.processes():
                 os.kill(pid, signal.SIGKILL)
-            return self.process.communicate()[0]
+            return self.rest()
 
     def segments(self):
         """Segments that came since the start and that no process has, and the

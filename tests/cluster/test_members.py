@@ -232,7 +232,7 @@ class Members:
                              "--iterations", 800, "--threads", 6, "--report",
                              "--verify"), "--memory", "300K")
         self.expect(job, self.when_running(job, "remove", 0), USAGE, "root")
-        time.sleep(0.4)  # it has paged by then
+        job.await_line(r"pages of iterations .*: in \d+ \d+ [1-9]")
         self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
         output = self.expect_identical(job)
         ins = [list(map(int, line.split())) for line in
