@@ -7,8 +7,8 @@ usage: wire_table.py [--check] [ROOT]
 --check changes nothing; it fails if the table is not up to date. Either way it
 fails if two messages share a number or a name, or if numbers do not rise.
 
-A comment above a message is its remark; so is one that begins with "body of
-NAME:" anywhere. A comment "---- heading ----" begins a table.
+A comment above a message or a record is its remark. A comment "---- heading ----"
+begins a table.
 """
 import pathlib
 import re
@@ -16,43 +16,64 @@ import sys
 
 BEGIN = "<!-- made by tools/wire_table.py: begin -->\n"
 END = "<!-- made by tools/wire_table.py: end -->\n"
-MESSAGE = re.compile(r'MESSAGE\((\d+), (\w+), "([^"]*)",(.*)\)$', re.S)
+MESSAGE = re.compile(
+    r'MESSAGE\((\d+), (\w+), (\w+), "([^"]*)",(.*), ([^"]*)\)$', re.S)
+RECORD = re.compile(r"RECORD\((\w+), (.*)\)$", re.S)
 FIELD = re.compile(r"FIELD\((\w+), (\w+)\)")
 HEADING = re.compile(r"---- (.*) ----$")
-BODY_OF = re.compile(r"body of (\w+):")
+BODY = {  # how a body is told
+    r"NONE": "",
+    r"BYTES": "bytes",
+    r"ONE\((\w+)\)": r"`\1`",
+    r"MANY\((\w+)\)": r"`\1` any number of times",
+    r"TIMES\((\w+), (\w+)\)": r"\1 times `\2`,",
+}
+
+
+def fields_of(text):
+    return ", ".join(f"{name} {width}" for width, name in FIELD.findall(text))
+
+
+class Record:
+    """One row of the table of what bodies consist of."""
+    header = ["| record | fields | remarks |", "|---|---|---|"]
+
+    def __init__(self, match, remark):
+        self.name = match[1]
+        self.fields = fields_of(match[2])
+        self.remark = remark
+
+    def row(self):
+        return f"| `{self.name}` | {self.fields} | {self.remark} |"
 
 
 class Message:
-    """One row of the table."""
+    """One row of a table of messages."""
+    header = ["| number | message | meaning | owner | fields | body | remarks |",
+              "|---|---|---|---|---|---|---|"]
 
-    def __init__(self, match):
+    def __init__(self, match, remark):
         self.number = int(match[1])
-        self.name = match[2]
-        self.meaning = match[3]
-        self.fields = FIELD.findall(match[4])
-        self.remarks = []
+        self.owner, self.name, self.meaning = match[2], match[3], match[4]
+        self.fields = fields_of(match[5])
+        self.body = match[6]
+        self.remark = remark
 
     def row(self):
-        fields = ", ".join(f"{name} {width}" for width, name in self.fields)
-        remarks = " ".join(self.remarks).replace("|", "\\|")
-        return (f"| {self.number} | `{self.name}` | {self.meaning} "
-                f"| {fields} | {remarks} |")
-
-
-def remark(comment):
-    """The text of a comment as a sentence or two."""
-    text = " ".join(comment)
-    return BODY_OF.sub("body:", text)
+        body = self.body
+        for pattern, told in BODY.items():
+            body = re.sub(pattern, told, body)
+        return (f"| {self.number} | `{self.name}` | {self.meaning} | {self.owner} "
+                f"| {self.fields} | {body} | {self.remark} |")
 
 
 def statements(lines):
-    """Yield ("comment", [lines]) and ("message", text), in order."""
-    comment, message = [], ""
+    """Yield ("comment", [lines]) and ("row", text), in order."""
+    comment, row = [], ""
     for line in lines:
         if line.startswith("//"):
             text = line[2:].strip()
-            if comment and (HEADING.match(text) or HEADING.match(comment[0])
-                            or BODY_OF.match(text)):
+            if comment and HEADING.match(comment[0]):
                 yield "comment", comment
                 comment = []
             comment.append(text)
@@ -60,40 +81,36 @@ def statements(lines):
         if comment:
             yield "comment", comment
             comment = []
-        message += line + "\n"
-        if message.rstrip().endswith("))"):
-            yield "message", message.strip()
-        if not line or message.rstrip().endswith("))"):
-            message = ""
+        row += line + "\n" if not line.startswith("#") else ""
+        if row.rstrip().endswith(")") and row.count("(") == row.count(")"):
+            yield "row", row.strip()
+            row = ""
 
 
 def read_messages(text):
-    """Return [(heading, [Message])]."""
-    tables, waiting, by_name = [], [], {}
+    """Return [(heading, [Record or Message])]."""
+    tables, remark = [], ""
     # Before the first heading stands what the file is about.
     for kind, what in statements(text[text.index("// ----"):].split("\n")):
         if kind == "comment":
             heading = HEADING.match(what[0])
-            body_of = BODY_OF.match(what[0])
             if heading:
                 tables.append((heading[1], []))
-            elif body_of:
-                by_name[body_of[1]].remarks.append(remark(what))
             else:
-                waiting = [remark(what)]
+                remark = " ".join(what).replace("|", "\\|")
             continue
-        match = MESSAGE.match(what)
-        if not match:
+        message, record = MESSAGE.match(what), RECORD.match(what)
+        if not message and not record:
             sys.exit(f"messages.def: cannot read: {what}")
-        message = Message(match)
-        message.remarks, waiting = waiting, []
-        by_name[message.name] = message
-        tables[-1][1].append(message)
+        tables[-1][1].append(Message(message, remark) if message
+                             else Record(record, remark))
+        remark = ""
     return tables
 
 
 def complaints(tables):
-    messages = [message for _, table in tables for message in table]
+    messages = [row for _, table in tables for row in table
+                if isinstance(row, Message)]
     names = set()
     last = 0
     for message in messages:
@@ -111,8 +128,7 @@ def render(tables):
     lines = []
     for heading, table in tables:
         lines += ["", f"### {heading[0].upper()}{heading[1:]}", "",
-                  "| number | message | meaning | fields | remarks |",
-                  "|---|---|---|---|---|"]
+                  *table[0].header]
         lines += [message.row() for message in table]
     return "\n".join(lines[1:]) + "\n"
 
@@ -135,7 +151,7 @@ def main():
     elif new != old:
         print("docs/wire.md is not up to date: run tools/wire_table.py")
         return 1
-    print(sum(len(table) for _, table in tables), "messages")
+    print(sum(len(table) for _, table in tables), "messages and records")
     return 0
 
 

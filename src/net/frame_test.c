@@ -62,8 +62,8 @@ static void an_encoded_message_stands_behind_its_prefix(void **unused)
 {
     struct frame_pool pool;
     struct message message = {
-        .type = MESSAGE_finish,
-        .u.finish = {.exit_code = 7},
+        .type = MESSAGE_waits,
+        .u.waits = {.round = 7},
         .body = "abc",
         .body_size = 3,
     };

@@ -15,23 +15,15 @@
 
 #include "base/ensure.h"
 
-enum {
-    WIDTH_u8 = 1,
-    WIDTH_u16 = 2,
-    WIDTH_u32 = 4,
-    WIDTH_u64 = 8,
-};
-
 // NOLINTBEGIN(bugprone-macro-parentheses): fields are lists
 
 // I2.
-#define FIELD(width, name) +WIDTH_##width
-#define MESSAGE(number, name, meaning, fields)                                 \
-    _Static_assert((WIDTH_u16 fields) <= MESSAGE_HEADER_MAX,                   \
-                   #name " is longer than MESSAGE_HEADER_MAX");
+#define FIELD(width, name) +WIRE_SIZE_##width
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
+    _Static_assert((WIRE_SIZE_u16 fields) <= MESSAGE_HEADER_MAX,               \
+                   #name " is longer than MESSAGE_HEADER_MAX");                \
+    _Static_assert((number) < MESSAGES_END, #name " is above MESSAGES_END");
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
 
 // ---- cursors ----
 
@@ -176,6 +168,51 @@ void wire_put_string(struct wire_writer *writer, const char *string)
     wire_put_bytes(writer, text, strlen(text) + 1);
 }
 
+// ---- records ----
+
+static wire_bytes get_bytes(struct wire_reader *reader)
+{
+    const uint16_t size = wire_get_u16(reader);
+    const void *at = wire_get_bytes(reader, size);
+
+    return (wire_bytes){size > 0 ? at : NULL, at != NULL ? size : 0};
+}
+
+static void put_bytes(struct wire_writer *writer, wire_bytes bytes)
+{
+    wire_put_u16(writer, bytes.size);
+    wire_put_bytes(writer, bytes.at, bytes.size);
+}
+
+#define get_u8 wire_get_u8
+#define get_u16 wire_get_u16
+#define get_u32 wire_get_u32
+#define get_u64 wire_get_u64
+#define get_text wire_get_string
+#define FIELD(width, name) record.name = get_##width(reader);
+#define RECORD(name, fields)                                                   \
+    struct wire_##name wire_get_##name(struct wire_reader *reader)             \
+    {                                                                          \
+        struct wire_##name record;                                             \
+                                                                               \
+        fields return record;                                                  \
+    }
+#include "net/messages.def"
+
+#define put_u8 wire_put_u8
+#define put_u16 wire_put_u16
+#define put_u32 wire_put_u32
+#define put_u64 wire_put_u64
+#define put_text wire_put_string
+#define FIELD(width, name) put_##width(writer, record->name);
+#define RECORD(name, fields)                                                   \
+    void wire_put_##name(struct wire_writer *writer,                           \
+                         const struct wire_##name *record)                     \
+    {                                                                          \
+        fields                                                                 \
+    }
+#include "net/messages.def"
+
 // ---- messages ----
 
 /** @return 0 if there is no such type */
@@ -183,14 +220,12 @@ static int put_fields(struct wire_writer *writer, const struct message *message)
 {
     switch ((unsigned)message->type) {
 #define FIELD(width, name) wire_put_##width(writer, from->name);
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number: {                                                             \
         const struct message_##name *from = &message->u.name;                  \
         fields return 1;                                                       \
     }
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
     default:
         return 0;
     }
@@ -201,14 +236,12 @@ static int get_fields(struct wire_reader *reader, struct message *message)
 {
     switch ((unsigned)message->type) {
 #define FIELD(width, name) to->name = wire_get_##width(reader);
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number: {                                                             \
         struct message_##name *to = &message->u.name;                          \
         fields return 1;                                                       \
     }
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
     default:
         return 0;
     }
@@ -218,15 +251,13 @@ static int fields_are_equal(const struct message *a, const struct message *b)
 {
     switch ((unsigned)a->type) {
 #define FIELD(width, name) &&one->name == other->name
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number: {                                                             \
         const struct message_##name *one = &a->u.name;                         \
         const struct message_##name *other = &b->u.name;                       \
         return 1 fields;                                                       \
     }
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
     default:
         return 0;
     }
@@ -245,6 +276,48 @@ uint32_t message_encode_header(const struct message *message, uint8_t *header)
     return (uint32_t)(writer.at - header);
 }
 
+// ---- bodies ----
+
+static void skip_rest(struct wire_reader *reader)
+{
+    reader->at = reader->end;
+}
+
+int message_body_is_good(const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    switch ((unsigned)message->type) {
+#define NONE
+#define BYTES skip_rest(&reader);
+#define ONE(record) (void)wire_get_##record(&reader);
+#define MANY(record)                                                           \
+    while (wire_has_more(&reader)) {                                           \
+        (void)wire_get_##record(&reader);                                      \
+    }
+#define TIMES(field, record)                                                   \
+    for (unsigned i = 0; i < from->field && !reader.failed; i++) {             \
+        (void)wire_get_##record(&reader);                                      \
+    }
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
+    case number: {                                                             \
+        const struct message_##name *from = &message->u.name;                  \
+                                                                               \
+        (void)from;                                                            \
+        body break;                                                            \
+    }
+#include "net/messages.def"
+#undef NONE
+#undef BYTES
+#undef ONE
+#undef MANY
+#undef TIMES
+    default:
+        return 0;
+    }
+    return !reader.failed && reader.at == reader.end;
+}
+
 tm_status message_decode(const void *frame, uint32_t size,
                          struct message *message)
 {
@@ -260,6 +333,9 @@ tm_status message_decode(const void *frame, uint32_t size,
         return TM_EWIRE;
     }
     decoded.body = decoded.body_size > 0 ? reader.at : NULL;
+    if (!message_body_is_good(&decoded)) {
+        return TM_EWIRE;
+    }
     *message = decoded;
     return TM_OK;
 }
@@ -267,13 +343,11 @@ tm_status message_decode(const void *frame, uint32_t size,
 uint32_t message_size(const struct message *message)
 {
     switch ((unsigned)message->type) {
-#define FIELD(width, name) +WIDTH_##width
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define FIELD(width, name) +WIRE_SIZE_##width
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number:                                                               \
-        return (WIDTH_u16 fields) + message->body_size;
+        return (WIRE_SIZE_u16 fields) + message->body_size;
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
     default:
         return 0;
     }
@@ -286,14 +360,25 @@ int message_is_equal(const struct message *a, const struct message *b)
            (a->body_size == 0 || memcmp(a->body, b->body, a->body_size) == 0);
 }
 
+enum message_owner message_owner(unsigned type)
+{
+    switch (type) {
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
+    case number:                                                               \
+        return OWNER_##owner;
+#include "net/messages.def"
+    default:
+        return OWNER_none;
+    }
+}
+
 const char *message_name(unsigned type)
 {
     switch (type) {
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number:                                                               \
         return #name;
 #include "net/messages.def"
-#undef MESSAGE
     default:
         return "?";
     }

@@ -45,9 +45,9 @@ static void say(struct chat *chat, node_id from, node_id to)
     uint8_t body[300];
     uint32_t size = (uint32_t)sim_random(chat->sim, sizeof body);
     struct message message = {
-        .type = MESSAGE_idle,
-        .u.idle = {.round = chat->sent[from][to]++,
-                   .activity = sim_now_ns(chat->sim)},
+        .type = MESSAGE_thread_stack,
+        .u.thread_stack = {.thread = chat->sent[from][to]++,
+                           .offset = sim_now_ns(chat->sim)},
         .body = body,
         .body_size = size,
     };
@@ -64,8 +64,8 @@ static void hear(void *owner, node_id from, const struct message *message)
     const uint8_t *body = message->body;
     uint64_t now_ns = sim_now_ns(chat->sim);
 
-    assert_int_equal(message->type, MESSAGE_idle);
-    assert_int_equal(message->u.idle.round,
+    assert_int_equal(message->type, MESSAGE_thread_stack);
+    assert_int_equal(message->u.thread_stack.thread,
                      chat->received[from][member->self]++);
     assert_true(now_ns >= chat->last_ns);
     assert_true(now_ns ==
@@ -73,8 +73,8 @@ static void hear(void *owner, node_id from, const struct message *message)
     for (uint32_t i = 0; i < message->body_size; i++) {
         assert_int_equal(body[i], (uint8_t)message->body_size);
     }
-    chat->n_overtaken += message->u.idle.activity < chat->latest_sent;
-    chat->latest_sent = message->u.idle.activity;
+    chat->n_overtaken += message->u.thread_stack.offset < chat->latest_sent;
+    chat->latest_sent = message->u.thread_stack.offset;
     chat->last_ns = now_ns;
     for (unsigned i = 0; i < 2 && chat->n_left > 0; i++) {
         chat->n_left--;
@@ -181,8 +181,8 @@ static void the_hash_sees_contents(void **unused)
         sim_attach(chat.sim, 0, hear, &chat.members[0]);
         chat.latest_sent = i; // any difference outside does not count
         port_send(sim_port(chat.sim, 0), 0,
-                  &(struct message){.type = MESSAGE_idle,
-                                    .u.idle = {.blocked = (uint8_t)i}});
+                  &(struct message){.type = MESSAGE_thread_stack,
+                                    .u.thread_stack = {.offset = i}});
         assert_true(sim_step(chat.sim));
         hashes[i] = sim_event_hash(chat.sim);
         sim_free(chat.sim);
@@ -212,7 +212,8 @@ static void note_time(void *owner, node_id from, const struct message *message)
     uint64_t **next = owner;
 
     (void)from;
-    **next = message->u.idle.activity; // set by the sender: nothing of interest
+    **next = message->u.thread_stack
+                 .offset; // set by the sender: nothing of interest
     (*next)++;
 }
 
@@ -224,14 +225,14 @@ static void a_paused_node_gets_nothing_until_its_pause_ends(void **unused)
                                 .pause_ppm = 1000000,
                                 .pause_ns = 1000};
     struct sim *sim = sim_new(&config);
-    struct message message = {.type = MESSAGE_idle};
+    struct message message = {.type = MESSAGE_thread_stack};
     uint64_t notes[4];
     uint64_t *next = notes;
 
     (void)unused;
     sim_attach(sim, 1, note_time, &next);
     for (unsigned i = 0; i < 4; i++) {
-        message.u.idle.activity = i;
+        message.u.thread_stack.offset = i;
         port_send(sim_port(sim, 0), 1, &message);
     }
     for (unsigned i = 0; i < 4; i++) {

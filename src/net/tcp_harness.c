@@ -31,10 +31,10 @@ static void receive(void *owner, node_id from, const struct message *message)
     const uint8_t *body = message->body;
 
     assert_true(from < ENDS_MAX);
-    assert_int_equal(message->type, MESSAGE_idle);
-    assert_int_equal(message->u.idle.round, end->from[from].n_come);
+    assert_int_equal(message->type, MESSAGE_thread_stack);
+    assert_int_equal(message->u.thread_stack.thread, end->from[from].n_come);
     for (uint32_t i = 0; i < message->body_size; i++) {
-        if (body[i] != (uint8_t)(i * 31 + message->u.idle.round)) {
+        if (body[i] != (uint8_t)(i * 31 + message->u.thread_stack.thread)) {
             fail_msg("byte %u of a body is wrong", i);
         }
     }
@@ -172,8 +172,8 @@ void end_send(struct end *end, node_id to, unsigned round, uint32_t body_size)
 {
     static uint8_t body[MESSAGE_BODY_MAX];
     const struct message message = {
-        .type = MESSAGE_idle,
-        .u.idle = {.round = round},
+        .type = MESSAGE_thread_stack,
+        .u.thread_stack = {.thread = round},
         .body = body,
         .body_size = body_size,
     };
@@ -263,8 +263,8 @@ int hand_greet(struct hand *hand, struct end *end, const struct hello *hello,
 size_t hand_frame(struct hand *hand, unsigned kind, uint32_t epoch,
                   uint8_t *bytes)
 {
-    const struct message message = {.type = MESSAGE_idle,
-                                    .u.idle = {.round = hand->n_sent}};
+    const struct message message = {.type = MESSAGE_thread_stack,
+                                    .u.thread_stack = {.thread = hand->n_sent}};
     struct seal_frame parts = {.bytes = bytes, .head_size = HEAD_SIZE};
     struct wire_writer head = {bytes, bytes + HEAD_SIZE, 0};
 

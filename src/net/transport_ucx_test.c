@@ -140,9 +140,9 @@ static void take_traffic(struct harness_node *node, node_id from,
     struct flow *flow = &state->flows[from];
 
     harness_check(from < node->n_nodes);
-    harness_check(message->type == MESSAGE_idle);
-    harness_check(message->u.idle.round == flow->n_received);
-    harness_check(message->u.idle.activity == from);
+    harness_check(message->type == MESSAGE_thread_stack);
+    harness_check(message->u.thread_stack.thread == flow->n_received);
+    harness_check(message->u.thread_stack.offset == from);
     harness_check(message->body_size ==
                   random_size(&flow->received_state, traffic->longest));
     check_body(message->body, message->body_size, &flow->received_state);
@@ -159,8 +159,8 @@ static void send_traffic(struct harness_node *node, node_id to)
     struct flow *flow = &state->flows[to];
     uint32_t size = random_size(&flow->sent_state, traffic->longest);
     struct message message = {
-        .type = MESSAGE_idle,
-        .u.idle = {.round = flow->n_sent++, .activity = node->self},
+        .type = MESSAGE_thread_stack,
+        .u.thread_stack = {.thread = flow->n_sent++, .offset = node->self},
         .body = body,
         .body_size = size,
     };
@@ -281,7 +281,7 @@ static void get_armed(struct harness_node *node)
 
 static void wake_a_sleeper(struct harness_node *node)
 {
-    struct message message = {.type = MESSAGE_idle};
+    struct message message = {.type = MESSAGE_thread_stack};
     static int has_come;
 
     node->state = &has_come;
@@ -311,7 +311,7 @@ static void wake_a_sleeper(struct harness_node *node)
 
 static void look_while_armed(struct harness_node *node)
 {
-    struct message message = {.type = MESSAGE_idle};
+    struct message message = {.type = MESSAGE_thread_stack};
     static int has_come;
 
     node->state = &has_come;
@@ -381,7 +381,7 @@ static uint64_t n_rings(struct harness_node *node)
 // Node 0 has frames that wait for node 1, which begins and ends looks, and takes none.
 static void flood_one(struct harness_node *node)
 {
-    struct message message = {.type = MESSAGE_idle};
+    struct message message = {.type = MESSAGE_thread_stack};
 
     for (unsigned i = 0; node->self == 0 && i < N_FLOOD; i++) {
         node->transport->send(node->net, 1, &message);
@@ -444,7 +444,7 @@ static void sleep_between_pieces(struct harness_node *node)
 {
     static uint8_t body[MESSAGE_BODY_MAX];
     struct message message = {
-        .type = MESSAGE_idle, .body = body, .body_size = sizeof body};
+        .type = MESSAGE_thread_stack, .body = body, .body_size = sizeof body};
     static int n_come;
 
     node->state = &n_come;
@@ -499,7 +499,7 @@ static void an_armed_node_is_woken_by_a_message(void **unused)
 static void outlive_a_peer(struct harness_node *node)
 {
     static uint8_t body[100000];
-    struct message message = {.type = MESSAGE_idle, .body = body};
+    struct message message = {.type = MESSAGE_thread_stack, .body = body};
     static int has_come;
     uint64_t start;
 
@@ -580,7 +580,7 @@ static void close_with_a_full_queue(struct harness_node *node)
 {
     static uint8_t body[20000];
     struct message message = {
-        .type = MESSAGE_idle, .body = body, .body_size = sizeof body};
+        .type = MESSAGE_thread_stack, .body = body, .body_size = sizeof body};
     static int n_come;
 
     node->state = &n_come;

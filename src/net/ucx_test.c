@@ -161,11 +161,11 @@ static uint64_t n_bad(struct harness_node *node)
 /** Sequence number and sender. */
 #define PREFIX 10u
 
-/** Frame `sequence` of node 1: a message of type idle, round is the sequence. */
+/** Frame `sequence` of node 1: a thread_stack, its thread is the sequence. */
 static uint32_t make_frame(uint8_t *bytes, uint64_t sequence)
 {
-    struct message message = {.type = MESSAGE_idle,
-                              .u.idle = {.round = sequence}};
+    struct message message = {.type = MESSAGE_thread_stack,
+                              .u.thread_stack = {.thread = sequence}};
     struct wire_writer writer = {.at = bytes, .end = bytes + PREFIX};
 
     wire_put_u64(&writer, sequence);
@@ -179,8 +179,8 @@ static void expect_next_round(struct harness_node *node, node_id from,
     int *next = node->state;
 
     harness_check(from == 1);
-    harness_check(message->type == MESSAGE_idle);
-    harness_check(message->u.idle.round == (uint64_t)*next);
+    harness_check(message->type == MESSAGE_thread_stack);
+    harness_check(message->u.thread_stack.thread == (uint64_t)*next);
     ++*next;
 }
 

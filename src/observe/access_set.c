@@ -53,7 +53,7 @@ void access_entry_add_diff(struct access_entry *entry, size_t n_bytes)
 }
 
 int access_set_next_run(const struct access_set *set, uint32_t *at,
-                        struct access_run *run)
+                        struct wire_access_run *run)
 {
     const struct access_entry *entry;
 
@@ -61,7 +61,7 @@ int access_set_next_run(const struct access_set *set, uint32_t *at,
         return 0;
     }
     entry = &set->entries[*at];
-    *run = (struct access_run){
+    *run = (struct wire_access_run){
         .page = entry->page,
         .flags = entry->flags,
         .diff_bytes = entry->diff_bytes,
@@ -76,15 +76,7 @@ int access_set_next_run(const struct access_set *set, uint32_t *at,
     return 1;
 }
 
-void access_run_put(struct wire_writer *writer, const struct access_run *run)
-{
-    wire_put_u64(writer, run->page);
-    wire_put_u32(writer, run->n_pages);
-    wire_put_u16(writer, run->flags);
-    wire_put_u16(writer, run->diff_bytes);
-}
-
-static int makes_sense(const struct access_run *run, page_no n_pages)
+static int makes_sense(const struct wire_access_run *run, page_no n_pages)
 {
     return run->n_pages > 0 && run->page < n_pages &&
            run->n_pages <= n_pages - run->page && run->flags != 0 &&
@@ -94,13 +86,10 @@ static int makes_sense(const struct access_run *run, page_no n_pages)
 }
 
 tm_status access_run_get(struct wire_reader *reader, page_no n_pages,
-                         struct access_run *run)
+                         struct wire_access_run *run)
 {
-    struct access_run read = {.page = wire_get_u64(reader)};
+    const struct wire_access_run read = wire_get_access_run(reader);
 
-    read.n_pages = wire_get_u32(reader);
-    read.flags = wire_get_u16(reader);
-    read.diff_bytes = wire_get_u16(reader);
     if (reader->failed || !makes_sense(&read, n_pages)) {
         return TM_EWIRE;
     }

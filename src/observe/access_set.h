@@ -43,30 +43,16 @@ struct access_entry *access_set_get(struct access_set *set, page_no page);
 /** Add to what a thread has changed in a page. */
 void access_entry_add_diff(struct access_entry *entry, size_t n_bytes);
 
-/** Pages next to each other that were first used one after the other, in the same
- * way. */
-struct access_run {
-    page_no page;
-    uint32_t n_pages;
-    uint16_t flags;
-    uint16_t diff_bytes; ///< of each page
-};
-
-/** Bytes of a run in a message. */
-#define ACCESS_RUN_SIZE 16u
-
-/** The next run of a set. @param[in,out] at  the entry to begin with, first 0
+/** The next run of a set: pages next to each other that were first used one after the
+ * other, in the same way. @param[in,out] at  the entry to begin with, first 0
  * @return 1, or 0 at the end */
 int access_set_next_run(const struct access_set *set, uint32_t *at,
-                        struct access_run *run);
+                        struct wire_access_run *run);
 
-/** Write a run: ACCESS_RUN_SIZE bytes. */
-void access_run_put(struct wire_writer *writer, const struct access_run *run);
-
-/** Read one back. @param n_pages  of the space
+/** Read a run. @param n_pages  of the space
  * @return TM_OK
  * @return TM_EWIRE  the body ends, or it makes no sense; *run is untouched */
 TM_CHECKED tm_status access_run_get(struct wire_reader *reader, page_no n_pages,
-                                    struct access_run *run);
+                                    struct wire_access_run *run);
 
 #endif

@@ -13,7 +13,7 @@
 struct collected {
     uint64_t thread;
     node_id node;
-    struct access_run *runs; // [n_runs]
+    struct wire_access_run *runs; // [n_runs]
     size_t n_runs;
     size_t room;
     struct page_use *uses; // [n_uses], or NULL
@@ -95,7 +95,7 @@ static int is_good(const struct access_sets *sets, const void *body,
                    uint32_t size)
 {
     struct wire_reader reader = wire_read(body, size);
-    struct access_run run;
+    struct wire_access_run run;
 
     while (reader.at < reader.end) {
         if (access_run_get(&reader, sets->n_pages, &run) != TM_OK) {
@@ -110,7 +110,7 @@ tm_status access_sets_add(struct access_sets *sets, node_id node,
 {
     struct wire_reader reader = wire_read(body, size);
     struct collected *to;
-    size_t n = size / ACCESS_RUN_SIZE;
+    size_t n = size / WIRE_SIZE_access_run;
 
     if (node >= sets->n_nodes || sets->nodes[node].is_done ||
         !is_good(sets, body, size)) {
@@ -187,8 +187,8 @@ node_id access_sets_node_of(const struct access_sets *sets, uint32_t index)
     return sets->threads[index].node;
 }
 
-const struct access_run *access_sets_runs(const struct access_sets *sets,
-                                          uint32_t index, size_t *n_runs)
+const struct wire_access_run *access_sets_runs(const struct access_sets *sets,
+                                               uint32_t index, size_t *n_runs)
 {
     *n_runs = sets->threads[index].n_runs;
     return sets->threads[index].runs;
@@ -199,7 +199,7 @@ static void list_pages(struct collected *thread)
     struct page_use *use = thread->uses;
 
     for (size_t i = 0; i < thread->n_runs; i++) {
-        const struct access_run *run = &thread->runs[i];
+        const struct wire_access_run *run = &thread->runs[i];
 
         for (uint32_t at = 0; at < run->n_pages; at++) {
             *use++ = (struct page_use){

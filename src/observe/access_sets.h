@@ -64,8 +64,8 @@ uint64_t access_sets_thread(const struct access_sets *sets, uint32_t index);
 node_id access_sets_node_of(const struct access_sets *sets, uint32_t index);
 
 /** The runs of a thread. @param[out] n_runs @return [n_runs], the sets' own */
-const struct access_run *access_sets_runs(const struct access_sets *sets,
-                                          uint32_t index, size_t *n_runs);
+const struct wire_access_run *access_sets_runs(const struct access_sets *sets,
+                                               uint32_t index, size_t *n_runs);
 
 /** Make a list of pages for each thread, in order of first use, for
  * access_sets_find(). By one holder, once, when it is complete. @return TM_OK, TM_ENOMEM */

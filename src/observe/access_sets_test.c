@@ -12,11 +12,11 @@
 
 enum { N_PAGES = 1000, N_RUNS = 50 };
 
-static uint8_t body[N_RUNS * ACCESS_RUN_SIZE];
+static uint8_t body[N_RUNS * WIRE_SIZE_access_run];
 
-static struct access_run run_at(unsigned i)
+static struct wire_access_run run_at(unsigned i)
 {
-    return (struct access_run){
+    return (struct wire_access_run){
         .page = (i * 37) % 900,
         .n_pages = 1 + i % 9,
         .flags = (uint16_t)(i % 2 ? USE_READ : USE_READ | USE_WRITE),
@@ -29,9 +29,9 @@ static uint32_t write_runs(unsigned first, unsigned n)
     struct wire_writer writer = {body, body + sizeof body, 0};
 
     for (unsigned i = first; i < first + n; i++) {
-        struct access_run run = run_at(i);
+        struct wire_access_run run = run_at(i);
 
-        access_run_put(&writer, &run);
+        wire_put_access_run(&writer, &run);
     }
     return (uint32_t)(writer.at - body);
 }
@@ -45,7 +45,7 @@ static void check_uses(const struct access_sets *sets, uint64_t thread,
 
     assert_non_null(uses);
     for (unsigned i = first; i < first + n_runs; i++) {
-        struct access_run run = run_at(i);
+        struct wire_access_run run = run_at(i);
 
         for (uint32_t k = 0; k < run.n_pages; k++, at++) {
             assert_int_equal(uses[at].page, run.page + k);
@@ -124,19 +124,19 @@ static void refuse(struct access_sets *sets, node_id node, uint32_t size)
     assert_int_equal(access_sets_n_threads(sets), 0);
 }
 
-static void refuse_run(struct access_sets *sets, struct access_run run)
+static void refuse_run(struct access_sets *sets, struct wire_access_run run)
 {
     struct wire_writer writer = {body, body + sizeof body, 0};
-    struct access_run good = run_at(0);
+    struct wire_access_run good = run_at(0);
 
-    access_run_put(&writer, &good);
-    access_run_put(&writer, &run);
-    refuse(sets, 0, 2 * ACCESS_RUN_SIZE);
+    wire_put_access_run(&writer, &good);
+    wire_put_access_run(&writer, &run);
+    refuse(sets, 0, 2 * WIRE_SIZE_access_run);
 }
 
 static void what_makes_no_sense_is_refused(void **state)
 {
-    static const struct access_run bad[] = {
+    static const struct wire_access_run bad[] = {
         {.page = N_PAGES, .n_pages = 1, .flags = USE_READ},
         {.page = UINT64_MAX, .n_pages = 2, .flags = USE_READ},
         {.page = 1, .n_pages = 0, .flags = USE_READ},
@@ -154,9 +154,9 @@ static void what_makes_no_sense_is_refused(void **state)
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         refuse_run(sets, bad[i]);
     }
-    for (uint32_t size = 0; size < 4 * ACCESS_RUN_SIZE; size++) {
+    for (uint32_t size = 0; size < 4 * WIRE_SIZE_access_run; size++) {
         write_runs(0, 4);
-        if (size % ACCESS_RUN_SIZE != 0) {
+        if (size % WIRE_SIZE_access_run != 0) {
             refuse(sets, 0, size);
         }
     }
@@ -184,12 +184,12 @@ static void random_bodies_change_nothing_but_what_they_may(void **state)
         }
         if (access_sets_add(sets, 0, (uint64_t)rand() % 8, body, size) ==
             TM_OK) {
-            assert_int_equal(size % ACCESS_RUN_SIZE, 0);
+            assert_int_equal(size % WIRE_SIZE_access_run, 0);
         }
     }
     for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
         size_t n_runs;
-        const struct access_run *runs = access_sets_runs(sets, i, &n_runs);
+        const struct wire_access_run *runs = access_sets_runs(sets, i, &n_runs);
 
         for (size_t k = 0; k < n_runs; k++) {
             assert_true(runs[k].page + runs[k].n_pages <= N_PAGES);

@@ -282,13 +282,13 @@ static void sets_are_what_the_threads_did(void **state)
 static void pages_are_listed_in_order_of_first_use(void **state)
 {
     static const unsigned order[] = {7, 3, 4, 5, 3, 7, 39, 0};
-    static const struct access_run runs[] = {
+    static const struct wire_access_run runs[] = {
         {.page = 7, .n_pages = 1, .flags = USE_READ | USE_WRITE},
         {.page = 3, .n_pages = 3, .flags = USE_READ},
         {.page = 39, .n_pages = 1, .flags = USE_READ},
         {.page = 0, .n_pages = 1, .flags = USE_READ},
     };
-    struct access_run run;
+    struct wire_access_run run;
     uint32_t at = 0;
 
     (void)state;

@@ -77,8 +77,7 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
                             const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
-    const char *name = wire_get_string(&reader);
-    const char *file = wire_get_string(&reader);
+    const struct wire_block_name name = wire_get_block_name(&reader);
 
     if (reader.failed || !has_free_pages(engine, extent) ||
         extent->serial == 0 || extent->size > extent->n_pages * TM_PAGE_SIZE ||
@@ -86,8 +85,8 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
         extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES) {
         return TM_EWIRE;
     }
-    copy_text(extent->name, sizeof extent->name, name);
-    copy_text(extent->file, sizeof extent->file, file);
+    copy_text(extent->name, sizeof extent->name, name.name);
+    copy_text(extent->file, sizeof extent->file, name.file);
     extent_insert(engine, extent);
     return TM_OK;
 }
@@ -151,8 +150,8 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
         .on_node = extent->on_node,
         .line = extent->line,
     };
-    wire_put_string(&writer, extent->name);
-    wire_put_string(&writer, extent->file);
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){extent->name, extent->file});
     message.body_size = (uint32_t)(writer.at - body);
     port_send(engine->port, to, &message);
 }
@@ -317,8 +316,7 @@ static tm_status receive_block_is(struct engine *engine,
 {
     const struct message_block_is *is = &message->u.block_is;
     struct wire_reader reader = wire_read_body(message);
-    const char *name = wire_get_string(&reader);
-    const char *file = wire_get_string(&reader);
+    const struct wire_block_name name = wire_get_block_name(&reader);
     struct waiter *waiter =
         engine_answered(engine, MESSAGE_block_is, is->token);
     struct heap_block *block = waiter == NULL ? NULL : waiter->answer;
@@ -333,8 +331,8 @@ static tm_status receive_block_is(struct engine *engine,
     block->size = is->size;
     block->capacity = is->capacity;
     block->line = is->line;
-    copy_text(block->name, sizeof block->name, name);
-    copy_text(block->file, sizeof block->file, file);
+    copy_text(block->name, sizeof block->name, name.name);
+    copy_text(block->file, sizeof block->file, name.file);
     waiter_wake(waiter, is->size > 0 ? TM_OK : TM_ENOBLOCK, 0);
     return TM_OK;
 }
@@ -411,8 +409,8 @@ void engine_alloc(struct engine *engine, uint64_t size,
     struct message message = {.type = MESSAGE_alloc_ask, .body = body};
 
     copy_text(name, sizeof name, use->name);
-    wire_put_string(&writer, name);
-    wire_put_string(&writer, file_tail(file));
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){name, file_tail(file)});
     message.body_size = (uint32_t)(writer.at - body);
     waiter->result2 = size; // for receive_alloc_done()
     message.u.alloc_ask = (struct message_alloc_ask){
@@ -434,7 +432,7 @@ void engine_release_block(struct engine *engine, uint64_t address,
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_free_ask, .body = body};
 
-    wire_put_string(&writer, file_tail(file));
+    wire_put_file_name(&writer, &(struct wire_file_name){file_tail(file)});
     message.body_size = (uint32_t)(writer.at - body);
     message.u.free_ask = (struct message_free_ask){
         .token = engine_await(engine, waiter, MESSAGE_free_done),

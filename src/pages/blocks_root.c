@@ -153,8 +153,9 @@ static void announce_extent(struct engine *engine, node_id from,
         .on_node = ask->on_node,
         .line = is_slab ? 0 : block->line,
     };
-    wire_put_string(&writer, is_slab ? "small blocks" : block->name);
-    wire_put_string(&writer, is_slab ? "" : block->file);
+    wire_put_block_name(&writer, &(struct wire_block_name){
+                                     is_slab ? "small blocks" : block->name,
+                                     is_slab ? "" : block->file});
     message.body_size = (uint32_t)(writer.at - body);
     port_send_all(engine->port, &message);
 }
@@ -164,8 +165,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
 {
     struct message_alloc_ask ask = message->u.alloc_ask;
     struct wire_reader reader = wire_read_body(message);
-    const char *name = wire_get_string(&reader);
-    const char *file = wire_get_string(&reader);
+    const struct wire_block_name name = wire_get_block_name(&reader);
     struct heap_block block;
     struct heap_extent extent;
     tm_status status;
@@ -182,12 +182,12 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
         send_alloc_done(engine, from, ask.token, 0, 0);
         return TM_EWIRE;
     }
-    status = heap_alloc(engine->heap, ask.size, ask.alignment, name, file,
-                        ask.line, &block, &extent);
+    status = heap_alloc(engine->heap, ask.size, ask.alignment, name.name,
+                        name.file, ask.line, &block, &extent);
     if (status != TM_OK) {
         log_error("tm_alloc() of %" PRIu64 " bytes at %s:%u: %s; --space "
                   "gives more",
-                  ask.size, file, ask.line, tm_strerror(status));
+                  ask.size, name.file, ask.line, tm_strerror(status));
         send_alloc_done(engine, from, ask.token, 0, 0);
     } else if (extent.n_pages == 0) {
         add_to_extent(engine, from, ask.token, &block, extent.page);
@@ -247,7 +247,7 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
 {
     const struct message_free_ask *ask = &message->u.free_ask;
     struct wire_reader reader = wire_read_body(message);
-    const char *file = wire_get_string(&reader);
+    const char *file = wire_get_file_name(&reader).file;
     struct heap_block block;
     struct heap_extent extent;
     char freed_at[80];
@@ -358,8 +358,8 @@ static void receive_block_ask(struct engine *engine, node_id from,
         .capacity = block.capacity,
         .line = block.line,
     };
-    wire_put_string(&writer, block.name);
-    wire_put_string(&writer, block.file);
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){block.name, block.file});
     message.body_size = (uint32_t)(writer.at - body);
     port_send(engine->port, from, &message);
 }

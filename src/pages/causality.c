@@ -85,8 +85,8 @@ static uint16_t clock_write(const struct clock *clock, uint8_t *bytes)
 
     for (unsigned i = 0; i < clock->n; i++) {
         if (clock->of[i] > 0) {
-            wire_put_u16(&writer, (uint16_t)i);
-            wire_put_u32(&writer, clock->of[i]);
+            wire_put_clock_entry(
+                &writer, &(struct wire_clock_entry){(uint16_t)i, clock->of[i]});
         }
     }
     return (uint16_t)(writer.at - bytes);
@@ -97,16 +97,17 @@ int clock_bytes_are_good(const void *bytes, size_t size)
     struct wire_reader reader = wire_read(bytes, size);
     unsigned next = 0;
 
-    if (size % CLOCK_ITEM != 0) {
+    if (size % WIRE_SIZE_clock_entry != 0) {
         return 0;
     }
-    while (reader.at < reader.end) {
-        unsigned node = wire_get_u16(&reader);
+    while (wire_has_more(&reader)) {
+        const struct wire_clock_entry entry = wire_get_clock_entry(&reader);
 
-        if (node < next || node >= TM_MAX_NODES || wire_get_u32(&reader) == 0) {
+        if (entry.node < next || entry.node >= TM_MAX_NODES ||
+            entry.n_releases == 0) {
             return 0;
         }
-        next = node + 1;
+        next = entry.node + 1u;
     }
     return 1;
 }
@@ -115,12 +116,11 @@ uint32_t clock_count(const void *bytes, size_t size, node_id node)
 {
     struct wire_reader reader = wire_read(bytes, size);
 
-    while (reader.at < reader.end) {
-        node_id at = wire_get_u16(&reader);
-        uint32_t count = wire_get_u32(&reader);
+    while (wire_has_more(&reader)) {
+        const struct wire_clock_entry entry = wire_get_clock_entry(&reader);
 
-        if (at == node) {
-            return count;
+        if (entry.node == node) {
+            return entry.n_releases;
         }
     }
     return 0;
@@ -130,10 +130,10 @@ static void clock_join(struct clock *clock, const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
-    while (reader.at < reader.end) {
-        node_id node = wire_get_u16(&reader);
+    while (wire_has_more(&reader)) {
+        const struct wire_clock_entry entry = wire_get_clock_entry(&reader);
 
-        clock_raise(clock, node, wire_get_u32(&reader));
+        clock_raise(clock, entry.node, entry.n_releases);
     }
 }
 
@@ -142,10 +142,10 @@ static int raises_clock(const struct clock *clock,
 {
     struct wire_reader reader = wire_read_body(message);
 
-    while (reader.at < reader.end) {
-        node_id node = wire_get_u16(&reader);
+    while (wire_has_more(&reader)) {
+        const struct wire_clock_entry entry = wire_get_clock_entry(&reader);
 
-        if (wire_get_u32(&reader) > clock_get(clock, node)) {
+        if (entry.n_releases > clock_get(clock, entry.node)) {
             return 1;
         }
     }

@@ -30,8 +30,7 @@ void engine_order_now(struct engine *engine, const struct engine *before);
 // ---- for those that use clocks
 
 /** A clock in bytes: items of node u16, its releases u32, by node. */
-#define CLOCK_ITEM 6u
-#define CLOCK_BYTES_MAX (TM_MAX_NODES * CLOCK_ITEM)
+#define CLOCK_BYTES_MAX (TM_MAX_NODES * WIRE_SIZE_clock_entry)
 
 /** Note from now on what comes after what. @return TM_OK, TM_ENOMEM */
 TM_CHECKED tm_status causality_open(struct engine *engine);

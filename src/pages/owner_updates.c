@@ -9,7 +9,6 @@
 #include "pages/pages.h"
 
 #define OWNER_UPDATES_MAX 512u
-#define OWNER_UPDATE_BYTES 16u // page, epoch, serial of its extent
 
 void owner_updates_announce(struct engine *engine, page_no page, node_id from)
 {
@@ -27,7 +26,7 @@ void owner_updates_announce(struct engine *engine, page_no page, node_id from)
 static void send_to(struct engine *engine, node_id node)
 {
     struct page_list *list = &engine->owner_updates[node];
-    uint8_t body[OWNER_UPDATES_MAX * OWNER_UPDATE_BYTES];
+    uint8_t body[OWNER_UPDATES_MAX * WIRE_SIZE_owner_entry];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_owner_is};
 
@@ -36,9 +35,11 @@ static void send_to(struct engine *engine, node_id node)
         const struct extent *extent = extent_find(engine, list->at[i]);
 
         if (page->is_owner && extent != NULL) {
-            wire_put_u64(&writer, list->at[i]);
-            wire_put_u32(&writer, page->epoch);
-            wire_put_u32(&writer, extent->serial);
+            wire_put_owner_entry(&writer, &(struct wire_owner_entry){
+                                              .page = list->at[i],
+                                              .epoch = page->epoch,
+                                              .serial = extent->serial,
+                                          });
         }
     }
     list->n = 0;
@@ -66,25 +67,22 @@ tm_status owner_updates_receive(struct engine *engine, node_id from,
 {
     struct wire_reader reader = wire_read_body(message);
 
-    if (message->u.owner_is.owner != from ||
-        message->body_size % OWNER_UPDATE_BYTES != 0) {
+    if (message->u.owner_is.owner != from) {
         return TM_EWIRE;
     }
-    while (reader.at < reader.end) {
-        page_no page = wire_get_u64(&reader);
-        uint32_t epoch = wire_get_u32(&reader);
-        uint32_t serial = wire_get_u32(&reader);
-        const struct extent *extent = extent_find(engine, page);
+    while (wire_has_more(&reader)) {
+        const struct wire_owner_entry entry = wire_get_owner_entry(&reader);
+        const struct extent *extent = extent_find(engine, entry.page);
 
         if (extent != NULL && !extent->is_closed &&
-            extent->serial == serial) { // B1 of blocks.c
+            extent->serial == entry.serial) { // B1 of blocks.c
             stall_note_item(engine,
                             (struct stall_note){.type = MESSAGE_owner_is,
-                                                .page = page,
-                                                .epoch = epoch,
+                                                .page = entry.page,
+                                                .epoch = entry.epoch,
                                                 .node = from,
                                                 .who = from});
-            hint_set(page_of(engine, page), from, epoch);
+            hint_set(page_of(engine, entry.page), from, entry.epoch);
         }
     }
     return TM_OK;

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEM_HEADER 19u // page, version, epoch, kind, length
-
 static struct flight *add_slot(struct updates *updates)
 {
     struct flight *flight = calloc(1, sizeof *flight);
@@ -114,12 +112,13 @@ static void add_item(struct outbox *outbox, const struct update_item *item)
     struct wire_writer writer = {outbox->bytes + outbox->used,
                                  outbox->bytes + MESSAGE_BODY_MAX, 0};
 
-    wire_put_u64(&writer, item->page);
-    wire_put_u32(&writer, item->version);
-    wire_put_u32(&writer, item->epoch);
-    wire_put_u8(&writer, (uint8_t)item->kind);
-    wire_put_u16(&writer, item->size);
-    wire_put_bytes(&writer, item->diff, item->size);
+    wire_put_update_item(&writer, &(struct wire_update_item){
+                                      .page = item->page,
+                                      .version = item->version,
+                                      .epoch = item->epoch,
+                                      .kind = (uint8_t)item->kind,
+                                      .diff = {item->diff, item->size},
+                                  });
     outbox->used = (uint32_t)(writer.at - outbox->bytes);
 }
 
@@ -141,10 +140,10 @@ void flight_add(struct engine *engine, struct flight *flight, node_id to,
     struct outbox *outbox = &engine->updates->outboxes[to];
     const struct page *page = page_of(engine, item->page);
     struct update_item sent = *item;
-    size_t size = ITEM_HEADER + item->size;
+    size_t size = WIRE_SIZE_update_item + item->size;
 
     if (item->writer.clock != NULL) {
-        size += ITEM_HEADER + item->writer.size;
+        size += WIRE_SIZE_update_item + item->writer.size;
     }
     prepare_outbox(engine, flight, to, size);
     if (item->writer.clock != NULL) {

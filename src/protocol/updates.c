@@ -11,8 +11,7 @@
 
 #include "pages/causality.h"
 
-#define DROPPED_ITEM 9u // page, what
-#define HANDED_ITEM 50u // the same, version, epoch, moves, copyset
+#define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
 
 /** NULL: its protocol has no diffs, or it is in no block any more. */
 static const struct update_rules *rules_of(const struct engine *engine,
@@ -44,21 +43,26 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
                       page_no page_number, node_id to)
 {
     struct page *page = page_of(engine, page_number);
+    struct node_set copies = {0};
 
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
     }
     copyset_remove(engine, page, to);
-    page->epoch++;
-    wire_put_u64(writer, page_number);
-    wire_put_u8(writer, ACK_HANDED);
-    wire_put_u32(writer, page->version);
-    wire_put_u32(writer, page->epoch);
-    wire_put_u8(writer, page->moves);
-    for (unsigned i = 0; i < 4; i++) {
-        wire_put_u64(writer,
-                     page->copyset == NULL ? 0 : page->copyset->words[i]);
+    if (page->copyset != NULL) {
+        copies = *page->copyset;
     }
+    page->epoch++;
+    wire_put_ack_item(writer, &(struct wire_ack_item){page_number, ACK_HANDED});
+    wire_put_handed(writer, &(struct wire_handed){
+                                .version = page->version,
+                                .epoch = page->epoch,
+                                .moves = page->moves,
+                                .copies0 = copies.words[0],
+                                .copies1 = copies.words[1],
+                                .copies2 = copies.words[2],
+                                .copies3 = copies.words[3],
+                            });
     copyset_clear(engine, page);
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
@@ -99,9 +103,9 @@ static void report_early(struct engine *engine, struct flight *flight)
     struct wire_writer writer = {body, body + sizeof body, 0};
 
     for (size_t i = 0; i < flight->dropped.n; i++) {
-        make_room(engine, flight, body, &writer, DROPPED_ITEM);
-        wire_put_u64(&writer, flight->dropped.at[i]);
-        wire_put_u8(&writer, ACK_DROPPED);
+        make_room(engine, flight, body, &writer, WIRE_SIZE_ack_item);
+        wire_put_ack_item(&writer, &(struct wire_ack_item){
+                                       flight->dropped.at[i], ACK_DROPPED});
     }
     for (size_t i = 0; i < flight->handed.n; i++) {
         if (!page_of(engine, flight->handed.at[i])->is_owner) {
@@ -150,13 +154,16 @@ static void depart(struct engine *engine, struct flight *flight)
 // @return 0 there is none, or it is malformed
 static int read_one(struct wire_reader *reader, struct update_item *item)
 {
-    item->page = wire_get_u64(reader);
-    item->version = wire_get_u32(reader);
-    item->epoch = wire_get_u32(reader);
-    item->kind = wire_get_u8(reader);
-    item->size = wire_get_u16(reader);
-    item->diff = wire_get_bytes(reader, item->size);
-    item->writer = (struct race_writer){0};
+    const struct wire_update_item got = wire_get_update_item(reader);
+
+    *item = (struct update_item){
+        .page = got.page,
+        .version = got.version,
+        .epoch = got.epoch,
+        .kind = got.kind,
+        .size = got.diff.size,
+        .diff = got.diff.at,
+    };
     return !reader->failed && item->kind <= ITEM_WRITER;
 }
 
@@ -246,7 +253,7 @@ static tm_status receive_update(struct engine *engine, node_id from,
     flight->reply_to = from;
     flight->origin = message->u.update.origin;
     flight->batch = message->u.update.batch;
-    while (reader.at < reader.end && read_item(&reader, &item)) {
+    while (wire_has_more(&reader) && read_item(&reader, &item)) {
         update_receive_item(engine, flight, from, &item);
     }
     late_bring(engine);
@@ -257,10 +264,11 @@ static tm_status receive_update(struct engine *engine, node_id from,
 // ---- an acknowledgement comes
 
 static void take(struct engine *engine, page_no page_number, node_id from,
-                 uint32_t version, uint32_t epoch, uint8_t moves,
-                 const struct node_set *copyset)
+                 const struct wire_handed *handed)
 {
     struct page *page = page_of(engine, page_number);
+    const struct node_set copyset = {
+        {handed->copies0, handed->copies1, handed->copies2, handed->copies3}};
 
     if (page->is_owner || page->state == PAGE_ABSENT) {
         engine_refuse_part(engine, page_number,
@@ -269,10 +277,10 @@ static void take(struct engine *engine, page_no page_number, node_id from,
     }
     page->is_owner = 1;
     page->hint = (uint16_t)(engine->port->self + 1);
-    page->epoch = epoch;
-    page->version = version;
-    page->moves = moves;
-    copyset_add_others(engine, page, copyset);
+    page->epoch = handed->epoch;
+    page->version = handed->version;
+    page->moves = handed->moves;
+    copyset_add_others(engine, page, &copyset);
     engine->stats.pages_moved_in++;
     owner_updates_announce(engine, page_number, from);
 }
@@ -280,30 +288,24 @@ static void take(struct engine *engine, page_no page_number, node_id from,
 static void read_handed(struct engine *engine, struct wire_reader *reader,
                         page_no page, node_id from)
 {
-    uint32_t version = wire_get_u32(reader);
-    uint32_t epoch = wire_get_u32(reader);
-    uint8_t moves = wire_get_u8(reader);
-    struct node_set copyset;
+    const struct wire_handed handed = wire_get_handed(reader);
 
-    for (unsigned i = 0; i < 4; i++) {
-        copyset.words[i] = wire_get_u64(reader);
-    }
     if (has_updates(engine, page)) {
-        take(engine, page, from, version, epoch, moves, &copyset);
+        take(engine, page, from, &handed);
     }
 }
 
 static void read_items(struct engine *engine, node_id from,
                        struct wire_reader *reader)
 {
-    while (reader->at < reader->end) {
-        page_no page = wire_get_u64(reader);
+    while (wire_has_more(reader)) {
+        const struct wire_ack_item item = wire_get_ack_item(reader);
 
-        if (wire_get_u8(reader) == ACK_HANDED) {
-            read_handed(engine, reader, page, from);
-        } else if (has_updates(engine, page) &&
-                   page_of(engine, page)->is_owner) {
-            copyset_remove(engine, page_of(engine, page), from);
+        if (item.what == ACK_HANDED) {
+            read_handed(engine, reader, item.page, from);
+        } else if (has_updates(engine, item.page) &&
+                   page_of(engine, item.page)->is_owner) {
+            copyset_remove(engine, page_of(engine, item.page), from);
         }
     }
 }
@@ -312,13 +314,11 @@ static int is_good_ack(const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
-    while (reader.at < reader.end && !reader.failed) {
-        unsigned what;
+    while (wire_has_more(&reader)) {
+        const unsigned what = wire_get_ack_item(&reader).what;
 
-        wire_get_u64(&reader); // the page
-        what = wire_get_u8(&reader);
         if (what == ACK_HANDED) {
-            wire_get_bytes(&reader, HANDED_ITEM - DROPPED_ITEM);
+            (void)wire_get_handed(&reader);
         } else if (what != ACK_DROPPED) {
             return 0;
         }

@@ -41,11 +41,10 @@
 
 int membership_is_aside(unsigned type)
 {
-    return type == MESSAGE_change_step || type == MESSAGE_change_state ||
-           type == MESSAGE_leave_ask || type == MESSAGE_beat ||
-           type == MESSAGE_idle || type == MESSAGE_idle_ask ||
-           type == MESSAGE_waits || type == MESSAGE_waits_ask ||
-           type == MESSAGE_finish;
+    const enum message_owner owner = message_owner(type);
+
+    return owner == OWNER_membership || owner == OWNER_liveness ||
+           owner == OWNER_deadlock || owner == OWNER_run;
 }
 
 // ---- the steps

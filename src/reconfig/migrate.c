@@ -89,7 +89,7 @@ void migration_send(struct migration *migration, node_id to,
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_thread_move, .body = body};
 
-    wire_put_string(&writer, thread->name);
+    wire_put_thread_name(&writer, &(struct wire_thread_name){thread->name});
     message.body_size = (uint32_t)(writer.at - body);
     message.u.thread_move = (struct message_thread_move){
         .thread = thread->number,
@@ -108,7 +108,7 @@ static tm_status begin(struct migration *migration, node_id from,
 {
     const struct message_thread_move *move = &message->u.thread_move;
     struct wire_reader reader = wire_read_body(message);
-    const char *name = wire_get_string(&reader);
+    const char *name = wire_get_thread_name(&reader).name;
     struct traveller *traveller;
 
     if (reader.failed || move->end <= move->context ||

@@ -21,22 +21,14 @@
 
 #include "base/ensure.h"
 
-enum { RUN_BYTES = 13 }; // page, n, write
-
-#define BATCH (MESSAGE_BODY_MAX / RUN_BYTES)
-
-struct run {
-    uint64_t page;
-    uint32_t n;
-    uint8_t is_write;
-};
+#define BATCH (MESSAGE_BODY_MAX / WIRE_SIZE_page_run)
 
 /** Announced, and not come yet; one a thread. */
 struct expected {
     struct expected *next;
     uint64_t thread;
     uint32_t n;
-    struct run runs[];
+    struct wire_page_run runs[];
 };
 
 struct pages {
@@ -74,7 +66,7 @@ struct batch {
     node_id to;
     struct message message;
     struct wire_writer writer;
-    uint8_t body[BATCH * RUN_BYTES];
+    uint8_t body[BATCH * WIRE_SIZE_page_run];
 };
 
 static void batch_begin(struct batch *batch)
@@ -89,7 +81,7 @@ static void batch_send(struct batch *batch)
     batch->message.body_size = (uint32_t)(batch->writer.at - batch->body);
     if (batch->message.type == MESSAGE_pages_unused) {
         batch->message.u.pages_unused.n_runs =
-            batch->message.body_size / RUN_BYTES;
+            batch->message.body_size / WIRE_SIZE_page_run;
     }
     if (batch->message.body_size > 0) {
         port_send(batch->port, batch->to, &batch->message);
@@ -97,21 +89,19 @@ static void batch_send(struct batch *batch)
     batch_begin(batch);
 }
 
-static void batch_add(struct batch *batch, const struct run *run)
+static void batch_add(struct batch *batch, const struct wire_page_run *run)
 {
-    if (batch->writer.end - batch->writer.at < RUN_BYTES) {
+    if (batch->writer.end - batch->writer.at < WIRE_SIZE_page_run) {
         batch_send(batch);
     }
-    wire_put_u64(&batch->writer, run->page);
-    wire_put_u32(&batch->writer, run->n);
-    wire_put_u8(&batch->writer, run->is_write);
+    wire_put_page_run(&batch->writer, run);
 }
 
 void pages_announce(struct pages *pages, node_id to, uint64_t thread,
                     const struct page_use *uses, size_t n)
 {
     struct batch *batch = malloc(sizeof *batch);
-    struct run run = {0};
+    struct wire_page_run run = {0};
 
     ensure_memory(batch != NULL);
     *batch = (struct batch){
@@ -132,7 +122,7 @@ void pages_announce(struct pages *pages, node_id to, uint64_t thread,
         if (run.n > 0) {
             batch_add(batch, &run);
         }
-        run = (struct run){uses[i].page, 1, is_write};
+        run = (struct wire_page_run){uses[i].page, 1, is_write};
     }
     if (run.n > 0) {
         batch_add(batch, &run);
@@ -260,8 +250,9 @@ static void withdraw_from(struct pages *pages, const struct remap *plan,
         };
         batch_begin(batch);
         for (size_t at = 0; at < left.n;) {
-            struct run run = {.page = left.at[at],
-                              .is_write = move->stage == PAGES_WILL_LEAVE};
+            struct wire_page_run run = {.page = left.at[at],
+                                        .is_write =
+                                            move->stage == PAGES_WILL_LEAVE};
 
             at = pages_next_run(left.at, left.n, at, &run.n);
             batch_add(batch, &run);
@@ -289,14 +280,6 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
 
 // ---- receiving
 
-static int read_run(struct wire_reader *reader, struct run *run)
-{
-    run->page = wire_get_u64(reader);
-    run->n = wire_get_u32(reader);
-    run->is_write = wire_get_u8(reader);
-    return !reader->failed;
-}
-
 static void drop_expected(struct pages *pages, uint64_t thread)
 {
     struct expected **link = &pages->expected;
@@ -316,13 +299,14 @@ static void drop_expected(struct pages *pages, uint64_t thread)
 // elsewhere. The latest counts.
 static tm_status expect(struct pages *pages, const struct message *message)
 {
-    uint32_t n = message->body_size / RUN_BYTES;
+    uint32_t n = message->body_size / WIRE_SIZE_page_run;
     struct expected *expected =
         calloc(1, sizeof *expected + n * sizeof expected->runs[0]);
     struct wire_reader reader = wire_read_body(message);
 
     ensure_memory(expected != NULL);
-    for (uint32_t i = 0; i < n && read_run(&reader, &expected->runs[i]); i++) {
+    for (uint32_t i = 0; i < n; i++) {
+        expected->runs[i] = wire_get_page_run(&reader);
     }
     expected->n = n;
     expected->thread = message->u.pages_soon.thread;
@@ -335,12 +319,14 @@ static tm_status expect(struct pages *pages, const struct message *message)
 static tm_status forget(struct pages *pages, const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
-    struct run run;
 
-    if (message->u.pages_unused.n_runs != message->body_size / RUN_BYTES) {
+    if (message->u.pages_unused.n_runs !=
+        message->body_size / WIRE_SIZE_page_run) {
         return TM_EWIRE;
     }
-    while (reader.at < reader.end && read_run(&reader, &run)) {
+    while (wire_has_more(&reader)) {
+        const struct wire_page_run run = wire_get_page_run(&reader);
+
         if (run.is_write) {
             engine_leaving(pages->engine, run.page, run.n);
         } else {
@@ -352,9 +338,6 @@ static tm_status forget(struct pages *pages, const struct message *message)
 
 tm_status pages_receive(struct pages *pages, const struct message *message)
 {
-    if (message->body_size % RUN_BYTES != 0) {
-        return TM_EWIRE;
-    }
     return message->type == MESSAGE_pages_soon ? expect(pages, message)
                                                : forget(pages, message);
 }

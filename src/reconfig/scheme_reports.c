@@ -8,37 +8,35 @@
 #include "base/vector.h"
 #include "reconfig/scheme_priv.h"
 
-enum {
-    ARRIVAL_BYTES = 28, // see runtime/iteration.c
-    PEER_BYTES = 10,
-};
-
 struct wire_reader scheme_rows(const struct message *report)
 {
     struct wire_reader reader = wire_read_body(report);
 
-    wire_get_bytes(&reader, report->u.iteration.n_peers * (size_t)PEER_BYTES);
+    wire_get_bytes(&reader,
+                   report->u.iteration.n_peers * (size_t)WIRE_SIZE_peer_bytes);
     return reader;
 }
 
 struct row scheme_row(struct wire_reader *reader)
 {
-    struct row row;
+    const struct wire_thread_iteration row = wire_get_thread_iteration(reader);
 
-    row.thread = wire_get_u64(reader);
-    row.comp_s = (double)wire_get_u64(reader) * 1e-9;
-    row.n_barriers = wire_get_u64(reader);
-    row.place = wire_get_u32(reader);
-    return row;
+    return (struct row){
+        .thread = row.thread,
+        .comp_s = (double)row.comp_ns * 1e-9,
+        .n_barriers = row.n_barriers,
+        .place = row.place,
+    };
 }
 
 // The rows of threads are all there, and one at least.
 static int has_rows(const struct message *message)
 {
     const size_t size = message->body_size;
-    const size_t peers = message->u.iteration.n_peers * (size_t)PEER_BYTES;
+    const size_t peers =
+        message->u.iteration.n_peers * (size_t)WIRE_SIZE_peer_bytes;
 
-    return size > peers && (size - peers) % ARRIVAL_BYTES == 0;
+    return size > peers && (size - peers) % WIRE_SIZE_thread_iteration == 0;
 }
 
 static int peers_are_good(const struct scheme *scheme, node_id from,
@@ -47,9 +45,8 @@ static int peers_are_good(const struct scheme *scheme, node_id from,
     struct wire_reader reader = wire_read_body(message);
 
     for (unsigned i = 0; i < message->u.iteration.n_peers; i++) {
-        uint16_t node = wire_get_u16(&reader);
+        const uint16_t node = wire_get_peer_bytes(&reader).peer;
 
-        wire_get_u64(&reader);
         if (node >= scheme->config.n_nodes || node == from) {
             return 0;
         }
@@ -75,8 +72,10 @@ static void read_peers(struct scheme *scheme, const struct message *message)
     struct wire_reader reader = wire_read_body(message);
 
     for (unsigned i = 0; i < message->u.iteration.n_peers; i++) {
-        scheme->peers[i].node = wire_get_u16(&reader);
-        scheme->peers[i].bytes = wire_get_u64(&reader);
+        const struct wire_peer_bytes peer = wire_get_peer_bytes(&reader);
+
+        scheme->peers[i].node = peer.peer;
+        scheme->peers[i].bytes = peer.n_bytes;
     }
 }
 
@@ -127,8 +126,8 @@ static struct history_report report_of(node_id from,
         .release_s = (double)fields->release_ns * 1e-9,
         .n_peers = fields->n_peers,
         .n_arrivals =
-            (message->body_size - fields->n_peers * (uint32_t)PEER_BYTES) /
-            ARRIVAL_BYTES,
+            (message->body_size - fields->n_peers * WIRE_SIZE_peer_bytes) /
+            WIRE_SIZE_thread_iteration,
     };
 }
 

@@ -30,7 +30,7 @@ void freed_note(struct node *node, const struct message *extent_close)
     };
     memcpy(freed->name, extent->name, sizeof freed->name);
     note_place(&freed->begin, extent->file, extent->line);
-    note_place(&freed->end, wire_get_string(&reader), close->line);
+    note_place(&freed->end, wire_get_file_name(&reader).file, close->line);
 }
 
 static const struct freed *find(struct node *node, page_no page)

@@ -43,12 +43,11 @@ struct arrival {
     unsigned worker;
 };
 
-#define ARRIVAL_BYTES 28u              // thread, comp_ns, n_barriers, place
 #define PEERS_MAX (10u * TM_MAX_NODES) // bytes: which node, how much for it
 /** Workers are left as they are for a gain of less than one part in so many. */
 #define LEAST_PART 16u
 
-#define BATCH ((MESSAGE_BODY_MAX - PEERS_MAX) / ARRIVAL_BYTES)
+#define BATCH ((MESSAGE_BODY_MAX - PEERS_MAX) / WIRE_SIZE_thread_iteration)
 
 // Calls of which one is measured: reading the clock costs as much as what is measured.
 // No divisor of usual numbers of threads.
@@ -221,8 +220,8 @@ static uint16_t put_peers(struct node *node, struct iteration *iteration,
         uint64_t *bytes = &iteration->sent_bytes[roster->live[i]];
 
         if (*bytes > 0) {
-            wire_put_u16(writer, (uint16_t)i);
-            wire_put_u64(writer, *bytes);
+            wire_put_peer_bytes(writer,
+                                &(struct wire_peer_bytes){(uint16_t)i, *bytes});
             *bytes = 0;
             n_peers++;
         }
@@ -234,10 +233,13 @@ static void put_arrivals(struct wire_writer *writer,
                          const struct arrival *arrivals, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        wire_put_u64(writer, arrivals[i].thread);
-        wire_put_u64(writer, arrivals[i].comp_ns);
-        wire_put_u64(writer, arrivals[i].n_barriers);
-        wire_put_u32(writer, arrivals[i].place);
+        wire_put_thread_iteration(writer,
+                                  &(struct wire_thread_iteration){
+                                      .thread = arrivals[i].thread,
+                                      .comp_ns = arrivals[i].comp_ns,
+                                      .n_barriers = arrivals[i].n_barriers,
+                                      .place = arrivals[i].place,
+                                  });
     }
 }
 
@@ -249,7 +251,7 @@ static uint32_t send_part(struct node *node, struct iteration *iteration,
 {
     const uint32_t n_left = iteration->n_arrivals - first;
     const uint32_t n = n_left < BATCH ? n_left : BATCH;
-    const size_t room = n * ARRIVAL_BYTES + PEERS_MAX;
+    const size_t room = n * WIRE_SIZE_thread_iteration + PEERS_MAX;
     uint8_t *body = malloc(room);
     struct wire_writer writer = {body, body + room, 0};
     struct message message = {.type = MESSAGE_iteration, .body = body};

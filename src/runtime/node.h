@@ -67,8 +67,8 @@ struct node {
     struct descriptor_set sockets; ///< that reach other hosts
     struct port port;
     struct members members;
-    const struct part *const *parts; ///< NULL behind the last: parts.c
-    const struct part *part_of[PARTS_MESSAGE_ENDS]; ///< by message; or NULL
+    const struct part *const *parts;        ///< NULL behind the last: parts.c
+    const struct part *part_of[OWNERS_END]; ///< messages; or NULL
     uint64_t n_sent; ///< messages that membership_is_aside() does not name
     uint64_t n_received;
     /** Messages that were decoded and contradict what is known. */

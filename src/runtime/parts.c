@@ -58,23 +58,16 @@ void part_no_stats(struct node *node, struct tm_node_stats *stats)
     *part != NULL;                                                             \
     part++
 
-static void note_messages(struct node *node, const struct part *part)
-{
-    for (unsigned i = 0; i < PART_MESSAGES_MAX && part->messages[i] != 0; i++) {
-        const unsigned type = part->messages[i];
-
-        ensure(type < PARTS_MESSAGE_ENDS && node->part_of[type] == NULL); // P1
-        node->part_of[type] = part;
-    }
-}
-
 void parts_use(struct node *node, const struct part *const *parts)
 {
     memset(node->part_of, 0, sizeof node->part_of);
     node->parts = parts;
     for (EACH(part)) {
-        note_messages(node, *part);
+        ensure((*part)->owns == OWNER_none ||
+               node->part_of[(*part)->owns] == NULL); // P1
+        node->part_of[(*part)->owns] = *part;
     }
+    node->part_of[OWNER_none] = NULL;
 }
 
 void parts_open(struct node *node)
@@ -107,9 +100,7 @@ int parts_tick(struct node *node)
 tm_status parts_receive(struct node *node, node_id from,
                         const struct message *message)
 {
-    const struct part *part = (unsigned)message->type < PARTS_MESSAGE_ENDS
-                                  ? node->part_of[message->type]
-                                  : NULL;
+    const struct part *part = node->part_of[message_owner(message->type)];
 
     return part == NULL ? TM_EWIRE : part->receive(node, from, message);
 }

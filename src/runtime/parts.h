@@ -13,11 +13,6 @@ struct thread;
  * To add one: write it, and add its row to all_parts (registry.c).
  */
 
-enum {
-    PART_MESSAGES_MAX = 8,    ///< of one part
-    PARTS_MESSAGE_ENDS = 256, ///< above the numbers of all messages
-};
-
 /** A part. All slots are filled in: part_no_... does nothing. Unless it says something
  * else, a slot is called under the node lock, by whichever kernel thread has that, and
  * must not block. */
@@ -36,10 +31,10 @@ struct part {
      * service thread. @return 1 if it should be called again soon */
     int (*tick)(struct node *node);
 
-    /** Types of message that are this part's; 0 behind the last. */
-    enum message_type messages[PART_MESSAGES_MAX];
+    /** As which it owns messages in net/messages.def. */
+    enum message_owner owns;
 
-    /** One of these has come. @return TM_OK, TM_EWIRE if it contradicts what is known:
+    /** One of its messages has come. @return TM_OK, TM_EWIRE if it contradicts what is known:
      * then nothing has changed */
     tm_status (*receive)(struct node *node, node_id from,
                          const struct message *message);

@@ -20,8 +20,9 @@ static void refuse(struct node *node, node_id from,
 // Does a message show that something happens? (D1 of deadlock.c)
 static int is_activity(enum message_type type)
 {
-    return (type < MESSAGE_idle || sync_takes(type)) &&
-           type != MESSAGE_barrier_check;
+    const enum message_owner owner = message_owner(type);
+
+    return owner <= OWNER_numbers && type != MESSAGE_barrier_check;
 }
 
 // The others' part in it is over; what the run has come to is the root's to say.
@@ -59,18 +60,18 @@ static tm_status deliver(struct node *node, node_id from,
     if (is_acquire(message->type)) {
         engine_acquired(node->engine);
     }
-    if (message->type < 40) {
+    switch (message_owner(message->type)) {
+    case OWNER_pages:
         return engine_receive(node->engine, from, message);
-    }
-    if (message->type == MESSAGE_thread_move ||
-        message->type == MESSAGE_thread_stack) {
-        return migration_receive(node->migration, from, message);
-    }
-    if (sync_takes(message->type)) {
+    case OWNER_sync:
         return sync_receive(node->sync, from, message);
+    case OWNER_migration:
+        return migration_receive(node->migration, from, message);
+    case OWNER_run:
+        return finish(node, message);
+    default:
+        return parts_receive(node, from, message);
     }
-    return message->type == MESSAGE_finish ? finish(node, message)
-                                           : parts_receive(node, from, message);
 }
 
 void node_receive(void *owner, node_id from, const struct message *message)

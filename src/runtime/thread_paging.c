@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROW_BYTES 32u  // thread, page_ins, swap_ns, swap_out_ns: u64 each
 #define BATCH 64u      // rows of a message
 #define PRINTED_MAX 16 // threads that --stats shows
 
@@ -113,10 +112,12 @@ static size_t collect(struct node *node, struct tm_paging_stats **rows)
 static void put_row(struct wire_writer *writer,
                     const struct tm_paging_stats *row)
 {
-    wire_put_u64(writer, row->thread);
-    wire_put_u64(writer, row->page_ins);
-    wire_put_u64(writer, row->swap_ns);
-    wire_put_u64(writer, row->swap_out_ns);
+    wire_put_thread_paging(writer, &(struct wire_thread_paging){
+                                       .thread = row->thread,
+                                       .page_ins = row->page_ins,
+                                       .swap_ns = row->swap_ns,
+                                       .swap_out_ns = row->swap_out_ns,
+                                   });
 }
 
 static void answer(struct node *node, node_id to,
@@ -124,7 +125,7 @@ static void answer(struct node *node, node_id to,
 {
     struct tm_paging_stats *rows;
     size_t n = collect(node, &rows);
-    uint8_t body[BATCH * ROW_BYTES];
+    uint8_t body[BATCH * WIRE_SIZE_thread_paging];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {
         .type = MESSAGE_thread_stats_are,
@@ -158,13 +159,15 @@ static void accept(struct node *node, const struct message *message)
         return;
     }
     wait->n_rows = message->u.thread_stats_are.n_threads;
-    while (reader.at < reader.end && !reader.failed && wait->n < wait->room) {
-        struct tm_paging_stats *row = &wait->rows[wait->n++];
+    while (wire_has_more(&reader) && wait->n < wait->room) {
+        const struct wire_thread_paging row = wire_get_thread_paging(&reader);
 
-        row->thread = wire_get_u64(&reader);
-        row->page_ins = wire_get_u64(&reader);
-        row->swap_ns = wire_get_u64(&reader);
-        row->swap_out_ns = wire_get_u64(&reader);
+        wait->rows[wait->n++] = (struct tm_paging_stats){
+            .thread = row.thread,
+            .page_ins = row.page_ins,
+            .swap_ns = row.swap_ns,
+            .swap_out_ns = row.swap_out_ns,
+        };
     }
     waiter_wake(&wait->wait.waiter, reader.failed ? TM_EWIRE : TM_OK, 0);
 }

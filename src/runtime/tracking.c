@@ -187,7 +187,7 @@ static void stop(struct node *node, struct tracking *tracking)
 static void send_set(struct node *node, const struct tracking *tracking,
                      const struct access_set *set)
 {
-    const size_t whole = set->n * (size_t)ACCESS_RUN_SIZE;
+    const size_t whole = set->n * (size_t)WIRE_SIZE_access_run;
     const size_t room = whole < MESSAGE_BODY_MAX ? whole : MESSAGE_BODY_MAX;
     uint8_t *body = malloc(room + 1);
     struct wire_writer writer = {body, body + room, 0};
@@ -196,7 +196,7 @@ static void send_set(struct node *node, const struct tracking *tracking,
         .u.track_set = {.round = tracking->round, .thread = set->thread},
         .body = body,
     };
-    struct access_run run;
+    struct wire_access_run run;
     uint32_t at = 0;
 
     ensure_memory(body != NULL);
@@ -204,9 +204,9 @@ static void send_set(struct node *node, const struct tracking *tracking,
         port_send(&node->port, 0, &message); // it is known to use none
     }
     while (access_set_next_run(set, &at, &run)) {
-        access_run_put(&writer, &run);
+        wire_put_access_run(&writer, &run);
         message.body_size = (uint32_t)(writer.at - body);
-        if (message.body_size + ACCESS_RUN_SIZE > room || at == set->n) {
+        if (message.body_size + WIRE_SIZE_access_run > room || at == set->n) {
             port_send(&node->port, 0, &message);
             writer.at = body;
         }
@@ -451,7 +451,7 @@ const struct part part_tracking = {
     .open = open_tracking,
     .start = part_no_step,
     .tick = tick,
-    .messages = {MESSAGE_track, MESSAGE_track_set, MESSAGE_track_done},
+    .owns = OWNER_tracking,
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,

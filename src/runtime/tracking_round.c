@@ -169,7 +169,7 @@ void tracking_round_tick(struct node *node)
 // ---- --track
 
 static void write_run(struct node *node, FILE *file,
-                      const struct access_run *run)
+                      const struct wire_access_run *run)
 {
     const struct extent *extent = engine_extent(node->engine, run->page);
 
@@ -186,7 +186,7 @@ static void write_thread(struct node *node, FILE *file,
                          const struct access_sets *sets, uint32_t index)
 {
     size_t n;
-    const struct access_run *runs = access_sets_runs(sets, index, &n);
+    const struct wire_access_run *runs = access_sets_runs(sets, index, &n);
 
     fprintf(file, "thread %llu on node %u\n",
             (unsigned long long)access_sets_thread(sets, index),

@@ -104,14 +104,14 @@ static void flush(struct barrier *barrier)
 
 static void write_values(struct barrier *barrier, struct message *message)
 {
-    uint32_t size = barrier->sending.n * 16;
+    uint32_t size = barrier->sending.n * WIRE_SIZE_contribution;
     uint8_t *body = scratch_get(barrier->sync, size);
     struct wire_writer writer = {.at = body, .end = body + size};
 
     for (const struct waiter *at = barrier->sending.first; at != NULL;
          at = at->next) {
-        wire_put_u64(&writer, at->thread);
-        wire_put_u64(&writer, at->result);
+        wire_put_contribution(
+            &writer, &(struct wire_contribution){at->thread, at->result});
     }
     message->body = body;
     message->body_size = size;

@@ -32,7 +32,7 @@ struct barrier {
     uint8_t kind;         ///< of this episode, if n_arrived > 0
     uint8_t op;
     uint32_t *n_of_node; ///< [TM_MAX_NODES] arrived; NULL before the first
-    struct contribution *values; ///< [n_values], room for n_room
+    struct wire_contribution *values; ///< [n_values], room for n_room
     uint32_t n_values;
     uint32_t n_room;
     uint64_t check_ns; ///< when to ask the root whether others can arrive

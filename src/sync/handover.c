@@ -24,12 +24,8 @@
 #include "sync/lock_priv.h"
 
 enum {
-    REQUEST_BYTES = 11,  // node, only_try, token
     REQUESTS_MAX = 4096, // of a message
-    CLAIM_BYTES = 31,    // n_times, is_writer, node, token, thread, place
     CLAIMS_MAX = 2048,
-    COUNT_BYTES = 6,  // node, n_threads
-    VALUE_BYTES = 16, // thread, value
     VALUES_MAX = 8192,
 };
 
@@ -55,17 +51,15 @@ static bool takes_requests(const struct sync *sync, uint64_t key,
 {
     struct wire_reader reader = wire_read_body(message);
 
-    if (!takes(sync, key) || message->body_size % REQUEST_BYTES != 0) {
+    if (!takes(sync, key)) {
         return false;
     }
-    while (reader.at < reader.end) {
-        if (!roster_has(&sync->port->roster, wire_get_u16(&reader))) {
+    while (wire_has_more(&reader)) {
+        if (!roster_has(&sync->port->roster, wire_get_request(&reader).node)) {
             return false;
         }
-        wire_get_u8(&reader);
-        wire_get_u64(&reader);
     }
-    return true;
+    return !reader.failed;
 }
 
 // ---- requests
@@ -75,16 +69,18 @@ static void send_part(struct sync *sync, uint64_t key, struct message *message,
                       struct request_queue *queue)
 {
     do {
-        uint8_t *body = scratch_get(sync, REQUESTS_MAX * REQUEST_BYTES);
-        struct wire_writer writer = {body, body + REQUESTS_MAX * REQUEST_BYTES,
-                                     0};
+        uint8_t *body = scratch_get(sync, REQUESTS_MAX * WIRE_SIZE_request);
+        struct wire_writer writer = {
+            body, body + REQUESTS_MAX * WIRE_SIZE_request, 0};
 
         for (unsigned n = 0; n < REQUESTS_MAX && queue->first != NULL; n++) {
             struct request request = request_pop(sync, queue);
 
-            wire_put_u16(&writer, request.node);
-            wire_put_u8(&writer, request.only_try);
-            wire_put_u64(&writer, request.token);
+            wire_put_request(&writer, &(struct wire_request){
+                                          .node = request.node,
+                                          .only_try = request.only_try,
+                                          .token = request.token,
+                                      });
         }
         message->body = writer.at > body ? body : NULL;
         message->body_size = (uint32_t)(writer.at - body);
@@ -97,12 +93,15 @@ static void take_requests(struct sync *sync, const struct message *message,
 {
     struct wire_reader reader = wire_read_body(message);
 
-    while (reader.at < reader.end) {
-        struct request request = {.node = wire_get_u16(&reader)};
+    while (wire_has_more(&reader)) {
+        const struct wire_request request = wire_get_request(&reader);
 
-        request.only_try = wire_get_u8(&reader);
-        request.token = wire_get_u64(&reader);
-        request_push(sync, queue, request);
+        request_push(sync, queue,
+                     (struct request){
+                         .node = request.node,
+                         .only_try = request.only_try,
+                         .token = request.token,
+                     });
     }
 }
 
@@ -162,12 +161,9 @@ static bool recall_fits(const struct message *message)
     unsigned n = 0;
     bool begins_with_try = false;
 
-    for (; reader.at < reader.end; n++) {
-        uint8_t only_try;
+    for (; wire_has_more(&reader); n++) {
+        const uint8_t only_try = wire_get_request(&reader).only_try;
 
-        wire_get_u16(&reader);
-        only_try = wire_get_u8(&reader);
-        wire_get_u64(&reader);
         begins_with_try |= n == 0 && only_try;
         n_tries += only_try != 0;
     }
@@ -309,12 +305,14 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
 static void write_claim(struct wire_writer *writer,
                         const struct rwlock_claim *claim, bool is_holder)
 {
-    wire_put_u32(writer, is_holder ? claim->n_times : 0);
-    wire_put_u8(writer, claim->is_writer);
-    wire_put_u16(writer, claim->node);
-    wire_put_u64(writer, claim->token);
-    wire_put_u64(writer, claim->thread);
-    wire_put_u64(writer, claim->place);
+    wire_put_rwlock_claim(writer, &(struct wire_rwlock_claim){
+                                      .n_times = is_holder ? claim->n_times : 0,
+                                      .is_writer = claim->is_writer,
+                                      .node = claim->node,
+                                      .token = claim->token,
+                                      .thread = claim->thread,
+                                      .place = claim->place,
+                                  });
 }
 
 static void send_rwlock(struct sync *sync, void *record)
@@ -324,8 +322,9 @@ static void send_rwlock(struct sync *sync, void *record)
 
     message.u.rwlock_part.key = lock->key;
     while (lock->holders.first != NULL || lock->waiting.first != NULL) { // M1
-        uint8_t *body = scratch_get(sync, CLAIMS_MAX * CLAIM_BYTES);
-        struct wire_writer writer = {body, body + CLAIMS_MAX * CLAIM_BYTES, 0};
+        uint8_t *body = scratch_get(sync, CLAIMS_MAX * WIRE_SIZE_rwlock_claim);
+        struct wire_writer writer = {
+            body, body + CLAIMS_MAX * WIRE_SIZE_rwlock_claim, 0};
 
         for (unsigned n = 0; n < CLAIMS_MAX; n++) {
             const bool is_holder = lock->holders.first != NULL;
@@ -348,14 +347,16 @@ static void send_rwlock(struct sync *sync, void *record)
 
 static struct rwlock_claim read_claim(struct wire_reader *reader)
 {
-    struct rwlock_claim claim = {.n_times = wire_get_u32(reader)};
+    const struct wire_rwlock_claim claim = wire_get_rwlock_claim(reader);
 
-    claim.is_writer = wire_get_u8(reader) != 0;
-    claim.node = wire_get_u16(reader);
-    claim.token = wire_get_u64(reader);
-    claim.thread = wire_get_u64(reader);
-    claim.place = wire_get_u64(reader);
-    return claim;
+    return (struct rwlock_claim){
+        .n_times = claim.n_times,
+        .is_writer = claim.is_writer != 0,
+        .node = claim.node,
+        .token = claim.token,
+        .thread = claim.thread,
+        .place = claim.place,
+    };
 }
 
 /* Do claims fit behind those that have come before? */
@@ -401,7 +402,6 @@ tm_status rwlock_receive_part(struct sync *sync, node_id from,
 
     (void)from;
     if (!takes(sync, key) || message->body_size == 0 ||
-        message->body_size % CLAIM_BYTES != 0 ||
         !claims_fit(sync, map_find(&sync->rwlocks, key), message)) {
         return TM_EWIRE;
     }
@@ -468,8 +468,8 @@ static uint16_t write_counts(const struct barrier *barrier,
 
     for (unsigned i = 0; barrier->n_of_node != NULL && i < TM_MAX_NODES; i++) {
         if (barrier->n_of_node[i] > 0) {
-            wire_put_u16(writer, (uint16_t)i);
-            wire_put_u32(writer, barrier->n_of_node[i]);
+            wire_put_arrived(writer, &(struct wire_arrived){
+                                         (uint16_t)i, barrier->n_of_node[i]});
             n++;
         }
     }
@@ -491,7 +491,8 @@ static void forget_meeting(struct barrier *barrier)
 static void send_barrier(struct sync *sync, void *record)
 {
     struct barrier *barrier = record;
-    size_t size = TM_MAX_NODES * COUNT_BYTES + VALUES_MAX * VALUE_BYTES;
+    size_t size =
+        TM_MAX_NODES * WIRE_SIZE_arrived + VALUES_MAX * WIRE_SIZE_contribution;
     struct message message = {.type = MESSAGE_barrier_part};
     uint32_t sent = 0;
 
@@ -516,9 +517,7 @@ static void send_barrier(struct sync *sync, void *record)
         message.u.barrier_part.n_nodes =
             sent == 0 ? write_counts(barrier, &writer) : 0;
         for (unsigned n = 0; n < VALUES_MAX && sent < barrier->n_values; n++) {
-            wire_put_u64(&writer, barrier->values[sent].thread);
-            wire_put_u64(&writer, barrier->values[sent].value);
-            sent++;
+            wire_put_contribution(&writer, &barrier->values[sent++]);
         }
         message.body = writer.at > body ? body : NULL;
         message.body_size = (uint32_t)(writer.at - body);
@@ -533,23 +532,23 @@ static bool part_fits(const struct sync *sync, const struct barrier *barrier,
                       const struct message *message)
 {
     const struct message_barrier_part *part = &message->u.barrier_part;
-    const size_t counts = part->n_nodes * (size_t)COUNT_BYTES;
     struct wire_reader reader = wire_read_body(message);
     uint64_t n_arrived = barrier == NULL ? 0 : barrier->n_arrived;
     uint64_t n_values = barrier == NULL ? 0 : barrier->n_values;
 
     if (part->count == 0 || part->kind > ARRIVE_INT64 || part->op > TM_MAX ||
-        part->n_nodes > TM_MAX_NODES || message->body_size < counts ||
-        (message->body_size - counts) % VALUE_BYTES != 0) {
+        part->n_nodes > TM_MAX_NODES) {
         return false;
     }
     for (unsigned i = 0; i < part->n_nodes; i++) {
-        if (!roster_has(&sync->port->roster, wire_get_u16(&reader))) {
+        const struct wire_arrived arrived = wire_get_arrived(&reader);
+
+        if (!roster_has(&sync->port->roster, arrived.node)) {
             return false;
         }
-        n_arrived += wire_get_u32(&reader);
+        n_arrived += arrived.n_threads;
     }
-    n_values += (message->body_size - counts) / VALUE_BYTES;
+    n_values += (size_t)(reader.end - reader.at) / WIRE_SIZE_contribution;
     return n_arrived < part->count &&
            n_values <= (kind_reduces(part->kind) ? n_arrived : 0);
 }
@@ -571,14 +570,14 @@ static void take_part(struct barrier *barrier, const struct message *message)
         barrier_make_counts(barrier);
     }
     for (unsigned i = 0; i < part->n_nodes; i++) {
-        node_id node = wire_get_u16(&reader);
-        uint32_t n = wire_get_u32(&reader);
+        const struct wire_arrived arrived = wire_get_arrived(&reader);
 
-        barrier->n_of_node[node] += n;
-        barrier->n_arrived += n;
+        barrier->n_of_node[arrived.node] += arrived.n_threads;
+        barrier->n_arrived += arrived.n_threads;
     }
-    barrier_keep_values(barrier, &reader,
-                        (uint32_t)((reader.end - reader.at) / VALUE_BYTES));
+    barrier_keep_values(
+        barrier, &reader,
+        (uint32_t)((reader.end - reader.at) / WIRE_SIZE_contribution));
     if (barrier->n_arrived > 0) {
         barrier_expect(barrier);
     }

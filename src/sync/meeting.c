@@ -155,10 +155,7 @@ void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
 {
     vector_reserve(barrier->values, barrier->n_room, barrier->n_values + n);
     for (uint32_t i = 0; i < n; i++) {
-        struct contribution *kept = &barrier->values[barrier->n_values++];
-
-        kept->thread = wire_get_u64(body);
-        kept->value = wire_get_u64(body);
+        barrier->values[barrier->n_values++] = wire_get_contribution(body);
     }
 }
 

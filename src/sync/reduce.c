@@ -48,7 +48,7 @@ static uint64_t combine_int64(uint64_t a, uint64_t b, tm_op op)
 }
 
 /* Shell's sort: in place, and fast on the sorted pieces that nodes send. */
-static void sort_by_thread(struct contribution *values, uint32_t n)
+static void sort_by_thread(struct wire_contribution *values, uint32_t n)
 {
     uint32_t gap = 1;
 
@@ -57,7 +57,7 @@ static void sort_by_thread(struct contribution *values, uint32_t n)
     }
     for (; gap > 0; gap /= 3) {
         for (uint32_t i = gap; i < n; i++) {
-            struct contribution moved = values[i];
+            struct wire_contribution moved = values[i];
             uint32_t j = i;
 
             for (; j >= gap && values[j - gap].thread > moved.thread;
@@ -69,7 +69,8 @@ static void sort_by_thread(struct contribution *values, uint32_t n)
     }
 }
 
-uint64_t reduce_double_bits(struct contribution *values, uint32_t n, tm_op op)
+uint64_t reduce_double_bits(struct wire_contribution *values, uint32_t n,
+                            tm_op op)
 {
     double result;
 
@@ -81,7 +82,8 @@ uint64_t reduce_double_bits(struct contribution *values, uint32_t n, tm_op op)
     return to_bits(result);
 }
 
-uint64_t reduce_int64_bits(struct contribution *values, uint32_t n, tm_op op)
+uint64_t reduce_int64_bits(struct wire_contribution *values, uint32_t n,
+                           tm_op op)
 {
     uint64_t result;
 

@@ -2,15 +2,9 @@
 #ifndef SYNC_REDUCE_H
 #define SYNC_REDUCE_H
 
-#include <stdint.h>
+#include "net/message.h"
 
-#include "base/status.h"
-
-/** A thread's value in a reduction, as the bits of a double or an integer. */
-struct contribution {
-    uint64_t thread;
-    uint64_t value;
-};
+/* A contribution is a thread's value in a reduction, as the bits of a double or an integer. */
 
 /**
  * Combine values in ascending order of their threads, from the left, so that
@@ -20,7 +14,9 @@ struct contribution {
  * @return the bits of the result; integers wrap around
  * Context: pure.
  */
-uint64_t reduce_double_bits(struct contribution *values, uint32_t n, tm_op op);
-uint64_t reduce_int64_bits(struct contribution *values, uint32_t n, tm_op op);
+uint64_t reduce_double_bits(struct wire_contribution *values, uint32_t n,
+                            tm_op op);
+uint64_t reduce_int64_bits(struct wire_contribution *values, uint32_t n,
+                           tm_op op);
 
 #endif

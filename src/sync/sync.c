@@ -20,7 +20,7 @@
 
 #include "sync/sync_priv.h"
 
-enum { FIRST_MESSAGE = 40, END_MESSAGE = 160, LOCKS_KEPT = 32768 };
+enum { LOCKS_KEPT = 32768 };
 
 struct handler {
     receive_fn *receive;
@@ -44,8 +44,8 @@ static tm_status receive_cancel(struct sync *sync, node_id from,
     return TM_OK; // its answer may have gone out before this came
 }
 
-static const struct handler handlers[END_MESSAGE - FIRST_MESSAGE] = {
-#define HANDLER(name) [MESSAGE_##name - FIRST_MESSAGE]
+static const struct handler handlers[MESSAGES_END] = {
+#define HANDLER(name) [MESSAGE_##name]
     HANDLER(lock_ask) = {lock_receive_ask, false},
     HANDLER(lock_cancel) = {lock_receive_cancel, false},
     HANDLER(wait_cancel) = {receive_cancel, false},
@@ -159,24 +159,15 @@ void sync_free(struct sync *sync)
     free(sync);
 }
 
-int sync_takes(unsigned type)
-{
-    return type >= FIRST_MESSAGE && type < END_MESSAGE &&
-           handlers[type - FIRST_MESSAGE].receive != NULL;
-}
-
 tm_status sync_receive(struct sync *sync, node_id from,
                        const struct message *message)
 {
-    const struct handler *handler;
-    unsigned type = message->type;
+    const struct handler *handler = &handlers[message->type];
     tm_status status = TM_EWIRE;
 
-    if (sync_takes(type)) {
-        handler = &handlers[type - FIRST_MESSAGE];
-        if (!handler->at_root || sync->port->self == ROOT) {
-            status = handler->receive(sync, from, message);
-        }
+    if (handler->receive != NULL &&
+        (!handler->at_root || sync->port->self == ROOT)) {
+        status = handler->receive(sync, from, message);
     }
     sync->n_refused += status != TM_OK;
     return status;

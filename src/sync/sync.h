@@ -85,10 +85,7 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
 /** Those who still wait are not woken. NULL is accepted. */
 void sync_free(struct sync *sync);
 
-/** Is a message of this type for sync_receive()? */
-int sync_takes(unsigned type);
-
-/** A message has arrived that sync_takes().
+/** A message of OWNER_sync has arrived.
  * @return TM_OK, TM_EWIRE (fields make no sense: counted, nothing changed) */
 tm_status sync_receive(struct sync *sync, node_id from,
                        const struct message *message);

@@ -495,7 +495,8 @@ static tm_status send_part(struct message *message, const void *body,
 {
     message->body = size > 0 ? body : NULL;
     message->body_size = (uint32_t)size;
-    return sync_receive(node.sync, 2, message);
+    return message_body_is_good(message) ? sync_receive(node.sync, 2, message)
+                                         : TM_EWIRE;
 }
 
 /* One request, of a node. */

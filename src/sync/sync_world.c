@@ -435,7 +435,8 @@ void do_compute(struct actor *self, uint64_t ns)
 void world_travel(struct actor *self, node_id node)
 {
     struct world *world = self->world;
-    struct message message = {.type = MESSAGE_thread_move};
+    struct message message = {
+        .type = MESSAGE_thread_move, .body = "", .body_size = 1};
 
     message.u.thread_move.thread = (uint64_t)(self - world->actors);
     port_send(sim_port(world->sim, self->node), node, &message);

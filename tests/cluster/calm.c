@@ -55,8 +55,9 @@ static void *ask(void *arg)
             }
         }
         tm_barrier_wait(&job.barrier);
-        nanosleep(&(struct timespec){.tv_nsec = round % 2 == 1 ? SHORT_NS : LONG_NS},
-                  NULL);
+        nanosleep(
+            &(struct timespec){.tv_nsec = round % 2 == 1 ? SHORT_NS : LONG_NS},
+            NULL);
         tm_barrier_wait(&job.barrier);
     }
     return NULL;

@@ -149,7 +149,9 @@ static tm_status receive(struct world *world, node_id from,
     tm_status status;
 
     memcpy(before, space->pages, size);
-    status = engine_receive(world->engine, from, message);
+    status = message_body_is_good(message)
+                 ? engine_receive(world->engine, from, message)
+                 : TM_EWIRE;
     if (status != TM_OK) {
         FUZZ_CHECK(status == TM_EWIRE);
         FUZZ_CHECK(memcmp(before, space->pages, size) == 0);
@@ -239,17 +241,14 @@ static void put_fields(const struct world *world, struct wire_reader *input,
                        struct message *message)
 {
     switch ((unsigned)message->type) {
-#define FIELD(width, name)                                                     \
-    to->name = (message_##width)field(world, input, #name);
-#define MESSAGE(number, name, meaning, fields)                                 \
+#define FIELD(width, name) to->name = (wire_##width)field(world, input, #name);
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
     case number: {                                                             \
         struct message_##name *to = &message->u.name;                          \
         fields(void) to;                                                       \
         return;                                                                \
     }
 #include "net/messages.def"
-#undef MESSAGE
-#undef FIELD
     default:
         return;
     }

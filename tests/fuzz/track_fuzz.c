@@ -15,7 +15,7 @@ static void look(struct access_sets *sets)
         size_t n_runs;
         size_t n_uses = 0;
         size_t n_pages = 0;
-        const struct access_run *runs = access_sets_runs(sets, i, &n_runs);
+        const struct wire_access_run *runs = access_sets_runs(sets, i, &n_runs);
 
         FUZZ_CHECK(access_sets_node_of(sets, i) < N_NODES);
         access_sets_find(sets, access_sets_thread(sets, i), &n_uses);
