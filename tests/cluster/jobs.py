@@ -144,16 +144,20 @@ class Job:
                 return pid
         return None
 
-    def await_line(self, pattern, deadline_s=DEADLINE_S):
-        """Wait until its output has words of this kind."""
-        end = time.monotonic() + deadline_s
+    def n_told(self, pattern):
+        """How often its output has words of this kind until now."""
         output = self.process.stdout
-        while not re.search(pattern.encode(), self.heard):
-            some = (select.select([output], [], [], max(0, end - time.monotonic()))[0]
-                    and os.read(output.fileno(), 1 << 16))
+        while select.select([output], [], [], 0)[0]:
+            some = os.read(output.fileno(), 1 << 16)
             if not some:
-                self.fail(f"no {pattern!r} in {deadline_s:.0f} s", self.kill_all())
+                break
             self.heard += some
+        return len(re.findall(pattern.encode(), self.heard))
+
+    def await_line(self, pattern, n_before=0):
+        """Wait until it has such words once more."""
+        if not wait_until(lambda: self.n_told(pattern) > n_before):
+            self.fail(f"no {pattern!r} in {DEADLINE_S:.0f} s", self.kill_all())
 
     def rest(self, deadline_s=None):
         """Read to the end. @return all that it has said"""

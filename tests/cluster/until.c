@@ -3,12 +3,10 @@
  * A program that goes on until it is told to end, however slow the machine is: each
  * thread steps the words of its part of a shared array once an iteration. Thread 0
  * looks for a file meanwhile, and when that is there the next iteration is the last.
- * The words tell whether every iteration was done, wherever the threads were. When one
- * moves to a node of a lower number, the empty file MOVED is made.
+ * The words tell whether every iteration was done, wherever the threads were.
  *
- *     until FILE THREADS [WORDS [MOVED]]    WORDS of each thread, 4096 if not given
+ *     until FILE THREADS [WORDS]    WORDS of each thread, 4096 if not given
  */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +21,6 @@ enum { MAX_THREADS = 64, CALM_NS = 300 * 1000 };
 static TM_SHARED struct {
     tm_barrier barrier;
     char file[256];
-    char moved[256]; // empty: none
     size_t n_words;  // of a thread
     uint64_t *words; // [n_threads][n_words]
     uint64_t n_iterations;
@@ -41,13 +38,8 @@ static void look(void)
 
 static void end_iteration(void)
 {
-    const unsigned node = tm_node_self();
-
     if (tm_iteration_end(&job.barrier) != TM_OK) {
         abort();
-    }
-    if (tm_node_self() < node && job.moved[0] != '\0') {
-        close(creat(job.moved, 0600));
     }
 }
 
@@ -93,11 +85,10 @@ int main(int argc, char **argv)
     n_threads = argc >= 3 ? strtoul(argv[2], NULL, 10) : 0;
     job.n_words = argc >= 4 ? strtoul(argv[3], NULL, 10) : 4096;
     if (n_threads < 1 || n_threads > MAX_THREADS || job.n_words < 1) {
-        fprintf(stderr, "usage: until FILE THREADS [WORDS [MOVED]]\n");
+        fprintf(stderr, "usage: until FILE THREADS [WORDS]\n");
         return 64;
     }
     snprintf(job.file, sizeof job.file, "%s", argv[1]);
-    snprintf(job.moved, sizeof job.moved, "%s", argc >= 5 ? argv[4] : "");
     job.words = tm_alloc(n_threads * job.n_words * sizeof *job.words, NULL);
     tm_barrier_init(&job.barrier, (unsigned)n_threads);
     for (size_t i = 0; i < n_threads; i++) {
