@@ -76,8 +76,8 @@ static void tell_failure(struct agent *agent, unsigned index, int error,
     uint8_t body[600];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u32(&writer, (uint32_t)error);
-    wire_put_string(&writer, what);
+    wire_put_agent_failure(&writer,
+                           &(struct wire_agent_failure){(uint32_t)error, what});
     if (!writer.failed) {
         mux_send(&agent->mux, MUX_FAILED, index, body,
                  (size_t)(writer.at - body));
@@ -254,9 +254,9 @@ static int take_signal(struct agent *agent, const struct mux_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    int number = (int)wire_get_u32(&reader);
+    int number = (int)wire_get_agent_number(&reader).number;
 
-    if (reader.failed || frame->node >= agent->n_nodes) {
+    if (frame->node >= agent->n_nodes) {
         return 0;
     }
     if (agent->nodes[frame->node].pid > 0) {
@@ -335,10 +335,12 @@ static void look_for_deaths(struct agent *agent)
         }
         node->is_alive = 0;
         mux_drain(&agent->mux, i); // its last words come before its end
-        wire_put_u32(&writer, (uint32_t)info.si_code);
-        wire_put_u32(&writer, (uint32_t)info.si_status);
         oom_explain(&node->oom, oom_kill, sizeof oom_kill);
-        wire_put_string(&writer, oom_kill);
+        wire_put_agent_exit(&writer, &(struct wire_agent_exit){
+                                         .code = (uint32_t)info.si_code,
+                                         .status = (uint32_t)info.si_status,
+                                         .oom_kill = oom_kill,
+                                     });
         mux_send(&agent->mux, MUX_EXIT, i, body, (size_t)(writer.at - body));
     }
 }
@@ -360,12 +362,12 @@ static void take_signals(struct agent *agent)
  * beat.c. */
 static void hear_nodes(struct agent *agent)
 {
-    uint8_t bytes[4];
+    uint8_t bytes[WIRE_SIZE_boot_number];
 
     while (recv(agent->life[0], bytes, sizeof bytes, MSG_DONTWAIT) ==
            sizeof bytes) {
         struct wire_reader reader = wire_read(bytes, sizeof bytes);
-        uint32_t number = wire_get_u32(&reader);
+        uint32_t number = wire_get_boot_number(&reader).number;
 
         if (number > agent->n_known_beats) {
             agent->n_known_beats = number;

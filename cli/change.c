@@ -42,10 +42,10 @@ static unsigned count_live(const struct job *job)
 
 static void send_node(struct job *job, enum boot_kind kind, unsigned node)
 {
-    uint8_t body[2];
+    uint8_t body[WIRE_SIZE_boot_node];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u16(&writer, (uint16_t)node);
+    wire_put_boot_node(&writer, &(struct wire_boot_node){(uint16_t)node});
     link_send(&job->nodes[0].link, kind, body, sizeof body);
 }
 
@@ -238,22 +238,18 @@ tm_status change_take_peered(struct job *job, struct node *node,
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
     struct node *guest = guest_of(job);
-    unsigned number = wire_get_u16(&reader);
-    const char *text = wire_get_string(&reader);
+    const struct wire_boot_peered peered = wire_get_boot_peered(&reader);
     char why[512];
 
-    if (reader.failed) {
-        return TM_EWIRE;
-    }
-    if (guest == NULL || guest->id != number || !node->owes_peered) {
+    if (guest == NULL || guest->id != peered.node || !node->owes_peered) {
         return TM_OK; // it has gone meanwhile
     }
     node->owes_peered = 0;
-    if (text[0] == '\0') {
+    if (peered.why[0] == '\0') {
         admit_if_connected(job);
     } else {
         snprintf(why, sizeof why, "%s cannot connect to it: %s", node->name,
-                 text);
+                 peered.why);
         part_with(job, guest, EXIT_UNREACHABLE, why);
     }
     return TM_OK;
@@ -287,14 +283,14 @@ tm_status change_take_report(struct job *job, const struct link_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    unsigned number = wire_get_u16(&reader);
-    int comes = wire_get_u8(&reader);
-    unsigned report = wire_get_u8(&reader);
-    const char *text = wire_get_string(&reader);
+    const struct wire_boot_report got = wire_get_boot_report(&reader);
+    const unsigned number = got.node;
+    const unsigned report = got.report;
+    const char *text = got.text;
     struct control_client *client;
     struct node *node;
 
-    if (reader.failed || number >= job->n_started || report > REPORT_REFUSED) {
+    if (number >= job->n_started || report > REPORT_REFUSED) {
         return TM_EWIRE;
     }
     node = &job->nodes[number];
@@ -302,12 +298,12 @@ tm_status change_take_report(struct job *job, const struct link_frame *frame)
     job->n_changes += report == REPORT_DONE;
     if (report == REPORT_WAITS) {
         control_say(client, "node %u has not left yet: %s", number, text);
-    } else if (report == REPORT_REFUSED && comes) {
+    } else if (report == REPORT_REFUSED && got.comes) {
         node->is_guest = 1;
         part_with(job, node, EXIT_CONFIG, text);
     } else if (report == REPORT_REFUSED) {
         control_answer(client, EXIT_USAGE, "node %u stays: %s", number, text);
-    } else if (comes) {
+    } else if (got.comes) {
         note_joined(job, node, client, text);
     } else {
         node->is_leaving = 1; // change_left() answers

@@ -96,8 +96,8 @@ void job_send_refusal(struct node *node, int exit_code, const char *text)
     uint8_t body[1200];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u32(&writer, (uint32_t)exit_code);
-    wire_put_string(&writer, text);
+    wire_put_boot_refusal(
+        &writer, &(struct wire_boot_refusal){(uint32_t)exit_code, text});
     if (node->has_card && !writer.failed) {
         link_send(&node->link, BOOT_REFUSED, body, (size_t)(writer.at - body));
     }

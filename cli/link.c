@@ -52,7 +52,7 @@ int link_next(struct link *link, struct link_frame *frame)
     frame->body = front + BOOT_HEADER;
     frame->size = length - 1;
     buffer_drop(&link->in, length + 4); // the bytes stay until the next call
-    return 1;
+    return boot_frame_is_good(frame->kind, frame->body, frame->size) ? 1 : -1;
 }
 
 void link_write(struct link *link)
@@ -90,10 +90,10 @@ void link_send(struct link *link, enum boot_kind kind, const void *body,
 
 void link_send_number(struct link *link, enum boot_kind kind, uint32_t number)
 {
-    uint8_t body[4];
+    uint8_t body[WIRE_SIZE_boot_number];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u32(&writer, number);
+    wire_put_boot_number(&writer, &(struct wire_boot_number){number});
     link_send(link, kind, body, sizeof body);
 }
 

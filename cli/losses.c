@@ -71,14 +71,10 @@ tm_status losses_take_progress(struct node *node,
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    uint64_t n_iterations = wire_get_u64(&reader);
-    uint32_t n_threads = wire_get_u32(&reader);
+    const struct wire_boot_progress got = wire_get_boot_progress(&reader);
 
-    if (reader.failed) {
-        return TM_EWIRE;
-    }
-    node->n_iterations = n_iterations;
-    node->n_threads = n_threads;
+    node->n_iterations = got.n_iterations;
+    node->n_threads = got.n_threads;
     return TM_OK;
 }
 
@@ -225,25 +221,24 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
 {
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
-    unsigned peer = wire_get_u16(&reader);
-    enum boot_peer what = wire_get_u8(&reader);
-    unsigned seconds = wire_get_u16(&reader);
+    const struct wire_boot_hint hint = wire_get_boot_hint(&reader);
+    const unsigned peer = hint.node;
 
-    if (reader.failed || peer >= job->n_started || peer == node->id) {
+    if (peer >= job->n_started || peer == node->id) {
         return TM_EWIRE;
     }
     if (node->is_guest) {
         return TM_OK; // it ends, and nobody else
     }
-    switch (what) {
+    switch (hint.what) {
     case BOOT_PEER_SUSPECT:
-        suspect(job, &job->nodes[peer], seconds);
+        suspect(job, &job->nodes[peer], hint.seconds);
         return TM_OK;
     case BOOT_PEER_BACK:
         take_back(job, &job->nodes[peer]);
         return TM_OK;
     case BOOT_PEER_LOST:
-        lose(job, &job->nodes[peer], seconds);
+        lose(job, &job->nodes[peer], hint.seconds);
         return TM_OK;
     default:
         return TM_EWIRE;

@@ -130,13 +130,25 @@ static void take_failure(struct job *job, struct node *node, int exit_code)
     job->is_consequence = exit_code == EXIT_NODE_LOST;
 }
 
+static int code_in(const struct link_frame *frame)
+{
+    struct wire_reader reader = wire_read(frame->body, frame->size);
+
+    return (int)(wire_get_boot_code(&reader).exit_code & 0xff);
+}
+
+static tm_status take_done(struct job *job, struct node *node)
+{
+    node->has_left = 1;
+    if (node_is_root(node) && job_is_open(job)) {
+        job_close(job);
+    }
+    return TM_OK;
+}
+
 static tm_status obey(struct job *job, struct node *node,
                       const struct link_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
-    int exit_code;
-
     switch (frame->kind) {
     case BOOT_CARD:
         return take_card(job, node, frame);
@@ -148,31 +160,18 @@ static tm_status obey(struct job *job, struct node *node,
         return remote_take_heard(job, frame);
     case BOOT_PEER:
         return losses_take_peer(job, node, frame);
-    default:
-        break;
-    }
-    if (frame->kind == BOOT_PEERED) {
+    case BOOT_PEERED:
         return change_take_peered(job, node, frame);
-    }
-    if (frame->kind == BOOT_REPORT && node_is_root(node)) {
-        return change_take_report(job, frame);
-    }
-    exit_code = (int)(wire_get_u32(&reader) & 0xff);
-    if (reader.failed) {
+    case BOOT_REPORT:
+        return node_is_root(node) ? change_take_report(job, frame) : TM_EWIRE;
+    case BOOT_FAILED:
+        take_failure(job, node, code_in(frame));
+        return TM_OK;
+    case BOOT_DONE:
+        return take_done(job, node);
+    default:
         return TM_EWIRE;
     }
-    if (frame->kind == BOOT_FAILED) {
-        take_failure(job, node, exit_code);
-        return TM_OK;
-    }
-    if (frame->kind == BOOT_DONE) {
-        node->has_left = 1;
-        if (node_is_root(node) && job_is_open(job)) {
-            job_close(job);
-        }
-        return TM_OK;
-    }
-    return TM_EWIRE;
 }
 
 static void note_end_of_link(struct node *node)

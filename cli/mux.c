@@ -24,7 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/message.h"
+#define RECORDS "agent_frames.def"
+#include "net/records_code.h"
 
 #define FRAME_HEADER 7u
 #define FRAME_LIMIT (8u << 20)
@@ -158,10 +159,10 @@ void mux_send(struct mux *mux, enum mux_kind kind, unsigned node,
 void mux_send_number(struct mux *mux, enum mux_kind kind, unsigned node,
                      uint32_t number)
 {
-    uint8_t body[4];
+    uint8_t body[WIRE_SIZE_agent_number];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u32(&writer, number);
+    wire_put_agent_number(&writer, &(struct wire_agent_number){number});
     mux_send(mux, kind, node, body, sizeof body);
 }
 
@@ -230,11 +231,12 @@ void mux_drain(struct mux *mux, unsigned node)
 
 static void tell_taken(struct mux *mux, struct channel *channel)
 {
-    uint8_t body[5];
+    uint8_t body[WIRE_SIZE_mux_taken];
     struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    wire_put_u8(&writer, which_of(mux, channel));
-    wire_put_u32(&writer, (uint32_t)channel->n_passed);
+    wire_put_mux_taken(&writer,
+                       &(struct wire_mux_taken){which_of(mux, channel),
+                                                (uint32_t)channel->n_passed});
     mux_send(mux, MUX_TAKEN, node_of(mux, channel), body, sizeof body);
     channel->n_passed = 0;
 }
@@ -325,6 +327,21 @@ static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
     return 1;
 }
 
+static int frame_is_good(const struct mux_frame *frame)
+{
+    struct wire_reader reader = wire_read(frame->body, frame->size);
+
+    switch (frame->kind) {
+#define FRAME(number, name, way, meaning, body)                                \
+    case number:                                                               \
+        body break;
+#include "agent_frames.def"
+    default:
+        return 0;
+    }
+    return !reader.failed && reader.at == reader.end;
+}
+
 /** @return 1 and a whole frame, 0 if there is none, -1 if it is none of ours */
 static int take_frame(struct mux *mux, struct mux_frame *frame)
 {
@@ -349,7 +366,7 @@ static int take_frame(struct mux *mux, struct mux_frame *frame)
     frame->body = front + FRAME_HEADER;
     frame->size = length + 4 - FRAME_HEADER;
     buffer_drop(&mux->from, length + 4); // the bytes stay until the next call
-    return 1;
+    return frame_is_good(frame) ? 1 : -1;
 }
 
 int mux_next(struct mux *mux, struct mux_frame *frame)

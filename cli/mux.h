@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "net/wire.h"
 
 /*
  * Many channels through one pair of pipes: the launcher's or an agent's end of
@@ -22,25 +23,12 @@ enum mux_channel {
 };
 
 enum mux_kind {
-    // Handled by mux.c itself:
-    MUX_DATA = 1, ///< bytes of a channel
-    MUX_END,      ///< a channel's end of file
-    MUX_TAKEN,    ///< so many bytes of a channel have been passed on
-    // To the agent:
-    MUX_START,  ///< the nodes to start (remote_start.h)
-    MUX_SIGNAL, ///< signal u32: for a node's process group
-    MUX_BYE,    ///< end everything
-    // To the launcher:
-    MUX_HELLO,   ///< the agent's version, the launcher's address as it sees it
-    MUX_STARTED, ///< u32: the node's process
-    MUX_FAILED,  ///< u32 errno, text: the node could not be started
-    MUX_EXIT,    ///< u32 code, u32 status of waitid(), text if the kernel has
-                 ///< killed it for memory: it has ended
-    // Both ways:
-    MUX_BEAT, ///< I am alive
-    // To the agent:
-    MUX_NOTE, ///< a node has given its card: its memory group is what counts
+#define FRAME(number, name, way, meaning, body) MUX_##name = (number),
+#include "agent_frames.def"
 };
+
+#define RECORDS "agent_frames.def"
+#include "net/records.h"
 
 /** The most bytes of a channel that wait for its file. */
 #define MUX_WAITING_MAX (416u << 10)

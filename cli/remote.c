@@ -45,13 +45,6 @@ void remote_move(struct remote *remote, const struct pollfd *set,
     }
 }
 
-static void take_text(struct wire_reader *reader, char *text, size_t size)
-{
-    const char *found = wire_get_string(reader);
-
-    snprintf(text, size, "%s", found != NULL ? found : "");
-}
-
 void remote_take(struct remote_host *host, const struct mux_frame *frame)
 {
     struct wire_reader reader = {.at = frame->body,
@@ -67,19 +60,23 @@ void remote_take(struct remote_host *host, const struct mux_frame *frame)
     }
     node = &host->nodes[frame->node];
     if (frame->kind == MUX_STARTED) {
-        node->pid = (pid_t)wire_get_u32(&reader);
+        node->pid = (pid_t)wire_get_agent_number(&reader).number;
     } else if (frame->kind == MUX_FAILED) {
-        node->error = (int)wire_get_u32(&reader);
-        take_text(&reader, node->what, sizeof node->what);
+        const struct wire_agent_failure failure =
+            wire_get_agent_failure(&reader);
+
+        node->error = (int)failure.error;
+        snprintf(node->what, sizeof node->what, "%s", failure.what);
     } else if (frame->kind == MUX_EXIT) {
-        node->code = (int)wire_get_u32(&reader);
-        node->status = (int)wire_get_u32(&reader);
-        take_text(&reader, node->oom_kill, sizeof node->oom_kill);
+        const struct wire_agent_exit got = wire_get_agent_exit(&reader);
+
+        node->code = (int)got.code;
+        node->status = (int)got.status;
+        snprintf(node->oom_kill, sizeof node->oom_kill, "%s", got.oom_kill);
         node->has_ended = 1;
     } else {
-        reader.failed = 1;
+        host->mux.is_broken = 1;
     }
-    host->mux.is_broken |= reader.failed;
 }
 
 void remote_pass_words_on(struct job *job, struct remote_host *host)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make the table of messages in docs/wire.md out of src/net/messages.def.
+"""Make the tables of docs/wire.md out of what SOURCES name.
 
 usage: wire_table.py [--check] [ROOT]
 
@@ -19,6 +19,9 @@ END = "<!-- made by tools/wire_table.py: end -->\n"
 MESSAGE = re.compile(
     r'MESSAGE\((\d+), (\w+), (\w+), "([^"]*)",(.*), ([^"]*)\)$', re.S)
 RECORD = re.compile(r"RECORD\((\w+), (.*)\)$", re.S)
+FRAME = re.compile(r'FRAME\((\d+), (\w+), "([^"]*)", "([^"]*)", ([^"]*)\)$', re.S)
+SOURCES = ("src/net/messages.def", "src/cluster/boot_frames.def",
+           "cli/agent_frames.def")
 FIELD = re.compile(r"FIELD\((\w+), (\w+)\)")
 HEADING = re.compile(r"---- (.*) ----$")
 BODY = {  # how a body is told
@@ -47,6 +50,28 @@ class Record:
         return f"| `{self.name}` | {self.fields} | {self.remark} |"
 
 
+def told(body):
+    """A body in words."""
+    for pattern, words in BODY.items():
+        body = re.sub(pattern, words, body)
+    return body
+
+
+class Frame:
+    """One row of a table of frames."""
+    header = ["| number | frame | way | meaning | body | remarks |",
+              "|---|---|---|---|---|---|"]
+
+    def __init__(self, match, remark):
+        self.number = int(match[1])
+        self.name, self.way, self.meaning, self.body = match.groups()[1:]
+        self.remark = remark
+
+    def row(self):
+        return (f"| {self.number} | `{self.name}` | {self.way} | {self.meaning} "
+                f"| {told(self.body)} | {self.remark} |")
+
+
 class Message:
     """One row of a table of messages."""
     header = ["| number | message | meaning | owner | fields | body | remarks |",
@@ -60,11 +85,8 @@ class Message:
         self.remark = remark
 
     def row(self):
-        body = self.body
-        for pattern, told in BODY.items():
-            body = re.sub(pattern, told, body)
         return (f"| {self.number} | `{self.name}` | {self.meaning} | {self.owner} "
-                f"| {self.fields} | {body} | {self.remark} |")
+                f"| {self.fields} | {told(self.body)} | {self.remark} |")
 
 
 def statements(lines):
@@ -87,8 +109,16 @@ def statements(lines):
             row = ""
 
 
-def read_messages(text):
-    """Return [(heading, [Record or Message])]."""
+def row_of(text, remark):
+    for pattern, kind in ((MESSAGE, Message), (RECORD, Record), (FRAME, Frame)):
+        match = pattern.match(text)
+        if match:
+            return kind(match, remark)
+    sys.exit(f"cannot read: {text}")
+
+
+def read_tables(text):
+    """Return [(heading, [Record, Message or Frame])]."""
     tables, remark = [], ""
     # Before the first heading stands what the file is about.
     for kind, what in statements(text[text.index("// ----"):].split("\n")):
@@ -99,18 +129,14 @@ def read_messages(text):
             else:
                 remark = " ".join(what).replace("|", "\\|")
             continue
-        message, record = MESSAGE.match(what), RECORD.match(what)
-        if not message and not record:
-            sys.exit(f"messages.def: cannot read: {what}")
-        tables[-1][1].append(Message(message, remark) if message
-                             else Record(record, remark))
+        tables[-1][1].append(row_of(what, remark))
         remark = ""
     return tables
 
 
 def complaints(tables):
     messages = [row for _, table in tables for row in table
-                if isinstance(row, Message)]
+                if not isinstance(row, Record)]
     names = set()
     last = 0
     for message in messages:
@@ -137,11 +163,14 @@ def main():
     arguments = [a for a in sys.argv[1:] if a != "--check"]
     root = pathlib.Path(arguments[0] if arguments else ".")
     page = root / "docs/wire.md"
-    tables = read_messages((root / "src/net/messages.def").read_text())
-    faults = list(complaints(tables))
-    if faults:
-        print("\n".join(f"messages.def: {fault}" for fault in faults))
-        return 1
+    tables = []
+    for source in SOURCES:
+        its_tables = read_tables((root / source).read_text())
+        faults = list(complaints(its_tables))
+        if faults:
+            print("\n".join(f"{source}: {fault}" for fault in faults))
+            return 1
+        tables += its_tables
     old = page.read_text()
     before, _, rest = old.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -151,7 +180,7 @@ def main():
     elif new != old:
         print("docs/wire.md is not up to date: run tools/wire_table.py")
         return 1
-    print(sum(len(table) for _, table in tables), "messages and records")
+    print(sum(len(table) for _, table in tables), "messages, frames and records")
     return 0
 
 

@@ -6,7 +6,24 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "net/message.h"
+
+#define RECORDS "cluster/boot_frames.def"
+#include "net/records_code.h"
+
+int boot_frame_is_good(enum boot_kind kind, const void *body, size_t size)
+{
+    struct wire_reader reader = wire_read(body, size);
+
+    switch (kind) {
+#define FRAME(number, name, way, meaning, body)                                \
+    case number:                                                               \
+        body break;
+#include "cluster/boot_frames.def"
+    default:
+        return 0;
+    }
+    return !reader.failed && reader.at == reader.end;
+}
 
 void boot_header(uint8_t *header, enum boot_kind kind, size_t body_size)
 {
@@ -75,6 +92,12 @@ tm_status boot_receive(int fd, struct boot_frame *frame)
         return TM_ENOMEM;
     }
     status = receive_all(fd, frame->body, frame->size);
+    if (status == TM_OK &&
+        !boot_frame_is_good(frame->kind, frame->body, frame->size)) {
+        log_error("the launcher sent a malformed frame of kind %u",
+                  (unsigned)frame->kind);
+        status = TM_EWIRE;
+    }
     if (status != TM_OK) {
         free(frame->body);
     }

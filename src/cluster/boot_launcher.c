@@ -144,7 +144,9 @@ static tm_status refusal(const struct boot_frame *frame)
     struct wire_reader reader = {.at = frame->body,
                                  .end = frame->body + frame->size};
 
-    return wire_get_u32(&reader) == EXIT_MISMATCH ? TM_EMISMATCH : TM_EPEER;
+    return wire_get_boot_refusal(&reader).exit_code == EXIT_MISMATCH
+               ? TM_EMISMATCH
+               : TM_EPEER;
 }
 
 /** Wait for one kind of frame. @param[out] frame  its body is the caller's */

@@ -126,15 +126,15 @@ int bootstrap_has_launcher(const struct bootstrap *bootstrap)
 static void say_code(int fd, enum boot_kind kind, int exit_code)
 {
     int saved_errno = errno;
-    uint8_t bytes[BOOT_HEADER + 4];
+    uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_code];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
     if (fd < 0) {
         return;
     }
-    boot_header(bytes, kind, 4);
-    wire_put_u32(&writer, (uint32_t)exit_code);
+    boot_header(bytes, kind, WIRE_SIZE_boot_code);
+    wire_put_boot_code(&writer, &(struct wire_boot_code){(uint32_t)exit_code});
     while (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
@@ -170,25 +170,28 @@ static void tell(int fd, enum boot_kind kind, uint8_t *bytes,
 void bootstrap_tell_progress(const struct bootstrap *bootstrap,
                              uint64_t n_iterations, uint32_t n_threads)
 {
-    uint8_t bytes[BOOT_HEADER + 12];
+    uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_progress];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
-    wire_put_u64(&writer, n_iterations);
-    wire_put_u32(&writer, n_threads);
+    wire_put_boot_progress(
+        &writer, &(struct wire_boot_progress){n_iterations, n_threads});
     tell(bootstrap->fd, BOOT_PROGRESS, bytes, &writer);
 }
 
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds)
 {
-    uint8_t bytes[BOOT_HEADER + 5];
+    uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_hint];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
-    wire_put_u16(&writer, peer);
-    wire_put_u8(&writer, (uint8_t)what);
-    wire_put_u16(&writer, (uint16_t)(seconds < 65535 ? seconds : 65535));
+    wire_put_boot_hint(
+        &writer, &(struct wire_boot_hint){
+                     .node = peer,
+                     .what = (uint8_t)what,
+                     .seconds = (uint16_t)(seconds < 65535 ? seconds : 65535),
+                 });
     tell(bootstrap->fd, BOOT_PEER, bytes, &writer);
 }
 
@@ -200,18 +203,18 @@ void bootstrap_tell_heard(const struct bootstrap *bootstrap,
                                  .end = bytes + sizeof bytes};
 
     for (unsigned i = 0; i < n; i++) {
-        wire_put_u8(&writer, tenths[i]);
+        wire_put_boot_heard(&writer, &(struct wire_boot_heard){tenths[i]});
     }
     tell(bootstrap->fd, BOOT_HEARD, bytes, &writer);
 }
 
 void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number)
 {
-    uint8_t bytes[4];
+    uint8_t bytes[WIRE_SIZE_boot_number];
     struct wire_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
 
     if (bootstrap->life_fd >= 0) {
-        wire_put_u32(&writer, number);
+        wire_put_boot_number(&writer, &(struct wire_boot_number){number});
         // An agent that is stopped, or gone, is told no more.
         (void)send(bootstrap->life_fd, bytes, sizeof bytes,
                    MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -230,14 +233,18 @@ static enum bootstrap_event take_event(struct bootstrap *bootstrap,
                                          MSG_DONTWAIT) != (ssize_t)length + 4) {
         return BOOTSTRAP_GONE;
     }
+    if (!boot_frame_is_good(kind, reader.at, length - 1)) {
+        return BOOTSTRAP_NOTHING;
+    }
     switch (kind) {
     case BOOT_STATUS:
         return BOOTSTRAP_STATUS;
     case BOOT_LIFE:
-        bootstrap->n_launcher_beats = wire_get_u32(&reader);
+        bootstrap->n_launcher_beats = wire_get_boot_number(&reader).number;
         return BOOTSTRAP_LIFE;
     case BOOT_STOP:
-        return wire_get_u32(&reader) == 0 ? BOOTSTRAP_END : BOOTSTRAP_STOP;
+        return wire_get_boot_number(&reader).number == 0 ? BOOTSTRAP_END
+                                                         : BOOTSTRAP_STOP;
     default:
         return BOOTSTRAP_NOTHING;
     }
@@ -340,8 +347,7 @@ void bootstrap_peered(const struct bootstrap *bootstrap, node_id node,
     uint8_t bytes[BOOT_HEADER + 320];
     struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
 
-    wire_put_u16(&writer, node);
-    wire_put_string(&writer, why);
+    wire_put_boot_peered(&writer, &(struct wire_boot_peered){node, why});
     say(bootstrap->fd, BOOT_PEERED, bytes, &writer);
 }
 
@@ -351,10 +357,12 @@ void bootstrap_report(const struct bootstrap *bootstrap, node_id node,
     uint8_t bytes[BOOT_HEADER + 256];
     struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
 
-    wire_put_u16(&writer, node);
-    wire_put_u8(&writer, comes != 0);
-    wire_put_u8(&writer, (uint8_t)report);
-    wire_put_string(&writer, text);
+    wire_put_boot_report(&writer, &(struct wire_boot_report){
+                                      .node = node,
+                                      .comes = comes != 0,
+                                      .report = (uint8_t)report,
+                                      .text = text,
+                                  });
     say(bootstrap->fd, BOOT_REPORT, bytes, &writer);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cluster/node_capacity.h"
+#include "net/wire.h"
 
 /*
  * How a node and the launcher talk: one stream socket a node, inherited, its
@@ -20,42 +21,14 @@
  * TEAMSTER_LIFE_FD is the number of a socket to the agent of the host, if an agent has
  * started the node: it sends there what LIFE, or another node, has told of the launcher,
  * u32.
- * Frames: length u32, kind u8, then the kind's fields, little-endian; the length
- * counts what is behind it.
+ * Frames: length u32, which counts what is behind it, kind u8, then what boot_frames.def
+ * says, which has them all.
  *
- *   node -> launcher   CARD     who I am (struct node_card)
- *   launcher -> node   CARDS    the job's key, 32 bytes; u16 n; for each node u16
- *                               host, card: all agree; go
- *   launcher -> node   REFUSED  exit code u32, text: nodes differ, or one is
- *                               lost
- *   node -> launcher   READY    connected to all others
- *   launcher -> node   GO       all are ready
- *   node -> launcher   DONE     exit code u32. The root: the program has ended
- *                               in order, the other nodes get STOP 0 and may go.
- *                               Another node: it leaves in order
- *   node -> launcher   FAILED   exit code u32: this node stops the program (0
- *                               too: a thread on it called exit(0))
- *   node -> launcher   PROGRESS iterations that have ended here u64, threads here
- *                               u32: now and then, for what is said of a loss
- *   node -> launcher   PEER     node u16, enum boot_peer u8, seconds u16: what this
- *                               node hears of another one
- *   node -> launcher   HEARD    for each node u8: tenths of a second since this node
- *                               has heard it, 255: that or more, or not at all
- *   launcher -> node   LIFE     number u32, one more each time: the launcher lives.
- *                               Each second, as HEARD, if there are several hosts
- *   launcher -> node   STOP     end now; signal number u32, 0: in order
- *   launcher -> node   STATUS   print a status line (first Ctrl-C, SIGUSR1)
- *
- * While the program runs, nodes may come and go. A node that comes gets CARDS in
- * which those who have left have host 65535 and no card.
- *   launcher -> node   NEWCOMER node u16, host u16, the job's key, card: one that
- *                               comes; connect
- *   node -> launcher   PEERED   node u16, text: connected with it, or, with a text,
- *                               why that cannot be
- *   launcher -> root   ADMIT    node u16: all are connected with it, it is to join
- *   launcher -> root   REMOVE   node u16: it is to leave
- *   root -> launcher   REPORT   node u16, comes u8, report u8, text: how far that is;
- *                               enum membership_report
+ * A node gives its CARD and gets all CARDS, or is REFUSED. When it is connected to the
+ * others it is READY, and GOes when all are. While the program runs, nodes may come and go.
+ * A node that comes gets CARDS in which those who have left have host 65535 and no card;
+ * the others get NEWCOMER and say when they have PEERED; then the root is to ADMIT it, as it
+ * is to REMOVE one that leaves, and REPORTs how far that is.
  *
  * The launcher keeps its end open: end of file on it means that the launcher is
  * gone, and the node ends itself. The other way round, end of file before DONE
@@ -64,7 +37,7 @@
  * A node that mpirun or srun has started has no launcher: boot_pmix.c.
  */
 
-/** Raised with every change of net/messages.def or of the frames above. */
+/** Raised with every change of net/messages.def or boot_frames.def. */
 #define WIRE_VERSION 17u
 
 struct node_card {
@@ -185,25 +158,12 @@ void bootstrap_tell_heard(const struct bootstrap *bootstrap,
 void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number);
 
 enum boot_kind {
-    BOOT_CARD = 1,
-    BOOT_CARDS = 2,
-    BOOT_REFUSED = 3,
-    BOOT_READY = 4,
-    BOOT_GO = 5,
-    BOOT_DONE = 6,
-    BOOT_FAILED = 7,
-    BOOT_STOP = 8,
-    BOOT_STATUS = 9,
-    BOOT_PROGRESS = 10,
-    BOOT_PEER = 11,
-    BOOT_NEWCOMER = 12,
-    BOOT_PEERED = 13,
-    BOOT_ADMIT = 14,
-    BOOT_REMOVE = 15,
-    BOOT_REPORT = 16,
-    BOOT_HEARD = 17,
-    BOOT_LIFE = 18,
+#define FRAME(number, name, way, meaning, body) BOOT_##name = (number),
+#include "cluster/boot_frames.def"
 };
+
+#define RECORDS "cluster/boot_frames.def"
+#include "net/records.h"
 
 enum bootstrap_event {
     BOOTSTRAP_NOTHING, ///< no whole frame yet
@@ -256,6 +216,9 @@ int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms);
 
 /** Room that any encoded card fits in. */
 #define NODE_CARD_MAX (sizeof(struct node_card) + 64u)
+
+/** @return 1 if a frame consists of what boot_frames.def says */
+int boot_frame_is_good(enum boot_kind kind, const void *body, size_t size);
 
 /** Write length and kind of a frame. @param[out] header  [BOOT_HEADER] */
 void boot_header(uint8_t *header, enum boot_kind kind, size_t body_size);
