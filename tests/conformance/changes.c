@@ -118,12 +118,18 @@ static void tell(void *owner, node_id node, int comes,
                  enum membership_report report, const char *why)
 {
     struct node *root = owner;
+    struct world *world = root->end.world;
 
     (void)why;
     CHECK(report != MEMBERSHIP_REFUSED);
     if (report == MEMBERSHIP_DONE) {
-        CHECK(roster_has(roster_of(root->end.world), node) == comes);
-        root->end.world->n_changes++;
+        CHECK(roster_has(roster_of(world), node) == comes);
+        world->n_changes++;
+        for (unsigned i = 0; i < roster_of(world)->n_live; i++) {
+            CHECK(
+                sim_port(world->sim, roster_of(world)->live[i])->roster.epoch ==
+                1 + world->n_changes);
+        }
     }
 }
 
