@@ -100,6 +100,9 @@ static void sort_copies(struct engine *engine)
     struct page_list *copies = &engine->copies;
     size_t kept = 0;
 
+    if (copies->n == 0) {
+        return; // there may be no list
+    }
     qsort(copies->at, copies->n, sizeof *copies->at, page_no_compare);
     for (size_t i = 0; i < copies->n; i++) {
         const struct page *page = page_of(engine, copies->at[i]);
