@@ -6,10 +6,13 @@
  *     posix TEST
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "program.h"
 
@@ -894,6 +897,70 @@ static void naps(void)
     }
 }
 
+// ---- a lock of the C library
+
+enum { N_READERS = 3, N_LINES = 60, LINE = 32 };
+
+static FILE *lines; // of this node
+static pthread_once_t opening = PTHREAD_ONCE_INIT;
+static TM_SHARED wchar_t (*pages)[1024]; // [N_READERS * N_LINES]
+
+static void open_lines(void)
+{
+    lines = tmpfile();
+    if (lines == NULL) {
+        FAIL("%s", "no file");
+    }
+    for (unsigned i = 0; i < N_READERS * N_LINES; i++) {
+        fwprintf(lines, L"line %u\n", i);
+    }
+    rewind(lines);
+}
+
+// What is read goes to a page that is not here yet: the C library has locked the file
+// when it comes.
+static void *read_lines(void *arg)
+{
+    const unsigned first = (unsigned)(uintptr_t)arg * N_LINES;
+
+    pthread_once(&opening, open_lines);
+    OK(tm_barrier_wait(&job.barrier));
+    for (unsigned i = 0; i < N_LINES; i++) {
+        if (fgetws(pages[first + i * 23 % N_LINES], LINE, lines) == NULL) {
+            FAIL("%s", "a line was read twice");
+        }
+    }
+    return NULL;
+}
+
+static void streams(void)
+{
+    const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                 .node = tm_node_count() - 1};
+    tm_thread threads[N_READERS];
+    bool is_read[N_READERS * N_LINES] = {false};
+
+    pages = tm_alloc(sizeof *pages * N_READERS * N_LINES, NULL);
+    memset(pages, 0, sizeof *pages * N_READERS * N_LINES);
+    OK(tm_barrier_init(&job.barrier, N_READERS));
+    for (uintptr_t i = 0; i < N_READERS; i++) {
+        OK(tm_thread_create(&threads[i], &attr, read_lines, (void *)i));
+    }
+    for (unsigned i = 0; i < N_READERS; i++) {
+        OK(tm_thread_join(threads[i], NULL));
+    }
+    for (unsigned i = 0; i < N_READERS * N_LINES; i++) {
+        unsigned number;
+
+        if (swscanf(pages[i], L"line %u\n", &number) != 1 ||
+            number >= N_READERS * N_LINES || is_read[number]) {
+            FAIL("page %u has %ls", i, pages[i]);
+        }
+        is_read[number] = true;
+    }
+    tm_free(pages);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -910,6 +977,7 @@ int main(int argc, char **argv)
         {"first", first},
         {"places", places},
         {"naps", naps},
+        {"streams", streams},
         {"main_exits", main_exits},
         {"long_waits", long_waits},
     };

@@ -271,6 +271,16 @@ class Members:
         if "of 3 nodes are alive: 0 2\n" not in output:
             job.fail("who is alive is not told", output)
 
+    def a_thread_is_not_sent_to_who_has_left(self):
+        """It was to go there when that node was a member, and computed meanwhile."""
+        job = self.start(3, (self.path("tests", "cluster", "sent_away"),
+                             self.stop_file))
+        job.await_line("it is to go to node 2")
+        self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
+        code, output = self.finish(job)
+        if code != 0 or "it has gone on at node 1" not in output:
+            job.fail(f"exit code {code}", output)
+
     def the_root_cannot_leave(self):
         job = self.start_endless(2)
         self.expect(job, self.when_running(job, "remove", 0), USAGE,

@@ -27,7 +27,7 @@ MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits", "long_waits",
                "book", "first", "places", "own",
-               "blocks", "naps")
+               "blocks", "naps", "streams")
 POSIX_WORDS = {"main_exits": "the last word"}
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 # So long only where many others compute on the same processors.
