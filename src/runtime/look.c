@@ -26,8 +26,8 @@
 #include "os/processor.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/seats.h"
 #include "runtime/service.h"
+#include "runtime/worker_affinity.h"
 
 #define LONG_SPIN_NS (2 * 1000 * 1000u)
 #define CROWDED_NS (50 * 1000u)
@@ -206,7 +206,7 @@ int service_idle(void *owner, unsigned worker)
     const uint64_t until_ns = look_until_ns(node, since_ns);
     uint64_t now_ns = since_ns;
 
-    seats_take_worker(node, worker);
+    worker_affinity_keep(node, worker);
     if (look_all_idle(node)) {
         node_enter_serving(node);
         if (!atomic_load_explicit(&node->is_frozen, memory_order_relaxed)) {

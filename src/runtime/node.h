@@ -109,7 +109,7 @@ struct node {
     void (*end_process)(
         struct node *node); ///< what the service thread does at the end
     int wake_fd;            ///< eventfd: wakes the service thread
-    int has_seats;          ///< workers have a processor each (seats.c)
+    int has_worker_affinity; ///< workers prefer one processor (worker_affinity.c)
     int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
     _Atomic uint32_t is_frozen;        ///< changed under the node lock

@@ -46,7 +46,7 @@
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/seats.h"
+#include "runtime/worker_affinity.h"
 
 #include <poll.h>
 #include <string.h>
@@ -310,7 +310,7 @@ tm_status service_start(struct node *node,
         log_error("cannot make an eventfd: %m");
         return TM_ESYSTEM;
     }
-    seats_open(node);
+    worker_affinity_open(node);
     status = kthread_start(&node->service, "tm-service", serve, node);
     if (status != TM_OK) {
         close(node->wake_fd);
