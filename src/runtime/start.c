@@ -23,9 +23,9 @@
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
 #include "runtime/finish.h"
+#include "runtime/idle_polling.h"
 #include "runtime/iteration.h"
 #include "runtime/lifesigns.h"
-#include "runtime/look.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/parts.h"
@@ -397,7 +397,7 @@ static void go(struct node *node)
     node_set_step(node, RUNTIME_RUNNING);
     on_exit(finish_at_exit, node);
     parts_start(node);
-    look_start(node);
+    polling_start(node);
     must(service_start(node, finish_now), "the service thread");
     must(ult_start_workers(node->ult), "workers");
     node_enter(node);

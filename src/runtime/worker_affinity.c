@@ -7,7 +7,7 @@
 // one is woken. It notices soon if both compute. It does not if they wait for each
 // other at barriers: none of them is ready to run for long, and the other
 // processor is not idle for long enough to look for work, because service threads
-// patrol there. Barriers of two nodes then took 25 to 150 us instead of 1.5, in one
+// poll there. Barriers of two nodes then took 25 to 150 us instead of 1.5, in one
 // run of five.
 //
 // An affinity is a preference: nobody is bound to the processor. The kernel may move a
