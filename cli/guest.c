@@ -8,9 +8,9 @@
 // nothing waits here:
 //
 //   guest_start        ssh is started                       HELLO is awaited
-//   guest_look         HELLO: the node is to be started     STARTED is awaited
+//   guest_poll         HELLO: the node is to be started     STARTED is awaited
 //                      STARTED                              it is a guest
-//   guest_look,        it cannot be, or the time is over:   who has asked is told,
+//   guest_poll,        it cannot be, or the time is over:   who has asked is told,
 //   guest_time_out                                          the agent is let go
 //
 // A guest shares memory with those nodes of its host that were started to share it with
@@ -273,7 +273,7 @@ static void take_in(struct job *job)
     settle(job, &spawned, host->own, &lodging);
 }
 
-void guest_look(struct job *job)
+void guest_poll(struct job *job)
 {
     struct remote_host *host = coming_host(job);
 

@@ -85,7 +85,7 @@ struct job {
     uint64_t deadline_ns; ///< of joining or connecting; 0: none
     uint64_t stop_ns;     ///< when closing or stopping began
     int stop_step;        ///< signals sent since: 0 none, 1 SIGTERM, 2 SIGKILL
-    double looked_s;   ///< the last round of the loop, by a clock that goes on
+    double polled_s;   ///< the last round of the loop, by a clock that goes on
                        ///< while the machine sleeps
     double away_s;     ///< for so long there was no round; 0: never for long
     double back_s;     ///< when that was over
@@ -200,7 +200,7 @@ void guest_start(struct job *job, struct control_client *client,
                  const char *host);
 
 /** The agent of a guest's host may have said something. */
-void guest_look(struct job *job);
+void guest_poll(struct job *job);
 
 /** The host of a guest has had its time. */
 void guest_time_out(struct job *job);
@@ -255,7 +255,7 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
 void losses_suspect_host(struct job *job, unsigned host, double seconds);
 
 /** A round of the launcher's loop: has it been stopped since the last one? */
-void losses_look(struct job *job);
+void losses_poll(struct job *job);
 
 /** Is the launcher's own absence the cause of what has just been seen? Then it is told,
  * and the run ends. */
@@ -381,7 +381,7 @@ void remote_note(struct job *job, const struct node *node);
 /** A node has told how long ago it has heard others (HEARD). */
 tm_status remote_take_heard(struct job *job, const struct link_frame *frame);
 
-/** When remote_look() is due; UINT64_MAX: never. */
+/** When remote_poll() is due; UINT64_MAX: never. */
 uint64_t remote_due_ns(const struct remote *remote);
 
 /** End what is left on the other hosts. Waits for them, but not for long. */
@@ -390,10 +390,10 @@ void remote_finish(struct job *job);
 /** Forget them, with their names. */
 void remote_release(struct job *job);
 
-/* remote_look.c: other hosts, while nodes run */
+/* remote_poll.c: other hosts, while nodes run */
 
 /** Obey what has come from the agents; look for hosts that are lost. */
-void remote_look(struct job *job, uint64_t now_ns);
+void remote_poll(struct job *job, uint64_t now_ns);
 
 /* status_file.c: the end in machine form */
 

@@ -74,7 +74,7 @@ static void pause_job(struct job *job)
         job_signal(job, &job->nodes[i], SIGSTOP);
     }
     raise(SIGSTOP);
-    job->looked_s = 0; // all were stopped, and knew it
+    job->polled_s = 0; // all were stopped, and knew it
     for (unsigned i = 0; i < job->n_started; i++) {
         job_signal(job, &job->nodes[i], SIGCONT);
     }
@@ -286,11 +286,11 @@ static void run_loop(struct job *job)
             errno != EINTR) {
             log_fatal(EXIT_INTERNAL, "poll: %m");
         }
-        losses_look(job);
+        losses_poll(job);
         take_signals(job);
         now_ns = clock_now_ns();
         remote_move(&job->remote, &set[AT_NODES + 3 * n_started], now_ns);
-        remote_look(job, now_ns);
+        remote_poll(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         write_sinks(job);

@@ -199,7 +199,7 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
 {
     int is_due = beat_is_due(&remote->beat, now_ns);
 
-    beat_look(&remote->beat, now_ns);
+    beat_poll(&remote->beat, now_ns);
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 

@@ -114,8 +114,8 @@ struct tcp {
     unsigned n_heavy;      ///< channels for which much waits: S3 in tcp_send.c
     uint64_t waiting;      ///< the memory of what waits for all
     uint64_t most_waiting; ///< 0: any
-    uint64_t time_ns;      ///< in which this node did look
-    uint64_t looked_ns;
+    uint64_t time_ns;      ///< in which this node did poll
+    uint64_t polled_ns;
     struct handshake draft;
     struct greeter greeters[N_GREETERS];
     struct channel channels[]; ///< [n_nodes]

@@ -158,7 +158,7 @@ static void look_at_pulse(struct node *node)
     char why[64];
     node_id id;
 
-    switch (pulse_look(&node->pulse, &id)) {
+    switch (pulse_poll(&node->pulse, &id)) {
     case PULSE_SUSPECT:
         tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
         break;

@@ -151,7 +151,7 @@ static void sleep_for(struct node *node, uint64_t timeout_ns, int transport_fd)
         poll_disk(node);
     }
     if (fds[4].revents != 0) {
-        neighbours_look(node);
+        neighbours_poll(node);
     }
 }
 
