@@ -38,7 +38,7 @@ struct page {
     uint8_t access; ///< enum page_access: of the application's view
     uint8_t is_owner;
     uint8_t moves;      ///< how often it moved while exclusive
-    uint8_t pending;    ///< a fetch is under way
+    uint8_t fetching;   ///< a fetch is under way
     uint8_t want_write; ///< and one that waits for it wants to write
     uint8_t listed;     ///< on the list of pages that a release looks at
     uint8_t hot;        ///< releases that may find it unwritten; 0: not hot

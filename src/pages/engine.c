@@ -51,7 +51,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
             ->local_fault(engine, page_number, is_write)) {
         return FAULT_ALLOWED;
     }
-    if (!page->pending) {
+    if (!page->fetching) {
         fetch_start(engine, page_number, is_write, history);
     }
     page->want_write |= (uint8_t)(is_write != 0);

@@ -8,8 +8,9 @@
 
 static int is_idle(const struct page *page)
 {
-    return !page->pending && !page->pinned && !page->busy && !page->in_flight &&
-           !page->queues && page->waiters == NULL && page->deferred == NULL;
+    return !page->fetching && !page->pinned && !page->busy &&
+           !page->in_flight && !page->queues && page->waiters == NULL &&
+           page->deferred == NULL;
 }
 
 static enum page_fate fate(void *owner, page_no page_number)
@@ -48,7 +49,7 @@ static uint64_t n_coming(void *owner)
 {
     const struct engine *engine = owner;
 
-    return engine->n_pending;
+    return engine->n_fetching;
 }
 
 static void fetch_ahead(void *owner, page_no first, page_no n)

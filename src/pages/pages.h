@@ -101,7 +101,7 @@ struct engine {
     tm_protocol default_protocol;
     struct tokens tokens; ///< waiters of calls to other nodes
     uint32_t last_fetch;
-    uint32_t n_pending; ///< pages being fetched
+    uint32_t n_fetching; ///< pages being fetched
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;

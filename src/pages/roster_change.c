@@ -234,7 +234,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
         {given->copies0, given->copies1, given->copies2, given->copies3}};
     struct page *page = page_of(engine, given->page);
 
-    if (!engine->is_frozen || page->is_owner || page->pending) {
+    if (!engine->is_frozen || page->is_owner || page->fetching) {
         return TM_EWIRE;
     }
     if (page->state == PAGE_ABSENT) {

@@ -208,7 +208,7 @@ static void receive_push(struct engine *engine, struct flight *flight,
     struct page *page = page_of(engine, item->page);
 
     hint_set(page, from, item->epoch);
-    if (page->pending) {
+    if (page->fetching) {
         keep_diff(page, item);
         return;
     }
@@ -237,7 +237,7 @@ static int is_calm(const struct engine *engine, const struct page *page,
                    node_id to)
 {
     return page->is_owner && race_of(engine) == NULL &&
-           page->state == PAGE_CLEAN && page->pushing == 0 && !page->pending &&
+           page->state == PAGE_CLEAN && page->pushing == 0 && !page->fetching &&
            page->copyset != NULL && node_set_has(page->copyset, to);
 }
 
@@ -315,7 +315,7 @@ static void forget_use(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
-        !page->pending && !page->pinned) {
+        !page->fetching && !page->pinned) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
         page->probe_in = 0;
         page->probe_every = 0;

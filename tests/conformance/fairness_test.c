@@ -145,7 +145,7 @@ static int is_delayed(const struct channel *channel, const struct late *late)
            message->u.fetch.page == world->page &&
            message->u.fetch.requester == world->n_nodes - 1 &&
            channel->to != world->n_nodes - 1 &&
-           (page->is_owner || !page->pending) &&
+           (page->is_owner || !page->fetching) &&
            sim_now_ns(world->sim) < late->until_ns;
 }
 
