@@ -18,8 +18,9 @@ static enum page_fate fate(void *owner, page_no page_number)
     const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
-    if (!is_idle(page) || page->state == PAGE_DIRTY || page->late || // L2
-        paging_has_parked(engine, page_number)) {                    // P1
+    if (!is_idle(page) || page->state == PAGE_DIRTY ||
+        page->updates_pending ||                  // L2
+        paging_has_parked(engine, page_number)) { // P1
         return FATE_STAY;
     }
     if (page->state == PAGE_ABSENT) {

@@ -264,7 +264,7 @@ static void tell_record(const struct engine *engine, page_no page_number)
               page->busy ? ", waits for copies to go" : "",
               page->queues ? ", will be owned" : "", page->pushing, n_deferred,
               page->in_flight ? ", a diff is on its way to the owner" : "",
-              page->late ? ", updates wait for it" : "",
+              page->updates_pending ? ", updates wait for it" : "",
               page->slot != 0 ? ", in the swap file" : "");
     if (page->hint == 0) {
         log_error("  its owner is not known here, its directory node is %u",

@@ -219,7 +219,8 @@ static void receive_push(struct engine *engine, struct flight *flight,
         page_list_add(&flight->dropped, item->page);
         return;
     }
-    if (page->state == PAGE_ABSENT || late_keeps(engine, flight, from, item)) {
+    if (page->state == PAGE_ABSENT ||
+        pending_updates_keep(engine, flight, from, item)) {
         return;
     }
     if (race_of(engine) != NULL) {
@@ -270,7 +271,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
         page_list_add(&flight->handed, item->page);
         return;
     }
-    if (late_keeps(engine, flight, from, item)) {
+    if (pending_updates_keep(engine, flight, from, item)) {
         return;
     }
     if (race_of(engine) != NULL) {
