@@ -81,7 +81,7 @@ static tm_status dispatch(struct engine *engine, node_id from,
         return owner_updates_receive(engine, from, message);
     case MESSAGE_page_given:
     case MESSAGE_page_taken:
-        return handover_receive(engine, from, message);
+        return roster_change_receive(engine, from, message);
     case MESSAGE_clock:
         return causality_receive(engine, message);
     default:

@@ -75,7 +75,7 @@ static void transfers_ended(void *owner)
         parked = next;
     }
     bases_brought(engine);
-    handover_go_on(engine);
+    roster_change_go_on(engine);
     engine_discard_now(engine);
 }
 

@@ -346,9 +346,9 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
 
 // ---- roster_change.c
 /** Answer for pages that were given to this node, if it has room for more. */
-void handover_go_on(struct engine *engine);
-tm_status handover_receive(struct engine *engine, node_id from,
-                           const struct message *message);
+void roster_change_go_on(struct engine *engine);
+tm_status roster_change_receive(struct engine *engine, node_id from,
+                                const struct message *message);
 
 // ---- blocks_root.c
 /** A request, or an acknowledgement. On the root only. */

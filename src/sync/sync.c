@@ -9,7 +9,7 @@
 //   sleep.c                          threads that sleep
 //   keys.c                           keys of threads' own values
 //   call.c                           calls in flight
-//   handover.c                       managers, when nodes come and go
+//   manager_change.c                 managers, when nodes come and go
 //   common.c                         what all of these use
 //
 // Everything runs under the node lock; nothing here waits. Messages of a node

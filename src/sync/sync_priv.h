@@ -61,8 +61,8 @@ struct sync {
     struct key_record *keys;  ///< [n_keys], on the root: keys.c
     uint32_t n_keys;
 
-    bool is_frozen;       ///< a change is under way: handover.c
-    struct roster before; ///< in force before the port's: handover.c
+    bool is_frozen;       ///< a change is under way: manager_change.c
+    struct roster before; ///< in force before the port's: manager_change.c
 };
 
 /** The root: keeps the list of threads. */

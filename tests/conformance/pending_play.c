@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Updates that come while their page is on its way from the disk, and are pending
-// (protocol/pending_updates.c): two nodes, one page, one word. Both add to the word, by atomic operations, several of which
-// are under way, and read it; the owner pushes it to the copy that the other has. The
+// (protocol/pending_updates.c): two nodes, one page, one word. Both add to the
+// word, by atomic operations, several of which are under way, and read it; the owner pushes it to the copy that the other has. The
 // page goes out, is asked for, and comes back at random times between the messages that
 // change it. There may be messages between the moment when it has come and the one when
 // what waits for it is looked at, as when a node waits for another page (pager_need())
