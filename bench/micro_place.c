@@ -19,7 +19,7 @@
  *
  *   predict     one prediction of the mapping in force
  *   condense    leaving out what all threads read
- *   law         what n threads use, for all n
+ *   curve       what n threads use, for all n
  *   steps       counts by [Liu06] (1) to (5) with the plateau walk
  *   threshold   counts by their threshold
  *   cpu, ...    the policy, from view to answer, all subphases; with the
@@ -216,7 +216,7 @@ struct subject {
     uint32_t *current;
     uint32_t *node_of;
     struct node_prediction *nodes;
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t *counts;
     const struct policy *policy;
     struct placement placement;
@@ -241,23 +241,23 @@ static tm_status run_condense(struct subject *subject)
     return status;
 }
 
-static tm_status run_law(struct subject *subject)
+static tm_status run_curve(struct subject *subject)
 {
-    law_release(&subject->law);
-    return law_init(&subject->law, &subject->view, &subject->model,
-                    subject->current, COUNT_ALL);
+    demand_curve_release(&subject->curve);
+    return demand_curve_init(&subject->curve, &subject->view, &subject->model,
+                             subject->current, COUNT_ALL);
 }
 
 static tm_status run_steps(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    return counts_search(&subject->law, STEPS_LIU06_WALK, subject->counts);
+    return counts_search(&subject->curve, STEPS_LIU06_WALK, subject->counts);
 }
 
 static tm_status run_threshold(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    return counts_threshold(&subject->law, subject->counts);
+    return counts_threshold(&subject->curve, subject->counts);
 }
 
 static tm_status run_policy(struct subject *subject)
@@ -343,7 +343,7 @@ static void subject_init(struct subject *s, uint32_t n_nodes,
 
 static void subject_release(struct subject *s)
 {
-    law_release(&s->law);
+    demand_curve_release(&s->curve);
     cluster_view_release(&s->view);
     free(s->current);
     free(s->node_of);
@@ -359,7 +359,7 @@ static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
     printf("%u nodes, %u threads, %s\n", n_nodes, n_threads, kind_names[kind]);
     measure("predict", run_predict, &s);
     measure("condense", run_condense, &s);
-    measure("law", run_law, &s);
+    measure("curve", run_curve, &s);
     if ((uint64_t)n_nodes * n_threads < 100000000) {
         measure("steps", run_steps, &s);
     }

@@ -176,8 +176,8 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         struct condensed condensed;
         struct cost_model model;
         uint32_t current[MAX_THREADS];
-        struct count_law plain;
-        struct count_law small;
+        struct demand_curve plain;
+        struct demand_curve small;
         double bounds_s[2];
 
         draw(&view, round);
@@ -185,11 +185,12 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         mapping_draw(&view, current);
         assert_int_equal(condense(&condensed, &view), TM_OK);
         n_smaller += condensed.view.n_uses < view.n_uses;
-        assert_int_equal(law_init(&plain, &view, &model, current, COUNT_ALL),
-                         TM_OK);
         assert_int_equal(
-            law_init(&small, &condensed.view, &model, current, COUNT_ALL),
+            demand_curve_init(&plain, &view, &model, current, COUNT_ALL),
             TM_OK);
+        assert_int_equal(demand_curve_init(&small, &condensed.view, &model,
+                                           current, COUNT_ALL),
+                         TM_OK);
         assert_memory_equal(plain.points, small.points,
                             (view.n_threads + 1) * sizeof plain.points[0]);
         assert_true(plain.thread_pages == small.thread_pages);
@@ -197,8 +198,8 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         assert_int_equal(bound_iteration(&condensed.view, &model, &bounds_s[1]),
                          TM_OK);
         assert_true(bounds_s[0] == bounds_s[1]);
-        law_release(&plain);
-        law_release(&small);
+        demand_curve_release(&plain);
+        demand_curve_release(&small);
         condensed_release(&condensed);
         cluster_view_release(&view);
     }

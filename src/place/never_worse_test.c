@@ -40,7 +40,7 @@ static void cpu_mem_is_never_worse_than_initial_or_current(void **state)
     printf("initial takes %.2f times as long as cpu-mem\n", sum / n);
 }
 
-/** Other laws of replacement, and [Liu06]'s formulas, keep that promise too. */
+/** Other rules of replacement, and [Liu06]'s formulas, keep that promise too. */
 static void it_keeps_that_under_every_model(void **state)
 {
     (void)state;

@@ -88,7 +88,7 @@ static void take_leaf(struct branching *branching)
     for (uint32_t x = 0; x < table->view->n_nodes; x++) {
         longest_s = fmax(longest_s, load_table_time(table, x));
     }
-    // The law may differ from what predict() finds in the order of use.
+    // The curve may differ from what predict() finds in the order of use.
     if (branching->request->model->replacement != REPLACEMENT_KEPT_SET) {
         branching->status =
             answer_time(branching->request, table->node_of, &longest_s);
