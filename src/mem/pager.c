@@ -218,7 +218,7 @@ void pager_need(struct pager *pager, page_no page, int is_to_change)
 
 void pager_bring(struct pager *pager, page_no first, page_no n)
 {
-    page_no pages[SWAP_CLUSTER];
+    page_no pages[SWAP_TRANSFER_MAX];
     uint64_t room = pager_room(pager);
     unsigned n_pages = 0;
 
@@ -272,7 +272,7 @@ void pager_end_turn(struct pager *pager, unsigned worker)
 // could have stayed, so a small memory reads few.
 static uint64_t most_ahead(const struct pager *pager)
 {
-    enum { LEAST = 8, MOST = 4 * SWAP_CLUSTER };
+    enum { LEAST = 8, MOST = 4 * SWAP_TRANSFER_MAX };
 
     return pager_within(pager->budget / 24, LEAST, MOST);
 }
@@ -287,14 +287,14 @@ static unsigned room_ahead(const struct pager *pager, unsigned n_wanted)
         return 0;
     }
     room = pager_smaller(room - n_wanted, most - pager->n_ahead);
-    return (unsigned)pager_smaller(room, SWAP_CLUSTER - n_wanted);
+    return (unsigned)pager_smaller(room, SWAP_TRANSFER_MAX - n_wanted);
 }
 
 // What a worker will use next and is not here.
 static unsigned next_pages(struct pager *pager, unsigned worker, page_no *pages,
                            unsigned most)
 {
-    enum { HORIZON = 4 * SWAP_CLUSTER };
+    enum { HORIZON = 4 * SWAP_TRANSFER_MAX };
 
     return most == 0
                ? 0
@@ -321,7 +321,7 @@ static unsigned neighbours(const struct pager *pager, page_no page,
 static void bring(struct pager *pager, page_no wanted, const page_no *next,
                   unsigned n_next)
 {
-    page_no out[SWAP_CLUSTER];
+    page_no out[SWAP_TRANSFER_MAX];
     unsigned n = 0;
 
     if (wanted != NO_PAGE) {
@@ -347,7 +347,7 @@ static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
 {
     enum { NEAR = 16 };
     const unsigned room = room_ahead(pager, 1);
-    page_no next[SWAP_CLUSTER];
+    page_no next[SWAP_TRANSFER_MAX];
     unsigned n = next_pages(pager, worker, next, room);
 
     if (n == 0) {
@@ -361,7 +361,7 @@ static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
 static void read_ahead(struct pager *pager, unsigned worker)
 {
     const uint64_t most = most_ahead(pager);
-    page_no next[SWAP_CLUSTER];
+    page_no next[SWAP_TRANSFER_MAX];
     unsigned n;
 
     if (pager->n_ahead + most / 4 > most || pager_room(pager) < most / 8) {
@@ -380,7 +380,7 @@ static unsigned use_ahead(struct pager *pager, page_no page, int is_write)
     const struct page *first = pager_page(pager, page);
     page_no n = 0;
 
-    while (n < SWAP_CLUSTER && page + n < pager->space->n_pages) {
+    while (n < SWAP_TRANSFER_MAX && page + n < pager->space->n_pages) {
         struct page *record = pager_page(pager, page + n);
 
         if (!record->ahead || record->io != IO_NONE ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transfers of the pager: clusters of pages on their way to and from the swap file.
+// Transfers of the pager: several pages each, on their way to and from the swap file.
 // A page keeps its slot number in the transfer while it goes out (pages[i] goes to
 // slot + i) and in its record while it comes in. A page that is freed on its way out
 // leaves the transfer, which gives its slot back in the end; one on its way in is
@@ -168,7 +168,7 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked)
         const uint64_t slot = pager_page(pager, pages[i])->slot - 1;
         struct transfer *transfer = new_transfer(pager, SWAP_IN, slot);
 
-        while (i < n && transfer->swap.n_pages < SWAP_CLUSTER &&
+        while (i < n && transfer->swap.n_pages < SWAP_TRANSFER_MAX &&
                pager_page(pager, pages[i])->slot - 1 ==
                    slot + transfer->swap.n_pages) {
             add(transfer, pages[i]);
@@ -233,7 +233,7 @@ static void write_done(struct swap_transfer *swap, tm_status status)
 {
     struct transfer *transfer = (struct transfer *)swap;
     struct pager *pager = transfer->pager;
-    page_no gone[SWAP_CLUSTER];
+    page_no gone[SWAP_TRANSFER_MAX];
     unsigned n_gone = 0;
 
     if (status != TM_OK) {

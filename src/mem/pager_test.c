@@ -108,8 +108,8 @@ static void test_few_transfers_make_much_room(void **state)
         check(&test);
     } while (n_in_flight > 0);
     swap_file_stats(test.swap, &stats);
-    assert_in_range(stats.n_out, N_PAGES / SWAP_CLUSTER,
-                    N_PAGES / SWAP_CLUSTER + 2);
+    assert_in_range(stats.n_out, N_PAGES / SWAP_TRANSFER_MAX,
+                    N_PAGES / SWAP_TRANSFER_MAX + 2);
     assert_in_range(test.pager->stats.resident, 0, LEFT);
     close_test(&test);
 }
@@ -313,7 +313,7 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     pager_poll(test.pager);
     first = find(&test, IO_NONE, 0);
     test.n_calls = 0;
-    pager_bring(test.pager, first, SWAP_CLUSTER);
+    pager_bring(test.pager, first, SWAP_TRANSFER_MAX);
     assert_int_equal(pager_room(test.pager), 0);
     pager_poll(test.pager);
     assert_int_equal(test.n_calls, 1);
@@ -330,7 +330,7 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     set_fates(&test, FATE_STAY); // not even one has room
     first = find(&test, IO_NONE, 0);
     pager_set_budget(test.pager, 1);
-    pager_bring(test.pager, first, SWAP_CLUSTER);
+    pager_bring(test.pager, first, SWAP_TRANSFER_MAX);
     assert_int_equal(test.pager->in_flight->swap.n_pages, 1);
     pager_poll(test.pager);
     assert_bytes(&test, first, (int)first % 251);

@@ -322,7 +322,7 @@ int paging_is_unwanted(const struct engine *engine, page_no page);
 int paging_takes(const struct engine *engine, unsigned n_more);
 
 /** Have pages that are out come in, and host.transfers_ended() called.
- * @param n  0 to SWAP_CLUSTER */
+ * @param n  0 to SWAP_TRANSFER_MAX */
 void paging_bring(struct engine *engine, page_no *pages, unsigned n);
 
 /** A fetch or an atomic operation has come for a page that this node owns. Must it wait
