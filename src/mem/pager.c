@@ -70,7 +70,7 @@ int pager_is_out(const struct pager *pager, page_no page)
 {
     const struct page *record = pager_page(pager, page);
 
-    return !record->exists && record->slot != 0;
+    return !record->exists && record->swap_slot != 0;
 }
 
 int pager_is_short(const struct pager *pager)
@@ -93,9 +93,9 @@ void pager_drop_slot(struct pager *pager, page_no page)
 {
     struct page *record = pager_page(pager, page);
 
-    if (record->slot != 0) {
-        swap_file_release(pager->swap, record->slot - 1, 1);
-        record->slot = 0;
+    if (record->swap_slot != 0) {
+        swap_file_release(pager->swap, record->swap_slot - 1, 1);
+        record->swap_slot = 0;
         pager->is_full = 0;
     }
 }
@@ -139,7 +139,7 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
         if (record->exists) {
             continue;
         }
-        ensure(record->slot == 0 && record->io == IO_NONE);
+        ensure(record->swap_slot == 0 && record->io == IO_NONE);
         pager_enters(pager, at);
     }
 }
@@ -165,7 +165,7 @@ void pager_note_gone(struct pager *pager, page_no page, page_no n)
     for (page_no at = page; at < page + n; at++) {
         struct page *record = pager_page(pager, at);
 
-        if (!record->exists && record->slot == 0) {
+        if (!record->exists && record->swap_slot == 0) {
             continue; // most were never touched: they are only read
         }
         if (record->io == IO_IN) {
@@ -194,7 +194,7 @@ enum page_access pager_allows(struct pager *pager, page_no page,
     if (record->io == IO_OUT) {
         record->stays = 1;
     }
-    return record->slot != 0 ? ACCESS_READ : access;
+    return record->swap_slot != 0 ? ACCESS_READ : access;
 }
 
 // ---- bytes that the runtime needs
@@ -413,7 +413,7 @@ static void write_around(struct pager *pager, page_no page)
            page + n < pager->space->n_pages) {
         const struct page *record = pager_page(pager, page + n);
 
-        if (!record->exists || record->slot == 0 || record->ahead ||
+        if (!record->exists || record->swap_slot == 0 || record->ahead ||
             record->io != IO_NONE || record->access != first->access) {
             break;
         }
@@ -456,7 +456,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
             pager_room(pager) < pager_least_room(pager)) {
             return wait_outside(pager, waiter);
         }
-        if (record->slot == 0) {
+        if (record->swap_slot == 0) {
             return PAGER_GO_ON; // it will come from elsewhere
         }
         read_with_next(pager, page, toucher->worker);
@@ -474,7 +474,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     }
     if (record->ahead) {
         toucher->n_ahead = use_ahead(pager, page, is_write);
-    } else if (is_write && record->slot != 0) {
+    } else if (is_write && record->swap_slot != 0) {
         write_around(pager, page);
     }
     if (is_write) {

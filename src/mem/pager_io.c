@@ -149,8 +149,8 @@ static void sort_by_slot(const struct pager *pager, page_no *pages, unsigned n)
         page_no page = pages[i];
         unsigned at = i;
 
-        while (at > 0 && pager_page(pager, pages[at - 1])->slot >
-                             pager_page(pager, page)->slot) {
+        while (at > 0 && pager_page(pager, pages[at - 1])->swap_slot >
+                             pager_page(pager, page)->swap_slot) {
             pages[at] = pages[at - 1];
             at--;
         }
@@ -165,11 +165,11 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked)
     sort_by_slot(pager, pages, n);
 
     while (i < n) {
-        const uint64_t slot = pager_page(pager, pages[i])->slot - 1;
+        const uint64_t slot = pager_page(pager, pages[i])->swap_slot - 1;
         struct transfer *transfer = new_transfer(pager, SWAP_IN, slot);
 
         while (i < n && transfer->swap.n_pages < SWAP_TRANSFER_MAX &&
-               pager_page(pager, pages[i])->slot - 1 ==
+               pager_page(pager, pages[i])->swap_slot - 1 ==
                    slot + transfer->swap.n_pages) {
             add(transfer, pages[i]);
             begin_in(pager, pages[i], pages[i] != asked && asked != ALL_PAGES);
@@ -194,7 +194,7 @@ static int has_gone(struct pager *pager, page_no page, uint64_t slot)
         swap_file_release(pager->swap, slot, 1);
         return 0;
     }
-    record->slot = (uint32_t)slot + 1;
+    record->swap_slot = (uint32_t)slot + 1;
     pager->stats.out++;
     pager_leaves(pager, page);
     return 1;

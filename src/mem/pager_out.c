@@ -85,7 +85,7 @@ static enum page_fate fate_of(const struct pager *pager, page_no page)
         return FATE_STAY;
     }
     fate = pager->host.fate(pager->host.owner, page);
-    if (fate == FATE_SWAP && record->slot == 0 && pager->is_full) {
+    if (fate == FATE_SWAP && record->swap_slot == 0 && pager->is_full) {
         return FATE_STAY;
     }
     return fate;
@@ -110,7 +110,7 @@ static void unmap(struct pager *pager, const page_no *pages, unsigned n)
 static void give_back(struct pager *pager, const page_no *pages, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (pager_page(pager, pages[i])->slot != 0) {
+        if (pager_page(pager, pages[i])->swap_slot != 0) {
             pager->stats.out++;
             pager->stats.outs_saved++;
         }
@@ -133,7 +133,7 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
         enum page_fate fate = fate_of(pager, pages[i]);
 
         ensure(record->claims == 0); // G7
-        if (fate == FATE_SWAP && record->slot == 0) {
+        if (fate == FATE_SWAP && record->swap_slot == 0) {
             to_write[n_to_write++] = pages[i];
             continue;
         }

@@ -127,7 +127,7 @@ static void test_a_page_touched_on_its_way_out_stays(void **state)
     check(&test);
     pager_poll(test.pager);
     assert_true(pager_is_here(test.pager, page));
-    assert_int_equal(test.space.pages[page].slot, 0);
+    assert_int_equal(test.space.pages[page].swap_slot, 0);
     check(&test);
     close_test(&test);
 }
@@ -210,7 +210,7 @@ static void test_an_unwritten_page_keeps_its_slot(void **state)
     make_many(&test, 0, 20);
     evict(&test, 7);
     assert_int_equal(touch(&test, 7, 0), 1);
-    assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_int_not_equal(test.space.pages[7].swap_slot, 0);
     assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_READ);
     evict(&test, 7);
     assert_int_equal(test.pager->stats.outs, 1);
@@ -229,13 +229,13 @@ static void test_a_written_page_gives_its_slot_back(void **state)
     evict(&test, 7);
     touch(&test, 7, 0);
     touch(&test, 7, 1);
-    assert_int_equal(test.space.pages[7].slot, 0);
+    assert_int_equal(test.space.pages[7].swap_slot, 0);
     assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_WRITE);
     set_bytes(&test, 7, 200);
     evict(&test, 7);
     assert_int_equal(test.pager->stats.outs, 2);
     touch(&test, 7, 0);
-    assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_int_not_equal(test.space.pages[7].swap_slot, 0);
     assert_bytes(&test, 7, 200);
     check(&test);
     close_test(&test);

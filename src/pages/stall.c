@@ -265,7 +265,7 @@ static void tell_record(const struct engine *engine, page_no page_number)
               page->queues ? ", will be owned" : "", page->pushing, n_deferred,
               page->in_flight ? ", a diff is on its way to the owner" : "",
               page->updates_pending ? ", updates wait for it" : "",
-              page->slot != 0 ? ", in the swap file" : "");
+              page->swap_slot != 0 ? ", in the swap file" : "");
     if (page->hint == 0) {
         log_error("  its owner is not known here, its directory node is %u",
                   directory_of(engine, page_number));
