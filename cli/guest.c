@@ -75,7 +75,7 @@ static void settle(struct job *job, const struct spawned *spawned,
     job->guest_due_ns = job_in_ns(job, GUEST_JOIN_S);
 }
 
-// The epoch of the roster that it will be in.
+// The roster epoch that it will be in.
 static unsigned epoch_of_guest(const struct job *job)
 {
     return job->n_changes + 2;

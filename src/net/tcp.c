@@ -4,7 +4,7 @@
 // a *channel*. One of them, which is told so, connects to the other, which listens;
 // then both make sure of each other (net/handshake.c), and frames go:
 //
-//     bytes behind this head u32, epoch u32, kind u8 | message | tag
+//     bytes behind this head u32, roster epoch u32, kind u8 | message | tag
 //
 // sealed (net/seal.c), each at its place: TCP keeps order, and what has been cut,
 // repeated, moved or made up does not open. Then nothing that follows can be
@@ -36,7 +36,7 @@
 //     after receive() of all that came by it. They may call anything but
 //     tcp_progress(), tcp_meet() and tcp_close(); so what a loop here holds of a
 //     channel is looked at again after such a call.
-// L5  A frame is refused if its epoch is older than that in which its sender was
+// L5  A frame is refused if its roster epoch is older than that in which its sender was
 //     removed or added. A channel that was removed while it was up is not closed: its
 //     node may be frozen, or its host, and shall read CHANNEL_FENCED when it goes on.
 // L6  Deadlines are in time in which this node did poll (time_ns): one that was

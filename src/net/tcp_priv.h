@@ -8,7 +8,7 @@
 
 /* Shared by the files of the wire between hosts; tcp.c says how they work. */
 
-/** In front of each frame: bytes behind it u32, epoch u32, kind u8. */
+/** In front of each frame: bytes behind it u32, roster epoch u32, kind u8. */
 #define HEAD 9u
 
 /** The most bytes behind a head. */
@@ -42,7 +42,7 @@ struct channel {
     struct handshake handshake;
     struct seal_lanes lanes;
     unsigned n_answered; ///< bytes of the answer that have come
-    uint32_t since;      ///< the epoch in which it was added or removed
+    uint32_t since;      ///< the roster epoch in which it was added or removed
     uint64_t due_ns;     ///< CHANNEL_PAUSING: try again
     uint64_t begun_ns;   ///< when it was to be made
     int reason;          ///< errno of the last try
