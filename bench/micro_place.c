@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * How long placement takes, in milliseconds of processor time: the median of
+ * How long mapping takes, in milliseconds of processor time: the median of
  * several runs, on clusters of unequal nodes whose memory is short by a third
  * in the mean.
  *
@@ -219,7 +219,7 @@ struct subject {
     struct demand_curve curve;
     uint32_t *counts;
     const struct policy *policy;
-    struct placement placement;
+    struct mapping mapping;
 };
 
 typedef tm_status run_fn(struct subject *subject);
@@ -266,8 +266,8 @@ static tm_status run_policy(struct subject *subject)
                                           .model = &subject->model,
                                           .current = subject->current};
 
-    subject->placement.node_of = subject->node_of;
-    return policy_place(subject->policy, &request, &subject->placement);
+    subject->mapping.node_of = subject->node_of;
+    return policy_place(subject->policy, &request, &subject->mapping);
 }
 
 static int compare(const void *left, const void *right)
@@ -303,8 +303,8 @@ static void measure(const char *name, run_fn *run, struct subject *subject)
     printf("  %-10s %10.3f ms", name, time_of(name, run, subject));
     if (run == run_policy) {
         printf("   %9.3f -> %9.3f ms, %u moves",
-               subject->placement.before_s * 1e3,
-               subject->placement.after_s * 1e3, subject->placement.n_moves);
+               subject->mapping.before_s * 1e3, subject->mapping.after_s * 1e3,
+               subject->mapping.n_moves);
     }
     printf("\n");
     fflush(stdout);
@@ -384,8 +384,8 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
         s.policy = policy_find("cpu-mem");
         time_ms = time_of("cpu-mem", run_policy, &s);
         times[k] = turn < n_draws ? time_ms : fmin(times[k], time_ms);
-        sum += s.placement.after_s / s.placement.before_s;
-        n_moves += s.placement.n_moves;
+        sum += s.mapping.after_s / s.mapping.before_s;
+        n_moves += s.mapping.n_moves;
         subject_release(&s);
     }
     qsort(times, n_draws, sizeof *times, compare);

@@ -11,7 +11,7 @@
 #include "place/policies.h"
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     struct affinity none = {.n_threads = view->n_threads};
@@ -34,10 +34,10 @@ static tm_status place(const struct place_request *request,
 
         counts_of(view, request->current, counts);
         status = counts_search(&curve, STEPS_LIANG03, counts);
-        memcpy(placement->node_of, request->current,
-               view->n_threads * sizeof *placement->node_of);
+        memcpy(mapping->node_of, request->current,
+               view->n_threads * sizeof *mapping->node_of);
         if (status == TM_OK) {
-            status = clusters_repair(&problem, placement->node_of);
+            status = clusters_repair(&problem, mapping->node_of);
         }
     }
     demand_curve_release(&curve);

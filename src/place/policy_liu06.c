@@ -118,25 +118,25 @@ static tm_status run(struct liu06 *liu06, const struct place_request *request,
 }
 
 static tm_status place_terms(const struct place_request *request,
-                             struct placement *placement, unsigned terms)
+                             struct mapping *mapping, unsigned terms)
 {
     struct liu06 liu06;
-    tm_status status = run(&liu06, request, terms, placement->node_of);
+    tm_status status = run(&liu06, request, terms, mapping->node_of);
 
     liu06_release(&liu06);
     return status;
 }
 
 static tm_status place_cpu(const struct place_request *request,
-                           struct placement *placement)
+                           struct mapping *mapping)
 {
-    return place_terms(request, placement, COUNT_COMP);
+    return place_terms(request, mapping, COUNT_COMP);
 }
 
 static tm_status place_mem(const struct place_request *request,
-                           struct placement *placement)
+                           struct mapping *mapping)
 {
-    return place_terms(request, placement, COUNT_MEM);
+    return place_terms(request, mapping, COUNT_MEM);
 }
 
 // ---- all on one node ----
@@ -249,19 +249,19 @@ static tm_status offer_all(struct search *search)
 }
 
 static tm_status place_cpu_mem(const struct place_request *request,
-                               struct placement *placement)
+                               struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     struct search search = {.request = request,
-                            .best = placement->node_of,
-                            .best_s = placement->before_s};
+                            .best = mapping->node_of,
+                            .best_s = mapping->before_s};
     tm_status status;
 
     search.candidate = malloc(view->n_threads * sizeof *search.candidate);
     if (search.candidate == NULL) {
         return TM_ENOMEM;
     }
-    memcpy(placement->node_of, request->current,
+    memcpy(mapping->node_of, request->current,
            view->n_threads * sizeof *request->current);
     status = offer_all(&search);
     free(search.candidate);

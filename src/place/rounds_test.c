@@ -84,9 +84,9 @@ static void place(const struct cluster_view *view,
 {
     const struct place_request request = {
         .view = view, .model = model, .current = current};
-    struct placement placement = {.node_of = node_of};
+    struct mapping mapping = {.node_of = node_of};
 
-    assert_int_equal(policy_place(policy_find(NULL), &request, &placement),
+    assert_int_equal(policy_place(policy_find(NULL), &request, &mapping),
                      TM_OK);
 }
 
