@@ -165,7 +165,7 @@ static void orders_of_use_are_kept_for_models_that_need_them(void **state)
     }
 }
 
-static void laws_and_bounds_are_those_of_the_original(void **state)
+static void curves_and_bounds_are_those_of_the_original(void **state)
 {
     unsigned n_smaller = 0;
 
@@ -269,7 +269,7 @@ int main(void)
         cmocka_unit_test(each_policy_answers_as_for_the_original),
         cmocka_unit_test(one_node_must_have_room_for_what_all_read),
         cmocka_unit_test(orders_of_use_are_kept_for_models_that_need_them),
-        cmocka_unit_test(laws_and_bounds_are_those_of_the_original),
+        cmocka_unit_test(curves_and_bounds_are_those_of_the_original),
         cmocka_unit_test(load_tables_are_those_of_the_original_after_any_moves),
     };
 
