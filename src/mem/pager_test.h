@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
+#include "mem/fault_source_test.h"
 #include "mem/pager_priv.h"
-#include "mem/view_test.h"
 
 enum { BUDGET = 64, N_PAGES = 2048, N_THREADS = 8 };
 

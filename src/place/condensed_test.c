@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "model/condense.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/affinity.h"
 #include "place/answer.h"
 #include "place/bound.h"

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/counts.h"
 #include "place/table3_test.h"
 

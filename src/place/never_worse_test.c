@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /* What `cpu-mem` promises, on thousands of random clusters. */
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "place/bound.h"
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /*
  * `cpu-mem`, `optimal` and the lower bound against all possibilities and

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /* What holds of all policies, on random clusters. */
 

@@ -14,7 +14,7 @@
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
 #include "mem/diff.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>

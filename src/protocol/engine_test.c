@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "mem/diff.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 enum {

@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/node.h"
+#include "runtime/part_rows.h"
 #include "runtime/report.h"
-#include "runtime/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,8 +21,8 @@
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
+#include "runtime/part_rows.h"
 #include "runtime/parts.h"
-#include "runtime/rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

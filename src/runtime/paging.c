@@ -16,7 +16,7 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

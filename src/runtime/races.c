@@ -19,7 +19,7 @@
 #include "protocol/races.h"
 #include "protocol/release.h"
 #include "runtime/node.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 
 typedef unsigned long long number;

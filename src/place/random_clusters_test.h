@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLACE_RANDOM_TEST_H
-#define PLACE_RANDOM_TEST_H
+#ifndef PLACE_RANDOM_CLUSTERS_TEST_H
+#define PLACE_RANDOM_CLUSTERS_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/policies.h"
 
 /* Policies asked about random clusters. */

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/correct.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/policy.h"
 
 /*

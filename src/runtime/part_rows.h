@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_ROWS_H
-#define RUNTIME_ROWS_H
+#ifndef RUNTIME_PART_ROWS_H
+#define RUNTIME_PART_ROWS_H
 
 #include "runtime/parts.h"
 
