@@ -176,7 +176,7 @@ size_t cards_encode(struct node *node, uint8_t *at, size_t room);
  * @return 0; -1 without memory (told, the run ends) */
 int cards_send(struct job *job, unsigned first, unsigned n_nodes);
 
-/* start.c: the beginning */
+/* start_nodes.c: the beginning */
 
 /** Prepare all but the nodes. @return 0, or an exit code on failure (told) */
 int job_open(struct job *job, const struct launch_plan *plan);
@@ -228,20 +228,20 @@ tm_status change_take_report(struct job *job, const struct link_frame *frame);
 void change_guest_ended(struct job *job, struct node *guest, const char *why);
 void change_left(struct job *job, struct node *node);
 
-/* members.c: what nodes say over their links */
+/* rendezvous.c: what nodes say over their links */
 
 /** Take and obey what a node has said. */
-void members_hear(struct job *job, struct node *node);
+void rendezvous_hear(struct job *job, struct node *node);
 
 /** A node has ended before it joined: is this a plain program on all nodes, or
  * do some wait for it? */
-void members_check_mixture(struct job *job);
+void rendezvous_check_mixture(struct job *job);
 
 /** Joining or connecting has taken too long. */
-void members_time_out(struct job *job);
+void rendezvous_time_out(struct job *job);
 
 /** The run is over: say so if it was none, for no node has come to tm_init(). */
-void members_tell_strangers(struct job *job);
+void rendezvous_tell_strangers(struct job *job);
 
 /* losses.c: what is said of nodes that are silent or lost */
 

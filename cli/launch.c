@@ -58,7 +58,7 @@ static void look_for_deaths(struct job *job)
             waitid(P_PID, (id_t)node->pid, &info,
                    WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == node->pid) {
-            members_hear(job, node); // I3
+            rendezvous_hear(job, node); // I3
             oom_explain(&node->oom, node->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, info.si_code, info.si_status);
         }
@@ -212,7 +212,7 @@ static void move_data(struct job *job, const struct pollfd *set,
 
         if (at[0].fd >= 0 && at[0].revents != 0) {
             link_write(&node->link);
-            members_hear(job, node);
+            rendezvous_hear(job, node);
         }
         if (at[1].fd >= 0 && at[1].revents != 0) {
             stream_read(&node->out, now_ns);
@@ -378,7 +378,7 @@ int launch(const struct launch_plan *plan)
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);
         run_loop(&job);
-        members_tell_strangers(&job);
+        rendezvous_tell_strangers(&job);
     }
     finish(&job);
     return job.exit_code;

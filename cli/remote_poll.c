@@ -19,7 +19,7 @@ static void judge_ended(struct job *job, struct remote_host *host)
         struct node *node = &job->nodes[remote->node];
 
         if (remote->has_ended && node->is_alive) {
-            members_hear(job, node); // what it said before
+            rendezvous_hear(job, node); // what it said before
             memcpy(node->oom_kill, remote->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, remote->code, remote->status);
         }

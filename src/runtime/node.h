@@ -16,11 +16,12 @@
 #include "os/main_stack.h"
 #include "os/trap.h"
 #include "pages/engine.h"
-#include "reconfig/pages.h"
+#include "reconfig/migration_pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/deadlock.h"
+#include "runtime/error_report.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
 #include "runtime/lifesigns.h"
@@ -30,8 +31,7 @@
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/planned.h"
-#include "runtime/races.h"
-#include "runtime/report.h"
+#include "runtime/race_reports.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -82,7 +82,7 @@ struct node {
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
-    struct pages *pages;
+    struct migration_pages *pages;
     struct scheme *scheme;           ///< on the root; NULL: threads stay
     struct access_sets *access_sets; ///< the root: of the latest round
     struct cluster_capacity capacity;

@@ -6,7 +6,7 @@
 
 /* The rows of all parts, each at the end of its file; for registry.c only. */
 
-extern const struct part part_races;      ///< races.c
+extern const struct part part_races;      ///< race_reports.c
 extern const struct part part_deadlock;   ///< deadlock.c
 extern const struct part part_numbers;    ///< stats.c
 extern const struct part part_liveness;   ///< lifesigns.c

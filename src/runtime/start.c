@@ -22,6 +22,7 @@
 #include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
+#include "runtime/error_report.h"
 #include "runtime/finish.h"
 #include "runtime/idle_polling.h"
 #include "runtime/iteration.h"
@@ -30,7 +31,6 @@
 #include "runtime/observer.h"
 #include "runtime/parts.h"
 #include "runtime/registry.h"
-#include "runtime/report.h"
 #include "runtime/service.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -246,7 +246,7 @@ static void open_machines(struct node *node)
                               node->options.protocol);
     node->sync = sync_new(&node->port, &ops, node->options.max_threads);
     node->migration = migration_new(&node->port, threads_arrived, node);
-    node->pages = pages_new(&node->port, node->engine);
+    node->pages = migration_pages_new(&node->port, node->engine);
     node->threads =
         calloc(node->options.max_threads + 1, sizeof(struct thread *));
     if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
