@@ -7,8 +7,8 @@
 //
 // (from LIVE straight to FREE if somebody waits already, or it is detached);
 // thread_launch.c has the way to LIVE. A thread's number is its slot with a generation
-// above it; the first threads are 1, 2, 3, and each number is higher than all before it: a slot that is not
-// behind that of the thread before begins a new generation. So sums in the order of
+// above it; the first threads are 1, 2, 3, and each number is higher than all before
+// it: a slot that is not behind that of the thread before begins a new generation. So sums in the order of
 // numbers are sums in the order in which threads were created, and have the same
 // bits in each run, also if other threads came and went meanwhile. The lowest free
 // slot is taken: a program that joins what it created gets the same numbers in
