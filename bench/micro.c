@@ -17,7 +17,7 @@ enum {
     N_PAGES = 4096,  // of a block that is fetched
     N_CHUNK = 64,    // pages, or operations, per sample where one is too short
     N_ROUNDS = 4000, // of messages there and back
-    N_HAND_OVERS = 1000,
+    N_HAND_OFFS = 1000,
     STACK_USED = 8192, // bytes, of a thread that moves
 };
 
@@ -186,9 +186,9 @@ static void lock_test(void)
 
 // Lock, let the other side ask too, unlock. `is_unlock_timed` says which of
 // the two is stamped; the stamps stay on this node.
-static void *hand_over_giver(void *is_unlock_timed)
+static void *hand_off_giver(void *is_unlock_timed)
 {
-    for (size_t i = 0; i < N_HAND_OVERS; i++) {
+    for (size_t i = 0; i < N_HAND_OFFS; i++) {
         double start_us = now_us();
 
         tm_mutex_lock(&job.mutex);
@@ -211,11 +211,11 @@ static void *hand_over_giver(void *is_unlock_timed)
 }
 
 // Ask for the mutex while the giver has it, and see what came with it.
-static void *hand_over_taker(void *taken_us)
+static void *hand_off_taker(void *taken_us)
 {
     double *us = taken_us;
 
-    for (size_t i = 0; i < N_HAND_OVERS; i++) {
+    for (size_t i = 0; i < N_HAND_OFFS; i++) {
         uint64_t seen;
 
         tm_barrier_wait(&job.barrier);
@@ -235,33 +235,33 @@ static void *hand_over_taker(void *taken_us)
 
 // A mutex and the word that it guards go from the root to the last node and
 // back. Clocks are compared: both nodes must be on one machine.
-static void hand_over_run(void *is_unlock_timed)
+static void hand_off_run(void *is_unlock_timed)
 {
-    double *taken_us = shared_memory(N_HAND_OVERS * sizeof *taken_us);
+    double *taken_us = shared_memory(N_HAND_OFFS * sizeof *taken_us);
     tm_thread threads[2];
 
     tm_barrier_init(&job.barrier, 2);
-    threads[0] = thread_on(0, hand_over_giver, is_unlock_timed);
-    threads[1] = thread_on(tm_node_count() - 1, hand_over_taker, taken_us);
+    threads[0] = thread_on(0, hand_off_giver, is_unlock_timed);
+    threads[1] = thread_on(tm_node_count() - 1, hand_off_taker, taken_us);
     tm_thread_join(threads[0], NULL);
     tm_thread_join(threads[1], NULL);
-    for (size_t i = 0; is_unlock_timed != NULL && i < N_HAND_OVERS; i++) {
+    for (size_t i = 0; is_unlock_timed != NULL && i < N_HAND_OFFS; i++) {
         job.us[i] = taken_us[i] - job.us[i];
     }
-    job.n_samples = N_HAND_OVERS;
+    job.n_samples = N_HAND_OFFS;
     tm_free(taken_us);
 }
 
 // From before the unlock on one node until the other has mutex and word.
-static void hand_over_test(void)
+static void hand_off_test(void)
 {
-    hand_over_run(&job);
+    hand_off_run(&job);
 }
 
 // Locking a mutex that was last held on another node and is free.
 static void lock_remote_test(void)
 {
-    hand_over_run(NULL);
+    hand_off_run(NULL);
 }
 
 static void *yield_thread(void *samples)
@@ -349,7 +349,7 @@ static const struct {
     {"barrier", 1, barrier_test},
     {"lock", 1, lock_test},
     {"lock-remote", 2, lock_remote_test},
-    {"hand-over", 2, hand_over_test},
+    {"hand-off", 2, hand_off_test},
     {"yield", 1, yield_test},
     {"iteration", 1, iteration_test},
     {"migrate", 2, migrate_test},

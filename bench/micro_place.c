@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * How long placement takes, in milliseconds of processor time: the median of
+ * How long mapping takes, in milliseconds of processor time: the median of
  * several runs, on clusters of unequal nodes whose memory is short by a third
  * in the mean.
  *
@@ -19,7 +19,7 @@
  *
  *   predict     one prediction of the mapping in force
  *   condense    leaving out what all threads read
- *   law         what n threads use, for all n
+ *   curve       what n threads use, for all n
  *   steps       counts by [Liu06] (1) to (5) with the plateau walk
  *   threshold   counts by their threshold
  *   cpu, ...    the policy, from view to answer, all subphases; with the
@@ -216,10 +216,10 @@ struct subject {
     uint32_t *current;
     uint32_t *node_of;
     struct node_prediction *nodes;
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t *counts;
     const struct policy *policy;
-    struct placement placement;
+    struct mapping mapping;
 };
 
 typedef tm_status run_fn(struct subject *subject);
@@ -241,23 +241,23 @@ static tm_status run_condense(struct subject *subject)
     return status;
 }
 
-static tm_status run_law(struct subject *subject)
+static tm_status run_curve(struct subject *subject)
 {
-    law_release(&subject->law);
-    return law_init(&subject->law, &subject->view, &subject->model,
-                    subject->current, COUNT_ALL);
+    demand_curve_release(&subject->curve);
+    return demand_curve_init(&subject->curve, &subject->view, &subject->model,
+                             subject->current, COUNT_ALL);
 }
 
 static tm_status run_steps(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    return counts_search(&subject->law, STEPS_LIU06_WALK, subject->counts);
+    return counts_search(&subject->curve, STEPS_LIU06_WALK, subject->counts);
 }
 
 static tm_status run_threshold(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    return counts_threshold(&subject->law, subject->counts);
+    return counts_threshold(&subject->curve, subject->counts);
 }
 
 static tm_status run_policy(struct subject *subject)
@@ -266,8 +266,8 @@ static tm_status run_policy(struct subject *subject)
                                           .model = &subject->model,
                                           .current = subject->current};
 
-    subject->placement.node_of = subject->node_of;
-    return policy_place(subject->policy, &request, &subject->placement);
+    subject->mapping.node_of = subject->node_of;
+    return policy_place(subject->policy, &request, &subject->mapping);
 }
 
 static int compare(const void *left, const void *right)
@@ -303,8 +303,8 @@ static void measure(const char *name, run_fn *run, struct subject *subject)
     printf("  %-10s %10.3f ms", name, time_of(name, run, subject));
     if (run == run_policy) {
         printf("   %9.3f -> %9.3f ms, %u moves",
-               subject->placement.before_s * 1e3,
-               subject->placement.after_s * 1e3, subject->placement.n_moves);
+               subject->mapping.before_s * 1e3, subject->mapping.after_s * 1e3,
+               subject->mapping.n_moves);
     }
     printf("\n");
     fflush(stdout);
@@ -343,7 +343,7 @@ static void subject_init(struct subject *s, uint32_t n_nodes,
 
 static void subject_release(struct subject *s)
 {
-    law_release(&s->law);
+    demand_curve_release(&s->curve);
     cluster_view_release(&s->view);
     free(s->current);
     free(s->node_of);
@@ -359,7 +359,7 @@ static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
     printf("%u nodes, %u threads, %s\n", n_nodes, n_threads, kind_names[kind]);
     measure("predict", run_predict, &s);
     measure("condense", run_condense, &s);
-    measure("law", run_law, &s);
+    measure("curve", run_curve, &s);
     if ((uint64_t)n_nodes * n_threads < 100000000) {
         measure("steps", run_steps, &s);
     }
@@ -384,8 +384,8 @@ static void measure_draws(uint32_t n_nodes, uint32_t n_threads, enum kind kind,
         s.policy = policy_find("cpu-mem");
         time_ms = time_of("cpu-mem", run_policy, &s);
         times[k] = turn < n_draws ? time_ms : fmin(times[k], time_ms);
-        sum += s.placement.after_s / s.placement.before_s;
-        n_moves += s.placement.n_moves;
+        sum += s.mapping.after_s / s.mapping.before_s;
+        n_moves += s.mapping.n_moves;
         subject_release(&s);
     }
     qsort(times, n_draws, sizeof *times, compare);

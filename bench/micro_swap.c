@@ -33,9 +33,9 @@ struct test {
 
     // Of the round.
     enum swap_op op;
-    unsigned cluster;
+    unsigned n_together;
     int is_scattered;
-    size_t n_started; ///< clusters
+    size_t n_started; ///< transfers
 };
 
 static void *memory_new(size_t size)
@@ -51,22 +51,22 @@ static void *memory_new(size_t size)
 
 static void start_next(struct test *test, struct swap_transfer *transfer)
 {
-    size_t n_clusters = test->n_pages / test->cluster;
+    size_t n_transfers = test->n_pages / test->n_together;
     size_t i = test->n_started;
     size_t first;
 
-    if (i == n_clusters) {
+    if (i == n_transfers) {
         return;
     }
     test->n_started++;
-    if (test->is_scattered) { // odd: one to one, as n_clusters is a power of two
-        i = i * 40503 % n_clusters;
+    if (test->is_scattered) { // odd: one to one, as n_transfers is a power of two
+        i = i * 40503 % n_transfers;
     }
-    first = i * test->cluster;
+    first = i * test->n_together;
     transfer->op = test->op;
     transfer->slot = first;
-    transfer->n_pages = test->cluster;
-    for (unsigned p = 0; p < test->cluster; p++) {
+    transfer->n_pages = test->n_together;
+    for (unsigned p = 0; p < test->n_together; p++) {
         transfer->pages[p] = test->pages + (first + p) * PAGE;
     }
     swap_file_start(test->file, transfer);
@@ -98,13 +98,13 @@ static double us_per_page(struct test *test)
     return (now_us() - began) / (double)test->n_pages;
 }
 
-static void measure(struct test *test, enum swap_op op, unsigned cluster,
+static void measure(struct test *test, enum swap_op op, unsigned n_together,
                     int is_scattered)
 {
     double us[N_ROUNDS];
 
     test->op = op;
-    test->cluster = cluster;
+    test->n_together = n_together;
     test->is_scattered = is_scattered;
     for (int i = 0; i < N_ROUNDS; i++) {
         us[i] = us_per_page(test);
@@ -112,32 +112,33 @@ static void measure(struct test *test, enum swap_op op, unsigned cluster,
     qsort(us, N_ROUNDS, sizeof us[0], samples_order);
     printf("%-9s %-3s %-9s %3u %9.2f us/page\n", swap_file_engine(test->file),
            op == SWAP_OUT ? "out" : "in",
-           is_scattered ? "scattered" : "in order", cluster, us[N_ROUNDS / 2]);
+           is_scattered ? "scattered" : "in order", n_together,
+           us[N_ROUNDS / 2]);
 }
 
 static void fill_file(struct test *test)
 {
     uint64_t slot;
 
-    for (size_t i = 0; i < test->n_pages; i += SWAP_CLUSTER) {
-        if (swap_file_reserve(test->file, SWAP_CLUSTER, &slot) !=
-                SWAP_CLUSTER ||
+    for (size_t i = 0; i < test->n_pages; i += SWAP_TRANSFER_MAX) {
+        if (swap_file_reserve(test->file, SWAP_TRANSFER_MAX, &slot) !=
+                SWAP_TRANSFER_MAX ||
             slot != i) {
             fprintf(stderr, "the file is not given in order\n");
             exit(70);
         }
     }
     test->op = SWAP_OUT;
-    test->cluster = SWAP_CLUSTER;
+    test->n_together = SWAP_TRANSFER_MAX;
     test->is_scattered = 0;
     printf("%-9s out first      %3u %9.2f us/page\n",
-           swap_file_engine(test->file), SWAP_CLUSTER, us_per_page(test));
+           swap_file_engine(test->file), SWAP_TRANSFER_MAX, us_per_page(test));
 }
 
 static void measure_engine(struct test *test, const char *folder,
                            const char *engine)
 {
-    static const unsigned clusters[] = {1, 8, 64};
+    static const unsigned sizes[] = {1, 8, 64};
     struct swap_settings settings = {.folder = folder, .engine = engine};
 
     if (swap_file_open(&test->file, &settings) != TM_OK) {
@@ -148,8 +149,8 @@ static void measure_engine(struct test *test, const char *folder,
     fill_file(test);
     for (int is_scattered = 0; is_scattered < 2; is_scattered++) {
         for (unsigned i = 0; i < 3; i++) {
-            measure(test, SWAP_OUT, clusters[i], is_scattered);
-            measure(test, SWAP_IN, clusters[i], is_scattered);
+            measure(test, SWAP_OUT, sizes[i], is_scattered);
+            measure(test, SWAP_IN, sizes[i], is_scattered);
         }
     }
     swap_file_close(test->file);
@@ -186,7 +187,7 @@ int main(int argc, char **argv)
     if (argc > 3) {
         test.n_transfers = strtoul(argv[3], NULL, 10);
     }
-    if (test.n_pages < SWAP_CLUSTER ||
+    if (test.n_pages < SWAP_TRANSFER_MAX ||
         (test.n_pages & (test.n_pages - 1)) != 0 || test.n_transfers < 1) {
         fprintf(stderr, "usage: micro_swap [FOLDER [PAGES [IN_FLIGHT]]]\n"
                         "PAGES is a power of two, at least 64\n");

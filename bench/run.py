@@ -188,7 +188,7 @@ def latency_commands(bench):
         "lock and unlock, again on one node": micro(2, "lock"),
         "lock that another node had": micro(2, "lock-remote"),
         "unlock to locked by a waiting node, with a word":
-            micro(2, "hand-over"),
+            micro(2, "hand-off"),
         "thread switch": micro(1, "yield"),
         "iteration end, 1 thread": micro(2, "iteration"),
         # With a policy threads stay where it wants them.

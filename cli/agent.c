@@ -381,7 +381,7 @@ static void look_at_clock(struct agent *agent, uint64_t now_ns)
     if (beat_is_due(&agent->beat, now_ns)) {
         mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
     }
-    beat_look(&agent->beat, now_ns);
+    beat_poll(&agent->beat, now_ns);
     beat_hear(&agent->beat, &agent->launcher, agent->mux.heard_ns);
     hear_nodes(agent);
     if (beat_of(&agent->beat, &agent->launcher) == BEAT_LOST) {

@@ -40,12 +40,12 @@ int beat_is_due(struct beat *beat, uint64_t now_ns)
     return 1;
 }
 
-void beat_look(struct beat *beat, uint64_t now_ns)
+void beat_poll(struct beat *beat, uint64_t now_ns)
 {
     if (beat->is_paused) {
-        beat->watch.looked_ns = now_ns;
+        beat->watch.polled_ns = now_ns;
     }
-    watch_look(&beat->watch, now_ns);
+    watch_poll(&beat->watch, now_ns);
 }
 
 void beat_expect(const struct beat *beat, struct beat_peer *peer)

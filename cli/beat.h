@@ -18,7 +18,7 @@
  * beats go, may need twice as long as a cable was out to notice that it is back. */
 #define BEAT_WATCHED_LOST_S 9.0
 
-/** At least so often beat_look() must be called. */
+/** At least so often beat_poll() must be called. */
 #define BEAT_POLL_MS 250
 
 /** Who listens: the launcher to all agents, or an agent to the launcher. */
@@ -45,8 +45,8 @@ void beat_start(struct beat *beat);
 /** Is it time to send one? If so, it counts as sent. */
 int beat_is_due(struct beat *beat, uint64_t now_ns);
 
-/** Look at the clock, which notices if this process itself was stopped. */
-void beat_look(struct beat *beat, uint64_t now_ns);
+/** Poll the clock, which notices if this process itself was stopped. */
+void beat_poll(struct beat *beat, uint64_t now_ns);
 
 /** Somebody counts from now on. */
 void beat_expect(const struct beat *beat, struct beat_peer *peer);

@@ -172,7 +172,7 @@ static void judge_exit(struct job *job, struct node *node, int exit_code)
         if (job->phase != JOB_STOPPING && exit_code > job->exit_code) {
             job->exit_code = exit_code;
         }
-        members_check_mixture(job);
+        rendezvous_check_mixture(job);
     } else if (node_is_root(node)) {
         judge_root_exit(job, exit_code);
     } else if (exit_code == EXIT_NODE_LOST && losses_are_own(job)) {
@@ -228,7 +228,7 @@ static uint64_t cut_due_ns(const struct job *job, const struct node *node)
 void job_advance(struct job *job, uint64_t now_ns)
 {
     if (job->deadline_ns != 0 && job->deadline_ns <= now_ns) {
-        members_time_out(job);
+        rendezvous_time_out(job);
     }
     if (job->guest_due_ns != 0 && job->guest_due_ns <= now_ns) {
         change_time_out(job);

@@ -8,9 +8,9 @@
 // nothing waits here:
 //
 //   guest_start        ssh is started                       HELLO is awaited
-//   guest_look         HELLO: the node is to be started     STARTED is awaited
+//   guest_poll         HELLO: the node is to be started     STARTED is awaited
 //                      STARTED                              it is a guest
-//   guest_look,        it cannot be, or the time is over:   who has asked is told,
+//   guest_poll,        it cannot be, or the time is over:   who has asked is told,
 //   guest_time_out                                          the agent is let go
 //
 // A guest shares memory with those nodes of its host that were started to share it with
@@ -75,7 +75,7 @@ static void settle(struct job *job, const struct spawned *spawned,
     job->guest_due_ns = job_in_ns(job, GUEST_JOIN_S);
 }
 
-// The epoch of the roster that it will be in.
+// The roster epoch that it will be in.
 static unsigned epoch_of_guest(const struct job *job)
 {
     return job->n_changes + 2;
@@ -273,7 +273,7 @@ static void take_in(struct job *job)
     settle(job, &spawned, host->own, &lodging);
 }
 
-void guest_look(struct job *job)
+void guest_poll(struct job *job)
 {
     struct remote_host *host = coming_host(job);
 

@@ -85,7 +85,7 @@ struct job {
     uint64_t deadline_ns; ///< of joining or connecting; 0: none
     uint64_t stop_ns;     ///< when closing or stopping began
     int stop_step;        ///< signals sent since: 0 none, 1 SIGTERM, 2 SIGKILL
-    double looked_s;   ///< the last round of the loop, by a clock that goes on
+    double polled_s;   ///< the last round of the loop, by a clock that goes on
                        ///< while the machine sleeps
     double away_s;     ///< for so long there was no round; 0: never for long
     double back_s;     ///< when that was over
@@ -176,7 +176,7 @@ size_t cards_encode(struct node *node, uint8_t *at, size_t room);
  * @return 0; -1 without memory (told, the run ends) */
 int cards_send(struct job *job, unsigned first, unsigned n_nodes);
 
-/* start.c: the beginning */
+/* start_nodes.c: the beginning */
 
 /** Prepare all but the nodes. @return 0, or an exit code on failure (told) */
 int job_open(struct job *job, const struct launch_plan *plan);
@@ -200,7 +200,7 @@ void guest_start(struct job *job, struct control_client *client,
                  const char *host);
 
 /** The agent of a guest's host may have said something. */
-void guest_look(struct job *job);
+void guest_poll(struct job *job);
 
 /** The host of a guest has had its time. */
 void guest_time_out(struct job *job);
@@ -228,20 +228,20 @@ tm_status change_take_report(struct job *job, const struct link_frame *frame);
 void change_guest_ended(struct job *job, struct node *guest, const char *why);
 void change_left(struct job *job, struct node *node);
 
-/* members.c: what nodes say over their links */
+/* rendezvous.c: what nodes say over their links */
 
 /** Take and obey what a node has said. */
-void members_hear(struct job *job, struct node *node);
+void rendezvous_hear(struct job *job, struct node *node);
 
 /** A node has ended before it joined: is this a plain program on all nodes, or
  * do some wait for it? */
-void members_check_mixture(struct job *job);
+void rendezvous_check_mixture(struct job *job);
 
 /** Joining or connecting has taken too long. */
-void members_time_out(struct job *job);
+void rendezvous_time_out(struct job *job);
 
 /** The run is over: say so if it was none, for no node has come to tm_init(). */
-void members_tell_strangers(struct job *job);
+void rendezvous_tell_strangers(struct job *job);
 
 /* losses.c: what is said of nodes that are silent or lost */
 
@@ -255,7 +255,7 @@ tm_status losses_take_peer(struct job *job, const struct node *node,
 void losses_suspect_host(struct job *job, unsigned host, double seconds);
 
 /** A round of the launcher's loop: has it been stopped since the last one? */
-void losses_look(struct job *job);
+void losses_poll(struct job *job);
 
 /** Is the launcher's own absence the cause of what has just been seen? Then it is told,
  * and the run ends. */
@@ -381,7 +381,7 @@ void remote_note(struct job *job, const struct node *node);
 /** A node has told how long ago it has heard others (HEARD). */
 tm_status remote_take_heard(struct job *job, const struct link_frame *frame);
 
-/** When remote_look() is due; UINT64_MAX: never. */
+/** When remote_poll() is due; UINT64_MAX: never. */
 uint64_t remote_due_ns(const struct remote *remote);
 
 /** End what is left on the other hosts. Waits for them, but not for long. */
@@ -390,10 +390,10 @@ void remote_finish(struct job *job);
 /** Forget them, with their names. */
 void remote_release(struct job *job);
 
-/* remote_look.c: other hosts, while nodes run */
+/* remote_poll.c: other hosts, while nodes run */
 
 /** Obey what has come from the agents; look for hosts that are lost. */
-void remote_look(struct job *job, uint64_t now_ns);
+void remote_poll(struct job *job, uint64_t now_ns);
 
 /* status_file.c: the end in machine form */
 

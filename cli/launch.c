@@ -58,7 +58,7 @@ static void look_for_deaths(struct job *job)
             waitid(P_PID, (id_t)node->pid, &info,
                    WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == node->pid) {
-            members_hear(job, node); // I3
+            rendezvous_hear(job, node); // I3
             oom_explain(&node->oom, node->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, info.si_code, info.si_status);
         }
@@ -74,7 +74,7 @@ static void pause_job(struct job *job)
         job_signal(job, &job->nodes[i], SIGSTOP);
     }
     raise(SIGSTOP);
-    job->looked_s = 0; // all were stopped, and knew it
+    job->polled_s = 0; // all were stopped, and knew it
     for (unsigned i = 0; i < job->n_started; i++) {
         job_signal(job, &job->nodes[i], SIGCONT);
     }
@@ -212,7 +212,7 @@ static void move_data(struct job *job, const struct pollfd *set,
 
         if (at[0].fd >= 0 && at[0].revents != 0) {
             link_write(&node->link);
-            members_hear(job, node);
+            rendezvous_hear(job, node);
         }
         if (at[1].fd >= 0 && at[1].revents != 0) {
             stream_read(&node->out, now_ns);
@@ -286,11 +286,11 @@ static void run_loop(struct job *job)
             errno != EINTR) {
             log_fatal(EXIT_INTERNAL, "poll: %m");
         }
-        losses_look(job);
+        losses_poll(job);
         take_signals(job);
         now_ns = clock_now_ns();
         remote_move(&job->remote, &set[AT_NODES + 3 * n_started], now_ns);
-        remote_look(job, now_ns);
+        remote_poll(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         write_sinks(job);
@@ -378,7 +378,7 @@ int launch(const struct launch_plan *plan)
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);
         run_loop(&job);
-        members_tell_strangers(&job);
+        rendezvous_tell_strangers(&job);
     }
     finish(&job);
     return job.exit_code;

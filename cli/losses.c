@@ -36,17 +36,17 @@ static double clock_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void losses_look(struct job *job)
+void losses_poll(struct job *job)
 {
     double now_s = clock_s();
-    double away_s = now_s - job->looked_s;
+    double away_s = now_s - job->polled_s;
 
-    if (job->looked_s > 0 && job->remote.n > 0 &&
+    if (job->polled_s > 0 && job->remote.n > 0 &&
         away_s > BEAT_LOST_S * job->slowdown) {
         job->away_s = away_s;
         job->back_s = now_s;
     }
-    job->looked_s = now_s;
+    job->polled_s = now_s;
 }
 
 int losses_are_own(struct job *job)
@@ -54,7 +54,7 @@ int losses_are_own(struct job *job)
     char when[128];
 
     if (job->away_s == 0 || !job_is_open(job) ||
-        job->looked_s - job->back_s > OWN_S * job->slowdown) {
+        job->polled_s - job->back_s > OWN_S * job->slowdown) {
         return 0;
     }
     losses_describe_time(job, when, sizeof when);

@@ -2,7 +2,7 @@
 //
 // Other hosts: the connections to their agents. A node's control socket and output are
 // files of this process like those of a node here, with the connection to the agent (mux.c)
-// behind them. What else the agents say is noted here; remote_open.c, guest.c and remote_look.c
+// behind them. What else the agents say is noted here; remote_open.c, guest.c and remote_poll.c
 // do what follows of it.
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +132,7 @@ tm_status remote_take_heard(struct job *job, const struct link_frame *frame)
 uint64_t remote_due_ns(const struct remote *remote)
 {
     return remote->n > 0
-               ? remote->beat.watch.looked_ns + BEAT_POLL_MS * UINT64_C(1000000)
+               ? remote->beat.watch.polled_ns + BEAT_POLL_MS * UINT64_C(1000000)
                : UINT64_MAX;
 }
 

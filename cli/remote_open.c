@@ -182,15 +182,15 @@ static int all_are_settled(const struct remote *remote, int starts_nodes)
     return 1;
 }
 
-static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_far)
+static void fill_and_poll(struct job *job, struct pollfd *set, size_t n_remote)
 {
     set[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
     remote_fill(&job->remote, &set[1]);
     for (unsigned i = 0; i < job->remote.n; i++) {
-        set[1 + n_far + i] = (struct pollfd){
+        set[1 + n_remote + i] = (struct pollfd){
             .fd = job->remote.hosts[i].words_fd, .events = POLLIN};
     }
-    poll(set, 1 + n_far + job->remote.n, 100);
+    poll(set, 1 + n_remote + job->remote.n, 100);
 }
 
 /** Give signs of life, and listen for them: while one host is slow to log in, others may
@@ -199,7 +199,7 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
 {
     int is_due = beat_is_due(&remote->beat, now_ns);
 
-    beat_look(&remote->beat, now_ns);
+    beat_poll(&remote->beat, now_ns);
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 
@@ -214,8 +214,8 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
 static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
 {
     struct remote *remote = &job->remote;
-    size_t n_far = remote_n_polled(remote);
-    struct pollfd *set = calloc(1 + n_far + remote->n, sizeof *set);
+    size_t n_remote = remote_n_polled(remote);
+    struct pollfd *set = calloc(1 + n_remote + remote->n, sizeof *set);
     uint64_t waited_ns = 0;
     uint64_t last_ns = clock_now_ns();
     int number = 0;
@@ -226,7 +226,7 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
         uint64_t now_ns;
         size_t at = 1;
 
-        fill_and_poll(job, set, n_far);
+        fill_and_poll(job, set, n_remote);
         now_ns = clock_now_ns();
         for (unsigned i = 0; i < remote->n; i++) {
             mux_move(&remote->hosts[i].mux, &set[at], now_ns);

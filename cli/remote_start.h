@@ -17,9 +17,10 @@ struct remote_node_start {
 
 /** The body of MUX_START. */
 struct remote_start {
-    unsigned n_nodes;    ///< of the run
-    unsigned n_before;   ///< on that host already
-    unsigned joins;      ///< the epoch that they will be in; 0: from the start
+    unsigned n_nodes;  ///< of the run
+    unsigned n_before; ///< on that host already
+    unsigned
+        joins; ///< the roster epoch that they will be in; 0: from the start
     const char *folder;  ///< where the nodes are to run
     const char *address; ///< addr= of the host; "": the one ssh has reached
     char **argv;         ///< program and arguments, NULL at the end

@@ -135,10 +135,10 @@ static void the_card_of_an_address_is_found(void **unused)
 /** Time passes for who listens. @return its clock */
 static uint64_t let_pass(struct beat *beat, uint64_t seconds)
 {
-    uint64_t end_ns = beat->watch.looked_ns + seconds * S;
+    uint64_t end_ns = beat->watch.polled_ns + seconds * S;
 
-    while (beat->watch.looked_ns < end_ns) {
-        beat_look(beat, beat->watch.looked_ns + S / 4);
+    while (beat->watch.polled_ns < end_ns) {
+        beat_poll(beat, beat->watch.polled_ns + S / 4);
     }
     return end_ns;
 }
@@ -159,7 +159,7 @@ static void who_is_silent_is_suspect_then_lost(void **unused)
     assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
     assert_false(beat_is_cut(&beat, &peer));
     let_pass(&beat, 5);
-    assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT); // two looks
+    assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT); // two polls
     let_pass(&beat, 1);
     assert_int_equal(beat_of(&beat, &peer), BEAT_LOST);
     beat.slowdown = 2;
@@ -176,7 +176,7 @@ static void silence_while_one_was_stopped_oneself_does_not_count(void **unused)
     (void)unused;
     beat_expect(&beat, &peer);
     let_pass(&beat, 2);
-    beat_look(&beat, beat.watch.looked_ns + 26 * S);
+    beat_poll(&beat, beat.watch.polled_ns + 26 * S);
     assert_int_equal(beat_of(&beat, &peer), BEAT_ALIVE);
     let_pass(&beat, 1); // but what came before does
     assert_int_equal(beat_of(&beat, &peer), BEAT_SUSPECT);

@@ -18,11 +18,11 @@ struct spawn_request {
     const char *device; ///< the card that leads to nodes of other hosts; NULL:
                         ///< there are none, nor will be by what is said here
     unsigned n_here;    ///< nodes of this host, if there is a device
-    int joins;          ///< the epoch that it will be in; 0: from the start
-    char **argv;        ///< program and arguments, NULL at the end
-    int input;          ///< its standard input; -1: /dev/null
-    int life;           ///< the agent's socket for signs of life; -1: none
-    const char *folder; ///< for its segments; "": none
+    int joins;   ///< the roster epoch that it will be in; 0: from the start
+    char **argv; ///< program and arguments, NULL at the end
+    int input;   ///< its standard input; -1: /dev/null
+    int life;    ///< the agent's socket for signs of life; -1: none
+    const char *folder;      ///< for its segments; "": none
     const sigset_t *signals; ///< its mask of blocked signals
 };
 

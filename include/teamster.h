@@ -428,7 +428,7 @@ TM_API void tm_thread_yield(void);
  * Ask for a thread to be moved. It moves when it next passes
  * tm_iteration_end(), and continues on the other node.
  *
- * While a placement policy is on (--policy, TEAMSTER_POLICY) the thread does not
+ * While a mapping policy is on (--policy, TEAMSTER_POLICY) the thread does not
  * have to stay there: the policy takes the move for any other fact, and may ask for
  * it to go elsewhere, or back, before it has moved or later. Programs that place
  * their threads themselves run with --policy=none.

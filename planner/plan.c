@@ -32,7 +32,7 @@ static uint32_t count_moves(const struct scenario *scenario,
 
 static tm_status ask_policy(const struct scenario *scenario,
                             const struct policy *policy,
-                            struct placement *placement)
+                            struct mapping *mapping)
 {
     const struct place_request request = {
         .view = &scenario->view,
@@ -43,7 +43,7 @@ static tm_status ask_policy(const struct scenario *scenario,
         .effort = scenario->effort,
     };
 
-    return policy_place(policy, &request, placement);
+    return policy_place(policy, &request, mapping);
 }
 
 /** @param policy  NULL: by hand */
@@ -55,24 +55,24 @@ static tm_status ask(const struct scenario *scenario,
 
     answer->policy = policy;
     answer->name = policy != NULL ? policy->name : "by hand";
-    answer->placement.node_of =
+    answer->mapping.node_of =
         calloc(scenario->view.n_threads, sizeof(uint32_t));
-    if (answer->placement.node_of == NULL) {
+    if (answer->mapping.node_of == NULL) {
         return TM_ENOMEM;
     }
     if (policy != NULL) {
-        status = ask_policy(scenario, policy, &answer->placement);
+        status = ask_policy(scenario, policy, &answer->mapping);
     } else {
-        answer_blocks(&scenario->view, counts, answer->placement.node_of);
+        answer_blocks(&scenario->view, counts, answer->mapping.node_of);
         answer_pins(&scenario->view, scenario->node_of,
-                    answer->placement.node_of);
+                    answer->mapping.node_of);
     }
     if (status == TM_OK) {
-        status = predict_mapping(scenario, answer->placement.node_of,
-                                 &answer->after);
+        status =
+            predict_mapping(scenario, answer->mapping.node_of, &answer->after);
     }
     if (status == TM_OK) {
-        answer->n_moves = count_moves(scenario, answer->placement.node_of);
+        answer->n_moves = count_moves(scenario, answer->mapping.node_of);
     }
     return status;
 }
@@ -149,7 +149,7 @@ tm_status plan_make(struct plan *plan, const struct scenario *scenario,
 void plan_release(struct plan *plan)
 {
     for (unsigned i = 0; i < plan->n_answers; i++) {
-        free(plan->answers[i].placement.node_of);
+        free(plan->answers[i].mapping.node_of);
         free(plan->answers[i].after.nodes);
     }
     free(plan->answers);

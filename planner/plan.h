@@ -19,8 +19,8 @@ struct plan_question {
 struct answer {
     const struct policy *policy; ///< NULL: by hand
     const char *name;            ///< the policy's, or "by hand"
-    struct placement placement;  ///< node_of is the answer's
-    uint32_t n_moves; ///< of the placement, and threads whose node is gone
+    struct mapping mapping;      ///< node_of is the answer's
+    uint32_t n_moves;        ///< of the mapping, and threads whose node is gone
     struct prediction after; ///< nodes is the answer's
 };
 

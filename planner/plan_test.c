@@ -119,7 +119,7 @@ static void threads_whose_node_is_gone_count_as_moves(void **state)
     plan = plan_of(&scenario, "cpu-mem");
     assert_int_equal(plan.n_homeless, 3);
     assert_int_equal(plan.answers[0].n_moves, 3);
-    assert_int_equal(plan.answers[0].placement.n_moves, 0);
+    assert_int_equal(plan.answers[0].mapping.n_moves, 0);
     expect_near(plan.answers[0].after.iteration_s, 6 + 35 * 0.05);
     plan_release(&plan);
     scenario_release(&scenario);
@@ -145,8 +145,8 @@ static void a_mapping_by_hand_is_an_answer(void **state)
     answer = plan_answer_of(&plan, NULL);
     assert_string_equal(answer->name, "by hand");
     assert_ptr_equal(answer, &plan.answers[1]); // the slower one
-    assert_int_equal(answer->placement.node_of[0], 0);
-    assert_int_equal(answer->placement.node_of[1], 1);
+    assert_int_equal(answer->mapping.node_of[0], 0);
+    assert_int_equal(answer->mapping.node_of[1], 1);
     assert_int_equal(answer->after.nodes[1].n_threads, 5);
     expect_near(answer->after.nodes[0].comp_s, 1);
     assert_int_equal(answer->n_moves, 2); // it was 3 and 3
@@ -248,7 +248,7 @@ static void decide(struct repeated *repeated)
     repeated->scenario = scenario_of(&repeated->example);
     repeated->plan = plan_of(&repeated->scenario, "cpu-mem");
     answer = &repeated->plan.answers[0];
-    memcpy(repeated->node_of, answer->placement.node_of, 24 * sizeof(uint32_t));
+    memcpy(repeated->node_of, answer->mapping.node_of, 24 * sizeof(uint32_t));
     for (uint32_t x = 0; x < 4; x++) {
         repeated->before_s[x] = repeated->plan.in_force.nodes[x].time_s;
         repeated->after_s[x] = answer->after.nodes[x].time_s;
@@ -256,9 +256,9 @@ static void decide(struct repeated *repeated)
     profile->decision = (struct profile_decision){
         .policy = "cpu-mem",
         .node_of = repeated->node_of,
-        .n_moves = answer->placement.n_moves,
-        .before_s = answer->placement.before_s,
-        .after_s = answer->placement.after_s,
+        .n_moves = answer->mapping.n_moves,
+        .before_s = answer->mapping.before_s,
+        .after_s = answer->mapping.after_s,
         .node_before_s = repeated->before_s,
         .node_after_s = repeated->after_s,
         .was_weighed = 1,

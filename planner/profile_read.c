@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/profile_priv.h"
+#include "planner/profile_read_priv.h"
 
 void *reading_allocate(struct reading *reading, size_t n, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "planner/profile_priv.h"
+#include "planner/profile_read_priv.h"
 
 enum kind { FACTOR, NUMBER, PAGES, COUNT, ADDED };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of a profile that says what is known of cluster and program.
-#include "planner/profile_priv.h"
+#include "planner/profile_read_priv.h"
 
 static int read_nodes(const struct spot *array, struct cluster_view *view)
 {

@@ -121,19 +121,19 @@ unsigned repeat_compare(const struct profile *profile, const struct plan *plan,
     if (size > 0) {
         text[0] = '\0';
     }
-    compare_mapping(&differences, view, answer->placement.node_of,
+    compare_mapping(&differences, view, answer->mapping.node_of,
                     decision->node_of);
-    compare_time(&differences, "before", answer->placement.before_s,
+    compare_time(&differences, "before", answer->mapping.before_s,
                  decision->before_s);
-    compare_time(&differences, "after", answer->placement.after_s,
+    compare_time(&differences, "after", answer->mapping.after_s,
                  decision->after_s);
     compare_nodes(&differences, view, "before", plan->in_force.nodes,
                   decision->node_before_s);
     compare_nodes(&differences, view, "after", answer->after.nodes,
                   decision->node_after_s);
-    if (answer->placement.n_moves != decision->n_moves) {
+    if (answer->mapping.n_moves != decision->n_moves) {
         tell(&differences, "moves: %u here, %u in the run\n",
-             answer->placement.n_moves, decision->n_moves);
+             answer->mapping.n_moves, decision->n_moves);
     }
     compare_acceptance(&differences, decision);
     return differences.n;

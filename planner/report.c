@@ -225,7 +225,7 @@ static void print_distance(const struct plan *plan, const struct answer *answer,
         print_above(file, 0, plan, answer->after.iteration_s);
         fputs(" above it", file);
     }
-    fputs(answer->placement.is_proven ? ", and nothing better exists\n" : "\n",
+    fputs(answer->mapping.is_proven ? ", and nothing better exists\n" : "\n",
           file);
 }
 
@@ -252,7 +252,7 @@ static tm_status print_answer(const struct report *report,
     excerpt_release(&excerpt);
     fprintf(
         file, "moves: %u of %u threads%s\n", answer->n_moves, view->n_threads,
-        answer->placement.owners_move ? ", and the owners of their pages" : "");
+        answer->mapping.owners_move ? ", and the owners of their pages" : "");
     print_distance(plan, answer, file);
     return status;
 }
@@ -273,11 +273,11 @@ static tm_status print_details(const struct plan *plan,
     }
     if (status == TM_OK) {
         fputs("\nmoves\n", file);
-        status = print_moves(file, plan->scenario, answer->placement.node_of);
+        status = print_moves(file, plan->scenario, answer->mapping.node_of);
     }
     if (status == TM_OK) {
         fputs("\nmapping\n", file);
-        status = print_threads(file, view, answer->placement.node_of);
+        status = print_threads(file, view, answer->mapping.node_of);
     }
     return status;
 }
@@ -441,7 +441,7 @@ static void print_policy(const struct report *report,
     print_above(file, 10, plan, answer->after.iteration_s);
     fprintf(file, "%9u   ", answer->n_moves);
     print_counts(file, &plan->scenario->view, &answer->after);
-    fputs(answer->placement.is_proven ? "   (nothing better exists)\n" : "\n",
+    fputs(answer->mapping.is_proven ? "   (nothing better exists)\n" : "\n",
           file);
 }
 

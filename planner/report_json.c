@@ -68,10 +68,10 @@ static json_t *answer_json(const struct plan *plan, const struct answer *answer)
                      answer->name, "iteration_s", answer->after.iteration_s,
                      "above_bound", above_json(plan, answer->after.iteration_s),
                      "n_moves", (json_int_t)answer->n_moves, "is_proven",
-                     answer->placement.is_proven != 0, "owners_move",
-                     answer->placement.owners_move != 0, "nodes",
+                     answer->mapping.is_proven != 0, "owners_move",
+                     answer->mapping.owners_move != 0, "nodes",
                      terms_json(view, &answer->after), "node_of",
-                     mapping_json(view, answer->placement.node_of));
+                     mapping_json(view, answer->mapping.node_of));
 }
 
 static json_t *cluster_json(const struct cluster_view *view)

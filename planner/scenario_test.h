@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "model/correct.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "planner/scenario.h"
 
 /** Pages of a MiB. */

@@ -17,7 +17,7 @@
  * how many are on its host, and the network card that leads to the others: "2 eth0"
  * (or "-": there are none). TEAMSTER_NAME is what the user calls it, if there is such a
  * name. TEAMSTER_JOINS is set for a node that comes while the
- * program runs, to the epoch of the roster that it will be in.
+ * program runs, to the roster epoch that it will be in.
  * TEAMSTER_LIFE_FD is the number of a socket to the agent of the host, if an agent has
  * started the node: it sends there what LIFE, or another node, has told of the launcher,
  * u32.
@@ -68,8 +68,7 @@ struct bootstrap {
     node_id self;
     unsigned n_nodes;
     unsigned n_here; ///< nodes on this host, self included
-    uint32_t
-        joins; ///< 0; the run is going on already: the epoch that there will be
+    uint32_t joins;  ///< 0; the run is going on already: the roster epoch then
     char device[32]; ///< the card that leads to other hosts; "": all nodes
                      ///< are on this host
     char name[64];   ///< what the user calls this node; "": just its number

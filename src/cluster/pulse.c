@@ -8,12 +8,12 @@
 //   heard within 3/5 of the time   alive
 //   silent for longer              suspect: PULSE_SUSPECT, once; PULSE_BACK if it
 //                                  is heard again
-//   silent for all of it           PULSE_LOST, at each look
+//   silent for all of it           PULSE_LOST, at each poll
 //
-// I1  Time in which this node itself did not look does not count (silence.c): it was
+// I1  Time in which this node itself did not poll does not count (silence.c): it was
 //     stopped, or had no processor, and could hear nobody.
-// I2  A silence begins with the look before the message, so that no clock is read for
-//     each message; looks are much more frequent than beats.
+// I2  A silence begins with the poll before the message, so that no clock is read for
+//     each message; polls are much more frequent than beats.
 #include "cluster/pulse.h"
 
 #define BEAT_NS UINT64_C(1000000000)
@@ -78,12 +78,12 @@ static enum pulse_event judge(const struct pulse *pulse,
     return node->is_suspect ? PULSE_SUSPECT : PULSE_BACK;
 }
 
-enum pulse_event pulse_look(struct pulse *pulse, node_id *node)
+enum pulse_event pulse_poll(struct pulse *pulse, node_id *node)
 {
     const struct roster *roster = &pulse->port->roster;
     uint64_t now_ns = pulse->port->now_ns(pulse->port->owner);
 
-    watch_look(&pulse->watch, now_ns); // I1
+    watch_poll(&pulse->watch, now_ns); // I1
     send_beats(pulse, now_ns);
     for (unsigned i = 0; i < roster->n_live && pulse->timeout_ns > 0; i++) {
         enum pulse_event event = PULSE_NOTHING;
@@ -124,5 +124,5 @@ int pulse_is_silent(const struct pulse *pulse, node_id node)
 
 uint64_t pulse_away_ns(const struct pulse *pulse)
 {
-    return pulse->port->now_ns(pulse->port->owner) - pulse->watch.looked_ns;
+    return pulse->port->now_ns(pulse->port->owner) - pulse->watch.polled_ns;
 }

@@ -19,7 +19,7 @@ struct pulse {
     } nodes[TM_MAX_NODES]; ///< of those who have left nothing counts
 };
 
-/** What pulse_look() has found. */
+/** What pulse_poll() has found. */
 enum pulse_event {
     PULSE_NOTHING,
     PULSE_SUSPECT, ///< a node has been silent for three fifths of the time
@@ -47,7 +47,7 @@ void pulse_hear(struct pulse *pulse, node_id from);
  * @return the most important event; the rest comes with the next calls
  * Context: as all of it, under the node lock.
  */
-enum pulse_event pulse_look(struct pulse *pulse, node_id *node);
+enum pulse_event pulse_poll(struct pulse *pulse, node_id *node);
 
 /** A beat of the launcher's is known to somebody.
  * @return 1 if it is news */
@@ -56,12 +56,12 @@ int pulse_hear_launcher(struct pulse *pulse, uint32_t number);
 /** Tenths of a second since a node was heard, up to 255. */
 uint8_t pulse_tenths(const struct pulse *pulse, node_id node);
 
-/** Had two beats of a node not come at the last look? So it is with each that is
+/** Had two beats of a node not come at the last poll? So it is with each that is
  * lost. */
 int pulse_is_silent(const struct pulse *pulse, node_id node);
 
-/** @return nanoseconds since the last pulse_look(): of a node that was stopped, for
- * how long, until it looks again */
+/** @return nanoseconds since the last pulse_poll(): of a node that was stopped, for
+ * how long, until it polls again */
 uint64_t pulse_away_ns(const struct pulse *pulse);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define N_NODES 3u
 #define MS UINT64_C(1000000)
-#define LOOK_MS 20
+#define POLL_MS 20
 
 static uint64_t now_ns;
 static unsigned n_beats[N_NODES];
@@ -49,16 +49,16 @@ static struct pulse new_pulse(double timeout_s)
 static enum pulse_event let_pass(struct pulse *pulse, unsigned ms,
                                  int is_silent)
 {
-    for (unsigned at = 0; at < ms; at += LOOK_MS) {
+    for (unsigned at = 0; at < ms; at += POLL_MS) {
         enum pulse_event event;
         node_id node = NODE_NONE;
 
-        now_ns += LOOK_MS * MS;
+        now_ns += POLL_MS * MS;
         pulse_hear(pulse, 0);
         if (!is_silent) {
             pulse_hear(pulse, 2);
         }
-        event = pulse_look(pulse, &node);
+        event = pulse_poll(pulse, &node);
         if (event != PULSE_NOTHING) {
             assert_int_equal(node, 2);
             return event;
@@ -120,16 +120,16 @@ static void nobody_is_lost_while_this_node_was_stopped(void **unused)
     assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
 }
 
-/** Looks that go on for so long, then a pause.
+/** Polls that go on for so long, then a pause.
  * @return milliseconds from the last sign of life until it is lost */
-static uint64_t lost_after_ms(unsigned looks_ms, unsigned pause_ms)
+static uint64_t lost_after_ms(unsigned polls_ms, unsigned pause_ms)
 {
     struct pulse pulse = new_pulse(5);
     uint64_t start_ns;
 
     let_pass(&pulse, 1000, 0);
     start_ns = now_ns;
-    while (let_pass(&pulse, looks_ms, 1) != PULSE_LOST) {
+    while (let_pass(&pulse, polls_ms, 1) != PULSE_LOST) {
         assert_true(now_ns - start_ns < 60000 * MS);
         now_ns += pause_ms * MS;
     }
@@ -143,7 +143,7 @@ static void own_pauses_do_not_begin_silences_anew(void **unused)
     // One that pages, or is starved: 0.7 s every 3 s.
     assert_in_range(lost_after_ms(3000, 700), 5000, 6000);
     assert_in_range(lost_after_ms(1000, 700), 5000, 9000);
-    assert_in_range(lost_after_ms(LOOK_MS, 600), 5000, 9000);
+    assert_in_range(lost_after_ms(POLL_MS, 600), 5000, 9000);
 }
 
 static void who_is_heard_behind_a_pause_is_alive(void **unused)
@@ -155,8 +155,8 @@ static void who_is_heard_behind_a_pause_is_alive(void **unused)
     assert_int_equal(let_pass(&pulse, 4800, 1), PULSE_SUSPECT);
     assert_int_equal(let_pass(&pulse, 1800, 1), PULSE_NOTHING);
     now_ns += 700 * MS; // meanwhile it says something; more than the rest
-    assert_int_equal(let_pass(&pulse, LOOK_MS, 1), PULSE_NOTHING);
-    assert_int_equal(let_pass(&pulse, LOOK_MS, 0), PULSE_BACK);
+    assert_int_equal(let_pass(&pulse, POLL_MS, 1), PULSE_NOTHING);
+    assert_int_equal(let_pass(&pulse, POLL_MS, 0), PULSE_BACK);
     assert_int_equal(let_pass(&pulse, 1000, 0), PULSE_NOTHING);
 }
 
@@ -189,8 +189,8 @@ static void one_that_was_stopped_knows_for_how_long(void **unused)
     (void)unused;
     let_pass(&pulse, 1000, 0);
     now_ns += 8000 * MS;
-    assert_in_range(pulse_away_ns(&pulse), 8000 * MS, 8000 * MS + LOOK_MS * MS);
-    let_pass(&pulse, LOOK_MS, 0);
+    assert_in_range(pulse_away_ns(&pulse), 8000 * MS, 8000 * MS + POLL_MS * MS);
+    let_pass(&pulse, POLL_MS, 0);
     assert_int_equal(pulse_away_ns(&pulse), 0);
     assert_false(pulse_is_silent(&pulse, 2));
 }

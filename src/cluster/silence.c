@@ -4,26 +4,26 @@
 // (cli/beat.c). Whoever listens may itself be stopped, starved or busy with paging, and
 // hears nobody meanwhile.
 //
-// I1  Silence is counted in time in which was looked: of the time between two looks at
-//     most LOOK_MAX_NS. So a gap of one's own makes nobody silent for longer.
-// I2  Nor does it make any silence shorter: one that had begun goes on. Who looks with
+// I1  Silence is counted in time of polling: of the time between two polls at
+//     most POLL_MAX_NS. So a gap of one's own makes nobody silent for longer.
+// I2  Nor does it make any silence shorter: one that had begun goes on. Who polls with
 //     pauses finds a loss later by these pauses, and not later than that.
-// I3  It takes two looks to lose somebody: what has come in a gap is heard between them.
+// I3  It takes two polls to lose somebody: what has come in a gap is heard between them.
 #include "cluster/silence.h"
 
-#define LOOK_MAX_NS UINT64_C(500000000)
+#define POLL_MAX_NS UINT64_C(500000000)
 
 void watch_start(struct watch *watch, uint64_t now_ns)
 {
-    *watch = (struct watch){.looked_ns = now_ns};
+    *watch = (struct watch){.polled_ns = now_ns};
 }
 
-void watch_look(struct watch *watch, uint64_t now_ns)
+void watch_poll(struct watch *watch, uint64_t now_ns)
 {
-    uint64_t passed_ns = now_ns - watch->looked_ns;
-    uint64_t counted_ns = passed_ns < LOOK_MAX_NS ? passed_ns : LOOK_MAX_NS;
+    uint64_t passed_ns = now_ns - watch->polled_ns;
+    uint64_t counted_ns = passed_ns < POLL_MAX_NS ? passed_ns : POLL_MAX_NS;
 
-    watch->looked_ns = now_ns;
+    watch->polled_ns = now_ns;
     watch->time_ns += counted_ns; // I1, I2
     watch->gap_ns = passed_ns - counted_ns;
 }
@@ -58,9 +58,9 @@ enum silence_state silence_judge(struct silence *silence,
         return SILENCE_SHORT;
     }
     if (length_ns >= lost_ns && silence->due_ns == 0) {
-        silence->due_ns = watch->looked_ns;
+        silence->due_ns = watch->polled_ns;
     }
-    return silence->due_ns != 0 && silence->due_ns != watch->looked_ns
+    return silence->due_ns != 0 && silence->due_ns != watch->polled_ns
                ? SILENCE_LOST
                : SILENCE_SUSPECT; // I3
 }

@@ -28,27 +28,27 @@ static struct scene new_scene(void)
     return scene;
 }
 
-static enum silence_state look_after(struct scene *scene, uint64_t ms)
+static enum silence_state poll_after(struct scene *scene, uint64_t ms)
 {
     scene->now_ns += ms * MS;
-    watch_look(&scene->watch, scene->now_ns);
+    watch_poll(&scene->watch, scene->now_ns);
     return silence_judge(&scene->silence, &scene->watch, SUSPECT_NS, LOST_NS);
 }
 
-static void silence_is_what_was_looked_at(void **unused)
+static void silence_is_counted_in_time_of_polling(void **unused)
 {
     struct scene scene = new_scene();
 
     (void)unused;
     for (unsigned i = 0; i < 10; i++) {
-        look_after(&scene, 100);
+        poll_after(&scene, 100);
     }
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 1000 * MS);
     assert_int_equal(scene.watch.gap_ns, 0);
-    look_after(&scene, 60000);
+    poll_after(&scene, 60000);
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 1500 * MS);
     assert_int_equal(scene.watch.gap_ns, 59500 * MS);
-    look_after(&scene, 100); // what had begun goes on
+    poll_after(&scene, 100); // what had begun goes on
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 1600 * MS);
     assert_int_equal(scene.watch.gap_ns, 0);
 }
@@ -59,30 +59,30 @@ static void it_is_suspect_then_lost(void **unused)
 
     (void)unused;
     for (unsigned at_ms = 100; at_ms < 3000; at_ms += 100) {
-        assert_int_equal(look_after(&scene, 100), SILENCE_SHORT);
+        assert_int_equal(poll_after(&scene, 100), SILENCE_SHORT);
     }
     for (unsigned at_ms = 3000; at_ms <= 5000; at_ms += 100) {
-        assert_int_equal(look_after(&scene, 100), SILENCE_SUSPECT);
+        assert_int_equal(poll_after(&scene, 100), SILENCE_SUSPECT);
     }
-    assert_int_equal(look_after(&scene, 1), SILENCE_LOST);
-    assert_int_equal(look_after(&scene, 1), SILENCE_LOST);
+    assert_int_equal(poll_after(&scene, 1), SILENCE_LOST);
+    assert_int_equal(poll_after(&scene, 1), SILENCE_LOST);
 }
 
-static void one_look_loses_nobody(void **unused)
+static void one_poll_loses_nobody(void **unused)
 {
     struct scene scene = new_scene();
 
     (void)unused;
     for (unsigned i = 0; i < 49; i++) {
-        look_after(&scene, 100);
+        poll_after(&scene, 100);
     }
-    assert_int_equal(look_after(&scene, 60000), SILENCE_SUSPECT);
-    // Asked twice, it is still one look.
+    assert_int_equal(poll_after(&scene, 60000), SILENCE_SUSPECT);
+    // Asked twice, it is still one poll.
     assert_int_equal(
         silence_judge(&scene.silence, &scene.watch, SUSPECT_NS, LOST_NS),
         SILENCE_SUSPECT);
     silence_end(&scene.silence, &scene.watch); // it was there, in the gap
-    assert_int_equal(look_after(&scene, 100), SILENCE_SHORT);
+    assert_int_equal(poll_after(&scene, 100), SILENCE_SHORT);
 }
 
 static void what_others_have_heard_counts_from_when_they_did(void **unused)
@@ -91,7 +91,7 @@ static void what_others_have_heard_counts_from_when_they_did(void **unused)
 
     (void)unused;
     for (unsigned i = 0; i < 40; i++) {
-        look_after(&scene, 100);
+        poll_after(&scene, 100);
     }
     silence_shorten(&scene.silence, &scene.watch, 2500 * MS);
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 2500 * MS);
@@ -99,10 +99,10 @@ static void what_others_have_heard_counts_from_when_they_did(void **unused)
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 2500 * MS);
     silence_shorten(&scene.silence, &scene.watch, 90000 * MS);
     assert_int_equal(silence_ns(&scene.silence, &scene.watch), 2500 * MS);
-    assert_int_equal(look_after(&scene, 100), SILENCE_SHORT);
+    assert_int_equal(poll_after(&scene, 100), SILENCE_SHORT);
 }
 
-/** Any looks and gaps: a loss is found in the time looked, not before 5 s of it. */
+/** Any polls and gaps: a loss is found in the time of polling, not before 5 s of it. */
 static void random_gaps_neither_make_nor_hide_a_loss(void **unused)
 {
     (void)unused;
@@ -112,7 +112,7 @@ static void random_gaps_neither_make_nor_hide_a_loss(void **unused)
         uint64_t gaps_ns = 0;
 
         srand(seed);
-        while (look_after(&scene, rand() % 10 == 0 ? (unsigned)rand() % 5000
+        while (poll_after(&scene, rand() % 10 == 0 ? (unsigned)rand() % 5000
                                                    : (unsigned)rand() % 200) !=
                SILENCE_LOST) {
             gaps_ns += scene.watch.gap_ns;
@@ -126,9 +126,9 @@ static void random_gaps_neither_make_nor_hide_a_loss(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(silence_is_what_was_looked_at),
+        cmocka_unit_test(silence_is_counted_in_time_of_polling),
         cmocka_unit_test(it_is_suspect_then_lost),
-        cmocka_unit_test(one_look_loses_nobody),
+        cmocka_unit_test(one_poll_loses_nobody),
         cmocka_unit_test(what_others_have_heard_counts_from_when_they_did),
         cmocka_unit_test(random_gaps_neither_make_nor_hide_a_loss),
     };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "mem/area.h"
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 #define FIRST 100u
 #define N_PAGES 400u

@@ -20,7 +20,7 @@
 
 #include "mem/diff.h"
 #include "mem/diff_priv.h"
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 #define PAGE ((size_t)TM_PAGE_SIZE)
 

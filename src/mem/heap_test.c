@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "mem/heap.h"
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 #define BASE UINT64_C(0x7e8000000000)
 #define FIRST_PAGE 7u

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "mem/node_set.h"
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 static int next_in(const uint8_t *members, unsigned from)
 {

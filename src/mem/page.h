@@ -38,7 +38,7 @@ struct page {
     uint8_t access; ///< enum page_access: of the application's view
     uint8_t is_owner;
     uint8_t moves;      ///< how often it moved while exclusive
-    uint8_t pending;    ///< a fetch is under way
+    uint8_t fetching;   ///< a fetch is under way
     uint8_t want_write; ///< and one that waits for it wants to write
     uint8_t listed;     ///< on the list of pages that a release looks at
     uint8_t hot;        ///< releases that may find it unwritten; 0: not hot
@@ -58,13 +58,13 @@ struct page {
     uint16_t pushing;  ///< updates being pushed, not acknowledged
     uint16_t hint;     ///< probable owner + 1; 0: none
     uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)
-    uint8_t late;      ///< updates of it are kept (pending_updates.c)
-    uint32_t epoch;    ///< of the ownership that hint (or is_owner) speaks of
-    uint32_t version;  ///< owner: updates ordered so far
-    uint32_t base;     ///< version of the contents when they came
-    uint32_t fetch;    ///< number of the fetch that is under way
-    uint32_t slot;     ///< pager: of the swap file, + 1; 0: none
-    char *twin;        ///< or NULL
+    uint8_t updates_pending; ///< updates of it are kept (pending_updates.c)
+    uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
+    uint32_t version;   ///< owner: updates ordered so far
+    uint32_t base;      ///< version of the contents when they came
+    uint32_t fetch;     ///< number of the fetch that is under way
+    uint32_t swap_slot; ///< pager: in the swap file, + 1; 0: none
+    char *twin;         ///< or NULL
     struct node_set *copyset;  ///< owner: nodes with copies; NULL: none
     struct waiter *waiters;    ///< threads that wait for it to come
     struct deferred *deferred; ///< messages that wait, in order

@@ -70,7 +70,7 @@ int pager_is_out(const struct pager *pager, page_no page)
 {
     const struct page *record = pager_page(pager, page);
 
-    return !record->exists && record->slot != 0;
+    return !record->exists && record->swap_slot != 0;
 }
 
 int pager_is_short(const struct pager *pager)
@@ -93,9 +93,9 @@ void pager_drop_slot(struct pager *pager, page_no page)
 {
     struct page *record = pager_page(pager, page);
 
-    if (record->slot != 0) {
-        swap_file_release(pager->swap, record->slot - 1, 1);
-        record->slot = 0;
+    if (record->swap_slot != 0) {
+        swap_file_release(pager->swap, record->swap_slot - 1, 1);
+        record->swap_slot = 0;
         pager->is_full = 0;
     }
 }
@@ -139,7 +139,7 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
         if (record->exists) {
             continue;
         }
-        ensure(record->slot == 0 && record->io == IO_NONE);
+        ensure(record->swap_slot == 0 && record->io == IO_NONE);
         pager_enters(pager, at);
     }
 }
@@ -165,7 +165,7 @@ void pager_note_gone(struct pager *pager, page_no page, page_no n)
     for (page_no at = page; at < page + n; at++) {
         struct page *record = pager_page(pager, at);
 
-        if (!record->exists && record->slot == 0) {
+        if (!record->exists && record->swap_slot == 0) {
             continue; // most were never touched: they are only read
         }
         if (record->io == IO_IN) {
@@ -194,7 +194,7 @@ enum page_access pager_allows(struct pager *pager, page_no page,
     if (record->io == IO_OUT) {
         record->stays = 1;
     }
-    return record->slot != 0 ? ACCESS_READ : access;
+    return record->swap_slot != 0 ? ACCESS_READ : access;
 }
 
 // ---- bytes that the runtime needs
@@ -218,7 +218,7 @@ void pager_need(struct pager *pager, page_no page, int is_to_change)
 
 void pager_bring(struct pager *pager, page_no first, page_no n)
 {
-    page_no pages[SWAP_CLUSTER];
+    page_no pages[SWAP_TRANSFER_MAX];
     uint64_t room = pager_room(pager);
     unsigned n_pages = 0;
 
@@ -272,7 +272,7 @@ void pager_end_turn(struct pager *pager, unsigned worker)
 // could have stayed, so a small memory reads few.
 static uint64_t most_ahead(const struct pager *pager)
 {
-    enum { LEAST = 8, MOST = 4 * SWAP_CLUSTER };
+    enum { LEAST = 8, MOST = 4 * SWAP_TRANSFER_MAX };
 
     return pager_within(pager->budget / 24, LEAST, MOST);
 }
@@ -287,14 +287,14 @@ static unsigned room_ahead(const struct pager *pager, unsigned n_wanted)
         return 0;
     }
     room = pager_smaller(room - n_wanted, most - pager->n_ahead);
-    return (unsigned)pager_smaller(room, SWAP_CLUSTER - n_wanted);
+    return (unsigned)pager_smaller(room, SWAP_TRANSFER_MAX - n_wanted);
 }
 
 // What a worker will use next and is not here.
 static unsigned next_pages(struct pager *pager, unsigned worker, page_no *pages,
                            unsigned most)
 {
-    enum { HORIZON = 4 * SWAP_CLUSTER };
+    enum { HORIZON = 4 * SWAP_TRANSFER_MAX };
 
     return most == 0
                ? 0
@@ -321,7 +321,7 @@ static unsigned neighbours(const struct pager *pager, page_no page,
 static void bring(struct pager *pager, page_no wanted, const page_no *next,
                   unsigned n_next)
 {
-    page_no out[SWAP_CLUSTER];
+    page_no out[SWAP_TRANSFER_MAX];
     unsigned n = 0;
 
     if (wanted != NO_PAGE) {
@@ -347,7 +347,7 @@ static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
 {
     enum { NEAR = 16 };
     const unsigned room = room_ahead(pager, 1);
-    page_no next[SWAP_CLUSTER];
+    page_no next[SWAP_TRANSFER_MAX];
     unsigned n = next_pages(pager, worker, next, room);
 
     if (n == 0) {
@@ -361,7 +361,7 @@ static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
 static void read_ahead(struct pager *pager, unsigned worker)
 {
     const uint64_t most = most_ahead(pager);
-    page_no next[SWAP_CLUSTER];
+    page_no next[SWAP_TRANSFER_MAX];
     unsigned n;
 
     if (pager->n_ahead + most / 4 > most || pager_room(pager) < most / 8) {
@@ -380,7 +380,7 @@ static unsigned use_ahead(struct pager *pager, page_no page, int is_write)
     const struct page *first = pager_page(pager, page);
     page_no n = 0;
 
-    while (n < SWAP_CLUSTER && page + n < pager->space->n_pages) {
+    while (n < SWAP_TRANSFER_MAX && page + n < pager->space->n_pages) {
         struct page *record = pager_page(pager, page + n);
 
         if (!record->ahead || record->io != IO_NONE ||
@@ -413,7 +413,7 @@ static void write_around(struct pager *pager, page_no page)
            page + n < pager->space->n_pages) {
         const struct page *record = pager_page(pager, page + n);
 
-        if (!record->exists || record->slot == 0 || record->ahead ||
+        if (!record->exists || record->swap_slot == 0 || record->ahead ||
             record->io != IO_NONE || record->access != first->access) {
             break;
         }
@@ -456,7 +456,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
             pager_room(pager) < pager_least_room(pager)) {
             return wait_outside(pager, waiter);
         }
-        if (record->slot == 0) {
+        if (record->swap_slot == 0) {
             return PAGER_GO_ON; // it will come from elsewhere
         }
         read_with_next(pager, page, toucher->worker);
@@ -474,7 +474,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     }
     if (record->ahead) {
         toucher->n_ahead = use_ahead(pager, page, is_write);
-    } else if (is_write && record->slot != 0) {
+    } else if (is_write && record->swap_slot != 0) {
         write_around(pager, page);
     }
     if (is_write) {

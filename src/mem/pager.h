@@ -153,12 +153,12 @@ void pager_serve_disk(struct pager *pager);
  *
  * @param first  comes even without room; those behind it only if there is some, and
  *               those that are not out are passed over
- * @param n      1 to SWAP_CLUSTER
+ * @param n      1 to SWAP_TRANSFER_MAX
  */
 void pager_bring(struct pager *pager, page_no first, page_no n);
 
 /** The same for pages that are out, each once, room or not; they are sorted.
- * @param n  1 to SWAP_CLUSTER */
+ * @param n  1 to SWAP_TRANSFER_MAX */
 void pager_bring_all(struct pager *pager, page_no *pages, unsigned n);
 
 /** May pages come that no thread of this node waits for, with so many more in memory

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transfers of the pager: clusters of pages on their way to and from the swap file.
+// Transfers of the pager: several pages each, on their way to and from the swap file.
 // A page keeps its slot number in the transfer while it goes out (pages[i] goes to
 // slot + i) and in its record while it comes in. A page that is freed on its way out
 // leaves the transfer, which gives its slot back in the end; one on its way in is
@@ -149,8 +149,8 @@ static void sort_by_slot(const struct pager *pager, page_no *pages, unsigned n)
         page_no page = pages[i];
         unsigned at = i;
 
-        while (at > 0 && pager_page(pager, pages[at - 1])->slot >
-                             pager_page(pager, page)->slot) {
+        while (at > 0 && pager_page(pager, pages[at - 1])->swap_slot >
+                             pager_page(pager, page)->swap_slot) {
             pages[at] = pages[at - 1];
             at--;
         }
@@ -165,11 +165,11 @@ void pager_read(struct pager *pager, page_no *pages, unsigned n, page_no asked)
     sort_by_slot(pager, pages, n);
 
     while (i < n) {
-        const uint64_t slot = pager_page(pager, pages[i])->slot - 1;
+        const uint64_t slot = pager_page(pager, pages[i])->swap_slot - 1;
         struct transfer *transfer = new_transfer(pager, SWAP_IN, slot);
 
-        while (i < n && transfer->swap.n_pages < SWAP_CLUSTER &&
-               pager_page(pager, pages[i])->slot - 1 ==
+        while (i < n && transfer->swap.n_pages < SWAP_TRANSFER_MAX &&
+               pager_page(pager, pages[i])->swap_slot - 1 ==
                    slot + transfer->swap.n_pages) {
             add(transfer, pages[i]);
             begin_in(pager, pages[i], pages[i] != asked && asked != ALL_PAGES);
@@ -194,7 +194,7 @@ static int has_gone(struct pager *pager, page_no page, uint64_t slot)
         swap_file_release(pager->swap, slot, 1);
         return 0;
     }
-    record->slot = (uint32_t)slot + 1;
+    record->swap_slot = (uint32_t)slot + 1;
     pager->stats.out++;
     pager_leaves(pager, page);
     return 1;
@@ -233,7 +233,7 @@ static void write_done(struct swap_transfer *swap, tm_status status)
 {
     struct transfer *transfer = (struct transfer *)swap;
     struct pager *pager = transfer->pager;
-    page_no gone[SWAP_CLUSTER];
+    page_no gone[SWAP_TRANSFER_MAX];
     unsigned n_gone = 0;
 
     if (status != TM_OK) {

@@ -2,11 +2,11 @@
 //
 // Who goes when memory is short. Pages go a little before there is no room, so that
 // a thread that needs one seldom waits for a page to be written: from the low mark
-// on, in clusters, those first that replace.c takes to be needed last.
+// on, in transfers of several pages, those first that replace.c takes to be needed last.
 //
-// Clusters of a small budget are small: a whole one would be most of what there is. But
+// Transfers of a small budget are small: a whole one would be most of what there is. But
 // if the budget has been lowered, because others take memory, what is too much goes in
-// whole clusters, and few at a time: a transfer takes memory itself.
+// whole ones, and few at a time: a transfer takes memory itself.
 //
 // What an instruction was given stays until its thread has gone on (G7): else it could
 // take its own pages for each other, and two threads each other's, for ever.
@@ -67,12 +67,13 @@ static uint64_t too_many(const struct pager *pager)
     return used > mark ? used - mark : 0;
 }
 
-// How many go at once.
-static unsigned cluster(const struct pager *pager)
+// How many pages go at once.
+static unsigned transfer_size(const struct pager *pager)
 {
-    const uint64_t least = pager_smaller(too_many(pager), SWAP_CLUSTER);
+    const uint64_t least = pager_smaller(too_many(pager), SWAP_TRANSFER_MAX);
 
-    return (unsigned)pager_within(pager->budget / 16 + 1, least, SWAP_CLUSTER);
+    return (unsigned)pager_within(pager->budget / 16 + 1, least,
+                                  SWAP_TRANSFER_MAX);
 }
 
 static enum page_fate fate_of(const struct pager *pager, page_no page)
@@ -84,7 +85,7 @@ static enum page_fate fate_of(const struct pager *pager, page_no page)
         return FATE_STAY;
     }
     fate = pager->host.fate(pager->host.owner, page);
-    if (fate == FATE_SWAP && record->slot == 0 && pager->is_full) {
+    if (fate == FATE_SWAP && record->swap_slot == 0 && pager->is_full) {
         return FATE_STAY;
     }
     return fate;
@@ -109,7 +110,7 @@ static void unmap(struct pager *pager, const page_no *pages, unsigned n)
 static void give_back(struct pager *pager, const page_no *pages, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (pager_page(pager, pages[i])->slot != 0) {
+        if (pager_page(pager, pages[i])->swap_slot != 0) {
             pager->stats.out++;
             pager->stats.outs_saved++;
         }
@@ -120,8 +121,8 @@ static void give_back(struct pager *pager, const page_no *pages, unsigned n)
 
 static void let_go(struct pager *pager, page_no *pages, unsigned n)
 {
-    page_no to_write[SWAP_CLUSTER];
-    page_no gone[SWAP_CLUSTER];
+    page_no to_write[SWAP_TRANSFER_MAX];
+    page_no gone[SWAP_TRANSFER_MAX];
     unsigned n_to_write = 0;
     unsigned n_gone = 0;
 
@@ -132,7 +133,7 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
         enum page_fate fate = fate_of(pager, pages[i]);
 
         ensure(record->claims == 0); // G7
-        if (fate == FATE_SWAP && record->slot == 0) {
+        if (fate == FATE_SWAP && record->swap_slot == 0) {
             to_write[n_to_write++] = pages[i];
             continue;
         }
@@ -196,11 +197,11 @@ static void serve_outside(struct pager *pager)
 
 void pager_make_room(struct pager *pager)
 {
-    page_no victims[SWAP_CLUSTER];
+    page_no victims[SWAP_TRANSFER_MAX];
 
     while (too_many(pager) > 0 && pager->n_writes < WRITES_MAX) {
-        unsigned n = replace_victims(pager->replace, victims, cluster(pager),
-                                     may_go, pager);
+        unsigned n = replace_victims(pager->replace, victims,
+                                     transfer_size(pager), may_go, pager);
 
         if (n == 0) {
             pager->is_blocked = 1; // until pager_poll()

@@ -17,9 +17,9 @@ enum page_io {
 struct transfer {
     struct swap_transfer swap; ///< first
     struct pager *pager;
-    struct transfer *next;       ///< in flight, or unused
-    page_no pages[SWAP_CLUSTER]; ///< NO_PAGE: freed on its way out
-    struct waiter *waiters;      ///< threads that wait for one of them
+    struct transfer *next;            ///< in flight, or unused
+    page_no pages[SWAP_TRANSFER_MAX]; ///< NO_PAGE: freed on its way out
+    struct waiter *waiters;           ///< threads that wait for one of them
 };
 
 struct pager {

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 // Few, so that each is often meant.
 enum { N_USED = 256 };

@@ -108,8 +108,8 @@ static void test_few_transfers_make_much_room(void **state)
         check(&test);
     } while (n_in_flight > 0);
     swap_file_stats(test.swap, &stats);
-    assert_in_range(stats.n_out, N_PAGES / SWAP_CLUSTER,
-                    N_PAGES / SWAP_CLUSTER + 2);
+    assert_in_range(stats.n_out, N_PAGES / SWAP_TRANSFER_MAX,
+                    N_PAGES / SWAP_TRANSFER_MAX + 2);
     assert_in_range(test.pager->stats.resident, 0, LEFT);
     close_test(&test);
 }
@@ -127,7 +127,7 @@ static void test_a_page_touched_on_its_way_out_stays(void **state)
     check(&test);
     pager_poll(test.pager);
     assert_true(pager_is_here(test.pager, page));
-    assert_int_equal(test.space.pages[page].slot, 0);
+    assert_int_equal(test.space.pages[page].swap_slot, 0);
     check(&test);
     close_test(&test);
 }
@@ -210,7 +210,7 @@ static void test_an_unwritten_page_keeps_its_slot(void **state)
     make_many(&test, 0, 20);
     evict(&test, 7);
     assert_int_equal(touch(&test, 7, 0), 1);
-    assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_int_not_equal(test.space.pages[7].swap_slot, 0);
     assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_READ);
     evict(&test, 7);
     assert_int_equal(test.pager->stats.outs, 1);
@@ -229,13 +229,13 @@ static void test_a_written_page_gives_its_slot_back(void **state)
     evict(&test, 7);
     touch(&test, 7, 0);
     touch(&test, 7, 1);
-    assert_int_equal(test.space.pages[7].slot, 0);
+    assert_int_equal(test.space.pages[7].swap_slot, 0);
     assert_int_equal(pager_allows(test.pager, 7, ACCESS_WRITE), ACCESS_WRITE);
     set_bytes(&test, 7, 200);
     evict(&test, 7);
     assert_int_equal(test.pager->stats.outs, 2);
     touch(&test, 7, 0);
-    assert_int_not_equal(test.space.pages[7].slot, 0);
+    assert_int_not_equal(test.space.pages[7].swap_slot, 0);
     assert_bytes(&test, 7, 200);
     check(&test);
     close_test(&test);
@@ -313,7 +313,7 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     pager_poll(test.pager);
     first = find(&test, IO_NONE, 0);
     test.n_calls = 0;
-    pager_bring(test.pager, first, SWAP_CLUSTER);
+    pager_bring(test.pager, first, SWAP_TRANSFER_MAX);
     assert_int_equal(pager_room(test.pager), 0);
     pager_poll(test.pager);
     assert_int_equal(test.n_calls, 1);
@@ -330,7 +330,7 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     set_fates(&test, FATE_STAY); // not even one has room
     first = find(&test, IO_NONE, 0);
     pager_set_budget(test.pager, 1);
-    pager_bring(test.pager, first, SWAP_CLUSTER);
+    pager_bring(test.pager, first, SWAP_TRANSFER_MAX);
     assert_int_equal(test.pager->in_flight->swap.n_pages, 1);
     pager_poll(test.pager);
     assert_bytes(&test, first, (int)first % 251);

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
+#include "mem/fault_source_test.h"
 #include "mem/pager_priv.h"
-#include "mem/view_test.h"
 
 enum { BUDGET = 64, N_PAGES = 2048, N_THREADS = 8 };
 
@@ -148,7 +148,7 @@ static inline void check_view(const struct test *test, page_no page)
         (record->io == IO_OUT && !record->stays)) {
         assert_int_equal(view, ACCESS_NONE);
     }
-    if (record->slot != 0) {
+    if (record->swap_slot != 0) {
         assert_true(view <= ACCESS_READ);
     }
 }
@@ -164,7 +164,7 @@ static inline void check(const struct test *test)
     }
     if (test->pager->in_flight == NULL) {
         for (page_no i = 0; i < N_PAGES; i++) {
-            n_slots += test->space.pages[i].slot != 0;
+            n_slots += test->space.pages[i].swap_slot != 0;
         }
         swap_file_stats(test->swap, &stats);
         assert_int_equal(stats.slots_used, n_slots); // none is lost

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 #include "mem/replace.h"
 
 #define PAGES 400u

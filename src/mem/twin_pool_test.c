@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 #include "mem/twin_pool.h"
 
 #define N_BUFFERS 1000u

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 #define REFUSED(view, words)                                                   \
     do {                                                                       \

@@ -8,7 +8,7 @@
 
 #include "model/condense.h"
 #include "model/predict.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 #define MAX_NODES 6
 #define MAX_THREADS 48

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/correct.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 #define N 4
 #define K 24

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "model/explain.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 static struct node_prediction nodes[2] = {
     {.n_threads = 3,

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 static void pages_used_alike_are_one_group(void **state)
 {

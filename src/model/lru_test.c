@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "model/lru.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 static void a_sweep_that_does_not_fit_misses_everything(void **state)
 {

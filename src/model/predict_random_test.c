@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/predict.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "model/workers.h"
 
 /*
@@ -214,8 +214,8 @@ static void predictions_are_those_of_the_equations(void **state)
     }
 }
 
-/** Replacements of other laws are never fewer than the kept set's. */
-static void no_law_pages_less_than_the_kept_set(void **state)
+/** Replacements by other rules are never fewer than the kept set's. */
+static void no_rule_pages_less_than_the_kept_set(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 250; round++) {
@@ -228,10 +228,10 @@ static void no_law_pages_less_than_the_kept_set(void **state)
 
         view_draw(&view, &plan);
         mapping_draw(&view, node_of);
-        for (unsigned law = 0; law < 3; law++) {
+        for (unsigned rule = 0; rule < 3; rule++) {
             const struct cost_model model = {.replacement =
-                                                 (enum replacement)law};
-            struct prediction result = {.nodes = nodes[law]};
+                                                 (enum replacement)rule};
+            struct prediction result = {.nodes = nodes[rule]};
 
             assert_int_equal(predict(&view, &model, node_of, &result), TM_OK);
         }
@@ -254,7 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predictions_are_those_of_the_equations),
-        cmocka_unit_test(no_law_pages_less_than_the_kept_set),
+        cmocka_unit_test(no_rule_pages_less_than_the_kept_set),
     };
 
     seed_random();

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/predict.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 /* Terms against values worked out by hand. */
 

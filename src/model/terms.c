@@ -88,7 +88,7 @@ static double lack_of(const struct node_rates *rates, double demand)
     return demand > rates->memory_pages ? demand - rates->memory_pages : 0;
 }
 
-/** Which part of its pages a node replaces, by the law for its way. Exact for a
+/** Which part of its pages a node replaces, by the rule for its way. Exact for a
  * kept set; for the others if no two threads share pages (see lru.h). */
 static double replaced_share(const struct node_rates *rates,
                              const struct node_load *load, double demand,

@@ -52,7 +52,7 @@ void rates_compute(const struct cluster_view *view,
 /**
  * The terms of a node.
  *
- * @param replaced  NULL: by a law, of the three kinds of pages in proportion:
+ * @param replaced  NULL: by a rule, of the three kinds of pages in proportion:
  *                  M_lack for a kept set; for LRU everything as soon as
  *                  something lacks; reversed, M_lack and a thread's pages more
  * @param[out] terms  all of it
@@ -61,7 +61,7 @@ void terms_compute(const struct node_rates *rates, const struct node_load *load,
                    const struct replacements *replaced,
                    struct node_prediction *terms);
 
-/** Only time_s of terms_compute(), by the law of replacement; quick. */
+/** Only time_s of terms_compute(), by the rule of replacement; quick. */
 double terms_time(const struct node_rates *rates, const struct node_load *load);
 
 /** Seconds that replacing one page costs at least. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "model/workers.h"
 
 static double makespan(const double *time_s, uint32_t n, uint32_t p)

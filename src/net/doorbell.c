@@ -2,19 +2,19 @@
 //
 // UCX can wake a node that sleeps: who sends the first message after the transport
 // was armed makes a descriptor readable. But that cannot be taken back. A node whose
-// worker has computed is armed, and when that worker begins to look at the network
+// worker has computed is armed, and when that worker begins to poll the network
 // itself, the next message still wakes the service thread: it costs the sender a
 // signal of 10 us and more, and somebody, maybe a worker that the message is for,
 // loses a processor. So between nodes on one host, over UCX's shared memory, the
 // nodes ring doorbells of their own.
 //
-//     wants_ring   0 --doorbell_arm, doorbell_look(0) by the last--> 1
-//                  1 --doorbell_ring: rings, doorbell_look(1)--> 0
+//     wants_ring   0 --doorbell_arm, doorbell_note_polling(0) by the last--> 1
+//                  1 --doorbell_ring: rings, doorbell_note_polling(1)--> 0
 //
-// B1  No message lies unseen while all sleep. Who arms or stops looking writes 1, and
+// B1  No message lies unseen while all sleep. Who arms or stops polling writes 1, and
 //     then looks for messages; who sends writes the message, and then reads the word;
 //     both with a full fence between. One of them sees what the other wrote.
-// B2  A ring too many does no harm: somebody looks and finds nothing.
+// B2  A ring too many does no harm: somebody polls and finds nothing.
 //
 // A doorbell counts its ringers. Until all other nodes of the host ring it its owner
 // must sleep as it would without one; so a node that cannot reach one need not tell.
@@ -45,7 +45,7 @@ struct doorbell {
     struct doorbell_word *word;
     int memory;
     int pipe[2];
-    _Atomic uint32_t n_looking;
+    _Atomic uint32_t n_polling;
 };
 
 static struct doorbell_word *map_word(int memory)
@@ -209,19 +209,19 @@ void doorbell_arm(struct doorbell *doorbell)
 
     while (read(doorbell->pipe[0], rings, sizeof rings) == sizeof rings) {
     }
-    if (atomic_load(&doorbell->n_looking) ==
-        0) { // else the last that looks does it
+    if (atomic_load(&doorbell->n_polling) ==
+        0) { // else the last that polls does it
         atomic_store(&doorbell->word->wants_ring, 1); // B1: a full fence
     }
 }
 
-void doorbell_look(struct doorbell *doorbell, int is_looking)
+void doorbell_note_polling(struct doorbell *doorbell, int is_polling)
 {
-    if (is_looking) {
-        atomic_fetch_add(&doorbell->n_looking, 1);
+    if (is_polling) {
+        atomic_fetch_add(&doorbell->n_polling, 1);
         atomic_store_explicit(&doorbell->word->wants_ring, 0,
                               memory_order_relaxed);
-    } else if (atomic_fetch_sub(&doorbell->n_looking, 1) == 1) {
+    } else if (atomic_fetch_sub(&doorbell->n_polling, 1) == 1) {
         atomic_store(&doorbell->word->wants_ring, 1); // B1: a full fence
     }
 }

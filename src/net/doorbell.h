@@ -47,13 +47,13 @@ int doorbell_ring(const struct doorbell_peer *peer);
 /** Do so many nodes ring it, or more? Else their messages wake nobody by it. */
 int doorbell_is_rung_by(const struct doorbell *doorbell, unsigned n_nodes);
 
-/** Senders are to ring from now on, once, unless somebody looks. The caller
+/** Senders are to ring from now on, once, unless somebody polls. The caller
  * looks for messages once more before it sleeps on doorbell_fd(). */
 void doorbell_arm(struct doorbell *doorbell);
 
-/** Somebody looks all the time, or no longer does; they are counted. Who stops
+/** Somebody polls all the time, or no longer does; they are counted. Who stops
  * looks for messages once more afterwards. Needs no lock. */
-void doorbell_look(struct doorbell *doorbell, int is_looking);
+void doorbell_note_polling(struct doorbell *doorbell, int is_polling);
 
 /** Readable when it has been rung. */
 int doorbell_fd(const struct doorbell *doorbell);

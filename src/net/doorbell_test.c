@@ -49,20 +49,20 @@ static void only_an_armed_doorbell_is_rung_and_once(void **unused)
     doorbell_free(doorbell);
 }
 
-static void nobody_rings_while_one_of_two_looks(void **unused)
+static void nobody_rings_while_one_of_two_polls(void **unused)
 {
     struct doorbell *doorbell = doorbell_new();
     struct doorbell_peer peer;
 
     (void)unused;
     attach_peer(&peer, doorbell);
-    doorbell_look(doorbell, 1);
-    doorbell_look(doorbell, 1);
+    doorbell_note_polling(doorbell, 1);
+    doorbell_note_polling(doorbell, 1);
     doorbell_arm(doorbell);
-    doorbell_look(doorbell, 0);
+    doorbell_note_polling(doorbell, 0);
     doorbell_ring(&peer);
     assert_false(is_readable(doorbell, 0));
-    doorbell_look(doorbell, 0);
+    doorbell_note_polling(doorbell, 0);
     doorbell_ring(&peer);
     assert_true(is_readable(doorbell, 0));
     doorbell_detach(&peer);
@@ -138,9 +138,9 @@ static void no_message_lies_while_its_receiver_sleeps(void **unused)
         unsigned n_sent;
 
         if (n_seen % 3 == 0) {
-            doorbell_look(doorbell, 1);
+            doorbell_note_polling(doorbell, 1);
             doorbell_arm(doorbell);
-            doorbell_look(doorbell, 0);
+            doorbell_note_polling(doorbell, 0);
         } else {
             doorbell_arm(doorbell);
         }
@@ -159,7 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_an_armed_doorbell_is_rung_and_once),
-        cmocka_unit_test(nobody_rings_while_one_of_two_looks),
+        cmocka_unit_test(nobody_rings_while_one_of_two_polls),
         cmocka_unit_test(what_is_no_doorbell_is_not_rung),
         cmocka_unit_test(a_ring_after_the_owner_is_gone_does_no_harm),
         cmocka_unit_test(no_message_lies_while_its_receiver_sleeps),

@@ -2,8 +2,8 @@
 //
 // Node a has connected to node b:
 //
-//   hello    a -> b   mark, a, b, epoch, a number drawn, MAC
-//   answer   b -> a   mark, fenced or not, epoch, a number drawn, MAC
+//   hello    a -> b   mark, a, b, roster epoch, a number drawn, MAC
+//   answer   b -> a   mark, fenced or not, roster epoch, a number drawn, MAC
 //   confirm  a -> b   the first sealed frame (net/tcp.c)
 //
 // The numbers drawn are X25519 keys for this connection only; the MACs are made with

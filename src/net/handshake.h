@@ -16,13 +16,13 @@
 struct hello {
     node_id from;
     node_id to;
-    uint32_t epoch; ///< that the sender knows
+    uint32_t epoch; ///< the roster epoch that the sender knows
 };
 
 /** What an answer says. */
 struct answer {
     int is_fenced;  ///< the cluster has gone on without whom it answers
-    uint32_t epoch; ///< that the sender knows
+    uint32_t epoch; ///< the roster epoch that the sender knows
 };
 
 /** The end of a connection while it is made. To be kept in secret memory. */

@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 /**
- * Who takes part in a run. All nodes hold the same roster at the same epoch, but
+ * Who takes part in a run. All nodes hold the same roster at the same roster epoch, but
  * for the moment of a change, in which nothing else happens
  * (reconfig/membership.h). Numbers of nodes are not given again.
  *
@@ -13,7 +13,7 @@
  * R2 All live nodes are below n_ids.
  */
 struct roster {
-    uint32_t epoch; ///< grows with each change
+    uint32_t epoch; ///< the roster epoch: grows with each change
     unsigned n_ids; ///< numbers given so far, of those who have left too
     unsigned n_live;
     node_id live[TM_MAX_NODES];    ///< [n_live]
@@ -21,11 +21,11 @@ struct roster {
     node_id leaving; ///< a live node that is to get nothing more; NODE_NONE
 };
 
-/** Nodes 0 to n - 1, at epoch 1. */
+/** Nodes 0 to n - 1, at roster epoch 1. */
 void roster_init(struct roster *roster, unsigned n);
 
 /** A node comes, or goes. Not the root, and not one that is there (is not).
- * The epoch grows. */
+ * The roster epoch grows. */
 void roster_add(struct roster *roster, node_id node);
 void roster_remove(struct roster *roster, node_id node);
 
@@ -62,7 +62,7 @@ int roster_is_valid(const struct roster *roster);
  * @return bytes written */
 size_t roster_encode(const struct roster *roster, uint8_t *at);
 
-/** Read it. The epoch stays as it is, and nobody is leaving.
+/** Read it. The roster epoch stays as it is, and nobody is leaving.
  * @return TM_OK
  * @return TM_EWIRE  it breaks R1 or R2; the roster is untouched */
 tm_status roster_decode(struct roster *roster, const void *bytes, size_t size);

@@ -4,7 +4,7 @@
 // a *channel*. One of them, which is told so, connects to the other, which listens;
 // then both make sure of each other (net/handshake.c), and frames go:
 //
-//     bytes behind this head u32, epoch u32, kind u8 | message | tag
+//     bytes behind this head u32, roster epoch u32, kind u8 | message | tag
 //
 // sealed (net/seal.c), each at its place: TCP keeps order, and what has been cut,
 // repeated, moved or made up does not open. Then nothing that follows can be
@@ -36,10 +36,10 @@
 //     after receive() of all that came by it. They may call anything but
 //     tcp_progress(), tcp_meet() and tcp_close(); so what a loop here holds of a
 //     channel is looked at again after such a call.
-// L5  A frame is refused if its epoch is older than that in which its sender was
+// L5  A frame is refused if its roster epoch is older than that in which its sender was
 //     removed or added. A channel that was removed while it was up is not closed: its
 //     node may be frozen, or its host, and shall read CHANNEL_FENCED when it goes on.
-// L6  Deadlines are in time in which this node did look (time_ns): one that was
+// L6  Deadlines are in time in which this node did poll (time_ns): one that was
 //     stopped for a minute has not heard that the others were there in time.
 #include "net/tcp.h"
 
@@ -58,10 +58,10 @@
 #include "os/kthread.h"
 #include "os/secret.h"
 
-/** The most that a look counts for: L6. */
-#define LOOK_NS 200000000u
+/** The most that a poll counts for: L6. */
+#define POLL_NS 200000000u
 
-/** Between two looks at what is slow, while nodes meet. */
+/** Between two polls of what is slow, while nodes meet. */
 #define MEET_MS 20
 
 #define N_EVENTS 32
@@ -255,10 +255,10 @@ void tcp_set_epoch(struct tcp *tcp, uint32_t epoch)
 static void check_time(struct tcp *tcp)
 {
     uint64_t now_ns = clock_now_ns();
-    uint64_t passed_ns = now_ns - tcp->looked_ns;
+    uint64_t passed_ns = now_ns - tcp->polled_ns;
 
-    tcp->time_ns += passed_ns < LOOK_NS ? passed_ns : LOOK_NS; // L6
-    tcp->looked_ns = now_ns;
+    tcp->time_ns += passed_ns < POLL_NS ? passed_ns : POLL_NS; // L6
+    tcp->polled_ns = now_ns;
     greeters_check_time(tcp);
     for (unsigned i = 0; i < tcp->n_nodes && tcp->n_timed + tcp->n_heavy > 0;
          i++) {
@@ -312,7 +312,7 @@ static void handle(struct tcp *tcp, const struct epoll_event *event)
     tcp_flush_dirty(tcp);
 }
 
-static void look(struct tcp *tcp, int timeout_ms)
+static void poll_events(struct tcp *tcp, int timeout_ms)
 {
     struct epoll_event events[N_EVENTS];
     int n = epoll_wait(tcp->epoll, events, N_EVENTS, timeout_ms);
@@ -344,7 +344,7 @@ static void tell_events(struct tcp *tcp)
 void tcp_progress(struct tcp *tcp)
 {
     tcp->is_in_progress = 1;
-    look(tcp, 0);
+    poll_events(tcp, 0);
     if (tcp->n_events > 0) {
         tell_events(tcp);
     }
@@ -381,7 +381,7 @@ tm_status tcp_meet(struct tcp *tcp, char *why, size_t room)
 
     tcp->is_meeting = 1;
     while (tcp->n_timed > 0 && lost == NULL) {
-        look(tcp, MEET_MS);
+        poll_events(tcp, MEET_MS);
         lost = find_lost(tcp);
     }
     tcp->is_meeting = 0;

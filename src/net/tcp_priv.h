@@ -8,7 +8,7 @@
 
 /* Shared by the files of the wire between hosts; tcp.c says how they work. */
 
-/** In front of each frame: bytes behind it u32, epoch u32, kind u8. */
+/** In front of each frame: bytes behind it u32, roster epoch u32, kind u8. */
 #define HEAD 9u
 
 /** The most bytes behind a head. */
@@ -42,7 +42,7 @@ struct channel {
     struct handshake handshake;
     struct seal_lanes lanes;
     unsigned n_answered; ///< bytes of the answer that have come
-    uint32_t since;      ///< the epoch in which it was added or removed
+    uint32_t since;      ///< the roster epoch in which it was added or removed
     uint64_t due_ns;     ///< CHANNEL_PAUSING: try again
     uint64_t begun_ns;   ///< when it was to be made
     int reason;          ///< errno of the last try
@@ -114,8 +114,8 @@ struct tcp {
     unsigned n_heavy;      ///< channels for which much waits: S3 in tcp_send.c
     uint64_t waiting;      ///< the memory of what waits for all
     uint64_t most_waiting; ///< 0: any
-    uint64_t time_ns;      ///< in which this node did look
-    uint64_t looked_ns;
+    uint64_t time_ns;      ///< in which this node did poll
+    uint64_t polled_ns;
     struct handshake draft;
     struct greeter greeters[N_GREETERS];
     struct channel channels[]; ///< [n_nodes]

@@ -10,9 +10,9 @@
 // S2  A send that fails says nothing of what has come before: the channel is deaf then,
 //     and lost when all that has come has been read (tcp_receive.c).
 // S3  A channel is heavy while frames of FULL_BYTES wait. One that takes none of them
-//     for FULL_NS is lost at the next look: L3 and L6 in tcp.c.
+//     for FULL_NS is lost at the next poll: L3 and L6 in tcp.c.
 // S4  What waits for all is `waiting`. If that is more than this node has memory for,
-//     the channel for which most waits is lost at the next look, however much it
+//     the channel for which most waits is lost at the next poll, however much it
 //     takes: else the kernel would end this node.
 #include <errno.h>
 #include <stdio.h>

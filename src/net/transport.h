@@ -166,12 +166,12 @@ struct transport {
     int (*arm)(struct net *net);
 
     /** Somebody calls progress() all the time from now on, or no longer does
-     * (they are counted). If is_rung(), arrivals meanwhile leave wait_fd()
+     * (they are counted). If has_doorbell(), arrivals meanwhile leave wait_fd()
      * alone; who stops calls progress() once more. Needs no lock. */
-    void (*look)(struct net *net, int is_looking);
+    void (*note_polling)(struct net *net, int is_polling);
 
-    /** Does look() count? Once it does, it stays so. */
-    int (*is_rung)(const struct net *net);
+    /** Does note_polling() count? Once it does, it stays so. */
+    int (*has_doorbell)(const struct net *net);
 
     /** Messages that wait until a receiver has room. Nothing tells when it has:
      * while there are some, progress() must be called again soon. */

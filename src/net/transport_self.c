@@ -101,13 +101,13 @@ static int self_arm(struct net *net)
     return inbox_is_empty(&net->inbox);
 }
 
-static void self_look(struct net *net, int is_looking)
+static void self_note_polling(struct net *net, int is_polling)
 {
     (void)net;
-    (void)is_looking;
+    (void)is_polling;
 }
 
-static int self_is_rung(const struct net *net)
+static int self_has_doorbell(const struct net *net)
 {
     (void)net;
     return 0;
@@ -148,8 +148,8 @@ const struct transport transport_self = {
     .send = self_send,
     .progress = self_progress,
     .arm = self_arm,
-    .look = self_look,
-    .is_rung = self_is_rung,
+    .note_polling = self_note_polling,
+    .has_doorbell = self_has_doorbell,
     .n_unsent = self_n_unsent,
     .wait_fd = self_wait_fd,
     .close = self_close,

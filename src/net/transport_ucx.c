@@ -24,7 +24,7 @@
 //     of it is where that node finds it. A long frame goes in pieces, of which only
 //     so many have room: while one is not sent, its receiver is rung after each step by
 //     which something may have gone. Nobody else is, and no step means no ring: who is
-//     rung for nothing looks, finds nothing, sleeps and can be rung again, so all nodes
+//     rung for nothing polls, finds nothing, sleeps and can be rung again, so all nodes
 //     of a host would keep each other awake.
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,8 @@
 #include "net/transport_ucx_priv.h"
 #include "os/descriptor.h"
 
-/** How often progress() lets UCX look, at most: other work must get its turn. */
-#define N_LOOKS 32
+/** How often progress() lets UCX poll, at most: other work must get its turn. */
+#define N_POLLS 32
 
 /** How long close() waits for frames to leave. */
 #define CLOSE_NS 100000000u
@@ -468,17 +468,17 @@ static void ring_if_unsent(struct net *net)
     }
 }
 
-/** Let UCX look until it finds nothing, or other work must get its turn. */
+/** Let UCX poll until it finds nothing, or other work must get its turn. */
 static void progress_within_host(struct net *net)
 {
     const struct wire *wire = net->wire;
-    unsigned looks = 0;
+    unsigned polls = 0;
 
-    while (looks < N_LOOKS &&
+    while (polls < N_POLLS &&
            wire->ucx.ucp_worker_progress(wire->worker) != 0) {
-        looks++;
+        polls++;
     }
-    if (looks > 0) {
+    if (polls > 0) {
         ring_if_unsent(net);
     }
 }
@@ -551,8 +551,8 @@ const struct transport transport_ucx = {
     .send = ucx_send,
     .progress = ucx_progress,
     .arm = ucx_arm,
-    .look = ucx_look,
-    .is_rung = ucx_is_rung,
+    .note_polling = ucx_note_polling,
+    .has_doorbell = ucx_has_doorbell,
     .n_unsent = ucx_n_unsent,
     .wait_fd = ucx_wait_fd,
     .close = ucx_close,

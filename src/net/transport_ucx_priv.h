@@ -42,7 +42,7 @@ struct net {
     int joined_fd;   ///< of both; -1: there is one
     _Atomic int
         joined_doorbell_fd;     ///< of the doorbell, if there is one, and TCP
-    _Atomic unsigned n_looking; ///< while any, TCP is out of that
+    _Atomic unsigned n_polling; ///< while any, TCP is out of that
     struct doorbell
         *doorbell; ///< for this host's nodes; NULL: UCX wakes this node
     int sleeps_by_doorbell; ///< armed so
@@ -70,8 +70,8 @@ TM_CHECKED tm_status ucx_join_networks(struct net *net);
 /* The transport's functions of these names (net/transport.h). */
 unsigned ucx_progress(struct net *net);
 int ucx_arm(struct net *net);
-void ucx_look(struct net *net, int is_looking);
-int ucx_is_rung(const struct net *net);
+void ucx_note_polling(struct net *net, int is_polling);
+int ucx_has_doorbell(const struct net *net);
 int ucx_wait_fd(struct net *net);
 
 #endif

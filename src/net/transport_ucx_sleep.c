@@ -9,9 +9,9 @@
 // S1  After the doorbell is armed this host's messages are looked for once more: a sender
 //     that has seen it unarmed has put its message there before.
 // S2  TCP's descriptor needs no arming: it is readable while there is something.
-// S3  A look (transport.h) silences the doorbell, and takes TCP's descriptor out of what is
-//     slept on with the doorbell. Who is first to look takes it out before it stops, and who
-//     is last puts it back after: so it is there while nobody looks, and then it tells
+// S3  Polling (transport.h) silences the doorbell, and takes TCP's descriptor out of what
+//     is slept on with the doorbell. Who is first to poll takes it out before it stops, and
+//     who is last puts it back after: so it is there while nobody polls, and then it tells
 //     of what has come before as well.
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ tm_status ucx_join_networks(struct net *net)
     return is_done ? TM_OK : TM_ESYSTEM;
 }
 
-int ucx_is_rung(const struct net *net)
+int ucx_has_doorbell(const struct net *net)
 {
     return net->wire == NULL ||
            doorbell_is_rung_by(net->doorbell, net->n_here - 1);
@@ -74,7 +74,7 @@ int ucx_is_rung(const struct net *net)
 /** By the doorbell, or by UCX. @return 0 something has come from this host meanwhile */
 static int arm_within_host(struct net *net)
 {
-    net->sleeps_by_doorbell = ucx_is_rung(net);
+    net->sleeps_by_doorbell = ucx_has_doorbell(net);
     if (net->wire == NULL) {
         return 1;
     }
@@ -101,17 +101,17 @@ static void listen_to_tcp(const struct net *net, int listens)
                     &event);
 }
 
-void ucx_look(struct net *net, int is_looking)
+void ucx_note_polling(struct net *net, int is_polling)
 {
-    // Counted also while there is no TCP yet: it may come while somebody looks.
-    unsigned n_before = is_looking ? atomic_fetch_add(&net->n_looking, 1)
-                                   : atomic_fetch_sub(&net->n_looking, 1);
+    // Counted also while there is no TCP yet: it may come while somebody polls.
+    unsigned n_before = is_polling ? atomic_fetch_add(&net->n_polling, 1)
+                                   : atomic_fetch_sub(&net->n_polling, 1);
 
     if (net->doorbell != NULL) {
-        doorbell_look(net->doorbell, is_looking);
+        doorbell_note_polling(net->doorbell, is_polling);
     }
-    if (net->joined_doorbell_fd >= 0 && n_before == (is_looking ? 0 : 1)) {
-        listen_to_tcp(net, !is_looking); // S3
+    if (net->joined_doorbell_fd >= 0 && n_before == (is_polling ? 0 : 1)) {
+        listen_to_tcp(net, !is_polling); // S3
     }
 }
 

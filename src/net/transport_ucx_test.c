@@ -309,21 +309,21 @@ static void wake_a_sleeper(struct harness_node *node)
     node->transport->close(node->net);
 }
 
-static void look_while_armed(struct harness_node *node)
+static void poll_while_armed(struct harness_node *node)
 {
     struct message message = {.type = MESSAGE_thread_stack};
     static int has_come;
 
     node->state = &has_come;
     node->receive = note_arrival;
-    harness_check(node->transport->is_rung(node->net));
+    harness_check(node->transport->has_doorbell(node->net));
     for (unsigned i = 0; i < 50; i++) {
         const unsigned sender = 1 + i % (node->n_nodes - 1);
 
         has_come = 0;
         if (node->self == 0) {
             get_armed(node);
-            node->transport->look(node->net, 1);
+            node->transport->note_polling(node->net, 1);
         }
         harness_barrier(node);
         if (node->self == sender) {
@@ -332,7 +332,7 @@ static void look_while_armed(struct harness_node *node)
         harness_barrier(node);
         if (node->self == 0) {
             harness_check(!becomes_readable(node, 0));
-            node->transport->look(node->net, 0);
+            node->transport->note_polling(node->net, 0);
             harness_wait(node, &has_come, 0);
             get_armed(node);
         }
@@ -352,11 +352,11 @@ static void who_looks_is_not_woken(void **unused)
     (void)unused;
     use_shared_memory();
     assert_all_ended_well(
-        harness_run(&transport_ucx, 2, look_while_armed, NULL), 2);
+        harness_run(&transport_ucx, 2, poll_while_armed, NULL), 2);
     assert_all_ended_well(
-        harness_run_on_hosts(&transport_ucx, 3, 2, look_while_armed, NULL), 3);
+        harness_run_on_hosts(&transport_ucx, 3, 2, poll_while_armed, NULL), 3);
     assert_all_ended_well(
-        harness_run_on_hosts(&transport_ucx, 2, 2, look_while_armed, NULL), 2);
+        harness_run_on_hosts(&transport_ucx, 2, 2, poll_while_armed, NULL), 2);
 }
 
 static void count_arrivals(struct harness_node *node, node_id from,
@@ -378,7 +378,7 @@ static uint64_t n_rings(struct harness_node *node)
     return counters.rings;
 }
 
-// Node 0 has frames that wait for node 1, which begins and ends looks, and takes none.
+// Node 0 has frames that wait for node 1, which begins and ends polling, and takes none.
 static void flood_one(struct harness_node *node)
 {
     struct message message = {.type = MESSAGE_thread_stack};
@@ -389,8 +389,8 @@ static void flood_one(struct harness_node *node)
     harness_barrier(node);
     for (unsigned i = 0; i < N_TURNS; i++) {
         if (node->self == 1) {
-            node->transport->look(node->net, 1);
-            node->transport->look(node->net, 0);
+            node->transport->note_polling(node->net, 1);
+            node->transport->note_polling(node->net, 0);
         }
         harness_barrier(node);
         for (unsigned k = 0; node->self == 0 && k < 10; k++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What may be in a profile, so that nothing is written that cannot be read.
-#include "observe/profile_priv.h"
+#include "observe/profile_write_priv.h"
 
 // ---- the fields ----
 

@@ -17,7 +17,7 @@
 #include <math.h>
 
 #include "base/log.h"
-#include "observe/profile_priv.h"
+#include "observe/profile_write_priv.h"
 
 // ---- texts ----
 

@@ -27,7 +27,7 @@ enum {
     ENOUGH_NS = 50 * 1000 * 1000, ///< for each kind
 };
 
-#define CLUSTER_BYTES ((size_t)SWAP_CLUSTER * TM_PAGE_SIZE)
+#define CLUSTER_BYTES ((size_t)SWAP_TRANSFER_MAX * TM_PAGE_SIZE)
 
 struct measuring {
     struct swap_file *file;
@@ -68,18 +68,18 @@ static tm_status transfer(const struct measuring *measuring, enum swap_op op,
     tm_status status = TM_ESYSTEM;
     struct swap_transfer swap = {
         .op = op,
-        .n_pages = SWAP_CLUSTER,
+        .n_pages = SWAP_TRANSFER_MAX,
         .slot = measuring->slots[cluster],
         .owner = &status,
         .done = note_done,
     };
 
-    for (unsigned i = 0; i < SWAP_CLUSTER; i++) {
+    for (unsigned i = 0; i < SWAP_TRANSFER_MAX; i++) {
         swap.pages[i] = measuring->bytes + (size_t)i * TM_PAGE_SIZE;
     }
     swap_file_start(measuring->file, &swap);
     swap_file_wait(measuring->file, &swap);
-    *took_ns = (swap.ended_ns - swap.began_ns) / SWAP_CLUSTER;
+    *took_ns = (swap.ended_ns - swap.began_ns) / SWAP_TRANSFER_MAX;
     return status;
 }
 
@@ -107,7 +107,7 @@ static tm_status measure(const struct measuring *measuring, enum swap_op op,
         if (status != TM_OK) {
             return status;
         }
-        all_ns += times_ns[n++] * SWAP_CLUSTER;
+        all_ns += times_ns[n++] * SWAP_TRANSFER_MAX;
         cluster = (cluster * 5 + 3) % N_CLUSTERS; // goes through all of them
     }
     *quartiles = quartiles_of(times_ns, n);
@@ -122,8 +122,8 @@ static tm_status make_clusters(struct measuring *measuring)
     uint64_t ns;
 
     for (unsigned i = 0; status == TM_OK && i < N_CLUSTERS; i++) {
-        if (swap_file_reserve(measuring->file, SWAP_CLUSTER,
-                              &measuring->slots[i]) < SWAP_CLUSTER) {
+        if (swap_file_reserve(measuring->file, SWAP_TRANSFER_MAX,
+                              &measuring->slots[i]) < SWAP_TRANSFER_MAX) {
             return TM_ELIMIT;
         }
         status = transfer(measuring, SWAP_OUT, i, &ns);

@@ -202,7 +202,7 @@ static void set_due(struct swap_file *file, struct swap_transfer *transfer)
 
 void swap_file_start(struct swap_file *file, struct swap_transfer *transfer)
 {
-    ensure(transfer->n_pages > 0 && transfer->n_pages <= SWAP_CLUSTER &&
+    ensure(transfer->n_pages > 0 && transfer->n_pages <= SWAP_TRANSFER_MAX &&
            transfer->slot + transfer->n_pages <= file->slots.n_slots);
     transfer->is_under_way = 1;
     transfer->began_ns = clock_now_ns();

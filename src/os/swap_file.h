@@ -9,7 +9,7 @@
 
 /*
  * Where a node's pager puts pages that it has no memory for: a file without a
- * name, in slots of one page. Pages go in and out in clusters, several at a time,
+ * name, in slots of one page. Pages go in and out in transfers, several at a time,
  * past the kernel's cache if the file system lets them.
  *
  * The functions are for one caller at a time: whoever calls holds the lock that
@@ -18,7 +18,7 @@
  */
 
 /** Pages of the largest transfer: 256 KiB. */
-#define SWAP_CLUSTER 64
+#define SWAP_TRANSFER_MAX 64
 
 struct swap_file;
 
@@ -50,10 +50,11 @@ enum swap_op { SWAP_IN, SWAP_OUT };
 struct swap_transfer {
     // Set by the user, left as they are.
     enum swap_op op;
-    unsigned n_pages;          ///< 1 to SWAP_CLUSTER
-    uint64_t slot;             ///< the first of n_pages, all reserved
-    char *pages[SWAP_CLUSTER]; ///< each at a multiple of TM_PAGE_SIZE, anywhere
-    void *owner;               ///< for the user
+    unsigned n_pages; ///< 1 to SWAP_TRANSFER_MAX
+    uint64_t slot;    ///< the first of n_pages, all reserved
+    char *pages
+        [SWAP_TRANSFER_MAX]; ///< each at a multiple of TM_PAGE_SIZE, anywhere
+    void *owner;             ///< for the user
 
     // Called once, in swap_file_poll() or swap_file_wait(). The transfer is the
     // user's again: it may be freed or started anew. May reserve, release and
@@ -78,7 +79,7 @@ struct swap_transfer {
     unsigned bytes_done;
     unsigned first_part;
     unsigned n_parts;
-    struct iovec parts[SWAP_CLUSTER];
+    struct iovec parts[SWAP_TRANSFER_MAX];
 };
 
 /** Since the file was opened, but for what says otherwise. */
@@ -132,7 +133,7 @@ const char *swap_file_engine(const struct swap_file *file);
 /**
  * Get adjacent slots. What was in them before is gone.
  *
- * @param n          1 to SWAP_CLUSTER
+ * @param n          1 to SWAP_TRANSFER_MAX
  * @param[out] slot  the first of them
  * @return how many: n; fewer if no n adjacent ones are easily found; 0 if all are
  *         used, slot untouched: the limit is reached, or the file system or lack of

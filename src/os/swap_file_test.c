@@ -72,7 +72,7 @@ static void what_goes_out_comes_in(void **state)
 
 // ---- those who start transfers are left alone
 
-enum { N_BYTES = 1 << 20, N_CLUSTERS = 64 };
+enum { N_BYTES = 1 << 20, N_TRANSFERS = 64 };
 
 static unsigned n_ended;
 
@@ -95,7 +95,7 @@ static void *read_late(void *argument)
     static char bytes[N_BYTES];
     ssize_t n;
 
-    while (n_ended < N_CLUSTERS) {
+    while (n_ended < N_TRANSFERS) {
         struct pollfd fd = {.fd = swap_file_fd(reader->file), .events = POLLIN};
 
         (void)poll(&fd, 1, -1);
@@ -110,8 +110,8 @@ static void *read_late(void *argument)
 static void a_long_write_is_not_cut_short(void **state)
 {
     struct swap_file *file = open_or_skip((struct swap_settings){0});
-    char *pages = pages_new(N_CLUSTERS * SWAP_CLUSTER);
-    static struct swap_transfer transfers[N_CLUSTERS];
+    char *pages = pages_new(N_TRANSFERS * SWAP_TRANSFER_MAX);
+    static struct swap_transfer transfers[N_TRANSFERS];
     static char bytes[N_BYTES];
     struct reader reader = {.file = file};
     int ends[2];
@@ -121,9 +121,10 @@ static void a_long_write_is_not_cut_short(void **state)
     n_ended = 0;
     assert_int_equal(pipe(ends), 0);
     reader.pipe = ends[0];
-    for (unsigned i = 0; i < N_CLUSTERS; i++) {
-        char *first = pages + i * SWAP_CLUSTER * PAGE;
-        unsigned n = swap_file_reserve(file, SWAP_CLUSTER, &transfers[i].slot);
+    for (unsigned i = 0; i < N_TRANSFERS; i++) {
+        char *first = pages + i * SWAP_TRANSFER_MAX * PAGE;
+        unsigned n =
+            swap_file_reserve(file, SWAP_TRANSFER_MAX, &transfers[i].slot);
 
         transfers[i].op = SWAP_IN;
         transfers[i].done = note_end;
@@ -134,7 +135,7 @@ static void a_long_write_is_not_cut_short(void **state)
         assert_int_equal(move(file, SWAP_OUT, transfers[i].slot, first, n),
                          TM_OK);
     }
-    for (unsigned i = 0; i < N_CLUSTERS; i++) {
+    for (unsigned i = 0; i < N_TRANSFERS; i++) {
         swap_file_start(file, &transfers[i]);
     }
     assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
@@ -156,7 +157,7 @@ struct held {
     uint64_t slot;
     unsigned n;
     uint64_t version; ///< of the first page
-    char *pages;      ///< [SWAP_CLUSTER]
+    char *pages;      ///< [SWAP_TRANSFER_MAX]
 };
 
 static uint64_t last_version;
@@ -165,7 +166,8 @@ static unsigned n_done;
 /** Pages in an order that makes one part, parts of two pages, or of one. */
 static void place_pages(struct held *held)
 {
-    static const unsigned flips[] = {0, SWAP_CLUSTER - 2, SWAP_CLUSTER - 1};
+    static const unsigned flips[] = {0, SWAP_TRANSFER_MAX - 2,
+                                     SWAP_TRANSFER_MAX - 1};
     unsigned flip = flips[random_below(3)];
 
     for (unsigned i = 0; i < held->n; i++) {
@@ -191,7 +193,7 @@ static void step(struct swap_file *file, struct held *held)
 {
     switch (held->state) {
     case FREE:
-        held->n = swap_file_reserve(file, 1 + random_below(SWAP_CLUSTER),
+        held->n = swap_file_reserve(file, 1 + random_below(SWAP_TRANSFER_MAX),
                                     &held->slot);
         if (held->n == 0) {
             return;
@@ -239,7 +241,7 @@ static void random_transfers(struct swap_settings settings)
     random_state = (uint64_t)time(NULL);
     print_message("seed %llu\n", (unsigned long long)random_state);
     for (unsigned i = 0; i < N_WORKS; i++) {
-        all[i].pages = pages_new(SWAP_CLUSTER);
+        all[i].pages = pages_new(SWAP_TRANSFER_MAX);
     }
     for (unsigned i = 0; i < N_STEPS; i++) {
         struct held *held = &all[random_below(N_WORKS)];
@@ -330,7 +332,7 @@ static uint64_t blocks_of_file(void)
 
 static void the_file_shrinks_when_slots_are_released(void **state)
 {
-    enum { N = 200 }; // clusters: 50 MiB
+    enum { N = 200 }; // transfers: 50 MiB
     const struct swap_probe probe = {.ended = note_fd};
     struct swap_file *file =
         open_or_skip((struct swap_settings){.probe = &probe});

@@ -2,7 +2,7 @@
 /*
  * Jobs of a swap file: those of transfers, and those that give regions back.
  *
- * Every slot has a checksum, in memory: of what was last handed over to be written
+ * Every slot has a checksum, in memory: of what was last given to be written
  * there. What is read is compared, always: a page costs a fraction of a microsecond,
  * the disk many. So neither a write that was torn, nor one that the disk lost, nor a
  * read of another place can pass for good.

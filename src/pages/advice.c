@@ -35,7 +35,7 @@ static int is_wanted(const struct engine *engine, page_no page)
 
     return extent != NULL && extent->is_open && !extent->is_closed &&
            page_of(engine, page)->state == PAGE_ABSENT &&
-           !page_of(engine, page)->pending;
+           !page_of(engine, page)->fetching;
 }
 
 // Only as far as there is room: what would take the room of other pages comes when a

@@ -158,7 +158,7 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
 
 void blocks_check_closing(struct engine *engine, struct extent *extent)
 {
-    if (extent->closing != 0 && extent->n_pending == 0 &&
+    if (extent->closing != 0 && extent->n_fetching == 0 &&
         engine->n_unfinished == 0) {
         acknowledge(engine, extent->closing);
         extent->closing = 0;
@@ -246,7 +246,7 @@ static tm_status receive_gone(struct engine *engine,
     struct extent *extent = extent_at(engine, gone->page);
 
     if (extent == NULL || !extent->is_closed || extent->closing != 0 ||
-        extent->n_pending > 0) {
+        extent->n_fetching > 0) {
         return TM_EWIRE;
     }
     bases_forget(engine, extent);

@@ -6,7 +6,7 @@
 
 int engine_is_quiet(const struct engine *engine)
 {
-    return engine->n_pending == 0 && engine->n_unfinished == 0 &&
+    return engine->n_fetching == 0 && engine->n_unfinished == 0 &&
            engine->parked == NULL && bases_are_quiet(engine);
 }
 
@@ -39,7 +39,7 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     if (page->is_owner && page->hint != engine->port->self + 1) {
         return 0;
     }
-    if (page->pending ? 0 : page->waiters != NULL || page->queues) {
+    if (page->fetching ? 0 : page->waiters != NULL || page->queues) {
         return 0;
     }
     return page->deferred == NULL || page_keeps_messages(page) || // D1
@@ -48,17 +48,17 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
 
 int engine_is_valid(const struct engine *engine)
 {
-    uint32_t n_pending = 0;
+    uint32_t n_fetching = 0;
 
     for (size_t i = 0; i < engine->n_extents; i++) {
         const struct extent *extent = &engine->extents[i];
 
-        n_pending += extent->n_pending;
+        n_fetching += extent->n_fetching;
         if (i > 0 && extent[-1].page + extent[-1].n_pages > extent->page) {
             return 0;
         }
     }
-    return n_pending == engine->n_pending && bases_are_valid(engine);
+    return n_fetching == engine->n_fetching && bases_are_valid(engine);
 }
 
 void engine_check_page(const struct engine *engine, page_no page)

@@ -51,7 +51,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
             ->local_fault(engine, page_number, is_write)) {
         return FAULT_ALLOWED;
     }
-    if (!page->pending) {
+    if (!page->fetching) {
         fetch_start(engine, page_number, is_write, history);
     }
     page->want_write |= (uint8_t)(is_write != 0);
@@ -81,7 +81,7 @@ static tm_status dispatch(struct engine *engine, node_id from,
         return owner_updates_receive(engine, from, message);
     case MESSAGE_page_given:
     case MESSAGE_page_taken:
-        return handover_receive(engine, from, message);
+        return roster_change_receive(engine, from, message);
     case MESSAGE_clock:
         return causality_receive(engine, message);
     default:

@@ -42,11 +42,11 @@ struct extent {
     tm_protocol protocol;
     tm_placement placement;
     node_id on_node;
-    uint32_t serial;    ///< unique among all extents of the run; 0: TM_SHARED
-    uint8_t is_open;    ///< all nodes know it: B3 in blocks.c
-    uint8_t is_closed;  ///< being freed: faults are errors
-    uint32_t n_pending; ///< pages of it that are being fetched
-    uint32_t closing;   ///< token of the extent_close to acknowledge, 0: none
+    uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
+    uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
+    uint8_t is_closed;   ///< being freed: faults are errors
+    uint32_t n_fetching; ///< pages of it that are being fetched
+    uint32_t closing;    ///< token of the extent_close to acknowledge, 0: none
     uint32_t line;
     char file[64];
     char name[32];
@@ -115,7 +115,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
 void engine_finish_batch(struct engine *engine);
 
 /** Do what is due. To be called about every millisecond.
- * @return 1 if it wants to be called again soon, 0 if nothing is pending */
+ * @return 1 if it wants to be called again soon, 0 if nothing is under way */
 int engine_tick(struct engine *engine);
 
 /** Threads that will use these pages soon have come to this node: fetch those

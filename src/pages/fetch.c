@@ -8,14 +8,14 @@
 // answered once: by PAGE, by GRANT, or, if it was only ahead and is to be had
 // elsewhere, by FETCH_DONE.
 //
-//   absent, pending   fetch_start
-//   not pending       engine_settle, from install(), accept_grant(), end_fetch()
+//   absent, fetching   fetch_start
+//   not fetching       engine_settle, from install(), accept_grant(), end_fetch()
 //
-// I1 `pending` is set exactly while one fetch is to be answered for the page, and
+// I1 `fetching` is set exactly while one fetch is to be answered for the page, and
 //    `fetch` is that fetch's number. A late FETCH_DONE of an older fetch has
 //    another number and is ignored.
 //    A grant that answers no fetch of this node (placement, atomic operations)
-//    makes it the owner and leaves the page pending, until the fetch that is out
+//    makes it the owner and leaves the page `fetching`, until the fetch that is out
 //    is answered or comes back. So no answer comes that is not waited for: a PAGE that
 //    does is refused.
 // I4 A copy that comes where there is one already is ignored: that one is kept up
@@ -60,7 +60,7 @@ static int may_go_along(const struct engine *engine, page_no page_number,
 {
     const struct page *page = page_of(engine, page_number);
 
-    return page->state == PAGE_ABSENT && !page->pending &&
+    return page->state == PAGE_ABSENT && !page->fetching &&
            (page->hint == 0 || page->hint == to + 1);
 }
 
@@ -98,11 +98,11 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
                                     !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
-        page_of(engine, at)->pending = 1;
+        page_of(engine, at)->fetching = 1;
         page_of(engine, at)->fetch = engine->last_fetch;
     }
-    extent->n_pending += count;
-    engine->n_pending += count;
+    extent->n_fetching += count;
+    engine->n_fetching += count;
     message.u.fetch = (struct message_fetch){
         .page = page,
         .count = (uint16_t)count,
@@ -395,7 +395,7 @@ static void take_ownership(struct engine *engine, page_no page_number,
 // Can a page that comes be an answer to what was asked for?
 static int is_answer(const struct page *page, uint8_t flags)
 {
-    if (!page->pending || (page->is_owner && (flags & PAGE_WITH_OWNERSHIP))) {
+    if (!page->fetching || (page->is_owner && (flags & PAGE_WITH_OWNERSHIP))) {
         return 0;
     }
     return flags & PAGE_WITH_CONTENTS ? page->access == ACCESS_NONE
@@ -525,7 +525,7 @@ static void end_fetch(struct engine *engine,
     for (page_no at = done->page; at < done->page + done->count; at++) {
         const struct page *page = page_of(engine, at);
 
-        if (!page->pending || page->fetch != done->id) {
+        if (!page->fetching || page->fetch != done->id) {
             continue; // I1
         }
         ask_again(engine, at);

@@ -8,8 +8,9 @@
 
 static int is_idle(const struct page *page)
 {
-    return !page->pending && !page->pinned && !page->busy && !page->in_flight &&
-           !page->queues && page->waiters == NULL && page->deferred == NULL;
+    return !page->fetching && !page->pinned && !page->busy &&
+           !page->in_flight && !page->queues && page->waiters == NULL &&
+           page->deferred == NULL;
 }
 
 static enum page_fate fate(void *owner, page_no page_number)
@@ -17,8 +18,9 @@ static enum page_fate fate(void *owner, page_no page_number)
     const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
-    if (!is_idle(page) || page->state == PAGE_DIRTY || page->late || // L2
-        paging_has_parked(engine, page_number)) {                    // P1
+    if (!is_idle(page) || page->state == PAGE_DIRTY ||
+        page->updates_pending ||                  // L2
+        paging_has_parked(engine, page_number)) { // P1
         return FATE_STAY;
     }
     if (page->state == PAGE_ABSENT) {
@@ -48,7 +50,7 @@ static uint64_t n_coming(void *owner)
 {
     const struct engine *engine = owner;
 
-    return engine->n_pending;
+    return engine->n_fetching;
 }
 
 static void fetch_ahead(void *owner, page_no first, page_no n)
@@ -73,7 +75,7 @@ static void transfers_ended(void *owner)
         parked = next;
     }
     bases_brought(engine);
-    handover_go_on(engine);
+    roster_change_go_on(engine);
     engine_discard_now(engine);
 }
 

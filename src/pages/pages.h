@@ -101,7 +101,7 @@ struct engine {
     tm_protocol default_protocol;
     struct tokens tokens; ///< waiters of calls to other nodes
     uint32_t last_fetch;
-    uint32_t n_pending; ///< pages being fetched
+    uint32_t n_fetching; ///< pages being fetched
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;
@@ -322,7 +322,7 @@ int paging_is_unwanted(const struct engine *engine, page_no page);
 int paging_takes(const struct engine *engine, unsigned n_more);
 
 /** Have pages that are out come in, and host.transfers_ended() called.
- * @param n  0 to SWAP_CLUSTER */
+ * @param n  0 to SWAP_TRANSFER_MAX */
 void paging_bring(struct engine *engine, page_no *pages, unsigned n);
 
 /** A fetch or an atomic operation has come for a page that this node owns. Must it wait
@@ -346,9 +346,9 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
 
 // ---- roster_change.c
 /** Answer for pages that were given to this node, if it has room for more. */
-void handover_go_on(struct engine *engine);
-tm_status handover_receive(struct engine *engine, node_id from,
-                           const struct message *message);
+void roster_change_go_on(struct engine *engine);
+tm_status roster_change_receive(struct engine *engine, node_id from,
+                                const struct message *message);
 
 // ---- blocks_root.c
 /** A request, or an acknowledgement. On the root only. */

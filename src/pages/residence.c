@@ -15,8 +15,9 @@
 // disk has brought them: it would keep the node from everything else for as long. When
 // more is in memory than should be, they are not brought before others have gone.
 // Others that come meanwhile for the same pages are parked behind it, in order; then
-// all are looked at as if they came now. (Updates: pending_updates.c.) Whether there is a page to wait for is seen anew each time, so nothing that
-// happens meanwhile needs to know of them, but for
+// all are handled as if they came now. (Updates: pending_updates.c.) Whether there is a
+// page to wait for is seen anew each time, so nothing that happens meanwhile
+// needs to know of them, but for
 //   P1 A page of a parked request stays, once it is here.
 //   P2 A block is freed when no node has a fetch out (blocks.c), so none is parked.
 //      (And who frees one that others still operate on has made an error.)

@@ -212,7 +212,7 @@ void engine_spread(struct engine *engine)
     }
 }
 
-void handover_go_on(struct engine *engine)
+void roster_change_go_on(struct engine *engine)
 {
     while (engine->given != NULL && paging_takes(engine, 0)) {
         struct deferred *given = engine->given;
@@ -234,7 +234,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
         {given->copies0, given->copies1, given->copies2, given->copies3}};
     struct page *page = page_of(engine, given->page);
 
-    if (!engine->is_frozen || page->is_owner || page->pending) {
+    if (!engine->is_frozen || page->is_owner || page->fetching) {
         return TM_EWIRE;
     }
     if (page->state == PAGE_ABSENT) {
@@ -261,7 +261,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
     engine->stats.pages_moved_in++;
     owner_updates_announce(engine, given->page, from);
     deferred_keep(&engine->given, from, message);
-    handover_go_on(engine);
+    roster_change_go_on(engine);
     return TM_OK;
 }
 
@@ -278,8 +278,8 @@ void engine_describe_blocks(struct engine *engine, node_id to)
     }
 }
 
-tm_status handover_receive(struct engine *engine, node_id from,
-                           const struct message *message)
+tm_status roster_change_receive(struct engine *engine, node_id from,
+                                const struct message *message)
 {
     if (message->type == MESSAGE_page_given) {
         return receive_given(engine, from, message);

@@ -264,8 +264,8 @@ static void tell_record(const struct engine *engine, page_no page_number)
               page->busy ? ", waits for copies to go" : "",
               page->queues ? ", will be owned" : "", page->pushing, n_deferred,
               page->in_flight ? ", a diff is on its way to the owner" : "",
-              page->late ? ", updates wait for it" : "",
-              page->slot != 0 ? ", in the swap file" : "");
+              page->updates_pending ? ", updates wait for it" : "",
+              page->swap_slot != 0 ? ", in the swap file" : "");
     if (page->hint == 0) {
         log_error("  its owner is not known here, its directory node is %u",
                   directory_of(engine, page_number));
@@ -273,7 +273,7 @@ static void tell_record(const struct engine *engine, page_no page_number)
         log_error("  its owner is probably node %u, its directory node %u",
                   page->hint - 1u, directory_of(engine, page_number));
     }
-    if (page->pending) {
+    if (page->fetching) {
         log_error("  fetch %u is under way, to %s", page->fetch,
                   page->want_write ? "write" : "read");
     }
@@ -290,7 +290,7 @@ void engine_tell_page(const struct engine *engine, page_no page)
     tell_messages(engine, page);
     log_error("  node %u: %u pages are fetched, %zu updates are out, %s wait "
               "for the disk%s%s%s",
-              engine->port->self, engine->n_pending, engine->n_unfinished,
+              engine->port->self, engine->n_fetching, engine->n_unfinished,
               engine->parked != NULL ? "requests" : "no requests",
               bases_are_quiet(engine) ? "" : ", a release is under way",
               engine->is_frozen ? ", frozen" : "",

@@ -33,15 +33,15 @@ void engine_settle(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
     struct extent *extent = extent_find(engine, page_number);
 
-    if (!page->pending) {
+    if (!page->fetching) {
         return;
     }
-    page->pending = 0;
+    page->fetching = 0;
     page->queues = 0;
     page->want_write = 0;
-    engine->n_pending--;
+    engine->n_fetching--;
     if (extent != NULL) {
-        extent->n_pending--;
+        extent->n_fetching--;
         blocks_check_closing(engine, extent);
     }
     engine_wake(page);

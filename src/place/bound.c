@@ -14,7 +14,7 @@
 // their union is at least the sum of the n smallest shares, where each page
 // is divided among its users: |union of S| = sum of pages with a user in S >=
 // sum of pages * users in S / users. Pages that all threads use come on top
-// undivided. With the law of the kept set, T_mem grows with each of its parts,
+// undivided. With the rule of the kept set, T_mem grows with each of its parts,
 // so least parts make a least time. The smallest tau at which all threads find
 // room is a bound, by the same bisection as in threshold.c; it is exact if
 // threads are alike and share nothing, or with all.

@@ -12,15 +12,15 @@
 
 // ---- blocks ----
 
-struct seat {
+struct node_order {
     double mean; ///< number of the threads that the node has now
     uint32_t node;
 };
 
-static int compare_seats(const void *left, const void *right)
+static int compare_nodes(const void *left, const void *right)
 {
-    const struct seat *a = left;
-    const struct seat *b = right;
+    const struct node_order *a = left;
+    const struct node_order *b = right;
 
     if (a->mean != b->mean) {
         return a->mean < b->mean ? -1 : 1;
@@ -28,45 +28,45 @@ static int compare_seats(const void *left, const void *right)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-static void order_seats(const struct cluster_problem *problem,
-                        struct seat *seats, uint32_t *n_now)
+static void order_nodes(const struct cluster_problem *problem,
+                        struct node_order *order, uint32_t *n_now)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
     const uint32_t n_threads = problem->view->n_threads;
 
     for (uint32_t x = 0; x < n_nodes; x++) {
-        seats[x] = (struct seat){0, x};
+        order[x] = (struct node_order){0, x};
     }
     for (uint32_t i = 0; i < n_threads; i++) {
-        seats[problem->current[i]].mean += i;
+        order[problem->current[i]].mean += i;
         n_now[problem->current[i]]++;
     }
     for (uint32_t x = 0; x < n_nodes; x++) {
-        seats[x].mean = n_now[x] > 0 ? seats[x].mean / n_now[x] : n_threads;
+        order[x].mean = n_now[x] > 0 ? order[x].mean / n_now[x] : n_threads;
     }
-    qsort(seats, n_nodes, sizeof *seats, compare_seats);
+    qsort(order, n_nodes, sizeof *order, compare_nodes);
 }
 
 tm_status clusters_blocks(const struct cluster_problem *problem,
                           uint32_t *node_of)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
-    struct seat *seats = calloc(n_nodes, sizeof *seats);
+    struct node_order *order = calloc(n_nodes, sizeof *order);
     uint32_t *n_now = calloc(n_nodes, sizeof *n_now);
     uint32_t thread = 0;
 
-    if (seats == NULL || n_now == NULL) {
-        free(seats);
+    if (order == NULL || n_now == NULL) {
+        free(order);
         free(n_now);
         return TM_ENOMEM;
     }
-    order_seats(problem, seats, n_now);
+    order_nodes(problem, order, n_now);
     for (uint32_t k = 0; k < n_nodes; k++) {
-        for (uint32_t n = problem->counts[seats[k].node]; n > 0; n--) {
-            node_of[thread++] = seats[k].node;
+        for (uint32_t n = problem->counts[order[k].node]; n > 0; n--) {
+            node_of[thread++] = order[k].node;
         }
     }
-    free(seats);
+    free(order);
     free(n_now);
     return TM_OK;
 }

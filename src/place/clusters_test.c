@@ -9,7 +9,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/clusters.h"
 #include "place/metis.h"
 

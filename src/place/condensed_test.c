@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "model/condense.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/affinity.h"
 #include "place/answer.h"
 #include "place/bound.h"
@@ -59,14 +59,14 @@ static struct cost_model draw_model(const struct cluster_view *view,
 /** What policy_place() answers, asked of the original. */
 static void ask_original(const struct policy *policy,
                          const struct place_request *request,
-                         struct placement *placement)
+                         struct mapping *mapping)
 {
-    assert_int_equal(
-        answer_time(request, request->current, &placement->before_s), TM_OK);
-    assert_int_equal(policy->place(request, placement), TM_OK);
-    answer_pins(request->view, request->current, placement->node_of);
-    assert_int_equal(
-        answer_time(request, placement->node_of, &placement->after_s), TM_OK);
+    assert_int_equal(answer_time(request, request->current, &mapping->before_s),
+                     TM_OK);
+    assert_int_equal(policy->place(request, mapping), TM_OK);
+    answer_pins(request->view, request->current, mapping->node_of);
+    assert_int_equal(answer_time(request, mapping->node_of, &mapping->after_s),
+                     TM_OK);
 }
 
 static void each_policy_answers_as_for_the_original(void **state)
@@ -84,8 +84,8 @@ static void each_policy_answers_as_for_the_original(void **state)
         model = draw_model(&view, round);
         mapping_draw(&view, current);
         for (unsigned k = 0; k < n_policies; k++) {
-            struct placement plain = {.node_of = node_of[0]};
-            struct placement small = {.node_of = node_of[1]};
+            struct mapping plain = {.node_of = node_of[0]};
+            struct mapping small = {.node_of = node_of[1]};
 
             ask_original(policies[k], &request, &plain);
             assert_int_equal(policy_place(policies[k], &request, &small),
@@ -110,7 +110,7 @@ static void one_node_must_have_room_for_what_all_read(void **state)
     struct page_lists lists;
     uint32_t current[70] = {0};
     uint32_t node_of[70];
-    struct placement placement = {.node_of = node_of};
+    struct mapping mapping = {.node_of = node_of};
     const struct place_request request = {
         .view = &view, .model = &model, .current = current};
 
@@ -132,8 +132,7 @@ static void one_node_must_have_room_for_what_all_read(void **state)
         view.nodes[x].swap_in_s = view.nodes[x].swap_out_s = 0.1;
         view.nodes[x].packet_s = 1000;
     }
-    assert_int_equal(policy_place(&policy_cpu_mem, &request, &placement),
-                     TM_OK);
+    assert_int_equal(policy_place(&policy_cpu_mem, &request, &mapping), TM_OK);
     for (uint32_t i = 0; i < 70; i++) {
         assert_int_equal(node_of[i], 1);
     }
@@ -152,8 +151,8 @@ static void orders_of_use_are_kept_for_models_that_need_them(void **state)
         uint32_t node_of[2][MAX_THREADS];
         struct place_request request = {
             .view = &view, .model = &model, .current = current};
-        struct placement plain = {.node_of = node_of[0]};
-        struct placement small = {.node_of = node_of[1]};
+        struct mapping plain = {.node_of = node_of[0]};
+        struct mapping small = {.node_of = node_of[1]};
 
         draw(&view, round);
         mapping_draw(&view, current);
@@ -166,7 +165,7 @@ static void orders_of_use_are_kept_for_models_that_need_them(void **state)
     }
 }
 
-static void laws_and_bounds_are_those_of_the_original(void **state)
+static void curves_and_bounds_are_those_of_the_original(void **state)
 {
     unsigned n_smaller = 0;
 
@@ -176,8 +175,8 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         struct condensed condensed;
         struct cost_model model;
         uint32_t current[MAX_THREADS];
-        struct count_law plain;
-        struct count_law small;
+        struct demand_curve plain;
+        struct demand_curve small;
         double bounds_s[2];
 
         draw(&view, round);
@@ -185,11 +184,12 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         mapping_draw(&view, current);
         assert_int_equal(condense(&condensed, &view), TM_OK);
         n_smaller += condensed.view.n_uses < view.n_uses;
-        assert_int_equal(law_init(&plain, &view, &model, current, COUNT_ALL),
-                         TM_OK);
         assert_int_equal(
-            law_init(&small, &condensed.view, &model, current, COUNT_ALL),
+            demand_curve_init(&plain, &view, &model, current, COUNT_ALL),
             TM_OK);
+        assert_int_equal(demand_curve_init(&small, &condensed.view, &model,
+                                           current, COUNT_ALL),
+                         TM_OK);
         assert_memory_equal(plain.points, small.points,
                             (view.n_threads + 1) * sizeof plain.points[0]);
         assert_true(plain.thread_pages == small.thread_pages);
@@ -197,8 +197,8 @@ static void laws_and_bounds_are_those_of_the_original(void **state)
         assert_int_equal(bound_iteration(&condensed.view, &model, &bounds_s[1]),
                          TM_OK);
         assert_true(bounds_s[0] == bounds_s[1]);
-        law_release(&plain);
-        law_release(&small);
+        demand_curve_release(&plain);
+        demand_curve_release(&small);
         condensed_release(&condensed);
         cluster_view_release(&view);
     }
@@ -269,7 +269,7 @@ int main(void)
         cmocka_unit_test(each_policy_answers_as_for_the_original),
         cmocka_unit_test(one_node_must_have_room_for_what_all_read),
         cmocka_unit_test(orders_of_use_are_kept_for_models_that_need_them),
-        cmocka_unit_test(laws_and_bounds_are_those_of_the_original),
+        cmocka_unit_test(curves_and_bounds_are_those_of_the_original),
         cmocka_unit_test(load_tables_are_those_of_the_original_after_any_moves),
     };
 

@@ -15,7 +15,7 @@
 // is faster or not. Nodes at the top then only lose threads, so this ends; and
 // it ends at the optimum by the argument above.
 //
-// A law that decreases somewhere could make the search go round; so the number
+// A curve that decreases somewhere could make the search go round; so the number
 // of moves is limited.
 //
 // I1  The sum of the counts is n_threads, and no count is below its floor.
@@ -27,7 +27,7 @@
 #include <string.h>
 
 struct search {
-    const struct count_law *law;
+    const struct demand_curve *curve;
     uint32_t *counts;    ///< [n_nodes]
     uint32_t *best;      ///< [n_nodes], I2
     double *times;       ///< [n_nodes]: T_x of counts
@@ -52,7 +52,7 @@ static uint32_t slowest(const struct search *search)
 {
     uint32_t best = 0;
 
-    for (uint32_t x = 1; x < search->law->n_nodes; x++) {
+    for (uint32_t x = 1; x < search->curve->n_nodes; x++) {
         if (search->times[x] > search->times[best]) {
             best = x;
         }
@@ -63,10 +63,10 @@ static uint32_t slowest(const struct search *search)
 /** The node that ends first of those not yet tried; n_nodes if there is none. */
 static uint32_t earliest(const struct search *search)
 {
-    uint32_t best = search->law->n_nodes;
+    uint32_t best = search->curve->n_nodes;
 
-    for (uint32_t x = 0; x < search->law->n_nodes; x++) {
-        if (!search->done[x] && (best == search->law->n_nodes ||
+    for (uint32_t x = 0; x < search->curve->n_nodes; x++) {
+        if (!search->done[x] && (best == search->curve->n_nodes ||
                                  search->times[x] < search->times[best])) {
             best = x;
         }
@@ -83,9 +83,9 @@ static double longest_of(const struct search *search)
 static int is_good(const struct search *search, enum count_steps steps,
                    uint32_t s, uint32_t d)
 {
-    const struct count_law *law = search->law;
-    const double s_after = law_time(law, s, search->counts[s] - 1);
-    const double d_after = law_time(law, d, search->counts[d] + 1);
+    const struct demand_curve *curve = search->curve;
+    const double s_after = demand_curve_time(curve, s, search->counts[s] - 1);
+    const double d_after = demand_curve_time(curve, d, search->counts[d] + 1);
     const double later = s_after > d_after ? s_after : d_after;
 
     if (steps == STEPS_LIU06_WALK) {
@@ -98,8 +98,8 @@ static void move_one(struct search *search, uint32_t s, uint32_t d)
 {
     search->counts[s]--;
     search->counts[d]++;
-    search->times[s] = law_time(search->law, s, search->counts[s]);
-    search->times[d] = law_time(search->law, d, search->counts[d]);
+    search->times[s] = demand_curve_time(search->curve, s, search->counts[s]);
+    search->times[d] = demand_curve_time(search->curve, d, search->counts[d]);
 }
 
 /** Step (2). @return how many went */
@@ -108,7 +108,7 @@ static uint32_t move_some(struct search *search, enum count_steps steps,
 {
     uint32_t n = 0;
 
-    while (search->counts[s] > search->law->floors[s] && search->n_left > 0 &&
+    while (search->counts[s] > search->curve->floors[s] && search->n_left > 0 &&
            is_good(search, steps, s, d)) {
         move_one(search, s, d);
         search->n_left--;
@@ -122,7 +122,7 @@ static void note_best(struct search *search)
     const double longest_s = longest_of(search);
     uint32_t n = 0;
 
-    for (uint32_t x = 0; x < search->law->n_nodes; x++) {
+    for (uint32_t x = 0; x < search->curve->n_nodes; x++) {
         n += search->times[x] >= longest_s;
     }
     if (longest_s < search->best_s ||
@@ -130,7 +130,7 @@ static void note_best(struct search *search)
         search->best_s = longest_s;
         search->n_best = n;
         memcpy(search->best, search->counts,
-               search->law->n_nodes * sizeof *search->best);
+               search->curve->n_nodes * sizeof *search->best);
     }
 }
 
@@ -139,13 +139,13 @@ static void search_liu06(struct search *search, enum count_steps steps)
 {
     uint32_t s = slowest(search);
 
-    memset(search->done, 0, search->law->n_nodes);
+    memset(search->done, 0, search->curve->n_nodes);
     for (;;) {
         uint32_t d;
 
         search->done[s] = 1;
         d = earliest(search); // (1), (4)
-        if (d == search->law->n_nodes) {
+        if (d == search->curve->n_nodes) {
             return; // (5)
         }
         if (move_some(search, steps, s, d) == 0) { // (2)
@@ -154,7 +154,7 @@ static void search_liu06(struct search *search, enum count_steps steps)
         }
         note_best(search); // (3)
         s = slowest(search);
-        memset(search->done, 0, search->law->n_nodes);
+        memset(search->done, 0, search->curve->n_nodes);
     }
 }
 
@@ -167,13 +167,13 @@ static void search_liang03(struct search *search)
         uint32_t n = 0;
         uint32_t d;
 
-        memset(search->done, 0, search->law->n_nodes);
+        memset(search->done, 0, search->curve->n_nodes);
         search->done[s] = 1;
         d = earliest(search);
-        if (d == search->law->n_nodes) {
+        if (d == search->curve->n_nodes) {
             return;
         }
-        while (search->counts[s] > search->law->floors[s]) {
+        while (search->counts[s] > search->curve->floors[s]) {
             const double before_s = longest_of(search);
 
             move_one(search, s, d);
@@ -199,7 +199,7 @@ static void search_release(struct search *search)
 
 static tm_status search_init(struct search *search)
 {
-    const size_t n = search->law->n_nodes;
+    const size_t n = search->curve->n_nodes;
 
     search->best = malloc(n * sizeof *search->best);
     search->times = calloc(n, sizeof *search->times);
@@ -210,18 +210,19 @@ static tm_status search_init(struct search *search)
     }
     memcpy(search->best, search->counts, n * sizeof *search->best);
     for (uint32_t x = 0; x < n; x++) {
-        search->times[x] = law_time(search->law, x, search->counts[x]);
+        search->times[x] =
+            demand_curve_time(search->curve, x, search->counts[x]);
     }
     search->best_s = longest_of(search);
     search->n_best = UINT32_MAX;
-    search->n_left = (n + 1) * search->law->n_threads;
+    search->n_left = (n + 1) * search->curve->n_threads;
     return TM_OK;
 }
 
-tm_status counts_search(const struct count_law *law, enum count_steps steps,
-                        uint32_t *counts)
+tm_status counts_search(const struct demand_curve *curve,
+                        enum count_steps steps, uint32_t *counts)
 {
-    struct search search = {.law = law, .counts = counts};
+    struct search search = {.curve = curve, .counts = counts};
     tm_status status = search_init(&search);
 
     if (status != TM_OK) {
@@ -233,7 +234,7 @@ tm_status counts_search(const struct count_law *law, enum count_steps steps,
     } else {
         search_liu06(&search, steps);
     }
-    memcpy(counts, search.best, law->n_nodes * sizeof *counts);
+    memcpy(counts, search.best, curve->n_nodes * sizeof *counts);
     search_release(&search);
     return TM_OK;
 }

@@ -6,7 +6,7 @@
 
 /*
  * First subphase of [Liu06] 4.2: how many threads each node should have, as if
- * all were alike. What n threads make of node x is its law T_x(n).
+ * all were alike. What n threads make of node x is its demand curve T_x(n).
  */
 
 /** Which terms count; the policies `cpu` and `mem` look at one only. */
@@ -18,7 +18,7 @@ enum count_terms {
 };
 
 /** What n threads that are placed well use; the same on all nodes. */
-struct law_point {
+struct curve_point {
     double written_pages; ///< parts of the union, as in struct node_load
     double own_pages;
     double foreign_pages;
@@ -27,24 +27,24 @@ struct law_point {
 };
 
 /** T_x(n) of all nodes. */
-struct count_law {
+struct demand_curve {
     uint32_t n_nodes;
     uint32_t n_threads;
-    unsigned terms;           ///< of enum count_terms
-    int are_alike;            ///< computation times vary by less than a tenth
-    double thread_s;          ///< their mean, at power 1.0
-    double thread_pages;      ///< mean pages of a thread
-    struct node_rates *rates; ///< [n_nodes]
-    uint32_t *n_processors;   ///< [n_nodes]
-    uint32_t *packet_bytes;   ///< [n_nodes]
-    int by_page;              ///< `sent` is packets of node 0's size
-    uint32_t *floors;         ///< [n_nodes]: pinned threads, the fewest a
-                              ///< node can have
-    struct law_point *points; ///< [n_threads + 1]
+    unsigned terms;             ///< of enum count_terms
+    int are_alike;              ///< computation times vary by less than a tenth
+    double thread_s;            ///< their mean, at power 1.0
+    double thread_pages;        ///< mean pages of a thread
+    struct node_rates *rates;   ///< [n_nodes]
+    uint32_t *n_processors;     ///< [n_nodes]
+    uint32_t *packet_bytes;     ///< [n_nodes]
+    int by_page;                ///< `sent` is packets of node 0's size
+    uint32_t *floors;           ///< [n_nodes]: pinned threads, the fewest a
+                                ///< node can have
+    struct curve_point *points; ///< [n_threads + 1]
 };
 
 /**
- * Make the law. Of pages that q threads use, a node whose n threads are chosen
+ * Make the curves. Of pages that q threads use, a node whose n threads are chosen
  * well holds the q-th part of n threads' worth, at least one thread's worth:
  * the union counts what is shared once. What its threads send goes through the
  * two ends of such a run of threads. docs/placement.md has the formulas.
@@ -52,22 +52,24 @@ struct count_law {
  *
  * @param current  [n_threads]: where pinned threads are
  * @param terms    of enum count_terms
- * @param[out] law  law_release() frees it
+ * @param[out] curve  demand_curve_release() frees it
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. O(uses + threads).
  */
-TM_CHECKED tm_status law_init(struct count_law *law,
-                              const struct cluster_view *view,
-                              const struct cost_model *model,
-                              const uint32_t *current, unsigned terms);
-void law_release(struct count_law *law);
+TM_CHECKED tm_status demand_curve_init(struct demand_curve *curve,
+                                       const struct cluster_view *view,
+                                       const struct cost_model *model,
+                                       const uint32_t *current, unsigned terms);
+void demand_curve_release(struct demand_curve *curve);
 
 /** T_x(n) in seconds. n at most n_threads. 0 threads take no time. */
-double law_time(const struct count_law *law, uint32_t node, uint32_t n);
+double demand_curve_time(const struct demand_curve *curve, uint32_t node,
+                         uint32_t n);
 
 /** The largest T_x(n_x). @param counts  [n_nodes] */
-double law_iteration(const struct count_law *law, const uint32_t *counts);
+double demand_curve_iteration(const struct demand_curve *curve,
+                              const uint32_t *counts);
 
 /** How far a search by the papers' steps goes. */
 enum count_steps {
@@ -91,7 +93,7 @@ enum count_steps {
  * Context: any thread; allocates n_nodes words; O(n_nodes) a step.
  * Source: [Liu06] 4.2; [Liang03] 3.2.
  */
-TM_CHECKED tm_status counts_search(const struct count_law *law,
+TM_CHECKED tm_status counts_search(const struct demand_curve *curve,
                                    enum count_steps steps, uint32_t *counts);
 
 /**
@@ -105,7 +107,7 @@ TM_CHECKED tm_status counts_search(const struct count_law *law,
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads).
  */
-TM_CHECKED tm_status counts_threshold(const struct count_law *law,
+TM_CHECKED tm_status counts_threshold(const struct demand_curve *curve,
                                       uint32_t *counts);
 
 /** Count the threads on each node. @param[out] counts  [n_nodes] */

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/counts.h"
 #include "place/table3_test.h"
 
@@ -24,12 +24,13 @@ static void start_even(const struct cluster_view *view, uint32_t *counts)
     counts_of(view, node_of, counts);
 }
 
-static void make_law(struct count_law *law, const struct cluster_view *view,
-                     unsigned terms)
+static void make_curve(struct demand_curve *curve,
+                       const struct cluster_view *view, unsigned terms)
 {
     uint32_t node_of[64] = {0};
 
-    assert_int_equal(law_init(law, view, &measured, node_of, terms), TM_OK);
+    assert_int_equal(demand_curve_init(curve, view, &measured, node_of, terms),
+                     TM_OK);
 }
 
 static uint32_t sum_of(const uint32_t *counts, uint32_t n)
@@ -43,18 +44,19 @@ static uint32_t sum_of(const uint32_t *counts, uint32_t n)
 }
 
 /** The best of all ways to share `left` threads over nodes x and above. */
-static double best_of_all(const struct count_law *law, uint32_t x,
+static double best_of_all(const struct demand_curve *curve, uint32_t x,
                           uint32_t left, double so_far_s, double best_s)
 {
     if (so_far_s >= best_s) {
         return best_s;
     }
-    if (x + 1 == law->n_nodes) {
-        return fmin(best_s, fmax(so_far_s, law_time(law, x, left)));
+    if (x + 1 == curve->n_nodes) {
+        return fmin(best_s, fmax(so_far_s, demand_curve_time(curve, x, left)));
     }
     for (uint32_t n = 0; n <= left; n++) {
-        best_s = best_of_all(law, x + 1, left - n,
-                             fmax(so_far_s, law_time(law, x, n)), best_s);
+        best_s =
+            best_of_all(curve, x + 1, left - n,
+                        fmax(so_far_s, demand_curve_time(curve, x, n)), best_s);
     }
     return best_s;
 }
@@ -65,16 +67,16 @@ static void assert_counts(const struct cluster_view *view,
                           enum count_steps steps, unsigned terms,
                           const uint32_t *expected)
 {
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t counts[4];
 
     start_even(view, counts);
-    make_law(&law, view, terms);
-    assert_int_equal(counts_search(&law, steps, counts), TM_OK);
+    make_curve(&curve, view, terms);
+    assert_int_equal(counts_search(&curve, steps, counts), TM_OK);
     for (uint32_t x = 0; x < 4; x++) {
         assert_int_equal(counts[x], expected[x]);
     }
-    law_release(&law);
+    demand_curve_release(&curve);
 }
 
 static const double memory9[] = {400, 36, 45, 72};
@@ -175,28 +177,28 @@ static void draw_alike(struct cluster_view *view, uint32_t max_processors,
 static void try_steps(const struct cluster_view *view, enum count_steps steps,
                       struct table_of *seen)
 {
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t counts[MAX_NODES];
     double best_s;
     double found_s;
 
-    make_law(&law, view, COUNT_ALL);
+    make_curve(&curve, view, COUNT_ALL);
     start_even(view, counts);
-    best_s = best_of_all(&law, 0, view->n_threads, 0, INFINITY);
+    best_s = best_of_all(&curve, 0, view->n_threads, 0, INFINITY);
     if (steps == STEPS_LIANG03 + 3) {
-        assert_int_equal(counts_threshold(&law, counts), TM_OK);
+        assert_int_equal(counts_threshold(&curve, counts), TM_OK);
     } else {
-        assert_int_equal(counts_search(&law, steps, counts), TM_OK);
+        assert_int_equal(counts_search(&curve, steps, counts), TM_OK);
     }
     assert_int_equal(sum_of(counts, view->n_nodes), view->n_threads);
-    found_s = law_iteration(&law, counts);
+    found_s = demand_curve_iteration(&curve, counts);
     assert_true(found_s >= best_s * (1 - 1e-12));
     seen->n++;
     if (found_s > best_s * (1 + 1e-9)) {
         seen->n_stuck++;
         seen->excess += found_s / best_s - 1;
     }
-    law_release(&law);
+    demand_curve_release(&curve);
 }
 
 #define STEPS_THRESHOLD ((enum count_steps)(STEPS_LIANG03 + 3))
@@ -249,27 +251,27 @@ static void the_threshold_keeps_what_fits(void **state)
     (void)state;
     for (unsigned k = 0; k < 500; k++) {
         struct cluster_view view;
-        struct count_law law;
+        struct demand_curve curve;
         uint32_t before[MAX_NODES];
         uint32_t counts[MAX_NODES];
         uint32_t again[MAX_NODES];
         double best_s;
 
         draw_alike(&view, 3, 60);
-        make_law(&law, &view, COUNT_ALL);
+        make_curve(&curve, &view, COUNT_ALL);
         start_even(&view, before);
         memcpy(counts, before, sizeof counts);
-        assert_int_equal(counts_threshold(&law, counts), TM_OK);
-        best_s = law_iteration(&law, counts);
+        assert_int_equal(counts_threshold(&curve, counts), TM_OK);
+        best_s = demand_curve_iteration(&curve, counts);
         for (uint32_t x = 0; x < view.n_nodes; x++) {
             // Who gives threads away could not have kept one more.
             assert_true(counts[x] >= before[x] ||
-                        law_time(&law, x, counts[x] + 1) > best_s);
+                        demand_curve_time(&curve, x, counts[x] + 1) > best_s);
         }
         memcpy(again, counts, sizeof again);
-        assert_int_equal(counts_threshold(&law, again), TM_OK);
+        assert_int_equal(counts_threshold(&curve, again), TM_OK);
         assert_memory_equal(again, counts, view.n_nodes * sizeof *counts);
-        law_release(&law);
+        demand_curve_release(&curve);
         cluster_view_release(&view);
     }
 }
@@ -277,7 +279,7 @@ static void the_threshold_keeps_what_fits(void **state)
 static void pinned_threads_are_not_taken_away(void **state)
 {
     struct cluster_view view;
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t node_of[12];
     uint32_t counts[2] = {6, 6};
 
@@ -286,14 +288,14 @@ static void pinned_threads_are_not_taken_away(void **state)
     mapping_in_blocks(&view, node_of);
     view.nodes[0].power = 0.01;
     view.threads[0].is_pinned = view.threads[3].is_pinned = 1;
-    assert_int_equal(law_init(&law, &view, &measured, node_of, COUNT_ALL),
-                     TM_OK);
-    assert_int_equal(counts_search(&law, STEPS_LIU06_WALK, counts), TM_OK);
+    assert_int_equal(
+        demand_curve_init(&curve, &view, &measured, node_of, COUNT_ALL), TM_OK);
+    assert_int_equal(counts_search(&curve, STEPS_LIU06_WALK, counts), TM_OK);
     assert_int_equal(counts[0], 2);
     counts[0] = counts[1] = 6;
-    assert_int_equal(counts_threshold(&law, counts), TM_OK);
+    assert_int_equal(counts_threshold(&curve, counts), TM_OK);
     assert_int_equal(counts[0], 2);
-    law_release(&law);
+    demand_curve_release(&curve);
     cluster_view_release(&view);
 }
 

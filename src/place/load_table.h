@@ -7,7 +7,7 @@
 /*
  * The loads of all nodes under a mapping, kept up to date while threads come
  * and go: what predict() adds up from nothing, for searches that try thousands
- * of mappings. Times are by the law of replacement (terms_time()).
+ * of mappings. Times are by the rule of replacement (terms_time()).
  */
 
 #define UNPLACED UINT32_MAX

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/predict.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/load_table.h"
 
 #define MAX_NODES 72 ///< more than a word of holders has bits

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /* What `cpu-mem` promises, on thousands of random clusters. */
 
@@ -20,7 +20,7 @@ static void cpu_mem_is_never_worse_than_initial_or_current(void **state)
         struct cluster_view view;
         uint32_t current[MAX_THREADS];
         uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         double initial_s;
         double after_s;
 
@@ -30,17 +30,17 @@ static void cpu_mem_is_never_worse_than_initial_or_current(void **state)
         } else {
             mapping_in_blocks(&view, current);
         }
-        initial_s = ask(&policy_initial, &view, current, &placement);
-        after_s = ask(&policy_cpu_mem, &view, current, &placement);
+        initial_s = ask(&policy_initial, &view, current, &mapping);
+        after_s = ask(&policy_cpu_mem, &view, current, &mapping);
         assert_true(after_s <= initial_s * (1 + 1e-9));
-        assert_true(after_s <= placement.before_s * (1 + 1e-9));
+        assert_true(after_s <= mapping.before_s * (1 + 1e-9));
         sum += initial_s / after_s;
         cluster_view_release(&view);
     }
     printf("initial takes %.2f times as long as cpu-mem\n", sum / n);
 }
 
-/** Other laws of replacement, and [Liu06]'s formulas, keep that promise too. */
+/** Other rules of replacement, and [Liu06]'s formulas, keep that promise too. */
 static void it_keeps_that_under_every_model(void **state)
 {
     (void)state;
@@ -48,7 +48,7 @@ static void it_keeps_that_under_every_model(void **state)
         struct cluster_view view;
         uint32_t current[MAX_THREADS];
         uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         struct cost_model model = {.kind = (enum cost_kind)(round % 3),
                                    .replacement =
                                        (enum replacement)(round / 3 % 3),
@@ -60,13 +60,13 @@ static void it_keeps_that_under_every_model(void **state)
         draw_view(&view, round, 5, 30);
         reference_choose(&view, NULL, &model.reference);
         mapping_draw(&view, current);
-        assert_int_equal(policy_place(&policy_initial, &request, &placement),
+        assert_int_equal(policy_place(&policy_initial, &request, &mapping),
                          TM_OK);
-        initial_s = placement.after_s;
-        assert_int_equal(policy_place(&policy_cpu_mem, &request, &placement),
+        initial_s = mapping.after_s;
+        assert_int_equal(policy_place(&policy_cpu_mem, &request, &mapping),
                          TM_OK);
-        assert_true(placement.after_s <= initial_s * (1 + 1e-9));
-        assert_true(placement.after_s <= placement.before_s * (1 + 1e-9));
+        assert_true(mapping.after_s <= initial_s * (1 + 1e-9));
+        assert_true(mapping.after_s <= mapping.before_s * (1 + 1e-9));
         cluster_view_release(&view);
     }
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "place/bound.h"
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /*
  * `cpu-mem`, `optimal` and the lower bound against all possibilities and
@@ -77,7 +77,7 @@ static void cpu_mem_has_the_best_counts_of_threads_that_are_alike(void **state)
         struct cluster_view view;
         uint32_t current[MAX_THREADS];
         uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         struct count_trial *trial = must(calloc(1, sizeof *trial));
 
         view_draw(&view, &plan);
@@ -86,9 +86,9 @@ static void cpu_mem_has_the_best_counts_of_threads_that_are_alike(void **state)
         trial->best_s = INFINITY;
         fill_times(trial);
         try_counts(trial, 0, view.n_threads, 0);
-        ask(&policy_cpu_mem, &view, current, &placement);
-        if (fabs(placement.after_s / trial->best_s - 1) > 1e-6) {
-            fail_msg("%g s instead of %g s, seed %llu", placement.after_s,
+        ask(&policy_cpu_mem, &view, current, &mapping);
+        if (fabs(mapping.after_s / trial->best_s - 1) > 1e-6) {
+            fail_msg("%g s instead of %g s, seed %llu", mapping.after_s,
                      trial->best_s, (unsigned long long)random_state);
         }
         free(trial);
@@ -125,16 +125,16 @@ static void optimal_is_the_best_of_all_mappings(void **state)
         struct cluster_view view;
         uint32_t current[8];
         uint32_t node_of[8];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         double best_s;
         double bound_s;
 
         draw_view(&view, round, 3, 7);
         mapping_draw(&view, current);
         best_s = try_all(&view, node_of, 0);
-        ask(&policy_optimal, &view, current, &placement);
-        assert_true(placement.is_proven);
-        assert_true(fabs(placement.after_s - best_s) <= 1e-6 * best_s);
+        ask(&policy_optimal, &view, current, &mapping);
+        assert_true(mapping.is_proven);
+        assert_true(fabs(mapping.after_s - best_s) <= 1e-6 * best_s);
         assert_int_equal(bound_iteration(&view, &measured, &bound_s), TM_OK);
         assert_true(bound_s <= best_s * (1 + 1e-9));
         cluster_view_release(&view);
@@ -151,7 +151,7 @@ static void no_mapping_is_below_the_bound(void **state)
         struct cluster_view view;
         uint32_t current[MAX_THREADS];
         uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         double bound_s;
 
         draw_view(&view, round, MAX_NODES, MAX_THREADS);
@@ -159,10 +159,10 @@ static void no_mapping_is_below_the_bound(void **state)
         assert_int_equal(bound_iteration(&view, &measured, &bound_s), TM_OK);
         for (unsigned k = 0; k < n_policies; k++) {
             if (policies[k] != &policy_optimal) {
-                ask(policies[k], &view, current, &placement);
-                assert_true(placement.after_s >= bound_s * (1 - 1e-9));
+                ask(policies[k], &view, current, &mapping);
+                assert_true(mapping.after_s >= bound_s * (1 - 1e-9));
                 if (policies[k] == &policy_cpu_mem) {
-                    sum += placement.after_s / bound_s;
+                    sum += mapping.after_s / bound_s;
                 }
             }
         }
@@ -203,16 +203,16 @@ static void cpu_mem_comes_near_the_optimum_of_threads_that_differ(void **state)
         struct cluster_view view;
         uint32_t current[MAX_THREADS];
         uint32_t node_of[MAX_THREADS];
-        struct placement placement = {.node_of = node_of};
+        struct mapping mapping = {.node_of = node_of};
         double found_s;
 
         view_draw(&view, &plan);
         mapping_in_blocks(&view, current);
-        found_s = ask(&policy_cpu_mem, &view, current, &placement);
-        ask(&policy_optimal, &view, current, &placement);
-        assert_true(placement.after_s <= found_s * (1 + 1e-9));
-        if (placement.is_proven) {
-            add_quality(&cpu_mem, found_s, placement.after_s);
+        found_s = ask(&policy_cpu_mem, &view, current, &mapping);
+        ask(&policy_optimal, &view, current, &mapping);
+        assert_true(mapping.after_s <= found_s * (1 + 1e-9));
+        if (mapping.is_proven) {
+            add_quality(&cpu_mem, found_s, mapping.after_s);
         } else {
             n_unproven++;
         }

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/policies.h"
 #include "place/table3_test.h"
 
@@ -20,7 +20,7 @@ static const struct cost_model measured_model = {.kind = COST_MEASURED};
 struct answer {
     uint32_t node_of[MAX_THREADS];
     uint32_t counts[MAX_NODES];
-    struct placement placement;
+    struct mapping mapping;
 };
 
 static void ask_by(const struct cost_model *model, const struct policy *policy,
@@ -30,8 +30,8 @@ static void ask_by(const struct cost_model *model, const struct policy *policy,
     const struct place_request request = {
         .view = view, .model = model, .current = current, .measured = measured};
 
-    answer->placement.node_of = answer->node_of;
-    assert_int_equal(policy_place(policy, &request, &answer->placement), TM_OK);
+    answer->mapping.node_of = answer->node_of;
+    assert_int_equal(policy_place(policy, &request, &answer->mapping), TM_OK);
     memset(answer->counts, 0, sizeof answer->counts);
     for (uint32_t i = 0; i < view->n_threads; i++) {
         answer->counts[answer->node_of[i]]++;
@@ -112,7 +112,7 @@ static void initial_spreads_blocks(void **state)
     view_make(&view, 4, 10);
     ask(&policy_initial, &view, current, NULL, &a);
     assert_memory_equal(a.node_of, expected, sizeof expected);
-    assert_int_equal(a.placement.n_moves, 7);
+    assert_int_equal(a.mapping.n_moves, 7);
     cluster_view_release(&view);
 }
 
@@ -127,7 +127,7 @@ static void cpu_and_cvm_share_out_by_power(void **state)
     mapping_in_blocks(&view, current);
     ask(&policy_cpu, &view, current, NULL, &a);
     assert_counts(&a, 10, 8, 8, 6);
-    assert_int_equal(a.placement.n_moves, 2);
+    assert_int_equal(a.mapping.n_moves, 2);
     ask(&policy_cvm, &view, current, NULL, &a);
     assert_counts(&a, 10, 8, 8, 6);
     cluster_view_release(&view);
@@ -164,7 +164,7 @@ static void liang03_stops_early(void **state)
     ask(&policy_liang03, &view, current, NULL, &a);
     assert_counts(&a, 8, 8, 8, 8);
     ask(&policy_cpu_mem, &view, current, NULL, &a);
-    assert_true(a.placement.after_s <= 11);
+    assert_true(a.mapping.after_s <= 11);
     cluster_view_release(&view);
 }
 
@@ -190,7 +190,7 @@ static void cvm_puts_together_what_shares(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(a.node_of[i], a.node_of[i + 8]);
     }
-    assert_in_range(a.placement.n_moves, 8, 8); // no fewer will do
+    assert_in_range(a.mapping.n_moves, 8, 8); // no fewer will do
     cluster_view_release(&view);
 }
 
@@ -208,7 +208,7 @@ static void jiajia_learns_power_from_times(void **state)
     mapping_in_blocks(&view, current);
     ask(&policy_jiajia, &view, current, &measured, &a);
     assert_counts(&a, 9, 5, 9, 9);
-    assert_true(a.placement.owners_move);
+    assert_true(a.mapping.owners_move);
     for (uint32_t i = 1; i < 32; i++) {
         assert_true(a.node_of[i] >= a.node_of[i - 1]);
     }
@@ -216,7 +216,7 @@ static void jiajia_learns_power_from_times(void **state)
     at[1].time_s = 8.8;
     ask(&policy_jiajia, &view, current, &measured, &a);
     assert_counts(&a, 8, 8, 8, 8);
-    assert_false(a.placement.owners_move);
+    assert_false(a.mapping.owners_move);
     cluster_view_release(&view);
 }
 
@@ -241,7 +241,7 @@ static void cohesion_moves_to_the_lightest_and_swaps_what_shares(void **state)
     for (uint32_t i = 0; i < 16; i += 2) {
         assert_int_equal(a.node_of[i], a.node_of[i + 1]);
     }
-    assert_int_equal(a.placement.n_moves, 6);
+    assert_int_equal(a.mapping.n_moves, 6);
     cluster_view_release(&view);
 }
 
@@ -289,10 +289,10 @@ static void mem_share_is_in_proportion_to_memory_short_or_not(void **state)
     }
     mapping_in_blocks(&view, current);
     ask(&policy_mem, &view, current, NULL, &a);
-    assert_int_equal(a.placement.n_moves, 0);
+    assert_int_equal(a.mapping.n_moves, 0);
     ask(&policy_mem_share, &view, current, NULL, &a);
     assert_counts(&a, 11, 9, 7, 5);
-    assert_int_equal(a.placement.n_moves, 4); // no more than needed
+    assert_int_equal(a.mapping.n_moves, 4); // no more than needed
     cluster_view_release(&view);
 
     make_table3(&view, 9, 0, memory, 1);
@@ -324,7 +324,7 @@ static void policies_without_tcomm_ignore_its_rest(void **state)
     make_powers(&view, 32);
     mapping_in_blocks(&view, current);
     ask_by(&model, &policy_mem, &view, current, NULL, &a); // memory is ample
-    assert_int_equal(a.placement.n_moves, 0);
+    assert_int_equal(a.mapping.n_moves, 0);
     ask_by(&model, &policy_cpu, &view, current, NULL, &a);
     assert_counts(&a, 10, 8, 8, 6);
     ask(&policy_liang03, &view, current, NULL, &a);
@@ -350,7 +350,7 @@ static void cpu_mem_leaves_what_cannot_be_bettered(void **state)
     assert_counts(&a, 10, 8, 8, 6);
     memcpy(current, a.node_of, sizeof current);
     ask(&policy_cpu_mem, &view, current, NULL, &a);
-    assert_int_equal(a.placement.n_moves, 0);
+    assert_int_equal(a.mapping.n_moves, 0);
     cluster_view_release(&view);
 }
 

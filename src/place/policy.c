@@ -38,26 +38,26 @@ static tm_status condense_view(struct place_request *request,
 /** @param request  valid */
 static tm_status place(const struct policy *policy,
                        const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     tm_status status =
-        answer_time(request, request->current, &placement->before_s);
+        answer_time(request, request->current, &mapping->before_s);
 
     if (status == TM_OK) {
-        status = policy->place(request, placement);
+        status = policy->place(request, mapping);
     }
     if (status != TM_OK) {
         return status;
     }
-    answer_pins(request->view, request->current, placement->node_of);
-    placement->n_moves =
-        answer_moves(request->view, request->current, placement->node_of);
-    return answer_time(request, placement->node_of, &placement->after_s);
+    answer_pins(request->view, request->current, mapping->node_of);
+    mapping->n_moves =
+        answer_moves(request->view, request->current, mapping->node_of);
+    return answer_time(request, mapping->node_of, &mapping->after_s);
 }
 
 tm_status policy_place(const struct policy *policy,
                        const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     struct place_request smaller = *request;
     struct condensed condensed = {0};
@@ -66,10 +66,10 @@ tm_status policy_place(const struct policy *policy,
     if (!mapping_is_valid(request->view, request->current)) {
         return TM_EINVAL;
     }
-    *placement = (struct placement){.node_of = placement->node_of};
+    *mapping = (struct mapping){.node_of = mapping->node_of};
     status = condense_view(&smaller, &condensed);
     if (status == TM_OK) {
-        status = place(policy, &smaller, placement);
+        status = place(policy, &smaller, mapping);
     }
     condensed_release(&condensed);
     return status;

@@ -5,7 +5,7 @@
 #include "model/predict.h"
 
 /*
- * A placement policy decides which node each thread should run on. It is a
+ * A mapping policy decides which node each thread should run on. It is a
  * function without state, I/O or clock: the same request has the same answer,
  * in the runtime, in `teamster plan` and in a test. docs/placement.md says what
  * each one does and how to write one.
@@ -24,7 +24,7 @@ struct place_request {
 };
 
 /** What it answers. */
-struct placement {
+struct mapping {
     uint32_t *node_of; ///< [n_threads], the caller's array: the mapping
     uint32_t n_moves;  ///< threads that leave their node
     double before_s;   ///< predicted iteration time of `current`
@@ -56,7 +56,7 @@ struct policy {
     // rest. May allocate, must free it. Returns TM_OK or TM_ENOMEM; node_of is
     // undefined unless TM_OK. Any thread; must not block.
     tm_status (*place)(const struct place_request *request,
-                       struct placement *placement);
+                       struct mapping *mapping);
 };
 
 /** All policies; `initial` is the first, the default is policy_find(NULL).
@@ -77,7 +77,7 @@ const struct policy *policy_find(const char *name);
  *
  * @param policy     of `policies`
  * @param request
- * @param[in,out] placement  node_of is the caller's array [n_threads]
+ * @param[in,out] mapping  node_of is the caller's array [n_threads]
  * @return TM_OK
  * @return TM_EINVAL  a node number of request->current is out of range
  * @return TM_ENOMEM  node_of is undefined
@@ -87,6 +87,6 @@ const struct policy *policy_find(const char *name);
  */
 TM_CHECKED tm_status policy_place(const struct policy *policy,
                                   const struct place_request *request,
-                                  struct placement *placement);
+                                  struct mapping *mapping);
 
 #endif

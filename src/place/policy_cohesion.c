@@ -137,7 +137,7 @@ static tm_status run(struct migration *migration, uint32_t *counts)
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     struct affinity affinity = {0};
@@ -145,7 +145,7 @@ static tm_status place(const struct place_request *request,
         .view = view,
         .affinity = &affinity,
         .current = request->current,
-        .node_of = placement->node_of,
+        .node_of = mapping->node_of,
         .loads = calloc(view->n_nodes, sizeof(double)),
     };
     uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
@@ -155,8 +155,8 @@ static tm_status place(const struct place_request *request,
         status = affinity_init(&affinity, view, AFFINITY_COHESION, 0);
     }
     if (status == TM_OK) {
-        memcpy(placement->node_of, request->current,
-               view->n_threads * sizeof *placement->node_of);
+        memcpy(mapping->node_of, request->current,
+               view->n_threads * sizeof *mapping->node_of);
         status = run(&migration, counts);
     }
     affinity_release(&affinity);

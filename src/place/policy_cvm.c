@@ -28,7 +28,7 @@ static tm_status cluster(const struct cluster_problem *problem,
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     double *powers = malloc(view->n_nodes * sizeof *powers);
@@ -50,7 +50,7 @@ static tm_status place(const struct place_request *request,
         const struct cluster_problem problem = {view, &affinity, counts,
                                                 request->current, INFINITY};
 
-        status = cluster(&problem, placement->node_of);
+        status = cluster(&problem, mapping->node_of);
     }
     affinity_release(&affinity);
     free(powers);

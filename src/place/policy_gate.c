@@ -93,7 +93,7 @@ static tm_status count(const struct cluster_view *view, double *weights,
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const size_t n = request->view->n_nodes;
     double *weights = malloc(n * sizeof *weights);
@@ -104,7 +104,7 @@ static tm_status place(const struct place_request *request,
         status = count(request->view, weights, words, words + n, words + 2 * n);
     }
     if (status == TM_OK) {
-        answer_blocks(request->view, words + 2 * n, placement->node_of);
+        answer_blocks(request->view, words + 2 * n, mapping->node_of);
     }
     free(weights);
     free(words);

@@ -4,9 +4,9 @@
 #include "place/policies.h"
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
-    answer_initial(request->view, placement->node_of);
+    answer_initial(request->view, mapping->node_of);
     return TM_OK;
 }
 

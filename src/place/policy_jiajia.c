@@ -82,7 +82,7 @@ static void learn_powers(const struct cluster_view *view,
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     double *times = malloc(view->n_nodes * sizeof *times);
@@ -93,16 +93,16 @@ static tm_status place(const struct place_request *request,
         status = node_times(request, times);
     }
     if (status == TM_OK && differ_little(times, view->n_nodes)) {
-        memcpy(placement->node_of, request->current,
-               view->n_threads * sizeof *placement->node_of);
+        memcpy(mapping->node_of, request->current,
+               view->n_threads * sizeof *mapping->node_of);
     } else if (status == TM_OK) {
         counts_of(view, request->current, counts);
         learn_powers(view, counts, times);
         status =
             counts_in_proportion(view->n_threads, times, view->n_nodes, counts);
         if (status == TM_OK) {
-            answer_blocks(view, counts, placement->node_of);
-            placement->owners_move = 1;
+            answer_blocks(view, counts, mapping->node_of);
+            mapping->owners_move = 1;
         }
     }
     free(times);

@@ -11,18 +11,18 @@
 #include "place/policies.h"
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     struct affinity none = {.n_threads = view->n_threads};
     uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    struct count_law law = {0};
+    struct demand_curve curve = {0};
     tm_status status = TM_ENOMEM;
 
     none.first = calloc(view->n_threads + 1ull, sizeof *none.first);
     if (counts != NULL && none.first != NULL) {
-        status = law_init(&law, view, request->model, request->current,
-                          COUNT_COMP | COUNT_MEM);
+        status = demand_curve_init(&curve, view, request->model,
+                                   request->current, COUNT_COMP | COUNT_MEM);
     }
     if (status == TM_OK) {
         const struct cluster_problem problem = {
@@ -33,14 +33,14 @@ static tm_status place(const struct place_request *request,
         };
 
         counts_of(view, request->current, counts);
-        status = counts_search(&law, STEPS_LIANG03, counts);
-        memcpy(placement->node_of, request->current,
-               view->n_threads * sizeof *placement->node_of);
+        status = counts_search(&curve, STEPS_LIANG03, counts);
+        memcpy(mapping->node_of, request->current,
+               view->n_threads * sizeof *mapping->node_of);
         if (status == TM_OK) {
-            status = clusters_repair(&problem, placement->node_of);
+            status = clusters_repair(&problem, mapping->node_of);
         }
     }
-    law_release(&law);
+    demand_curve_release(&curve);
     free(none.first);
     free(counts);
     return status;

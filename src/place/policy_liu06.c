@@ -24,11 +24,11 @@
 #include "place/search.h"
 
 #define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
-#define LAW 1.005         ///< times the law's optimum: as good
+#define CURVE 1.005       ///< times the curve's optimum: as good
 
 struct liu06 {
     const struct place_request *request;
-    struct count_law law;
+    struct demand_curve curve;
     uint32_t *counts; ///< [n_nodes]
 };
 
@@ -43,10 +43,11 @@ static tm_status try_threshold(struct liu06 *liu06)
 
     if (counts != NULL) {
         memcpy(counts, liu06->counts, view->n_nodes * sizeof *counts);
-        status = counts_threshold(&liu06->law, counts);
+        status = counts_threshold(&liu06->curve, counts);
     }
-    if (status == TM_OK && law_iteration(&liu06->law, counts) <
-                               law_iteration(&liu06->law, liu06->counts)) {
+    if (status == TM_OK &&
+        demand_curve_iteration(&liu06->curve, counts) <
+            demand_curve_iteration(&liu06->curve, liu06->counts)) {
         memcpy(liu06->counts, counts, view->n_nodes * sizeof *counts);
     }
     free(counts);
@@ -60,9 +61,9 @@ static tm_status find_counts(struct liu06 *liu06)
 
     counts_of(view, liu06->request->current, liu06->counts);
     if ((uint64_t)view->n_nodes * view->n_threads > STEPS_MAX) {
-        return counts_threshold(&liu06->law, liu06->counts);
+        return counts_threshold(&liu06->curve, liu06->counts);
     }
-    status = counts_search(&liu06->law, STEPS_LIU06_WALK, liu06->counts);
+    status = counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
     return status == TM_OK ? try_threshold(liu06) : status;
 }
 
@@ -70,24 +71,24 @@ static tm_status find_counts(struct liu06 *liu06)
  * costs, in the mean over nodes of which some are short. */
 static double page_cost(const struct liu06 *liu06)
 {
-    const struct count_law *law = &liu06->law;
+    const struct demand_curve *curve = &liu06->curve;
     double sum = 0;
 
-    for (uint32_t x = 0; x < law->n_nodes; x++) {
-        const struct law_point *point = &law->points[liu06->counts[x]];
+    for (uint32_t x = 0; x < curve->n_nodes; x++) {
+        const struct curve_point *point = &curve->points[liu06->counts[x]];
         const double demand =
             point->written_pages + point->own_pages + point->foreign_pages;
 
-        if (demand > law->rates[x].memory_pages) {
-            sum += law->rates[x].in_s + law->rates[x].out_s;
+        if (demand > curve->rates[x].memory_pages) {
+            sum += curve->rates[x].in_s + curve->rates[x].out_s;
         }
     }
-    return sum / law->n_nodes;
+    return sum / curve->n_nodes;
 }
 
 static void liu06_release(struct liu06 *liu06)
 {
-    law_release(&liu06->law);
+    demand_curve_release(&liu06->curve);
     free(liu06->counts);
 }
 
@@ -102,39 +103,40 @@ static tm_status run(struct liu06 *liu06, const struct place_request *request,
     if (liu06->counts == NULL) {
         return TM_ENOMEM;
     }
-    status = law_init(&liu06->law, request->view, request->model,
-                      request->current, terms);
+    status = demand_curve_init(&liu06->curve, request->view, request->model,
+                               request->current, terms);
     if (status == TM_OK) {
         status = find_counts(liu06);
     }
     if (status == TM_OK) {
-        status = answer_clusters(request, liu06->counts,
-                                 law_iteration(&liu06->law, liu06->counts),
-                                 page_cost(liu06), node_of);
+        status = answer_clusters(
+            request, liu06->counts,
+            demand_curve_iteration(&liu06->curve, liu06->counts),
+            page_cost(liu06), node_of);
     }
     return status;
 }
 
 static tm_status place_terms(const struct place_request *request,
-                             struct placement *placement, unsigned terms)
+                             struct mapping *mapping, unsigned terms)
 {
     struct liu06 liu06;
-    tm_status status = run(&liu06, request, terms, placement->node_of);
+    tm_status status = run(&liu06, request, terms, mapping->node_of);
 
     liu06_release(&liu06);
     return status;
 }
 
 static tm_status place_cpu(const struct place_request *request,
-                           struct placement *placement)
+                           struct mapping *mapping)
 {
-    return place_terms(request, placement, COUNT_COMP);
+    return place_terms(request, mapping, COUNT_COMP);
 }
 
 static tm_status place_mem(const struct place_request *request,
-                           struct placement *placement)
+                           struct mapping *mapping)
 {
-    return place_terms(request, placement, COUNT_MEM);
+    return place_terms(request, mapping, COUNT_MEM);
 }
 
 // ---- all on one node ----
@@ -210,19 +212,21 @@ static tm_status offer_one_node(struct search *search)
 
 // ---- cpu-mem ----
 
-/** With threads that are alike the law's optimum is the optimum; if the mapping
+/** With threads that are alike the curve's optimum is the optimum; if the mapping
  * is about as good, there is nothing to search for. */
-static int is_as_the_law(const struct search *search, const struct liu06 *liu06)
+static int is_as_the_curve(const struct search *search,
+                           const struct liu06 *liu06)
 {
-    return liu06->law.are_alike &&
-           search->best_s <= LAW * law_iteration(&liu06->law, liu06->counts);
+    return liu06->curve.are_alike &&
+           search->best_s <=
+               CURVE * demand_curve_iteration(&liu06->curve, liu06->counts);
 }
 
 static tm_status offer_all(struct search *search)
 {
     const struct place_request *request = search->request;
     struct liu06 liu06;
-    int does_as_the_law = 0;
+    int is_as_the_curve_says = 0;
     tm_status status = TM_OK;
 
     answer_initial(request->view, search->candidate);
@@ -233,30 +237,31 @@ static tm_status offer_all(struct search *search)
         status = run(&liu06, request, COUNT_ALL, search->candidate);
         if (status == TM_OK) {
             status = search_offer(search);
-            does_as_the_law = is_as_the_law(search, &liu06);
+            is_as_the_curve_says = is_as_the_curve(search, &liu06);
         }
         liu06_release(&liu06);
     }
     if (status == TM_OK) {
         status = offer_one_node(search);
     }
-    return status == TM_OK && !does_as_the_law ? search_refine(search) : status;
+    return status == TM_OK && !is_as_the_curve_says ? search_refine(search)
+                                                    : status;
 }
 
 static tm_status place_cpu_mem(const struct place_request *request,
-                               struct placement *placement)
+                               struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     struct search search = {.request = request,
-                            .best = placement->node_of,
-                            .best_s = placement->before_s};
+                            .best = mapping->node_of,
+                            .best_s = mapping->before_s};
     tm_status status;
 
     search.candidate = malloc(view->n_threads * sizeof *search.candidate);
     if (search.candidate == NULL) {
         return TM_ENOMEM;
     }
-    memcpy(placement->node_of, request->current,
+    memcpy(mapping->node_of, request->current,
            view->n_threads * sizeof *request->current);
     status = offer_all(&search);
     free(search.candidate);

@@ -28,7 +28,7 @@ static tm_status count(const struct cluster_view *view, double *memory,
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     const uint32_t n_nodes = request->view->n_nodes;
     double *memory = malloc(n_nodes * sizeof *memory);
@@ -39,8 +39,8 @@ static tm_status place(const struct place_request *request,
         status = count(request->view, memory, counts);
     }
     if (status == TM_OK) {
-        status = answer_clusters(request, counts, placement->before_s, 0,
-                                 placement->node_of);
+        status = answer_clusters(request, counts, mapping->before_s, 0,
+                                 mapping->node_of);
     }
     free(memory);
     free(counts);

@@ -15,7 +15,7 @@
 // its end within `effort`, the answer is proven; it is also if the time
 // reaches the lower bound of bound.c. Otherwise it is the best that was found.
 //
-// I1  best_s is the time of placement->node_of, by predict().
+// I1  best_s is the time of mapping->node_of, by predict().
 // I2  The first `depth` threads of the order are placed, and pinned ones.
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@
 
 struct branching {
     const struct place_request *request;
-    struct placement *placement;
+    struct mapping *mapping;
     struct load_table table;
     uint32_t *order; ///< [n_threads]: not pinned, longest first
     uint32_t n_order;
@@ -88,7 +88,7 @@ static void take_leaf(struct branching *branching)
     for (uint32_t x = 0; x < table->view->n_nodes; x++) {
         longest_s = fmax(longest_s, load_table_time(table, x));
     }
-    // The law may differ from what predict() finds in the order of use.
+    // The curve may differ from what predict() finds in the order of use.
     if (branching->request->model->replacement != REPLACEMENT_KEPT_SET) {
         branching->status =
             answer_time(branching->request, table->node_of, &longest_s);
@@ -96,7 +96,7 @@ static void take_leaf(struct branching *branching)
     if (branching->status == TM_OK &&
         longest_s < branching->best_s * (1 - CLOSE)) {
         branching->best_s = longest_s;
-        memcpy(branching->placement->node_of, table->node_of,
+        memcpy(branching->mapping->node_of, table->node_of,
                table->view->n_threads * sizeof(uint32_t));
     }
 }
@@ -240,19 +240,19 @@ static tm_status search(struct branching *branching)
 }
 
 static tm_status place(const struct place_request *request,
-                       struct placement *placement)
+                       struct mapping *mapping)
 {
     struct branching branching = {
         .request = request,
-        .placement = placement,
+        .mapping = mapping,
         .n_steps = request->effort > 0 ? request->effort * 1000ull : STEPS,
     };
     double bound_s;
-    tm_status status = policy_cpu_mem.place(request, placement);
+    tm_status status = policy_cpu_mem.place(request, mapping);
 
     if (status == TM_OK) {
-        answer_pins(request->view, request->current, placement->node_of);
-        status = answer_time(request, placement->node_of, &branching.best_s);
+        answer_pins(request->view, request->current, mapping->node_of);
+        status = answer_time(request, mapping->node_of, &branching.best_s);
     }
     if (status == TM_OK) {
         status = bound_iteration(request->view, request->model, &bound_s);
@@ -260,12 +260,12 @@ static tm_status place(const struct place_request *request,
     if (status != TM_OK) {
         return status;
     }
-    placement->is_proven = branching.best_s <= bound_s * (1 + 1e-6);
-    if (placement->is_proven || !load_table_fits(request->view)) {
+    mapping->is_proven = branching.best_s <= bound_s * (1 + 1e-6);
+    if (mapping->is_proven || !load_table_fits(request->view)) {
         return TM_OK;
     }
     status = search(&branching);
-    placement->is_proven = branching.n_steps > 0;
+    mapping->is_proven = branching.n_steps > 0;
     return status;
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "place/random_test.h"
+#include "place/random_clusters_test.h"
 
 /* What holds of all policies, on random clusters. */
 
@@ -43,18 +43,18 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
         }
         for (unsigned k = 0; k < n_policies; k++) {
             uint32_t node_of[2][MAX_THREADS];
-            struct placement placement = {.node_of = node_of[0]};
+            struct mapping mapping = {.node_of = node_of[0]};
             uint32_t n_moves = 0;
 
-            ask_with(policies[k], &view, current, EFFORT, &placement);
+            ask_with(policies[k], &view, current, EFFORT, &mapping);
             for (uint32_t i = 0; i < view.n_threads; i++) {
                 n_moves += node_of[0][i] != current[i];
                 assert_true(!view.threads[i].is_pinned ||
                             node_of[0][i] == current[i]);
             }
-            assert_int_equal(placement.n_moves, n_moves);
-            placement.node_of = node_of[1];
-            ask_with(policies[k], &view, current, EFFORT, &placement);
+            assert_int_equal(mapping.n_moves, n_moves);
+            mapping.node_of = node_of[1];
+            ask_with(policies[k], &view, current, EFFORT, &mapping);
             assert_memory_equal(node_of[0], node_of[1],
                                 view.n_threads * sizeof node_of[0][0]);
         }
@@ -67,14 +67,14 @@ static void a_current_mapping_to_no_node_is_refused(void **state)
     struct cluster_view view;
     const uint32_t current[] = {0, 2};
     uint32_t node_of[2];
-    struct placement placement = {.node_of = node_of};
+    struct mapping mapping = {.node_of = node_of};
     const struct place_request request = {
         .view = &view, .model = &measured, .current = current};
 
     (void)state;
     view_make(&view, 2, 2);
     for (unsigned k = 0; k < n_policies; k++) {
-        assert_int_equal(policy_place(policies[k], &request, &placement),
+        assert_int_equal(policy_place(policies[k], &request, &mapping),
                          TM_EINVAL);
     }
     cluster_view_release(&view);
@@ -89,10 +89,10 @@ static void all_of_them_take_one_node_and_one_thread(void **state)
                 struct cluster_view view;
                 const uint32_t current[4] = {0};
                 uint32_t node_of[4];
-                struct placement placement = {.node_of = node_of};
+                struct mapping mapping = {.node_of = node_of};
 
                 view_make(&view, n, k);
-                ask(policies[p], &view, current, &placement);
+                ask(policies[p], &view, current, &mapping);
                 cluster_view_release(&view);
             }
         }

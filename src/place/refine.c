@@ -240,7 +240,7 @@ static void order_nodes(struct refiner *refiner)
 }
 
 /** Is it of use to look at a node when slower ones cannot be helped? */
-static int is_worth_a_look(const struct load_table *table, uint32_t node,
+static int is_worth_trying(const struct load_table *table, uint32_t node,
                            double longest_s)
 {
     const uint64_t n = n_changes(table, node);
@@ -260,7 +260,7 @@ static int step(struct refiner *refiner)
         struct change best;
 
         if (refiner->limits->n_trials == 0 ||
-            !is_worth_a_look(refiner->table, node, longest_s)) {
+            !is_worth_trying(refiner->table, node, longest_s)) {
             return 0;
         }
         best = best_change(refiner, node);

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/predict.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/refine.h"
 
 #define N 3

@@ -2,7 +2,7 @@
 #ifndef PLACE_TABLE3_TEST_H
 #define PLACE_TABLE3_TEST_H
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 
 /* The cluster of [Liang03] Table 3. */
 

@@ -30,28 +30,28 @@ struct offer {
 // ---- tau ----
 
 /** The most threads that node x ends with by tau, between low and high. */
-static uint32_t cap_of(const struct count_law *law, uint32_t x, double tau_s,
-                       uint32_t low, uint32_t high)
+static uint32_t cap_of(const struct demand_curve *curve, uint32_t x,
+                       double tau_s, uint32_t low, uint32_t high)
 {
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
 
-        if (law_time(law, x, middle) <= tau_s) {
+        if (demand_curve_time(curve, x, middle) <= tau_s) {
             low = middle;
         } else {
             high = middle - 1;
         }
     }
-    return low > law->floors[x] ? low : law->floors[x];
+    return low > curve->floors[x] ? low : curve->floors[x];
 }
 
-static uint64_t room_at(const struct count_law *law, double tau_s,
+static uint64_t room_at(const struct demand_curve *curve, double tau_s,
                         const struct caps *caps)
 {
     uint64_t room = 0;
 
-    for (uint32_t x = 0; x < law->n_nodes; x++) {
-        caps->middle[x] = cap_of(law, x, tau_s, caps->low[x], caps->high[x]);
+    for (uint32_t x = 0; x < curve->n_nodes; x++) {
+        caps->middle[x] = cap_of(curve, x, tau_s, caps->low[x], caps->high[x]);
         room += caps->middle[x];
     }
     return room;
@@ -66,24 +66,24 @@ static void swap(uint32_t **a, uint32_t **b)
 }
 
 /** Narrow the interval; the caps at its upper end remain. */
-static void find_caps(const struct count_law *law, double high_s,
+static void find_caps(const struct demand_curve *curve, double high_s,
                       struct caps *caps)
 {
     double low_s = 0;
 
-    for (uint32_t x = 0; x < law->n_nodes; x++) {
+    for (uint32_t x = 0; x < curve->n_nodes; x++) {
         caps->low[x] = 0;
-        caps->high[x] = cap_of(law, x, high_s, 0, law->n_threads);
+        caps->high[x] = cap_of(curve, x, high_s, 0, curve->n_threads);
     }
     for (unsigned k = 0; k < N_PROBES; k++) {
         const double middle_s = low_s + (high_s - low_s) / 2;
 
-        if (memcmp(caps->low, caps->high, law->n_nodes * sizeof *caps->low) ==
+        if (memcmp(caps->low, caps->high, curve->n_nodes * sizeof *caps->low) ==
                 0 ||
             middle_s <= low_s || middle_s >= high_s) {
             return;
         }
-        if (room_at(law, middle_s, caps) >= law->n_threads) {
+        if (room_at(curve, middle_s, caps) >= curve->n_threads) {
             high_s = middle_s;
             swap(&caps->middle, &caps->high);
         } else {
@@ -121,14 +121,15 @@ static void sink(struct offer *heap, uint32_t n, uint32_t at)
 }
 
 /** Give the threads that are left, one by one, to who ends earliest (I2). */
-static void share_out(const struct count_law *law, const uint32_t *caps,
+static void share_out(const struct demand_curve *curve, const uint32_t *caps,
                       uint32_t left, struct offer *heap, uint32_t *counts)
 {
     uint32_t n = 0;
 
-    for (uint32_t x = 0; x < law->n_nodes; x++) {
+    for (uint32_t x = 0; x < curve->n_nodes; x++) {
         if (counts[x] < caps[x]) {
-            heap[n++] = (struct offer){law_time(law, x, counts[x] + 1), x};
+            heap[n++] =
+                (struct offer){demand_curve_time(curve, x, counts[x] + 1), x};
         }
     }
     for (uint32_t k = n / 2; k-- > 0;) {
@@ -140,25 +141,25 @@ static void share_out(const struct count_law *law, const uint32_t *caps,
         counts[x]++;
         left--;
         if (counts[x] < caps[x]) {
-            heap[0].time_s = law_time(law, x, counts[x] + 1);
+            heap[0].time_s = demand_curve_time(curve, x, counts[x] + 1);
         } else {
             heap[0] = heap[--n];
         }
         sink(heap, n, 0);
     }
-    for (uint32_t x = 0; left > 0; x = (x + 1) % law->n_nodes) {
-        counts[x]++; // only if a law decreases somewhere
+    for (uint32_t x = 0; left > 0; x = (x + 1) % curve->n_nodes) {
+        counts[x]++; // only if a curve decreases somewhere
         left--;
     }
 }
 
-tm_status counts_threshold(const struct count_law *law, uint32_t *counts)
+tm_status counts_threshold(const struct demand_curve *curve, uint32_t *counts)
 {
-    const size_t n = law->n_nodes;
+    const size_t n = curve->n_nodes;
     uint32_t *words = malloc(3 * n * sizeof *words);
     struct offer *heap = malloc(n * sizeof *heap);
     struct caps caps;
-    uint32_t left = law->n_threads;
+    uint32_t left = curve->n_threads;
 
     if (words == NULL || heap == NULL) {
         free(words);
@@ -166,14 +167,14 @@ tm_status counts_threshold(const struct count_law *law, uint32_t *counts)
         return TM_ENOMEM;
     }
     caps = (struct caps){words, words + n, words + 2 * n};
-    find_caps(law, law_iteration(law, counts), &caps);
+    find_caps(curve, demand_curve_iteration(curve, counts), &caps);
     for (uint32_t x = 0; x < n; x++) {
         if (counts[x] > caps.high[x]) {
             counts[x] = caps.high[x];
         }
         left -= counts[x];
     }
-    share_out(law, caps.high, left, heap, counts);
+    share_out(curve, caps.high, left, heap, counts);
     free(words);
     free(heap);
     return TM_OK;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/trigger.h"
 
 static void begin(struct trigger *trigger)

@@ -14,7 +14,7 @@
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
 #include "mem/diff.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -208,7 +208,7 @@ static void receive_push(struct engine *engine, struct flight *flight,
     struct page *page = page_of(engine, item->page);
 
     hint_set(page, from, item->epoch);
-    if (page->pending) {
+    if (page->fetching) {
         keep_diff(page, item);
         return;
     }
@@ -219,7 +219,8 @@ static void receive_push(struct engine *engine, struct flight *flight,
         page_list_add(&flight->dropped, item->page);
         return;
     }
-    if (page->state == PAGE_ABSENT || late_keeps(engine, flight, from, item)) {
+    if (page->state == PAGE_ABSENT ||
+        pending_updates_keep(engine, flight, from, item)) {
         return;
     }
     if (race_of(engine) != NULL) {
@@ -237,7 +238,7 @@ static int is_calm(const struct engine *engine, const struct page *page,
                    node_id to)
 {
     return page->is_owner && race_of(engine) == NULL &&
-           page->state == PAGE_CLEAN && page->pushing == 0 && !page->pending &&
+           page->state == PAGE_CLEAN && page->pushing == 0 && !page->fetching &&
            page->copyset != NULL && node_set_has(page->copyset, to);
 }
 
@@ -270,7 +271,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
         page_list_add(&flight->handed, item->page);
         return;
     }
-    if (late_keeps(engine, flight, from, item)) {
+    if (pending_updates_keep(engine, flight, from, item)) {
         return;
     }
     if (race_of(engine) != NULL) {
@@ -315,7 +316,7 @@ static void forget_use(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
-        !page->pending && !page->pinned) {
+        !page->fetching && !page->pinned) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
         page->probe_in = 0;
         page->probe_every = 0;

@@ -15,14 +15,14 @@
 
 #include "base/log.h"
 #include "mem/diff.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 enum {
     SELF = 1,
     N_NODES = 3,
-    N_PAGES = 4 * SPACE_BLOCK, // directory nodes 0, 1, 2, 0
-    FAR = 2 * SPACE_BLOCK + 5, // a page whose directory node is 2
+    N_PAGES = 4 * SPACE_BLOCK,    // directory nodes 0, 1, 2, 0
+    REMOTE = 2 * SPACE_BLOCK + 5, // a page whose directory node is 2
     SERIAL = 7,
     SENT_MAX = 64,
 };
@@ -234,10 +234,10 @@ static void owner_updates_of_another_life_are_ignored(void **state)
 static void an_owner_takes_no_hint(void **state)
 {
     (void)state;
-    read_page(FAR);
-    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
-    get_owner_is(0, FAR, 99, SERIAL);
-    assert_true(engine_page_is_valid(world.engine, FAR)); // I2
+    read_page(REMOTE);
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    get_owner_is(0, REMOTE, 99, SERIAL);
+    assert_true(engine_page_is_valid(world.engine, REMOTE)); // I2
 }
 
 // ---- groups
@@ -253,23 +253,23 @@ static void a_group_ends_with_its_block(void **state)
 static void a_group_is_of_pages_that_are_asked_for_at_one_node(void **state)
 {
     (void)state;
-    get_owner_is(0, FAR + 4, 1, SERIAL);
-    engine_fetch_ahead(world.engine, FAR, 10, 0);
-    expect_fetch(0, 2, FAR, 4);
-    expect_fetch(1, 0, FAR + 4, 6); // of the others nobody is known
+    get_owner_is(0, REMOTE + 4, 1, SERIAL);
+    engine_fetch_ahead(world.engine, REMOTE, 10, 0);
+    expect_fetch(0, 2, REMOTE, 4);
+    expect_fetch(1, 0, REMOTE + 4, 6); // of the others nobody is known
 }
 
 static void a_group_leaves_out_what_is_here_and_what_is_coming(void **state)
 {
     (void)state;
-    read_page(FAR + 2);
-    read_page(FAR + 6);
-    get_page(2, FAR + 6, 1, PAGE_WITH_CONTENTS, 0);
+    read_page(REMOTE + 2);
+    read_page(REMOTE + 6);
+    get_page(2, REMOTE + 6, 1, PAGE_WITH_CONTENTS, 0);
     world.n_sent = 0;
-    engine_fetch_ahead(world.engine, FAR, 9, 0);
-    expect_fetch(0, 2, FAR, 2);
-    expect_fetch(1, 2, FAR + 3, 3);
-    expect_fetch(2, 2, FAR + 7, 2);
+    engine_fetch_ahead(world.engine, REMOTE, 9, 0);
+    expect_fetch(0, 2, REMOTE, 2);
+    expect_fetch(1, 2, REMOTE + 3, 3);
+    expect_fetch(2, 2, REMOTE + 7, 2);
 }
 
 // ---- what is served
@@ -280,26 +280,26 @@ static void who_asks_for_a_page_gets_what_is_released(void **state)
     char *bytes;
 
     (void)state;
-    read_page(FAR);
-    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
-    get_fetch(0, FAR); // it is shared from now on
-    assert_int_equal(engine_fault(world.engine, FAR, 1, NULL, &world.waiter),
+    read_page(REMOTE);
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    get_fetch(0, REMOTE); // it is shared from now on
+    assert_int_equal(engine_fault(world.engine, REMOTE, 1, NULL, &world.waiter),
                      FAULT_ALLOWED);
-    bytes = space_bytes_to_change(&world.space, FAR);
+    bytes = space_bytes_to_change(&world.space, REMOTE);
     bytes[8] = 42;
     world.n_sent = 0;
-    get_fetch(2, FAR);
+    get_fetch(2, REMOTE);
     assert_int_equal(sent_at(0, 2, MESSAGE_page)->body[8], 0);
 }
 
 static void a_second_copy_is_ignored(void **state)
 {
     (void)state;
-    read_page(FAR);
-    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0);
-    get_update(2, FAR, ITEM_PUSH, 11, 2);
-    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0); // I4
-    assert_int_equal(byte_of(FAR), 2);
+    read_page(REMOTE);
+    get_page(2, REMOTE, 10, PAGE_WITH_CONTENTS, 0);
+    get_update(2, REMOTE, ITEM_PUSH, 11, 2);
+    get_page(2, REMOTE, 10, PAGE_WITH_CONTENTS, 0); // I4
+    assert_int_equal(byte_of(REMOTE), 2);
 }
 
 // ---- versions
@@ -307,35 +307,35 @@ static void a_second_copy_is_ignored(void **state)
 static void a_push_that_a_copy_has_already_changes_nothing(void **state)
 {
     (void)state;
-    read_page(FAR);
-    get_page(2, FAR, 10, PAGE_WITH_CONTENTS, 0);
-    get_update(2, FAR, ITEM_PUSH, 10, 1);
-    assert_int_equal(byte_of(FAR), 0);
-    get_update(2, FAR, ITEM_PUSH, 11, 2);
-    assert_int_equal(byte_of(FAR), 2);
+    read_page(REMOTE);
+    get_page(2, REMOTE, 10, PAGE_WITH_CONTENTS, 0);
+    get_update(2, REMOTE, ITEM_PUSH, 10, 1);
+    assert_int_equal(byte_of(REMOTE), 0);
+    get_update(2, REMOTE, ITEM_PUSH, 11, 2);
+    assert_int_equal(byte_of(REMOTE), 2);
 }
 
 static void versions_are_compared_as_numbers_that_wrap(void **state)
 {
     (void)state;
-    read_page(FAR);
-    get_page(2, FAR, UINT32_MAX, PAGE_WITH_CONTENTS, 0);
-    get_update(2, FAR, ITEM_PUSH, 0, 1);
-    assert_int_equal(byte_of(FAR), 1);
+    read_page(REMOTE);
+    get_page(2, REMOTE, UINT32_MAX, PAGE_WITH_CONTENTS, 0);
+    get_update(2, REMOTE, ITEM_PUSH, 0, 1);
+    assert_int_equal(byte_of(REMOTE), 1);
 }
 
 static void pushes_wait_for_their_page_and_only_newer_are_applied(void **state)
 {
     (void)state;
-    read_page(FAR);
-    get_update(2, FAR, ITEM_PUSH, 11, 1);
-    get_update(2, FAR, ITEM_PUSH, 12, 2);
-    get_page(2, FAR, 12, PAGE_WITH_CONTENTS, 0);
-    assert_int_equal(byte_of(FAR), 0);
-    read_page(FAR + 1);
-    get_update(2, FAR + 1, ITEM_PUSH, 13, 3);
-    get_page(2, FAR + 1, 12, PAGE_WITH_CONTENTS, 0);
-    assert_int_equal(byte_of(FAR + 1), 3);
+    read_page(REMOTE);
+    get_update(2, REMOTE, ITEM_PUSH, 11, 1);
+    get_update(2, REMOTE, ITEM_PUSH, 12, 2);
+    get_page(2, REMOTE, 12, PAGE_WITH_CONTENTS, 0);
+    assert_int_equal(byte_of(REMOTE), 0);
+    read_page(REMOTE + 1);
+    get_update(2, REMOTE + 1, ITEM_PUSH, 13, 3);
+    get_page(2, REMOTE + 1, 12, PAGE_WITH_CONTENTS, 0);
+    assert_int_equal(byte_of(REMOTE + 1), 3);
     assert_int_equal(world.n_woken, 2);
 }
 
@@ -362,15 +362,15 @@ static void miss_the_page(void)
 {
     struct message fetch = {
         .type = MESSAGE_fetch,
-        .u.fetch = {.page = FAR, .count = 1, .write = 1, .requester = 2}};
+        .u.fetch = {.page = REMOTE, .count = 1, .write = 1, .requester = 2}};
 
-    get_page(2, FAR, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
     world.n_sent = 0;
     get(2, &fetch);
-    engine_note_missed(world.engine, FAR, 0, &world.history);
-    assert_int_equal(world.history.missed, FAR + 1);
+    engine_note_missed(world.engine, REMOTE, 0, &world.history);
+    assert_int_equal(world.history.missed, REMOTE + 1);
     assert_int_equal(
-        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        engine_fault(world.engine, REMOTE, 0, &world.history, &world.waiter),
         FAULT_WAIT);
 }
 
@@ -434,9 +434,9 @@ static void a_wait_that_does_not_end_has_a_story(void **state)
 
     (void)state;
     world.waiter.thread = 17;
-    get_update(2, FAR, ITEM_PUSH, 11, 1);
+    get_update(2, REMOTE, ITEM_PUSH, 11, 1);
     assert_int_equal(
-        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        engine_fault(world.engine, REMOTE, 0, &world.history, &world.waiter),
         FAULT_WAIT);
     assert_int_equal(run_with_patience(wait_on, told, sizeof told),
                      EXIT_INTERNAL);
@@ -457,7 +457,7 @@ static void a_thread_that_misses_its_page_again_and_again_is_told(void **state)
 
     (void)state;
     assert_int_equal(
-        engine_fault(world.engine, FAR, 0, &world.history, &world.waiter),
+        engine_fault(world.engine, REMOTE, 0, &world.history, &world.waiter),
         FAULT_WAIT);
     assert_int_equal(
         run_with_patience(miss_the_page_again_and_again, told, sizeof told),
@@ -469,7 +469,7 @@ static void a_thread_that_misses_its_page_again_and_again_is_told(void **state)
 // Each of many threads waits for less than the patience, of many pages.
 static void get_what_is_waited_for(void)
 {
-    for (page_no page = FAR; page < FAR + 40; page++) {
+    for (page_no page = REMOTE; page < REMOTE + 40; page++) {
         read_page(page);
         for (unsigned i = 0; i < PATIENCE / 2; i++) {
             get_other_messages();

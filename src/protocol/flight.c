@@ -9,7 +9,7 @@
 // that each node gets one message (or, over MESSAGE_BODY_MAX, a few).
 //
 // F1 `outstanding` is the number of UPDATE messages sent and not acknowledged, and of
-//    items that are late (pending_updates.c).
+//    items that are pending (pending_updates.c).
 // F2 `pushing` of a page is the number of flights that push it.
 #include "base/ensure.h"
 #include "base/log.h"
@@ -47,7 +47,7 @@ struct flight *flight_new(struct engine *engine, const struct flight_kind *kind)
     flight->generation++;
     flight->kind = kind;
     flight->outstanding = 0;
-    flight->n_late = 0;
+    flight->n_pending = 0;
     flight->sent_to = NODE_NONE;
     flight->goes_on = 0;
     flight->n_pages = 0;
@@ -261,7 +261,7 @@ struct flight *flight_find(const struct engine *engine, uint64_t batch)
     }
     flight = updates->flights[slot];
     if (flight->kind == NULL || flight->generation != batch >> 32 ||
-        flight->outstanding == flight->n_late) {
+        flight->outstanding == flight->n_pending) {
         return NULL;
     }
     return flight;

@@ -22,7 +22,7 @@
 // M5 Each copy is on the list `copies`.
 // M6 While nodes may come or go no copy is dirty; when they have there is none at all.
 #include "mem/diff.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Updates that are late: of pages whose bytes are in the swap file, or on their way
+// Pending updates: of pages whose bytes are in the swap file, or on their way
 // from there. Waiting for the disk would keep the node from everything else for as
 // long, so each such item of an update is kept, with its diff, until its page has
 // come; the rest of the update is applied at once. Its flight is open meanwhile, so
 // who has sent it waits for the acknowledgement, as for a node that is slow.
 //
-// When pages have come all items are looked at as if they came now: a page may have
+// When pages have come all items are handled as if they came now: a page may have
 // been given up or handed to another node. What the protocol needs is:
 //
 // L1 Items of a page are applied in the order in which they came: while one is kept
-//    (page.late), those behind it are. An atomic operation may have pushed one word
-//    twice.
-// L2 A page that is late stays once it is here, until the next look (fate() of
+//    (page.updates_pending), those behind it are. An atomic operation may have pushed one
+//    word twice.
+// L2 A page with pending updates stays once it is here, until they are applied (fate() of
 //    residence.c); so of many only a few are brought at once.
 //    No thread looks at a page in between (G6 of mem/pager.c): it may hold a lock that
 //    was released behind the update.
@@ -23,53 +23,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_MAX 32u ///< pages brought at once
+#define PENDING_MAX 32u ///< pages brought at once
 
-struct late {
-    struct late *next;
+struct pending_update {
+    struct pending_update *next;
     struct flight *flight;
     node_id from;
     struct update_item item;
     uint8_t diff[]; ///< and the writer's clock
 };
 
-static void append(struct engine *engine, struct late *late)
+static void append(struct engine *engine, struct pending_update *pending)
 {
-    late->next = NULL;
-    if (engine->updates->first_late == NULL) {
-        engine->updates->first_late = late;
+    pending->next = NULL;
+    if (engine->updates->first_pending == NULL) {
+        engine->updates->first_pending = pending;
     } else {
-        engine->updates->last_late->next = late;
+        engine->updates->last_pending->next = pending;
     }
-    engine->updates->last_late = late;
-    page_of(engine, late->item.page)->late = 1;
+    engine->updates->last_pending = pending;
+    page_of(engine, pending->item.page)->updates_pending = 1;
 }
 
 static int must_wait(const struct engine *engine, page_no page)
 {
-    return page_of(engine, page)->late || paging_is_away(engine, page);
+    return page_of(engine, page)->updates_pending ||
+           paging_is_away(engine, page);
 }
 
-int late_keeps(struct engine *engine, struct flight *flight, node_id from,
-               const struct update_item *item)
+int pending_updates_keep(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item)
 {
-    struct late *late;
+    struct pending_update *pending;
 
     if (!must_wait(engine, item->page)) {
         return 0;
     }
-    late = malloc(sizeof *late + item->size + item->writer.size);
-    ensure_memory(late != NULL);
-    *late = (struct late){.flight = flight, .from = from, .item = *item};
-    memcpy(late->diff, item->diff, item->size);
-    late->item.diff = late->diff;
+    pending = malloc(sizeof *pending + item->size + item->writer.size);
+    ensure_memory(pending != NULL);
+    *pending =
+        (struct pending_update){.flight = flight, .from = from, .item = *item};
+    memcpy(pending->diff, item->diff, item->size);
+    pending->item.diff = pending->diff;
     if (item->writer.clock != NULL) {
-        late->item.writer.clock = late->diff + item->size;
-        memcpy(late->diff + item->size, item->writer.clock, item->writer.size);
+        pending->item.writer.clock = pending->diff + item->size;
+        memcpy(pending->diff + item->size, item->writer.clock,
+               item->writer.size);
     }
     flight->outstanding++; // L3
-    flight->n_late++;
-    append(engine, late);
+    flight->n_pending++;
+    append(engine, pending);
     return 1;
 }
 
@@ -83,76 +86,77 @@ static int has(const page_no *pages, unsigned n, page_no page)
     return i < n;
 }
 
-void late_bring(struct engine *engine)
+void pending_updates_bring(struct engine *engine)
 {
-    page_no pages[LATE_MAX];
+    page_no pages[PENDING_MAX];
     unsigned n_waiting = 0;
     unsigned n = 0;
 
     if (!paging_takes(engine, BROUGHT_MAX)) {
         return;
     }
-    for (const struct late *late = engine->updates->first_late;
-         late != NULL && n_waiting < LATE_MAX; late = late->next) {
+    for (const struct pending_update *pending = engine->updates->first_pending;
+         pending != NULL && n_waiting < PENDING_MAX; pending = pending->next) {
         n_waiting++;
-        if (paging_is_out(engine, late->item.page) &&
-            !has(pages, n, late->item.page)) {
-            pages[n++] = late->item.page;
+        if (paging_is_out(engine, pending->item.page) &&
+            !has(pages, n, pending->item.page)) {
+            pages[n++] = pending->item.page;
         }
     }
     paging_bring(engine, pages, n);
 }
 
 // Those of one flight that follow each other. @return the first of another
-static struct late *look_at_run(struct engine *engine, struct late *late)
+static struct pending_update *apply_run(struct engine *engine,
+                                        struct pending_update *pending)
 {
-    struct flight *flight = late->flight;
+    struct flight *flight = pending->flight;
     unsigned n_done = 0;
 
-    while (late != NULL && late->flight == flight) {
-        struct late *next = late->next;
+    while (pending != NULL && pending->flight == flight) {
+        struct pending_update *next = pending->next;
 
-        if (must_wait(engine, late->item.page)) {
-            append(engine, late); // L1
+        if (must_wait(engine, pending->item.page)) {
+            append(engine, pending); // L1
         } else {
-            update_receive_item(engine, flight, late->from, &late->item);
-            free(late);
+            update_receive_item(engine, flight, pending->from, &pending->item);
+            free(pending);
             n_done++;
         }
-        late = next;
+        pending = next;
     }
     if (n_done > 0) {
         flight->outstanding -= n_done;
-        flight->n_late -= n_done;
-        update_look_again(engine, flight);
+        flight->n_pending -= n_done;
+        update_go_on(engine, flight);
     }
-    return late;
+    return pending;
 }
 
-void late_look(struct engine *engine)
+void pending_updates_apply(struct engine *engine)
 {
-    struct late *late = engine->updates->first_late;
+    struct pending_update *pending = engine->updates->first_pending;
 
-    if (late == NULL) {
+    if (pending == NULL) {
         return;
     }
-    engine->updates->first_late =
+    engine->updates->first_pending =
         NULL; // those that are to wait come back, in order
-    for (const struct late *at = late; at != NULL; at = at->next) {
-        page_of(engine, at->item.page)->late = 0;
+    for (const struct pending_update *at = pending; at != NULL; at = at->next) {
+        page_of(engine, at->item.page)->updates_pending = 0;
     }
-    while (late != NULL) {
-        late = look_at_run(engine, late);
+    while (pending != NULL) {
+        pending = apply_run(engine, pending);
     }
-    late_bring(engine);
+    pending_updates_bring(engine);
 }
 
-void late_free(struct updates *updates)
+void pending_updates_free(struct updates *updates)
 {
-    while (updates->first_late != NULL) {
-        struct late *next = updates->first_late->next;
+    while (updates->first_pending != NULL) {
+        struct pending_update *next = updates->first_pending->next;
 
-        free(updates->first_late);
-        updates->first_late = next;
+        free(updates->first_pending);
+        updates->first_pending = next;
     }
 }

@@ -62,7 +62,7 @@ struct race_page {
 };
 
 /** A diff that is compared with what is noted of its page. */
-struct look {
+struct comparison {
     struct engine *engine;
     struct race_page *record;
     const struct race_run *runs;
@@ -99,56 +99,58 @@ static int has_bit(const uint64_t *mask, unsigned bit)
 
 // ---- runs
 
-static void spread_runs(struct look *look)
+static void spread_runs(struct comparison *comparison)
 {
-    const struct race_page *record = look->record;
+    const struct race_page *record = comparison->record;
 
     for (unsigned i = 0; i < record->n_runs; i++) {
         for (unsigned k = record->runs[i].start; k < record->runs[i].end; k++) {
-            look->by[k] = (uint16_t)(i + 1);
+            comparison->by[k] = (uint16_t)(i + 1);
         }
     }
 }
 
 // The end of the bytes that are of the same run as this one.
-static unsigned end_of_run(const struct look *look, unsigned start)
+static unsigned end_of_run(const struct comparison *comparison, unsigned start)
 {
     unsigned end = start + 1;
 
-    while (end < TM_PAGE_SIZE && look->by[end] == look->by[start]) {
+    while (end < TM_PAGE_SIZE && comparison->by[end] == comparison->by[start]) {
         end++;
     }
     return end;
 }
 
-static struct race_run new_run(const struct look *look)
+static struct race_run new_run(const struct comparison *comparison)
 {
     return (struct race_run){
-        .node = look->origin,
-        .release = clock_count(look->item->writer.clock,
-                               look->item->writer.size, look->origin),
-        .thread = look->item->writer.thread,
+        .node = comparison->origin,
+        .release =
+            clock_count(comparison->item->writer.clock,
+                        comparison->item->writer.size, comparison->origin),
+        .thread = comparison->item->writer.thread,
     };
 }
 
-static void gather_runs(struct look *look)
+static void gather_runs(struct comparison *comparison)
 {
-    struct race_page *record = look->record;
+    struct race_page *record = comparison->record;
     struct race_run *runs;
     unsigned n = 0;
 
-    for (unsigned at = 0; at < TM_PAGE_SIZE; at = end_of_run(look, at)) {
-        n += look->by[at] != 0;
+    for (unsigned at = 0; at < TM_PAGE_SIZE; at = end_of_run(comparison, at)) {
+        n += comparison->by[at] != 0;
     }
     runs = malloc((n + 1) * sizeof *runs); // a malformed diff may be the first
     ensure_memory(runs != NULL);
     n = 0;
-    for (unsigned at = 0; at < TM_PAGE_SIZE; at = end_of_run(look, at)) {
-        if (look->by[at] != 0) {
-            runs[n] = look->by[at] == NEW ? new_run(look)
-                                          : record->runs[look->by[at] - 1];
+    for (unsigned at = 0; at < TM_PAGE_SIZE; at = end_of_run(comparison, at)) {
+        if (comparison->by[at] != 0) {
+            runs[n] = comparison->by[at] == NEW
+                          ? new_run(comparison)
+                          : record->runs[comparison->by[at] - 1];
             runs[n].start = (uint16_t)at;
-            runs[n++].end = (uint16_t)end_of_run(look, at);
+            runs[n++].end = (uint16_t)end_of_run(comparison, at);
         }
     }
     free(record->runs);
@@ -158,40 +160,42 @@ static void gather_runs(struct look *look)
 
 // ---- races
 
-static void tell(const struct look *look, const struct race_run *before,
-                 unsigned start, unsigned end)
+static void tell(const struct comparison *comparison,
+                 const struct race_run *before, unsigned start, unsigned end)
 {
     struct message message = {
         .type = MESSAGE_race,
-        .u.race = {.page = look->item->page,
+        .u.race = {.page = comparison->item->page,
                    .offset = (uint16_t)start,
                    .length = (uint16_t)(end - start),
                    .node1 = before->node,
                    .thread1 = before->thread,
-                   .node2 = look->origin,
-                   .thread2 = look->item->writer.thread},
+                   .node2 = comparison->origin,
+                   .thread2 = comparison->item->writer.thread},
     };
 
     for (unsigned word = start / WORD; word <= (end - 1) / WORD; word++) {
-        look->record->told[word / 64] |= UINT64_C(1) << word % 64;
+        comparison->record->told[word / 64] |= UINT64_C(1) << word % 64;
     }
-    port_send(look->engine->port, 0, &message);
+    port_send(comparison->engine->port, 0, &message);
 }
 
 // The run that the diff races with for a byte; NULL if it does not, or that word has
 // been told.
-static const struct race_run *clash_at(const struct look *look, unsigned at)
+static const struct race_run *clash_at(const struct comparison *comparison,
+                                       unsigned at)
 {
-    const struct race_writer *writer = &look->item->writer;
+    const struct race_writer *writer = &comparison->item->writer;
     const struct race_run *run;
 
-    if (look->by[at] == 0 || !has_bit(look->mask, at) ||
-        has_bit(look->record->told, at / WORD)) {
+    if (comparison->by[at] == 0 || !has_bit(comparison->mask, at) ||
+        has_bit(comparison->record->told, at / WORD)) {
         return NULL;
     }
-    run = &look->runs[look->by[at] - 1];
-    return run->node != look->origin && clock_count(writer->clock, writer->size,
-                                                    run->node) < run->release
+    run = &comparison->runs[comparison->by[at] - 1];
+    return run->node != comparison->origin &&
+                   clock_count(writer->clock, writer->size, run->node) <
+                       run->release
                ? run
                : NULL;
 }
@@ -203,20 +207,20 @@ static int are_of_one(const struct race_run *a, const struct race_run *b)
 }
 
 // Bytes in words next to each other together.
-static void tell_clashes(const struct look *look)
+static void tell_clashes(const struct comparison *comparison)
 {
     const struct race_run *before = NULL; // of the bytes from start to end
     unsigned start = 0;
     unsigned end = 0;
 
     for (unsigned at = 0; at < TM_PAGE_SIZE; at++) {
-        const struct race_run *run = clash_at(look, at);
+        const struct race_run *run = clash_at(comparison, at);
 
         if (run != NULL && before != NULL &&
             (at / WORD > (end - 1) / WORD + 1 || !are_of_one(run, before))) {
-            tell(look, before, start, end);
+            tell(comparison, before, start, end);
             before = NULL;
-            run = clash_at(look, at);
+            run = clash_at(comparison, at);
         }
         if (run != NULL) {
             start = before == NULL ? at : start;
@@ -225,34 +229,35 @@ static void tell_clashes(const struct look *look)
         }
     }
     if (before != NULL) {
-        tell(look, before, start, end);
+        tell(comparison, before, start, end);
     }
 }
 
-static void begin_look(struct look *look, struct engine *engine, node_id origin,
-                       const struct update_item *item)
+static void begin_comparison(struct comparison *comparison,
+                             struct engine *engine, node_id origin,
+                             const struct update_item *item)
 {
-    look->engine = engine;
-    look->record = record_of(engine, item->page);
-    look->runs = look->record->runs;
-    look->item = item;
-    look->origin = origin;
-    diff_mask(item->diff, item->size, look->mask);
-    memset(look->by, 0, sizeof look->by);
+    comparison->engine = engine;
+    comparison->record = record_of(engine, item->page);
+    comparison->runs = comparison->record->runs;
+    comparison->item = item;
+    comparison->origin = origin;
+    diff_mask(item->diff, item->size, comparison->mask);
+    memset(comparison->by, 0, sizeof comparison->by);
 }
 
 void race_note(struct engine *engine, node_id origin,
                const struct update_item *item)
 {
-    struct look look;
+    struct comparison comparison;
 
-    begin_look(&look, engine, origin, item);
-    spread_runs(&look);
-    tell_clashes(&look);
+    begin_comparison(&comparison, engine, origin, item);
+    spread_runs(&comparison);
+    tell_clashes(&comparison);
     for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
-        look.by[i] = has_bit(look.mask, i) ? NEW : look.by[i];
+        comparison.by[i] = has_bit(comparison.mask, i) ? NEW : comparison.by[i];
     }
-    gather_runs(&look);
+    gather_runs(&comparison);
 }
 
 void race_meet(struct engine *engine, node_id origin,
@@ -261,18 +266,18 @@ void race_meet(struct engine *engine, node_id origin,
     const char *bytes = space_bytes(engine->space, item->page);
     const char *twin = page_of(engine, item->page)->twin;
     struct race_run own = {.node = engine->port->self, .release = UINT32_MAX};
-    struct look look;
+    struct comparison comparison;
 
     if (twin == NULL || item->writer.clock == NULL) {
         return;
     }
-    begin_look(&look, engine, origin, item);
-    own.thread = look.record->first;
-    look.runs = &own;
+    begin_comparison(&comparison, engine, origin, item);
+    own.thread = comparison.record->first;
+    comparison.runs = &own;
     for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
-        look.by[i] = bytes[i] != twin[i];
+        comparison.by[i] = bytes[i] != twin[i];
     }
-    tell_clashes(&look);
+    tell_clashes(&comparison);
 }
 
 void race_begin_writing(struct engine *engine, page_no page, uint64_t thread)

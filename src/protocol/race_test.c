@@ -10,7 +10,7 @@
 
 #include "mem/diff.h"
 #include "pages/causality.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
 enum { PAGE = 1, N_PAGES = 3, N_TOLD = 8 };

@@ -20,7 +20,7 @@
 // Q2 pushing > 0 implies busy.
 #include "base/ensure.h"
 #include "pages/pages.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 
 #include <stdlib.h>
 

@@ -233,7 +233,7 @@ void update_receive_item(struct engine *engine, struct flight *flight,
     }
 }
 
-void update_look_again(struct engine *engine, struct flight *flight)
+void update_go_on(struct engine *engine, struct flight *flight)
 {
     depart(engine, flight);
 }
@@ -256,7 +256,7 @@ static tm_status receive_update(struct engine *engine, node_id from,
     while (wire_has_more(&reader) && read_item(&reader, &item)) {
         update_receive_item(engine, flight, from, &item);
     }
-    late_bring(engine);
+    pending_updates_bring(engine);
     depart(engine, flight);
     return TM_OK;
 }
@@ -378,7 +378,7 @@ static void close_updates(struct engine *engine)
         free(updates->outboxes[i].bytes);
     }
     free(updates->dirty.at);
-    late_free(updates);
+    pending_updates_free(updates);
     free(updates);
 }
 
@@ -413,7 +413,7 @@ const struct protocol_base updates_base = {
         UINT64_C(1) << MESSAGE_race,
     .receive = receive,
     .release_early = release_early,
-    .brought = late_look,
+    .brought = pending_updates_apply,
     .forget = forget,
     .roster_changed = race_forget_writers,
     .is_quiet = is_quiet,

@@ -24,7 +24,7 @@
 #define UNREAD_MAX 2u
 
 struct flight;
-struct late;
+struct pending_update;
 struct update_item;
 
 /** Collects the diffs for one node. */
@@ -44,8 +44,8 @@ struct updates {
     struct flight **flights;
     size_t n_flights; ///< slots
     struct outbox outboxes[TM_MAX_NODES];
-    struct late *first_late; ///< updates that wait for the disk
-    struct late *last_late;
+    struct pending_update *first_pending; ///< updates that wait for the disk
+    struct pending_update *last_pending;
     struct race *race; ///< NULL: nobody looks for data races
 };
 
@@ -108,10 +108,10 @@ struct flight {
     node_id origin;
     uint64_t batch; ///< relay: to name in the acknowledgement
     unsigned
-        outstanding; ///< messages not acknowledged, and items that are late
-    unsigned n_late; ///< of these, items
-    node_id sent_to; ///< all of them; NODE_NONE: several nodes
-    int goes_on;     ///< flush: who gets it may have to pass it on
+        outstanding; ///< messages not acknowledged, and items that are pending
+    unsigned n_pending; ///< of these, items
+    node_id sent_to;    ///< all of them; NODE_NONE: several nodes
+    int goes_on;        ///< flush: who gets it may have to pass it on
     struct flight_page *pages;
     size_t n_pages;
     size_t room;
@@ -148,24 +148,25 @@ void flight_acknowledged(struct engine *engine, struct flight *flight);
 void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
-/** One item of an update, which may be late. Part of a flight that is being made. */
+/** One item of an update, which may be pending. Part of a flight that is being made. */
 void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item);
 
-/** Items that were late have been applied: what is to be told of them, and passed on,
+/** Items that were pending have been applied: what is to be told of them, and passed on,
  * goes. */
-void update_look_again(struct engine *engine, struct flight *flight);
+void update_go_on(struct engine *engine, struct flight *flight);
 
 // ---- pending_updates.c: updates that wait for the disk
 /** An item is about to be applied. Must it wait until its page has come? Then it is
- * copied, and its flight stays open. late_bring() is to follow. @return 1 if so */
-int late_keeps(struct engine *engine, struct flight *flight, node_id from,
-               const struct update_item *item);
+ * copied, and its flight stays open. pending_updates_bring() is to follow.
+ * @return 1 if so */
+int pending_updates_keep(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item);
 /** Have pages come that items wait for. */
-void late_bring(struct engine *engine);
+void pending_updates_bring(struct engine *engine);
 /** Pages have come: apply what waited for them, as `receive` does. */
-void late_look(struct engine *engine);
-void late_free(struct updates *updates);
+void pending_updates_apply(struct engine *engine);
+void pending_updates_free(struct updates *updates);
 
 // ---- release.c
 /** Begin a release that nobody waits for, if none is under way. */

@@ -386,7 +386,7 @@ tm_status remap_make(struct remap *plan)
         .current = plan->current,
         .measured = &plan->measured,
     };
-    struct placement placement = {.node_of = plan->wanted};
+    struct mapping mapping = {.node_of = plan->wanted};
     tm_status status = TM_OK;
 
     if (plan->uses != NULL) {
@@ -398,12 +398,12 @@ tm_status remap_make(struct remap *plan)
     }
     if (status == TM_OK) {
         choose_reference(plan);
-        status = policy_place(plan->policy, &request, &placement);
+        status = policy_place(plan->policy, &request, &mapping);
     }
     if (status == TM_OK) {
-        plan->n_moves = placement.n_moves;
-        plan->owners_move = placement.owners_move;
-        plan->is_proven = placement.is_proven;
+        plan->n_moves = mapping.n_moves;
+        plan->owners_move = mapping.owners_move;
+        plan->is_proven = mapping.is_proven;
         status = predict(&plan->view, &plan->model, plan->wanted, &plan->after);
     }
     if (status == TM_OK) {

@@ -33,7 +33,7 @@ struct remap {
     struct prediction after;  ///< of `wanted`
     double warm_up_s; ///< until the threads' pages are at their new nodes
     uint32_t n_moves;
-    int owners_move;    ///< as in struct placement
+    int owners_move;    ///< as in struct mapping
     int is_proven;      ///< likewise
     int is_carried_out; ///< set by who does so
     int was_weighed;    ///< trigger_accepts() was asked `acceptance`

@@ -7,7 +7,7 @@
 
 /*
  * What the scheme's files share: its states in scheme.c, plans in scheme_plan.c, what
- * it sees and says in scheme_look.c, reports in scheme_reports.c, where iterations end in
+ * it sees and says in scheme_assess.c, reports in scheme_reports.c, where iterations end in
  * scheme_search.c.
  */
 

@@ -14,10 +14,10 @@
 #include "os/image.h"
 #include "os/kthread.h"
 #include "os/range.h"
+#include "runtime/error_report.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/report.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

@@ -18,9 +18,9 @@
 #include "runtime/deadlock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/report.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

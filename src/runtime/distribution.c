@@ -10,7 +10,7 @@
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -80,7 +80,7 @@ static void move(void *owner, uint64_t thread, node_id index)
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
-    pages_announce(node->pages, id, thread, pages, n);
+    migration_pages_announce(node->pages, id, thread, pages, n);
     threads_send(node, thread, id);
 }
 
@@ -104,8 +104,8 @@ static void leave(void *owner, const struct remap *plan, const uint32_t *from,
 {
     struct node *node = owner;
 
-    pages_withdraw(node->pages, plan, from, to,
-                   has_moved ? PAGES_HAVE_LEFT : PAGES_WILL_LEAVE);
+    migration_pages_withdraw(node->pages, plan, from, to,
+                             has_moved ? PAGES_HAVE_LEFT : PAGES_WILL_LEAVE);
 }
 
 // Each line with the speaker in front, as a message of the runtime.
@@ -413,7 +413,7 @@ static tm_status receive(struct node *node, node_id from,
         iteration_receive_mode(node, message);
         return TM_OK;
     default:
-        return pages_receive(node->pages, message);
+        return migration_pages_receive(node->pages, message);
     }
 }
 

@@ -15,12 +15,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "runtime/error_report.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/races.h"
-#include "runtime/report.h"
+#include "runtime/race_reports.h"
 #include "runtime/service.h"
 #include "runtime/threads.h"
 
@@ -107,9 +107,10 @@ void finish_at_exit(int status, void *argument)
         leave(node, 0);
     }
     fflush(NULL);
-    bootstrap_done(&node->bootstrap, races_exit_code(node, status));
-    if (races_exit_code(node, status) != status) {
-        exit(races_exit_code(node, status)); // goes on with the other handlers
+    bootstrap_done(&node->bootstrap, race_reports_exit_code(node, status));
+    if (race_reports_exit_code(node, status) != status) {
+        exit(race_reports_exit_code(node,
+                                    status)); // goes on with the other handlers
     }
 }
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/report.h"
 
 static void note_place(struct freed_place *place, const char *file,
                        uint32_t line)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a node knows of blocks that are no more, from the messages that come to it.
-#include "runtime/report.h"
+#include "runtime/error_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "runtime/lifesigns.h"
 #include "runtime/node.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 
 #define GRACE_NS UINT64_C(1500000000)
 
@@ -158,7 +158,7 @@ static void look_at_pulse(struct node *node)
     char why[64];
     node_id id;
 
-    switch (pulse_look(&node->pulse, &id)) {
+    switch (pulse_poll(&node->pulse, &id)) {
     case PULSE_SUSPECT:
         tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
         break;

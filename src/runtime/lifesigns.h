@@ -57,11 +57,11 @@ void progress_tick(struct node *node);
 /** Nodes are connected. @param roster  their cards and hosts */
 void neighbours_watch(struct node *node, const struct boot_roster *roster);
 
-/** Readable if neighbours_look() has something to do; -1: there is nothing. */
+/** Readable if neighbours_poll() has something to do; -1: there is nothing. */
 int neighbours_fd(struct node *node);
 
 /** From the service thread, outside the node lock. */
-void neighbours_look(struct node *node);
+void neighbours_poll(struct node *node);
 
 /** From the service thread, several times a second. */
 void neighbours_tick(struct node *node);

@@ -10,7 +10,7 @@
 //   SIGTERM to a node   it asks the root to leave; a second one ends it as ever
 //
 // A frozen node: who calls node_enter() waits there, in place, until it is over
-// (stand_still in node.c). The service thread and workers that look at the network go in by
+// (stand_still in node.c). The service thread and workers that poll the network go in by
 // node_enter_serving(). So nothing begins, and what is under way is answered.
 #include "runtime/members.h"
 #include "base/clock.h"
@@ -21,8 +21,8 @@
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
+#include "runtime/part_rows.h"
 #include "runtime/parts.h"
-#include "runtime/rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

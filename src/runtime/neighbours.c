@@ -50,7 +50,7 @@ int neighbours_fd(struct node *node)
     return watch != NULL ? death_watch_fd(watch) : -1;
 }
 
-void neighbours_look(struct node *node)
+void neighbours_poll(struct node *node)
 {
     struct neighbours *neighbours = &node->neighbours;
     unsigned label;

@@ -16,11 +16,12 @@
 #include "os/main_stack.h"
 #include "os/trap.h"
 #include "pages/engine.h"
-#include "reconfig/pages.h"
+#include "reconfig/migration_pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/deadlock.h"
+#include "runtime/error_report.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
 #include "runtime/lifesigns.h"
@@ -30,8 +31,7 @@
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/planned.h"
-#include "runtime/races.h"
-#include "runtime/report.h"
+#include "runtime/race_reports.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -82,7 +82,7 @@ struct node {
     struct sync *sync;
     struct migration *migration;
     struct iteration iteration;
-    struct pages *pages;
+    struct migration_pages *pages;
     struct scheme *scheme;           ///< on the root; NULL: threads stay
     struct access_sets *access_sets; ///< the root: of the latest round
     struct cluster_capacity capacity;
@@ -109,16 +109,16 @@ struct node {
     void (*end_process)(
         struct node *node); ///< what the service thread does at the end
     int wake_fd;            ///< eventfd: wakes the service thread
-    int has_seats;          ///< workers have a processor each (seats.c)
+    int has_worker_affinity; ///< workers prefer one processor (worker_affinity.c)
     int spins; ///< this machine has a processor for each worker of each node
     _Atomic int is_stopping;
     _Atomic uint32_t is_frozen;        ///< changed under the node lock
     _Atomic uint64_t crowded_until_ns; ///< others want this processor
-    _Atomic uint64_t looked_ns; ///< when a worker last looked at the network
-    _Atomic uint64_t looking_since_ns; ///< since when one does so, 0: none
-    _Atomic uint64_t looked_short_ns;  ///< the end of the last short look
-    _Atomic int is_look_left;          ///< the transport believes in a look
-    _Atomic int is_patrolled;          ///< the service thread ends that
+    _Atomic uint64_t polled_ns; ///< when a worker last polled the network
+    _Atomic uint64_t polling_since_ns; ///< since when one does so, 0: none
+    _Atomic uint64_t polled_short_ns;  ///< the end of the last short polling
+    _Atomic int is_polling_left; ///< the transport believes a worker polls
+    _Atomic int is_polled_periodically; ///< the service thread ends that
     struct meter meter;
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;
@@ -184,7 +184,7 @@ void node_freeze(struct node *node, int is_frozen);
 /** Do nodes come or go? Then nothing is begun that is for the nodes there are: the
  * scheme and its plans end with the roster. Under the node lock. */
 int node_is_changing(struct node *node);
-/** Have the service thread look at once. Any thread; in a signal handler, too. */
+/** Have the service thread poll at once. Any thread; in a signal handler, too. */
 void node_wake_service(struct node *node);
 /** The run is over for this node: the service thread ends the process. Only the first
  * call counts. Under the node lock. @param exit_code  of this process */

@@ -16,7 +16,7 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -368,7 +368,7 @@ static void thread_arrived(struct node *node, struct thread *thread)
     }
     list = malloc(PAGES_SOON_MAX * sizeof *list);
     ensure_memory(list != NULL);
-    n = pages_announced(node->pages, thread->number, list);
+    n = migration_pages_announced(node->pages, thread->number, list);
     for (size_t i = 0; i < n; i++) {
         if (list[i] >= node->space.n_pages) {
             n = 0; // nothing that can be believed

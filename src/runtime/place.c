@@ -10,8 +10,8 @@
 #include <unwind.h>
 
 #include "os/image.h"
+#include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/report.h"
 #include "runtime/threads.h"
 
 struct walk {

@@ -3,10 +3,10 @@
 // What arrives, and whose it is: the engine's, sync's, a thread that moves, or one of
 // the parts' (parts.h).
 #include "base/log.h"
+#include "runtime/error_report.h"
 #include "runtime/lifesigns.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
-#include "runtime/report.h"
 
 static void refuse(struct node *node, node_id from,
                    const struct message *message, tm_status status)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/registry.h"
-#include "runtime/rows.h"
 
 static const struct fault_source *const fault_sources[] = {
     &fault_userfaultfd, // preferred

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "protocol/rows.h"
+#include "protocol/protocol_rows.h"
 
 struct row {
     const struct protocol *protocol;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "mem/random_test.h"
+#include "mem/random_numbers_test.h"
 
 enum { N_WORKERS = 3, N_THREADS = 9 };
 

@@ -9,26 +9,27 @@
 // Waking a sleeping kernel thread on another processor takes longer than all the
 // rest of a fetch, and whoever sends to a transport that is armed pays for it. So a
 // worker that has nothing to run makes the network progress itself for a while
-// (look.c); where processors are scarcer than workers it offers its own to others
-// between two looks. While a worker looks, or looked just now, the service thread
-// leaves the transport alone and unarmed and only comes by now and then (patrols):
-// patrol_ns() is the longest that a request can lie unseen. A worker that has looked
-// for long says when it stops, so that patrols can be rare meanwhile: each takes a
+// (idle_polling.c); where processors are scarcer than workers it offers its own to others
+// between two polls. While a worker polls, or polled just now, the service thread
+// leaves the transport alone and unarmed and only polls now and then itself, every
+// polling_period_ns(): the longest that a request can lie unseen. A worker that has polled
+// for long says when it stops, so that this can be rare meanwhile: each time takes a
 // processor from somebody, maybe a worker of another node that computes.
 //
-// If senders ring a doorbell (look_is_rung), the worker tells them when it looks, and when it
-// stops; the service thread sleeps on, and patrols only between short looks.
+// If senders ring a doorbell (polling_has_doorbell), the worker tells them when it polls, and
+// when it stops; the service thread sleeps on, and polls periodically only while a worker's
+// polling is short.
 //
-// Where there are processors for all, to look is to wait as long as an iteration
+// Where there are processors for all, a worker polls as long as an iteration
 // may last (LONG_SPIN_NS): whoever sleeps is woken by an interrupt from another
 // processor, which on a virtual machine takes 40 us. Where the workers
-// sleep and there are processors for all, the service thread itself looks on for a
-// while after something has come (keeps_looking).
+// sleep and there are processors for all, the service thread itself polls on for a
+// while after something has come (keeps_polling).
 //
 // A transport may say that something is there, and nothing can be taken: its sender
-// has lost its processor in the middle of it. Looking on at real-time priority
+// has lost its processor in the middle of it. Polling on at real-time priority
 // could keep the sender from its processor. So the service thread
-// sleeps a little after a few such looks.
+// sleeps a little after a few such polls.
 //
 // With other nodes it has real-time priority, where the system allows that: with all
 // processors computing it answers in a tenth of a millisecond instead of four. It gives
@@ -40,13 +41,13 @@
 #include "os/kthread.h"
 #include "os/processor.h"
 #include "runtime/haste.h"
+#include "runtime/idle_polling.h"
 #include "runtime/lifesigns.h"
-#include "runtime/look.h"
 #include "runtime/members.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/seats.h"
+#include "runtime/worker_affinity.h"
 
 #include <poll.h>
 #include <string.h>
@@ -55,9 +56,9 @@
 
 #define TICK_MS 1
 #define LAZY_TICK_MS 20
-#define LOOK_TICK_NS (2 * 1000 * 1000u)
-#define LOOK_MARGIN_NS (20 * 1000u)
-#define STUCK_LOOKS 4u
+#define POLLING_TICK_NS (2 * 1000 * 1000u)
+#define POLLING_MARGIN_NS (20 * 1000u)
+#define STUCK_POLLS 4u
 #define STUCK_NS (50 * 1000u)
 #define UNSENT_NS (50 * 1000u)
 
@@ -77,7 +78,7 @@ static int tick(struct node *node)
     if (node_is_frozen(node)) {
         return 1;
     }
-    sync_poll(node->sync, look_all_idle(node));
+    sync_poll(node->sync, polling_all_idle(node));
     return is_busy || sync_wants_poll(node->sync);
 }
 
@@ -150,60 +151,61 @@ static void sleep_for(struct node *node, uint64_t timeout_ns, int transport_fd)
         poll_disk(node);
     }
     if (fds[4].revents != 0) {
-        neighbours_look(node);
+        neighbours_poll(node);
     }
 }
 
-// How long to sleep when nothing is due. Senders do not ring a worker that looks,
+// How long to sleep when nothing is due. Senders do not ring a worker that polls,
 // and it may lose its processor.
 static uint64_t lazy_ns(struct node *node)
 {
-    uint64_t looked_ns =
-        atomic_load_explicit(&node->looked_ns, memory_order_relaxed);
+    uint64_t polled_ns =
+        atomic_load_explicit(&node->polled_ns, memory_order_relaxed);
 
-    return look_is_rung(node) &&
-                   clock_now_ns() < looked_ns + LAZY_TICK_MS * 1000000u
-               ? LOOK_TICK_NS
+    return polling_has_doorbell(node) &&
+                   clock_now_ns() < polled_ns + LAZY_TICK_MS * 1000000u
+               ? POLLING_TICK_NS
                : LAZY_TICK_MS * 1000000u;
 }
 
-// After something has come, more often follows: keep looking for a while, if
+// After something has come, more often follows: keep polling for a while, if
 // nobody else could use the processor.
-static int keeps_looking(struct node *node, uint64_t last_ns)
+static int keeps_polling(struct node *node, uint64_t last_ns)
 {
-    return node->spins && clock_now_ns() - last_ns < LOOK_SPIN_NS &&
-           !look_is_on(node) && look_all_idle(node);
+    return node->spins && clock_now_ns() - last_ns < POLLING_SPIN_NS &&
+           !polling_is_on(node) && polling_all_idle(node);
 }
 
-// Where processors are scarce every patrol takes one from a worker.
-static uint64_t patrol_ns(struct node *node)
+// Where processors are scarce every poll takes one from a worker.
+static uint64_t polling_period_ns(struct node *node)
 {
     return node->spins ? 50 * 1000u : 100 * 1000u;
 }
 
-// Does a worker look at the network, or did so just now? If senders can ring: has
-// it looked for a short time just now, so that it will again?
-static int patrols(struct node *node, uint64_t now_ns)
+// Is the service thread to poll now and then only: does a worker poll, or did so just
+// now? If senders can ring: has it polled for a short time just now, so that it will
+// again?
+static int polls_periodically(struct node *node, uint64_t now_ns)
 {
     const _Atomic uint64_t *then_ns =
-        look_is_rung(node) ? &node->looked_short_ns : &node->looked_ns;
+        polling_has_doorbell(node) ? &node->polled_short_ns : &node->polled_ns;
 
-    return now_ns < patrol_ns(node) +
+    return now_ns < polling_period_ns(node) +
                         atomic_load_explicit(then_ns, memory_order_relaxed);
 }
 
-// How long to sleep between two patrols. A worker that has been looking for long
-// wakes the service thread when it stops (stop_looking), so until then patrols
-// are for nothing; and each may take a processor from a worker of another node.
-static uint64_t patrol_sleep_ns(struct node *node, uint64_t now_ns)
+// How long to sleep between two polls. A worker that has been polling for long wakes the
+// service thread when it stops (stop_polling), so until then they are for nothing; and
+// each may take a processor from a worker of another node.
+static uint64_t polling_sleep_ns(struct node *node, uint64_t now_ns)
 {
     uint64_t since_ns =
-        atomic_load_explicit(&node->looking_since_ns, memory_order_relaxed);
+        atomic_load_explicit(&node->polling_since_ns, memory_order_relaxed);
 
-    return !look_is_rung(node) && since_ns != 0 &&
-                   now_ns > since_ns + LOOK_LONG_NS + LOOK_MARGIN_NS
+    return !polling_has_doorbell(node) && since_ns != 0 &&
+                   now_ns > since_ns + POLLING_LONG_NS + POLLING_MARGIN_NS
                ? TICK_MS * 1000000u
-               : patrol_ns(node);
+               : polling_period_ns(node);
 }
 
 // How long to sleep when nothing arrives. Node lock.
@@ -262,13 +264,13 @@ static void *serve(void *argument)
         uint64_t most_ns;
         uint64_t now_ns = clock_now_ns();
 
-        if (patrols(node, now_ns) &&
+        if (polls_periodically(node, now_ns) &&
             now_ns - last_tick_ns < TICK_MS * 1000000u) {
-            look_begin_patrol(node);
-            sleep_for(node, patrol_sleep_ns(node, now_ns), -1);
+            polling_begin_periodic(node);
+            sleep_for(node, polling_sleep_ns(node, now_ns), -1);
             continue;
         }
-        look_end_patrol(node);
+        polling_end_periodic(node);
         node_enter_serving(node);
         n_handled = node->transport->progress(node->net);
         (void)paging_poll(node);
@@ -280,7 +282,8 @@ static void *serve(void *argument)
         if (n_handled > 0) {
             last_ns = clock_now_ns();
             n_stuck = 0;
-        } else if (!patrols(node, now_ns) && !keeps_looking(node, last_ns)) {
+        } else if (!polls_periodically(node, now_ns) &&
+                   !keeps_polling(node, last_ns)) {
             may_sleep = node->transport->arm(node->net);
             n_stuck = may_sleep ? 0 : n_stuck + 1;
         }
@@ -292,7 +295,7 @@ static void *serve(void *argument)
         }
         if (may_sleep) {
             sleep_for(node, most_ns, node->transport->wait_fd(node->net));
-        } else if (n_stuck >= STUCK_LOOKS) {
+        } else if (n_stuck >= STUCK_POLLS) {
             sleep_for(node, STUCK_NS, -1);
         }
     }
@@ -310,7 +313,7 @@ tm_status service_start(struct node *node,
         log_error("cannot make an eventfd: %m");
         return TM_ESYSTEM;
     }
-    seats_open(node);
+    worker_affinity_open(node);
     status = kthread_start(&node->service, "tm-service", serve, node);
     if (status != TM_OK) {
         close(node->wake_fd);

@@ -11,8 +11,8 @@
 #include "mem/heap.h"
 #include "protocol/atomic.h"
 #include "protocol/release.h"
+#include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/report.h"
 
 #include <string.h>
 

@@ -22,15 +22,15 @@
 #include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
 #include "runtime/distribution.h"
+#include "runtime/error_report.h"
 #include "runtime/finish.h"
+#include "runtime/idle_polling.h"
 #include "runtime/iteration.h"
 #include "runtime/lifesigns.h"
-#include "runtime/look.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/parts.h"
 #include "runtime/registry.h"
-#include "runtime/report.h"
 #include "runtime/service.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -246,7 +246,7 @@ static void open_machines(struct node *node)
                               node->options.protocol);
     node->sync = sync_new(&node->port, &ops, node->options.max_threads);
     node->migration = migration_new(&node->port, threads_arrived, node);
-    node->pages = pages_new(&node->port, node->engine);
+    node->pages = migration_pages_new(&node->port, node->engine);
     node->threads =
         calloc(node->options.max_threads + 1, sizeof(struct thread *));
     if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
@@ -397,7 +397,7 @@ static void go(struct node *node)
     node_set_step(node, RUNTIME_RUNNING);
     on_exit(finish_at_exit, node);
     parts_start(node);
-    look_start(node);
+    polling_start(node);
     must(service_start(node, finish_now), "the service thread");
     must(ult_start_workers(node->ult), "workers");
     node_enter(node);

@@ -165,7 +165,7 @@ tm_status threads_arrived(void *owner, const struct moved_thread *moved)
     ult_add_time(thread->ult, moved->compute_ns);
     node->n_moved_in++;
     parts_thread_arrived(node, thread);
-    pages_thread_arrived(node->pages, moved->number);
+    migration_pages_thread_arrived(node->pages, moved->number);
     sync_thread_arrived(node->sync, moved->number, moved->moves);
     return TM_OK;
 }

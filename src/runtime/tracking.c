@@ -31,8 +31,8 @@
 #include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
+#include "runtime/part_rows.h"
 #include "runtime/parts.h"
-#include "runtime/rows.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>

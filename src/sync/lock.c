@@ -23,7 +23,7 @@
 // After a recall no further thread of the node gets the mutex: two nodes that
 // both want it always take turns, thread by thread. The release stands between
 // the last local unlock and lock_back, so whoever is granted the mutex
-// elsewhere sees everything written under it here; local hand-overs need none,
+// elsewhere sees everything written under it here; local hand-offs need none,
 // the memory is the same.
 //
 // I1  held implies HERE.

@@ -239,7 +239,7 @@ static void who_holds_it_and_who_waits_is_listed(void **state)
 static void do_it(struct actor *self, uint64_t object)
 {
     check(do_once(self, (unsigned)object, LONG_NS) == TM_OK);
-    do_look(self);
+    do_check(self);
     self->result = sim_now_ns(self->world->sim);
 }
 

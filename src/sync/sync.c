@@ -5,11 +5,12 @@
 //   cond.c, sem.c                    condition variables, semaphores
 //   rwlock.c, once.c                 reader-writer locks, what is done once
 //   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
-//   threads.c, launch.c, registry.c  threads: a node's part, the root's list
+//   thread_calls.c                   threads: a node's part
+//   thread_launch.c, thread_registry.c  the root's: when they start, and its list
 //   sleep.c                          threads that sleep
 //   keys.c                           keys of threads' own values
 //   call.c                           calls in flight
-//   handover.c                       managers, when nodes come and go
+//   manager_change.c                 managers, when nodes come and go
 //   common.c                         what all of these use
 //
 // Everything runs under the node lock; nothing here waits. Messages of a node
@@ -67,20 +68,20 @@ static const struct handler handlers[MESSAGES_END] = {
     HANDLER(barrier_init) = {barrier_receive_init, false},
     HANDLER(barrier_arrive) = {barrier_receive_arrive, false},
     HANDLER(barrier_leave) = {barrier_receive_leave, false},
-    HANDLER(barrier_check) = {registry_receive_check, true},
+    HANDLER(barrier_check) = {thread_registry_receive_check, true},
     HANDLER(barrier_starved) = {barrier_receive_starved, false},
     HANDLER(call_done) = {call_receive_done, false},
-    HANDLER(thread_create) = {registry_receive_create, true},
-    HANDLER(thread_launch) = {registry_receive_launch, true},
+    HANDLER(thread_create) = {thread_registry_receive_create, true},
+    HANDLER(thread_launch) = {thread_registry_receive_launch, true},
     HANDLER(thread_start) = {threads_receive_start, false},
-    HANDLER(thread_exit) = {registry_receive_exit, true},
-    HANDLER(thread_join) = {registry_receive_join, true},
-    HANDLER(thread_detach) = {registry_receive_detach, true},
+    HANDLER(thread_exit) = {thread_registry_receive_exit, true},
+    HANDLER(thread_join) = {thread_registry_receive_join, true},
+    HANDLER(thread_detach) = {thread_registry_receive_detach, true},
     HANDLER(key_call) = {key_receive_call, true},
-    HANDLER(thread_migrate) = {registry_receive_migrate, true},
+    HANDLER(thread_migrate) = {thread_registry_receive_migrate, true},
     HANDLER(thread_target) = {threads_receive_target, false},
-    HANDLER(thread_at) = {registry_receive_at, true},
-    HANDLER(thread_missed) = {registry_receive_missed, true},
+    HANDLER(thread_at) = {thread_registry_receive_at, true},
+    HANDLER(thread_missed) = {thread_registry_receive_missed, true},
     HANDLER(lock_part) = {lock_receive_part, false},
     HANDLER(cond_part) = {cond_receive_part, false},
     HANDLER(sem_part) = {sem_receive_part, false},
@@ -113,7 +114,8 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
     }
     sync->port = port;
     sync->ops = *ops;
-    if (registry_init(&sync->registry, &port->roster, max_threads) != TM_OK) {
+    if (thread_registry_init(&sync->registry, &port->roster, max_threads) !=
+        TM_OK) {
         free(sync);
         return NULL;
     }
@@ -153,7 +155,7 @@ void sync_free(struct sync *sync)
     pool_release(&sync->creator_pool);
     pool_release(&sync->request_pool);
     calls_release(&sync->calls);
-    registry_release(&sync->registry);
+    thread_registry_release(&sync->registry);
     free(sync->scratch);
     free(sync->keys);
     free(sync);
@@ -245,5 +247,5 @@ int sync_is_valid(const struct sync *sync)
     return calls_are_valid(sync) && lock_is_valid(sync) &&
            cond_is_valid(sync) && sem_is_valid(sync) && rwlock_is_valid(sync) &&
            once_is_valid(sync) && barrier_is_valid(sync) &&
-           keys_are_valid(sync) && registry_is_valid(&sync->registry);
+           keys_are_valid(sync) && thread_registry_is_valid(&sync->registry);
 }

@@ -228,7 +228,7 @@ void sync_thread_arrived(struct sync *sync, uint64_t thread, uint32_t moves);
 /** @return 1 if the thread holds a mutex: then it must not move now. */
 int sync_thread_holds(const struct sync *sync, uint64_t thread);
 
-/* A change of the roster: handover.c. Under the node lock, while all nodes have
+/* A change of the roster: manager_change.c. Under the node lock, while all nodes have
  * stopped (reconfig/membership.h). */
 
 /** A change is under way, or is over: parts of objects are taken only meanwhile. */

@@ -339,7 +339,7 @@ void do_move(struct actor *self, node_id node)
     self->moves++;
     self->is_present = true;
     sync_thread_arrived(world->nodes[node].sync, self->thread, self->moves);
-    do_look(self);
+    do_check(self);
 }
 
 /* ---- for short tests ---- */

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "sync/call.h"
-#include "sync/registry.h"
 #include "sync/sync.h"
+#include "sync/thread_registry.h"
 
 /*
  * What the files of this folder share. A node's part and the manager's part of
@@ -57,12 +57,12 @@ struct sync {
     uint8_t *scratch; ///< [scratch_size] for a body that is being written
     size_t scratch_size;
 
-    struct registry registry; ///< used on the root only
-    struct key_record *keys;  ///< [n_keys], on the root: keys.c
+    struct thread_registry registry; ///< used on the root only
+    struct key_record *keys;         ///< [n_keys], on the root: keys.c
     uint32_t n_keys;
 
-    bool is_frozen;       ///< a change is under way: handover.c
-    struct roster before; ///< in force before the port's: handover.c
+    bool is_frozen;       ///< a change is under way: manager_change.c
+    struct roster before; ///< in force before the port's: manager_change.c
 };
 
 /** The root: keeps the list of threads. */
@@ -307,16 +307,16 @@ receive_fn barrier_receive_leave;
 receive_fn barrier_receive_starved;
 receive_fn threads_receive_start;
 receive_fn threads_receive_target;
-receive_fn registry_receive_create;
-receive_fn registry_receive_launch;
-receive_fn registry_receive_exit;
-receive_fn registry_receive_join;
-receive_fn registry_receive_detach;
+receive_fn thread_registry_receive_create;
+receive_fn thread_registry_receive_launch;
+receive_fn thread_registry_receive_exit;
+receive_fn thread_registry_receive_join;
+receive_fn thread_registry_receive_detach;
 receive_fn key_receive_call;
-receive_fn registry_receive_migrate;
-receive_fn registry_receive_at;
-receive_fn registry_receive_missed;
-receive_fn registry_receive_check;
+receive_fn thread_registry_receive_migrate;
+receive_fn thread_registry_receive_at;
+receive_fn thread_registry_receive_missed;
+receive_fn thread_registry_receive_check;
 receive_fn lock_receive_part;
 receive_fn lock_receive_last;
 receive_fn cond_receive_part;
@@ -356,7 +356,7 @@ void lock_give_back(struct sync *sync, uint64_t key,
                     const struct waiter *waiter);
 /** cond.c: the manager has noted a call of sync_cond_wait(). */
 void cond_noted(struct sync *sync, struct call *call);
-/** threads.c: the root has made a thread that waits for its launch. */
+/** thread_calls.c: the root has made a thread that waits for its launch. */
 void threads_created(struct sync *sync, uint64_t creator);
 
 void barrier_poll(struct sync *sync, int workers_are_idle);
@@ -369,7 +369,7 @@ bool sem_is_valid(const struct sync *sync);
 bool rwlock_is_valid(const struct sync *sync);
 bool once_is_valid(const struct sync *sync);
 bool keys_are_valid(const struct sync *sync);
-bool registry_is_valid(const struct registry *registry);
+bool thread_registry_is_valid(const struct thread_registry *registry);
 
 /* Ready for pool_take() of a file's records. */
 void lock_records_init(struct pool *pool);

@@ -72,7 +72,7 @@ static void critical_section(struct actor *self, unsigned lock)
 {
     unsigned before = ++program.n_locked[lock];
 
-    do_look(self);
+    do_check(self);
     do_write(self);
     maybe_compute(self);
     do_write(self);
@@ -246,7 +246,7 @@ static void read_book(struct actor *self)
         }
         n++;
         program.n_reading++;
-        do_look(self);
+        do_check(self);
         do_write(self); // elsewhere
         maybe_compute(self);
         world_check(self->world, program.n_writing == 0);
@@ -270,7 +270,7 @@ static void write_book(struct actor *self)
         return;
     }
     program.n_writing++;
-    do_look(self);
+    do_check(self);
     do_write(self);
     maybe_compute(self);
     world_check(self->world, program.n_writing == 1 && program.n_reading == 0);
@@ -290,7 +290,7 @@ static void use_book(struct actor *self)
     world_check(self->world,
                 do_once(self, FIRST_ONCE + (unsigned)chance(self, N_ONCES),
                         chance(self, 100000)) == TM_OK);
-    do_look(self);
+    do_check(self);
 }
 
 static void post_to(struct actor *self, unsigned number)
@@ -308,7 +308,7 @@ static void wait_as(struct actor *self, unsigned number)
             self->must.of[i] = program.ping[number].of[i];
         }
     }
-    do_look(self);
+    do_check(self);
 }
 
 /* Pairs hand something back and forth. */

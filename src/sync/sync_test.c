@@ -455,7 +455,7 @@ static void wait_for_signal(struct actor *self, uint64_t arg)
     check(do_cond_wait(self, 1, 1) == TM_OK);
     waiting.n_woken++;
     actor_must_see(self, &waiting.must);
-    do_look(self);
+    do_check(self);
     do_unlock(self, 1);
 }
 

@@ -95,7 +95,7 @@ void do_write(struct actor *self)
     self->must.of[self->node] = ++*n;
 }
 
-void do_look(struct actor *self)
+void do_check(struct actor *self)
 {
     const struct writes *seen = &self->world->nodes[self->node].seen;
 
@@ -107,7 +107,7 @@ void do_look(struct actor *self)
 void actor_must_see(struct actor *self, const struct writes *writes)
 {
     writes_raise(&self->must, writes);
-    do_look(self);
+    do_check(self);
 }
 
 /* ---- the layer above sync ---- */

@@ -175,7 +175,7 @@ void do_move(struct actor *self, node_id node);
 /** Write to shared memory, on the actor's node. */
 void do_write(struct actor *self);
 /** Does the actor's node see all that the actor must see? Fails if not. */
-void do_look(struct actor *self);
+void do_check(struct actor *self);
 
 /* Between sync_world.c and sync_actor.c: the start and the end of a call, which
  * blocks the actor if need be; what an actor must see from now on. */

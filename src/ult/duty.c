@@ -25,7 +25,7 @@
 //    for something else than the processor does not run at full speed for long.
 //
 // What this cannot do: the service thread of a slowed node is as fast as ever,
-// which no test of placement depends on; and time in which the kernel lets a thread
+// which no test of mappings depends on; and time in which the kernel lets a thread
 // wait for a disk counts as sleep. With --emulate-by=cgroup it is the kernel that
 // makes nodes slow (os/processor_group.h); docs/emulation.md has what that is like.
 #include "ult/duty.h"

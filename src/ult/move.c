@@ -41,7 +41,7 @@ void ult_forget(struct ult *thread)
     struct worker *worker = thread->worker;
 
     ensure(is_suspended(thread) && thread->slot != 0);
-    slot_release(worker->system, thread);
+    stack_slot_release(worker->system, thread);
     atomic_fetch_sub(&worker->n_threads, 1);
     record_free(worker->system, thread);
 }
@@ -55,8 +55,8 @@ int ult_fits(const struct ult_system *system, const struct ult_packed *packed)
     if (slot < 1 || slot >= system->config.n_slots) {
         return 0;
     }
-    low = (uintptr_t)slot_stack_low(system, slot);
-    top = (uintptr_t)slot_stack_top(system, slot);
+    low = (uintptr_t)stack_slot_low(system, slot);
+    top = (uintptr_t)stack_slot_top(system, slot);
     return packed->end >= top &&
            packed->end - top <= system->config.arena_size &&
            packed->context >= low && packed->context < top &&
@@ -75,7 +75,7 @@ tm_status ult_unpack(struct ult_system *system, const struct ult_packed *packed,
                   packed->slot);
         return TM_EINVAL;
     }
-    status = slot_take(system, packed->slot, &made);
+    status = stack_slot_take(system, packed->slot, &made);
     if (status != TM_OK) {
         if (status == TM_EBUSY) {
             log_error("a thread that was moved here finds slot %u in use",
@@ -84,9 +84,9 @@ tm_status ult_unpack(struct ult_system *system, const struct ult_packed *packed,
         return status;
     }
     if (packed->end > (uintptr_t)made->stack_top) {
-        status = slot_map_arena(system, packed->slot);
+        status = stack_slot_map_arena(system, packed->slot);
         if (status != TM_OK) {
-            slot_release(system, made);
+            stack_slot_release(system, made);
             record_free(system, made);
             return status;
         }

@@ -253,8 +253,8 @@ static void threads_travel_between_processes(void **state)
 static void bytes_that_do_not_fit_are_refused(void **state)
 {
     static const char bytes[256];
-    uintptr_t slot_size = STACK_SIZE + 64 * 1024 + 2 * 4096;
-    uintptr_t top = (uintptr_t)ULT_STACKS_BASE + 3 * slot_size;
+    uintptr_t stack_slot_size = STACK_SIZE + 64 * 1024 + 2 * 4096;
+    uintptr_t top = (uintptr_t)ULT_STACKS_BASE + 3 * stack_slot_size;
     const struct ult_packed good = {
         .slot = 2,
         .context = top - sizeof bytes,

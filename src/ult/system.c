@@ -157,7 +157,7 @@ static void adopt_stack(struct ult_system *system, struct ult *thread)
         duty_begin(&worker->duty);
     }
     worker_set_self(worker);
-    trap_use_stack(slot_alternate_low(system, 0), trap_stack_size());
+    trap_use_stack(stack_slot_alternate_low(system, 0), trap_stack_size());
 }
 
 tm_status ult_adopt(struct ult_system *system, struct ult **thread)
@@ -172,7 +172,7 @@ tm_status ult_adopt(struct ult_system *system, struct ult **thread)
     }
     status = trap_thread_open();
     if (status == TM_OK) {
-        status = slot_take(system, 0, thread);
+        status = stack_slot_take(system, 0, thread);
     }
     if (status != TM_OK) {
         range_free(worker->own_stack, LOOP_STACK_SIZE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the rest of the library does with threads; see worker.c for their states,
-// queue.c for who runs which, slot.c for their stacks, system.c for the workers.
+// queue.c for who runs which, stack_slot.c for their stacks, system.c for the workers.
 #include "ult/ult.h"
 
 #include "base/ensure.h"
@@ -16,7 +16,7 @@ tm_status ult_spawn(struct ult_system *system, unsigned slot,
     tm_status status;
 
     ensure(slot >= 1 && slot < system->config.n_slots);
-    status = slot_take(system, slot, &made);
+    status = stack_slot_take(system, slot, &made);
     ensure(status != TM_EBUSY);
     if (status != TM_OK) {
         return status;
@@ -91,20 +91,21 @@ void ult_stack(const struct ult *thread, char **low, char **top)
 
 struct arena *ult_arena(const struct ult *thread)
 {
-    return slot_arena(thread->worker->system, thread->slot);
+    return stack_slot_arena(thread->worker->system, thread->slot);
 }
 
 struct arena *ult_open_arena(struct ult *thread)
 {
     struct ult_system *system = thread->worker->system;
 
-    if (slot_map_arena(system, thread->slot) != TM_OK) {
+    if (stack_slot_map_arena(system, thread->slot) != TM_OK) {
         return NULL;
     }
-    if (arena_used(slot_arena(system, thread->slot)) == 0) {
-        arena_init(slot_arena(system, thread->slot), system->config.arena_size);
+    if (arena_used(stack_slot_arena(system, thread->slot)) == 0) {
+        arena_init(stack_slot_arena(system, thread->slot),
+                   system->config.arena_size);
     }
-    return slot_arena(system, thread->slot);
+    return stack_slot_arena(system, thread->slot);
 }
 
 // Take the token of an unpark that came before, if there is one.

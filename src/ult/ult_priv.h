@@ -89,7 +89,7 @@ struct slot {
 
 struct ult_system {
     struct ult_config config;
-    size_t slot_size;
+    size_t stack_slot_size;
     struct worker *workers; // [config.n_workers]
     void (*go_on)(void);    // on a stack of worker 0's own: ult_leave_stack()
     int has_adopted;
@@ -149,7 +149,7 @@ int queue_wake(struct worker *worker);
 /** Is there nothing else that the worker could run now? Its own kernel thread. */
 int queue_is_empty(const struct worker *worker);
 
-/* slot.c: a slot's addresses, the same on all nodes */
+/* stack_slot.c: a slot's addresses, the same on all nodes */
 
 /** Reserve the addresses of all slots. @return TM_OK, TM_ENOMEM, TM_EBUSY */
 tm_status slots_open(struct ult_system *system);
@@ -157,21 +157,22 @@ void slots_close(struct ult_system *system);
 
 /** Take a record and give it a slot, its stack mapped and all zero.
  * @return TM_OK, TM_EBUSY (slot in use), TM_ENOMEM */
-TM_CHECKED tm_status slot_take(struct ult_system *system, unsigned slot,
-                               struct ult **thread);
+TM_CHECKED tm_status stack_slot_take(struct ult_system *system, unsigned slot,
+                                     struct ult **thread);
 
 /** Give the stack's memory back and free the slot, not the record. */
-void slot_release(struct ult_system *system, struct ult *thread);
+void stack_slot_release(struct ult_system *system, struct ult *thread);
 void record_free(struct ult_system *system, struct ult *thread);
 
-char *slot_stack_low(const struct ult_system *system, unsigned slot);
-char *slot_stack_top(const struct ult_system *system, unsigned slot);
+char *stack_slot_low(const struct ult_system *system, unsigned slot);
+char *stack_slot_top(const struct ult_system *system, unsigned slot);
 
 /** The slot's arena; NULL if it is not mapped. */
-struct arena *slot_arena(const struct ult_system *system, unsigned slot);
+struct arena *stack_slot_arena(const struct ult_system *system, unsigned slot);
 /** Map it, if it is not. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status slot_map_arena(struct ult_system *system, unsigned slot);
-char *slot_alternate_low(const struct ult_system *system, unsigned slot);
+TM_CHECKED tm_status stack_slot_map_arena(struct ult_system *system,
+                                          unsigned slot);
+char *stack_slot_alternate_low(const struct ult_system *system, unsigned slot);
 
 /* worker.c: the loop of a worker */
 

@@ -159,7 +159,7 @@ static void settle_suspend(struct worker *worker, struct ult *thread)
 
 static void settle_exit(struct worker *worker, struct ult *thread)
 {
-    slot_release(worker->system, thread);
+    stack_slot_release(worker->system, thread);
     atomic_fetch_sub(&worker->n_threads, 1);
     worker->action(worker->action_owner, thread);
     record_free(worker->system, thread);
@@ -197,7 +197,7 @@ static void arm_alternate_stack(const struct worker *worker,
     if (system->config.resumable_signal != SIGSEGV) {
         return;
     }
-    low = slot_alternate_low(system, thread->slot);
+    low = stack_slot_alternate_low(system, thread->slot);
     size = trap_stack_size();
     if ((char *)thread->context >= low &&
         (char *)thread->context < low + size) {

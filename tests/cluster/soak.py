@@ -92,7 +92,7 @@ def draw_conformance(dice, build):
                     str(dice.randint(2, 9))]
     if kind < 0.12:
         race = dice.choice(("", "/race"))
-        return [], [program, f"eager-release/budget/late{race}",
+        return [], [program, f"eager-release/budget/pending{race}",
                     draw_seed(dice), "40"]
     name = protocol
     for variant, odds in (("budget", 0.5), ("members", 0.4), ("early", 0.3),

@@ -19,7 +19,7 @@
 
 #define TIMEOUT_S 5
 #define DETECT_NS ((TIMEOUT_S + 2) * 1000000000ull)
-#define LOOK_NS 200000000ull
+#define POLL_NS 200000000ull
 #define LAST_WORDS 8 // of the dead node, to each other one, at most
 
 static struct {
@@ -122,7 +122,7 @@ static int is_running(const struct world *world)
            world->lives_left > 0;
 }
 
-static void look(void *owner, uint64_t node)
+static void poll_pulse(void *owner, uint64_t node)
 {
     struct world *world = owner;
     node_id silent = NODE_NONE;
@@ -130,7 +130,7 @@ static void look(void *owner, uint64_t node)
     if (death.is_gone[node]) {
         return;
     }
-    switch (pulse_look(&death.pulses[node], &silent)) {
+    switch (pulse_poll(&death.pulses[node], &silent)) {
     case PULSE_LOST:
         CHECK(death.is_dead && silent == death.victim);             // D1
         CHECK(sim_now_ns(world->sim) - death.died_ns <= DETECT_NS); // D1
@@ -143,7 +143,7 @@ static void look(void *owner, uint64_t node)
         break;
     }
     if (is_running(world)) {
-        sim_after(world->sim, LOOK_NS, look, world, node);
+        sim_after(world->sim, POLL_NS, poll_pulse, world, node);
     }
 }
 
@@ -156,6 +156,6 @@ void death_open(struct world *world)
     for (unsigned i = 0; i < world->n_nodes; i++) {
         pulse_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
                    TIMEOUT_S);
-        sim_after(world->sim, 1000 * i, look, world, i);
+        sim_after(world->sim, 1000 * i, poll_pulse, world, i);
     }
 }

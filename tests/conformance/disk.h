@@ -5,7 +5,7 @@
 #include "world.h"
 
 /** Give a node a swap file and a pager, with 2 to 25 pages of memory.
- * @param answers  the disk answers some time later; else when it is asked to: late.c */
+ * @param answers  the disk answers some time later; else when it is asked to: pending_play.c */
 void disk_open(struct world *world, unsigned node, int answers);
 
 /** Nothing else happens any more, but something may wait for a disk still.

@@ -75,8 +75,8 @@ struct node {
 };
 
 // A message that the pursuit delays, and those behind it.
-struct late {
-    struct late *next;
+struct delayed {
+    struct delayed *next;
     struct message message;
     uint64_t until_ns;
     char body[];
@@ -86,7 +86,7 @@ struct channel {
     struct world *world;
     node_id from;
     node_id to;
-    struct late *first;
+    struct delayed *first;
 };
 
 struct world {
@@ -135,40 +135,41 @@ static const struct page *page_at(const struct world *world, node_id node)
 }
 
 // Is it a request that is to find the page gone wherever it comes?
-static int is_delayed(const struct channel *channel, const struct late *late)
+static int is_delayed(const struct channel *channel,
+                      const struct delayed *delayed)
 {
     const struct world *world = channel->world;
     const struct page *page = page_at(world, channel->to);
-    const struct message *message = &late->message;
+    const struct message *message = &delayed->message;
 
     return world->kind == PURSUED && message->type == MESSAGE_fetch &&
            message->u.fetch.page == world->page &&
            message->u.fetch.requester == world->n_nodes - 1 &&
            channel->to != world->n_nodes - 1 &&
-           (page->is_owner || !page->pending) &&
-           sim_now_ns(world->sim) < late->until_ns;
+           (page->is_owner || !page->fetching) &&
+           sim_now_ns(world->sim) < delayed->until_ns;
 }
 
 static void deliver(void *owner, uint64_t argument)
 {
     struct channel *channel = owner;
     struct world *world = channel->world;
-    struct late *late;
+    struct delayed *delayed;
 
     (void)argument;
-    while ((late = channel->first) != NULL) {
-        if (is_delayed(channel, late)) {
+    while ((delayed = channel->first) != NULL) {
+        if (is_delayed(channel, delayed)) {
             sim_after(world->sim, 200, deliver, channel, 0);
             return;
         }
-        channel->first = late->next;
-        if (late->message.type == MESSAGE_fetch) {
-            note_most(&world->most_hops, late->message.u.fetch.hops);
+        channel->first = delayed->next;
+        if (delayed->message.type == MESSAGE_fetch) {
+            note_most(&world->most_hops, delayed->message.u.fetch.hops);
         }
         CHECK(engine_receive(world->nodes[channel->to].engine, channel->from,
-                             &late->message) == TM_OK);
+                             &delayed->message) == TM_OK);
         engine_finish_batch(world->nodes[channel->to].engine);
-        free(late);
+        free(delayed);
     }
 }
 
@@ -176,22 +177,22 @@ static void receive(void *owner, node_id from, const struct message *message)
 {
     const struct node *node = owner;
     struct channel *channel = &node->world->channels[from][node->number];
-    struct late *late = malloc(sizeof *late + message->body_size);
-    struct late **end = &channel->first;
+    struct delayed *delayed = malloc(sizeof *delayed + message->body_size);
+    struct delayed **end = &channel->first;
     int is_first = channel->first == NULL;
 
-    CHECK(late != NULL);
-    late->next = NULL;
-    late->message = *message;
-    late->until_ns = sim_now_ns(node->world->sim) + PATIENCE_NS;
+    CHECK(delayed != NULL);
+    delayed->next = NULL;
+    delayed->message = *message;
+    delayed->until_ns = sim_now_ns(node->world->sim) + PATIENCE_NS;
     if (message->body_size > 0) {
-        memcpy(late->body, message->body, message->body_size);
+        memcpy(delayed->body, message->body, message->body_size);
     }
-    late->message.body = late->body;
+    delayed->message.body = delayed->body;
     while (*end != NULL) {
         end = &(*end)->next;
     }
-    *end = late;
+    *end = delayed;
     if (is_first) {
         deliver(channel, 0);
     }
@@ -464,7 +465,7 @@ static void close_world(struct world *world)
             &world->channels[i / world->n_nodes][i % world->n_nodes];
 
         while (channel->first != NULL) {
-            struct late *next = channel->first->next;
+            struct delayed *next = channel->first->next;
 
             free(channel->first);
             channel->first = next;

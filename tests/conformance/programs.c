@@ -46,7 +46,7 @@ static void perform(struct thread *thread)
 
     // As the program would: what the pager or the protocol has not made possible
     // is not done by the runtime's calls here.
-    CHECK(!thread->is_write || space->pages[page].slot == 0);
+    CHECK(!thread->is_write || space->pages[page].swap_slot == 0);
     for (unsigned i = 0; i < thread->length; i++) {
         if (thread->is_write) {
             bytes[i] = (uint8_t)(thread->value + i);

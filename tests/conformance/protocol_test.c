@@ -28,7 +28,7 @@
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last, or for each STEPth (death.c).
 //
-// PROTOCOL/budget/late: updates come before the pages that they are for (late.c).
+// PROTOCOL/budget/pending: updates come before the pages that they are for (pending_play.c).
 //
 // PROTOCOL/early: nodes fetch ahead in blocks, and get addresses, that others may not
 // know yet (early.c). With /budget and /members too.
@@ -55,10 +55,10 @@
 #include "death.h"
 #include "disk.h"
 #include "early.h"
-#include "late.h"
 #include "mem/transfers_test.h"
 #include "page_trace.h"
 #include "pages/protocol.h"
+#include "pending_play.h"
 #include "world.h"
 
 #define HEAP_BYTES (1u << 20) // three blocks; the pagers' checks look at all
@@ -69,9 +69,9 @@
 static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
-static int crosses;     // instructions need two pages
-static int has_budget;  // nodes have little memory, and swap files
-static int is_late;     // updates come before their pages
+static int crosses;          // instructions need two pages
+static int has_budget;       // nodes have little memory, and swap files
+static int has_pending_play; // updates come before their pages
 static int is_early;    // pages are fetched ahead that no thread can know yet
 static int has_death;   // a node dies at each of its messages
 static int has_changes; // nodes come and go
@@ -291,7 +291,7 @@ static void open_nodes(struct world *world)
         sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
         if (has_budget) {
-            disk_open(world, i, !is_late);
+            disk_open(world, i, !has_pending_play);
         }
         globals_open(world, i);
     }
@@ -565,9 +565,9 @@ static uint64_t run(tm_protocol protocol)
 {
     struct world *world = calloc(1, sizeof *world);
     struct sim_config config = {
-        .n_nodes = is_late       ? 2
-                   : has_changes ? MAX_IDS
-                                 : 1 + seed % MAX_NODES,
+        .n_nodes = has_pending_play ? 2
+                   : has_changes    ? MAX_IDS
+                                    : 1 + seed % MAX_NODES,
         .seed = seed,
         .delay_min_ns = 1000,
         .delay_max_ns = seed % 3 == 0   ? 2000
@@ -599,9 +599,9 @@ static uint64_t run(tm_protocol protocol)
     open_nodes(world);
     running = world;
     changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
-    if (is_late) {
+    if (has_pending_play) {
         allocate_block(world);
-        late_play(world);
+        pending_play(world);
         check_end(world);
     } else {
         live_all(world);
@@ -630,7 +630,7 @@ int main(int argc, char **argv)
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
     crosses = strstr(protocol_name + length, "/crossing") != NULL;
     is_early = strstr(protocol_name + length, "/early") != NULL;
-    is_late = strstr(protocol_name + length, "/late") != NULL;
+    has_pending_play = strstr(protocol_name + length, "/pending") != NULL;
     has_death = strcmp(protocol_name + length, "/death") == 0;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
     is_audited = strstr(protocol_name + length, "/audit") != NULL;

@@ -122,7 +122,7 @@ static void check_page(const struct world *world, page_no at)
     FUZZ_CHECK(engine_page_is_valid(world->engine, at));
     FUZZ_CHECK(engine_extent(world->engine, at) != NULL ||
                (page->state == PAGE_ABSENT && page->hint == 0 &&
-                !page->pending && page->waiters == NULL));
+                !page->fetching && page->waiters == NULL));
 }
 
 /** The engine, and the first n pages of each directory block. */

@@ -231,6 +231,38 @@ class CommentsTest(LintTest):
         self.expect("check_comments.py", "apps/sum.c:1: no licence line")
 
 
+class WordsTest(LintTest):
+    def test_a_clean_tree_passes(self):
+        self.expect_clean("check_words.py")
+
+    def test_a_name_in_code_is_found(self):
+        self.tree.write("src/net/port.c", "int handover_receive(void);\n")
+        self.expect("check_words.py",
+                    "src/net/port.c:2: handover_receive: say manager change")
+
+    def test_a_name_in_upper_case_is_found(self):
+        self.tree.write("src/net/port.c", "enum { SWAP_CLUSTER = 64 };\n")
+        self.expect("check_words.py", "SWAP_CLUSTER: say swap transfer")
+
+    def test_a_word_in_a_comment_is_found(self):
+        self.tree.write("src/net/port.c", "// A worker goes to its seat.\n")
+        self.expect("check_words.py", "src/net/port.c:2: seat: say worker affinity")
+
+    def test_a_word_in_a_document_is_found(self):
+        self.tree.write("docs/model.md", "By the Law of replacement.\n")
+        self.expect("check_words.py", "docs/model.md:2: Law: say demand curve")
+
+    def test_a_file_name_is_found(self):
+        self.tree.write("src/net/remote_look.c", "")
+        self.expect("check_words.py",
+                    "src/net/remote_look.c: remote_look: say poll, polling")
+
+    def test_other_words_are_left_alone(self):
+        self.tree.write("src/net/port.c",
+                        "// A later look at what is lawful.\nint look_at_it(void);\n")
+        self.expect_clean("check_words.py")
+
+
 class SymbolsTest(LintTest):
     VIEW = "struct node_view {\n    double power; ///< C\n};\n"
     REST = "".join(f"struct {name} {{\n    double a;\n}};\n" for name in (

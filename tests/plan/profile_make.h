@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "observe/profile_write.h"
 #include "planner/profile_read.h"
 

@@ -9,7 +9,7 @@
 // is none. Another seed than 0 makes everything a little uneven.
 #include <stdlib.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "observe/profile_write.h"
 #include "planner/profile_read.h"
 
@@ -126,7 +126,7 @@ static void decide(struct profile *profile, const char *name,
                    const struct prediction *before)
 {
     struct profile_decision *decision = &profile->decision;
-    struct placement placement = {
+    struct mapping mapping = {
         .node_of = must(calloc(profile->view.n_threads, sizeof(uint32_t)))};
     const struct place_request request = {&profile->view,
                                           &profile->model,
@@ -137,25 +137,25 @@ static void decide(struct profile *profile, const char *name,
     struct prediction after;
 
     if (policy_place(must((void *)(uintptr_t)policy_find(name)), &request,
-                     &placement) != TM_OK) {
+                     &mapping) != TM_OK) {
         abort();
     }
-    after = predicted(profile, placement.node_of);
+    after = predicted(profile, mapping.node_of);
     *decision = (struct profile_decision){
         .seed = request.seed,
         .effort = request.effort,
-        .node_of = placement.node_of,
-        .n_moves = placement.n_moves,
-        .before_s = placement.before_s,
-        .after_s = placement.after_s,
-        .owners_move = placement.owners_move,
-        .is_proven = placement.is_proven,
+        .node_of = mapping.node_of,
+        .n_moves = mapping.n_moves,
+        .before_s = mapping.before_s,
+        .after_s = mapping.after_s,
+        .owners_move = mapping.owners_move,
+        .is_proven = mapping.is_proven,
         .node_before_s = times_of(before, profile->view.n_nodes),
         .node_after_s = times_of(&after, profile->view.n_nodes),
-        .is_carried_out = placement.after_s < placement.before_s,
+        .is_carried_out = mapping.after_s < mapping.before_s,
         .was_weighed = 1,
-        .acceptance = {placement.before_s, placement.after_s, UINT64_MAX,
-                       placement.n_moves * 65536.0, 1e9, 0.001},
+        .acceptance = {mapping.before_s, mapping.after_s, UINT64_MAX,
+                       mapping.n_moves * 65536.0, 1e9, 0.001},
     };
     snprintf(decision->policy, sizeof decision->policy, "%s", name);
     free(after.nodes);

@@ -96,7 +96,7 @@ byte epoch[NODES];
 byte version[NODES];
 byte base[NODES];
 byte moves[NODES];
-bit pending[NODES];
+bit fetching[NODES];
 byte in_flight[NODES];
 byte mem[NODES];     // bits 0 and 1: the bytes; 2 and 3: the counter
 byte twin[NODES];
@@ -178,9 +178,9 @@ byte coin; // a free choice of the step under way; 0 between steps
 #define MAY_MOVE(x) NOT_PUSHED(x)
 #endif
 #ifdef M_HAND_OVER_WHILE_PUSHING
-#define MAY_HAND_OVER(x) (!pending[x])
+#define MAY_HAND_OVER(x) (!fetching[x])
 #else
-#define MAY_HAND_OVER(x) (!pending[x] && NOT_PUSHED(x))
+#define MAY_HAND_OVER(x) (!fetching[x] && NOT_PUSHED(x))
 #endif
 #ifdef M_IGNORE_BASE
 #define IS_NEW(version, base) true
@@ -257,7 +257,7 @@ inline check()
     assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
     // Progress.
     assert(!QUIET || MAY_WAIT ||
-           (pending[0] + pending[1] + pending[2] + in_flight[0] +
+           (fetching[0] + fetching[1] + fetching[2] + in_flight[0] +
                 in_flight[1] + in_flight[2] + releasing[0] + releasing[1] +
                 releasing[2] + in_atomic[0] + in_atomic[1] + in_atomic[2] ==
             0));
@@ -385,8 +385,8 @@ inline on_fetch(x, requester, writing, followed)
     if
     :: is_owner[x] && requester != x -> serve(x, requester, writing);
     :: is_owner[x] && requester == x ->
-        assert(pending[x] || UNASKED_IS_WELCOME);
-        pending[x] = 0;
+        assert(fetching[x] || UNASKED_IS_WELCOME);
+        fetching[x] = 0;
     :: IS_UNTOUCHED(x) ->
         grant(x, requester, 1);
         if
@@ -418,7 +418,7 @@ inline on_grant(x, from, answers)
     state[x] = EXCLUSIVE;
     take_ownership(x, DIRECTORY, 1, 0, 0, 0);
     if
-    :: ENDS_FETCH(answers) -> pending[x] = 0;
+    :: ENDS_FETCH(answers) -> fetching[x] = 0;
     :: else
     fi
 }
@@ -456,8 +456,8 @@ inline install(x, from, contents, owned, e, ver)
 
 inline on_page(x, from, contents, owned, e, ver)
 {
-    assert(UNASKED_IS_WELCOME || (state[x] == ABSENT && pending[x]));
-    pending[x] = 0;
+    assert(UNASKED_IS_WELCOME || (state[x] == ABSENT && fetching[x]));
+    fetching[x] = 0;
     if
     :: state[x] != ABSENT -> assert(!owned); copies_sent--;
     :: else -> install(x, from, contents, owned, e, ver);
@@ -601,7 +601,7 @@ inline on_push(x, from, writer, diff, e, ver)
 #endif
     w = 0; // whether it is dropped
     if
-    :: state[x] == ABSENT && pending[x] -> kept[x]!ver, diff;
+    :: state[x] == ABSENT && fetching[x] -> kept[x]!ver, diff;
     :: state[x] != ABSENT ->
         if
         :: IS_NEW(ver, base[x]) ->
@@ -701,7 +701,7 @@ inline receive(x, from)
     :: kind == TOLD -> on_told(from, a);
 #ifdef AHEAD
     :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
-    :: kind == DONE -> assert(pending[x]); pending[x] = 0;
+    :: kind == DONE -> assert(fetching[x]); fetching[x] = 0;
 #endif
 #if ATOMICS > 0
     :: kind == ATOMIC -> on_atomic(x, a, c);
@@ -715,7 +715,7 @@ inline fault(x, writing)
 {
     printf("%d: fault %d\n", x, writing);
     n_fetches++;
-    pending[x] = 1;
+    fetching[x] = 1;
     w = ROUTE(x);
     send(x, w, FETCH, x, writing, epoch[x], 0);
     check();
@@ -726,7 +726,7 @@ inline ask_ahead(x, writing, first)
 {
     printf("%d: ask ahead %d\n", x, writing);
     n_fetches++;
-    pending[x] = 1;
+    fetching[x] = 1;
     send(x, first, ASK_AHEAD, x, writing, 0, 0);
     check();
 }
@@ -829,7 +829,7 @@ inline start_release(x, stays_dirty)
 }
 
 #define MAY_FAULT(x)                                                           \
-    (state[x] == ABSENT && !pending[x] && n_fetches < FETCHES)
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES)
 #define MAY_WRITE(x, k)                                                        \
     (state[x] != ABSENT && (token[k] == x || unreleased[k] == 0) &&            \
      n_writes < WRITES)

@@ -16,7 +16,7 @@ exclusive='copies_sent'          # exclusive, and another has a copy: E3, S1
 circulates='epoch\[me\]>'        # a request follows an older hint: H2
 dropped='violated is_owner\[me'  # told of a drop, but not the owner any more
 absent='state\[me\]==1'          # a page without contents where no copy is
-unasked='pending\[me\]'          # an answer without a question
+unasked='fetching\[me\]'          # an answer without a question
 twice='moving'                   # granted although it has an owner: E1, H3
 waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered

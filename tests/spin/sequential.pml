@@ -72,7 +72,7 @@ byte copyset[NODES];
 byte hint[NODES] = NOBODY;
 byte epoch[NODES];
 bit has_moved[NODES];          // moves > 0
-bit pending[NODES];
+bit fetching[NODES];
 bit queues[NODES];             // the fetch under way will make it the owner
 bit held[NODES];
 byte busy_for[NODES] = NOBODY; // who gets the page after the invalidations
@@ -182,7 +182,7 @@ inline check()
     assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
     // Progress: what is deferred waits for a thread to run.
     assert(!QUIET || held[0] + held[1] + held[2] > 0 ||
-           (pending[0] + pending[1] + pending[2] + to_come[0] + to_come[1] +
+           (fetching[0] + fetching[1] + fetching[2] + to_come[0] + to_come[1] +
                 to_come[2] + len(deferred[0]) + len(deferred[1]) +
                 len(deferred[2]) ==
             0));
@@ -205,7 +205,7 @@ inline defer(x, type, from, f1, f2, f3)
 
 inline settle(x)
 {
-    pending[x] = 0;
+    fetching[x] = 0;
     queues[x] = 0;
     held[x] = HOLDS(x);
 }
@@ -374,7 +374,7 @@ inline on_grant(x, answers)
 
 inline on_page(x, from, contents, owned, e)
 {
-    assert(pending[x] && !held[x]);
+    assert(fetching[x] && !held[x]);
     if
     :: contents != NO_CONTENTS ->
         assert(state[x] == ABSENT);
@@ -452,7 +452,7 @@ inline receive(x, from)
     :: kind == OWNER_IS -> learn_owner(x, from, a);
 #ifdef AHEAD
     :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
-    :: kind == DONE -> assert(pending[x]); pending[x] = 0; queues[x] = 0;
+    :: kind == DONE -> assert(fetching[x]); fetching[x] = 0; queues[x] = 0;
 #endif
     fi;
     run_deferred(x);
@@ -496,7 +496,7 @@ inline try_access(x)
     :: else ->
         n_faults++;
         let_go(x);
-        pending[x] = 1;
+        fetching[x] = 1;
         queues[x] = WILL_OWN(x);
         v = ROUTE(x);
         w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
@@ -511,20 +511,20 @@ inline ask_ahead(x, asked, first)
 {
     printf("%d: ask ahead %d\n", x, asked);
     n_faults++;
-    pending[x] = 1;
+    fetching[x] = 1;
     send(x, first, ASK_AHEAD, x, asked, 0);
     check();
 }
 
 #define MAY_ASK(x)                                                             \
-    (wants[x] == NOTHING && !pending[x] && state[x] == ABSENT &&               \
+    (wants[x] == NOTHING && !fetching[x] && state[x] == ABSENT &&               \
      hint[x] == NOBODY && n_faults < FAULTS)
 #endif
 
 #ifdef LIVE
 #define MAY_START(x) (wants[x] == NOTHING)
 #define MAY_TRY(x)                                                             \
-    (wants[x] != NOTHING && (!pending[x] || MAY_ACCESS(x, wants[x])))
+    (wants[x] != NOTHING && (!fetching[x] || MAY_ACCESS(x, wants[x])))
 #define MAY_HEAR(from, other, x)                                               \
     (nempty(WIRE(from, x)) && empty(WIRE(x, x)) &&                             \
      (served_last[x] != from || empty(WIRE(other, x))))
@@ -533,7 +533,7 @@ inline ask_ahead(x, asked, first)
 #define MAY_START(x) (wants[x] == NOTHING && n_faults < FAULTS)
 #define MAY_TRY(x)                                                             \
     (wants[x] != NOTHING && (MAY_ACCESS(x, wants[x]) ||                        \
-                             (!pending[x] && n_faults < FAULTS)))
+                             (!fetching[x] && n_faults < FAULTS)))
 #define MAY_HEAR(from, other, x) nempty(WIRE(from, x))
 #define NOTE_SERVED(x, from) skip
 #endif
@@ -567,17 +567,17 @@ end:
     :: d_step { MAY_ASK(me) -> ask_ahead(me, WRITE, last) }
 #endif
     :: d_step {
-        MAY_START(me) && !pending[me] && state[me] == ABSENT ->
+        MAY_START(me) && !fetching[me] && state[me] == ABSENT ->
         wants[me] = READ;
         try_access(me)
        }
     :: d_step {
-        MAY_START(me) && !pending[me] ->
+        MAY_START(me) && !fetching[me] ->
         wants[me] = WRITE;
         try_access(me)
        }
-    :: d_step { MAY_START(me) && pending[me] -> wants[me] = READ }
-    :: d_step { MAY_START(me) && pending[me] -> wants[me] = WRITE }
+    :: d_step { MAY_START(me) && fetching[me] -> wants[me] = READ }
+    :: d_step { MAY_START(me) && fetching[me] -> wants[me] = WRITE }
     :: d_step { MAY_TRY(me) -> try_access(me) }
     od
 }

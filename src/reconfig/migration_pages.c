@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   root, before threads are told     pages_withdraw: PAGES_UNUSED to old nodes
+//   root, before threads are told     migration_pages_withdraw: PAGES_UNUSED to old nodes
 //   old node                          engine_leaving
-//   root, threads are told to move    pages_announce: PAGES_SOON to the new node
-//   new node, the thread comes        pages_thread_arrived: fetch ahead
-//   root, all have moved              pages_withdraw: PAGES_UNUSED to old nodes
+//   root, threads are told to move    migration_pages_announce: PAGES_SOON to the new node
+//   new node, the thread comes        migration_pages_thread_arrived: fetch ahead
+//   root, all have moved              migration_pages_withdraw: PAGES_UNUSED to old nodes
 //   old node                          engine_unused
 //
 // All is advice: lost, late or wrong ones cost time and nothing else.
@@ -14,7 +14,7 @@
 // a twin and compared at each release, for a node that has no use for it. The
 // second word ends that with the next update; but where a program writes what is
 // there already no update comes.
-#include "reconfig/pages.h"
+#include "reconfig/migration_pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +31,16 @@ struct expected {
     struct wire_page_run runs[];
 };
 
-struct pages {
+struct migration_pages {
     const struct port *port;
     struct engine *engine;
     struct expected *expected;
 };
 
-struct pages *pages_new(const struct port *port, struct engine *engine)
+struct migration_pages *migration_pages_new(const struct port *port,
+                                            struct engine *engine)
 {
-    struct pages *pages = calloc(1, sizeof *pages);
+    struct migration_pages *pages = calloc(1, sizeof *pages);
 
     if (pages != NULL) {
         pages->port = port;
@@ -48,7 +49,7 @@ struct pages *pages_new(const struct port *port, struct engine *engine)
     return pages;
 }
 
-void pages_free(struct pages *pages)
+void migration_pages_free(struct migration_pages *pages)
 {
     while (pages != NULL && pages->expected != NULL) {
         struct expected *next = pages->expected->next;
@@ -97,8 +98,9 @@ static void batch_add(struct batch *batch, const struct wire_page_run *run)
     wire_put_page_run(&batch->writer, run);
 }
 
-void pages_announce(struct pages *pages, node_id to, uint64_t thread,
-                    const struct page_use *uses, size_t n)
+void migration_pages_announce(struct migration_pages *pages, node_id to,
+                              uint64_t thread, const struct page_use *uses,
+                              size_t n)
 {
     struct batch *batch = malloc(sizeof *batch);
     struct wire_page_run run = {0};
@@ -221,8 +223,8 @@ static int sort_pages(const struct remap *plan, const struct move *move,
     return 1;
 }
 
-size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
-                      uint32_t *run_n)
+size_t migration_pages_next_run(const uint64_t *numbers, size_t n, size_t at,
+                                uint32_t *run_n)
 {
     size_t end = at + 1;
 
@@ -233,8 +235,9 @@ size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
     return end;
 }
 
-static void withdraw_from(struct pages *pages, const struct remap *plan,
-                          const struct move *move, struct batch *batch)
+static void withdraw_from(struct migration_pages *pages,
+                          const struct remap *plan, const struct move *move,
+                          struct batch *batch)
 {
     struct numbers left = {0};
     struct numbers here = {0};
@@ -254,7 +257,7 @@ static void withdraw_from(struct pages *pages, const struct remap *plan,
                                         .is_write =
                                             move->stage == PAGES_WILL_LEAVE};
 
-            at = pages_next_run(left.at, left.n, at, &run.n);
+            at = migration_pages_next_run(left.at, left.n, at, &run.n);
             batch_add(batch, &run);
         }
         batch_send(batch);
@@ -263,9 +266,9 @@ static void withdraw_from(struct pages *pages, const struct remap *plan,
     free(here.at);
 }
 
-void pages_withdraw(struct pages *pages, const struct remap *plan,
-                    const uint32_t *from, const uint32_t *to,
-                    enum pages_stage stage)
+void migration_pages_withdraw(struct migration_pages *pages,
+                              const struct remap *plan, const uint32_t *from,
+                              const uint32_t *to, enum pages_stage stage)
 {
     struct batch *batch = malloc(sizeof *batch);
 
@@ -280,7 +283,7 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
 
 // ---- receiving
 
-static void drop_expected(struct pages *pages, uint64_t thread)
+static void drop_expected(struct migration_pages *pages, uint64_t thread)
 {
     struct expected **link = &pages->expected;
 
@@ -297,7 +300,8 @@ static void drop_expected(struct pages *pages, uint64_t thread)
 
 // A thread that was announced before has not come then: it had a mutex, or was sent
 // elsewhere. The latest counts.
-static tm_status expect(struct pages *pages, const struct message *message)
+static tm_status expect(struct migration_pages *pages,
+                        const struct message *message)
 {
     uint32_t n = message->body_size / WIRE_SIZE_page_run;
     struct expected *expected =
@@ -316,7 +320,8 @@ static tm_status expect(struct pages *pages, const struct message *message)
     return TM_OK;
 }
 
-static tm_status forget(struct pages *pages, const struct message *message)
+static tm_status forget(struct migration_pages *pages,
+                        const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
@@ -336,13 +341,14 @@ static tm_status forget(struct pages *pages, const struct message *message)
     return TM_OK;
 }
 
-tm_status pages_receive(struct pages *pages, const struct message *message)
+tm_status migration_pages_receive(struct migration_pages *pages,
+                                  const struct message *message)
 {
     return message->type == MESSAGE_pages_soon ? expect(pages, message)
                                                : forget(pages, message);
 }
 
-static const struct expected *find_expected(const struct pages *pages,
+static const struct expected *find_expected(const struct migration_pages *pages,
                                             uint64_t thread)
 {
     const struct expected *expected = pages->expected;
@@ -353,8 +359,8 @@ static const struct expected *find_expected(const struct pages *pages,
     return expected;
 }
 
-size_t pages_announced(const struct pages *pages, uint64_t thread,
-                       page_no *list)
+size_t migration_pages_announced(const struct migration_pages *pages,
+                                 uint64_t thread, page_no *list)
 {
     const struct expected *expected = find_expected(pages, thread);
     size_t n = 0;
@@ -368,7 +374,8 @@ size_t pages_announced(const struct pages *pages, uint64_t thread,
     return n;
 }
 
-void pages_thread_arrived(struct pages *pages, uint64_t thread)
+void migration_pages_thread_arrived(struct migration_pages *pages,
+                                    uint64_t thread)
 {
     const struct expected *expected = find_expected(pages, thread);
 

@@ -5,10 +5,10 @@
 //     FREE --thread_create--> HELD --launch--> LIVE --thread_exit-->
 //     ENDED --thread_join--> FREE
 //
-// (from LIVE straight to FREE if somebody waits already, or it is detached); launch.c has the way
-// to LIVE. A thread's number is its slot with a generation above it; the first threads
-// are 1, 2, 3, and each number is higher than all before it: a slot that is not
-// behind that of the thread before begins a new generation. So sums in the order of
+// (from LIVE straight to FREE if somebody waits already, or it is detached);
+// thread_launch.c has the way to LIVE. A thread's number is its slot with a generation
+// above it; the first threads are 1, 2, 3, and each number is higher than all before
+// it: a slot that is not behind that of the thread before begins a new generation. So sums in the order of
 // numbers are sums in the order in which threads were created, and have the same
 // bits in each run, also if other threads came and went meanwhile. The lowest free
 // slot is taken: a program that joins what it created gets the same numbers in
@@ -27,12 +27,12 @@
 // I3  n_on_node sums up to the LIVE threads without main().
 // I4  is_waited_for and is_detached imply HELD or LIVE, and exclude each other.
 // I5  No number is higher than last_number.
-#include "sync/registry.h"
+#include "sync/thread_registry.h"
 
 #include <stdlib.h>
 
 #include "base/vector.h"
-#include "sync/registry_priv.h"
+#include "sync/thread_registry_priv.h"
 
 struct ended_thread {
     uint64_t result;
@@ -40,7 +40,8 @@ struct ended_thread {
 
 /* ---- slots ---- */
 
-static struct thread_record *find(struct registry *registry, uint64_t number)
+static struct thread_record *find(struct thread_registry *registry,
+                                  uint64_t number)
 {
     uint32_t slot = thread_slot_of(number);
     struct thread_record *thread;
@@ -55,15 +56,16 @@ static struct thread_record *find(struct registry *registry, uint64_t number)
     return thread;
 }
 
-struct thread_record *registry_find_live(struct registry *registry,
-                                         uint64_t number)
+struct thread_record *thread_registry_find_live(
+    struct thread_registry *registry, uint64_t number)
 {
     struct thread_record *thread = find(registry, number);
 
     return thread != NULL && thread->state == THREAD_LIVE ? thread : NULL;
 }
 
-static void free_slot(struct registry *registry, struct thread_record *thread)
+static void free_slot(struct thread_registry *registry,
+                      struct thread_record *thread)
 {
     uint32_t slot = thread_slot_of(thread->number);
 
@@ -73,7 +75,7 @@ static void free_slot(struct registry *registry, struct thread_record *thread)
     }
 }
 
-static struct thread_record *add_slot(struct registry *registry)
+static struct thread_record *add_slot(struct thread_registry *registry)
 {
     struct thread_record *thread;
 
@@ -86,7 +88,7 @@ static struct thread_record *add_slot(struct registry *registry)
 }
 
 /* Take the slot of a thread that nobody has joined; its result is kept. */
-static struct thread_record *reclaim_slot(struct registry *registry)
+static struct thread_record *reclaim_slot(struct thread_registry *registry)
 {
     for (uint32_t slot = 1; slot < registry->n_threads; slot++) {
         struct thread_record *thread = &registry->threads[slot];
@@ -103,7 +105,7 @@ static struct thread_record *reclaim_slot(struct registry *registry)
     return NULL;
 }
 
-static struct thread_record *find_slot(struct registry *registry)
+static struct thread_record *find_slot(struct thread_registry *registry)
 {
     while (registry->lowest_free < registry->n_threads) {
         struct thread_record *thread =
@@ -120,7 +122,8 @@ static struct thread_record *find_slot(struct registry *registry)
     return reclaim_slot(registry);
 }
 
-struct thread_record *registry_take_slot(struct registry *registry)
+struct thread_record *thread_registry_take_slot(
+    struct thread_registry *registry)
 {
     struct thread_record *thread = find_slot(registry);
 
@@ -142,7 +145,7 @@ struct thread_record *registry_take_slot(struct registry *registry)
 /* main() waits for the end of all others: one of them has ended. */
 static void note_last(struct sync *sync, uint64_t number)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
 
     if (!registry->main_waits) {
         return;
@@ -158,7 +161,7 @@ static void note_last(struct sync *sync, uint64_t number)
 /* main() begins to wait for that. */
 static tm_status await_last(struct sync *sync, node_id from, uint64_t token)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
 
     if (from != ROOT || registry->main_waits) {
         return TM_EWIRE;
@@ -173,12 +176,12 @@ static tm_status await_last(struct sync *sync, node_id from, uint64_t token)
     return TM_OK;
 }
 
-tm_status registry_receive_exit(struct sync *sync, node_id from,
-                                const struct message *message)
+tm_status thread_registry_receive_exit(struct sync *sync, node_id from,
+                                       const struct message *message)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     struct thread_record *thread =
-        registry_find_live(registry, message->u.thread_exit.thread);
+        thread_registry_find_live(registry, message->u.thread_exit.thread);
     uint64_t number = message->u.thread_exit.thread;
     uint64_t result = message->u.thread_exit.result;
 
@@ -186,7 +189,7 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
     if (thread == NULL || thread == registry->threads) {
         return TM_EWIRE;
     }
-    launch_held(sync, thread, thread->n_held);
+    thread_launch_held(sync, thread, thread->n_held);
     registry->n_on_node[thread->node]--;
     registry->n_alive--;
     if (thread->is_waited_for) {
@@ -205,7 +208,7 @@ tm_status registry_receive_exit(struct sync *sync, node_id from,
 }
 
 /* Join a thread that has ended long ago: 1 and its result, or 0. */
-static int take_ended(struct registry *registry, uint64_t number,
+static int take_ended(struct thread_registry *registry, uint64_t number,
                       uint64_t *result)
 {
     struct ended_thread *ended = map_take(&registry->ended, number);
@@ -218,10 +221,10 @@ static int take_ended(struct registry *registry, uint64_t number,
     return 1;
 }
 
-tm_status registry_receive_join(struct sync *sync, node_id from,
-                                const struct message *message)
+tm_status thread_registry_receive_join(struct sync *sync, node_id from,
+                                       const struct message *message)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     uint64_t number = message->u.thread_join.thread;
     uint64_t token = message->u.thread_join.token;
     struct thread_record *thread = find(registry, number);
@@ -251,10 +254,10 @@ tm_status registry_receive_join(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_receive_detach(struct sync *sync, node_id from,
-                                  const struct message *message)
+tm_status thread_registry_receive_detach(struct sync *sync, node_id from,
+                                         const struct message *message)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     uint64_t number = message->u.thread_detach.thread;
     struct thread_record *thread = find(registry, number);
     tm_status status = TM_OK;
@@ -286,8 +289,8 @@ static void send_target(struct sync *sync, struct thread_record *thread)
     send_to(sync, thread->node, &message);
 }
 
-tm_status registry_receive_migrate(struct sync *sync, node_id from,
-                                   const struct message *message)
+tm_status thread_registry_receive_migrate(struct sync *sync, node_id from,
+                                          const struct message *message)
 {
     const struct message_thread_migrate *fields = &message->u.thread_migrate;
     struct thread_record *thread = find(&sync->registry, fields->thread);
@@ -310,12 +313,12 @@ tm_status registry_receive_migrate(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_receive_at(struct sync *sync, node_id from,
-                              const struct message *message)
+tm_status thread_registry_receive_at(struct sync *sync, node_id from,
+                                     const struct message *message)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     struct thread_record *thread =
-        registry_find_live(registry, message->u.thread_at.thread);
+        thread_registry_find_live(registry, message->u.thread_at.thread);
 
     // It may have moved on, or ended, and that news may have come first.
     if (thread == NULL || message->u.thread_at.moves <= thread->moves) {
@@ -331,11 +334,11 @@ tm_status registry_receive_at(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_receive_missed(struct sync *sync, node_id from,
-                                  const struct message *message)
+tm_status thread_registry_receive_missed(struct sync *sync, node_id from,
+                                         const struct message *message)
 {
-    struct thread_record *thread =
-        registry_find_live(&sync->registry, message->u.thread_missed.thread);
+    struct thread_record *thread = thread_registry_find_live(
+        &sync->registry, message->u.thread_missed.thread);
 
     if (thread == NULL ||
         message->u.thread_missed.order != thread->target_order) {
@@ -358,7 +361,7 @@ uint32_t sync_n_threads_on(const struct sync *sync, node_id node)
 uint64_t sync_next_thread_on(const struct sync *sync, node_id node,
                              uint32_t *cursor)
 {
-    const struct registry *registry = &sync->registry;
+    const struct thread_registry *registry = &sync->registry;
 
     while (++*cursor < registry->n_threads) {
         const struct thread_record *thread = &registry->threads[*cursor];
@@ -370,10 +373,10 @@ uint64_t sync_next_thread_on(const struct sync *sync, node_id node,
     return 0;
 }
 
-tm_status registry_receive_check(struct sync *sync, node_id from,
-                                 const struct message *message)
+tm_status thread_registry_receive_check(struct sync *sync, node_id from,
+                                        const struct message *message)
 {
-    const struct registry *registry = &sync->registry;
+    const struct thread_registry *registry = &sync->registry;
     uint64_t n_blocked =
         (uint64_t)message->u.barrier_check.n_arrived + registry->n_joiners;
     struct message starved = {.type = MESSAGE_barrier_starved};
@@ -388,12 +391,13 @@ tm_status registry_receive_check(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_init(struct registry *registry, const struct roster *roster,
-                        uint32_t max_threads)
+tm_status thread_registry_init(struct thread_registry *registry,
+                               const struct roster *roster,
+                               uint32_t max_threads)
 {
     struct thread_record *main_thread;
 
-    *registry = (struct registry){
+    *registry = (struct thread_registry){
         .roster = roster,
         .max_threads = max_threads,
         .n_room = 64,
@@ -402,7 +406,7 @@ tm_status registry_init(struct registry *registry, const struct roster *roster,
     pool_init(&registry->ended_pool, sizeof(struct ended_thread));
     registry->threads = calloc(registry->n_room, sizeof *registry->threads);
     if (registry->threads == NULL) {
-        registry_release(registry);
+        thread_registry_release(registry);
         return TM_ENOMEM;
     }
     main_thread = add_slot(registry);
@@ -411,15 +415,16 @@ tm_status registry_init(struct registry *registry, const struct roster *roster,
     return TM_OK;
 }
 
-void registry_release(struct registry *registry)
+void thread_registry_release(struct thread_registry *registry)
 {
     free(registry->threads);
     map_release(&registry->ended);
     pool_release(&registry->ended_pool);
-    *registry = (struct registry){0};
+    *registry = (struct thread_registry){0};
 }
 
-static bool thread_is_valid(const struct registry *registry, uint32_t slot)
+static bool thread_is_valid(const struct thread_registry *registry,
+                            uint32_t slot)
 {
     const struct thread_record *thread = &registry->threads[slot];
     bool is_alive =
@@ -434,10 +439,10 @@ static bool thread_is_valid(const struct registry *registry, uint32_t slot)
     if (slot < registry->lowest_free && thread->state == THREAD_FREE) { // I2
         return false;
     }
-    return launch_chain_is_valid(registry, thread);
+    return thread_launch_chain_is_valid(registry, thread);
 }
 
-bool registry_is_valid(const struct registry *registry)
+bool thread_registry_is_valid(const struct thread_registry *registry)
 {
     uint32_t n_alive = 0;
     uint32_t n_joiners = 0;

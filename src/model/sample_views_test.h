@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef MODEL_VIEW_TEST_H
-#define MODEL_VIEW_TEST_H
+#ifndef MODEL_SAMPLE_VIEWS_TEST_H
+#define MODEL_SAMPLE_VIEWS_TEST_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -80,7 +80,7 @@ static tm_status take_card(struct job *job, struct node *node,
     }
     job->n_cards++;
     set_deadline(job);
-    members_check_mixture(job);
+    rendezvous_check_mixture(job);
     if (job->phase == JOB_JOINING && job->n_cards == job->n_nodes) {
         compare_cards(job);
     }
@@ -181,7 +181,7 @@ static void note_end_of_link(struct node *node)
     }
 }
 
-void members_hear(struct job *job, struct node *node)
+void rendezvous_hear(struct job *job, struct node *node)
 {
     struct link_frame frame;
     int found;
@@ -208,7 +208,7 @@ void members_hear(struct job *job, struct node *node)
     }
 }
 
-void members_check_mixture(struct job *job)
+void rendezvous_check_mixture(struct job *job)
 {
     char text[256];
     const struct node *early = NULL;
@@ -234,7 +234,7 @@ void members_check_mixture(struct job *job)
     job_refuse(job, job->exit_code != 0 ? job->exit_code : EXIT_MISMATCH, text);
 }
 
-void members_tell_strangers(struct job *job)
+void rendezvous_tell_strangers(struct job *job)
 {
     if (job->n_cards > 0 || job->n_nodes < 2 || job->phase == JOB_STOPPING ||
         job->exit_code != 0) {
@@ -246,7 +246,7 @@ void members_tell_strangers(struct job *job)
             job->program, job->n_nodes);
 }
 
-void members_time_out(struct job *job)
+void rendezvous_time_out(struct job *job)
 {
     char text[512];
     const char *what = job->phase == JOB_JOINING ? "get to tm_init()"

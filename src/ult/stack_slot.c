@@ -38,25 +38,25 @@ enum { PAGE = 4096, ALTERNATE = 64 * 1024, BELOW_STACK = ALTERNATE + 2 * PAGE };
 // How far below the adopted stack's end an access is taken for an overflow.
 enum { ADOPTED_GUARD = 1024 * 1024 };
 
-static char *slot_start(const struct ult_system *system, unsigned slot)
+static char *stack_slot_start(const struct ult_system *system, unsigned slot)
 {
-    return ULT_STACKS_BASE + slot * system->slot_size;
+    return ULT_STACKS_BASE + slot * system->stack_slot_size;
 }
 
-char *slot_stack_low(const struct ult_system *system, unsigned slot)
+char *stack_slot_low(const struct ult_system *system, unsigned slot)
 {
-    return slot_start(system, slot) + BELOW_STACK;
+    return stack_slot_start(system, slot) + BELOW_STACK;
 }
 
-char *slot_stack_top(const struct ult_system *system, unsigned slot)
+char *stack_slot_top(const struct ult_system *system, unsigned slot)
 {
-    return slot_start(system, slot) + system->slot_size -
+    return stack_slot_start(system, slot) + system->stack_slot_size -
            system->config.arena_size;
 }
 
-char *slot_alternate_low(const struct ult_system *system, unsigned slot)
+char *stack_slot_alternate_low(const struct ult_system *system, unsigned slot)
 {
-    return slot_start(system, slot) + PAGE;
+    return stack_slot_start(system, slot) + PAGE;
 }
 
 size_t ult_arena_size(size_t stack_size, unsigned n_slots)
@@ -93,11 +93,11 @@ tm_status slots_open(struct ult_system *system)
     char *tables;
 
     ensure(trap_stack_size() <= ALTERNATE);
-    system->slot_size =
+    system->stack_slot_size =
         BELOW_STACK + system->config.stack_size + system->config.arena_size;
     // Besides one for each slot, each worker may have one at its end.
     system->n_records = n_slots + system->config.n_workers;
-    status = range_reserve(ULT_STACKS_BASE, n_slots * system->slot_size);
+    status = range_reserve(ULT_STACKS_BASE, n_slots * system->stack_slot_size);
     if (status != TM_OK) {
         log_error("no addresses for the stacks of %u threads of %zu bytes",
                   n_slots, system->config.stack_size);
@@ -117,7 +117,7 @@ tm_status slots_open(struct ult_system *system)
 free_tables:
     range_free(tables, tables_size(system));
 release_stacks:
-    range_release(ULT_STACKS_BASE, n_slots * system->slot_size);
+    range_release(ULT_STACKS_BASE, n_slots * system->stack_slot_size);
     return TM_ENOMEM;
 }
 
@@ -125,7 +125,8 @@ void slots_close(struct ult_system *system)
 {
     range_free((char *)system->records, records_size(system));
     range_free((char *)system->slots, tables_size(system));
-    range_release(ULT_STACKS_BASE, system->config.n_slots * system->slot_size);
+    range_release(ULT_STACKS_BASE,
+                  system->config.n_slots * system->stack_slot_size);
 }
 
 static tm_status map_alternate(struct ult_system *system, unsigned slot)
@@ -133,7 +134,7 @@ static tm_status map_alternate(struct ult_system *system, unsigned slot)
     if (system->config.resumable_signal != SIGSEGV) {
         return TM_OK;
     }
-    return range_use(slot_alternate_low(system, slot), ALTERNATE);
+    return range_use(stack_slot_alternate_low(system, slot), ALTERNATE);
 }
 
 static tm_status map_stack(struct ult_system *system, unsigned slot)
@@ -146,7 +147,7 @@ static tm_status map_stack(struct ult_system *system, unsigned slot)
     status = map_alternate(system, slot);
     if (status == TM_OK) {
         status =
-            range_use(slot_stack_low(system, slot), system->config.stack_size);
+            range_use(stack_slot_low(system, slot), system->config.stack_size);
     }
     if (status != TM_OK) {
         log_error("no stack for thread %u; fewer threads can be made", slot);
@@ -156,14 +157,14 @@ static tm_status map_stack(struct ult_system *system, unsigned slot)
     return TM_OK;
 }
 
-struct arena *slot_arena(const struct ult_system *system, unsigned slot)
+struct arena *stack_slot_arena(const struct ult_system *system, unsigned slot)
 {
     return system->slots[slot].has_arena
-               ? (struct arena *)slot_stack_top(system, slot)
+               ? (struct arena *)stack_slot_top(system, slot)
                : NULL;
 }
 
-tm_status slot_map_arena(struct ult_system *system, unsigned slot)
+tm_status stack_slot_map_arena(struct ult_system *system, unsigned slot)
 {
     tm_status status;
 
@@ -173,7 +174,7 @@ tm_status slot_map_arena(struct ult_system *system, unsigned slot)
     if (system->config.arena_size == 0) {
         return TM_ENOMEM;
     }
-    status = range_use(slot_stack_top(system, slot), system->config.arena_size);
+    status = range_use(stack_slot_top(system, slot), system->config.arena_size);
     system->slots[slot].has_arena = status == TM_OK;
     return status;
 }
@@ -221,8 +222,8 @@ static void raise_high_slot(struct ult_system *system, unsigned slot)
     }
 }
 
-tm_status slot_take(struct ult_system *system, unsigned slot,
-                    struct ult **thread)
+tm_status stack_slot_take(struct ult_system *system, unsigned slot,
+                          struct ult **thread)
 {
     struct ult *taken;
     struct ult *none = NULL;
@@ -230,7 +231,7 @@ tm_status slot_take(struct ult_system *system, unsigned slot,
 
     taken = take_record(system);
     reset_record(taken, slot);
-    // Pairs with the release in slot_release(): the stack is clean.
+    // Pairs with the release in stack_slot_release(): the stack is clean.
     if (!atomic_compare_exchange_strong_explicit(
             &system->slots[slot].thread, &none, taken, memory_order_acq_rel,
             memory_order_acquire)) {
@@ -245,14 +246,14 @@ tm_status slot_take(struct ult_system *system, unsigned slot,
         return status;
     }
     raise_high_slot(system, slot);
-    taken->stack_low = slot_stack_low(system, slot);
-    taken->stack_top = slot_stack_top(system, slot);
+    taken->stack_low = stack_slot_low(system, slot);
+    taken->stack_top = stack_slot_top(system, slot);
     sanitize_init(&taken->fiber, taken->stack_low, system->config.stack_size);
     *thread = taken;
     return TM_OK;
 }
 
-void slot_release(struct ult_system *system, struct ult *thread)
+void stack_slot_release(struct ult_system *system, struct ult *thread)
 {
     unsigned slot = thread->slot;
 
@@ -260,10 +261,10 @@ void slot_release(struct ult_system *system, struct ult *thread)
     sanitize_release(&thread->fiber);
     range_discard(thread->stack_low, system->config.stack_size);
     if (system->slots[slot].has_arena) {
-        range_discard(slot_stack_top(system, slot), system->config.arena_size);
+        range_discard(stack_slot_top(system, slot), system->config.arena_size);
     }
     if (system->config.resumable_signal == SIGSEGV) {
-        range_discard(slot_alternate_low(system, slot), ALTERNATE);
+        range_discard(stack_slot_alternate_low(system, slot), ALTERNATE);
     }
     atomic_store_explicit(&system->slots[slot].thread, NULL,
                           memory_order_release);
@@ -279,10 +280,10 @@ int ult_guard_slot(const struct ult_system *system, uintptr_t address)
         return 0;
     }
     if (!ult_is_stack(system, address) ||
-        (address - base) % system->slot_size >= BELOW_STACK) {
+        (address - base) % system->stack_slot_size >= BELOW_STACK) {
         return -1;
     }
-    return (int)((address - base) / system->slot_size);
+    return (int)((address - base) / system->stack_slot_size);
 }
 
 int ult_is_stack(const struct ult_system *system, uintptr_t address)
@@ -290,5 +291,5 @@ int ult_is_stack(const struct ult_system *system, uintptr_t address)
     uintptr_t base = (uintptr_t)ULT_STACKS_BASE;
 
     return address >= base &&
-           address < base + system->config.n_slots * system->slot_size;
+           address < base + system->config.n_slots * system->stack_slot_size;
 }

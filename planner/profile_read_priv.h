@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLANNER_PROFILE_PRIV_H
-#define PLANNER_PROFILE_PRIV_H
+#ifndef PLANNER_PROFILE_READ_PRIV_H
+#define PLANNER_PROFILE_READ_PRIV_H
 
 #include "place/profile.h"
 #include "planner/json_in.h"

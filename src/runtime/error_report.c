@@ -3,7 +3,7 @@
 // Errors of the program, told apart and said in one line: an access past the end
 // of a block, to a freed one, to nothing at all; a stack overflow; abort(). The
 // signal's default action follows, so that debuggers and core files work.
-#include "runtime/report.h"
+#include "runtime/error_report.h"
 #include "base/log.h"
 #include "os/image.h"
 #include "runtime/node.h"

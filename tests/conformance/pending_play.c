@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Updates that come while their page is on its way from the disk (protocol/pending_updates.c): two
-// nodes, one page, one word. Both add to the word, by atomic operations, several of which
-// are under way, and read it; the owner pushes it to the copy that the other has. The
-// page goes out, is asked for, and comes back at random times between the messages that
+// Updates that come while their page is on its way from the disk, and are pending
+// (protocol/pending_updates.c): two nodes, one page, one word. Both add to the
+// word, by atomic operations, several of which are under way, and read it; the
+// owner pushes it to the copy that the other has. The page goes out, is asked for, and comes back at random times between the messages that
 // change it. There may be messages between the moment when it has come and the one when
 // what waits for it is looked at, as when a node waits for another page (pager_need())
 // while it handles one of several messages. The word only grows; no node must see it
 // shrink.
-#include "late.h"
+#include "pending_play.h"
 
 #include "mem/transfers_test.h"
 
@@ -123,7 +123,7 @@ static void act(struct world *world)
     check_world(world);
 }
 
-void late_play(struct world *world)
+void pending_play(struct world *world)
 {
     for (unsigned i = 0; i < 2; i++) {
         engine_keep_copies(world->nodes[i].engine, 1);

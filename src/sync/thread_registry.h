@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef SYNC_REGISTRY_H
-#define SYNC_REGISTRY_H
+#ifndef SYNC_THREAD_REGISTRY_H
+#define SYNC_THREAD_REGISTRY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +9,8 @@
 #include "base/pool.h"
 #include "net/roster.h"
 
-/** The root's list of all threads; see registry.c. */
-struct registry {
+/** The root's list of all threads; see thread_registry.c. */
+struct thread_registry {
     struct thread_record *threads; ///< [n_threads], by slot; 0 is main()
     uint32_t n_threads;            ///< slots ever used, main()'s included
     uint32_t n_room;
@@ -28,9 +28,9 @@ struct registry {
 };
 
 /** @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status registry_init(struct registry *registry,
-                                   const struct roster *roster,
-                                   uint32_t max_threads);
-void registry_release(struct registry *registry);
+TM_CHECKED tm_status thread_registry_init(struct thread_registry *registry,
+                                          const struct roster *roster,
+                                          uint32_t max_threads);
+void thread_registry_release(struct thread_registry *registry);
 
 #endif

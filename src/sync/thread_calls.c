@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads, a node's part: carries their calls to the root's list (registry.c)
+// Threads, a node's part: carries their calls to the root's list (thread_registry.c)
 // and the root's wishes to sync_ops.
 //
 // Threads that one caller creates start together, so that the root can spread

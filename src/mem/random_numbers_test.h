@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef MEM_RANDOM_TEST_H
-#define MEM_RANDOM_TEST_H
+#ifndef MEM_RANDOM_NUMBERS_TEST_H
+#define MEM_RANDOM_NUMBERS_TEST_H
 
 #include <stddef.h>
 #include <stdint.h>

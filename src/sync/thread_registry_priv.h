@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef SYNC_REGISTRY_PRIV_H
-#define SYNC_REGISTRY_PRIV_H
+#ifndef SYNC_THREAD_REGISTRY_PRIV_H
+#define SYNC_THREAD_REGISTRY_PRIV_H
 
 #include "sync/sync_priv.h"
 
@@ -22,7 +22,8 @@ struct thread_record {
     uint32_t target_order;
 
     uint64_t creator;
-    uint16_t placed; ///< 1 + the node it was started on by launch.c; 0: by hand
+    uint16_t
+        placed; ///< 1 + the node it was started on by thread_launch.c; 0: by hand
     uint32_t next_held; ///< slot; 0: none
     uint32_t first_held;
     uint32_t last_held;
@@ -35,17 +36,19 @@ struct thread_record {
 };
 
 /** @return the thread if it is LIVE, else NULL */
-struct thread_record *registry_find_live(struct registry *registry,
-                                         uint64_t number);
+struct thread_record *thread_registry_find_live(
+    struct thread_registry *registry, uint64_t number);
 
 /** @return the lowest free slot, still FREE; NULL if all threads there may be
  *          are alive */
-struct thread_record *registry_take_slot(struct registry *registry);
+struct thread_record *thread_registry_take_slot(
+    struct thread_registry *registry);
 
-/** launch.c: start the first n of those that a thread has created. */
-void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n);
+/** thread_launch.c: start the first n of those that a thread has created. */
+void thread_launch_held(struct sync *sync, struct thread_record *creator,
+                        uint32_t n);
 
-bool launch_chain_is_valid(const struct registry *registry,
-                           const struct thread_record *creator);
+bool thread_launch_chain_is_valid(const struct thread_registry *registry,
+                                  const struct thread_record *creator);
 
 #endif

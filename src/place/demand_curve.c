@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The law of [Liu06]'s first subphase: what n threads that are placed well use
+// The demand curves of [Liu06]'s first subphase: what n threads that are placed well use
 // of pages, as a table over n.
 //
 // Groups are taken together by the number q of their users. A thread uses on
@@ -139,46 +139,46 @@ static double part_for(struct part *part, double m)
     return part->written;
 }
 
-static double sent_by(const struct count_law *law,
+static double sent_by(const struct demand_curve *curve,
                       const struct class_sum *class, struct part *senders,
                       uint32_t n, double held)
 {
-    const double per_thread = class->user_pages / law->n_threads;
+    const double per_thread = class->user_pages / curve->n_threads;
     const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
     const double local = fmax(1, fmin(n, class->q / 2));
     const double written = part_for(senders, local);
-    const double others = (class->q - 1) * law->n_nodes / law->n_threads;
-    const double peers = fmax(1, fmin(others, law->n_nodes - 1.0));
+    const double others = (class->q - 1) * curve->n_nodes / curve->n_threads;
+    const double peers = fmax(1, fmin(others, curve->n_nodes - 1.0));
     const double bytes =
         fmin(class->diff * fmax(1, local * class->senders), TM_PAGE_SIZE);
 
-    if (law->by_page) {
-        return cut * written * peers * ceil(bytes / law->packet_bytes[0]);
+    if (curve->by_page) {
+        return cut * written * peers * ceil(bytes / curve->packet_bytes[0]);
     }
     return cut * written * peers * bytes;
 }
 
 /** Pages at the ends of a node's run that it writes. */
-static double updated_by(const struct count_law *law,
+static double updated_by(const struct demand_curve *curve,
                          const struct class_sum *class, struct part *writers,
                          uint32_t n, double held)
 {
-    const double per_thread = class->user_pages / law->n_threads;
+    const double per_thread = class->user_pages / curve->n_threads;
     const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
     const double local = fmax(1, fmin(n, class->q / 2));
 
     return cut * part_for(writers, local);
 }
 
-static void add_class(struct count_law *law, const struct class_sum *class)
+static void add_class(struct demand_curve *curve, const struct class_sum *class)
 {
-    const double per_thread = class->user_pages / law->n_threads;
+    const double per_thread = class->user_pages / curve->n_threads;
     struct part here = {class->writers, class->q, NAN, 0};
     struct part at_the_ends = here;
     struct part senders = {class->senders, class->q, NAN, 0};
 
-    for (uint32_t n = 1; n <= law->n_threads; n++) {
-        struct law_point *point = &law->points[n];
+    for (uint32_t n = 1; n <= curve->n_threads; n++) {
+        struct curve_point *point = &curve->points[n];
         const double held = per_thread * (n > class->q ? n / class->q : 1);
         const double written = held * part_for(&here, fmin(n, class->q));
 
@@ -188,17 +188,17 @@ static void add_class(struct count_law *law, const struct class_sum *class)
             continue;
         }
         point->foreign_pages += held - written;
-        if (law->n_nodes > 1 && !law->by_page) {
-            point->updates += updated_by(law, class, &at_the_ends, n, held);
+        if (curve->n_nodes > 1 && !curve->by_page) {
+            point->updates += updated_by(curve, class, &at_the_ends, n, held);
         }
-        if (class->diff > 0 && law->n_nodes > 1) {
-            point->sent += sent_by(law, class, &senders, n, held);
+        if (class->diff > 0 && curve->n_nodes > 1) {
+            point->sent += sent_by(curve, class, &senders, n, held);
         }
     }
-    law->thread_pages += per_thread;
+    curve->thread_pages += per_thread;
 }
 
-static tm_status fill_points(struct count_law *law,
+static tm_status fill_points(struct demand_curve *curve,
                              const struct cluster_view *view)
 {
     struct class_sum classes[N_CLASSES] = {0};
@@ -212,15 +212,15 @@ static tm_status fill_points(struct count_law *law,
     free(sums);
     for (unsigned c = 0; c < N_CLASSES; c++) {
         if (classes[c].pages > 0) {
-            add_class(law, &classes[c]);
+            add_class(curve, &classes[c]);
         }
     }
     return TM_OK;
 }
 
-// ---- the law ----
+// ---- the curve ----
 
-static void look_at_threads(struct count_law *law,
+static void look_at_threads(struct demand_curve *curve,
                             const struct cluster_view *view,
                             const uint32_t *current)
 {
@@ -232,103 +232,107 @@ static void look_at_threads(struct count_law *law,
 
         sum += it->computation_s;
         squares += it->computation_s * it->computation_s;
-        law->floors[current[i]] += it->is_pinned != 0;
+        curve->floors[current[i]] += it->is_pinned != 0;
     }
-    law->thread_s = sum / view->n_threads;
-    law->are_alike =
-        squares / view->n_threads <= 1.01 * law->thread_s * law->thread_s;
+    curve->thread_s = sum / view->n_threads;
+    curve->are_alike =
+        squares / view->n_threads <= 1.01 * curve->thread_s * curve->thread_s;
 }
 
-tm_status law_init(struct count_law *law, const struct cluster_view *view,
-                   const struct cost_model *model, const uint32_t *current,
-                   unsigned terms)
+tm_status demand_curve_init(struct demand_curve *curve,
+                            const struct cluster_view *view,
+                            const struct cost_model *model,
+                            const uint32_t *current, unsigned terms)
 {
     const size_t n = view->n_nodes;
     tm_status status;
 
-    *law = (struct count_law){.n_nodes = view->n_nodes,
-                              .n_threads = view->n_threads,
-                              .terms = terms,
-                              .by_page = model->kind != COST_MEASURED};
-    law->rates = calloc(n, sizeof *law->rates);
-    law->n_processors = calloc(n, sizeof *law->n_processors);
-    law->packet_bytes = calloc(n, sizeof *law->packet_bytes);
-    law->floors = calloc(n, sizeof *law->floors);
-    law->points = calloc(view->n_threads + 1ull, sizeof *law->points);
-    if (law->rates == NULL || law->n_processors == NULL ||
-        law->packet_bytes == NULL || law->floors == NULL ||
-        law->points == NULL) {
-        law_release(law);
+    *curve = (struct demand_curve){.n_nodes = view->n_nodes,
+                                   .n_threads = view->n_threads,
+                                   .terms = terms,
+                                   .by_page = model->kind != COST_MEASURED};
+    curve->rates = calloc(n, sizeof *curve->rates);
+    curve->n_processors = calloc(n, sizeof *curve->n_processors);
+    curve->packet_bytes = calloc(n, sizeof *curve->packet_bytes);
+    curve->floors = calloc(n, sizeof *curve->floors);
+    curve->points = calloc(view->n_threads + 1ull, sizeof *curve->points);
+    if (curve->rates == NULL || curve->n_processors == NULL ||
+        curve->packet_bytes == NULL || curve->floors == NULL ||
+        curve->points == NULL) {
+        demand_curve_release(curve);
         return TM_ENOMEM;
     }
     for (uint32_t x = 0; x < n; x++) {
-        rates_compute(view, model, x, &law->rates[x]);
+        rates_compute(view, model, x, &curve->rates[x]);
         if (!(terms & COUNT_COMM)) {
-            law->rates[x].rest_s = 0; // a part of Tcomm
+            curve->rates[x].rest_s = 0; // a part of Tcomm
         }
-        law->n_processors[x] = view->nodes[x].n_processors;
-        law->packet_bytes[x] = view->nodes[x].packet_bytes;
+        curve->n_processors[x] = view->nodes[x].n_processors;
+        curve->packet_bytes[x] = view->nodes[x].packet_bytes;
     }
-    look_at_threads(law, view, current);
-    status = fill_points(law, view);
+    look_at_threads(curve, view, current);
+    status = fill_points(curve, view);
     if (status != TM_OK) {
-        law_release(law);
+        demand_curve_release(curve);
     }
     return status;
 }
 
-void law_release(struct count_law *law)
+void demand_curve_release(struct demand_curve *curve)
 {
-    free(law->rates);
-    free(law->n_processors);
-    free(law->packet_bytes);
-    free(law->floors);
-    free(law->points);
-    *law = (struct count_law){0};
+    free(curve->rates);
+    free(curve->n_processors);
+    free(curve->packet_bytes);
+    free(curve->floors);
+    free(curve->points);
+    *curve = (struct demand_curve){0};
 }
 
-static double rounds(const struct count_law *law, uint32_t node, uint32_t n)
+static double rounds(const struct demand_curve *curve, uint32_t node,
+                     uint32_t n)
 {
-    const uint32_t p = law->n_processors[node];
+    const uint32_t p = curve->n_processors[node];
 
-    if (law->are_alike) {
+    if (curve->are_alike) {
         return ceil((double)n / p);
     }
     return n > p ? (double)n / p : 1;
 }
 
-double law_time(const struct count_law *law, uint32_t node, uint32_t n)
+double demand_curve_time(const struct demand_curve *curve, uint32_t node,
+                         uint32_t n)
 {
-    const struct law_point *point = &law->points[n];
+    const struct curve_point *point = &curve->points[n];
     struct node_load load = {.n_threads = n};
 
     if (n == 0) {
         return 0;
     }
-    if (law->terms & COUNT_COMP) {
-        load.comp_s = law->thread_s * rounds(law, node, n);
+    if (curve->terms & COUNT_COMP) {
+        load.comp_s = curve->thread_s * rounds(curve, node, n);
     }
-    if (law->terms & COUNT_MEM) {
+    if (curve->terms & COUNT_MEM) {
         load.written_pages = point->written_pages;
         load.own_pages = point->own_pages;
         load.foreign_pages = point->foreign_pages;
-        load.thread_pages = law->thread_pages * n;
+        load.thread_pages = curve->thread_pages * n;
     }
-    if (law->terms & COUNT_COMM) {
+    if (curve->terms & COUNT_COMM) {
         load.updates = point->updates;
-        load.packets = law->by_page
+        load.packets = curve->by_page
                            ? point->sent
-                           : ceil(point->sent / law->packet_bytes[node]);
+                           : ceil(point->sent / curve->packet_bytes[node]);
     }
-    return terms_time(&law->rates[node], &load);
+    return terms_time(&curve->rates[node], &load);
 }
 
-double law_iteration(const struct count_law *law, const uint32_t *counts)
+double demand_curve_iteration(const struct demand_curve *curve,
+                              const uint32_t *counts)
 {
     double longest_s = 0;
 
-    for (uint32_t x = 0; x < law->n_nodes; x++) {
-        const double time_s = law_time(law, x, counts[x]);
+    for (uint32_t x = 0; x < curve->n_nodes; x++) {
+        const double time_s = demand_curve_time(curve, x, counts[x]);
 
         longest_s = time_s > longest_s ? time_s : longest_s;
     }

@@ -19,7 +19,7 @@ static void judge_ended(struct job *job, struct remote_host *host)
         struct node *node = &job->nodes[remote->node];
 
         if (remote->has_ended && node->is_alive) {
-            members_hear(job, node); // what it said before
+            rendezvous_hear(job, node); // what it said before
             memcpy(node->oom_kill, remote->oom_kill, sizeof node->oom_kill);
             job_judge(job, node, remote->code, remote->status);
         }
@@ -73,12 +73,12 @@ static void tell_life(struct job *job)
     }
 }
 
-void remote_look(struct job *job, uint64_t now_ns)
+void remote_poll(struct job *job, uint64_t now_ns)
 {
     struct remote *remote = &job->remote;
     int is_due = remote->n > 0 && beat_is_due(&remote->beat, now_ns);
 
-    beat_look(&remote->beat, now_ns);
+    beat_poll(&remote->beat, now_ns);
     if (is_due) {
         tell_life(job);
     }
@@ -92,7 +92,7 @@ void remote_look(struct job *job, uint64_t now_ns)
             if (state == BEAT_LOST) {
                 remote_give_up(remote, host);
             }
-            guest_look(job);
+            guest_poll(job);
             continue;
         }
         while (mux_next(&host->mux, &frame)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RECONFIG_PAGES_H
-#define RECONFIG_PAGES_H
+#ifndef RECONFIG_MIGRATION_PAGES_H
+#define RECONFIG_MIGRATION_PAGES_H
 
 #include "pages/engine.h"
 #include "reconfig/remap.h"
@@ -11,20 +11,22 @@
  * ([Liu06] 4.3, the second subphase of reconfiguration). Called under the node
  * lock.
  */
-struct pages;
+struct migration_pages;
 
 /** Pages that are told of a thread that moves, at most. The rest is fetched ahead
  * when the thread faults its way through memory. */
 #define PAGES_SOON_MAX 1024u
 
 /** @return NULL if memory is short. Port and engine must outlive it. */
-struct pages *pages_new(const struct port *port, struct engine *engine);
-void pages_free(struct pages *pages);
+struct migration_pages *migration_pages_new(const struct port *port,
+                                            struct engine *engine);
+void migration_pages_free(struct migration_pages *pages);
 
 /** On the root: a thread is about to move.
  * @param uses  [n]  in order of first use; n may be 0 */
-void pages_announce(struct pages *pages, node_id to, uint64_t thread,
-                    const struct page_use *uses, size_t n);
+void migration_pages_announce(struct migration_pages *pages, node_id to,
+                              uint64_t thread, const struct page_use *uses,
+                              size_t n);
 
 enum pages_stage {
     PAGES_HAVE_LEFT = 0, ///< all threads are where they should be
@@ -40,9 +42,9 @@ enum pages_stage {
  * @param from  [plan->view.n_threads]  nodes before
  * @param to    [plan->view.n_threads]  and after; the plan's the other way round
  *              when it is taken back */
-void pages_withdraw(struct pages *pages, const struct remap *plan,
-                    const uint32_t *from, const uint32_t *to,
-                    enum pages_stage stage);
+void migration_pages_withdraw(struct migration_pages *pages,
+                              const struct remap *plan, const uint32_t *from,
+                              const uint32_t *to, enum pages_stage stage);
 
 /**
  * What has been announced of a thread that has not come yet.
@@ -50,20 +52,22 @@ void pages_withdraw(struct pages *pages, const struct remap *plan,
  *                   has sent them
  * @return how many; PAGES_SOON_MAX: there may be more; 0: nobody knows
  */
-size_t pages_announced(const struct pages *pages, uint64_t thread,
-                       page_no *list);
+size_t migration_pages_announced(const struct migration_pages *pages,
+                                 uint64_t thread, page_no *list);
 
 /** A thread has come to this node: fetch what was announced. */
-void pages_thread_arrived(struct pages *pages, uint64_t thread);
+void migration_pages_thread_arrived(struct migration_pages *pages,
+                                    uint64_t thread);
 
 /** pages_soon or pages_unused has come. @return TM_OK, TM_EWIRE */
-tm_status pages_receive(struct pages *pages, const struct message *message);
+tm_status migration_pages_receive(struct migration_pages *pages,
+                                  const struct message *message);
 
 /** Runs of adjacent pages: exposed for tests.
  * @param numbers  [n] sorted, each once
  * @param[out] run_n  length of the run that starts at numbers[at]
  * @return index behind the run */
-size_t pages_next_run(const uint64_t *numbers, size_t n, size_t at,
-                      uint32_t *run_n);
+size_t migration_pages_next_run(const uint64_t *numbers, size_t n, size_t at,
+                                uint32_t *run_n);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_ROWS_H
-#define RUNTIME_ROWS_H
+#ifndef RUNTIME_PART_ROWS_H
+#define RUNTIME_PART_ROWS_H
 
 #include "runtime/parts.h"
 
 /* The rows of all parts, each at the end of its file; for registry.c only. */
 
-extern const struct part part_races;      ///< races.c
+extern const struct part part_races;      ///< race_reports.c
 extern const struct part part_deadlock;   ///< deadlock.c
 extern const struct part part_numbers;    ///< stats.c
 extern const struct part part_liveness;   ///< lifesigns.c

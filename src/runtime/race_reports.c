@@ -9,7 +9,7 @@
 //
 // At the end main()'s last writes are released, as nobody has asked for them, and each
 // node is asked for something: what it has found comes before its answer.
-#include "runtime/races.h"
+#include "runtime/race_reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "protocol/races.h"
 #include "protocol/release.h"
 #include "runtime/node.h"
-#include "runtime/rows.h"
+#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 
 typedef unsigned long long number;
@@ -164,7 +164,7 @@ static void finish(struct node *node)
     }
 }
 
-int races_exit_code(struct node *node, int status)
+int race_reports_exit_code(struct node *node, int status)
 {
     return status == 0 && node->options.strict && node->races.n > 0
                ? EXIT_FAILURE

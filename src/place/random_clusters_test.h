@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLACE_RANDOM_TEST_H
-#define PLACE_RANDOM_TEST_H
+#ifndef PLACE_RANDOM_CLUSTERS_TEST_H
+#define PLACE_RANDOM_CLUSTERS_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/policies.h"
 
 /* Policies asked about random clusters. */
@@ -24,7 +24,7 @@ static const struct cost_model measured = {.kind = COST_MEASURED};
 static inline double ask_with(const struct policy *policy,
                               const struct cluster_view *view,
                               const uint32_t *current, uint32_t effort,
-                              struct placement *placement)
+                              struct mapping *mapping)
 {
     const struct place_request request = {.view = view,
                                           .model = &measured,
@@ -32,17 +32,17 @@ static inline double ask_with(const struct policy *policy,
                                           .effort = effort,
                                           .seed = 5};
 
-    assert_int_equal(policy_place(policy, &request, placement), TM_OK);
-    assert_true(mapping_is_valid(view, placement->node_of));
-    return placement->after_s;
+    assert_int_equal(policy_place(policy, &request, mapping), TM_OK);
+    assert_true(mapping_is_valid(view, mapping->node_of));
+    return mapping->after_s;
 }
 
 /** With the effort that is usual. */
 static inline double ask(const struct policy *policy,
                          const struct cluster_view *view,
-                         const uint32_t *current, struct placement *placement)
+                         const uint32_t *current, struct mapping *mapping)
 {
-    return ask_with(policy, view, current, 0, placement);
+    return ask_with(policy, view, current, 0, mapping);
 }
 
 /** A random cluster; all ways of sharing take turns. @param max_nodes, max_threads

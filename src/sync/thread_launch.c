@@ -19,7 +19,7 @@
 //     LIVE.
 #include <string.h>
 
-#include "sync/registry_priv.h"
+#include "sync/thread_registry_priv.h"
 
 /* Start a held thread that is in no chain any more. */
 static void start_on(struct sync *sync, struct thread_record *thread,
@@ -50,7 +50,7 @@ static void place_on(struct sync *sync, struct thread_record *thread,
     start_on(sync, thread, node);
 }
 
-static struct thread_record *unchain(struct registry *registry,
+static struct thread_record *unchain(struct thread_registry *registry,
                                      struct thread_record *creator)
 {
     struct thread_record *thread = &registry->threads[creator->first_held];
@@ -61,8 +61,8 @@ static struct thread_record *unchain(struct registry *registry,
     return thread;
 }
 
-static void chain(struct registry *registry, struct thread_record *creator,
-                  struct thread_record *thread)
+static void chain(struct thread_registry *registry,
+                  struct thread_record *creator, struct thread_record *thread)
 {
     uint32_t slot = thread_slot_of(thread->number);
 
@@ -99,7 +99,7 @@ static void start_evenly(struct sync *sync, struct thread_record *creator,
                          uint32_t n, uint32_t *load, const node_id *nodes,
                          unsigned n_nodes)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     uint32_t n_new[TM_MAX_NODES] = {0};
 
     for (uint32_t i = 0; i < n; i++) {
@@ -119,7 +119,7 @@ static void start_evenly(struct sync *sync, struct thread_record *creator,
  * a reason that is not ours.
  * @param[out] load  [TM_MAX_NODES]
  * @return how many */
-static uint32_t count_placed(const struct registry *registry,
+static uint32_t count_placed(const struct thread_registry *registry,
                              const struct thread_record *creator,
                              uint32_t *load)
 {
@@ -138,9 +138,10 @@ static uint32_t count_placed(const struct registry *registry,
     return n;
 }
 
-void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
+void thread_launch_held(struct sync *sync, struct thread_record *creator,
+                        uint32_t n)
 {
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     node_id nodes[TM_MAX_NODES];
     uint64_t n_nodes = roster_open(registry->roster, nodes);
     uint32_t load[TM_MAX_NODES];
@@ -161,7 +162,7 @@ void launch_held(struct sync *sync, struct thread_record *creator, uint32_t n)
 }
 
 /* Where a thread goes that was asked for on a node: elsewhere, if that leaves. */
-static node_id wanted_node(const struct registry *registry, node_id node)
+static node_id wanted_node(const struct thread_registry *registry, node_id node)
 {
     node_id nodes[TM_MAX_NODES];
     unsigned n_nodes = roster_open(registry->roster, nodes);
@@ -182,21 +183,21 @@ static tm_status read_name(const struct message *message, char *name,
     return TM_OK;
 }
 
-tm_status registry_receive_create(struct sync *sync, node_id from,
-                                  const struct message *message)
+tm_status thread_registry_receive_create(struct sync *sync, node_id from,
+                                         const struct message *message)
 {
     const struct message_thread_create *fields = &message->u.thread_create;
-    struct registry *registry = &sync->registry;
+    struct thread_registry *registry = &sync->registry;
     struct thread_record *thread;
     uint32_t creator_slot = thread_slot_of(fields->creator);
     char name[sizeof thread->name] = "";
 
-    if (registry_find_live(registry, fields->creator) == NULL ||
+    if (thread_registry_find_live(registry, fields->creator) == NULL ||
         fields->on_node > registry->roster->n_ids ||
         read_name(message, name, sizeof name) != TM_OK) {
         return TM_EWIRE;
     }
-    thread = registry_take_slot(registry);
+    thread = thread_registry_take_slot(registry);
     if (thread == NULL) {
         answer(sync, from, fields->token, TM_ELIMIT, 0);
         return TM_OK;
@@ -218,11 +219,11 @@ tm_status registry_receive_create(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-tm_status registry_receive_launch(struct sync *sync, node_id from,
-                                  const struct message *message)
+tm_status thread_registry_receive_launch(struct sync *sync, node_id from,
+                                         const struct message *message)
 {
-    struct thread_record *creator =
-        registry_find_live(&sync->registry, message->u.thread_launch.creator);
+    struct thread_record *creator = thread_registry_find_live(
+        &sync->registry, message->u.thread_launch.creator);
     uint32_t n = message->u.thread_launch.n_threads;
 
     (void)from;
@@ -232,12 +233,12 @@ tm_status registry_receive_launch(struct sync *sync, node_id from,
     if (n > creator->n_held) {
         return TM_EWIRE;
     }
-    launch_held(sync, creator, n);
+    thread_launch_held(sync, creator, n);
     return TM_OK;
 }
 
-bool launch_chain_is_valid(const struct registry *registry,
-                           const struct thread_record *creator)
+bool thread_launch_chain_is_valid(const struct thread_registry *registry,
+                                  const struct thread_record *creator)
 {
     uint32_t slot = creator->first_held;
     uint32_t n = 0;

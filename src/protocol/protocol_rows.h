@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PROTOCOL_ROWS_H
-#define PROTOCOL_ROWS_H
+#ifndef PROTOCOL_PROTOCOL_ROWS_H
+#define PROTOCOL_PROTOCOL_ROWS_H
 
 #include "pages/protocol.h"
 

@@ -9,13 +9,13 @@
 #include <math.h>
 
 #include "model/correct.h"
-#include "model/view_test.h"
+#include "model/sample_views_test.h"
 #include "place/policy.h"
 
 /*
  * Measure, re-map, compare, repeat: a cluster whose costs are not what they are
  * taken for is approached in a few rounds of correct() and `cpu-mem`. Also,
- * less well, one that pages by another law than it is believed to.
+ * less well, one that pages by another rule than it is believed to.
  */
 
 #define N 4
@@ -33,7 +33,7 @@ struct world {
 };
 
 static void draw_world(struct world *world, unsigned round,
-                       enum replacement law)
+                       enum replacement rule)
 {
     const struct view_plan plan = {N,
                                    K,
@@ -44,7 +44,7 @@ static void draw_world(struct world *world, unsigned round,
 
     view_draw(&world->view, &plan);
     assert_int_equal(cluster_view_copy(&world->truth, &world->view, 0), TM_OK);
-    world->real = (struct cost_model){.replacement = law};
+    world->real = (struct cost_model){.replacement = rule};
     for (uint32_t x = 0; x < N; x++) {
         struct node_view *node = &world->truth.nodes[x];
 
@@ -84,18 +84,18 @@ static void place(const struct cluster_view *view,
 {
     const struct place_request request = {
         .view = view, .model = model, .current = current};
-    struct placement placement = {.node_of = node_of};
+    struct mapping mapping = {.node_of = node_of};
 
-    assert_int_equal(policy_place(policy_find(NULL), &request, &placement),
+    assert_int_equal(policy_place(policy_find(NULL), &request, &mapping),
                      TM_OK);
 }
 
 /** One round, from the best mapping so far; a change for worse is undone. */
 static void play_round(struct world *world, unsigned round,
-                       enum replacement law)
+                       enum replacement rule)
 {
     const struct cost_model believed = {.corrections = world->corrections,
-                                        .replacement = law};
+                                        .replacement = rule};
     struct node_measurement at[N];
     struct measurement measured = {.nodes = at};
     struct node_prediction nodes[N] = {{0}};
@@ -163,7 +163,7 @@ static void they_do_so_where_lru_is_known_to_page(void **state)
     assert_true(loss[N_ROUNDS] < 0.4);
 }
 
-static void a_wrong_law_of_paging_takes_more_rounds(void **state)
+static void a_wrong_rule_of_paging_takes_more_rounds(void **state)
 {
     double loss[N_ROUNDS + 1] = {0};
 
@@ -178,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_rounds_come_near_what_full_knowledge_gives),
         cmocka_unit_test(they_do_so_where_lru_is_known_to_page),
-        cmocka_unit_test(a_wrong_law_of_paging_takes_more_rounds),
+        cmocka_unit_test(a_wrong_rule_of_paging_takes_more_rounds),
     };
 
     seed_random();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_REPORT_H
-#define RUNTIME_REPORT_H
+#ifndef RUNTIME_ERROR_REPORT_H
+#define RUNTIME_ERROR_REPORT_H
 
 #include "mem/heap.h"
 #include "net/message.h"
@@ -10,7 +10,7 @@ struct node;
 
 /* What is wrong with the program, in words. */
 
-// ---- report.c: errors of the program
+// ---- error_report.c: errors of the program
 
 /** Explain a trap that is not an access to a page of a live block. */
 void report_trap(struct node *node, const struct trap *trap);

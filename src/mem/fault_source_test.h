@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef MEM_VIEW_TEST_H
-#define MEM_VIEW_TEST_H
+#ifndef MEM_FAULT_SOURCE_TEST_H
+#define MEM_FAULT_SOURCE_TEST_H
 
 /*
  * A fault source that notes what the program's view of each page allows, and maps

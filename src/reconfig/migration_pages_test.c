@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "reconfig/pages.h"
+#include "reconfig/migration_pages.h"
 
 enum { MAX_RUNS = 64 };
 
@@ -37,12 +37,12 @@ static void op_send(void *owner, node_id to, const struct message *message)
     assert_false(reader.failed);
 }
 
-static struct pages *open_pages(struct port *port, struct sent *sent)
+static struct migration_pages *open_pages(struct port *port, struct sent *sent)
 {
     *port = (struct port){.owner = sent, .send = op_send};
     roster_init(&port->roster, 2);
     memset(sent, 0, sizeof *sent);
-    return pages_new(port, NULL);
+    return migration_pages_new(port, NULL);
 }
 
 static void expect_run(const struct sent *sent, unsigned at, node_id to,
@@ -63,17 +63,17 @@ static void neighbours_of_one_kind_travel_as_a_run(void **state)
     };
     struct port port;
     struct sent sent;
-    struct pages *pages = open_pages(&port, &sent);
+    struct migration_pages *pages = open_pages(&port, &sent);
 
     (void)state;
-    pages_announce(pages, 1, 7, uses, 5);
+    migration_pages_announce(pages, 1, 7, uses, 5);
     assert_int_equal(sent.n, 3);
     expect_run(&sent, 0, 1, 10, 2, 0);
     expect_run(&sent, 1, 1, 12, 2, 1);
     expect_run(&sent, 2, 1, 5, 1, 0);
-    pages_announce(pages, 1, 7, NULL, 0);
+    migration_pages_announce(pages, 1, 7, NULL, 0);
     assert_int_equal(sent.n, 3);
-    pages_free(pages);
+    migration_pages_free(pages);
 }
 
 // Thread i uses pages 10 i to 10 i + 11: two of them with its neighbour.
@@ -107,33 +107,33 @@ static void what_only_those_used_that_left_is_withdrawn(void **state)
     };
     struct port port;
     struct sent sent;
-    struct pages *pages = open_pages(&port, &sent);
+    struct migration_pages *pages = open_pages(&port, &sent);
 
     (void)state;
-    pages_withdraw(pages, &plan, before, after, PAGES_HAVE_LEFT);
+    migration_pages_withdraw(pages, &plan, before, after, PAGES_HAVE_LEFT);
     // Thread 1 had 10 to 21; thread 0, which stays, uses 10 and 11.
     assert_int_equal(sent.n, 1);
     expect_run(&sent, 0, 0, 12, 10, 0);
 
     // It goes back, and leaves 20 and 21 to thread 2.
     sent.n = 0;
-    pages_withdraw(pages, &plan, after, before, PAGES_WILL_LEAVE);
+    migration_pages_withdraw(pages, &plan, after, before, PAGES_WILL_LEAVE);
     assert_int_equal(sent.n, 1);
     expect_run(&sent, 0, 1, 10, 10, 1);
 
     // Nobody knows what thread 2 uses: node 1 is not told anything.
     sent.n = 0;
     plan.uses_owner = &untracked;
-    pages_withdraw(pages, &plan, after, before, PAGES_HAVE_LEFT);
+    migration_pages_withdraw(pages, &plan, after, before, PAGES_HAVE_LEFT);
     assert_int_equal(sent.n, 0);
-    pages_free(pages);
+    migration_pages_free(pages);
 }
 
 /** Receives what it sends. */
 static void op_echo(void *owner, node_id to, const struct message *message)
 {
     (void)to;
-    assert_int_equal(pages_receive(owner, message), TM_OK);
+    assert_int_equal(migration_pages_receive(owner, message), TM_OK);
 }
 
 static void what_was_announced_is_known_in_order(void **state)
@@ -143,18 +143,18 @@ static void what_was_announced_is_known_in_order(void **state)
         {4, USE_WRITE, 8}, {9, USE_READ, 0},
     };
     struct port port = {.send = op_echo};
-    struct pages *pages = pages_new(&port, NULL);
+    struct migration_pages *pages = migration_pages_new(&port, NULL);
     page_no list[PAGES_SOON_MAX];
 
     (void)state;
     port.owner = pages;
-    pages_announce(pages, 1, 7, uses, 5);
-    assert_int_equal(pages_announced(pages, 8, list), 0);
-    assert_int_equal(pages_announced(pages, 7, list), 5);
+    migration_pages_announce(pages, 1, 7, uses, 5);
+    assert_int_equal(migration_pages_announced(pages, 8, list), 0);
+    assert_int_equal(migration_pages_announced(pages, 7, list), 5);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(list[i], uses[i].page);
     }
-    pages_free(pages);
+    migration_pages_free(pages);
 }
 
 // It was to come before, and has not.
@@ -165,19 +165,19 @@ static void of_two_announcements_the_later_counts(void **state)
     static const struct page_use second[] = {{3, USE_READ, 0},
                                              {5, USE_READ, 0}};
     struct port port = {.send = op_echo};
-    struct pages *pages = pages_new(&port, NULL);
+    struct migration_pages *pages = migration_pages_new(&port, NULL);
     page_no list[PAGES_SOON_MAX];
 
     (void)state;
     port.owner = pages;
-    pages_announce(pages, 1, 7, first, 2);
-    pages_announce(pages, 1, 8, first, 2);
-    pages_announce(pages, 1, 7, second, 2);
-    assert_int_equal(pages_announced(pages, 7, list), 2);
+    migration_pages_announce(pages, 1, 7, first, 2);
+    migration_pages_announce(pages, 1, 8, first, 2);
+    migration_pages_announce(pages, 1, 7, second, 2);
+    assert_int_equal(migration_pages_announced(pages, 7, list), 2);
     assert_int_equal(list[0], 3);
     assert_int_equal(list[1], 5);
-    assert_int_equal(pages_announced(pages, 8, list), 2);
-    pages_free(pages);
+    assert_int_equal(migration_pages_announced(pages, 8, list), 2);
+    migration_pages_free(pages);
 }
 
 static void runs_end_where_numbers_have_a_gap(void **state)
@@ -186,11 +186,11 @@ static void runs_end_where_numbers_have_a_gap(void **state)
     uint32_t n;
 
     (void)state;
-    assert_int_equal(pages_next_run(numbers, 6, 0, &n), 3);
+    assert_int_equal(migration_pages_next_run(numbers, 6, 0, &n), 3);
     assert_int_equal(n, 3);
-    assert_int_equal(pages_next_run(numbers, 6, 3, &n), 4);
+    assert_int_equal(migration_pages_next_run(numbers, 6, 3, &n), 4);
     assert_int_equal(n, 1);
-    assert_int_equal(pages_next_run(numbers, 6, 4, &n), 6);
+    assert_int_equal(migration_pages_next_run(numbers, 6, 4, &n), 6);
     assert_int_equal(n, 2);
 }
 
@@ -203,11 +203,11 @@ static void a_wrong_number_of_runs_is_refused(void **state)
                               .body_size = sizeof body};
     struct port port;
     struct sent sent;
-    struct pages *pages = open_pages(&port, &sent);
+    struct migration_pages *pages = open_pages(&port, &sent);
 
     (void)state;
-    assert_int_equal(pages_receive(pages, &message), TM_EWIRE);
-    pages_free(pages);
+    assert_int_equal(migration_pages_receive(pages, &message), TM_EWIRE);
+    migration_pages_free(pages);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_RACES_H
-#define RUNTIME_RACES_H
+#ifndef RUNTIME_RACE_REPORTS_H
+#define RUNTIME_RACE_REPORTS_H
 
 #include "base/status.h"
 
 struct node;
 
-/* What --race-check finds, in words: races.c. */
+/* What --race-check finds, in words: race_reports.c. */
 
 /** So many are told in words, and so many places are known again; races are counted. */
 enum { RACES_TOLD = 20, RACES_KEPT = 1000 };
@@ -21,6 +21,6 @@ struct races {
 };
 
 /** @return the exit code of a program that ends with `status`; root */
-int races_exit_code(struct node *node, int status);
+int race_reports_exit_code(struct node *node, int status);
 
 #endif

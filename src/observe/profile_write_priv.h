@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef OBSERVE_PROFILE_PRIV_H
-#define OBSERVE_PROFILE_PRIV_H
+#ifndef OBSERVE_PROFILE_WRITE_PRIV_H
+#define OBSERVE_PROFILE_WRITE_PRIV_H
 
 #include <stddef.h>
 #include <string.h>
