@@ -29,10 +29,6 @@ if(NOT TM_PMIX_INCLUDE)
                    "Debian: apt-get install libpmix-dev")
 endif()
 
-# METIS too: a cluster without it divides threads by simpler means.
-check_include_file(metis.h TM_HAVE_METIS_H)
-need("metis.h, the header of METIS," TM_HAVE_METIS_H libmetis-dev)
-
 # The C functions make_fcontext() and jump_fcontext(); no C++ is used.
 find_library(TM_BOOST_CONTEXT boost_context)
 need("libboost_context" TM_BOOST_CONTEXT libboost-context-dev)

@@ -28,8 +28,6 @@ build libc6-dev             the C library
 build binutils              links; addr2line names places in messages
 build libucx-dev            headers of the transport
 build libucx0               the transport, loaded when several nodes run
-build libmetis-dev          headers of the graph partitioner
-build libmetis5             the partitioner, loaded for many threads
 build libsodium-dev         headers of what encrypts between hosts
 build libsodium23           encrypts, loaded when a run has several hosts
 build libpmix-dev           headers of what mpirun and srun start nodes by

@@ -6,8 +6,7 @@
 
 #include "place/clusters.h"
 
-#define METIS_MAX 250000u ///< threads; above, METIS takes a second
-#define WORTH 0.005       ///< part of an iteration that a cut is worth
+#define WORTH 0.005 ///< part of an iteration that a cut is worth
 
 void answer_initial(const struct cluster_view *view, uint32_t *node_of)
 {
@@ -45,9 +44,8 @@ tm_status answer_clusters(const struct place_request *request,
     tm_status status = affinity_init(&affinity, view, AFFINITY_COST, page_s);
 
     if (status == TM_OK) {
-        status =
-            clusters_find(&problem, WORTH * view->n_nodes * iteration_s,
-                          view->n_threads <= METIS_MAX, request->seed, node_of);
+        status = clusters_find(&problem, WORTH * view->n_nodes * iteration_s,
+                               node_of);
     }
     affinity_release(&affinity);
     return status;

@@ -7,9 +7,7 @@
 // - the threads as they are now, those that lose least moved to where threads
 //   are missing: few moves;
 // - blocks of thread numbers: best for most programs;
-// - clusters grown by affinity: finds blocks that are numbered otherwise;
-// - METIS, for many threads: multilevel partitioning. It takes longest, and cuts about an
-//   eighth less than clusters that are grown: it is asked where an eighth is worth it.
+// - clusters grown by affinity: finds blocks that are numbered otherwise.
 //
 // What a way finds is improved by swaps, which keep the sizes, and relabelled. Swaps
 // take longest where they lead least far: a clustering that is far from good enough
@@ -19,15 +17,12 @@
 #include <string.h>
 
 #include "place/clusters.h"
-#include "place/metis.h"
 
-#define METIS_MIN 64u      ///< threads that METIS is asked about
 #define GROW_MAX 4096u     ///< threads that clusters are grown of
 #define ALMOST_EQUAL 1.001 ///< cuts
-#define NEAR 2.0     ///< times the cut that is wanted: swaps may lead there
-#define METIS_FROM 8 ///< times the cut that is wanted: METIS may save as much
+#define NEAR 2.0 ///< times the cut that is wanted: swaps may lead there
 
-enum way { WAY_REPAIR, WAY_BLOCKS, WAY_GROW, WAY_METIS, N_WAYS };
+enum way { WAY_REPAIR, WAY_BLOCKS, WAY_GROW, N_WAYS };
 
 /** A clustering, as one of the ways makes it. */
 struct candidate {
@@ -37,7 +32,6 @@ struct candidate {
 
 struct choice {
     const struct cluster_problem *problem;
-    uint64_t seed;
     double worth;
     struct candidate candidates[N_WAYS];
     uint32_t *best; ///< [n_threads], the caller's
@@ -102,16 +96,12 @@ static tm_status make(const struct choice *choice, enum way way,
                       uint32_t *node_of)
 {
     const struct cluster_problem *problem = choice->problem;
-    tm_status status;
 
     switch (way) {
     case WAY_BLOCKS:
         return clusters_blocks(problem, node_of);
     case WAY_GROW:
         return clusters_grow(problem, node_of);
-    case WAY_METIS:
-        status = metis_partition(problem, choice->seed, node_of);
-        return status == TM_OK ? clusters_repair(problem, node_of) : status;
     case WAY_REPAIR:
     default:
         memcpy(node_of, problem->current,
@@ -132,10 +122,6 @@ static tm_status try_way(struct choice *choice, enum way way)
         return TM_ENOMEM;
     }
     status = make(choice, way, candidate->node_of);
-    if (status == TM_EUNKNOWN) { // there are the others
-        drop(candidate);
-        return TM_OK;
-    }
     if (status != TM_OK) {
         return status;
     }
@@ -174,26 +160,13 @@ static tm_status improve_the_rest(struct choice *choice)
     }
 }
 
-/** Is METIS worth its time, after all other ways? */
-static int may_metis_help(struct choice *choice, int has_grown)
-{
-    const struct candidate *least = least_cut(choice);
-    const double cut =
-        least != NULL ? fmin(least->cut, choice->cut) : choice->cut;
-
-    return choice->problem->view->n_threads >= METIS_MIN &&
-           cut > (has_grown ? METIS_FROM : NEAR) * choice->worth;
-}
-
-static tm_status try_all(struct choice *choice, int use_metis)
+static tm_status try_all(struct choice *choice)
 {
     const int may_grow = choice->problem->view->n_threads <= GROW_MAX;
     tm_status status = TM_OK;
 
     for (unsigned way = 0; way < N_WAYS; way++) {
-        if ((way == WAY_GROW && !may_grow) ||
-            (way == WAY_METIS &&
-             !(use_metis && may_metis_help(choice, may_grow)))) {
+        if (way == WAY_GROW && !may_grow) {
             continue;
         }
         status = try_way(choice, (enum way)way);
@@ -205,14 +178,11 @@ static tm_status try_all(struct choice *choice, int use_metis)
 }
 
 tm_status clusters_find(const struct cluster_problem *problem, double worth,
-                        int use_metis, uint64_t seed, uint32_t *node_of)
+                        uint32_t *node_of)
 {
-    struct choice choice = {.problem = problem,
-                            .seed = seed,
-                            .worth = worth,
-                            .best = node_of,
-                            .cut = INFINITY};
-    tm_status status = try_all(&choice, use_metis);
+    struct choice choice = {
+        .problem = problem, .worth = worth, .best = node_of, .cut = INFINITY};
+    tm_status status = try_all(&choice);
 
     for (unsigned k = 0; k < N_WAYS; k++) {
         drop(&choice.candidates[k]);

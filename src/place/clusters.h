@@ -23,25 +23,20 @@ struct cluster_problem {
 /**
  * Find a good clustering. These are tried one after the other until one cuts no more
  * than is worth the trouble: the current mapping changed as little as possible; blocks
- * of thread numbers; clusters grown by affinity (up to 4096 threads); and, if the best
- * of them cuts more than eight times that, or twice if none were grown, METIS (from 64
- * threads on, if it is there). They are improved by pair swaps, unless they cut more
- * than twice what is worth the trouble and then more than twice as much as the best; the
- * one with the smallest cut is taken, and of those within a thousandth of it the one
- * that moves fewest threads. Pinned threads are not moved by the first way; the others
- * may.
+ * of thread numbers; and clusters grown by affinity (up to 4096 threads). They are
+ * improved by pair swaps, unless they cut more than twice what is worth the trouble and
+ * then more than twice as much as the best; the one with the smallest cut is taken, and
+ * of those within a thousandth of it the one that moves fewest threads. Pinned threads
+ * are not moved by the first way; the others may.
  *
  * @param worth   a cut up to this one is good enough
- * @param use_metis  0: not even for many threads
- * @param seed    of METIS's random numbers
  * @param[out] node_of  [n_threads]
  * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
 TM_CHECKED tm_status clusters_find(const struct cluster_problem *problem,
-                                   double worth, int use_metis, uint64_t seed,
-                                   uint32_t *node_of);
+                                   double worth, uint32_t *node_of);
 
 /** Blocks of thread numbers; nodes in the order of the threads they have now. */
 TM_CHECKED tm_status clusters_blocks(const struct cluster_problem *problem,

@@ -7,11 +7,9 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <signal.h>
 
 #include "model/sample_views_test.h"
 #include "place/clusters.h"
-#include "place/metis.h"
 
 #define MAX_NODES 8
 #define MAX_THREADS 256
@@ -177,7 +175,7 @@ static void clusters_have_the_sizes_asked_for(void **state)
         assert_int_equal(clusters_swap(&f.problem, node_of), TM_OK);
         assert_sizes(&f, node_of);
         assert_true(affinity_cut(&f.affinity, node_of) <= cut * (1 + 1e-9));
-        assert_int_equal(clusters_find(&f.problem, 0, 1, 7, node_of), TM_OK);
+        assert_int_equal(clusters_find(&f.problem, 0, node_of), TM_OK);
         assert_sizes(&f, node_of);
         fixture_release(&f);
     }
@@ -208,8 +206,7 @@ static void a_chain_is_cut_into_runs_however_it_is_numbered(void **state)
         for (uint32_t x = 0; x < 4; x++) {
             n_nodes += f.counts[x] > 0;
         }
-        assert_int_equal(
-            clusters_find(&f.problem, 0, round / 2 % 2, round, node_of), TM_OK);
+        assert_int_equal(clusters_find(&f.problem, 0, node_of), TM_OK);
         // As many cuts as runs; a few more where numbers say nothing.
         assert_true(affinity_cut(&f.affinity, node_of) <=
                     (n_nodes + (round < 20 ? 0 : 4)) * edge * 1.001);
@@ -277,7 +274,7 @@ static void nothing_moves_where_nothing_is_to_be_won(void **state)
         f.counts[x] = 16;
     }
     fixture_finish(&f);
-    assert_int_equal(clusters_find(&f.problem, 0, 1, 1, node_of), TM_OK);
+    assert_int_equal(clusters_find(&f.problem, 0, node_of), TM_OK);
     assert_memory_equal(node_of, f.current, sizeof node_of);
     fixture_release(&f);
 }
@@ -311,84 +308,6 @@ static void clusters_of_one_size_take_the_nodes_that_have_most_of_them(
     fixture_release(&f);
 }
 
-// ---- METIS ----
-
-static void on_term(int signal)
-{
-    (void)signal;
-}
-
-static void metis_leaves_the_process_as_it_was(void **state)
-{
-    struct fixture f;
-    uint32_t number_of[MAX_THREADS];
-    uint32_t node_of[MAX_THREADS];
-    struct sigaction mine = {.sa_handler = on_term, .sa_flags = SA_RESTART};
-    struct sigaction after;
-    long expected[3];
-
-    (void)state;
-    if (!metis_is_there()) {
-        skip();
-    }
-    for (uint32_t k = 0; k < MAX_THREADS; k++) {
-        number_of[k] = k;
-    }
-    make_chain(&f, 4, MAX_THREADS, number_of);
-    mapping_draw(&f.view, f.current);
-    draw_counts(&f);
-    fixture_finish(&f);
-    sigemptyset(&mine.sa_mask);
-    sigaddset(&mine.sa_mask, SIGUSR1);
-    assert_int_equal(sigaction(SIGTERM, &mine, NULL), 0);
-    srand(42);
-    for (int k = 0; k < 3; k++) {
-        expected[k] = k == 2 ? random() : rand();
-    }
-    srand(42);
-    assert_int_equal(rand(), expected[0]);
-    assert_int_equal(metis_partition(&f.problem, 3, node_of), TM_OK);
-    assert_int_equal(rand(), expected[1]);
-    assert_int_equal(metis_partition(&f.problem, 3, node_of), TM_OK);
-    assert_int_equal(random(), expected[2]);
-    assert_int_equal(sigaction(SIGTERM, NULL, &after), 0);
-    assert_ptr_equal(after.sa_handler, on_term);
-    assert_int_equal(after.sa_flags & SA_RESTART, SA_RESTART);
-    assert_int_equal(after.sa_flags & (int)SA_RESETHAND, 0);
-    assert_true(sigismember(&after.sa_mask, SIGUSR1));
-    signal(SIGTERM, SIG_DFL);
-    fixture_release(&f);
-}
-
-static void metis_answers_the_same_to_the_same(void **state)
-{
-    struct fixture f;
-    uint32_t number_of[MAX_THREADS];
-    uint32_t node_of[2][MAX_THREADS];
-
-    (void)state;
-    if (!metis_is_there()) {
-        skip();
-    }
-    for (uint32_t k = 0; k < MAX_THREADS; k++) {
-        number_of[k] = (k * 37) % MAX_THREADS;
-    }
-    make_chain(&f, 5, MAX_THREADS, number_of);
-    mapping_draw(&f.view, f.current);
-    draw_counts(&f);
-    f.counts[0] += f.counts[4]; // a part of no size
-    f.counts[4] = 0;
-    fixture_finish(&f);
-    for (int k = 0; k < 2; k++) {
-        (void)rand();
-        assert_int_equal(metis_partition(&f.problem, 11, node_of[k]), TM_OK);
-        assert_int_equal(clusters_repair(&f.problem, node_of[k]), TM_OK);
-        assert_sizes(&f, node_of[k]);
-    }
-    assert_memory_equal(node_of[0], node_of[1], sizeof node_of[0]);
-    fixture_release(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,8 +319,6 @@ int main(void)
         cmocka_unit_test(nothing_moves_where_nothing_is_to_be_won),
         cmocka_unit_test(
             clusters_of_one_size_take_the_nodes_that_have_most_of_them),
-        cmocka_unit_test(metis_leaves_the_process_as_it_was),
-        cmocka_unit_test(metis_answers_the_same_to_the_same),
     };
 
     seed_random();
