@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What comes after what: vector clocks of nodes ([Mattern89]). A node counts its releases. Its clock says how many
-// releases of each node all that its threads do from now on comes after; every object
-// of the program that orders threads (a mutex, a barrier, the end of a thread) has one
-// too, at the node that manages it. Clocks travel in CLOCK, in front of the message
-// that does the ordering, on the same way, so they need no place in that one:
+// What comes after what: vector clocks of nodes ([Mattern89]). A node counts its
+// releases. Its clock says how many releases of each node all that its threads do from
+// now on comes after; every object of the program that orders threads (a mutex, a
+// barrier, the end of a thread) has one too, at the node that manages it. Clocks travel
+// in CLOCK, in front of the message that does the ordering, on the same way, so they
+// need no place in that one:
 //
 //   way     from              to              with
 //   gives   the node's clock  the object's    what follows a release: a token that goes

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The engine: entry of faults and messages. The rest of what all protocols share is in
-//   fetch.c          how a page is found, fetched, granted and sent
-//   copyset.c        who has copies
-//   pinning.c           pages that stay, and messages that wait, for a thread
-//   blocks.c         which pages are whose block
+//   fetch.c          how a page is fetched, granted and sent
+//   directory.c      who owns a page, as far as this node knows
 //   owner_updates.c  directory nodes hear of new owners
-//   residence.c      which pages may go when memory is short
+//   copyset.c        who has copies
+//   mapping.c        what the program's view shows of a page
+//   waits.c          threads that wait for a page go on
+//   pinning.c        pages that stay for a thread, and messages that wait meanwhile
+//   extents.c        which pages are whose block
+//   blocks.c         blocks are allocated and freed; blocks_root.c: the root's part
+//   globals.c        the TM_SHARED variables
+//   advice.c         what is known of pages whose threads move
+//   pager_host.c     what the pager asks, and may do
+//   residence.c      copies that are given up, requests that wait for the disk
 //   roster_change.c  nodes come and go
+//   calls.c          calls to other nodes that an answer ends
 //   causality.c      what comes after what
+//   protocols.c      the table of protocols
+//   page_list.c      lists of pages
 //   stall.c          threads that wait for a page for ever, in debug builds
+//   checks.c         does a page's record make sense?
 // and each protocol is in src/protocol/, behind the table of protocol.h. Nothing here asks
 // which one it is. docs/protocols.md says what all of them do together.
 //

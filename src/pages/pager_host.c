@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the pager (mem/pager.h) asks, and may do with the pages of this node: see
-// residence.c.
+// What the pager (mem/pager.h) asks, and may do with the pages of this node: which of
+// them may go (fate), and what follows when transfers have ended. Why: residence.c.
 #include <stdlib.h>
 
 #include "pages/pages.h"

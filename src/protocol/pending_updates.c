@@ -13,7 +13,7 @@
 //    (page.updates_pending), those behind it are. An atomic operation may have pushed one
 //    word twice.
 // L2 A page with pending updates stays once it is here, until they are applied (fate() of
-//    residence.c); so of many only a few are brought at once.
+//    pager_host.c); so of many only a few are brought at once.
 //    No thread looks at a page in between (G6 of mem/pager.c): it may hold a lock that
 //    was released behind the update.
 // L3 Each kept item counts as one of its flight's `outstanding`.
