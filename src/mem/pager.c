@@ -236,9 +236,14 @@ int pager_takes(const struct pager *pager, uint64_t n_more)
            pager_used(pager) < pager->budget + n_more;
 }
 
-void pager_bring_all(struct pager *pager, page_no *pages, unsigned n)
+void pager_bring_all(struct pager *pager, page_no *pages, unsigned n,
+                     uint64_t n_more)
 {
-    pager_read(pager, pages, n, ALL_PAGES);
+    const uint64_t used = pager_used(pager);
+    const uint64_t most = pager->budget + n_more;
+    const uint64_t room = used + 1 < most ? most - used : 1;
+
+    pager_read(pager, pages, n < room ? n : (unsigned)room, ALL_PAGES);
 }
 
 int pager_is_coming(const struct pager *pager, page_no first, page_no n)

@@ -157,9 +157,11 @@ void pager_serve_disk(struct pager *pager);
  */
 void pager_bring(struct pager *pager, page_no first, page_no n);
 
-/** The same for pages that are out, each once, room or not; they are sorted.
- * @param n  1 to SWAP_TRANSFER_MAX */
-void pager_bring_all(struct pager *pager, page_no *pages, unsigned n);
+/** The same for pages that are out, each once, of which the first ones come, one at
+ * least, as long as no more than `n_more` are in memory above what should be.
+ * @param pages  [n] 1 to SWAP_TRANSFER_MAX; are sorted */
+void pager_bring_all(struct pager *pager, page_no *pages, unsigned n,
+                     uint64_t n_more);
 
 /** May pages come that no thread of this node waits for, with so many more in memory
  * than there should be? If not, host.transfers_ended() will be called. */

@@ -337,6 +337,32 @@ static void test_pages_are_brought_as_far_as_there_is_room(void **state)
     close_test(&test);
 }
 
+static void test_few_pages_are_brought_beyond_the_budget(void **state)
+{
+    enum { BEYOND = 2 };
+    struct test test;
+    page_no pages[BEYOND + 3];
+    unsigned n = 0;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 2 * BUDGET);
+    pager_poll(test.pager);
+    for (page_no at = 0; at < N_PAGES && n < BEYOND + 3; at++) {
+        if (pager_is_out(test.pager, at)) {
+            pages[n++] = at;
+        }
+    }
+    assert_int_equal(n, BEYOND + 3);
+    pager_set_budget(test.pager, pager_used(test.pager));
+    pager_bring_all(test.pager, pages, n, BEYOND);
+    assert_int_equal(test.pager->in_flight->swap.n_pages, BEYOND);
+    pager_bring_all(test.pager, &pages[BEYOND], 3, BEYOND); // there is no room
+    assert_int_equal(pager_used(test.pager), test.pager->budget + BEYOND + 1);
+    pager_poll(test.pager);
+    close_test(&test);
+}
+
 // The transfer has ended, and nobody was told.
 static void test_the_host_hears_of_a_page_before_a_thread_has_it(void **state)
 {
@@ -655,6 +681,7 @@ int main(void)
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
         cmocka_unit_test(test_no_more_is_taken_while_others_go),
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),
+        cmocka_unit_test(test_few_pages_are_brought_beyond_the_budget),
         cmocka_unit_test(test_the_host_hears_of_a_page_before_a_thread_has_it),
         cmocka_unit_test(test_what_no_thread_uses_is_unwanted),
         cmocka_unit_test(test_threads_wait_for_room_in_order),

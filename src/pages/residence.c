@@ -112,7 +112,7 @@ int paging_takes(const struct engine *engine, unsigned n_more)
 void paging_bring(struct engine *engine, page_no *pages, unsigned n)
 {
     if (n > 0) {
-        pager_bring_all(engine->space->pager, pages, n);
+        pager_bring_all(engine->space->pager, pages, n, BROUGHT_MAX);
     }
 }
 

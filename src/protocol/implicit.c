@@ -185,11 +185,13 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     struct page *page = page_of(engine, item->page);
     node_id route = fetch_route(engine, item->page);
 
-    (void)from;
     if (!page->is_owner) {
         if (route != engine->port->self) { // else nobody has a copy to change
             flight_add(engine, flight, route, ITEM_TO_OWNER, item);
         }
+        return;
+    }
+    if (pending_updates_keep(engine, flight, from, item)) {
         return;
     }
     engine->stats.updates_received++;

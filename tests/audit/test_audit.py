@@ -31,7 +31,6 @@ APPS = {
 }
 MODES = ("mutex", "one-mutex", "atomic", "semaphore", "condition", "barrier",
          "iteration", "relaxed", "seq-cst")
-PROTOCOLS = ("eager-release", "sequential", "implicit")
 SOURCES = ("userfaultfd", "mprotect")
 # Of a program's reads at most so many may be left unjudged: of words that atomic
 # functions use at a time.
@@ -101,7 +100,7 @@ class Tests(test_random.Tests):
 
     def apps(self):
         for i, (name, arguments) in enumerate(APPS.items()):
-            for k, protocol in enumerate(PROTOCOLS):
+            for k, protocol in enumerate(jobs.PROTOCOLS):
                 job = self.launch(
                     2 + (i + k) % 3, name,
                     (*arguments, "--threads", 6, "--verify"), "-w", 1 + i % 2,
@@ -117,7 +116,7 @@ class Tests(test_random.Tests):
             print(f"seed {seed}", flush=True)
             dice = random.Random(seed)
             name = dice.choice(sorted(APPS))
-            words = ["-w", dice.choice((1, 2)), "-p", dice.choice(PROTOCOLS),
+            words = ["-w", dice.choice((1, 2)), "-p", dice.choice(jobs.PROTOCOLS),
                      f"--fault-source={dice.choice(SOURCES)}"]
             if dice.random() < 0.5:
                 words += ["--shuffle", 1 + dice.randrange(1000)]
@@ -140,7 +139,7 @@ class Tests(test_random.Tests):
         for i, mode in enumerate(MODES):
             job = self.launch(
                 2 + i % 3, "litmus", ("-m", mode, "-s", seed, "-r", 1),
-                "-w", 1, "-p", PROTOCOLS[(i + seed) % len(PROTOCOLS)])
+                "-w", 1, "-p", jobs.PROTOCOLS[(i + seed) % len(jobs.PROTOCOLS)])
             job.expect_success()
             self.expect_right(job, "litmus", may_be_unjudged=mode in (
                 "atomic", "relaxed", "seq-cst"))

@@ -18,6 +18,16 @@ N_LAST_LINES = 6
 CONFIGURATION = 78
 
 
+def names_in(table, row):
+    """Of rows of a table of the sources: what is in quotes first."""
+    path = os.path.join(os.path.dirname(__file__), "../../src/base", table)
+    with open(path, encoding="ascii") as file:
+        return tuple(re.findall(rf'^{row}\(.*?"([^"]+)"', file.read(), re.M))
+
+
+PROTOCOLS = names_in("protocols.def", "PROTOCOL")
+
+
 class Failure(Exception):
     """A fact that should hold does not."""
 

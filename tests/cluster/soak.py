@@ -35,7 +35,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STEP_S = 600  # of one command: the longest take a tenth of it
 N_LAST_LINES = 40
 SKIPPED = 77
-PROTOCOLS = ("eager-release", "sequential", "implicit")
 # Tests that take a seed from TM_TEST_SEED.
 UNITS = ("mem/mem_pager_random_test", "mem/mem_replace_test", "mem/mem_heap_test",
          "mem/mem_diff_test", "mem/mem_area_test", "mem/mem_node_set_test",
@@ -84,7 +83,7 @@ def draw_conformance(dice, build):
     if dice.random() < 0.05:
         return [], [build.program("tests", "conformance", "fairness_test"),
                     draw_seed(dice), "40"]
-    protocol = dice.choice(PROTOCOLS)
+    protocol = dice.choice(jobs.PROTOCOLS)
     program = build.program("tests", "conformance", "protocol_test")
     kind = dice.random()
     if kind < 0.06:

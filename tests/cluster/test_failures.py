@@ -54,7 +54,7 @@ class Tests:
 
     def a_node_that_dies_at_any_message_ends_the_run(self):
         """N grows by half; the run ends in order when it needs fewer messages."""
-        for protocol in ("eager-release", "sequential"):
+        for protocol in jobs.PROTOCOLS:
             n_deaths = 0
             number = 1
             for i in range(N_TRIES):
@@ -80,7 +80,7 @@ class Tests:
     def a_page_that_never_comes_is_told(self):
         """One of the first pages that a node gets is lost: its story is told, by that node
         or, if it would have been the owner, by another one that wants the page."""
-        for i, protocol in enumerate(("eager-release", "sequential")):
+        for i, protocol in enumerate(jobs.PROTOCOLS):
             job = self.jacobi("--protocol", protocol, "--deadlock-after=1",
                               variables={"TEAMSTER_TEST_LOSE_PAGE":
                                          f"{1 + i}:{4 + i}"})

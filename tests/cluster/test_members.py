@@ -164,7 +164,7 @@ class Members:
             if run >= N_RUNS and n_changes > 0:
                 break
             arguments = list(APPS[name])
-            protocol = chance.choice(("eager-release", "sequential"))
+            protocol = chance.choice(jobs.PROTOCOLS)
             words = ["--protocol", protocol]
             if protocol == "eager-release" and chance.random() < 0.4:
                 words += ["--race-check", "--strict"]

@@ -23,7 +23,6 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "../../bench"))
 import kernel_swap  # noqa: E402
 
 SOURCES = ("userfaultfd", "mprotect")
-PROTOCOLS = ("eager-release", "sequential")
 SHORT = 71
 
 # Arguments, and budgets from ample to what one thread uses, or the least.
@@ -117,10 +116,10 @@ class Tests:
     def variants(self):
         """Number of nodes, protocol, source, and a number to choose by."""
         for i, (source, protocol, n_nodes) in enumerate(itertools.product(
-                SOURCES, PROTOCOLS, (1, 2, 3, 4))):
+                SOURCES, jobs.PROTOCOLS, (1, 2, 3, 4))):
             # Half of them: each value with each other.
             chosen = (n_nodes + (source == SOURCES[0]) +
-                      (protocol == PROTOCOLS[0])) % 2 == 0
+                      (protocol == jobs.PROTOCOLS[0])) % 2 == 0
             if self.options.all or chosen:
                 yield n_nodes, {"TEAMSTER_PROTOCOL": protocol,
                                 "TEAMSTER_FAULT_SOURCE": source}, i
@@ -161,7 +160,7 @@ class Tests:
                     "--explain", "--swap-dir", self.folder,
                     f"--policy={policy}", self.path("apps", name), *arguments,
                     "--threads", 12, "--verify"],
-                    {"TEAMSTER_PROTOCOL": PROTOCOLS[i % 2],
+                    {"TEAMSTER_PROTOCOL": jobs.PROTOCOLS[i % 2],
                      "TEAMSTER_FAULT_SOURCE": SOURCES[i // 2 % 2]})
                 output = job.expect_success(jobs.DEADLINE_S * 4)
                 if "result: identical" not in output:
@@ -212,7 +211,7 @@ class Tests:
         """Instructions that need up to four pages, with few more than that."""
         program = self.path("tests/cluster", "crossing")
         for seed, (n_nodes, source, protocol, budget) in enumerate(
-                itertools.product((1, 2), SOURCES, PROTOCOLS,
+                itertools.product((1, 2), SOURCES, jobs.PROTOCOLS,
                                   ("136K", "152K", "200K"))):
             chosen = seed % 2 == seed // 6 % 2
             if self.options.all or chosen:
@@ -248,7 +247,7 @@ class Tests:
             self.run(2 + i % 2, "160K", self.path("tests/cluster", "litmus"),
                      "-m", mode, "-s", 1 + i, "-r", 1,
                      variables={"TEAMSTER_WORKERS": "1",
-                                "TEAMSTER_PROTOCOL": PROTOCOLS[i // 2 % 2],
+                                "TEAMSTER_PROTOCOL": jobs.PROTOCOLS[i // 2 % len(jobs.PROTOCOLS)],
                                 "TEAMSTER_FAULT_SOURCE": SOURCES[i % 2]})
 
     def calls(self):
@@ -364,13 +363,13 @@ class Tests:
 
     def calm(self):
         """When nothing is to be done, nothing is done."""
-        for protocol in PROTOCOLS:
+        for protocol in jobs.PROTOCOLS:
             self.run_paged(2, "700K", self.path("tests/cluster", "calm"),
                            variables={"TEAMSTER_PROTOCOL": protocol})
 
     def home(self):
         """A node short of memory does not keep pages that it does not use."""
-        for protocol, source in itertools.product(PROTOCOLS, SOURCES):
+        for protocol, source in itertools.product(jobs.PROTOCOLS, SOURCES):
             output = self.run_paged(
                 2, "1M", self.path("tests/cluster", "home"),
                 variables={"TEAMSTER_PROTOCOL": protocol,
@@ -392,7 +391,7 @@ class Tests:
                 ["--hostfile", hosts.name, "--emulate", "--verbose",
                  "--swap-dir", self.folder, "--swap-rate", "40M", "--policy",
                  "mem-share", self.path("tests/cluster", "travel"), *threads, 18],
-                {"TEAMSTER_PROTOCOL": protocol})) for protocol in PROTOCOLS]
+                {"TEAMSTER_PROTOCOL": protocol})) for protocol in jobs.PROTOCOLS]
             return [(protocol, job, job.expect_success())
                     for protocol, job in runs]
 

@@ -22,7 +22,6 @@ import time
 import jobs
 
 SOURCES = ("userfaultfd", "mprotect")
-PROTOCOLS = ("eager-release", "sequential", "implicit")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits", "long_waits",
@@ -155,7 +154,7 @@ class Tests:
     def settled(self, _seed):
         """Pages are soon with those that use them, whoever wrote them first.
         (With `implicit` a page stays with its first writer.)"""
-        for protocol, source in itertools.product(PROTOCOLS[:2], SOURCES):
+        for protocol, source in itertools.product(jobs.PROTOCOLS[:2], SOURCES):
             for n_nodes in (2, 3, 4):
                 output = self.succeed(
                     n_nodes, self.program("settled"),
@@ -182,9 +181,9 @@ class Tests:
     def vast(self, _seed):
         """More shared memory than there is memory."""
         runs = [("64G", 60, *which)
-                for which in itertools.product(PROTOCOLS, SOURCES)]
+                for which in itertools.product(jobs.PROTOCOLS, SOURCES)]
         # The largest space that there may be.
-        runs += [("1T", 300, *which) for which in zip(PROTOCOLS, SOURCES)]
+        runs += [("1T", 300, *which) for which in zip(jobs.PROTOCOLS, SOURCES)]
         for space, size, protocol, source in runs:
             self.succeed(3, self.program("vast"), size,
                          variables={"TEAMSTER_PROTOCOL": protocol,
@@ -206,7 +205,7 @@ class Tests:
         """Protocol and source as asked for, or as the number says."""
         return {
             "TEAMSTER_PROTOCOL":
-                self.options.protocol or PROTOCOLS[number // 2 % len(PROTOCOLS)],
+                self.options.protocol or jobs.PROTOCOLS[number // 2 % len(jobs.PROTOCOLS)],
             "TEAMSTER_FAULT_SOURCE":
                 self.options.source or SOURCES[number // 4 % 2],
             "TEAMSTER_WORKERS": str(1 + number % 2),
@@ -325,7 +324,7 @@ def main():
     parser.add_argument("test")
     parser.add_argument("--build", required=True)
     parser.add_argument("--mode", choices=MODES, default="mutex")
-    parser.add_argument("--protocol", choices=PROTOCOLS)
+    parser.add_argument("--protocol", choices=jobs.PROTOCOLS)
     parser.add_argument("--source", choices=SOURCES)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--runs", type=int, default=5)

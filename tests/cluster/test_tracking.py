@@ -15,7 +15,6 @@ import sys
 import jobs
 
 SOURCES = ("userfaultfd", "mprotect")
-PROTOCOLS = ("eager-release", "sequential")
 PAGE = 4096
 
 
@@ -156,7 +155,7 @@ class Tests:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
+    parser.add_argument("--protocol", choices=jobs.PROTOCOLS, default=jobs.PROTOCOLS[0])
     parser.add_argument("--source", choices=("auto", *SOURCES),
                         default="auto")
     return jobs.main(Tests, parser)
