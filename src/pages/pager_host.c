@@ -61,8 +61,10 @@ static void fetch_ahead(void *owner, page_no first, page_no n)
 static void transfers_ended(void *owner)
 {
     struct engine *engine = owner;
-    struct deferred *parked = engine->parked;
+    struct deferred *parked;
 
+    bases_brought(engine); // P3
+    parked = engine->parked;
     engine->parked = NULL; // those that are to wait come back, in order
     while (parked != NULL) {
         struct deferred *next = parked->next;
@@ -74,7 +76,6 @@ static void transfers_ended(void *owner)
         free(parked);
         parked = next;
     }
-    bases_brought(engine);
     roster_change_go_on(engine);
     engine_discard_now(engine);
 }

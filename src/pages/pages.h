@@ -312,7 +312,7 @@ int paging_gives_up(struct engine *engine, page_no page);
 /** Are a page's bytes in the swap file only? */
 int paging_is_out(const struct engine *engine, page_no page);
 
-/** The same, or are they on their way from there? */
+/** The same, or are they on their way from there, or not up to date (pending_updates.c)? */
 int paging_is_away(const struct engine *engine, page_no page);
 
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */

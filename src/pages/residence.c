@@ -21,6 +21,8 @@
 //   P1 A page of a parked request stays, once it is here.
 //   P2 A block is freed when no node has a fetch out (blocks.c), so none is parked.
 //      (And who frees one that others still operate on has made an error.)
+//   P3 A page with pending updates is still away, and these are applied before parked
+//      requests: a node may have sent one, dropped its copy, and asked for the page anew.
 #include "pages/pages.h"
 
 #include <stdlib.h>
@@ -91,8 +93,9 @@ int paging_is_away(const struct engine *engine, page_no page)
 {
     const struct pager *pager = engine->space->pager;
 
-    return pager != NULL &&
-           (pager_is_out(pager, page) || pager_is_coming(pager, page, 1));
+    return page_of(engine, page)->updates_pending ||
+           (pager != NULL &&
+            (pager_is_out(pager, page) || pager_is_coming(pager, page, 1)));
 }
 
 int paging_is_unwanted(const struct engine *engine, page_no page)
@@ -131,7 +134,7 @@ int paging_parks(struct engine *engine, node_id from,
     if (pager_is_out(pager, first) && pager_takes(pager, BROUGHT_MAX)) {
         pager_bring(pager, first, n);
     }
-    if (!pager_is_out(pager, first) && !pager_is_coming(pager, first, n)) {
+    if (!paging_is_away(engine, first) && !pager_is_coming(pager, first, n)) {
         return 0;
     }
     deferred_keep(&engine->parked, from, message);

@@ -45,18 +45,12 @@ static void append(struct engine *engine, struct pending_update *pending)
     page_of(engine, pending->item.page)->updates_pending = 1;
 }
 
-static int must_wait(const struct engine *engine, page_no page)
-{
-    return page_of(engine, page)->updates_pending ||
-           paging_is_away(engine, page);
-}
-
 int pending_updates_keep(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item)
 {
     struct pending_update *pending;
 
-    if (!must_wait(engine, item->page)) {
+    if (!paging_is_away(engine, item->page)) {
         return 0;
     }
     pending = malloc(sizeof *pending + item->size + item->writer.size);
@@ -116,7 +110,7 @@ static struct pending_update *apply_run(struct engine *engine,
     while (pending != NULL && pending->flight == flight) {
         struct pending_update *next = pending->next;
 
-        if (must_wait(engine, pending->item.page)) {
+        if (paging_is_away(engine, pending->item.page)) {
             append(engine, pending); // L1
         } else {
             update_receive_item(engine, flight, pending->from, &pending->item);

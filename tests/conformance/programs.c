@@ -122,14 +122,16 @@ static int is_admitted(struct thread *thread, page_no page, int is_write)
     return 0;
 }
 
-// Can the thread use a page without a fault?
+// Can the thread use a page without a fault? A page that has just come is not mapped yet,
+// nor one with pending updates (G6 of mem/pager.c).
 static int is_mapped(const struct thread *thread, page_no page, int is_write)
 {
     const struct node *node = &thread->world->nodes[thread->node];
     const struct page *record = &node->space.pages[page];
     const enum page_access need = is_write ? ACCESS_WRITE : ACCESS_READ;
 
-    return record->access >= need && !(record->ahead && record->io == 0) &&
+    return record->access >= need && !record->updates_pending &&
+           !(record->ahead && record->io == 0) &&
            (node->pager == NULL ||
             pager_allows(node->pager, page, ACCESS_WRITE) >= need);
 }
