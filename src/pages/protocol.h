@@ -132,6 +132,8 @@ int protocol_takes_all(const struct engine *engine, page_no page);
 /** acquired, frozen */
 void protocol_keeps_all(struct engine *engine);
 /* Slots of a protocol whose owners do not know who has copies, or need not. */
+/** state_alone: nobody has to see what it writes */
+enum page_state protocol_state_alone(const struct engine *engine, page_no page);
 /** evicted */
 void protocol_tells_nobody(struct engine *engine, page_no page);
 /** advised */

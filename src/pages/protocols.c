@@ -175,6 +175,13 @@ void protocol_takes_no_advice(struct engine *engine, page_no page,
     (void)advice;
 }
 
+enum page_state protocol_state_alone(const struct engine *engine, page_no page)
+{
+    (void)engine;
+    (void)page;
+    return PAGE_EXCLUSIVE;
+}
+
 // ---- a base of nothing
 
 tm_status base_opens_nothing(struct engine *engine)

@@ -36,12 +36,7 @@ static void begin_writing(struct engine *engine, page_no page_number)
     if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL) {
         page->state = PAGE_EXCLUSIVE;
     } else {
-        page->twin = twin_pool_get(&engine->space->twins);
-        memcpy(page->twin, space_bytes(engine->space, page_number),
-               TM_PAGE_SIZE);
-        page->state = PAGE_DIRTY;
-        engine->stats.twins++;
-        release_list(engine, page_number);
+        release_make_twin(engine, page_number);
     }
     space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
 }

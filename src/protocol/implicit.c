@@ -30,16 +30,10 @@
 
 static void begin_writing(struct engine *engine, page_no page_number)
 {
-    struct page *page = page_of(engine, page_number);
-
     if (race_of(engine) != NULL) {
         race_begin_writing(engine, page_number, engine->faulter);
     }
-    page->twin = twin_pool_get(&engine->space->twins);
-    memcpy(page->twin, space_bytes(engine->space, page_number), TM_PAGE_SIZE);
-    page->state = PAGE_DIRTY;
-    engine->stats.twins++;
-    release_list(engine, page_number);
+    release_make_twin(engine, page_number);
     space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
 }
 
@@ -213,15 +207,6 @@ static int may_hand(const struct engine *engine, page_no page, node_id to)
     return 0; // M2
 }
 
-// ---- what others know
-
-static enum page_state state_alone(const struct engine *engine, page_no page)
-{
-    (void)engine;
-    (void)page;
-    return PAGE_EXCLUSIVE; // M1
-}
-
 static const struct update_rules rules = {
     .pushed = receive_push,
     .to_owner = receive_to_owner,
@@ -239,7 +224,7 @@ const struct protocol protocol_implicit = {
     .arrived = arrived,
     .acquired = acquired,
     .frozen = frozen,
-    .state_alone = state_alone,
-    .evicted = protocol_tells_nobody, // its owner knows of no copy
+    .state_alone = protocol_state_alone, // M1
+    .evicted = protocol_tells_nobody,    // its owner knows of no copy
     .advised = protocol_takes_no_advice,
 };

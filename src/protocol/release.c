@@ -35,10 +35,14 @@
 // So many releases in a row find a hot page unchanged before it is protected.
 #define HOT_RELEASES 8u
 
-void release_list(struct engine *engine, page_no page_number)
+void release_make_twin(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
+    page->twin = twin_pool_get(&engine->space->twins);
+    memcpy(page->twin, space_bytes(engine->space, page_number), TM_PAGE_SIZE);
+    page->state = PAGE_DIRTY;
+    engine->stats.twins++;
     if (!page->listed) {
         page->listed = 1;
         page_list_add(&engine->updates->dirty, page_number);

@@ -226,13 +226,6 @@ static tm_status receive(struct engine *engine, node_id from,
     return status;
 }
 
-static enum page_state state_alone(const struct engine *engine, page_no page)
-{
-    (void)engine;
-    (void)page;
-    return PAGE_EXCLUSIVE;
-}
-
 static const struct protocol_base invalidations = {
     PROTOCOL_BASE_OF_MESSAGES,
     .messages = UINT64_C(1) << MESSAGE_invalidate |
@@ -252,7 +245,7 @@ const struct protocol protocol_sequential = {
     .arrived = arrived,
     .acquired = protocol_keeps_all,
     .frozen = protocol_keeps_all,
-    .state_alone = state_alone,
+    .state_alone = protocol_state_alone,
     // An invalidation is acknowledged, as ever; a request to write says that there is no
     // copy (has_copy), so the contents come.
     .evicted = protocol_tells_nobody,

@@ -171,7 +171,8 @@ void pending_updates_free(struct updates *updates);
 // ---- release.c
 /** Begin a release that nobody waits for, if none is under way. */
 void release_early(struct engine *engine);
-void release_list(struct engine *engine, page_no page);
+/** What a node is about to write gets a twin, and is dirty: the next release looks at it. */
+void release_make_twin(struct engine *engine, page_no page);
 /** Send the diffs of those pages that are dirty, which are unmapped, whatever is under
  * way; they become clean. What is asked to be released from now on has been when these
  * diffs are acknowledged, too. For protocols whose diffs of one page all go to one node,
