@@ -491,6 +491,41 @@ static void a_wait_that_is_over_is_forgotten(void **state)
 
 #endif
 
+// ---- placement
+
+// @return the node that gets an untouched page, of which node 2 is the first to want it
+static node_id granted_to(page_no page)
+{
+    world.n_sent = 0;
+    assert_int_equal(fetch_grant(world.engine, page, 1, 2, 9), 1);
+    assert_int_equal(world.n_sent, 1);
+    assert_int_equal(world.sent[0].message.type, MESSAGE_grant);
+    assert_int_equal(world.sent[0].message.u.grant.page, page);
+    return world.sent[0].to;
+}
+
+static void untouched_pages_go_where_their_block_is_placed(void **state)
+{
+    const page_no first = SPACE_BLOCK; // of those whose directory is here
+    const page_no second = N_PAGES / N_NODES + 1; // of the second node's
+    struct extent *extent = extent_find(world.engine, first);
+
+    (void)state;
+    assert_int_equal(granted_to(first), 2);
+    extent->placement = TM_BLOCK;
+    assert_int_equal(granted_to(first + 1), 0);
+    assert_int_equal(granted_to(second - 1), 0);
+    assert_int_equal(granted_to(second), 1);
+    extent->placement = TM_CYCLIC;
+    assert_int_equal(granted_to(first + 2), (first + 2) % N_NODES);
+    assert_int_equal(granted_to(first + 3), (first + 3) % N_NODES);
+    extent->placement = TM_ON_NODE;
+    extent->on_node = 0;
+    assert_int_equal(granted_to(first + 4), 0);
+    extent->on_node = N_NODES; // is none
+    assert_int_equal(granted_to(first + 5), 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
@@ -501,6 +536,7 @@ int main(void)
         TEST(a_group_ends_with_its_block),
         TEST(a_group_is_of_pages_that_are_asked_for_at_one_node),
         TEST(a_group_leaves_out_what_is_here_and_what_is_coming),
+        TEST(untouched_pages_go_where_their_block_is_placed),
         TEST(who_asks_for_a_page_gets_what_is_released),
         TEST(a_second_copy_is_ignored),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
