@@ -252,8 +252,7 @@ static int take_start(struct agent *agent, const struct mux_frame *frame)
 
 static int take_signal(struct agent *agent, const struct mux_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     int number = (int)wire_get_agent_number(&reader).number;
 
     if (frame->node >= agent->n_nodes) {

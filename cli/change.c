@@ -235,8 +235,7 @@ void change_take_ready(struct job *job, struct node *guest)
 tm_status change_take_peered(struct job *job, struct node *node,
                              const struct link_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     struct node *guest = guest_of(job);
     const struct wire_boot_peered peered = wire_get_boot_peered(&reader);
     char why[512];
@@ -281,8 +280,7 @@ static void note_joined(struct job *job, struct node *node,
 
 tm_status change_take_report(struct job *job, const struct link_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     const struct wire_boot_report got = wire_get_boot_report(&reader);
     const unsigned number = got.node;
     const unsigned report = got.report;

@@ -69,8 +69,7 @@ int losses_are_own(struct job *job)
 tm_status losses_take_progress(struct node *node,
                                const struct link_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     const struct wire_boot_progress got = wire_get_boot_progress(&reader);
 
     node->n_iterations = got.n_iterations;
@@ -219,8 +218,7 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
 tm_status losses_take_peer(struct job *job, const struct node *node,
                            const struct link_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     const struct wire_boot_hint hint = wire_get_boot_hint(&reader);
     const unsigned peer = hint.node;
 

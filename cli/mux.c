@@ -24,8 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RECORDS "agent_frames.def"
-#include "net/records_code.h"
+#define FRAMES "agent_frames.def"
+#include "net/frames_code.h"
 
 #define FRAME_HEADER 7u
 #define FRAME_LIMIT (8u << 20)
@@ -299,8 +299,7 @@ static int take_bytes(struct channel *channel, const uint8_t *bytes,
 static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
 {
     struct channel *channel;
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     unsigned which = wire_get_u8(&reader);
 
     if (reader.failed || which >= MUX_CHANNELS || frame->node >= mux->n_nodes) {
@@ -327,21 +326,6 @@ static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
     return 1;
 }
 
-static int frame_is_good(const struct mux_frame *frame)
-{
-    struct wire_reader reader = wire_read(frame->body, frame->size);
-
-    switch (frame->kind) {
-#define FRAME(number, name, way, meaning, body)                                \
-    case number:                                                               \
-        body break;
-#include "agent_frames.def"
-    default:
-        return 0;
-    }
-    return !reader.failed && reader.at == reader.end;
-}
-
 /** @return 1 and a whole frame, 0 if there is none, -1 if it is none of ours */
 static int take_frame(struct mux *mux, struct mux_frame *frame)
 {
@@ -366,7 +350,7 @@ static int take_frame(struct mux *mux, struct mux_frame *frame)
     frame->body = front + FRAME_HEADER;
     frame->size = length + 4 - FRAME_HEADER;
     buffer_drop(&mux->from, length + 4); // the bytes stay until the next call
-    return frame_is_good(frame) ? 1 : -1;
+    return frame_is_good(frame->kind, frame->body, frame->size) ? 1 : -1;
 }
 
 int mux_next(struct mux *mux, struct mux_frame *frame)

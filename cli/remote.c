@@ -47,8 +47,7 @@ void remote_move(struct remote *remote, const struct pollfd *set,
 
 void remote_take(struct remote_host *host, const struct mux_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     struct remote_node *node;
 
     if (frame->kind == MUX_BEAT) {

@@ -7,22 +7,12 @@
 
 #include "base/log.h"
 
-#define RECORDS "cluster/boot_frames.def"
-#include "net/records_code.h"
+#define FRAMES "cluster/boot_frames.def"
+#include "net/frames_code.h"
 
 int boot_frame_is_good(enum boot_kind kind, const void *body, size_t size)
 {
-    struct wire_reader reader = wire_read(body, size);
-
-    switch (kind) {
-#define FRAME(number, name, way, meaning, body)                                \
-    case number:                                                               \
-        body break;
-#include "cluster/boot_frames.def"
-    default:
-        return 0;
-    }
-    return !reader.failed && reader.at == reader.end;
+    return frame_is_good(kind, body, size);
 }
 
 void boot_header(uint8_t *header, enum boot_kind kind, size_t body_size)

@@ -141,8 +141,7 @@ tm_status boot_launcher_open(struct bootstrap *bootstrap)
 /** What it means that the launcher refuses; it has told the user. */
 static tm_status refusal(const struct boot_frame *frame)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
 
     return wire_get_boot_refusal(&reader).exit_code == EXIT_MISMATCH
                ? TM_EMISMATCH
@@ -192,8 +191,7 @@ static tm_status send_card(int fd, const struct node_card *card)
 static tm_status decode_cards(const struct boot_frame *frame, unsigned n_nodes,
                               const struct boot_roster *roster)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     const void *key = wire_get_bytes(&reader, BOOT_KEY_SIZE);
     size_t used = 0;
 

@@ -292,8 +292,7 @@ enum bootstrap_event bootstrap_poll(struct bootstrap *bootstrap)
 static tm_status read_change(const struct boot_frame *frame,
                              struct boot_change *change)
 {
-    struct wire_reader reader = {.at = frame->body,
-                                 .end = frame->body + frame->size};
+    struct wire_reader reader = wire_read(frame->body, frame->size);
     size_t used;
 
     change->kind = frame->kind;

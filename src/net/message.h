@@ -28,7 +28,8 @@ enum message_type {
     MESSAGES_END = 160, ///< above all numbers
 };
 
-/** Who receives a message. */
+/** Who receives a message. Those up to `numbers` are of what the program does: their
+ * messages show that something happens (D1 of runtime/deadlock.c). */
 enum message_owner {
     OWNER_none, ///< there is no such message
     OWNER_pages,

@@ -18,6 +18,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "protocol/release.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
@@ -138,6 +139,17 @@ void wait_for(struct wait *wait, int may_switch)
     while (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
         ult_park(may_switch);
     }
+}
+
+void wait_for_release(struct node *node)
+{
+    struct wait wait;
+
+    wait_init(&wait);
+    node_enter(node);
+    engine_release(node->engine, NODE_NONE, &wait.waiter);
+    node_leave(node);
+    wait_for(&wait, 1);
 }
 
 struct thread *thread_self(void)

@@ -201,6 +201,8 @@ struct wait {
 void wait_init(struct wait *wait);
 /** Wait. may_switch as ult_park(). Not under the node lock. */
 void wait_for(struct wait *wait, int may_switch);
+/** Make what this node has written known, and wait until it is. Not under the lock. */
+void wait_for_release(struct node *node);
 
 /** On a node that emulates a slow one: wait as long as that one would have
  * computed until now. Before the program does what other nodes may see. */

@@ -130,17 +130,6 @@ static void note_race(void *owner, const struct race_found *found)
     races->n++;
 }
 
-static void release_last_writes(struct node *node)
-{
-    struct wait wait;
-
-    wait_init(&wait);
-    node_enter(node);
-    engine_release(node->engine, NODE_NONE, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-}
-
 static void finish(struct node *node)
 {
     const struct thread *thread = thread_self();
@@ -149,7 +138,7 @@ static void finish(struct node *node)
     if (!node->options.race_check || thread == NULL || thread->number != 0) {
         return;
     }
-    release_last_writes(node);
+    wait_for_release(node);
     for (unsigned i = 0; i < node->n_nodes; i++) {
         (void)tm_stats(i, &stats); // or it has left
     }

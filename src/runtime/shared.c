@@ -121,18 +121,6 @@ static uint64_t look_behind(struct node *node, void *address,
     return find_block(node, address, block) == TM_OK ? find_overrun(block) : 0;
 }
 
-// Push what this node has written.
-static void release(struct node *node)
-{
-    struct wait wait;
-
-    wait_init(&wait);
-    node_enter(node);
-    engine_release(node->engine, NODE_NONE, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-}
-
 tm_status tm_free_at(void *block, const char *file, int line)
 {
     struct node *const node = &this_node;
@@ -146,7 +134,7 @@ tm_status tm_free_at(void *block, const char *file, int line)
     }
     overrun = look_behind(node, block, &found);
     if (is_small(found.capacity)) {
-        release(node); // who gets the cell next may be on another node
+        wait_for_release(node); // who gets the cell next may be on another node
     }
     wait_init(&wait);
     node_enter(node);
@@ -259,7 +247,7 @@ static inline __attribute__((always_inline)) int64_t operate(
                   engine_is_coherent(node->engine, page);
     node_leave(node);
     if (op != ATOMIC_LOAD) {
-        release(node);
+        wait_for_release(node);
     }
     if (is_coherent) {
         return operate_here(word, op, operand, expected);
