@@ -104,11 +104,13 @@ class LauncherTest(unittest.TestCase):
                 if "TEAMSTER_NODE=" in read_text(f"/proc/{pid}/environ")]
 
     def kill_node(self, launcher, number):
+        """Returns the process: it dies a moment later."""
         node, = [pid for pid in self.processes()
                  if f"TEAMSTER_NODE={number}\0" in
                  read_text(f"/proc/{pid}/environ")
                  and parent_of(pid) == launcher.pid]
         os.kill(node, signal.SIGKILL)
+        return node
 
     def expect_nothing_left(self):
         if not jobs.wait_until(lambda: not self.processes(), jobs.LEFTOVER_S):
@@ -188,8 +190,9 @@ class ExitCodes(LauncherTest):
     def test_nodes_that_die_at_once_are_all_named(self):
         process = self.start_serving(4)
         os.kill(process.pid, signal.SIGSTOP)
-        for victim in 1, 2:
-            self.kill_node(process, victim)
+        self.assertTrue(jobs.wait_until(lambda: state_of(process.pid) == "T"))
+        for victim in [self.kill_node(process, node) for node in (1, 2)]:
+            self.assertTrue(jobs.wait_until(lambda: state_of(victim) == "Z"))
         os.kill(process.pid, signal.SIGCONT)
         code, _, err = self.finish(process)
         self.assertEqual(code, 75)
