@@ -17,6 +17,7 @@ import tempfile
 import pictures
 from test_apps import (Build, Failure, checksum_bytes, checksum_of,
                        fault_sources, run)
+from jobs import PROTOCOLS  # test_apps knows the way there
 
 PIXELS_MOVED = (3, -2)  # from frame to frame
 
@@ -94,7 +95,7 @@ def require_motion(files, output, frames, reach):
 
 
 def motion_reads_video(files):
-    """y4m and raw, both protocols and sources; blocks cut off by the border."""
+    """y4m and raw, all protocols, both sources; blocks cut off by the border."""
     frames = clip(53, 35, 4)
     inputs = [
         [files.write("a.y4m", pictures.y4m(frames))],
@@ -104,7 +105,7 @@ def motion_reads_video(files):
          "--height", "35"],
     ]
     variants = zip(itertools.cycle(inputs), itertools.product(
-        fault_sources(), ("eager-release", "sequential"), (1, 3)))
+        fault_sources(), PROTOCOLS, (1, 3)))
     for arguments, (source, protocol, n_nodes) in variants:
         output = files.run(
             n_nodes, "motion", "--range", "6", "--vectors",
@@ -184,7 +185,7 @@ def require_vq(files, output, picture, n_planes, n_iterations):
 
 
 def vq_reads_images(files):
-    """All four kinds, both protocols and sources."""
+    """All four kinds, all protocols, both sources."""
     grey = pictures.scene(24, 16, 3)
     colour = pictures.scene(3 * 16, 20, 3)
     few = [[value // 16 for value in row] for row in grey]
@@ -193,7 +194,7 @@ def vq_reads_images(files):
               ("P2", grey, 255, grey), ("P3", colour, 255, colour),
               ("P2", few, 15, scaled)]
     variants = itertools.islice(itertools.cycle(itertools.product(
-        fault_sources(), ("eager-release", "sequential"))), len(inputs))
+        fault_sources(), PROTOCOLS)), len(inputs))
     for (kind, picture, maximum, expected), (source, protocol) in zip(
             inputs, variants):
         path = files.write("in", pictures.pnm(kind, picture, maximum))

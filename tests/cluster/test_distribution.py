@@ -410,7 +410,7 @@ class Tests:
                     "160", "--iterations", "40", "--threads", "12",
                     "--verify", variables={
                         "TEAMSTER_PROTOCOL":
-                        ("eager-release", "sequential")[i % 2]})
+                        jobs.PROTOCOLS[i % len(jobs.PROTOCOLS)]})
                 if "result: identical" not in output:
                     raise jobs.Failure(f"{policy}, {name}:\n{output}")
 

@@ -17,6 +17,7 @@ import time
 
 import lab
 import test_runs
+from jobs import PROTOCOLS
 from test_runs import DEADLINE_S, MISMATCH, NODE_LOST, UNREACHABLE
 
 SOR = ("--verify", "--size=200", "--threads=6", "--iterations=8000")
@@ -157,10 +158,10 @@ class Tests(test_runs.Tests):
         chance = random.Random(os.environ.get("TM_TEST_SEED", "1"))
         for _ in range(int(os.environ.get("TM_TEST_ROUNDS", "3"))):
             with lab.lab(n_hosts=3) as bed:
-                run = self.start(bed, "--protocol", chance.choice((
-                    "eager-release", "sequential")), *chance.choice((
-                        ("-n", 1), ("-n", 2), ("-H", "n1,n2"),
-                        ("-H", "n2,n3:2"))))
+                run = self.start(bed, "--protocol", chance.choice(PROTOCOLS),
+                                 *chance.choice((
+                                     ("-n", 1), ("-n", 2), ("-H", "n1,n2"),
+                                     ("-H", "n2,n3:2"))))
                 n_changes = 0
                 for _ in range(6):
                     time.sleep(chance.uniform(0, 0.3))

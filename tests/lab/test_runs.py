@@ -18,7 +18,7 @@ import time
 
 import lab
 
-from jobs import environment
+from jobs import PROTOCOLS, environment
 
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 DEADLINE_S = 120 * SLOWDOWN  # what is never reached if all is well
@@ -227,7 +227,7 @@ class Tests:
             stdout=subprocess.PIPE, check=True).stdout)
         with lab.lab(n_hosts=4) as bed:
             for hosts in ("n1,n2", "n2,n3,n4,n1", "n3,n4:2", "n1:2,n2:2"):
-                for protocol in ("eager-release", "sequential"):
+                for protocol in PROTOCOLS:
                     output = self.run(
                         bed, "-H", hosts, "--protocol", protocol,
                         self.app("jacobi"), "--verify", *work).finish()

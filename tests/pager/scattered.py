@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "cluster"))
-from jobs import environment  # noqa: E402
+from jobs import PROTOCOLS, environment  # noqa: E402
 
 N_KEYS, N_NODES, N_PASSES = 61440, 3, 2
 BITS = 8
@@ -105,13 +105,12 @@ def main():
     parser.add_argument("--build", type=os.path.abspath)
     build = parser.parse_args().build
     all_traces = traces()
-    print("| KiB | least | lru | eager-release | sequential |")
+    print("| KiB | least | lru |", *(f"{name} |" for name in PROTOCOLS))
     for kib in BUDGETS:
         row = [sum(rule(trace, kib // 4) for trace in all_traces) // N_NODES
                for rule in (least, lru)]
         if build:
-            row += [measured(build, protocol, kib)
-                    for protocol in ("eager-release", "sequential")]
+            row += [measured(build, protocol, kib) for protocol in PROTOCOLS]
         print(f"| {kib} | " + " | ".join(f"{n:,}" for n in row) + " |",
               flush=True)
 
