@@ -171,7 +171,7 @@ enum bootstrap_event {
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
     BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
-    BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_change()
+    BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_take_change()
 };
 
 /** What the launcher wants of a node when another comes or goes. */

@@ -43,7 +43,7 @@ struct kernel_passing {
 
 // ---- kernel_paging.c: all do nothing unless the kernel pages. Node lock.
 
-/** Called by paging_open(), paging_finish() and paging_close(). */
+/** Called when paging is opened, when all globals may be used, and when it is closed. */
 void kernel_paging_open(struct node *node);
 void kernel_paging_explain(struct node *node);
 void kernel_paging_close(struct node *node);

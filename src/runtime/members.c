@@ -212,7 +212,7 @@ static tm_status widen(struct node *node, const uint8_t *key)
     tm_status status = node->transport->widen(node->net, &config, key);
 
     if (status == TM_OK) {
-        node->members.is_spread = 1; // lifesigns_begin(), when all have joined
+        node->members.is_spread = 1; // life signs begin when all have joined
         node->transport->set_epoch(node->net, node->port.roster.epoch);
     }
     return status;

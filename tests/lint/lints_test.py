@@ -263,6 +263,27 @@ class WordsTest(LintTest):
         self.expect_clean("check_words.py")
 
 
+class ReferencesTest(LintTest):
+    def test_what_is_there_passes(self):
+        self.tree.write("src/net/port.c", "// See net/port.h, x.c and NAME.c.\n"
+                        "// begin() and port_end() are called by strlen().\n"
+                        "int port_begin(void);\nint port_end(void);\n"
+                        "int n = strlen(\"\");\n")
+        self.tree.write("docs/model.md", "`port_begin()` is in `src/net/port.c`.\n")
+        self.expect_clean("check_references.py")
+
+    def test_a_file_that_has_gone_is_found(self):
+        self.tree.write("src/net/port.c", "// See net/bells.c.\n")
+        self.expect("check_references.py", "src/net/port.c:2: there is no net/bells.c")
+
+    def test_a_function_that_is_only_named_is_found(self):
+        self.tree.write("src/net/port.c", "/* Called by ring(). */\nint x;\n")
+        self.expect("check_references.py", "src/net/port.c:2: there is no ring()")
+        self.tree.write("src/net/port.c", "int x;\n")
+        self.tree.write("docs/model.md", "See `port_ring()`.\n")
+        self.expect("check_references.py", "docs/model.md:2: there is no port_ring()")
+
+
 class SymbolsTest(LintTest):
     VIEW = "struct node_view {\n    double power; ///< C\n};\n"
     REST = "".join(f"struct {name} {{\n    double a;\n}};\n" for name in (
