@@ -236,6 +236,7 @@ typedef enum tm_protocol {
     TM_SEQUENTIAL = 1,       ///< write-invalidate; plain atomics work
     TM_EAGER_RELEASE = 2,    ///< multiple writers, diffs pushed at releases
     TM_IMPLICIT = 3,         ///< multiple writers, copies dropped at acquires
+    TM_LAZY_RELEASE = 4,     ///< multiple writers, copies dropped that are old
 } tm_protocol;
 
 /** Which node holds a page before anybody has used it. */

@@ -199,6 +199,7 @@ void engine_order(struct engine *engine, uint64_t object, node_id to,
     uint8_t bytes[CLOCK_BYTES_MAX];
     struct message message = {.type = MESSAGE_clock, .body = bytes};
 
+    bases_order(engine, to);
     if (causality == NULL) {
         return;
     }
@@ -215,7 +216,11 @@ void engine_order(struct engine *engine, uint64_t object, node_id to,
 
 void engine_order_now(struct engine *engine, const struct engine *before)
 {
-    if (engine->causality == NULL || engine == before) {
+    if (engine == before) {
+        return;
+    }
+    bases_order_now(engine, before);
+    if (engine->causality == NULL) {
         return;
     }
     bases_release_early(engine); // O4

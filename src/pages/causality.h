@@ -6,8 +6,8 @@
 #include "pages/engine.h"
 
 /*
- * What comes after what, by vector clocks of nodes. Costs nothing until somebody asks for
- * it.
+ * What comes after what: told to protocols, and by vector clocks of nodes if somebody asks
+ * for these.
  */
 
 enum order_way {
@@ -18,7 +18,8 @@ enum order_way {
 };
 
 /** The next message to a node orders what the program does: have it heard what comes
- * before. Does nothing unless causality_open() was called.
+ * before, as the protocols want it (struct protocol_base, order), and by clocks if
+ * causality_open() was called.
  * @param object  of the program, or a number that is no address; any if `way` moves
  * @param to      gives: where the object is managed */
 void engine_order(struct engine *engine, uint64_t object, node_id to,

@@ -434,7 +434,8 @@ static tm_status install(struct engine *engine, node_id from,
         return TM_EWIRE; // I1
     }
     if (!(answer->flags & PAGE_WITH_OWNERSHIP) &&
-        !protocol_of(engine, answer->page)->is_fresh(engine, answer->page)) {
+        !protocol_of(engine, answer->page)
+             ->is_fresh(engine, answer->page, answer->version)) {
         ask_again(engine, answer->page);
         return TM_OK;
     }

@@ -173,9 +173,12 @@ void bases_close(struct engine *engine);
 void bases_release_early(struct engine *engine);
 /** Of all protocols: their slot of that name. */
 void protocols_frozen(struct engine *engine);
+void protocols_roster_changed(struct engine *engine);
 void bases_brought(struct engine *engine);
 void bases_forget(struct engine *engine, const struct extent *extent);
 void bases_roster_changed(struct engine *engine);
+void bases_order(struct engine *engine, node_id to); ///< not to itself
+void bases_order_now(struct engine *engine, const struct engine *before);
 int bases_are_quiet(const struct engine *engine);
 int bases_are_valid(const struct engine *engine);
 

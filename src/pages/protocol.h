@@ -55,6 +55,12 @@ struct protocol_base {
     /** Nodes have come or gone. Nothing was under way. */
     void (*roster_changed)(struct engine *engine);
 
+    /** The next message to another node orders what the program does: have it heard of
+     * what comes before. */
+    void (*order)(struct engine *engine, node_id to);
+    /** The same at once, over a simulated network: hear all that `before` has heard of. */
+    void (*order_now)(struct engine *engine, const struct engine *before);
+
     /** Is nothing under way? */
     int (*is_quiet)(const struct engine *engine);
     /** Do its own records make sense? For tests and debug builds. */
@@ -66,6 +72,7 @@ struct protocol_base {
     .open = base_opens_nothing, .close = base_does_nothing,                    \
     .release_early = base_does_nothing, .brought = base_does_nothing,          \
     .forget = base_forgets_nothing, .roster_changed = base_does_nothing,       \
+    .order = base_tells_nothing, .order_now = base_hears_nothing,              \
     .is_quiet = base_is_so, .is_valid = base_is_so
 
 /* Slots with nothing to do. */
@@ -75,6 +82,10 @@ tm_status base_opens_nothing(struct engine *engine);
 void base_does_nothing(struct engine *engine);
 /** forget */
 void base_forgets_nothing(struct engine *engine, const struct extent *extent);
+/** order */
+void base_tells_nothing(struct engine *engine, node_id to);
+/** order_now */
+void base_hears_nothing(struct engine *engine, const struct engine *before);
 /** is_quiet, is_valid */
 int base_is_so(const struct engine *engine);
 
@@ -101,19 +112,22 @@ struct protocol {
                                const struct fetch_request *request);
 
     /** A copy has come that this node has asked for. May it be used? If not it is asked
-     * for again. */
-    int (*is_fresh)(const struct engine *engine, page_no page);
+     * for again. @param version  of its contents */
+    int (*is_fresh)(const struct engine *engine, page_no page,
+                    uint32_t version);
 
     /** The page's contents have just been installed; set its access. */
     void (*arrived)(struct engine *engine, page_no page, int want_write);
 
     /** A thread here is about to go on after what others have released: see
-     * engine_acquired(). Also when nodes have come or gone. */
+     * engine_acquired(). */
     void (*acquired)(struct engine *engine);
 
     /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,
      * until that is over. */
     void (*frozen)(struct engine *engine);
+    /** They have come or gone. Nothing was under way. */
+    void (*roster_changed)(struct engine *engine);
 
     /** The state of a page that this node owns and nobody else has: PAGE_EXCLUSIVE, or
      * PAGE_CLEAN if writes to it are to be seen. */
@@ -128,8 +142,9 @@ struct protocol {
 
 /* Slots of a protocol whose copies are kept up to date by those who write. */
 /** is_fresh */
-int protocol_takes_all(const struct engine *engine, page_no page);
-/** acquired, frozen */
+int protocol_takes_all(const struct engine *engine, page_no page,
+                       uint32_t version);
+/** acquired, frozen, roster_changed */
 void protocol_keeps_all(struct engine *engine);
 /* Slots of a protocol whose owners do not know who has copies, or need not. */
 /** state_alone: nobody has to see what it writes */

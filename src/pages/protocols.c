@@ -115,6 +115,20 @@ void bases_roster_changed(struct engine *engine)
     }
 }
 
+void bases_order(struct engine *engine, node_id to)
+{
+    for (unsigned i = 0; i < engine->n_bases && to != engine->port->self; i++) {
+        engine->bases[i]->order(engine, to);
+    }
+}
+
+void bases_order_now(struct engine *engine, const struct engine *before)
+{
+    for (unsigned i = 0; i < engine->n_bases; i++) {
+        engine->bases[i]->order_now(engine, before);
+    }
+}
+
 int bases_are_quiet(const struct engine *engine)
 {
     unsigned i = 0;
@@ -149,10 +163,19 @@ void protocols_frozen(struct engine *engine)
     }
 }
 
-int protocol_takes_all(const struct engine *engine, page_no page)
+void protocols_roster_changed(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->protocols->n; i++) {
+        engine->protocols->rows[i]->roster_changed(engine);
+    }
+}
+
+int protocol_takes_all(const struct engine *engine, page_no page,
+                       uint32_t version)
 {
     (void)engine;
     (void)page;
+    (void)version;
     return 1;
 }
 
@@ -199,6 +222,18 @@ void base_forgets_nothing(struct engine *engine, const struct extent *extent)
 {
     (void)engine;
     (void)extent;
+}
+
+void base_tells_nothing(struct engine *engine, node_id to)
+{
+    (void)engine;
+    (void)to;
+}
+
+void base_hears_nothing(struct engine *engine, const struct engine *before)
+{
+    (void)engine;
+    (void)before;
 }
 
 int base_is_so(const struct engine *engine)

@@ -79,7 +79,7 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
 
     engine->before = *before;
     bases_roster_changed(engine);
-    engine_acquired(engine);
+    protocols_roster_changed(engine);
     for (unsigned i = 0; i < before->n_live; i++) {
         node_id gone = before->live[i];
 

@@ -90,6 +90,7 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
         memcpy(page->twin + atomic->offset, &after, sizeof after);
     }
     page->version++;
+    update_owner_wrote(engine, atomic->page);
     size = diff_of_range(word, atomic->offset, sizeof after, diff);
     space_changed(engine->space, atomic->page, diff, size);
     flight = flight_new(engine, &atomic_flight);

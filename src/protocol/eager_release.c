@@ -345,6 +345,7 @@ const struct protocol protocol_eager_release = {
     .arrived = arrived,
     .acquired = protocol_keeps_all,
     .frozen = protocol_keeps_all,
+    .roster_changed = protocol_keeps_all,
     .state_alone = state_alone,
     .evicted = evicted,
     .advised = advised,

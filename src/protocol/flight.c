@@ -68,6 +68,13 @@ void flight_add_page(struct flight *flight, page_no page, int is_pushed,
     };
 }
 
+void flight_tell_version(struct flight *flight, page_no page, uint32_t version)
+{
+    flight_add_page(flight, page, 0, 0);
+    flight->pages[flight->n_pages - 1].tells = 1;
+    flight->pages[flight->n_pages - 1].version = version;
+}
+
 // ---- out
 
 static void send_outbox(struct engine *engine, struct flight *flight,

@@ -17,16 +17,12 @@
 //    it directly, on one way, so a request never overtakes a diff. An owner applies a
 //    diff at once, also one to a page that is on the disk.
 // M3 What was asked for before an acquire is not used after it.
-// M4 A dirty copy that is to be dirty no more is diffed when it can be written no more; a
-//    release ends after such diffs.
-// M5 Each copy is on the list `copies`.
-// M6 While nodes may come or go no copy is dirty; when they have there is none at all.
+// M4 Each copy is on the list `copies`.
+// M5 While nodes may come or go no copy is dirty; when they have there is none at all.
 #include "mem/diff.h"
+#include "protocol/copies.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void begin_writing(struct engine *engine, page_no page_number)
 {
@@ -66,8 +62,9 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
 }
 
 // M3
-static int is_fresh(const struct engine *engine, page_no page)
+static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
 {
+    (void)version;
     return (int32_t)(page_of(engine, page)->fetch - engine->acquired_fetch) > 0;
 }
 
@@ -76,10 +73,10 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     const struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN) {
-        page_list_add(&engine->copies, page_number); // M5
+        page_list_add(&engine->copies, page_number); // M4
     }
     if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL &&
-        !engine->is_frozen) { // M6
+        !engine->is_frozen) { // M5
         begin_writing(engine, page_number);
     } else {
         engine_map(engine, page_number);
@@ -88,79 +85,15 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 
 // ---- acquires
 
-// Those of the list that are there still, in order, each once.
-static void sort_copies(struct engine *engine)
-{
-    struct page_list *copies = &engine->copies;
-    size_t kept = 0;
-
-    if (copies->n == 0) {
-        return; // there may be no list
-    }
-    qsort(copies->at, copies->n, sizeof *copies->at, page_no_compare);
-    for (size_t i = 0; i < copies->n; i++) {
-        const struct page *page = page_of(engine, copies->at[i]);
-
-        if (page->state != PAGE_ABSENT && !page->is_owner &&
-            (kept == 0 || copies->at[kept - 1] != copies->at[i])) {
-            copies->at[kept++] = copies->at[i];
-        }
-    }
-    copies->n = kept;
-}
-
-// Of all that are on the sorted list, or of the dirty ones; neighbours in one call.
-static void lower_access(struct engine *engine, enum page_access access,
-                         int only_dirty)
-{
-    const struct page_list *copies = &engine->copies;
-    size_t i = 0;
-
-    while (i < copies->n) {
-        size_t n = 0;
-
-        while (i + n < copies->n && copies->at[i + n] == copies->at[i] + n &&
-               (!only_dirty ||
-                page_of(engine, copies->at[i + n])->state == PAGE_DIRTY)) {
-            n++;
-        }
-        if (n > 0) {
-            space_set_access(engine->space, copies->at[i], n, access);
-        }
-        i += n > 0 ? n : 1;
-    }
-}
-
-static void drop_copies(struct engine *engine)
-{
-    struct page_list *copies = &engine->copies;
-
-    for (size_t i = 0; i < copies->n; i++) {
-        page_of(engine, copies->at[i])->state = PAGE_ABSENT;
-        engine->stats.copies_dropped++;
-        engine_discard_later(engine, copies->at[i]);
-    }
-    copies->n = 0;
-}
-
 static void acquired(struct engine *engine)
 {
     engine->acquired_fetch = engine->last_fetch;
-    if (engine->copies.n == 0) {
-        return;
-    }
-    sort_copies(engine);
-    lower_access(engine, ACCESS_NONE, 0);
-    release_now(engine, &engine->copies); // M4
-    drop_copies(engine);
-    engine_discard_now(engine);
+    copies_drop(engine, &engine->copies);
 }
 
 static void frozen(struct engine *engine)
 {
-    sort_copies(engine);
-    lower_access(engine, ACCESS_READ, 1);
-    release_now(engine, &engine->copies); // M4, M6
+    copies_clean(engine, &engine->copies); // M5
 }
 
 // ---- updates
@@ -223,6 +156,7 @@ const struct protocol protocol_implicit = {
     .is_fresh = is_fresh,
     .arrived = arrived,
     .acquired = acquired,
+    .roster_changed = acquired, // M5
     .frozen = frozen,
     .state_alone = protocol_state_alone, // M1
     .evicted = protocol_tells_nobody,    // its owner knows of no copy

@@ -35,6 +35,16 @@
 // So many releases in a row find a hot page unchanged before it is protected.
 #define HOT_RELEASES 8u
 
+void release_look_at(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (!page->listed) {
+        page->listed = 1;
+        page_list_add(&engine->updates->dirty, page_number);
+    }
+}
+
 void release_make_twin(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -43,10 +53,7 @@ void release_make_twin(struct engine *engine, page_no page_number)
     memcpy(page->twin, space_bytes(engine->space, page_number), TM_PAGE_SIZE);
     page->state = PAGE_DIRTY;
     engine->stats.twins++;
-    if (!page->listed) {
-        page->listed = 1;
-        page_list_add(&engine->updates->dirty, page_number);
-    }
+    release_look_at(engine, page_number);
 }
 
 static void drop_twin(struct engine *engine, struct page *page)
@@ -164,6 +171,17 @@ static void protect_runs(struct engine *engine)
     }
 }
 
+// A page that is not dirty, or not any more: its owner may have written to it.
+static void take_off(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->listed = 0;
+    if (page->is_owner) {
+        update_owner_wrote(engine, page_number);
+    }
+}
+
 // Take pages off the list that are not dirty or need no diff.
 static void sort_out(struct engine *engine)
 {
@@ -180,7 +198,7 @@ static void sort_out(struct engine *engine)
         if (page->state == PAGE_DIRTY) {
             dirty->at[kept++] = dirty->at[i];
         } else {
-            page->listed = 0;
+            take_off(engine, dirty->at[i]);
         }
     }
     dirty->n = kept;

@@ -245,6 +245,7 @@ const struct protocol protocol_sequential = {
     .arrived = arrived,
     .acquired = protocol_keeps_all,
     .frozen = protocol_keeps_all,
+    .roster_changed = protocol_keeps_all,
     .state_alone = protocol_state_alone,
     // An invalidation is acknowledged, as ever; a request to write says that there is no
     // copy (has_copy), so the contents come.

@@ -6,15 +6,16 @@
 // passed on is one flight, and its sender is acknowledged when that has ended, with what
 // it is to know: copies that were given up here, and pages whose ownership goes to it.
 #include "protocol/updates.h"
+#include "protocol/notices.h"
 
 #include <stdlib.h>
 
 #include "pages/causality.h"
 
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
+#define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
 
-/** NULL: its protocol has no diffs, or it is in no block any more. */
-static const struct update_rules *rules_of(const struct engine *engine,
+const struct update_rules *update_rules_of(const struct engine *engine,
                                            page_no page)
 {
     const struct extent *extent = extent_find(engine, page);
@@ -24,14 +25,23 @@ static const struct update_rules *rules_of(const struct engine *engine,
                : protocol_by_id(engine->protocols, extent->protocol)->updates;
 }
 
+void update_owner_wrote(struct engine *engine, page_no page)
+{
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    if (rules != NULL && rules->wrote != NULL) {
+        rules->wrote(engine, page);
+    }
+}
+
 static int has_updates(const struct engine *engine, page_no page)
 {
-    return rules_of(engine, page) != NULL;
+    return update_rules_of(engine, page) != NULL;
 }
 
 static int may_hand(const struct engine *engine, page_no page, node_id to)
 {
-    const struct update_rules *rules = rules_of(engine, page);
+    const struct update_rules *rules = update_rules_of(engine, page);
 
     return rules != NULL && rules->may_hand(engine, page, to);
 }
@@ -121,6 +131,13 @@ static void report_early(struct engine *engine, struct flight *flight)
     flight->handed.n = 0;
 }
 
+static void tell_version(struct wire_writer *writer,
+                         const struct flight_page *item)
+{
+    wire_put_ack_item(writer, &(struct wire_ack_item){item->page, ACK_APPLIED});
+    wire_put_applied(writer, &(struct wire_applied){item->version});
+}
+
 static void relay_arrived(struct engine *engine, struct flight *flight)
 {
     uint8_t body[4096];
@@ -132,6 +149,10 @@ static void relay_arrived(struct engine *engine, struct flight *flight)
         if (item->may_hand && may_hand(engine, item->page, flight->origin)) {
             make_room(engine, flight, body, &writer, HANDED_ITEM);
             hand_over(engine, &writer, item->page, flight->origin);
+        }
+        if (item->tells) {
+            make_room(engine, flight, body, &writer, APPLIED_ITEM);
+            tell_version(&writer, item);
         }
     }
     send_ack(engine, flight, body, &writer, 1);
@@ -212,7 +233,7 @@ static int is_well_formed(const struct engine *engine,
 void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item)
 {
-    const struct update_rules *rules = rules_of(engine, item->page);
+    const struct update_rules *rules = update_rules_of(engine, item->page);
 
     if (rules == NULL) {
         return; // the program has freed what it still wrote to
@@ -295,6 +316,17 @@ static void read_handed(struct engine *engine, struct wire_reader *reader,
     }
 }
 
+static void read_applied(struct engine *engine, struct wire_reader *reader,
+                         page_no page)
+{
+    const struct wire_applied applied = wire_get_applied(reader);
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    if (rules != NULL && rules->applied != NULL) {
+        rules->applied(engine, page, applied.version);
+    }
+}
+
 static void read_items(struct engine *engine, node_id from,
                        struct wire_reader *reader)
 {
@@ -303,6 +335,8 @@ static void read_items(struct engine *engine, node_id from,
 
         if (item.what == ACK_HANDED) {
             read_handed(engine, reader, item.page, from);
+        } else if (item.what == ACK_APPLIED) {
+            read_applied(engine, reader, item.page);
         } else if (has_updates(engine, item.page) &&
                    page_of(engine, item.page)->is_owner) {
             copyset_remove(engine, page_of(engine, item.page), from);
@@ -319,6 +353,8 @@ static int is_good_ack(const struct message *message)
 
         if (what == ACK_HANDED) {
             (void)wire_get_handed(&reader);
+        } else if (what == ACK_APPLIED) {
+            (void)wire_get_applied(&reader);
         } else if (what != ACK_DROPPED) {
             return 0;
         }
@@ -354,6 +390,8 @@ static tm_status receive(struct engine *engine, node_id from,
         return receive_ack(engine, from, message);
     case MESSAGE_race:
         return race_receive(engine, message);
+    case MESSAGE_notices:
+        return notices_receive(engine, from, message);
     default:
         return atomic_receive(engine, from, message);
     }
@@ -379,6 +417,7 @@ static void close_updates(struct engine *engine)
     }
     free(updates->dirty.at);
     pending_updates_free(updates);
+    notices_free(updates);
     free(updates);
 }
 
@@ -387,6 +426,13 @@ static void forget(struct engine *engine, const struct extent *extent)
     page_list_leave_out(&engine->updates->dirty, extent);
     flight_forget(engine, extent);
     race_forget(engine, extent);
+    notices_forget(engine, extent);
+}
+
+static void roster_changed(struct engine *engine)
+{
+    race_forget_writers(engine);
+    notices_forget_all(engine);
 }
 
 static int is_quiet(const struct engine *engine)
@@ -410,12 +456,14 @@ const struct protocol_base updates_base = {
     .messages =
         UINT64_C(1) << MESSAGE_update | UINT64_C(1) << MESSAGE_update_ack |
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
-        UINT64_C(1) << MESSAGE_race,
+        UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices,
     .receive = receive,
     .release_early = release_early,
     .brought = pending_updates_apply,
     .forget = forget,
-    .roster_changed = race_forget_writers,
+    .roster_changed = roster_changed,
+    .order = notices_send,
+    .order_now = notices_hear,
     .is_quiet = is_quiet,
     .is_valid = is_valid,
 };

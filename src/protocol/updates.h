@@ -19,11 +19,13 @@
 // Items of the message `update_ack`.
 #define ACK_DROPPED 0u
 #define ACK_HANDED 1u
+#define ACK_APPLIED 2u
 
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
 
 struct flight;
+struct notices;
 struct pending_update;
 struct update_item;
 
@@ -46,7 +48,8 @@ struct updates {
     struct outbox outboxes[TM_MAX_NODES];
     struct pending_update *first_pending; ///< updates that wait for the disk
     struct pending_update *last_pending;
-    struct race *race; ///< NULL: nobody looks for data races
+    struct race *race;       ///< NULL: nobody looks for data races
+    struct notices *notices; ///< NULL: there have been none
 };
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
@@ -59,6 +62,15 @@ struct update_rules {
                      const struct update_item *item);
     /** May ownership go to the node, which has sent an update of the page? */
     int (*may_hand)(const struct engine *engine, page_no page, node_id to);
+    /** NULL for the three below: it has no write notices. The owner has applied this node's
+     * diff; versions of a page rise by one with each. */
+    void (*applied)(struct engine *engine, page_no page, uint32_t version);
+    /** This owner has written to the page without a diff, and it is to be known: copies are
+     * old. */
+    void (*wrote)(struct engine *engine, page_no page);
+    /** Others have written to pages, of all protocols: their versions are those of
+     * notices.c. The list may be reordered. */
+    void (*noticed)(struct engine *engine, struct page_list *pages);
 };
 
 /** The base of all protocols that have them. */
@@ -85,6 +97,8 @@ struct flight_page {
     page_no page;
     uint8_t is_pushed; ///< its `pushing` counts this flight
     uint8_t may_hand;  ///< ownership may go to the origin
+    uint8_t tells;     ///< the origin is told the version
+    uint32_t version;
 };
 
 /** What flights differ in. */
@@ -129,6 +143,8 @@ struct flight *flight_new(struct engine *engine,
                           const struct flight_kind *kind);
 void flight_add_page(struct flight *flight, page_no page, int is_pushed,
                      int may_hand);
+/** The origin is to be told which version its diff has made of the page. */
+void flight_tell_version(struct flight *flight, page_no page, uint32_t version);
 /** Put the diff of an item into the outbox of a node, with what is known of its writer,
  * and the page's version and epoch. */
 void flight_add(struct engine *engine, struct flight *flight, node_id to,
@@ -148,6 +164,12 @@ void flight_acknowledged(struct engine *engine, struct flight *flight);
 void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
+/** This node, the owner, has written to a page, which others are to know from now on. */
+void update_owner_wrote(struct engine *engine, page_no page);
+/** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
+const struct update_rules *update_rules_of(const struct engine *engine,
+                                           page_no page);
+
 /** One item of an update, which may be pending. Part of a flight that is being made. */
 void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item);
@@ -173,6 +195,8 @@ void pending_updates_free(struct updates *updates);
 void release_early(struct engine *engine);
 /** What a node is about to write gets a twin, and is dirty: the next release looks at it. */
 void release_make_twin(struct engine *engine, page_no page);
+/** The next release looks at a page. */
+void release_look_at(struct engine *engine, page_no page);
 /** Send the diffs of those pages that are dirty, which are unmapped, whatever is under
  * way; they become clean. What is asked to be released from now on has been when these
  * diffs are acknowledged, too. For protocols whose diffs of one page all go to one node,

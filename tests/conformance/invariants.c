@@ -57,7 +57,7 @@ void check_world(struct world *world)
     }
     for (unsigned i = 0; i < N_PAGES; i++) {
         CHECK(holders[i].n_owners <= 1); // E1
-        CHECK(holders[i].n_exclusive == 0 || world->protocol == TM_IMPLICIT ||
+        CHECK(holders[i].n_exclusive == 0 || drops_copies(world) ||
               holders[i].n_copies == 1); // E3, S1
         if (holders[i].n_owners > 0 && !is_changing) {
             check_is_known(world, world->first + i);
@@ -103,7 +103,7 @@ static void check_copy(struct world *world, unsigned node, unsigned at)
     const char *expected = (char *)world->oracle + at * TM_PAGE_SIZE;
 
     if (space->pages[world->first + at].state == PAGE_ABSENT ||
-        (world->protocol == TM_IMPLICIT && // a copy is dropped before its use
+        (drops_copies(world) && // a copy is dropped before its use
          !space->pages[world->first + at].is_owner)) {
         return;
     }

@@ -467,7 +467,7 @@ static void check_end(struct world *world)
         CHECK(engine_is_quiet(world->nodes[i].engine));
         if ((world->protocol == TM_EAGER_RELEASE &&
              space->pages[page].state != PAGE_ABSENT) ||
-            (world->protocol == TM_IMPLICIT && space->pages[page].is_owner)) {
+            (drops_copies(world) && space->pages[page].is_owner)) {
             memcpy(&counter,
                    space_bytes(space, page) +
                        world->counter_address % TM_PAGE_SIZE,

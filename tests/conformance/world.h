@@ -144,6 +144,12 @@ struct world {
 /** Say the seed and what does not hold, and abort. */
 _Noreturn void fail(const char *what, int line);
 
+/** Does the protocol drop copies that are old, rather than keep them up to date? */
+static inline int drops_copies(const struct world *world)
+{
+    return world->protocol == TM_IMPLICIT || world->protocol == TM_LAZY_RELEASE;
+}
+
 /** What holds at any time: of pages, engines and trackers; and of pagers. */
 void check_world(struct world *world);
 void check_pagers(struct world *world);

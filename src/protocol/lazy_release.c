@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// lazy-release (protocols.md; the consistency of TreadMarks, [Keleher92], with a home for
+// each page, its owner, as in HLRC, [Zhou96]): several nodes write a page at once, each
+// copy against its twin. A release sends the differing bytes to the page's owner and to
+// nobody else; which pages were written is told by write notices (notices.c), which travel
+// in front of all that lets other threads go on. A copy that is named by one is dropped.
+// What was not written is kept, and what is used by one node only costs nothing.
+//
+//   absent     -> exclusive   granted, or arrived with ownership
+//              -> clean       arrived
+//   clean      -> dirty       local_fault, write, a copy: twin
+//              -> exclusive   local_fault, write, the owner: a notice at the next release
+//              -> absent      noticed
+//   dirty      -> clean       release.c, frozen
+//              -> absent      noticed: its diff is on the way
+//   exclusive  -> clean       serve: a copy goes out
+//              -> absent      serve, the first time: the page moves
+//
+// Z1 Who is ordered after a release hears its notices first: N2.
+// Z2 The owner has the diffs before anybody hears of them: N1.
+// Z3 A copy whose version is older than what was heard is not used: it is asked for again.
+// Z4 A dirty copy that is named is diffed when it can be written no more, then dropped.
+// Z5 A writer's copy is of the version that its diff has made if it was of the one before;
+//    else it lacks what others have written meanwhile, and is dropped: no notice would
+//    name these versions to a node that has made a later one.
+// Z6 An owner's page is clean while there may be copies of its version; when it is written
+//    then, the next release makes a new version.
+// Z7 An owner stays one once there have been copies, but for a change of members: diffs
+//    and requests of a node go to it directly, on one way, so a request never overtakes a
+//    diff.
+// Z8 While nodes may come or go no copy is dirty; when they have there is none at all, and
+//    no notice.
+#include "mem/diff.h"
+#include "protocol/copies.h"
+#include "protocol/notices.h"
+#include "protocol/protocol_rows.h"
+#include "protocol/updates.h"
+
+#include <stdlib.h>
+
+// `moves` of a page that has an owner for good: Z7.
+#define STAYS UINT8_MAX
+
+static void begin_writing(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->is_owner) {
+        page->state = PAGE_EXCLUSIVE;
+        release_look_at(engine, page_number); // Z6
+    } else {
+        if (race_of(engine) != NULL) {
+            race_begin_writing(engine, page_number, engine->faulter);
+        }
+        release_make_twin(engine, page_number);
+    }
+    space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
+}
+
+static int local_fault(struct engine *engine, page_no page_number, int is_write)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->state == PAGE_CLEAN && is_write) {
+        begin_writing(engine, page_number);
+    } else {
+        space_set_access(engine->space, page_number, 1,
+                         page->state == PAGE_CLEAN ? ACCESS_READ
+                                                   : ACCESS_WRITE);
+    }
+    return 1;
+}
+
+static enum serve_result serve(struct engine *engine, page_no page_number,
+                               const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (page->state == PAGE_EXCLUSIVE && page->moves == 0 && !page->listed &&
+        race_of(engine) == NULL) {
+        page->moves++;
+        fetch_send_away(engine, page_number, request->requester, 1);
+        return SERVED;
+    }
+    page->moves = STAYS;
+    if (page->access == ACCESS_WRITE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_READ); // Z6
+    }
+    page->state = PAGE_CLEAN;
+    fetch_send_copy(engine, page_number, request->requester);
+    copyset_clear(engine, page); // nobody is told by name
+    return SERVED;
+}
+
+// Z3
+static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
+{
+    return !notices_are_newer(engine, page, version);
+}
+
+static void arrived(struct engine *engine, page_no page_number, int want_write)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL &&
+        !engine->is_frozen) { // Z8
+        begin_writing(engine, page_number);
+    } else {
+        engine_map(engine, page_number);
+    }
+}
+
+// ---- notices
+
+// Z5
+static void applied(struct engine *engine, page_no page_number,
+                    uint32_t version)
+{
+    struct page *page = page_of(engine, page_number);
+
+    notices_note(engine, page_number, version, engine->port->self);
+    if (page->base + 1 == version) {
+        page->base = version;
+    } else {
+        struct page_list copies = {&page_number, 1, 1};
+
+        copies_drop(engine, &copies);
+    }
+}
+
+// Z6
+static void wrote(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->moves == STAYS) {
+        page->version++;
+        notices_note(engine, page_number, page->version, engine->port->self);
+    }
+}
+
+static void noticed(struct engine *engine, struct page_list *pages)
+{
+    copies_drop(engine, pages); // Z4
+}
+
+// ---- nodes come and go
+
+static int is_copy(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state != PAGE_ABSENT && !page->is_owner;
+}
+
+static void add_copies(const struct engine *engine, const struct extent *extent,
+                       struct page_list *copies)
+{
+    for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
+        if (is_copy(engine, at)) {
+            page_list_add(copies, at);
+        }
+    }
+}
+
+static struct page_list all_copies(const struct engine *engine)
+{
+    struct page_list copies = {NULL, 0, 0};
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        if (engine->extents[i].protocol == TM_LAZY_RELEASE) {
+            add_copies(engine, &engine->extents[i], &copies);
+        }
+    }
+    return copies;
+}
+
+static void frozen(struct engine *engine)
+{
+    struct page_list copies = all_copies(engine);
+
+    copies_clean(engine, &copies); // Z8
+    free(copies.at);
+}
+
+static void roster_changed(struct engine *engine)
+{
+    struct page_list copies = all_copies(engine);
+
+    copies_drop(engine, &copies); // Z8
+    free(copies.at);
+}
+
+// ---- updates
+
+static void receive_push(struct engine *engine, struct flight *flight,
+                         node_id from, const struct update_item *item)
+{
+    (void)flight;
+    (void)from;
+    engine_refuse_part(engine, item->page, "a push to what takes none");
+}
+
+static void receive_to_owner(struct engine *engine, struct flight *flight,
+                             node_id from, const struct update_item *item)
+{
+    struct page *page = page_of(engine, item->page);
+
+    if (!page->is_owner) {
+        engine_refuse_part(engine, item->page, "a diff to who is no owner");
+        return;
+    }
+    if (pending_updates_keep(engine, flight, from, item)) {
+        return;
+    }
+    engine->stats.updates_received++;
+    if (diff_apply(item->diff, item->size,
+                   space_bytes_to_change(engine->space, item->page),
+                   page->twin) != TM_OK) {
+        engine_refuse_part(engine, item->page, "a malformed diff");
+        return;
+    }
+    space_changed(engine->space, item->page, item->diff, item->size);
+    page->version++;
+    flight_tell_version(flight, item->page, page->version);
+}
+
+static int may_hand(const struct engine *engine, page_no page, node_id to)
+{
+    (void)engine;
+    (void)page;
+    (void)to;
+    return 0; // Z7
+}
+
+static const struct update_rules rules = {
+    .pushed = receive_push,
+    .to_owner = receive_to_owner,
+    .may_hand = may_hand,
+    .applied = applied,
+    .wrote = wrote,
+    .noticed = noticed,
+};
+
+const struct protocol protocol_lazy_release = {
+    .name = "lazy-release",
+    .id = TM_LAZY_RELEASE,
+    .base = &updates_base,
+    .updates = &rules,
+    .local_fault = local_fault,
+    .serve = serve,
+    .is_fresh = is_fresh,
+    .arrived = arrived,
+    .acquired = protocol_keeps_all,
+    .frozen = frozen,
+    .roster_changed = roster_changed,
+    .state_alone = protocol_state_alone,
+    .evicted = protocol_tells_nobody, // its owner tells nobody by name
+    .advised = protocol_takes_no_advice,
+};
