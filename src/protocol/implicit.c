@@ -17,8 +17,9 @@
 //    it directly, on one way, so a request never overtakes a diff. An owner applies a
 //    diff at once, also one to a page that is on the disk.
 // M3 What was asked for before an acquire is not used after it.
-// M4 Each copy is on the list `copies`.
-// M5 While nodes may come or go no copy is dirty; when they have there is none at all.
+// M4 A dirty copy that is dropped, or is to be dirty no more, is diffed: C1.
+// M5 Each copy is on the list `copies`.
+// M6 While nodes may come or go no copy is dirty; when they have there is none at all.
 #include "mem/diff.h"
 #include "protocol/copies.h"
 #include "protocol/protocol_rows.h"
@@ -73,10 +74,10 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     const struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN) {
-        page_list_add(&engine->copies, page_number); // M4
+        page_list_add(&engine->copies, page_number); // M5
     }
     if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL &&
-        !engine->is_frozen) { // M5
+        !engine->is_frozen) { // M6
         begin_writing(engine, page_number);
     } else {
         engine_map(engine, page_number);
@@ -93,7 +94,7 @@ static void acquired(struct engine *engine)
 
 static void frozen(struct engine *engine)
 {
-    copies_clean(engine, &engine->copies); // M5
+    copies_clean(engine, &engine->copies); // M6
 }
 
 // ---- updates
@@ -156,7 +157,7 @@ const struct protocol protocol_implicit = {
     .is_fresh = is_fresh,
     .arrived = arrived,
     .acquired = acquired,
-    .roster_changed = acquired, // M5
+    .roster_changed = acquired, // M6
     .frozen = frozen,
     .state_alone = protocol_state_alone, // M1
     .evicted = protocol_tells_nobody,    // its owner knows of no copy

@@ -43,8 +43,7 @@ class Case:
         is_pressed = dice.random() < 0.25
         n_workers = 2 if is_pressed else dice.choice((1, 2))
         self.n_workers = n_workers
-        protocol = dice.choice(("eager-release", "eager-release", "sequential",
-                                "implicit"))
+        protocol = dice.choice(("eager-release", *jobs.PROTOCOLS))
         source = dice.choice(("userfaultfd", "mprotect"))
         self.words = ["-w", n_workers, "-p", protocol,
                       f"--fault-source={source}"]
