@@ -186,12 +186,22 @@ void notices_send(struct engine *engine, node_id to)
 
 // ---- hearing
 
+// NULL: the page's protocol wants to hear of none.
+static const struct update_rules *listener(const struct engine *engine,
+                                           page_no page)
+{
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    return rules != NULL && rules->noticed != NULL ? rules : NULL;
+}
+
 // An old copy is here.
 static int is_stale(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
     return page->state != PAGE_ABSENT && !page->is_owner &&
+           listener(engine, page_number) != NULL &&
            notices_are_newer(engine, page_number, page->base);
 }
 
@@ -204,21 +214,15 @@ static void hear(struct engine *engine, const struct notice *notice)
     }
 }
 
-// Tell the protocols of stale pages: each its own, though one list is enough for all,
-// since what is done to one is done to any.
+// All at once, to one that listens: what is done to one page is done to any.
 static void tell_stale(struct engine *engine)
 {
-    struct notices *notices = notices_of(engine);
-    const struct update_rules *rules;
+    struct page_list *stale = &notices_of(engine)->stale;
 
-    if (notices->stale.n == 0) {
-        return;
+    if (stale->n > 0) {
+        listener(engine, stale->at[0])->noticed(engine, stale);
+        stale->n = 0;
     }
-    rules = update_rules_of(engine, notices->stale.at[0]);
-    if (rules != NULL && rules->noticed != NULL) {
-        rules->noticed(engine, &notices->stale);
-    }
-    notices->stale.n = 0;
 }
 
 void notices_hear(struct engine *engine, const struct engine *before)
