@@ -100,14 +100,14 @@ unsigned tm_node_workers(void)
 tm_status tm_mutex_lock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_lock");
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_mutex_trylock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_trylock");
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 1, &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -157,7 +157,7 @@ tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_mutex_timedlock");
     wait.waiter.until_ns = until_ns;
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
     return leave_timed_call(node, &wait);
 }
 
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) tm_status set_type(
     tm_mutex *mutex, tm_mutex_type type, const char *function)
 {
     BEGIN_CALL(function);
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 1, &wait.waiter);
     status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) tm_status set_type(
     enter_call(node, &wait);
     status =
         sync_lock_set_type(sync, key_of(node, mutex), wait.waiter.thread, type);
-    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    sync_unlock(sync, key_of(node, mutex), &wait.waiter);
     leave_call(node, &wait);
     return status;
 }
@@ -195,15 +195,14 @@ tm_status tm_mutex_destroy(tm_mutex *mutex)
 tm_status tm_mutex_unlock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_unlock");
-    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    sync_unlock(sync, key_of(node, mutex), &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
 {
     BEGIN_CALL("tm_cond_wait");
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
-                   wait.waiter.thread, &wait.waiter);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -217,8 +216,7 @@ tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
     }
     BEGIN_CALL("tm_cond_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
-                   wait.waiter.thread, &wait.waiter);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
     return leave_timed_call(node, &wait);
 }
 
@@ -246,14 +244,14 @@ tm_status tm_sem_init(tm_sem *sem, unsigned value)
 tm_status tm_sem_wait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
+    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_sem_trywait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_trywait");
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 1, &wait.waiter);
+    sync_sem_wait(sync, key_of(node, sem), 1, &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -266,7 +264,7 @@ tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
     }
     BEGIN_CALL("tm_sem_timedwait");
     wait.waiter.until_ns = until_ns;
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
+    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
     return leave_timed_call(node, &wait);
 }
 
@@ -283,8 +281,7 @@ static inline __attribute__((always_inline)) tm_status lock_to(
 {
     BEGIN_CALL(function);
     wait.waiter.until_ns = until_ns;
-    sync_rwlock(sync, key_of(node, lock), wait.waiter.thread, hold, only_try,
-                &wait.waiter);
+    sync_rwlock(sync, key_of(node, lock), hold, only_try, &wait.waiter);
     return until_ns > 0 ? leave_timed_call(node, &wait)
                         : leave_call(node, &wait);
 }
@@ -334,8 +331,7 @@ tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
 tm_status tm_rwlock_unlock(tm_rwlock *lock)
 {
     BEGIN_CALL("tm_rwlock_unlock");
-    sync_rwlock_unlock(sync, key_of(node, lock), wait.waiter.thread,
-                       &wait.waiter);
+    sync_rwlock_unlock(sync, key_of(node, lock), &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -347,7 +343,7 @@ static tm_status run_once(struct node *node, struct sync *sync, tm_once *once,
 
     function();
     enter_call(node, &wait);
-    sync_once_end(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    sync_once_end(sync, key_of(node, once), &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -357,7 +353,7 @@ tm_status tm_once_run(tm_once *once, void (*function)(void))
         return TM_EINVAL;
     }
     BEGIN_CALL("tm_once_run");
-    sync_once_begin(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    sync_once_begin(sync, key_of(node, once), &wait.waiter);
     status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
@@ -392,8 +388,8 @@ static inline __attribute__((always_inline)) tm_status arrive(
         tracking_note_end(node, thread_self(), key_of(node, barrier));
     }
     wait.waiter.count = thread_self()->n_barriers;
-    sync_barrier_arrive(sync, key_of(node, barrier), kind, op,
-                        wait.waiter.thread, value, &wait.waiter);
+    sync_barrier_arrive(sync, key_of(node, barrier), kind, op, value,
+                        &wait.waiter);
     node_leave(node);
     // Who arrived last would be the first to go on. Others have parked, and are
     // woken in the order in which they came.

@@ -269,9 +269,8 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
     }
     wait_init(&wait);
     node_enter(node);
-    sync_thread_create(node->sync, thread_self()->number,
-                       (uint64_t)(uintptr_t)start, (uint64_t)(uintptr_t)arg,
-                       attr, &wait.waiter);
+    sync_thread_create(node->sync, (uint64_t)(uintptr_t)start,
+                       (uint64_t)(uintptr_t)arg, attr, &wait.waiter);
     node_leave(node);
     wait_for(&wait, 1);
     if (number != NULL && wait.waiter.status == TM_OK) {
@@ -288,7 +287,7 @@ static tm_status await_end(struct node *node, uint64_t number, void **result)
     wait_init(&wait);
     node_enter(node);
     sync_thread_launch(node->sync, thread_self()->number);
-    sync_thread_join(node->sync, number, thread_self()->number, &wait.waiter);
+    sync_thread_join(node->sync, number, &wait.waiter);
     node_leave(node);
     wait_for(&wait, 1);
     if (result != NULL && wait.waiter.status == TM_OK) {
