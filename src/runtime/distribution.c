@@ -428,15 +428,9 @@ static void finish(struct node *node)
 
 const struct part part_balancing = {
     .name = "balancing",
-    .open = part_no_step,
     .start = start,
-    .tick = part_no_tick,
     .owns = OWNER_balancing,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
     .roster_changed = roster_changed,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };

@@ -357,10 +357,4 @@ const struct part part_membership = {
     .tick = tick,
     .owns = OWNER_membership,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
-    .finish = part_no_step,
-    .close = part_no_step,
 };

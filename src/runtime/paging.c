@@ -522,8 +522,6 @@ const struct part part_paging = {
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,
-    .roster_changed = part_no_roster,
     .stats = add_stats,
-    .finish = part_no_step,
     .close = bring_globals,
 };

@@ -13,7 +13,7 @@ struct thread;
  * To add one: write it, and add its row to all_parts (registry.c).
  */
 
-/** A part. All slots are filled in: part_no_... does nothing. Unless it says something
+/** A part. A slot that is NULL does nothing; parts.c alone looks. Unless it says something
  * else, a slot is called under the node lock, by whichever kernel thread has that, and
  * must not block. */
 struct part {
@@ -61,14 +61,6 @@ struct part {
      * any more. Without the lock. */
     void (*close)(struct node *node);
 };
-
-void part_no_step(struct node *node);
-int part_no_tick(struct node *node);
-tm_status part_no_receive(struct node *node, node_id from,
-                          const struct message *message);
-void part_no_thread(struct node *node, struct thread *thread);
-void part_no_roster(struct node *node, int is_first);
-void part_no_stats(struct node *node, struct tm_node_stats *stats);
 
 // ---- parts.c: tell all of them, in their order
 

@@ -225,15 +225,7 @@ static void finish(struct node *node)
 
 const struct part part_numbers = {
     .name = "numbers",
-    .open = part_no_step,
-    .start = part_no_step,
-    .tick = part_no_tick,
     .owns = OWNER_numbers,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };
