@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The numbers of each node: collected on request, by the public function and for
 // the table that --stats prints at the end.
-#include "runtime/stats.h"
 #include "base/log.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 
@@ -121,10 +119,9 @@ tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
     }
     message.u.stats_ask.token = tokens_give(&node->calls, &wait);
     port_send(&node->port, (node_id)id, &message);
-    node_leave(node);
-    wait_for(&wait.wait, 1);
+    status = wait_end(node, &wait.wait);
     *stats = copy;
-    return wait.wait.waiter.status;
+    return status;
 }
 
 static double mib(uint64_t bytes)
