@@ -91,10 +91,6 @@ struct call *call_find(struct sync *sync, uint64_t token);
 /** The call is over: frees it, then wakes its caller. */
 void call_end(struct call *call, tm_status status, uint64_t result);
 
-/** call_done has arrived. */
-tm_status call_receive_done(struct sync *sync, node_id from,
-                            const struct message *message);
-
 /** Calls whose time is over are cancelled at the object's manager, which answers. */
 void calls_poll(struct sync *sync, uint64_t now_ns);
 

@@ -95,21 +95,6 @@ tm_status barrier_receive_init(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-/* The bits that all threads get; 0 if they do not reduce. */
-static uint64_t combined(struct barrier *barrier)
-{
-    switch (barrier->kind) {
-    case ARRIVE_DOUBLE:
-        return reduce_double_bits(barrier->values, barrier->n_values,
-                                  barrier->op);
-    case ARRIVE_INT64:
-        return reduce_int64_bits(barrier->values, barrier->n_values,
-                                 barrier->op);
-    default:
-        return 0;
-    }
-}
-
 static void let_node_pass(struct barrier *barrier, node_id node,
                           struct message *message)
 {
@@ -128,7 +113,11 @@ static void let_all_pass(struct barrier *barrier)
     node_id own = barrier->sync->port->self;
 
     message.u.barrier_leave.key = barrier->key;
-    message.u.barrier_leave.result = combined(barrier);
+    if (kind_reduces(barrier->kind)) {
+        message.u.barrier_leave.result =
+            reduce_bits(barrier->values, barrier->n_values, barrier->op,
+                        barrier->kind == ARRIVE_DOUBLE);
+    }
     message.u.barrier_leave.count = barrier->most;
     for (unsigned i = 0; i < roster->n_live; i++) {
         if (roster->live[i] != own) {

@@ -29,8 +29,8 @@ struct handler {
     bool at_root; // goes to the root only
 };
 
-static tm_status receive_cancel(struct sync *sync, node_id from,
-                                const struct message *message)
+tm_status sync_receive_cancel(struct sync *sync, node_id from,
+                              const struct message *message)
 {
     static void (*const cancels[])(struct sync * sync, node_id from,
                                    uint64_t key, uint64_t token) = {
@@ -47,49 +47,9 @@ static tm_status receive_cancel(struct sync *sync, node_id from,
 }
 
 static const struct handler handlers[MESSAGES_END] = {
-#define HANDLER(name) [MESSAGE_##name]
-    HANDLER(lock_ask) = {lock_receive_ask},
-    HANDLER(lock_cancel) = {lock_receive_cancel},
-    HANDLER(wait_cancel) = {receive_cancel},
-    HANDLER(lock_grant) = {lock_receive_grant},
-    HANDLER(lock_recall) = {lock_receive_recall},
-    HANDLER(lock_back) = {lock_receive_back},
-    HANDLER(lock_decline) = {lock_receive_decline},
-    HANDLER(lock_busy) = {lock_receive_busy},
-    HANDLER(unlock_away) = {lock_receive_unlock},
-    HANDLER(cond_wait) = {cond_receive_wait},
-    HANDLER(cond_signal) = {cond_receive_signal},
-    HANDLER(cond_wake) = {cond_receive_wake},
-    HANDLER(sem_init) = {sem_receive_init},
-    HANDLER(sem_wait) = {sem_receive_wait},
-    HANDLER(sem_post) = {sem_receive_post},
-    HANDLER(rwlock_ask) = {rwlock_receive_ask},
-    HANDLER(rwlock_unlock) = {rwlock_receive_unlock},
-    HANDLER(once_ask) = {once_receive_ask},
-    HANDLER(barrier_init) = {barrier_receive_init},
-    HANDLER(barrier_arrive) = {barrier_receive_arrive},
-    HANDLER(barrier_leave) = {barrier_receive_leave},
-    HANDLER(barrier_check) = {thread_registry_receive_check, true},
-    HANDLER(barrier_starved) = {barrier_receive_starved},
-    HANDLER(call_done) = {call_receive_done},
-    HANDLER(thread_create) = {thread_registry_receive_create, true},
-    HANDLER(thread_launch) = {thread_registry_receive_launch, true},
-    HANDLER(thread_start) = {threads_receive_start},
-    HANDLER(thread_exit) = {thread_registry_receive_exit, true},
-    HANDLER(thread_join) = {thread_registry_receive_join, true},
-    HANDLER(thread_detach) = {thread_registry_receive_detach, true},
-    HANDLER(key_call) = {key_receive_call, true},
-    HANDLER(thread_migrate) = {thread_registry_receive_migrate, true},
-    HANDLER(thread_target) = {threads_receive_target},
-    HANDLER(thread_at) = {thread_registry_receive_at, true},
-    HANDLER(thread_missed) = {thread_registry_receive_missed, true},
-    HANDLER(lock_part) = {lock_receive_part},
-    HANDLER(cond_part) = {cond_receive_part},
-    HANDLER(sem_part) = {sem_receive_part},
-    HANDLER(rwlock_part) = {rwlock_receive_part},
-    HANDLER(once_part) = {once_receive_part},
-    HANDLER(barrier_part) = {barrier_receive_part},
-    HANDLER(lock_last) = {lock_receive_last},
+#define HANDLER(message, receive, at_root)                                     \
+    [MESSAGE_##message] = {receive, at_root},
+    SYNC_MESSAGES(HANDLER)
 #undef HANDLER
 };
 

@@ -23,46 +23,37 @@ static void will_unlock(struct actor *self, unsigned object)
     }
 }
 
-tm_status do_lock(struct actor *self, unsigned object)
+// @param until_ns  0: as long as it takes
+static tm_status lock_until(struct actor *self, unsigned object, int only_try,
+                            uint64_t until_ns)
 {
+    struct sync *sync = actor_begin(self);
     tm_status status;
 
-    sync_lock(actor_begin(self), KEY(object), 0, &self->waiter);
+    self->waiter.until_ns = until_ns;
+    sync_lock(sync, KEY(object), only_try, &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         has_locked(self, object);
+    } else if (until_ns > 0) {
+        world_check(self->world, sim_now_ns(self->world->sim) >= until_ns);
     }
     return status;
+}
+
+tm_status do_lock(struct actor *self, unsigned object)
+{
+    return lock_until(self, object, 0, 0);
 }
 
 tm_status do_trylock(struct actor *self, unsigned object)
 {
-    tm_status status;
-
-    sync_lock(actor_begin(self), KEY(object), 1, &self->waiter);
-    status = actor_finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    }
-    return status;
+    return lock_until(self, object, 1, 0);
 }
 
 tm_status do_timedlock(struct actor *self, unsigned object, uint64_t ns)
 {
-    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
-    tm_status status;
-
-    actor_begin(self);
-    self->waiter.until_ns = until_ns;
-    sync_lock(self->world->nodes[self->node].sync, KEY(object), 0,
-              &self->waiter);
-    status = actor_finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    } else {
-        world_check(self->world, sim_now_ns(self->world->sim) >= until_ns);
-    }
-    return status;
+    return lock_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
 tm_status do_set_type(struct actor *self, unsigned object,
@@ -126,31 +117,34 @@ tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
     return actor_finish(self);
 }
 
-tm_status do_sem_wait(struct actor *self, unsigned object)
+// @param until_ns  0: as long as it takes
+static tm_status sem_wait_until(struct actor *self, unsigned object,
+                                int only_try, uint64_t until_ns)
 {
-    sync_sem_wait(actor_begin(self), KEY(object), 0, &self->waiter);
-    return actor_finish(self);
-}
-
-tm_status do_sem_trywait(struct actor *self, unsigned object)
-{
-    sync_sem_wait(actor_begin(self), KEY(object), 1, &self->waiter);
-    return actor_finish(self);
-}
-
-tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
-{
-    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
+    struct sync *sync = actor_begin(self);
     tm_status status;
 
-    actor_begin(self);
     self->waiter.until_ns = until_ns;
-    sync_sem_wait(self->world->nodes[self->node].sync, KEY(object), 0,
-                  &self->waiter);
+    sync_sem_wait(sync, KEY(object), only_try, &self->waiter);
     status = actor_finish(self);
     world_check(self->world, status != TM_ETIMEDOUT ||
                                  sim_now_ns(self->world->sim) >= until_ns);
     return status;
+}
+
+tm_status do_sem_wait(struct actor *self, unsigned object)
+{
+    return sem_wait_until(self, object, 0, 0);
+}
+
+tm_status do_sem_trywait(struct actor *self, unsigned object)
+{
+    return sem_wait_until(self, object, 1, 0);
+}
+
+tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
+{
+    return sem_wait_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
 tm_status do_sem_post(struct actor *self, unsigned object)

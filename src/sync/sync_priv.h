@@ -271,46 +271,54 @@ struct once *once_of(struct sync *sync, uint64_t key);
 typedef tm_status receive_fn(struct sync *sync, node_id from,
                              const struct message *message);
 
-receive_fn lock_receive_ask;
-receive_fn lock_receive_cancel;
-receive_fn lock_receive_grant;
-receive_fn lock_receive_recall;
-receive_fn lock_receive_back;
-receive_fn lock_receive_decline;
-receive_fn lock_receive_busy;
-receive_fn lock_receive_unlock;
-receive_fn cond_receive_wait;
-receive_fn cond_receive_signal;
-receive_fn cond_receive_wake;
-receive_fn sem_receive_init;
-receive_fn sem_receive_wait;
-receive_fn sem_receive_post;
-receive_fn rwlock_receive_ask;
-receive_fn rwlock_receive_unlock;
-receive_fn once_receive_ask;
-receive_fn barrier_receive_init;
-receive_fn barrier_receive_arrive;
-receive_fn barrier_receive_leave;
-receive_fn barrier_receive_starved;
-receive_fn threads_receive_start;
-receive_fn threads_receive_target;
-receive_fn thread_registry_receive_create;
-receive_fn thread_registry_receive_launch;
-receive_fn thread_registry_receive_exit;
-receive_fn thread_registry_receive_join;
-receive_fn thread_registry_receive_detach;
-receive_fn key_receive_call;
-receive_fn thread_registry_receive_migrate;
-receive_fn thread_registry_receive_at;
-receive_fn thread_registry_receive_missed;
-receive_fn thread_registry_receive_check;
-receive_fn lock_receive_part;
-receive_fn lock_receive_last;
-receive_fn cond_receive_part;
-receive_fn sem_receive_part;
-receive_fn rwlock_receive_part;
-receive_fn once_receive_part;
-receive_fn barrier_receive_part;
+/* All types: X(message, its function, does it go to the root only?) */
+#define SYNC_MESSAGES(X)                                                       \
+    X(lock_ask, lock_receive_ask, false)                                       \
+    X(lock_cancel, lock_receive_cancel, false)                                 \
+    X(wait_cancel, sync_receive_cancel, false)                                 \
+    X(lock_grant, lock_receive_grant, false)                                   \
+    X(lock_recall, lock_receive_recall, false)                                 \
+    X(lock_back, lock_receive_back, false)                                     \
+    X(lock_decline, lock_receive_decline, false)                               \
+    X(lock_busy, lock_receive_busy, false)                                     \
+    X(unlock_away, lock_receive_unlock, false)                                 \
+    X(cond_wait, cond_receive_wait, false)                                     \
+    X(cond_signal, cond_receive_signal, false)                                 \
+    X(cond_wake, cond_receive_wake, false)                                     \
+    X(sem_init, sem_receive_init, false)                                       \
+    X(sem_wait, sem_receive_wait, false)                                       \
+    X(sem_post, sem_receive_post, false)                                       \
+    X(rwlock_ask, rwlock_receive_ask, false)                                   \
+    X(rwlock_unlock, rwlock_receive_unlock, false)                             \
+    X(once_ask, once_receive_ask, false)                                       \
+    X(barrier_init, barrier_receive_init, false)                               \
+    X(barrier_arrive, barrier_receive_arrive, false)                           \
+    X(barrier_leave, barrier_receive_leave, false)                             \
+    X(barrier_check, thread_registry_receive_check, true)                      \
+    X(barrier_starved, barrier_receive_starved, false)                         \
+    X(call_done, call_receive_done, false)                                     \
+    X(thread_create, thread_registry_receive_create, true)                     \
+    X(thread_launch, thread_registry_receive_launch, true)                     \
+    X(thread_start, threads_receive_start, false)                              \
+    X(thread_exit, thread_registry_receive_exit, true)                         \
+    X(thread_join, thread_registry_receive_join, true)                         \
+    X(thread_detach, thread_registry_receive_detach, true)                     \
+    X(key_call, key_receive_call, true)                                        \
+    X(thread_migrate, thread_registry_receive_migrate, true)                   \
+    X(thread_target, threads_receive_target, false)                            \
+    X(thread_at, thread_registry_receive_at, true)                             \
+    X(thread_missed, thread_registry_receive_missed, true)                     \
+    X(lock_part, lock_receive_part, false)                                     \
+    X(cond_part, cond_receive_part, false)                                     \
+    X(sem_part, sem_receive_part, false)                                       \
+    X(rwlock_part, rwlock_receive_part, false)                                 \
+    X(once_part, once_receive_part, false)                                     \
+    X(barrier_part, barrier_receive_part, false)                               \
+    X(lock_last, lock_receive_last, false)
+
+#define DECLARE(message, receive, at_root) receive_fn receive;
+SYNC_MESSAGES(DECLARE)
+#undef DECLARE
 
 /* Lines of sync_next_wait(): the line at a position of the object at a place of
  * a table. */

@@ -101,16 +101,14 @@ void threads_poll(struct sync *sync)
 tm_status threads_receive_start(struct sync *sync, node_id from,
                                 const struct message *message)
 {
-    const char *name = message->body;
     uint32_t slot = thread_slot_of(message->u.thread_start.thread);
 
-    if (from != ROOT || slot < 1 || slot > sync->registry.max_threads ||
-        message->body_size == 0 || name[message->body_size - 1] != '\0') {
+    if (from != ROOT || slot < 1 || slot > sync->registry.max_threads) {
         return TM_EWIRE;
     }
     return sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
                            message->u.thread_start.start,
-                           message->u.thread_start.arg, name);
+                           message->u.thread_start.arg, message->body);
 }
 
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)
