@@ -11,14 +11,6 @@
 #include "base/ensure.h"
 #include "runtime/node.h"
 
-// Call a slot of all parts that have it.
-#define TELL(slot, ...)                                                        \
-    for (const struct part *const *at = node->parts; *at != NULL; at++) {      \
-        if ((*at)->slot != NULL) {                                             \
-            (*at)->slot(__VA_ARGS__);                                          \
-        }                                                                      \
-    }
-
 void parts_use(struct node *node, const struct part *const *parts)
 {
     memset(node->part_of, 0, sizeof node->part_of);
@@ -32,15 +24,28 @@ void parts_use(struct node *node, const struct part *const *parts)
     node->part_of[OWNER_none] = NULL;
 }
 
-void parts_open(struct node *node)
-{
-    TELL(open, node);
-}
+// Call a slot of all parts that have it.
+#define TELL_PARTS(slot, parameters, ...)                                      \
+    void parts_##slot parameters                                               \
+    {                                                                          \
+        for (const struct part *const *at = node->parts; *at != NULL; at++) {  \
+            if ((*at)->slot != NULL) {                                         \
+                (*at)->slot(__VA_ARGS__);                                      \
+            }                                                                  \
+        }                                                                      \
+    }
 
-void parts_start(struct node *node)
-{
-    TELL(start, node);
-}
+TELL_PARTS(open, (struct node * node), node)
+TELL_PARTS(start, (struct node * node), node)
+TELL_PARTS(thread_arrived, (struct node * node, struct thread *thread), node,
+           thread)
+TELL_PARTS(thread_left, (struct node * node, struct thread *thread), node,
+           thread)
+TELL_PARTS(roster_changed, (struct node * node, int is_first), node, is_first)
+TELL_PARTS(stats, (struct node * node, struct tm_node_stats *stats), node,
+           stats)
+TELL_PARTS(finish, (struct node * node), node)
+TELL_PARTS(close, (struct node * node), node)
 
 int parts_tick(struct node *node)
 {
@@ -60,34 +65,4 @@ tm_status parts_receive(struct node *node, node_id from,
     const struct part *part = node->part_of[message_owner(message->type)];
 
     return part == NULL ? TM_EWIRE : part->receive(node, from, message);
-}
-
-void parts_thread_arrived(struct node *node, struct thread *thread)
-{
-    TELL(thread_arrived, node, thread);
-}
-
-void parts_thread_left(struct node *node, struct thread *thread)
-{
-    TELL(thread_left, node, thread);
-}
-
-void parts_roster_changed(struct node *node, int is_first)
-{
-    TELL(roster_changed, node, is_first);
-}
-
-void parts_stats(struct node *node, struct tm_node_stats *stats)
-{
-    TELL(stats, node, stats);
-}
-
-void parts_finish(struct node *node)
-{
-    TELL(finish, node);
-}
-
-void parts_close(struct node *node)
-{
-    TELL(close, node);
 }
