@@ -135,14 +135,6 @@ void migration_pages_announce(struct migration_pages *pages, node_id to,
 
 // ---- what a node has no use for any more
 
-static int compare_numbers(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /** The pages of some threads of a plan. */
 struct numbers {
     uint64_t *at;
@@ -167,7 +159,7 @@ static void numbers_sort(struct numbers *numbers)
     if (numbers->n == 0) {
         return;
     }
-    qsort(numbers->at, numbers->n, sizeof *numbers->at, compare_numbers);
+    qsort(numbers->at, numbers->n, sizeof *numbers->at, page_no_compare);
     for (size_t i = 0; i < numbers->n; i++) {
         if (n == 0 || numbers->at[i] != numbers->at[n - 1]) {
             numbers->at[n++] = numbers->at[i];
