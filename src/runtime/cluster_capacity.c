@@ -23,7 +23,6 @@
 #include "observe/swap_cost.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/part_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

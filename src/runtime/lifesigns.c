@@ -28,7 +28,6 @@
 #include "base/log.h"
 #include "runtime/lifesigns.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 
 #define GRACE_NS UINT64_C(1500000000)
 

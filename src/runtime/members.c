@@ -21,7 +21,6 @@
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"

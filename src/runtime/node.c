@@ -18,7 +18,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>

@@ -16,7 +16,6 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 

@@ -16,10 +16,8 @@
 
 #include "base/log.h"
 #include "os/image.h"
-#include "protocol/races.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 
 typedef unsigned long long number;

@@ -9,8 +9,7 @@
 // block checks that what lies behind it is as it was left.
 #include "base/log.h"
 #include "mem/heap.h"
-#include "protocol/atomic.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
 

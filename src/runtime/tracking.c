@@ -31,7 +31,6 @@
 #include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 
