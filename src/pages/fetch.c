@@ -355,8 +355,9 @@ static int has_been_granted(const struct page *page)
     return page->is_owner && page->state == PAGE_EXCLUSIVE;
 }
 
-void fetch_receive_request(struct engine *engine, node_id from,
-                           const struct message *message)
+// A request has arrived, or is looked at again.
+static void fetch_receive_request(struct engine *engine, node_id from,
+                                  const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     const struct page *page = page_of(engine, fetch->page);
