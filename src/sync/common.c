@@ -112,6 +112,14 @@ bool is_over(const struct sync *sync, const struct waiter *waiter)
     return waiter->until_ns > 0 && waiter->until_ns <= time_now(sync);
 }
 
+void *object_get(struct table *objects, uint64_t key)
+{
+    uint64_t *record = table_get(objects, key);
+
+    *record = key;
+    return record;
+}
+
 node_id manager_of(const struct sync *sync, uint64_t key)
 {
     return roster_pick(&sync->port->roster, random_mix(key));

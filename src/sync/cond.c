@@ -27,14 +27,6 @@
 // written under the mutex is the mutex's affair.
 #include "sync/sync_priv.h"
 
-struct cond *cond_of(struct sync *sync, uint64_t key)
-{
-    struct cond *cond = table_get(&sync->conds, key);
-
-    cond->key = key;
-    return cond;
-}
-
 static void let_go(struct sync *sync, const struct cond *cond)
 {
     if (cond->waiting.first == NULL) {
@@ -64,11 +56,13 @@ tm_status cond_receive_wait(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.cond_wait.key;
     uint64_t token = message->u.cond_wait.token;
+    struct cond *cond;
 
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    request_push(sync, &cond_of(sync, key)->waiting,
+    cond = object_get(&sync->conds, key);
+    request_push(sync, &cond->waiting,
                  (struct request){.node = from, .token = token});
     answer(sync, from, token, TM_OK, 0);
     return TM_OK;

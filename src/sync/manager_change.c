@@ -259,12 +259,14 @@ tm_status cond_receive_part(struct sync *sync, node_id from,
                             const struct message *message)
 {
     uint64_t key = message->u.cond_part.key;
+    struct cond *cond;
 
     (void)from;
     if (!takes_requests(sync, key, message)) {
         return TM_EWIRE;
     }
-    take_requests(sync, message, &cond_of(sync, key)->waiting);
+    cond = object_get(&sync->conds, key);
+    take_requests(sync, message, &cond->waiting);
     return TM_OK;
 }
 
@@ -293,7 +295,7 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
          (part->value > 0 || !part->is_initialised))) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, part->key);
+    sem = object_get(&sync->sems, part->key);
     sem->is_initialised = part->is_initialised;
     sem->value = part->value;
     take_requests(sync, message, &sem->waiting);
@@ -402,7 +404,7 @@ tm_status rwlock_receive_part(struct sync *sync, node_id from,
         !claims_fit(sync, table_find(&sync->rwlocks, key), message)) {
         return TM_EWIRE;
     }
-    lock = rwlock_of(sync, key);
+    lock = object_get(&sync->rwlocks, key);
     while (reader.at < reader.end) {
         struct request claim = read_claim(&reader);
 
@@ -445,7 +447,7 @@ tm_status once_receive_part(struct sync *sync, node_id from,
          (part->state != ONCE_DONE || message->body_size > 0))) {
         return TM_EWIRE;
     }
-    once = once_of(sync, part->key);
+    once = object_get(&sync->onces, part->key);
     if (once->state != ONCE_NEW && once->state != part->state) {
         return TM_EWIRE;
     }

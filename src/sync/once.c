@@ -10,14 +10,6 @@
 // I1  Calls wait only while it is RUNNING.
 #include "sync/sync_priv.h"
 
-struct once *once_of(struct sync *sync, uint64_t key)
-{
-    struct once *once = table_get(&sync->onces, key);
-
-    once->key = key;
-    return once;
-}
-
 static void ask_manager(struct sync *sync, enum call_kind kind, uint64_t key,
                         struct waiter *waiter)
 {
@@ -48,13 +40,15 @@ void sync_once_end(struct sync *sync, uint64_t key, struct waiter *waiter)
 
 void sync_once_know(struct sync *sync, uint64_t key)
 {
-    once_of(sync, key)->is_known = true;
+    struct once *once = object_get(&sync->onces, key);
+
+    once->is_known = true;
 }
 
 static tm_status begin(struct sync *sync, node_id from,
                        const struct message_once_ask *ask)
 {
-    struct once *once = once_of(sync, ask->key);
+    struct once *once = object_get(&sync->onces, ask->key);
 
     if (once->state == ONCE_DONE) {
         order_takes(sync, ask->key, from);

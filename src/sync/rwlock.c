@@ -25,14 +25,6 @@
 
 typedef unsigned long long number;
 
-struct rwlock *rwlock_of(struct sync *sync, uint64_t key)
-{
-    struct rwlock *lock = table_get(&sync->rwlocks, key);
-
-    lock->key = key;
-    return lock;
-}
-
 static void let_go(struct sync *sync, const struct rwlock *lock)
 {
     if (lock->holders.first == NULL && lock->waiting.first == NULL) {
@@ -121,7 +113,7 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
         ask->only_try > 1) {
         return TM_EWIRE;
     }
-    lock = rwlock_of(sync, ask->key);
+    lock = object_get(&sync->rwlocks, ask->key);
     claim = find_holder(lock, ask->thread);
     if (claim != NULL) {
         answer(sync, from, ask->token, claim_again(claim, ask), 0);

@@ -10,14 +10,6 @@
 // I2  A semaphore that was never initialised has value 0 and no calls.
 #include "sync/sync_priv.h"
 
-struct sem *sem_of(struct sync *sync, uint64_t key)
-{
-    struct sem *sem = table_get(&sync->sems, key);
-
-    sem->key = key;
-    return sem;
-}
-
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter)
 {
@@ -39,7 +31,7 @@ tm_status sem_receive_init(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, key);
+    sem = object_get(&sync->sems, key);
     if (sem->waiting.first == NULL) {
         sem->is_initialised = true;
         sem->value = message->u.sem_init.value;
@@ -70,7 +62,7 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, key);
+    sem = object_get(&sync->sems, key);
     if (!sem->is_initialised) {
         answer(sync, from, token, TM_EINVAL, 0);
     } else if (sem->value > 0) {
@@ -132,7 +124,7 @@ tm_status sem_receive_post(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     answer(sync, from, message->u.sem_post.token,
-           add_one(sync, sem_of(sync, key)), 0);
+           add_one(sync, object_get(&sync->sems, key)), 0);
     return TM_OK;
 }
 

@@ -261,11 +261,9 @@ struct creator {
     uint64_t since_ns;
 };
 
-/** The record of an object, new if need be. */
-struct cond *cond_of(struct sync *sync, uint64_t key);
-struct sem *sem_of(struct sync *sync, uint64_t key);
-struct rwlock *rwlock_of(struct sync *sync, uint64_t key);
-struct once *once_of(struct sync *sync, uint64_t key);
+/** The record of a condition variable, semaphore, reader-writer lock or of what is done
+ * once, new if need be: its first member is its key. */
+void *object_get(struct table *objects, uint64_t key);
 
 /* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
 typedef tm_status receive_fn(struct sync *sync, node_id from,
