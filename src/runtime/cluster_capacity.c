@@ -255,7 +255,6 @@ static void roster_changed(struct node *node, int is_first)
 }
 
 const struct part part_offers = {
-    .name = "offers",
     .owns = OWNER_capacity,
     .receive = receive,
     .roster_changed = roster_changed,

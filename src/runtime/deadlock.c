@@ -213,7 +213,6 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_deadlock = {
-    .name = "deadlock",
     .tick = tick,
     .owns = OWNER_deadlock,
     .receive = receive,

@@ -426,7 +426,6 @@ static void finish(struct node *node)
 }
 
 const struct part part_balancing = {
-    .name = "balancing",
     .start = start,
     .owns = OWNER_balancing,
     .receive = receive,

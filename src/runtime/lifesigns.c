@@ -212,7 +212,6 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_liveness = {
-    .name = "liveness",
     .start = start,
     .tick = tick,
     .owns = OWNER_liveness,

@@ -350,7 +350,6 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_membership = {
-    .name = "membership",
     .open = open_members,
     .start = listen_for_owner,
     .tick = tick,

@@ -513,7 +513,6 @@ void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns)
 }
 
 const struct part part_paging = {
-    .name = "paging",
     .open = open_paging,
     .start = start,
     .tick = paging_poll,

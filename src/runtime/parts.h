@@ -17,8 +17,6 @@ struct thread;
  * else, a slot is called under the node lock, by whichever kernel thread has that, and
  * must not block. */
 struct part {
-    const char *name;
-
     /** The program starts: machines are there, nobody is connected, no lock. Ends the
      * program if it cannot go on. */
     void (*open)(struct node *node);

@@ -173,7 +173,6 @@ static void open_races(struct node *node)
 }
 
 const struct part part_races = {
-    .name = "races",
     .open = open_races,
     .finish = finish,
 };

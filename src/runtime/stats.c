@@ -221,7 +221,6 @@ static void finish(struct node *node)
 }
 
 const struct part part_numbers = {
-    .name = "numbers",
     .owns = OWNER_numbers,
     .receive = receive,
     .finish = finish,

@@ -446,7 +446,6 @@ static void finish(struct node *node)
 }
 
 const struct part part_tracking = {
-    .name = "tracking",
     .open = open_tracking,
     .tick = tick,
     .owns = OWNER_tracking,
