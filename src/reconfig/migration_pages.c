@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 
 #define BATCH (MESSAGE_BODY_MAX / WIRE_SIZE_page_run)
 
@@ -139,14 +140,13 @@ void migration_pages_announce(struct migration_pages *pages, node_id to,
 struct numbers {
     uint64_t *at;
     size_t n;
+    size_t room;
 };
 
 static void numbers_add(struct numbers *numbers, const struct page_use *uses,
                         size_t n)
 {
-    numbers->at =
-        realloc(numbers->at, (numbers->n + n + 1) * sizeof *numbers->at);
-    ensure_memory(numbers->at != NULL);
+    vector_reserve(numbers->at, numbers->room, numbers->n + n);
     for (size_t i = 0; i < n; i++) {
         numbers->at[numbers->n++] = uses[i].page;
     }
