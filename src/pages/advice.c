@@ -61,7 +61,8 @@ static void advise(struct engine *engine, page_no first, page_no n,
     const page_no end = end_of(engine, first, n);
 
     for (page_no page = first; page < end; page++) {
-        if (extent_find(engine, page) != NULL) {
+        if (extent_find(engine, page) != NULL &&
+            protocol_of(engine, page)->advised != NULL) {
             protocol_of(engine, page)->advised(engine, page, advice);
         }
     }

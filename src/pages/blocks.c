@@ -79,8 +79,8 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
     struct wire_reader reader = wire_read_body(message);
     const struct wire_block_name name = wire_get_block_name(&reader);
 
-    if (reader.failed || !has_free_pages(engine, extent) ||
-        extent->serial == 0 || extent->size > extent->n_pages * TM_PAGE_SIZE ||
+    if (!has_free_pages(engine, extent) || extent->serial == 0 ||
+        extent->size > extent->n_pages * TM_PAGE_SIZE ||
         protocol_by_id(engine->protocols, extent->protocol) == NULL ||
         extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES) {
         return TM_EWIRE;
@@ -321,7 +321,7 @@ static tm_status receive_block_is(struct engine *engine,
         engine_answered(engine, MESSAGE_block_is, is->token);
     struct heap_block *block = waiter == NULL ? NULL : waiter->answer;
 
-    if (waiter == NULL || reader.failed ||
+    if (waiter == NULL ||
         (is->size > 0 &&
          (is->capacity < is->size ||
           !are_of_an_extent(engine, block->address, is->capacity)))) {

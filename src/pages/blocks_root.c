@@ -173,8 +173,7 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
     if (ask.protocol == TM_PROTOCOL_DEFAULT) {
         ask.protocol = (uint8_t)engine->default_protocol;
     }
-    if (reader.failed ||
-        protocol_by_id(engine->protocols, (tm_protocol)ask.protocol) == NULL ||
+    if (protocol_by_id(engine->protocols, (tm_protocol)ask.protocol) == NULL ||
         ask.placement > TM_ON_NODE || ask.alignment < 16 ||
         ask.alignment > TM_PAGE_SIZE ||
         (ask.alignment & (ask.alignment - 1)) != 0 ||
@@ -253,9 +252,6 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
     char freed_at[80];
     tm_status status;
 
-    if (reader.failed) {
-        return TM_EWIRE;
-    }
     status = heap_release(engine->heap, ask->address, file, ask->line, &block,
                           &extent, freed_at);
     if (status != TM_OK) {

@@ -199,7 +199,9 @@ void engine_order(struct engine *engine, uint64_t object, node_id to,
     uint8_t bytes[CLOCK_BYTES_MAX];
     struct message message = {.type = MESSAGE_clock, .body = bytes};
 
-    bases_order(engine, to);
+    if (to != engine->port->self) {
+        bases_order(engine, to);
+    }
     if (causality == NULL) {
         return;
     }

@@ -6,7 +6,7 @@
 //   owner_updates.c  directory nodes hear of new owners
 //   copyset.c        who has copies
 //   mapping.c        what the program's view shows of a page
-//   waits.c          threads that wait for a page go on
+//   waits.c          threads that wait for a page, or an answer, go on
 //   pinning.c        pages that stay for a thread, and messages that wait meanwhile
 //   extents.c        which pages are whose block
 //   blocks.c         blocks are allocated and freed; blocks_root.c: the root's part
@@ -15,7 +15,6 @@
 //   pager_host.c     what the pager asks, and may do
 //   residence.c      copies that are given up, requests that wait for the disk
 //   roster_change.c  nodes come and go
-//   calls.c          calls to other nodes that an answer ends
 //   causality.c      what comes after what
 //   protocols.c      the table of protocols
 //   page_list.c      lists of pages

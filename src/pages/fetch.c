@@ -355,8 +355,9 @@ static int has_been_granted(const struct page *page)
     return page->is_owner && page->state == PAGE_EXCLUSIVE;
 }
 
-void fetch_receive_request(struct engine *engine, node_id from,
-                           const struct message *message)
+// A request has arrived, or is looked at again.
+static void fetch_receive_request(struct engine *engine, node_id from,
+                                  const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     const struct page *page = page_of(engine, fetch->page);
@@ -425,6 +426,7 @@ static tm_status install(struct engine *engine, node_id from,
 {
     const struct message_page *answer = &message->u.page;
     struct page *page = page_of(engine, answer->page);
+    const struct protocol *protocol = protocol_of(engine, answer->page);
     int want_write = page->want_write;
 
     if (page->state != PAGE_ABSENT && !(answer->flags & PAGE_WITH_OWNERSHIP)) {
@@ -433,9 +435,8 @@ static tm_status install(struct engine *engine, node_id from,
     if (!is_answer(page, answer->flags)) {
         return TM_EWIRE; // I1
     }
-    if (!(answer->flags & PAGE_WITH_OWNERSHIP) &&
-        !protocol_of(engine, answer->page)
-             ->is_fresh(engine, answer->page, answer->version)) {
+    if (!(answer->flags & PAGE_WITH_OWNERSHIP) && protocol->is_fresh != NULL &&
+        !protocol->is_fresh(engine, answer->page, answer->version)) {
         ask_again(engine, answer->page);
         return TM_OK;
     }
@@ -458,8 +459,7 @@ static tm_status install(struct engine *engine, node_id from,
         page->state = PAGE_CLEAN;
         hint_set(page, from, answer->epoch);
     }
-    protocol_of(engine, answer->page)
-        ->arrived(engine, answer->page, want_write);
+    protocol->arrived(engine, answer->page, want_write);
     engine_settle(engine, answer->page);
     return TM_OK;
 }

@@ -32,10 +32,12 @@ static enum page_fate fate(void *owner, page_no page_number)
 static void drop(void *owner, page_no page_number)
 {
     struct engine *engine = owner;
-    struct page *page = page_of(engine, page_number);
+    const struct protocol *protocol = protocol_of(engine, page_number);
 
-    paging_give_up(engine, page);
-    protocol_of(engine, page_number)->evicted(engine, page_number);
+    paging_give_up(engine, page_of(engine, page_number));
+    if (protocol->evicted != NULL) {
+        protocol->evicted(engine, page_number);
+    }
 }
 
 static void relieve(void *owner)

@@ -182,7 +182,13 @@ void bases_order_now(struct engine *engine, const struct engine *before);
 int bases_are_quiet(const struct engine *engine);
 int bases_are_valid(const struct engine *engine);
 
-// ---- calls.c
+// ---- waits.c
+/** Let all who wait for a page try again. */
+void engine_wake(struct page *page);
+/** Fetching is over for a page: wake who waits. */
+void engine_settle(struct engine *engine, page_no page);
+/** Something that counted as unfinished has ended. */
+void engine_finished(struct engine *engine);
 /** A waiter for an answer of another node.
  * @return the token that the answer is to name */
 uint32_t engine_await(struct engine *engine, struct waiter *waiter,
@@ -193,14 +199,6 @@ struct waiter *engine_answered(struct engine *engine, enum message_type answer,
 /** A part of a message is left out: it contradicts what is known. Counts it, and logs
  * the first ones. */
 void engine_refuse_part(struct engine *engine, page_no page, const char *what);
-
-// ---- waits.c
-/** Let all who wait for a page try again. */
-void engine_wake(struct page *page);
-/** Fetching is over for a page: wake who waits. */
-void engine_settle(struct engine *engine, page_no page);
-/** Something that counted as unfinished has ended. */
-void engine_finished(struct engine *engine);
 
 // ---- checks.c
 /** Debug builds check the invariants of a page after each step. Any number may be asked
@@ -265,9 +263,6 @@ void fetch_send_copy(struct engine *engine, page_no page, node_id to);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);
-/** A request has arrived, or is looked at again. */
-void fetch_receive_request(struct engine *engine, node_id from,
-                           const struct message *message);
 
 // ---- pinning.c, pages that stay for a thread, and messages that wait for them
 void pinning_open(struct engine *engine);

@@ -6,7 +6,7 @@
 
 /*
  * What differs between consistency protocols. All slots are called under the node lock
- * and must not block; every one is filled in.
+ * and must not block. Those that say so may be NULL.
  */
 
 /** A request for a page, at its owner. */
@@ -32,7 +32,8 @@ enum page_advice {
 };
 
 /** What protocols may have in common, updates for example: there is one of each in an
- * engine, however many protocols use it. */
+ * engine, however many protocols use it. All slots but receive() may be NULL: nothing is
+ * to be done, or it is so. protocols.c alone calls them. */
 struct protocol_base {
     /** Of an engine that is being made. @return TM_OK, TM_ENOMEM */
     tm_status (*open)(struct engine *engine);
@@ -67,28 +68,6 @@ struct protocol_base {
     int (*is_valid)(const struct engine *engine);
 };
 
-/** The slots of a base that has nothing but messages. */
-#define PROTOCOL_BASE_OF_MESSAGES                                              \
-    .open = base_opens_nothing, .close = base_does_nothing,                    \
-    .release_early = base_does_nothing, .brought = base_does_nothing,          \
-    .forget = base_forgets_nothing, .roster_changed = base_does_nothing,       \
-    .order = base_tells_nothing, .order_now = base_hears_nothing,              \
-    .is_quiet = base_is_so, .is_valid = base_is_so
-
-/* Slots with nothing to do. */
-/** open */
-tm_status base_opens_nothing(struct engine *engine);
-/** close and others */
-void base_does_nothing(struct engine *engine);
-/** forget */
-void base_forgets_nothing(struct engine *engine, const struct extent *extent);
-/** order */
-void base_tells_nothing(struct engine *engine, node_id to);
-/** order_now */
-void base_hears_nothing(struct engine *engine, const struct engine *before);
-/** is_quiet, is_valid */
-int base_is_so(const struct engine *engine);
-
 struct update_rules; ///< protocol/updates.h
 
 struct protocol {
@@ -112,7 +91,8 @@ struct protocol {
                                const struct fetch_request *request);
 
     /** A copy has come that this node has asked for. May it be used? If not it is asked
-     * for again. @param version  of its contents */
+     * for again. NULL: copies are kept up to date by those who write.
+     * @param version  of its contents */
     int (*is_fresh)(const struct engine *engine, page_no page,
                     uint32_t version);
 
@@ -120,40 +100,30 @@ struct protocol {
     void (*arrived)(struct engine *engine, page_no page, int want_write);
 
     /** A thread here is about to go on after what others have released: see
-     * engine_acquired(). */
+     * engine_acquired(). Or NULL. */
     void (*acquired)(struct engine *engine);
 
     /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,
-     * until that is over. */
+     * until that is over. Or NULL. */
     void (*frozen)(struct engine *engine);
-    /** They have come or gone. Nothing was under way. */
+    /** They have come or gone. Nothing was under way. Or NULL. */
     void (*roster_changed)(struct engine *engine);
 
     /** The state of a page that this node owns and nobody else has: PAGE_EXCLUSIVE, or
      * PAGE_CLEAN if writes to it are to be seen. */
     enum page_state (*state_alone)(const struct engine *engine, page_no page);
 
-    /** The pager has given up a copy of another's page, which was not told. */
+    /** The pager has given up a copy of another's page, which was not told. NULL: its
+     * owner does not know who has copies, or need not. */
     void (*evicted)(struct engine *engine, page_no page);
 
+    /** Or NULL. */
     void (*advised)(struct engine *engine, page_no page,
                     enum page_advice advice);
 };
 
-/* Slots of a protocol whose copies are kept up to date by those who write. */
-/** is_fresh */
-int protocol_takes_all(const struct engine *engine, page_no page,
-                       uint32_t version);
-/** acquired, frozen, roster_changed */
-void protocol_keeps_all(struct engine *engine);
-/* Slots of a protocol whose owners do not know who has copies, or need not. */
 /** state_alone: nobody has to see what it writes */
 enum page_state protocol_state_alone(const struct engine *engine, page_no page);
-/** evicted */
-void protocol_tells_nobody(struct engine *engine, page_no page);
-/** advised */
-void protocol_takes_no_advice(struct engine *engine, page_no page,
-                              enum page_advice advice);
 
 /** All protocols that an engine knows. */
 struct protocols {
@@ -161,10 +131,8 @@ struct protocols {
     unsigned n;
 };
 
-/** @return NULL if there is none of that id, or name */
+/** @return NULL if there is none of that id */
 const struct protocol *protocol_by_id(const struct protocols *protocols,
                                       tm_protocol id);
-const struct protocol *protocol_by_name(const struct protocols *protocols,
-                                        const char *name, size_t length);
 
 #endif

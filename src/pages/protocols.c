@@ -2,8 +2,6 @@
 //
 // The table of protocols that an engine was given. Of the bases each is called once,
 // however many protocols have it.
-#include <string.h>
-
 #include "base/ensure.h"
 #include "pages/pages.h"
 
@@ -12,19 +10,6 @@ const struct protocol *protocol_by_id(const struct protocols *protocols,
 {
     for (unsigned i = 0; i < protocols->n; i++) {
         if (protocols->rows[i]->id == id) {
-            return protocols->rows[i];
-        }
-    }
-    return NULL;
-}
-
-const struct protocol *protocol_by_name(const struct protocols *protocols,
-                                        const char *name, size_t length)
-{
-    for (unsigned i = 0; i < protocols->n; i++) {
-        const char *known = protocols->rows[i]->name;
-
-        if (strlen(known) == length && memcmp(known, name, length) == 0) {
             return protocols->rows[i];
         }
     }
@@ -74,128 +59,83 @@ tm_status bases_open(struct engine *engine)
         if (!has_base(engine, base)) {
             ensure(engine->n_bases < BASES_MAX);
             engine->bases[engine->n_bases++] = base;
-            status = base->open(engine);
+            status = base->open == NULL ? TM_OK : base->open(engine);
         }
     }
     return status;
 }
 
-void bases_close(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->close(engine);
+// Call a slot of all bases that have it.
+#define TELL_BASES(slot, parameters, ...)                                      \
+    void bases_##slot parameters                                               \
+    {                                                                          \
+        for (unsigned i = 0; i < engine->n_bases; i++) {                       \
+            if (engine->bases[i]->slot != NULL) {                              \
+                engine->bases[i]->slot(__VA_ARGS__);                           \
+            }                                                                  \
+        }                                                                      \
     }
-}
 
-void bases_release_early(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->release_early(engine);
-    }
-}
+TELL_BASES(close, (struct engine * engine), engine)
+TELL_BASES(release_early, (struct engine * engine), engine)
+TELL_BASES(brought, (struct engine * engine), engine)
+TELL_BASES(forget, (struct engine * engine, const struct extent *extent),
+           engine, extent)
+TELL_BASES(roster_changed, (struct engine * engine), engine)
 
-void bases_brought(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->brought(engine);
-    }
-}
-
-void bases_forget(struct engine *engine, const struct extent *extent)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->forget(engine, extent);
-    }
-}
-
-void bases_roster_changed(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->roster_changed(engine);
-    }
-}
-
-void bases_order(struct engine *engine, node_id to)
-{
-    for (unsigned i = 0; i < engine->n_bases && to != engine->port->self; i++) {
-        engine->bases[i]->order(engine, to);
-    }
-}
-
-void bases_order_now(struct engine *engine, const struct engine *before)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        engine->bases[i]->order_now(engine, before);
-    }
-}
+TELL_BASES(order, (struct engine * engine, node_id to), engine, to)
+TELL_BASES(order_now, (struct engine * engine, const struct engine *before),
+           engine, before)
 
 int bases_are_quiet(const struct engine *engine)
 {
-    unsigned i = 0;
+    for (unsigned i = 0; i < engine->n_bases; i++) {
+        const struct protocol_base *base = engine->bases[i];
 
-    while (i < engine->n_bases && engine->bases[i]->is_quiet(engine)) {
-        i++;
+        if (base->is_quiet != NULL && !base->is_quiet(engine)) {
+            return 0;
+        }
     }
-    return i == engine->n_bases;
+    return 1;
 }
 
 int bases_are_valid(const struct engine *engine)
 {
-    unsigned i = 0;
+    for (unsigned i = 0; i < engine->n_bases; i++) {
+        const struct protocol_base *base = engine->bases[i];
 
-    while (i < engine->n_bases && engine->bases[i]->is_valid(engine)) {
-        i++;
+        if (base->is_valid != NULL && !base->is_valid(engine)) {
+            return 0;
+        }
     }
-    return i == engine->n_bases;
+    return 1;
 }
 
 void engine_acquired(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->protocols->n; i++) {
-        engine->protocols->rows[i]->acquired(engine);
+        if (engine->protocols->rows[i]->acquired != NULL) {
+            engine->protocols->rows[i]->acquired(engine);
+        }
     }
 }
 
 void protocols_frozen(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->protocols->n; i++) {
-        engine->protocols->rows[i]->frozen(engine);
+        if (engine->protocols->rows[i]->frozen != NULL) {
+            engine->protocols->rows[i]->frozen(engine);
+        }
     }
 }
 
 void protocols_roster_changed(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->protocols->n; i++) {
-        engine->protocols->rows[i]->roster_changed(engine);
+        if (engine->protocols->rows[i]->roster_changed != NULL) {
+            engine->protocols->rows[i]->roster_changed(engine);
+        }
     }
-}
-
-int protocol_takes_all(const struct engine *engine, page_no page,
-                       uint32_t version)
-{
-    (void)engine;
-    (void)page;
-    (void)version;
-    return 1;
-}
-
-void protocol_keeps_all(struct engine *engine)
-{
-    (void)engine;
-}
-
-void protocol_tells_nobody(struct engine *engine, page_no page)
-{
-    (void)engine;
-    (void)page;
-}
-
-void protocol_takes_no_advice(struct engine *engine, page_no page,
-                              enum page_advice advice)
-{
-    (void)engine;
-    (void)page;
-    (void)advice;
 }
 
 enum page_state protocol_state_alone(const struct engine *engine, page_no page)
@@ -203,41 +143,4 @@ enum page_state protocol_state_alone(const struct engine *engine, page_no page)
     (void)engine;
     (void)page;
     return PAGE_EXCLUSIVE;
-}
-
-// ---- a base of nothing
-
-tm_status base_opens_nothing(struct engine *engine)
-{
-    (void)engine;
-    return TM_OK;
-}
-
-void base_does_nothing(struct engine *engine)
-{
-    (void)engine;
-}
-
-void base_forgets_nothing(struct engine *engine, const struct extent *extent)
-{
-    (void)engine;
-    (void)extent;
-}
-
-void base_tells_nothing(struct engine *engine, node_id to)
-{
-    (void)engine;
-    (void)to;
-}
-
-void base_hears_nothing(struct engine *engine, const struct engine *before)
-{
-    (void)engine;
-    (void)before;
-}
-
-int base_is_so(const struct engine *engine)
-{
-    (void)engine;
-    return 1;
 }

@@ -3,7 +3,7 @@
 // Atomic operations on words of eager-release pages. They travel to the page's
 // owner like a fetch and are performed there, on the page and its twin; the new
 // word is pushed to all copies before the caller goes on.
-#include "protocol/atomic.h"
+#include "protocol/protocol_calls.h"
 
 #include "mem/diff.h"
 #include "pages/causality.h"

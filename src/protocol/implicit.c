@@ -160,6 +160,5 @@ const struct protocol protocol_implicit = {
     .roster_changed = acquired, // M6
     .frozen = frozen,
     .state_alone = protocol_state_alone, // M1
-    .evicted = protocol_tells_nobody,    // its owner knows of no copy
-    .advised = protocol_takes_no_advice,
+    // evicted: its owner knows of no copy.
 };

@@ -255,10 +255,7 @@ const struct protocol protocol_lazy_release = {
     .serve = serve,
     .is_fresh = is_fresh,
     .arrived = arrived,
-    .acquired = protocol_keeps_all,
     .frozen = frozen,
     .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
-    .evicted = protocol_tells_nobody, // its owner tells nobody by name
-    .advised = protocol_takes_no_advice,
 };

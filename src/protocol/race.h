@@ -4,7 +4,7 @@
 
 #include "mem/page.h"
 #include "net/message.h"
-#include "protocol/races.h"
+#include "protocol/protocol_calls.h"
 
 /*
  * Looking for data races: what the files of this folder share. All of it is there

@@ -23,10 +23,10 @@
 // costs less than a fault.
 //
 // R1 A page is on the list `dirty` exactly if `listed`; all dirty pages are.
-#include "protocol/release.h"
 #include "base/ensure.h"
 #include "mem/diff.h"
 #include "pages/causality.h"
+#include "protocol/protocol_calls.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>

@@ -227,7 +227,6 @@ static tm_status receive(struct engine *engine, node_id from,
 }
 
 static const struct protocol_base invalidations = {
-    PROTOCOL_BASE_OF_MESSAGES,
     .messages = UINT64_C(1) << MESSAGE_invalidate |
                 UINT64_C(1) << MESSAGE_invalidate_ack,
     .receive = receive,
@@ -241,14 +240,8 @@ const struct protocol protocol_sequential = {
     .is_coherent = 1,
     .local_fault = local_fault,
     .serve = serve,
-    .is_fresh = protocol_takes_all,
     .arrived = arrived,
-    .acquired = protocol_keeps_all,
-    .frozen = protocol_keeps_all,
-    .roster_changed = protocol_keeps_all,
     .state_alone = protocol_state_alone,
-    // An invalidation is acknowledged, as ever; a request to write says that there is no
-    // copy (has_copy), so the contents come.
-    .evicted = protocol_tells_nobody,
-    .advised = protocol_takes_no_advice,
+    // evicted: an invalidation is acknowledged, as ever; a request to write says that
+    // there is no copy (has_copy), so the contents come.
 };

@@ -205,15 +205,10 @@ static void keep_node(struct history *history, struct node_ring *node)
     const double n = history->n_open;
     const struct history_node *open = &node->open;
 
-    node->kept[history->n_samples % HISTORY_WINDOW] = (struct history_node){
-        .busy_s = open->busy_s / n,
-        .comp_s = open->comp_s / n,
-        .mem_s = open->mem_s / n,
-        .out_s = open->out_s / n,
-        .pages_in = open->pages_in / n,
-        .pages_out = open->pages_out / n,
-        .release_s = open->release_s / n,
-    };
+#define MEAN(value) .value = open->value / n,
+    node->kept[history->n_samples % HISTORY_WINDOW] =
+        (struct history_node){HISTORY_VALUES(MEAN)};
+#undef MEAN
     drop_open_node(node);
 }
 
@@ -300,13 +295,9 @@ static void add_node(struct history *history,
     double *sent =
         &history->sent_bytes[(size_t)report->node * history->n_nodes];
 
-    ring->open.busy_s += report->busy_s;
-    ring->open.comp_s += report->comp_s;
-    ring->open.mem_s += report->mem_s;
-    ring->open.out_s += report->out_s;
-    ring->open.pages_in += report->pages_in;
-    ring->open.pages_out += report->pages_out;
-    ring->open.release_s += report->release_s;
+#define ADD(value) ring->open.value += report->value;
+    HISTORY_VALUES(ADD)
+#undef ADD
     ring->free_bytes = report->free_bytes;
     for (uint32_t i = 0; i < report->n_peers; i++) {
         sent[report->peers[i].node] += (double)report->peers[i].bytes;

@@ -179,4 +179,7 @@ double history_slowest_error_s(const struct history *history);
 /** A node's busy_s over the latest n samples, or as many as there are. */
 double history_busy_s(const struct history *history, node_id node, unsigned n);
 
+/** @param values  [n], are sorted. @return their median, 0 if there are none. Pure. */
+double history_median(double *values, unsigned n);
+
 #endif

@@ -9,6 +9,10 @@
  * share.
  */
 
+/** The values of struct history_node, which are in reports too. */
+#define HISTORY_VALUES(X)                                                      \
+    X(busy_s) X(comp_s) X(mem_s) X(out_s) X(pages_in) X(pages_out) X(release_s)
+
 struct node_ring {
     struct history_node open; ///< added up so far, over the sample
     double open_cpu_s;        ///< likewise, of all its threads

@@ -20,8 +20,7 @@ static int compare_values(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// @param values  [n] are sorted
-static double median(double *values, unsigned n)
+double history_median(double *values, unsigned n)
 {
     if (n == 0) {
         return 0;
@@ -55,18 +54,18 @@ double history_work_s(const struct history *history,
 {
     double work[HISTORY_WINDOW];
 
-    return median(work, copy_work(history, thread, work));
+    return history_median(work, copy_work(history, thread, work));
 }
 
 // @param values  [n] are made deviations, and sorted
 static double median_deviation(double *values, unsigned n)
 {
-    double middle = median(values, n);
+    double middle = history_median(values, n);
 
     for (unsigned i = 0; i < n; i++) {
         values[i] = fabs(values[i] - middle);
     }
-    return median(values, n);
+    return history_median(values, n);
 }
 
 double history_noise_s(const struct history *history,
@@ -100,7 +99,7 @@ double history_iteration_s(const struct history *history)
     for (unsigned i = 0; i < n; i++) {
         times_s[i] = history->times_s[slot_back(history, i)];
     }
-    return median(times_s, n);
+    return history_median(times_s, n);
 }
 
 // Of one of the values of a node, at `offset` in struct history_node.
@@ -116,7 +115,7 @@ static double node_median(const struct history *history, node_id node,
 
         memcpy(&values[i], (const char *)kept + offset, sizeof values[i]);
     }
-    return median(values, n);
+    return history_median(values, n);
 }
 
 // ---- errors
@@ -152,7 +151,7 @@ double history_node_error_s(const struct history *history, node_id node)
                        ? history->nodes[node].kept[slot].busy_s / means_s[i]
                        : 0;
     }
-    return error_of_median(parts, n) * median(means_s, n);
+    return error_of_median(parts, n) * history_median(means_s, n);
 }
 
 double history_slowest_error_s(const struct history *history)
@@ -177,16 +176,9 @@ void history_node(const struct history *history, node_id node,
     unsigned n = n_window(history);
 
 #define MEDIAN(value)                                                          \
-    node_median(history, node, n, offsetof(struct history_node, value))
-    *usual = (struct history_node){
-        .busy_s = MEDIAN(busy_s),
-        .comp_s = MEDIAN(comp_s),
-        .mem_s = MEDIAN(mem_s),
-        .out_s = MEDIAN(out_s),
-        .pages_in = MEDIAN(pages_in),
-        .pages_out = MEDIAN(pages_out),
-        .release_s = MEDIAN(release_s),
-    };
+    .value =                                                                   \
+        node_median(history, node, n, offsetof(struct history_node, value)),
+    *usual = (struct history_node){HISTORY_VALUES(MEDIAN)};
 #undef MEDIAN
 }
 

@@ -93,15 +93,4 @@ int membership_is_aside(unsigned type);
 /** Where a thread that has to leave this node goes; the others take turns. */
 node_id membership_refuge(struct membership *membership);
 
-/**
- * Spread threads over nodes by power: what the root does before anything has been
- * measured with the new nodes. Pure.
- *
- * @param n_on   [n]  threads on each node
- * @param power  [n]  > 0
- * @return the index of the node that most wants one more
- */
-unsigned membership_neediest(const uint32_t *n_on, const double *power,
-                             unsigned n);
-
 #endif

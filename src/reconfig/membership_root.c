@@ -223,8 +223,11 @@ tm_status membership_receive_state(struct membership *membership, node_id from,
 
 // ---- threads leave
 
-unsigned membership_neediest(const uint32_t *n_on, const double *power,
-                             unsigned n)
+// Threads are spread over nodes by power: what the root does before anything has been
+// measured with the new nodes.
+// @return the index of the node that most wants one more
+static unsigned find_neediest(const uint32_t *n_on, const double *power,
+                              unsigned n)
 {
     unsigned best = 0;
 
@@ -261,7 +264,7 @@ static void send_threads_away(struct membership *membership)
 
     while ((thread = sync_next_thread_on(
                 membership->sync, current(membership)->node, &cursor)) != 0) {
-        unsigned to = membership_neediest(n_on, power, n);
+        unsigned to = find_neediest(n_on, power, n);
 
         n_on[to]++;
         ops->move(ops->owner, thread, nodes[to]);

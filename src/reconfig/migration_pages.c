@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 
 #define BATCH (MESSAGE_BODY_MAX / WIRE_SIZE_page_run)
 
@@ -135,26 +136,17 @@ void migration_pages_announce(struct migration_pages *pages, node_id to,
 
 // ---- what a node has no use for any more
 
-static int compare_numbers(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /** The pages of some threads of a plan. */
 struct numbers {
     uint64_t *at;
     size_t n;
+    size_t room;
 };
 
 static void numbers_add(struct numbers *numbers, const struct page_use *uses,
                         size_t n)
 {
-    numbers->at =
-        realloc(numbers->at, (numbers->n + n + 1) * sizeof *numbers->at);
-    ensure_memory(numbers->at != NULL);
+    vector_reserve(numbers->at, numbers->room, numbers->n + n);
     for (size_t i = 0; i < n; i++) {
         numbers->at[numbers->n++] = uses[i].page;
     }
@@ -167,7 +159,7 @@ static void numbers_sort(struct numbers *numbers)
     if (numbers->n == 0) {
         return;
     }
-    qsort(numbers->at, numbers->n, sizeof *numbers->at, compare_numbers);
+    qsort(numbers->at, numbers->n, sizeof *numbers->at, page_no_compare);
     for (size_t i = 0; i < numbers->n; i++) {
         if (n == 0 || numbers->at[i] != numbers->at[n - 1]) {
             numbers->at[n++] = numbers->at[i];

@@ -72,14 +72,6 @@ static int compare_threads(const void *left, const void *right)
 //   apart, and threads are alike, then what they differ by is the node, not the
 //   thread: correct() has a factor for it.
 
-static int compare_works(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 // @param works  [n_threads] for those of the node
 // @return the median of its threads' works, 0 if it has none
 static double usual_work(const struct remap *plan, uint32_t node, double *works)
@@ -91,11 +83,7 @@ static double usual_work(const struct remap *plan, uint32_t node, double *works)
             works[n++] = plan->view.threads[i].computation_s;
         }
     }
-    if (n == 0) {
-        return 0;
-    }
-    qsort(works, n, sizeof *works, compare_works);
-    return (works[(n - 1) / 2] + works[n / 2]) / 2;
+    return history_median(works, n);
 }
 
 static int is_usual(const struct remap *plan, const double *noises_s,

@@ -238,28 +238,25 @@ static void collect(struct scheme *scheme)
         trigger_collected(&scheme->trigger);
         return;
     }
-    scheme_say(scheme, "iteration %llu: nodes differ; one iteration is tracked",
-               (unsigned long long)history_n_closed(scheme->history));
+    scheme_say_now(scheme, "nodes differ; one iteration is tracked");
     track(scheme);
 }
 
 static void track_again(struct scheme *scheme)
 {
-    scheme_say(scheme,
-               "iteration %llu: which pages some threads use is not known; "
-               "one more iteration is tracked",
-               (unsigned long long)history_n_closed(scheme->history));
+    scheme_say_now(scheme, "which pages some threads use is not known; "
+                           "one more iteration is tracked");
     track(scheme);
 }
 
 static void do_without(struct scheme *scheme)
 {
-    scheme_say(scheme,
-               "iteration %llu: no plan: which pages most threads use could "
-               "not be found out, and policy %s wants to know; --policy=cpu "
-               "does not",
-               (unsigned long long)history_n_closed(scheme->history),
-               scheme->config.policy->name);
+    scheme_say_now(
+        scheme,
+        "no plan: which pages most threads use could "
+        "not be found out, and policy %s wants to know; --policy=cpu "
+        "does not",
+        scheme->config.policy->name);
     trigger_undecided(&scheme->trigger);
 }
 
@@ -496,10 +493,8 @@ void scheme_step(struct scheme *scheme)
     if (scheme->state != OFF &&
         history_n_ragged(scheme->history) > RAGGED_MAX &&
         scheme->state != THINKING) {
-        scheme_say(scheme,
-                   "iteration %llu: the threads have no iterations in common; "
-                   "they stay where they are",
-                   (unsigned long long)history_n_closed(scheme->history));
+        scheme_say_now(scheme, "the threads have no iterations in common; "
+                               "they stay where they are");
         scheme->state = OFF;
     }
     switch (scheme->state) {

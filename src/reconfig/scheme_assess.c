@@ -228,13 +228,12 @@ void scheme_judge(struct scheme *scheme)
 
 void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
 {
-    scheme_say(
-        scheme,
-        "iteration %llu: %s; measured %.3f ms before, %.3f ms now, predicted "
-        "%.3f ms",
-        (unsigned long long)history_n_closed(scheme->history), verdict,
-        as_of_now_s(scheme, &scheme->before) * 1e3, usual_s(scheme) * 1e3,
-        as_of_now_s(scheme, &scheme->predicted) * 1e3);
+    scheme_say_now(scheme,
+                   "%s; measured %.3f ms before, %.3f ms now, predicted "
+                   "%.3f ms",
+                   verdict, as_of_now_s(scheme, &scheme->before) * 1e3,
+                   usual_s(scheme) * 1e3,
+                   as_of_now_s(scheme, &scheme->predicted) * 1e3);
 }
 
 // What the mapping in force was predicted to be like, and what it is like.

@@ -183,12 +183,12 @@ static void postpone(struct scheme *scheme)
     double n_needed = change_cost_s(&scheme->plan) / gain_s(&scheme->plan);
     unsigned n_rest = 1;
 
-    scheme_say(
-        scheme,
-        "iteration %llu: %.3f ms would do instead of %.3f ms, but a change "
-        "costs %.3f s: later",
-        (unsigned long long)n, scheme->plan.after.iteration_s * 1e3,
-        scheme->plan.before.iteration_s * 1e3, change_cost_s(&scheme->plan));
+    scheme_say_now(scheme,
+                   "%.3f ms would do instead of %.3f ms, but a change "
+                   "costs %.3f s: later",
+                   scheme->plan.after.iteration_s * 1e3,
+                   scheme->plan.before.iteration_s * 1e3,
+                   change_cost_s(&scheme->plan));
     if (n_needed > (double)n) {
         n_rest = (unsigned)fmin(n_needed - (double)n + 1, POSTPONE_MAX);
     }
@@ -200,12 +200,12 @@ static void doubt(struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
 
-    scheme_say(scheme,
-               "iteration %llu: %.3f ms would do instead of %.3f ms, but times "
-               "are off by %.3f ms: not sure",
-               (unsigned long long)history_n_closed(scheme->history),
-               plan->after.iteration_s * 1e3, plan->before.iteration_s * 1e3,
-               remap_gain_error_s(plan) * 1e3);
+    scheme_say_now(scheme,
+                   "%.3f ms would do instead of %.3f ms, but times "
+                   "are off by %.3f ms: not sure",
+                   plan->after.iteration_s * 1e3,
+                   plan->before.iteration_s * 1e3,
+                   remap_gain_error_s(plan) * 1e3);
     if (scheme->is_again || scheme->n_wanted == HISTORY_WINDOW) {
         trigger_refused(&scheme->trigger);
     }
@@ -248,11 +248,10 @@ static void say_untracked(const struct scheme *scheme)
     const struct remap *plan = &scheme->plan;
 
     if (scheme->config.policy->wants_uses && plan->n_untracked > 0) {
-        scheme_say(scheme,
-                   "iteration %llu: which pages %u of %u threads use is not "
-                   "known; the plan takes them to use none",
-                   (unsigned long long)history_n_closed(scheme->history),
-                   plan->n_untracked, plan->view.n_threads);
+        scheme_say_now(scheme,
+                       "which pages %u of %u threads use is not "
+                       "known; the plan takes them to use none",
+                       plan->n_untracked, plan->view.n_threads);
     }
 }
 
@@ -270,17 +269,15 @@ void scheme_thought(struct scheme *scheme)
     say_untracked(scheme);
     scheme_note_predicted(scheme, &scheme->plan.before);
     if (!is_wanted(scheme)) {
-        scheme_say(scheme, "iteration %llu: nothing better is known",
-                   (unsigned long long)history_n_closed(scheme->history));
+        scheme_say_now(scheme, "nothing better is known");
         trigger_refused(&scheme->trigger);
         return;
     }
     if (scheme->config.policy->held_to != HELD_TO_NOTHING && put_off(scheme)) {
         return;
     }
-    scheme_say(scheme, "iteration %llu: %u threads move, policy %s",
-               (unsigned long long)history_n_closed(scheme->history),
-               scheme->plan.n_moves, scheme->config.policy->name);
+    scheme_say_now(scheme, "%u threads move, policy %s", scheme->plan.n_moves,
+                   scheme->config.policy->name);
     scheme_explain_plan(scheme);
     note_before(scheme);
     scheme->is_undoing = 0;

@@ -109,6 +109,11 @@ struct scheme {
 /** A line for who wants to know why. */
 __attribute__((format(printf, 2, 3))) void scheme_say(
     const struct scheme *scheme, const char *format, ...);
+/** The same, with the number of the iteration in front. */
+#define scheme_say_now(scheme, format, ...)                                    \
+    scheme_say(scheme, "iteration %llu: " format,                              \
+               (unsigned long long)history_n_closed((scheme)->history),        \
+               ##__VA_ARGS__)
 
 /** The plan: terms, times before and after, moves. */
 void scheme_explain_plan(const struct scheme *scheme);

@@ -115,10 +115,8 @@ static void search_again(struct scheme *scheme)
         give_up(scheme);
         return;
     }
-    scheme_say(scheme,
-               "iteration %llu: the program's barriers are others now; their "
-               "period is looked for",
-               (unsigned long long)n);
+    scheme_say_now(scheme, "the program's barriers are others now; their "
+                           "period is looked for");
     scheme->state = SEARCHING;
     scheme->ops.set_period(scheme->ops.owner, 0, PERIOD_SEARCH);
 }

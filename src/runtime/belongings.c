@@ -35,41 +35,22 @@ static struct belonging *find_place(tm_key key)
                                                        : &own->of[place - 1];
 }
 
-static tm_status await_root(struct node *node, struct wait *wait,
-                            uint64_t *result)
-{
-    node_leave(node);
-    wait_for(wait, 1);
-    *result = wait->waiter.result;
-    return wait->waiter.status;
-}
-
-static struct sync *enter_sync(struct node *node, struct wait *wait)
-{
-    struct sync *sync = node->sync;
-
-    wait_init(wait);
-    node_enter(node);
-    sync_thread_launch(sync, wait->waiter.thread);
-    return sync;
-}
-
 // A value that is there is taken away. @return 1 if its destructor was called
 static int destroy_value(struct node *node, uint32_t i)
 {
     struct belonging was = own_belongings()->of[i];
-    uint64_t destructor = 0;
     struct wait wait;
 
     own_belongings()->of[i].value = NULL;
     if (was.value == NULL) {
         return 0;
     }
-    sync_key_destructor(enter_sync(node, &wait), was.key, &wait.waiter);
-    if (await_root(node, &wait, &destructor) != TM_OK || destructor == 0) {
+    wait_begin_call(node, &wait);
+    sync_key_destructor(node->sync, was.key, &wait.waiter);
+    if (wait_end(node, &wait) != TM_OK || wait.waiter.result == 0) {
         return 0;
     }
-    ((void (*)(void *))(uintptr_t)destructor)(was.value);
+    ((void (*)(void *))(uintptr_t)wait.waiter.result)(was.value);
     return 1;
 }
 
@@ -121,16 +102,15 @@ tm_status tm_key_create(tm_key *key, void (*destructor)(void *value))
     struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_key_create");
     struct wait wait;
-    uint64_t number;
 
     if (status != TM_OK) {
         return status;
     }
-    sync_key_create(enter_sync(node, &wait), (uint64_t)(uintptr_t)destructor,
-                    &wait.waiter);
-    status = await_root(node, &wait, &number);
+    wait_begin_call(node, &wait);
+    sync_key_create(node->sync, (uint64_t)(uintptr_t)destructor, &wait.waiter);
+    status = wait_end(node, &wait);
     if (status == TM_OK) {
-        *key = number;
+        *key = wait.waiter.result;
     }
     return status;
 }
@@ -140,13 +120,13 @@ tm_status tm_key_delete(tm_key key)
     struct node *const node = &this_node;
     tm_status status = CHECK_CALL("tm_key_delete");
     struct wait wait;
-    uint64_t none;
 
     if (status != TM_OK) {
         return status;
     }
-    sync_key_delete(enter_sync(node, &wait), key, &wait.waiter);
-    return await_root(node, &wait, &none);
+    wait_begin_call(node, &wait);
+    sync_key_delete(node->sync, key, &wait.waiter);
+    return wait_end(node, &wait);
 }
 
 tm_status tm_key_set(tm_key key, const void *value)

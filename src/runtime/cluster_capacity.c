@@ -23,7 +23,6 @@
 #include "observe/swap_cost.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/part_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,16 +255,7 @@ static void roster_changed(struct node *node, int is_first)
 }
 
 const struct part part_offers = {
-    .name = "offers",
-    .open = part_no_step,
-    .start = part_no_step,
-    .tick = part_no_tick,
     .owns = OWNER_capacity,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
     .roster_changed = roster_changed,
-    .stats = part_no_stats,
-    .finish = part_no_step,
-    .close = part_no_step,
 };

@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,16 +213,8 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_deadlock = {
-    .name = "deadlock",
-    .open = part_no_step,
-    .start = part_no_step,
     .tick = tick,
     .owns = OWNER_deadlock,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
     .roster_changed = restart,
-    .stats = part_no_stats,
-    .finish = part_no_step,
-    .close = part_no_step,
 };

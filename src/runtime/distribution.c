@@ -10,7 +10,6 @@
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -427,16 +426,9 @@ static void finish(struct node *node)
 }
 
 const struct part part_balancing = {
-    .name = "balancing",
-    .open = part_no_step,
     .start = start,
-    .tick = part_no_tick,
     .owns = OWNER_balancing,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
     .roster_changed = roster_changed,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };

@@ -19,7 +19,7 @@
 // L2  `is_polling_left` is written before `is_polled_periodically` is read by who leaves
 //     its polling, and the other way round by who ends the periodic polling: one of them
 //     sees it.
-#include "runtime/idle_polling.h"
+#include "runtime/service.h"
 
 #include <sched.h>
 
@@ -27,8 +27,6 @@
 #include "os/processor.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/service.h"
-#include "runtime/worker_affinity.h"
 
 #define LONG_SPIN_NS (2 * 1000 * 1000u)
 #define CROWDED_NS (50 * 1000u)

@@ -28,7 +28,6 @@
 #include "base/log.h"
 #include "runtime/lifesigns.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 
 #define GRACE_NS UINT64_C(1500000000)
 
@@ -213,16 +212,9 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_liveness = {
-    .name = "liveness",
-    .open = part_no_step,
     .start = start,
     .tick = tick,
     .owns = OWNER_liveness,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
     .roster_changed = begin,
-    .stats = part_no_stats,
-    .finish = part_no_step,
-    .close = part_no_step,
 };

@@ -21,7 +21,6 @@
 #include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -351,16 +350,9 @@ static tm_status receive(struct node *node, node_id from,
 }
 
 const struct part part_membership = {
-    .name = "membership",
     .open = open_members,
     .start = listen_for_owner,
     .tick = tick,
     .owns = OWNER_membership,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
-    .finish = part_no_step,
-    .close = part_no_step,
 };

@@ -18,7 +18,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
@@ -141,15 +141,32 @@ void wait_for(struct wait *wait, int may_switch)
     }
 }
 
+void wait_begin(struct node *node, struct wait *wait)
+{
+    wait_init(wait);
+    node_enter(node);
+}
+
+void wait_begin_call(struct node *node, struct wait *wait)
+{
+    wait_begin(node, wait);
+    sync_thread_launch(node->sync, wait->waiter.thread);
+}
+
+tm_status wait_end(struct node *node, struct wait *wait)
+{
+    node_leave(node);
+    wait_for(wait, 1);
+    return wait->waiter.status;
+}
+
 void wait_for_release(struct node *node)
 {
     struct wait wait;
 
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     engine_release(node->engine, NODE_NONE, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
+    wait_end(node, &wait);
 }
 
 struct thread *thread_self(void)

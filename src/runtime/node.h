@@ -201,6 +201,12 @@ struct wait {
 void wait_init(struct wait *wait);
 /** Wait. may_switch as ult_park(). Not under the node lock. */
 void wait_for(struct wait *wait, int may_switch);
+/** Prepare to wait, and take the node lock: what is to wake the caller is asked next. */
+void wait_begin(struct node *node, struct wait *wait);
+/** The same for a call of sync, which may block: the caller's new threads start now. */
+void wait_begin_call(struct node *node, struct wait *wait);
+/** Then: give the node lock back, and wait. @return the waiter's status */
+tm_status wait_end(struct node *node, struct wait *wait);
 /** Make what this node has written known, and wait until it is. Not under the lock. */
 void wait_for_release(struct node *node);
 
@@ -234,6 +240,11 @@ struct thread *thread_find(struct node *node, uint64_t number);
 tm_status check_call(const char *function, uintptr_t place);
 
 tm_status node_open_port(struct node *node);
+
+// ---- stats.c
+
+/** This node's numbers. Under the node lock. */
+void stats_collect(struct node *node, struct tm_node_stats *stats);
 
 // ---- receive.c
 

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "runtime/registry.h"
-#include "runtime/stats.h"
 
 enum { PAGE = 3, N_PAGES = 4, OTHER = 1 };
 

@@ -16,7 +16,6 @@
 #include "runtime/kernel_paging.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -514,7 +513,6 @@ void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns)
 }
 
 const struct part part_paging = {
-    .name = "paging",
     .open = open_paging,
     .start = start,
     .tick = paging_poll,
@@ -522,8 +520,6 @@ const struct part part_paging = {
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,
-    .roster_changed = part_no_roster,
     .stats = add_stats,
-    .finish = part_no_step,
     .close = bring_globals,
 };

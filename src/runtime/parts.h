@@ -13,12 +13,10 @@ struct thread;
  * To add one: write it, and add its row to all_parts (registry.c).
  */
 
-/** A part. All slots are filled in: part_no_... does nothing. Unless it says something
+/** A part. A slot that is NULL does nothing; parts.c alone looks. Unless it says something
  * else, a slot is called under the node lock, by whichever kernel thread has that, and
  * must not block. */
 struct part {
-    const char *name;
-
     /** The program starts: machines are there, nobody is connected, no lock. Ends the
      * program if it cannot go on. */
     void (*open)(struct node *node);
@@ -62,14 +60,6 @@ struct part {
     void (*close)(struct node *node);
 };
 
-void part_no_step(struct node *node);
-int part_no_tick(struct node *node);
-tm_status part_no_receive(struct node *node, node_id from,
-                          const struct message *message);
-void part_no_thread(struct node *node, struct thread *thread);
-void part_no_roster(struct node *node, int is_first);
-void part_no_stats(struct node *node, struct tm_node_stats *stats);
-
 // ---- parts.c: tell all of them, in their order
 
 /** These are the parts. Before all others. @param parts  NULL behind the last; kept */
@@ -86,5 +76,17 @@ void parts_roster_changed(struct node *node, int is_first);
 void parts_stats(struct node *node, struct tm_node_stats *stats);
 void parts_finish(struct node *node);
 void parts_close(struct node *node);
+
+// ---- the rows of all parts, each at the end of its file; for registry.c only
+
+extern const struct part part_races;      ///< race_reports.c
+extern const struct part part_deadlock;   ///< deadlock.c
+extern const struct part part_numbers;    ///< stats.c
+extern const struct part part_liveness;   ///< lifesigns.c
+extern const struct part part_membership; ///< members.c
+extern const struct part part_balancing;  ///< distribution.c
+extern const struct part part_tracking;   ///< tracking.c
+extern const struct part part_paging;     ///< paging.c
+extern const struct part part_offers;     ///< cluster_capacity.c
 
 #endif

@@ -16,10 +16,8 @@
 
 #include "base/log.h"
 #include "os/image.h"
-#include "protocol/races.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/node.h"
-#include "runtime/part_rows.h"
 #include "runtime/threads.h"
 
 typedef unsigned long long number;
@@ -175,15 +173,6 @@ static void open_races(struct node *node)
 }
 
 const struct part part_races = {
-    .name = "races",
     .open = open_races,
-    .start = part_no_step,
-    .tick = part_no_tick,
-    .receive = part_no_receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };

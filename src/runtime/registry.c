@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "protocol/protocol_rows.h"
-#include "runtime/part_rows.h"
 #include "runtime/registry.h"
 
 static const struct fault_source *const fault_sources[] = {

@@ -34,9 +34,6 @@ static void a_protocol_is_what_its_row_says(void **state)
         assert_string_equal(row->protocol->name, row->name);
         assert_ptr_equal(protocol_by_id(&all_protocols, row->id),
                          row->protocol);
-        assert_ptr_equal(
-            protocol_by_name(&all_protocols, row->name, strlen(row->name)),
-            row->protocol);
     }
 }
 

@@ -41,13 +41,11 @@
 #include "os/kthread.h"
 #include "os/processor.h"
 #include "runtime/haste.h"
-#include "runtime/idle_polling.h"
 #include "runtime/lifesigns.h"
 #include "runtime/members.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/worker_affinity.h"
 
 #include <poll.h>
 #include <string.h>

@@ -6,11 +6,52 @@
 
 struct node;
 
+/* The service thread, and what workers do when they have nothing to run. */
+
+// ---- service.c
+
 /** @param end_process  what it does when the run is over for this node: finish_now() */
 tm_status service_start(struct node *node,
                         void (*end_process)(struct node *node));
 void service_join(struct node *node);
+
+// ---- idle_polling.c
+
+/** So long somebody polls for more after something has come. */
+#define POLLING_SPIN_NS (100 * 1000u)
+
+/** Longer polling is long. */
+#define POLLING_LONG_NS (80 * 1000u)
+
+/** Find out how polling is to be. Before there are other kernel threads. */
+void polling_start(struct node *node);
+
+/** Do senders ring this node only if nobody polls? Then a worker that polls says
+ * so, and nobody need come by. */
+int polling_has_doorbell(struct node *node);
+
+/** Does a worker poll the network? */
+int polling_is_on(struct node *node);
+
+/** Is there no thread that could run? */
+int polling_all_idle(struct node *node);
+
+/** The service thread polls periodically from now on; or no longer does. Then it
+ * lets the transport make progress before it sleeps. Context: that thread. */
+void polling_begin_periodic(struct node *node);
+void polling_end_periodic(struct node *node);
+
 /** What a worker does when it has nothing to run. */
 int service_idle(void *owner, unsigned worker);
+
+// ---- worker_affinity.c
+
+/** Find out whether the workers of this run have an affinity: before the other
+ * functions. Context: the program's start. */
+void worker_affinity_open(struct node *node);
+
+/** A worker that has nothing to run goes back to the processor that it has an affinity
+ * for, if it has one and has not tried just now. Context: that worker. */
+void worker_affinity_keep(struct node *node, unsigned worker);
 
 #endif

@@ -9,8 +9,7 @@
 // block checks that what lies behind it is as it was left.
 #include "base/log.h"
 #include "mem/heap.h"
-#include "protocol/atomic.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
 
@@ -55,12 +54,9 @@ static void *allocate(struct node *node, size_t size, const tm_alloc_attr *attr,
     struct wait wait;
     char *block;
 
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     engine_alloc(node->engine, size, attr, file, line, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    if (wait.waiter.status != TM_OK) {
+    if (wait_end(node, &wait) != TM_OK) {
         return NULL; // said by the root
     }
     block = (char *)(uintptr_t)wait.waiter.result;
@@ -105,13 +101,10 @@ static tm_status find_block(struct node *node, void *address,
 {
     struct wait wait;
 
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     engine_block(node->engine, (uint64_t)(uintptr_t)address, block,
                  &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    return wait.waiter.status;
+    return wait_end(node, &wait);
 }
 
 // The same, and look at what is behind it.
@@ -136,17 +129,15 @@ tm_status tm_free_at(void *block, const char *file, int line)
     if (is_small(found.capacity)) {
         wait_for_release(node); // who gets the cell next may be on another node
     }
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     engine_release_block(node->engine, (uint64_t)(uintptr_t)block, file, line,
                          &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    if (overrun != 0 && wait.waiter.status == TM_OK) {
+    status = wait_end(node, &wait);
+    if (overrun != 0 && status == TM_OK) {
         report_overrun(node, &found, overrun, file, line);
         return TM_EOVERRUN;
     }
-    return wait.waiter.status;
+    return status;
 }
 
 // The attributes that a block of the heap was allocated with. @return attr
@@ -252,13 +243,11 @@ static inline __attribute__((always_inline)) int64_t operate(
     if (is_coherent) {
         return operate_here(word, op, operand, expected);
     }
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     engine_atomic(node->engine, page,
                   (unsigned)((uintptr_t)word % TM_PAGE_SIZE), op,
                   (uint64_t)operand, (uint64_t)expected, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
+    wait_end(node, &wait);
     return (int64_t)wait.waiter.result;
 }
 

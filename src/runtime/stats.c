@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The numbers of each node: collected on request, by the public function and for
 // the table that --stats prints at the end.
-#include "runtime/stats.h"
 #include "base/log.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 
@@ -121,10 +119,9 @@ tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
     }
     message.u.stats_ask.token = tokens_give(&node->calls, &wait);
     port_send(&node->port, (node_id)id, &message);
-    node_leave(node);
-    wait_for(&wait.wait, 1);
+    status = wait_end(node, &wait.wait);
     *stats = copy;
-    return wait.wait.waiter.status;
+    return status;
 }
 
 static double mib(uint64_t bytes)
@@ -224,16 +221,7 @@ static void finish(struct node *node)
 }
 
 const struct part part_numbers = {
-    .name = "numbers",
-    .open = part_no_step,
-    .start = part_no_step,
-    .tick = part_no_tick,
     .owns = OWNER_numbers,
     .receive = receive,
-    .thread_arrived = part_no_thread,
-    .thread_left = part_no_thread,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };

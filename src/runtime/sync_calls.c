@@ -13,14 +13,6 @@
 
 #define FOR_EVER_S (1000 * 365 * 86400ll)
 
-// Begin a call: the caller's new threads start now, because it may block.
-static void enter_call(struct node *node, struct wait *wait)
-{
-    wait_init(wait);
-    node_enter(node);
-    sync_thread_launch(node->sync, wait->waiter.thread);
-}
-
 static int is_done(const struct wait *wait)
 {
     return atomic_load_explicit(&wait->is_done, memory_order_acquire);
@@ -38,9 +30,15 @@ static tm_status await_answer(struct node *node, struct wait *wait)
     return wait->waiter.status;
 }
 
+// A time is kept by the service thread.
 static tm_status leave_call(struct node *node, struct wait *wait)
 {
+    const int has_time = wait->waiter.until_ns > 0;
+
     node_leave(node);
+    if (has_time && !is_done(wait)) {
+        node_wake_service(node);
+    }
     return await_answer(node, wait);
 }
 
@@ -48,6 +46,33 @@ static uint64_t key_of(struct node *node, const void *object)
 {
     argument_note_object(&node->arguments, object);
     return (uint64_t)(uintptr_t)object;
+}
+
+// When a call gives up, by the node's clock. It counts from the call on: setting the
+// host's clock later changes nothing. A time of long ago is 1 ns: 0 is "never".
+static tm_status read_deadline(const struct timespec *deadline,
+                               uint64_t *until_ns)
+{
+    const int64_t second_ns = 1000000000;
+    struct timespec now;
+    int64_t left_s;
+
+    if (deadline == NULL || deadline->tv_nsec < 0 ||
+        deadline->tv_nsec >= second_ns) {
+        return TM_EINVAL;
+    }
+    clock_gettime(CLOCK_REALTIME, &now); // the program's clock
+    left_s = deadline->tv_sec - now.tv_sec;
+    if (left_s < 0) {
+        *until_ns = 1;
+    } else if (left_s > FOR_EVER_S) {
+        *until_ns = 0;
+    } else {
+        int64_t left_ns = left_s * second_ns + deadline->tv_nsec - now.tv_nsec;
+
+        *until_ns = left_ns <= 0 ? 1 : clock_now_ns() + (uint64_t)left_ns;
+    }
+    return TM_OK;
 }
 
 #define BEGIN_CALL(function)                                                   \
@@ -59,7 +84,17 @@ static uint64_t key_of(struct node *node, const void *object)
     if (status != TM_OK) {                                                     \
         return status;                                                         \
     }                                                                          \
-    enter_call(node, &wait)
+    wait_begin_call(node, &wait)
+
+// The same for one that gives up at a time.
+#define BEGIN_TIMED_CALL(function, deadline)                                   \
+    uint64_t until_ns;                                                         \
+                                                                               \
+    if (read_deadline((deadline), &until_ns) != TM_OK) {                       \
+        return TM_EINVAL;                                                      \
+    }                                                                          \
+    BEGIN_CALL(function);                                                      \
+    wait.waiter.until_ns = until_ns
 
 unsigned tm_node_count(void)
 {
@@ -100,80 +135,37 @@ unsigned tm_node_workers(void)
 tm_status tm_mutex_lock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_lock");
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_mutex_trylock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_trylock");
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 1, &wait.waiter);
     return leave_call(node, &wait);
-}
-
-// When a call gives up, by the node's clock. It counts from the call on: setting the
-// host's clock later changes nothing. A time of long ago is 1 ns: 0 is "never".
-static tm_status read_deadline(const struct timespec *deadline,
-                               uint64_t *until_ns)
-{
-    const int64_t second_ns = 1000000000;
-    struct timespec now;
-    int64_t left_s;
-
-    if (deadline == NULL || deadline->tv_nsec < 0 ||
-        deadline->tv_nsec >= second_ns) {
-        return TM_EINVAL;
-    }
-    clock_gettime(CLOCK_REALTIME, &now); // the program's clock
-    left_s = deadline->tv_sec - now.tv_sec;
-    if (left_s < 0) {
-        *until_ns = 1;
-    } else if (left_s > FOR_EVER_S) {
-        *until_ns = 0;
-    } else {
-        int64_t left_ns = left_s * second_ns + deadline->tv_nsec - now.tv_nsec;
-
-        *until_ns = left_ns <= 0 ? 1 : clock_now_ns() + (uint64_t)left_ns;
-    }
-    return TM_OK;
-}
-
-// The same, for a call that has begun to wait: the service thread keeps the time.
-static tm_status leave_timed_call(struct node *node, struct wait *wait)
-{
-    node_leave(node);
-    if (!is_done(wait)) {
-        node_wake_service(node);
-    }
-    return await_answer(node, wait);
 }
 
 tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
 {
-    uint64_t until_ns;
-
-    if (read_deadline(deadline, &until_ns) != TM_OK) {
-        return TM_EINVAL;
-    }
-    BEGIN_CALL("tm_mutex_timedlock");
-    wait.waiter.until_ns = until_ns;
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 0, &wait.waiter);
-    return leave_timed_call(node, &wait);
+    BEGIN_TIMED_CALL("tm_mutex_timedlock", deadline);
+    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 static inline __attribute__((always_inline)) tm_status set_type(
     tm_mutex *mutex, tm_mutex_type type, const char *function)
 {
     BEGIN_CALL(function);
-    sync_lock(sync, key_of(node, mutex), wait.waiter.thread, 1, &wait.waiter);
+    sync_lock(sync, key_of(node, mutex), 1, &wait.waiter);
     status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
     }
-    enter_call(node, &wait);
+    wait_begin_call(node, &wait);
     status =
         sync_lock_set_type(sync, key_of(node, mutex), wait.waiter.thread, type);
-    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    sync_unlock(sync, key_of(node, mutex), &wait.waiter);
     leave_call(node, &wait);
     return status;
 }
@@ -195,31 +187,23 @@ tm_status tm_mutex_destroy(tm_mutex *mutex)
 tm_status tm_mutex_unlock(tm_mutex *mutex)
 {
     BEGIN_CALL("tm_mutex_unlock");
-    sync_unlock(sync, key_of(node, mutex), wait.waiter.thread, &wait.waiter);
+    sync_unlock(sync, key_of(node, mutex), &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
 {
     BEGIN_CALL("tm_cond_wait");
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
-                   wait.waiter.thread, &wait.waiter);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
                             const struct timespec *deadline)
 {
-    uint64_t until_ns;
-
-    if (read_deadline(deadline, &until_ns) != TM_OK) {
-        return TM_EINVAL;
-    }
-    BEGIN_CALL("tm_cond_timedwait");
-    wait.waiter.until_ns = until_ns;
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
-                   wait.waiter.thread, &wait.waiter);
-    return leave_timed_call(node, &wait);
+    BEGIN_TIMED_CALL("tm_cond_timedwait", deadline);
+    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_cond_signal(tm_cond *cond)
@@ -246,28 +230,22 @@ tm_status tm_sem_init(tm_sem *sem, unsigned value)
 tm_status tm_sem_wait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
+    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_sem_trywait(tm_sem *sem)
 {
     BEGIN_CALL("tm_sem_trywait");
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 1, &wait.waiter);
+    sync_sem_wait(sync, key_of(node, sem), 1, &wait.waiter);
     return leave_call(node, &wait);
 }
 
 tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
 {
-    uint64_t until_ns;
-
-    if (read_deadline(deadline, &until_ns) != TM_OK) {
-        return TM_EINVAL;
-    }
-    BEGIN_CALL("tm_sem_timedwait");
-    wait.waiter.until_ns = until_ns;
-    sync_sem_wait(sync, key_of(node, sem), wait.waiter.thread, 0, &wait.waiter);
-    return leave_timed_call(node, &wait);
+    BEGIN_TIMED_CALL("tm_sem_timedwait", deadline);
+    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_sem_post(tm_sem *sem)
@@ -278,64 +256,58 @@ tm_status tm_sem_post(tm_sem *sem)
 }
 
 static inline __attribute__((always_inline)) tm_status lock_to(
-    tm_rwlock *lock, enum sync_hold hold, int only_try, uint64_t until_ns,
-    const char *function)
+    tm_rwlock *lock, enum sync_hold hold, int only_try, const char *function)
 {
     BEGIN_CALL(function);
-    wait.waiter.until_ns = until_ns;
-    sync_rwlock(sync, key_of(node, lock), wait.waiter.thread, hold, only_try,
-                &wait.waiter);
-    return until_ns > 0 ? leave_timed_call(node, &wait)
-                        : leave_call(node, &wait);
+    sync_rwlock(sync, key_of(node, lock), hold, only_try, &wait.waiter);
+    return leave_call(node, &wait);
+}
+
+static inline __attribute__((always_inline)) tm_status lock_until(
+    tm_rwlock *lock, enum sync_hold hold, const struct timespec *deadline,
+    const char *function)
+{
+    BEGIN_TIMED_CALL(function, deadline);
+    sync_rwlock(sync, key_of(node, lock), hold, 0, &wait.waiter);
+    return leave_call(node, &wait);
 }
 
 tm_status tm_rwlock_rdlock(tm_rwlock *lock)
 {
-    return lock_to(lock, HOLD_TO_READ, 0, 0, "tm_rwlock_rdlock");
+    return lock_to(lock, HOLD_TO_READ, 0, "tm_rwlock_rdlock");
 }
 
 tm_status tm_rwlock_tryrdlock(tm_rwlock *lock)
 {
-    return lock_to(lock, HOLD_TO_READ, 1, 0, "tm_rwlock_tryrdlock");
+    return lock_to(lock, HOLD_TO_READ, 1, "tm_rwlock_tryrdlock");
 }
 
 tm_status tm_rwlock_timedrdlock(tm_rwlock *lock,
                                 const struct timespec *deadline)
 {
-    uint64_t until_ns;
-
-    if (read_deadline(deadline, &until_ns) != TM_OK) {
-        return TM_EINVAL;
-    }
-    return lock_to(lock, HOLD_TO_READ, 0, until_ns, "tm_rwlock_timedrdlock");
+    return lock_until(lock, HOLD_TO_READ, deadline, "tm_rwlock_timedrdlock");
 }
 
 tm_status tm_rwlock_wrlock(tm_rwlock *lock)
 {
-    return lock_to(lock, HOLD_TO_WRITE, 0, 0, "tm_rwlock_wrlock");
+    return lock_to(lock, HOLD_TO_WRITE, 0, "tm_rwlock_wrlock");
 }
 
 tm_status tm_rwlock_trywrlock(tm_rwlock *lock)
 {
-    return lock_to(lock, HOLD_TO_WRITE, 1, 0, "tm_rwlock_trywrlock");
+    return lock_to(lock, HOLD_TO_WRITE, 1, "tm_rwlock_trywrlock");
 }
 
 tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
                                 const struct timespec *deadline)
 {
-    uint64_t until_ns;
-
-    if (read_deadline(deadline, &until_ns) != TM_OK) {
-        return TM_EINVAL;
-    }
-    return lock_to(lock, HOLD_TO_WRITE, 0, until_ns, "tm_rwlock_timedwrlock");
+    return lock_until(lock, HOLD_TO_WRITE, deadline, "tm_rwlock_timedwrlock");
 }
 
 tm_status tm_rwlock_unlock(tm_rwlock *lock)
 {
     BEGIN_CALL("tm_rwlock_unlock");
-    sync_rwlock_unlock(sync, key_of(node, lock), wait.waiter.thread,
-                       &wait.waiter);
+    sync_rwlock_unlock(sync, key_of(node, lock), &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -346,8 +318,8 @@ static tm_status run_once(struct node *node, struct sync *sync, tm_once *once,
     struct wait wait;
 
     function();
-    enter_call(node, &wait);
-    sync_once_end(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    wait_begin_call(node, &wait);
+    sync_once_end(sync, key_of(node, once), &wait.waiter);
     return leave_call(node, &wait);
 }
 
@@ -357,7 +329,7 @@ tm_status tm_once_run(tm_once *once, void (*function)(void))
         return TM_EINVAL;
     }
     BEGIN_CALL("tm_once_run");
-    sync_once_begin(sync, key_of(node, once), wait.waiter.thread, &wait.waiter);
+    sync_once_begin(sync, key_of(node, once), &wait.waiter);
     status = leave_call(node, &wait);
     if (status != TM_OK) {
         return status;
@@ -392,8 +364,8 @@ static inline __attribute__((always_inline)) tm_status arrive(
         tracking_note_end(node, thread_self(), key_of(node, barrier));
     }
     wait.waiter.count = thread_self()->n_barriers;
-    sync_barrier_arrive(sync, key_of(node, barrier), kind, op,
-                        wait.waiter.thread, value, &wait.waiter);
+    sync_barrier_arrive(sync, key_of(node, barrier), kind, op, value,
+                        &wait.waiter);
     node_leave(node);
     // Who arrived last would be the first to go on. Others have parked, and are
     // woken in the order in which they came.

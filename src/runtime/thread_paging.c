@@ -195,9 +195,7 @@ static tm_status ask(struct node *node, unsigned id, uint64_t first,
     }
     message.u.thread_stats_ask.token = tokens_give(&node->calls, wait);
     port_send(&node->port, (node_id)id, &message);
-    node_leave(node);
-    wait_for(&wait->wait, 1);
-    return wait->wait.waiter.status;
+    return wait_end(node, &wait->wait);
 }
 
 tm_status tm_thread_stats(unsigned id, struct tm_paging_stats *rows,

@@ -267,34 +267,29 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
         (attr->placement != TM_ON_NODE || attr->node != node->self)) {
         report_argument(node, arg);
     }
-    wait_init(&wait);
-    node_enter(node);
-    sync_thread_create(node->sync, thread_self()->number,
-                       (uint64_t)(uintptr_t)start, (uint64_t)(uintptr_t)arg,
-                       attr, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    if (number != NULL && wait.waiter.status == TM_OK) {
+    wait_begin(node, &wait);
+    sync_thread_create(node->sync, (uint64_t)(uintptr_t)start,
+                       (uint64_t)(uintptr_t)arg, attr, &wait.waiter);
+    status = wait_end(node, &wait);
+    if (number != NULL && status == TM_OK) {
         *number = wait.waiter.result;
     }
-    return wait.waiter.status;
+    return status;
 }
 
 // Wait for the end of a thread; main() for its own, which is the end of all others.
 static tm_status await_end(struct node *node, uint64_t number, void **result)
 {
     struct wait wait;
+    tm_status status;
 
-    wait_init(&wait);
-    node_enter(node);
-    sync_thread_launch(node->sync, thread_self()->number);
-    sync_thread_join(node->sync, number, thread_self()->number, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    if (result != NULL && wait.waiter.status == TM_OK) {
+    wait_begin_call(node, &wait);
+    sync_thread_join(node->sync, number, &wait.waiter);
+    status = wait_end(node, &wait);
+    if (result != NULL && status == TM_OK) {
         *result = (void *)(uintptr_t)wait.waiter.result;
     }
-    return wait.waiter.status;
+    return status;
 }
 
 tm_status tm_thread_join(tm_thread number, void **result)
@@ -317,12 +312,9 @@ tm_status tm_thread_detach(tm_thread number)
     if (status != TM_OK) {
         return status;
     }
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     sync_thread_detach(node->sync, number, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    return wait.waiter.status;
+    return wait_end(node, &wait);
 }
 
 void tm_thread_exit(void *result)
@@ -388,10 +380,7 @@ tm_status tm_thread_migrate(tm_thread number, unsigned id)
     if (number == 0 || id >= node->n_nodes) {
         return TM_EINVAL;
     }
-    wait_init(&wait);
-    node_enter(node);
+    wait_begin(node, &wait);
     sync_thread_migrate(node->sync, number, (node_id)id, &wait.waiter);
-    node_leave(node);
-    wait_for(&wait, 1);
-    return wait.waiter.status;
+    return wait_end(node, &wait);
 }

@@ -31,7 +31,6 @@
 #include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
-#include "runtime/part_rows.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 
@@ -447,16 +446,11 @@ static void finish(struct node *node)
 }
 
 const struct part part_tracking = {
-    .name = "tracking",
     .open = open_tracking,
-    .start = part_no_step,
     .tick = tick,
     .owns = OWNER_tracking,
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,
-    .roster_changed = part_no_roster,
-    .stats = part_no_stats,
     .finish = finish,
-    .close = part_no_step,
 };

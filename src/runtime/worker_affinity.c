@@ -13,7 +13,7 @@
 // An affinity is a preference: nobody is bound to the processor. The kernel may move a
 // thread for a reason we do not know; so it goes back when it has nothing to do, and not
 // more often than every SETTLE_NS.
-#include "runtime/worker_affinity.h"
+#include "runtime/service.h"
 
 #include "base/clock.h"
 #include "os/processor.h"

@@ -189,9 +189,9 @@ ssize_t wrap_transfer(const struct request *request, char *bytes, size_t n,
     case REAL_write:
         return CALL(write)(request->fd, bytes, n);
     case REAL_pread:
-        return CALL(pread64)(request->fd, bytes, n, offset);
+        return CALL(pread)(request->fd, bytes, n, offset);
     case REAL_pwrite:
-        return CALL(pwrite64)(request->fd, bytes, n, offset);
+        return CALL(pwrite)(request->fd, bytes, n, offset);
     case REAL_recv:
         return CALL(recv)(request->fd, bytes, n, request->flags);
     case REAL_send:
@@ -210,21 +210,6 @@ ssize_t wrap_transfer(const struct request *request, char *bytes, size_t n,
         return (ssize_t)CALL(fwrite_unlocked)(bytes, 1, n, request->file);
     default: // fwrite, fputs, puts
         return (ssize_t)CALL(fwrite)(bytes, 1, n, request->file);
-    }
-}
-
-static int is_input(const struct request *request)
-{
-    switch (request->function) {
-    case REAL_read:
-    case REAL_pread:
-    case REAL_recv:
-    case REAL_recvfrom:
-    case REAL_fread:
-    case REAL_fread_unlocked:
-        return 1;
-    default:
-        return 0;
     }
 }
 
@@ -257,11 +242,11 @@ static ssize_t move(const struct request *request, char *shared, size_t n)
     while (done < n) {
         size_t part = n - done < step ? n - done : step;
 
-        if (!is_input(request)) {
+        if (!wrap_is_input(request)) {
             memcpy(bounce.bytes, shared + done, part);
         }
         got = wrap_transfer(request, bounce.bytes, part, done);
-        if (got > 0 && is_input(request)) {
+        if (got > 0 && wrap_is_input(request)) {
             memcpy(shared + done, bounce.bytes,
                    (size_t)got < part ? (size_t)got : part); // MSG_TRUNC
         }
@@ -297,88 +282,31 @@ ssize_t wrap_serve(const struct request *request, const void *shared, size_t n)
 
 // ---- files
 
-EXPORTED ssize_t read(int fd, void *to, size_t size)
-{
-    struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
+WRAP(ssize_t, read, (int fd, void *to, size_t size), (fd, to, size),
+     WRAP_IS_SHARED(to), wrap_serve(&request, to, size), read, .fd = fd)
 
-    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
-                              : CALL(read)(fd, to, size);
-}
+WRAP(ssize_t, write, (int fd, const void *from, size_t size), (fd, from, size),
+     WRAP_IS_SHARED(from), wrap_serve(&request, from, size), write, .fd = fd)
 
-EXPORTED ssize_t write(int fd, const void *from, size_t size)
-{
-    struct request request = {.function = REAL_write, .fd = fd, .place = PLACE};
+WRAP(ssize_t, pread, (int fd, void *to, size_t size, off_t offset),
+     (fd, to, size, offset), WRAP_IS_SHARED(to), wrap_serve(&request, to, size),
+     pread, .fd = fd, .offset = offset)
+WRAP_ALIAS(pread64, pread);
 
-    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
-                                : CALL(write)(fd, from, size);
-}
-
-EXPORTED ssize_t pread(int fd, void *to, size_t size, off_t offset)
-{
-    struct request request = {
-        .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
-                              : CALL(pread)(fd, to, size, offset);
-}
-
-EXPORTED ssize_t pread64(int fd, void *to, size_t size, off64_t offset)
-{
-    struct request request = {
-        .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
-                              : CALL(pread64)(fd, to, size, offset);
-}
-
-EXPORTED ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
-{
-    struct request request = {
-        .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
-                                : CALL(pwrite)(fd, from, size, offset);
-}
-
-EXPORTED ssize_t pwrite64(int fd, const void *from, size_t size, off64_t offset)
-{
-    struct request request = {
-        .function = REAL_pwrite, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
-                                : CALL(pwrite64)(fd, from, size, offset);
-}
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t size, off_t offset),
+     (fd, from, size, offset), WRAP_IS_SHARED(from),
+     wrap_serve(&request, from, size), pwrite, .fd = fd, .offset = offset)
+WRAP_ALIAS(pwrite64, pwrite);
 
 // ---- as compiled with _FORTIFY_SOURCE: room is what the compiler knows of the
 // buffer, and the C library ends the program if it does not suffice.
 
-EXPORTED ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
-{
-    struct request request = {.function = REAL_read, .fd = fd, .place = PLACE};
+WRAP(ssize_t, __read_chk, (int fd, void *to, size_t size, size_t room),
+     (fd, to, size, room), WRAP_IS_SHARED(to) && size <= room,
+     wrap_serve(&request, to, size), read, .fd = fd)
 
-    return WRAP_IS_SHARED(to) && size <= room
-               ? wrap_serve(&request, to, size)
-               : CALL(__read_chk)(fd, to, size, room);
-}
-
-EXPORTED ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset,
-                             size_t room)
-{
-    struct request request = {
-        .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) && size <= room
-               ? wrap_serve(&request, to, size)
-               : CALL(__pread_chk)(fd, to, size, offset, room);
-}
-
-EXPORTED ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset,
-                               size_t room)
-{
-    struct request request = {
-        .function = REAL_pread, .fd = fd, .offset = offset, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) && size <= room
-               ? wrap_serve(&request, to, size)
-               : CALL(__pread64_chk)(fd, to, size, offset, room);
-}
+WRAP(ssize_t, __pread_chk,
+     (int fd, void *to, size_t size, off_t offset, size_t room),
+     (fd, to, size, offset, room), WRAP_IS_SHARED(to) && size <= room,
+     wrap_serve(&request, to, size), pread, .fd = fd, .offset = offset)
+WRAP_ALIAS(__pread64_chk, __pread_chk);

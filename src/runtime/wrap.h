@@ -28,14 +28,13 @@
 
 // clang-format off
 #define FUNCTIONS(X)                                                           \
-    X(read) X(write) X(pread) X(pwrite) X(pread64) X(pwrite64)                 \
-    X(readv) X(writev) X(preadv) X(pwritev) X(preadv64) X(pwritev64)           \
+    X(read) X(write) X(pread) X(pwrite)                                        \
+    X(readv) X(writev) X(preadv) X(pwritev)                                    \
     X(send) X(recv) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg)                \
     X(fread) X(fwrite) X(fread_unlocked) X(fwrite_unlocked)                    \
-    X(fputs) X(puts) X(fgets) X(vfprintf) X(vdprintf)                          \
-    X(__read_chk) X(__pread_chk) X(__pread64_chk) X(__recv_chk)                \
-    X(__recvfrom_chk) X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)    \
-    X(__vfprintf_chk) X(__vdprintf_chk)                                        \
+    X(fputs) X(puts) X(fgets) X(__vfprintf_chk) X(__vdprintf_chk)              \
+    X(__read_chk) X(__pread_chk) X(__recv_chk) X(__recvfrom_chk)               \
+    X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)                      \
     X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)   \
     X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
 // clang-format on
@@ -88,6 +87,46 @@ struct request {
     struct msghdr *message; ///< of sendmsg(), recvmsg(); private but the vector
     uintptr_t place;        ///< of the call in the program
 };
+
+/**
+ * A function that stands before the C library's.
+ * @param is_ours  is what it is about shared? Else the C library's is called.
+ * @param serve    what is done then, for a `request`
+ * @param as       the function that it counts as in reports, and here
+ * @param ...      what the request has besides
+ */
+#define WRAP(type, name, parameters, arguments, is_ours, serve, as, ...)       \
+    EXPORTED type name parameters                                              \
+    {                                                                          \
+        struct request request = {                                             \
+            .function = REAL_##as, .place = PLACE, __VA_ARGS__};               \
+                                                                               \
+        return (is_ours) ? (serve) : CALL(name) arguments;                     \
+    }
+
+/** Another name of a function that takes an off_t: here all are of 64 bits. */
+#define WRAP_ALIAS(alias_name, name)                                           \
+    _Static_assert(sizeof(off_t) == sizeof(off64_t), "off_t has 64 bits");     \
+    EXPORTED __typeof__(alias_name) alias_name __attribute__((alias(#name)))
+
+/** Does it bring bytes into memory? */
+static inline int wrap_is_input(const struct request *request)
+{
+    switch (request->function) {
+    case REAL_read:
+    case REAL_pread:
+    case REAL_readv:
+    case REAL_preadv:
+    case REAL_recv:
+    case REAL_recvfrom:
+    case REAL_recvmsg:
+    case REAL_fread:
+    case REAL_fread_unlocked:
+        return 1;
+    default:
+        return 0;
+    }
+}
 
 /** Note in the thread's record what is being done for it, for reports. */
 void wrap_begin(const struct request *request);

@@ -16,12 +16,11 @@
 int __vsnprintf_chk(char *to, size_t size, int flag, size_t room,
                     const char *format, va_list args);
 
-/** Where a text goes, and which of the C library's functions puts it there. */
+/** Where a text goes. */
 struct output {
-    enum function function; ///< vfprintf, vdprintf, or one that checks
-    FILE *file;
+    FILE *file; ///< NULL: to fd
     int fd;
-    int flag; ///< of those that check
+    int flag; ///< of the functions that check; 0: they do not
 };
 
 static int takes_string(const char *format)
@@ -42,16 +41,9 @@ static int takes_string(const char *format)
 static int pass_on(const struct output *output, const char *format,
                    va_list args)
 {
-    switch (output->function) {
-    case REAL_vfprintf:
-        return CALL(vfprintf)(output->file, format, args);
-    case REAL___vfprintf_chk:
-        return CALL(__vfprintf_chk)(output->file, output->flag, format, args);
-    case REAL_vdprintf:
-        return CALL(vdprintf)(output->fd, format, args);
-    default:
-        return CALL(__vdprintf_chk)(output->fd, output->flag, format, args);
-    }
+    return output->file != NULL
+               ? CALL(__vfprintf_chk)(output->file, output->flag, format, args)
+               : CALL(__vdprintf_chk)(output->fd, output->flag, format, args);
 }
 
 static int format_to(const struct output *output, char *to, size_t size,
@@ -61,12 +53,7 @@ static int format_to(const struct output *output, char *to, size_t size,
     int n;
 
     va_copy(copy, args);
-    if (output->function == REAL_vfprintf ||
-        output->function == REAL_vdprintf) {
-        n = vsnprintf(to, size, format, copy);
-    } else {
-        n = __vsnprintf_chk(to, size, output->flag, size, format, copy);
-    }
+    n = __vsnprintf_chk(to, size, output->flag, size, format, copy);
     va_end(copy);
     return n;
 }
@@ -121,60 +108,27 @@ static int print(const struct output *output, const char *format, va_list args)
     return n;
 }
 
-// ---- streams
+static int print_to(FILE *file, int fd, int flag, const char *format,
+                    va_list args)
+{
+    struct output output = {.file = file, .fd = fd, .flag = flag};
+
+    return print(&output, format, args);
+}
 
 EXPORTED int vfprintf(FILE *file, const char *format, va_list args)
 {
-    struct output output = {.function = REAL_vfprintf, .file = file};
-
-    return print(&output, format, args);
+    return print_to(file, -1, 0, format, args);
 }
 
 EXPORTED int vprintf(const char *format, va_list args)
 {
-    return vfprintf(stdout, format, args);
+    return print_to(stdout, -1, 0, format, args);
 }
-
-EXPORTED int fprintf(FILE *file, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vfprintf(file, format, args);
-    va_end(args);
-    return n;
-}
-
-EXPORTED int printf(const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vfprintf(stdout, format, args);
-    va_end(args);
-    return n;
-}
-
-// ---- descriptors
 
 EXPORTED int vdprintf(int fd, const char *format, va_list args)
 {
-    struct output output = {.function = REAL_vdprintf, .fd = fd};
-
-    return print(&output, format, args);
-}
-
-EXPORTED int dprintf(int fd, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vdprintf(fd, format, args);
-    va_end(args);
-    return n;
+    return print_to(NULL, fd, 0, format, args);
 }
 
 // ---- as compiled with _FORTIFY_SOURCE
@@ -182,54 +136,38 @@ EXPORTED int dprintf(int fd, const char *format, ...)
 EXPORTED int __vfprintf_chk(FILE *file, int flag, const char *format,
                             va_list args)
 {
-    struct output output = {
-        .function = REAL___vfprintf_chk, .file = file, .flag = flag};
-
-    return print(&output, format, args);
+    return print_to(file, -1, flag, format, args);
 }
 
 EXPORTED int __vprintf_chk(int flag, const char *format, va_list args)
 {
-    return __vfprintf_chk(stdout, flag, format, args);
-}
-
-EXPORTED int __fprintf_chk(FILE *file, int flag, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = __vfprintf_chk(file, flag, format, args);
-    va_end(args);
-    return n;
-}
-
-EXPORTED int __printf_chk(int flag, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = __vfprintf_chk(stdout, flag, format, args);
-    va_end(args);
-    return n;
+    return print_to(stdout, -1, flag, format, args);
 }
 
 EXPORTED int __vdprintf_chk(int fd, int flag, const char *format, va_list args)
 {
-    struct output output = {
-        .function = REAL___vdprintf_chk, .fd = fd, .flag = flag};
-
-    return print(&output, format, args);
+    return print_to(NULL, fd, flag, format, args);
 }
 
-EXPORTED int __dprintf_chk(int fd, int flag, const char *format, ...)
-{
-    va_list args;
-    int n;
+// ---- with the arguments themselves
 
-    va_start(args, format);
-    n = __vdprintf_chk(fd, flag, format, args);
-    va_end(args);
-    return n;
-}
+#define PRINTF(name, parameters, file, fd, flag)                               \
+    EXPORTED int name parameters                                               \
+    {                                                                          \
+        va_list args;                                                          \
+        int n;                                                                 \
+                                                                               \
+        va_start(args, format);                                                \
+        n = print_to(file, fd, flag, format, args);                            \
+        va_end(args);                                                          \
+        return n;                                                              \
+    }
+
+PRINTF(printf, (const char *format, ...), stdout, -1, 0)
+PRINTF(fprintf, (FILE * file, const char *format, ...), file, -1, 0)
+PRINTF(dprintf, (int fd, const char *format, ...), NULL, fd, 0)
+PRINTF(__printf_chk, (int flag, const char *format, ...), stdout, -1, flag)
+PRINTF(__fprintf_chk, (FILE * file, int flag, const char *format, ...), file,
+       -1, flag)
+PRINTF(__dprintf_chk, (int fd, int flag, const char *format, ...), NULL, fd,
+       flag)

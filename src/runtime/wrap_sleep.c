@@ -22,12 +22,11 @@
 
 static void put_to_sleep(struct node *node, uint64_t ns)
 {
+    const uint64_t until_ns = clock_now_ns() + ns;
     struct wait wait;
 
-    wait_init(&wait);
-    wait.waiter.until_ns = clock_now_ns() + ns;
-    node_enter(node);
-    sync_thread_launch(node->sync, wait.waiter.thread);
+    wait_begin_call(node, &wait);
+    wait.waiter.until_ns = until_ns;
     sync_sleep(node->sync, &wait.waiter);
     node_leave(node);
     node_wake_service(node);

@@ -9,23 +9,13 @@
 
 #include "runtime/node.h"
 
-EXPORTED ssize_t recv(int fd, void *to, size_t size, int flags)
-{
-    struct request request = {
-        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
+WRAP(ssize_t, recv, (int fd, void *to, size_t size, int flags),
+     (fd, to, size, flags), WRAP_IS_SHARED(to), wrap_serve(&request, to, size),
+     recv, .fd = fd, .flags = flags)
 
-    return WRAP_IS_SHARED(to) ? wrap_serve(&request, to, size)
-                              : CALL(recv)(fd, to, size, flags);
-}
-
-EXPORTED ssize_t send(int fd, const void *from, size_t size, int flags)
-{
-    struct request request = {
-        .function = REAL_send, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? wrap_serve(&request, from, size)
-                                : CALL(send)(fd, from, size, flags);
-}
+WRAP(ssize_t, send, (int fd, const void *from, size_t size, int flags),
+     (fd, from, size, flags), WRAP_IS_SHARED(from),
+     wrap_serve(&request, from, size), send, .fd = fd, .flags = flags)
 
 static ssize_t serve_buffer(const struct request *request, const void *buffer,
                             size_t n)
@@ -57,16 +47,13 @@ static ssize_t send_to(const struct request *asked, const void *from,
     return serve_buffer(&request, from, size);
 }
 
-EXPORTED ssize_t sendto(int fd, const void *from, size_t size, int flags,
-                        const struct sockaddr *name, socklen_t name_size)
-{
-    struct request request = {
-        .function = REAL_sendto, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name)
-               ? send_to(&request, from, size, name, name_size)
-               : CALL(sendto)(fd, from, size, flags, name, name_size);
-}
+WRAP(ssize_t, sendto,
+     (int fd, const void *from, size_t size, int flags,
+      const struct sockaddr *name, socklen_t name_size),
+     (fd, from, size, flags, name, name_size),
+     WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name),
+     send_to(&request, from, size, name, name_size), sendto, .fd = fd,
+     .flags = flags)
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -104,17 +91,13 @@ static ssize_t receive_from(const struct request *asked, void *to, size_t size,
     return got;
 }
 
-EXPORTED ssize_t recvfrom(int fd, void *to, size_t size, int flags,
-                          struct sockaddr *name, socklen_t *name_size)
-{
-    struct request request = {
-        .function = REAL_recvfrom, .fd = fd, .flags = flags, .place = PLACE};
-
-    return WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) ||
-                   WRAP_IS_SHARED(name_size)
-               ? receive_from(&request, to, size, name, name_size)
-               : CALL(recvfrom)(fd, to, size, flags, name, name_size);
-}
+WRAP(ssize_t, recvfrom,
+     (int fd, void *to, size_t size, int flags, struct sockaddr *name,
+      socklen_t *name_size),
+     (fd, to, size, flags, name, name_size),
+     WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) || WRAP_IS_SHARED(name_size),
+     receive_from(&request, to, size, name, name_size), recvfrom, .fd = fd,
+     .flags = flags)
 
 // ---- messages
 
@@ -226,48 +209,27 @@ static ssize_t serve_message(const struct request *asked,
     return got;
 }
 
-EXPORTED ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-    struct request request = {
-        .function = REAL_sendmsg, .fd = fd, .flags = flags, .place = PLACE};
+WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
+     (fd, message, flags), message_is_shared(message),
+     serve_message(&request, (struct msghdr *)(uintptr_t)message), sendmsg,
+     .fd = fd, .flags = flags)
 
-    return message_is_shared(message)
-               ? serve_message(&request, (struct msghdr *)(uintptr_t)message)
-               : CALL(sendmsg)(fd, message, flags);
-}
-
-EXPORTED ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-    struct request request = {
-        .function = REAL_recvmsg, .fd = fd, .flags = flags, .place = PLACE};
-
-    return message_is_shared(message) ? serve_message(&request, message)
-                                      : CALL(recvmsg)(fd, message, flags);
-}
+WRAP(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
+     (fd, message, flags), message_is_shared(message),
+     serve_message(&request, message), recvmsg, .fd = fd, .flags = flags)
 
 // ---- as compiled with _FORTIFY_SOURCE
 
-EXPORTED ssize_t __recv_chk(int fd, void *to, size_t size, size_t room,
-                            int flags)
-{
-    struct request request = {
-        .function = REAL_recv, .fd = fd, .flags = flags, .place = PLACE};
+WRAP(ssize_t, __recv_chk,
+     (int fd, void *to, size_t size, size_t room, int flags),
+     (fd, to, size, room, flags), WRAP_IS_SHARED(to) && size <= room,
+     wrap_serve(&request, to, size), recv, .fd = fd, .flags = flags)
 
-    return WRAP_IS_SHARED(to) && size <= room
-               ? wrap_serve(&request, to, size)
-               : CALL(__recv_chk)(fd, to, size, room, flags);
-}
-
-EXPORTED ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room,
-                                int flags, struct sockaddr *name,
-                                socklen_t *name_size)
-{
-    struct request request = {
-        .function = REAL_recvfrom, .fd = fd, .flags = flags, .place = PLACE};
-
-    return size <= room && (WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) ||
-                            WRAP_IS_SHARED(name_size))
-               ? receive_from(&request, to, size, name, name_size)
-               : CALL(__recvfrom_chk)(fd, to, size, room, flags, name,
-                                      name_size);
-}
+WRAP(ssize_t, __recvfrom_chk,
+     (int fd, void *to, size_t size, size_t room, int flags,
+      struct sockaddr *name, socklen_t *name_size),
+     (fd, to, size, room, flags, name, name_size),
+     size <= room && (WRAP_IS_SHARED(to) || WRAP_IS_SHARED(name) ||
+                      WRAP_IS_SHARED(name_size)),
+     receive_from(&request, to, size, name, name_size), recvfrom, .fd = fd,
+     .flags = flags)

@@ -41,46 +41,24 @@ static size_t serve_stream(const struct request *request, const void *shared,
     return got < 0 ? 0 : (size_t)got / size;
 }
 
-EXPORTED size_t fread(void *to, size_t size, size_t n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
+WRAP(size_t, fread, (void *to, size_t size, size_t n, FILE *file),
+     (to, size, n, file), WRAP_IS_SHARED(to),
+     serve_stream(&request, to, size, n), fread, .fd = -1, .file = file)
 
-    return WRAP_IS_SHARED(to) ? serve_stream(&request, to, size, n)
-                              : CALL(fread)(to, size, n, file);
-}
+WRAP(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *file),
+     (from, size, n, file), WRAP_IS_SHARED(from),
+     serve_stream(&request, from, size, n), fwrite, .fd = -1, .file = file)
 
-EXPORTED size_t fwrite(const void *from, size_t size, size_t n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fwrite, .fd = -1, .file = file, .place = PLACE};
+WRAP(size_t, fread_unlocked, (void *to, size_t size, size_t n, FILE *file),
+     (to, size, n, file), WRAP_IS_SHARED(to),
+     serve_stream(&request, to, size, n), fread_unlocked, .fd = -1,
+     .file = file)
 
-    return WRAP_IS_SHARED(from) ? serve_stream(&request, from, size, n)
-                                : CALL(fwrite)(from, size, n, file);
-}
-
-EXPORTED size_t fread_unlocked(void *to, size_t size, size_t n, FILE *file)
-{
-    struct request request = {.function = REAL_fread_unlocked,
-                              .fd = -1,
-                              .file = file,
-                              .place = PLACE};
-
-    return WRAP_IS_SHARED(to) ? serve_stream(&request, to, size, n)
-                              : CALL(fread_unlocked)(to, size, n, file);
-}
-
-EXPORTED size_t fwrite_unlocked(const void *from, size_t size, size_t n,
-                                FILE *file)
-{
-    struct request request = {.function = REAL_fwrite_unlocked,
-                              .fd = -1,
-                              .file = file,
-                              .place = PLACE};
-
-    return WRAP_IS_SHARED(from) ? serve_stream(&request, from, size, n)
-                                : CALL(fwrite_unlocked)(from, size, n, file);
-}
+WRAP(size_t, fwrite_unlocked,
+     (const void *from, size_t size, size_t n, FILE *file),
+     (from, size, n, file), WRAP_IS_SHARED(from),
+     serve_stream(&request, from, size, n), fwrite_unlocked, .fd = -1,
+     .file = file)
 
 // ---- strings
 
@@ -99,48 +77,29 @@ static ssize_t length_of(const struct request *request, const char *string)
     return n == good ? -1 : (ssize_t)n;
 }
 
-// @return as fputs(). The stream is locked.
+// Also the end of a line, for puts(). @return as these
 static int put_string(const struct request *request, const char *string)
 {
-    ssize_t n = length_of(request, string);
+    int result = EOF;
+    ssize_t n;
 
-    return n >= 0 && serve_stream(request, string, 1, (size_t)n) == (size_t)n
-               ? 1
-               : EOF;
-}
-
-EXPORTED int fputs(const char *string, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fputs, .fd = -1, .file = file, .place = PLACE};
-    int result;
-
-    if (!WRAP_IS_SHARED(string)) {
-        return CALL(fputs)(string, file);
+    flockfile(request->file);
+    n = length_of(request, string);
+    if (n >= 0 && serve_stream(request, string, 1, (size_t)n) == (size_t)n &&
+        (request->function != REAL_puts ||
+         putc_unlocked('\n', request->file) != EOF)) {
+        result = 1;
     }
-    flockfile(file);
-    result = put_string(&request, string);
-    funlockfile(file);
+    funlockfile(request->file);
     return result;
 }
 
-EXPORTED int puts(const char *string)
-{
-    struct request request = {
-        .function = REAL_puts, .fd = -1, .file = stdout, .place = PLACE};
-    int result;
+WRAP(int, fputs, (const char *string, FILE *file), (string, file),
+     WRAP_IS_SHARED(string), put_string(&request, string), fputs, .fd = -1,
+     .file = file)
 
-    if (!WRAP_IS_SHARED(string)) {
-        return CALL(puts)(string);
-    }
-    flockfile(stdout);
-    result = put_string(&request, string);
-    if (result != EOF && putc_unlocked('\n', stdout) == EOF) {
-        result = EOF;
-    }
-    funlockfile(stdout);
-    return result;
-}
+WRAP(int, puts, (const char *string), (string), WRAP_IS_SHARED(string),
+     put_string(&request, string), puts, .fd = -1, .file = stdout)
 
 // The characters of a line, at most n. The stream is locked. @return how many; -1
 // if none, or an error after some of them
@@ -187,14 +146,9 @@ static char *serve_line(const struct request *request, char *shared, size_t n)
     return result;
 }
 
-EXPORTED char *fgets(char *to, int n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fgets, .fd = -1, .file = file, .place = PLACE};
-
-    return n > 0 && WRAP_IS_SHARED(to) ? serve_line(&request, to, (size_t)n)
-                                       : CALL(fgets)(to, n, file);
-}
+WRAP(char *, fgets, (char *to, int n, FILE *file), (to, n, file),
+     n > 0 && WRAP_IS_SHARED(to), serve_line(&request, to, (size_t)n), fgets,
+     .fd = -1, .file = file)
 
 // ---- as compiled with _FORTIFY_SOURCE
 
@@ -205,36 +159,17 @@ static int has_room(size_t size, size_t n, size_t room)
     return !__builtin_mul_overflow(size, n, &total) && total <= room;
 }
 
-EXPORTED size_t __fread_chk(void *to, size_t room, size_t size, size_t n,
-                            FILE *file)
-{
-    struct request request = {
-        .function = REAL_fread, .fd = -1, .file = file, .place = PLACE};
+WRAP(size_t, __fread_chk,
+     (void *to, size_t room, size_t size, size_t n, FILE *file),
+     (to, room, size, n, file), WRAP_IS_SHARED(to) && has_room(size, n, room),
+     serve_stream(&request, to, size, n), fread, .fd = -1, .file = file)
 
-    return WRAP_IS_SHARED(to) && has_room(size, n, room)
-               ? serve_stream(&request, to, size, n)
-               : CALL(__fread_chk)(to, room, size, n, file);
-}
+WRAP(size_t, __fread_unlocked_chk,
+     (void *to, size_t room, size_t size, size_t n, FILE *file),
+     (to, room, size, n, file), WRAP_IS_SHARED(to) && has_room(size, n, room),
+     serve_stream(&request, to, size, n), fread_unlocked, .fd = -1,
+     .file = file)
 
-EXPORTED size_t __fread_unlocked_chk(void *to, size_t room, size_t size,
-                                     size_t n, FILE *file)
-{
-    struct request request = {.function = REAL_fread_unlocked,
-                              .fd = -1,
-                              .file = file,
-                              .place = PLACE};
-
-    return WRAP_IS_SHARED(to) && has_room(size, n, room)
-               ? serve_stream(&request, to, size, n)
-               : CALL(__fread_unlocked_chk)(to, room, size, n, file);
-}
-
-EXPORTED char *__fgets_chk(char *to, size_t room, int n, FILE *file)
-{
-    struct request request = {
-        .function = REAL_fgets, .fd = -1, .file = file, .place = PLACE};
-
-    return n > 0 && (size_t)n <= room && WRAP_IS_SHARED(to)
-               ? serve_line(&request, to, (size_t)n)
-               : CALL(__fgets_chk)(to, room, n, file);
-}
+WRAP(char *, __fgets_chk, (char *to, size_t room, int n, FILE *file),
+     (to, room, n, file), n > 0 && (size_t)n <= room && WRAP_IS_SHARED(to),
+     serve_line(&request, to, (size_t)n), fgets, .fd = -1, .file = file)

@@ -98,13 +98,6 @@ static void vector_copy_back(const struct vector *vector, size_t got)
     }
 }
 
-static int is_output(const struct request *request)
-{
-    return request->function == REAL_writev ||
-           request->function == REAL_pwritev ||
-           request->function == REAL_sendmsg;
-}
-
 static ssize_t vector_transfer(const struct request *request,
                                const struct vector *vector)
 {
@@ -116,11 +109,11 @@ static ssize_t vector_transfer(const struct request *request,
     case REAL_writev:
         return CALL(writev)(request->fd, vector->own, vector->n);
     case REAL_preadv:
-        return CALL(preadv64)(request->fd, vector->own, vector->n,
-                              request->offset);
+        return CALL(preadv)(request->fd, vector->own, vector->n,
+                            request->offset);
     case REAL_pwritev:
-        return CALL(pwritev64)(request->fd, vector->own, vector->n,
-                               request->offset);
+        return CALL(pwritev)(request->fd, vector->own, vector->n,
+                             request->offset);
     default:
         message->msg_iov = (struct iovec *)vector->own;
         message->msg_iovlen = (size_t)vector->n;
@@ -138,9 +131,9 @@ static ssize_t vector_move(const struct request *request, struct vector *vector,
     if (!bounce_open(&vector->bounce, shared_size)) {
         return -1;
     }
-    vector_replace(vector, is_output(request));
+    vector_replace(vector, !wrap_is_input(request));
     got = vector_transfer(request, vector);
-    if (!is_output(request)) {
+    if (wrap_is_input(request)) {
         vector_copy_back(vector, got > 0 ? (size_t)got : 0);
     }
     bounce_close(&vector->bounce);
@@ -175,63 +168,20 @@ ssize_t wrap_vector_serve(const struct request *request,
     return got;
 }
 
-EXPORTED ssize_t readv(int fd, const struct iovec *parts, int n)
-{
-    struct request request = {.function = REAL_readv, .fd = fd, .place = PLACE};
+WRAP(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n),
+     wrap_vector_is_shared(parts, n), wrap_vector_serve(&request, parts, n),
+     readv, .fd = fd)
 
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(readv)(fd, parts, n);
-}
+WRAP(ssize_t, writev, (int fd, const struct iovec *parts, int n),
+     (fd, parts, n), wrap_vector_is_shared(parts, n),
+     wrap_vector_serve(&request, parts, n), writev, .fd = fd)
 
-EXPORTED ssize_t writev(int fd, const struct iovec *parts, int n)
-{
-    struct request request = {
-        .function = REAL_writev, .fd = fd, .place = PLACE};
+WRAP(ssize_t, preadv, (int fd, const struct iovec *parts, int n, off_t offset),
+     (fd, parts, n, offset), wrap_vector_is_shared(parts, n),
+     wrap_vector_serve(&request, parts, n), preadv, .fd = fd, .offset = offset)
+WRAP_ALIAS(preadv64, preadv);
 
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(writev)(fd, parts, n);
-}
-
-EXPORTED ssize_t preadv(int fd, const struct iovec *parts, int n, off_t offset)
-{
-    struct request request = {
-        .function = REAL_preadv, .fd = fd, .offset = offset, .place = PLACE};
-
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(preadv)(fd, parts, n, offset);
-}
-
-EXPORTED ssize_t preadv64(int fd, const struct iovec *parts, int n,
-                          off64_t offset)
-{
-    struct request request = {
-        .function = REAL_preadv, .fd = fd, .offset = offset, .place = PLACE};
-
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(preadv64)(fd, parts, n, offset);
-}
-
-EXPORTED ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t offset)
-{
-    struct request request = {
-        .function = REAL_pwritev, .fd = fd, .offset = offset, .place = PLACE};
-
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(pwritev)(fd, parts, n, offset);
-}
-
-EXPORTED ssize_t pwritev64(int fd, const struct iovec *parts, int n,
-                           off64_t offset)
-{
-    struct request request = {
-        .function = REAL_pwritev, .fd = fd, .offset = offset, .place = PLACE};
-
-    return wrap_vector_is_shared(parts, n)
-               ? wrap_vector_serve(&request, parts, n)
-               : CALL(pwritev64)(fd, parts, n, offset);
-}
+WRAP(ssize_t, pwritev, (int fd, const struct iovec *parts, int n, off_t offset),
+     (fd, parts, n, offset), wrap_vector_is_shared(parts, n),
+     wrap_vector_serve(&request, parts, n), pwritev, .fd = fd, .offset = offset)
+WRAP_ALIAS(pwritev64, pwritev);

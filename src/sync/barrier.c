@@ -34,21 +34,14 @@
 
 static void released(struct waiter *release);
 
-void barrier_records_init(struct pool *pool)
-{
-    pool_init(pool, sizeof(struct barrier));
-}
-
 struct barrier *barrier_of(struct sync *sync, uint64_t key)
 {
-    struct barrier *barrier = map_find(&sync->barriers, key);
+    struct barrier *barrier = table_get(&sync->barriers, key);
 
-    if (barrier == NULL) {
-        barrier = pool_take(&sync->barrier_pool);
+    if (barrier->sync == NULL) { // it is new
         barrier->release.wake = released;
         barrier->sync = sync;
         barrier->key = key;
-        map_add(&sync->barriers, key, barrier);
     }
     return barrier;
 }
@@ -157,13 +150,12 @@ static void released(struct waiter *release)
 }
 
 void sync_barrier_arrive(struct sync *sync, uint64_t key,
-                         enum sync_arrival kind, tm_op op, uint64_t thread,
-                         uint64_t value, struct waiter *waiter)
+                         enum sync_arrival kind, tm_op op, uint64_t value,
+                         struct waiter *waiter)
 {
     struct barrier *barrier = barrier_of(sync, key);
     uint32_t n;
 
-    waiter->thread = thread;
     waiter->result = value;
     waiter->result2 =
         way_of((uint8_t)kind, kind_reduces((uint8_t)kind) ? (uint8_t)op : 0);
@@ -184,7 +176,7 @@ tm_status barrier_receive_leave(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.barrier_leave.key;
     uint32_t n = message->u.barrier_leave.n_threads;
-    struct barrier *barrier = map_find(&sync->barriers, key);
+    struct barrier *barrier = table_find(&sync->barriers, key);
 
     if (from != manager_of(sync, key) || barrier == NULL || n == 0 ||
         n > barrier->waiting.n) {
@@ -252,10 +244,10 @@ enum wait_line barrier_wait_line(const struct sync *sync, uint32_t place,
     const struct barrier *barrier;
     unsigned long long key;
 
-    if (place >= sync->barriers.capacity) {
+    if (place >= sync->barriers.map.capacity) {
         return LINE_NO_PLACE;
     }
-    barrier = map_at(&sync->barriers, place);
+    barrier = map_at(&sync->barriers.map, place);
     if (barrier == NULL || position > n_here(barrier)) {
         return LINE_NEXT_PLACE;
     }
@@ -292,23 +284,22 @@ static bool node_part_is_valid(const struct barrier *barrier)
     return barrier->is_watched || barrier->gathering.n == 0; // I4
 }
 
-bool barrier_is_valid(const struct sync *sync)
+bool barrier_is_valid(const struct sync *sync, const void *record)
 {
+    (void)sync;
+    return node_part_is_valid(record) && meeting_is_valid(record);
+}
+
+bool barriers_are_watched(const struct sync *sync)
+{
+    const struct barrier *barrier;
     uint32_t n_watched = 0;
 
-    for (const struct barrier *at = sync->watched; at != NULL;
-         at = at->next_watched) {
+    for (barrier = sync->watched; barrier != NULL;
+         barrier = barrier->next_watched) {
         n_watched++;
     }
-    for (size_t i = 0; i < sync->barriers.capacity; i++) {
-        const struct barrier *barrier = map_at(&sync->barriers, i);
-
-        if (barrier == NULL) {
-            continue;
-        }
-        if (!node_part_is_valid(barrier) || !meeting_is_valid(barrier)) {
-            return false;
-        }
+    for (size_t at = 0; (barrier = table_next(&sync->barriers, &at)) != NULL;) {
         n_watched -= barrier->is_watched;
     }
     return n_watched == 0;
@@ -316,12 +307,10 @@ bool barrier_is_valid(const struct sync *sync)
 
 void barrier_release_all(struct sync *sync)
 {
-    for (size_t i = 0; i < sync->barriers.capacity; i++) {
-        struct barrier *barrier = map_at(&sync->barriers, i);
+    struct barrier *barrier;
 
-        if (barrier != NULL) {
-            free(barrier->n_of_node);
-            free(barrier->values);
-        }
+    for (size_t at = 0; (barrier = table_next(&sync->barriers, &at)) != NULL;) {
+        free(barrier->n_of_node);
+        free(barrier->values);
     }
 }

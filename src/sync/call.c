@@ -2,7 +2,7 @@
 //
 // Calls in flight. What nearly all calls of a thread have in common:
 //
-//     FREE --call_new--> MADE --release done, message sent--> SENT
+//     FREE --call_manager, call_root--> MADE --release done, message sent--> SENT
 //     SENT --call_done--> FREE, the caller is woken
 //     SENT --call_done, of sync_cond_wait()--> NOTED --cond_wake--> FREE
 //
@@ -27,27 +27,29 @@
 #include "base/ensure.h"
 #include "sync/sync_priv.h"
 
-static const char *const kind_names[] = {
-    [CALL_NONE] = "?",
-    [CALL_UNLOCK] = "tm_mutex_unlock",
-    [CALL_COND_WAIT] = "tm_cond_wait",
-    [CALL_COND_SIGNAL] = "tm_cond_signal",
-    [CALL_SEM_INIT] = "tm_sem_init",
-    [CALL_SEM_WAIT] = "tm_sem_wait",
-    [CALL_SEM_POST] = "tm_sem_post",
-    [CALL_RDLOCK] = "tm_rwlock_rdlock",
-    [CALL_WRLOCK] = "tm_rwlock_wrlock",
-    [CALL_RWUNLOCK] = "tm_rwlock_unlock",
-    [CALL_ONCE] = "tm_once_run",
-    [CALL_ONCE_END] = "tm_once_run",
-    [CALL_BARRIER_INIT] = "tm_barrier_init",
-    [CALL_CREATE] = "tm_thread_create",
-    [CALL_LAUNCH] = "launch",
-    [CALL_EXIT] = "exit",
-    [CALL_JOIN] = "tm_thread_join",
-    [CALL_DETACH] = "tm_thread_detach",
-    [CALL_KEY] = "a call about a key",
-    [CALL_MIGRATE] = "tm_thread_migrate",
+static const struct {
+    const char *name;
+    enum message_type message;
+} kinds[] = {
+    [CALL_UNLOCK] = {"tm_mutex_unlock", MESSAGE_unlock_away},
+    [CALL_COND_WAIT] = {"tm_cond_wait", MESSAGE_cond_wait},
+    [CALL_COND_SIGNAL] = {"tm_cond_signal", MESSAGE_cond_signal},
+    [CALL_SEM_INIT] = {"tm_sem_init", MESSAGE_sem_init},
+    [CALL_SEM_WAIT] = {"tm_sem_wait", MESSAGE_sem_wait},
+    [CALL_SEM_POST] = {"tm_sem_post", MESSAGE_sem_post},
+    [CALL_RDLOCK] = {"tm_rwlock_rdlock", MESSAGE_rwlock_ask},
+    [CALL_WRLOCK] = {"tm_rwlock_wrlock", MESSAGE_rwlock_ask},
+    [CALL_RWUNLOCK] = {"tm_rwlock_unlock", MESSAGE_rwlock_unlock},
+    [CALL_ONCE] = {"tm_once_run", MESSAGE_once_ask},
+    [CALL_ONCE_END] = {"tm_once_run", MESSAGE_once_ask},
+    [CALL_BARRIER_INIT] = {"tm_barrier_init", MESSAGE_barrier_init},
+    [CALL_CREATE] = {"tm_thread_create", MESSAGE_thread_create},
+    [CALL_LAUNCH] = {"launch", MESSAGE_thread_launch},
+    [CALL_EXIT] = {"exit", MESSAGE_thread_exit},
+    [CALL_JOIN] = {"tm_thread_join", MESSAGE_thread_join},
+    [CALL_DETACH] = {"tm_thread_detach", MESSAGE_thread_detach},
+    [CALL_KEY] = {"a call about a key", MESSAGE_key_call},
+    [CALL_MIGRATE] = {"tm_thread_migrate", MESSAGE_thread_migrate},
 };
 
 static bool expects_answer(enum call_kind kind)
@@ -106,8 +108,8 @@ static void release_is_done(struct waiter *waiter)
     send_now(call);
 }
 
-struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
-                      struct waiter *caller)
+static struct call *call_new(struct sync *sync, enum call_kind kind,
+                             uint64_t thread, struct waiter *caller)
 {
     struct call *call;
 
@@ -125,8 +127,28 @@ struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
         .thread = thread,
         .caller = caller,
         .until_ns = caller == NULL ? 0 : caller->until_ns,
+        .message = {.type = kinds[kind].message},
     };
     time_begins(sync, call->until_ns); // I3
+    return call;
+}
+
+struct call *call_manager(struct sync *sync, enum call_kind kind, uint64_t key,
+                          struct waiter *waiter)
+{
+    struct call *call = call_new(sync, kind, waiter->thread, waiter);
+
+    call->key = key;
+    call->to = manager_of(sync, key);
+    return call;
+}
+
+struct call *call_root(struct sync *sync, enum call_kind kind, uint64_t thread,
+                       struct waiter *waiter)
+{
+    struct call *call = call_new(sync, kind, thread, waiter);
+
+    call->to = ROOT;
     return call;
 }
 
@@ -293,7 +315,7 @@ enum wait_line call_wait_line(const struct sync *sync, uint32_t place,
         break;
     default:
         snprintf(text, size, "thread %llu waits for the end of %s()", thread,
-                 kind_names[call->kind]);
+                 kinds[call->kind].name);
         break;
     }
     return LINE_WRITTEN;

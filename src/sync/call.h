@@ -18,7 +18,6 @@
 struct sync;
 
 enum call_kind {
-    CALL_NONE,
     CALL_UNLOCK,
     CALL_COND_WAIT,
     CALL_COND_SIGNAL,
@@ -42,7 +41,7 @@ enum call_kind {
 
 enum call_state {
     CALL_FREE,
-    CALL_MADE,  ///< call_new() .. the message is sent
+    CALL_MADE,  ///< until the message is sent
     CALL_SENT,  ///< waits for its answer
     CALL_NOTED, ///< of sync_cond_wait(): waits for a signal
 };
@@ -74,10 +73,14 @@ struct calls {
     struct call *free;
 };
 
-/** Begin a call. The caller of this sets to, message (with call->token), and
- * what else of the fields counts, then calls call_send(). */
-struct call *call_new(struct sync *sync, enum call_kind kind, uint64_t thread,
-                      struct waiter *caller);
+/** Begin a call to an object's manager. The caller of this sets the fields of message
+ * (with call->token), and what else counts, then calls call_send(). */
+struct call *call_manager(struct sync *sync, enum call_kind kind, uint64_t key,
+                          struct waiter *waiter);
+
+/** The same, to the root. @param waiter  NULL: nobody waits for its end */
+struct call *call_root(struct sync *sync, enum call_kind kind, uint64_t thread,
+                       struct waiter *waiter);
 
 /** Send the message, after a release if `release` is not 0. */
 void call_send(struct call *call, int release);
@@ -87,10 +90,6 @@ struct call *call_find(struct sync *sync, uint64_t token);
 
 /** The call is over: frees it, then wakes its caller. */
 void call_end(struct call *call, tm_status status, uint64_t result);
-
-/** call_done has arrived. */
-tm_status call_receive_done(struct sync *sync, node_id from,
-                            const struct message *message);
 
 /** Calls whose time is over are cancelled at the object's manager, which answers. */
 void calls_poll(struct sync *sync, uint64_t now_ns);

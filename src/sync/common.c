@@ -57,23 +57,36 @@ struct request request_pop(struct sync *sync, struct request_queue *queue)
     return request;
 }
 
+void request_drop(struct sync *sync, struct request_queue *queue,
+                  struct request *request)
+{
+    struct request **link = &queue->first;
+    struct request *before = NULL;
+
+    while (*link != request) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = request->next;
+    if (queue->last == request) {
+        queue->last = before;
+    }
+    pool_give(&sync->request_pool, request);
+}
+
 bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
                   uint64_t token)
 {
-    struct request_queue kept = {0};
-    bool is_found = false;
+    struct request *request = queue->first;
 
-    while (queue->first != NULL) {
-        struct request request = request_pop(sync, queue);
-
-        if (request.node == node && request.token == token) {
-            is_found = true;
-        } else {
-            request_push(sync, &kept, request);
-        }
+    while (request != NULL &&
+           (request->node != node || request->token != token)) {
+        request = request->next;
     }
-    *queue = kept;
-    return is_found;
+    if (request != NULL) {
+        request_drop(sync, queue, request);
+    }
+    return request != NULL;
 }
 
 void time_goes_on(struct sync *sync, uint64_t until_ns)
@@ -97,6 +110,14 @@ uint64_t time_now(const struct sync *sync)
 bool is_over(const struct sync *sync, const struct waiter *waiter)
 {
     return waiter->until_ns > 0 && waiter->until_ns <= time_now(sync);
+}
+
+void *object_get(struct table *objects, uint64_t key)
+{
+    uint64_t *record = table_get(objects, key);
+
+    *record = key;
+    return record;
 }
 
 node_id manager_of(const struct sync *sync, uint64_t key)

@@ -27,47 +27,25 @@
 // written under the mutex is the mutex's affair.
 #include "sync/sync_priv.h"
 
-struct cond *cond_of(struct sync *sync, uint64_t key)
-{
-    struct cond *cond = map_find(&sync->conds, key);
-
-    if (cond == NULL) {
-        cond = pool_take(&sync->cond_pool);
-        cond->key = key;
-        map_add(&sync->conds, key, cond);
-    }
-    return cond;
-}
-
-static void let_go(struct sync *sync, struct cond *cond)
+static void let_go(struct sync *sync, const struct cond *cond)
 {
     if (cond->waiting.first == NULL) {
-        map_take(&sync->conds, cond->key);
-        pool_give(&sync->cond_pool, cond);
+        table_drop(&sync->conds, cond->key);
     }
-}
-
-void cond_records_init(struct pool *pool)
-{
-    pool_init(pool, sizeof(struct cond));
 }
 
 void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
-                    uint64_t thread, struct waiter *waiter)
+                    struct waiter *waiter)
 {
-    tm_status status = lock_may_wait(sync, mutex, thread);
+    tm_status status = lock_may_wait(sync, mutex, waiter->thread);
     struct call *call;
 
-    waiter->thread = thread;
     if (status != TM_OK) {
         waiter_wake(waiter, status, 0);
         return;
     }
-    call = call_new(sync, CALL_COND_WAIT, thread, waiter);
-    call->key = key;
+    call = call_manager(sync, CALL_COND_WAIT, key, waiter);
     call->mutex = mutex;
-    call->to = manager_of(sync, key);
-    call->message.type = MESSAGE_cond_wait;
     call->message.u.cond_wait.key = key;
     call->message.u.cond_wait.token = call->token;
     call_send(call, 0);
@@ -78,11 +56,13 @@ tm_status cond_receive_wait(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.cond_wait.key;
     uint64_t token = message->u.cond_wait.token;
+    struct cond *cond;
 
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    request_push(sync, &cond_of(sync, key)->waiting,
+    cond = object_get(&sync->conds, key);
+    request_push(sync, &cond->waiting,
                  (struct request){.node = from, .token = token});
     answer(sync, from, token, TM_OK, 0);
     return TM_OK;
@@ -97,12 +77,8 @@ void cond_noted(struct sync *sync, struct call *call)
 void sync_cond_signal(struct sync *sync, uint64_t key, int all,
                       struct waiter *waiter)
 {
-    struct call *call =
-        call_new(sync, CALL_COND_SIGNAL, waiter->thread, waiter);
+    struct call *call = call_manager(sync, CALL_COND_SIGNAL, key, waiter);
 
-    call->key = key;
-    call->to = manager_of(sync, key);
-    call->message.type = MESSAGE_cond_signal;
     call->message.u.cond_signal.key = key;
     call->message.u.cond_signal.all = all != 0;
     call_send(call, 1);
@@ -119,7 +95,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    cond = map_find(&sync->conds, key);
+    cond = table_find(&sync->conds, key);
     if (cond == NULL) {
         return TM_OK; // nobody waits
     }
@@ -139,7 +115,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
 
 void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 {
-    struct cond *cond = map_find(&sync->conds, key);
+    struct cond *cond = table_find(&sync->conds, key);
     struct message wake = {.type = MESSAGE_cond_wake};
 
     if (cond != NULL && request_take(sync, &cond->waiting, from, token)) {
@@ -167,20 +143,14 @@ tm_status cond_receive_wake(struct sync *sync, node_id from,
     call_end(call, TM_OK, 0);
     caller->until_ns = 0; // for the mutex it waits as long as that takes
     caller->is_over = message->u.cond_wake.is_late;
-    sync_lock(sync, mutex, caller->thread, 0, caller);
+    sync_lock(sync, mutex, 0, caller);
     return TM_OK;
 }
 
-bool cond_is_valid(const struct sync *sync)
+bool cond_is_valid(const struct sync *sync, const void *record)
 {
-    for (size_t i = 0; i < sync->conds.capacity; i++) {
-        const struct cond *cond = map_at(&sync->conds, i);
+    const struct cond *cond = record;
 
-        if (cond != NULL &&
-            ((!is_manager(sync, cond->key) && cond->waiting.first != NULL) ||
-             map_find(&sync->conds, cond->key) != cond)) {
-            return false;
-        }
-    }
-    return true;
+    return (is_manager(sync, cond->key) || cond->waiting.first == NULL) &&
+           table_find(&sync->conds, cond->key) == cond;
 }

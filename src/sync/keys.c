@@ -13,13 +13,11 @@
 #include "base/ensure.h"
 #include "sync/sync_priv.h"
 
-static void call_root(struct sync *sync, enum key_op op, uint64_t value,
-                      struct waiter *waiter)
+static void ask_root(struct sync *sync, enum key_op op, uint64_t value,
+                     struct waiter *waiter)
 {
-    struct call *call = call_new(sync, CALL_KEY, waiter->thread, waiter);
+    struct call *call = call_root(sync, CALL_KEY, waiter->thread, waiter);
 
-    call->to = ROOT;
-    call->message.type = MESSAGE_key_call;
     call->message.u.key_call.token = call->token;
     call->message.u.key_call.op = (uint8_t)op;
     call->message.u.key_call.value = value;
@@ -29,17 +27,17 @@ static void call_root(struct sync *sync, enum key_op op, uint64_t value,
 void sync_key_create(struct sync *sync, uint64_t destructor,
                      struct waiter *waiter)
 {
-    call_root(sync, KEY_CREATE, destructor, waiter);
+    ask_root(sync, KEY_CREATE, destructor, waiter);
 }
 
 void sync_key_delete(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    call_root(sync, KEY_DELETE, key, waiter);
+    ask_root(sync, KEY_DELETE, key, waiter);
 }
 
 void sync_key_destructor(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    call_root(sync, KEY_DESTRUCTOR, key, waiter);
+    ask_root(sync, KEY_DESTRUCTOR, key, waiter);
 }
 
 /* ---- at the root ---- */

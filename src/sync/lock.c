@@ -57,16 +57,15 @@ static void lock_tidy(struct sync *sync);
 
 struct lock *lock_of(struct sync *sync, uint64_t key)
 {
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     if (lock == NULL) {
         lock_tidy(sync);
-        lock = pool_take(&sync->lock_pool);
+        lock = table_get(&sync->locks, key);
         lock->release.wake = token_may_leave;
         lock->sync = sync;
         lock->key = key;
         lock->owner = NODE_NONE;
-        map_add(&sync->locks, key, lock);
     }
     lock->was_used = true;
     return lock;
@@ -93,8 +92,7 @@ static void tidy_one(struct lock *lock)
         lock->was_used = false;
     } else if (is_blank(lock)) {
         sync->has_forgotten |= lock->was_held;
-        map_take(&sync->locks, lock->key);
-        pool_give(&sync->lock_pool, lock);
+        table_drop(&sync->locks, lock->key);
     } else if (lock->token == TOKEN_HERE && !lock->is_held) {
         let_go(lock);
     }
@@ -103,7 +101,7 @@ static void tidy_one(struct lock *lock)
 /* A record is about to be added: may some of the others go? */
 static void lock_tidy(struct sync *sync)
 {
-    struct map *locks = &sync->locks;
+    const struct map *locks = &sync->locks.map;
 
     for (int i = 0; i < TIDY_PLACES && !sync->is_frozen && locks->n > 0 &&
                     locks->n >= sync->locks_kept;
@@ -255,7 +253,7 @@ tm_status lock_receive_recall(struct sync *sync, node_id from,
 {
     uint64_t key = message->u.lock_recall.key;
     uint8_t what = message->u.lock_recall.what;
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || what < RECALL_TRY ||
         what > RECALL_WITHDRAWN) {
@@ -285,7 +283,7 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
                             const struct message *message)
 {
     uint64_t key = message->u.lock_busy.key;
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || lock == NULL ||
         lock->token != TOKEN_AWAY || lock->trying.n == 0) {
@@ -340,10 +338,10 @@ static void give_up(struct lock *lock, uint64_t now_ns)
 
 void lock_poll(struct sync *sync, uint64_t now_ns)
 {
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        struct lock *lock = map_at(&sync->locks, i);
+    struct lock *lock;
 
-        if (lock != NULL && lock->waiters.n > 0) {
+    for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
+        if (lock->waiters.n > 0) {
             give_up(lock, now_ns);
         }
     }
@@ -382,18 +380,14 @@ static void report_wrong_unlock(struct lock *lock, uint64_t thread,
     }
 }
 
-static void unlock_away(struct lock *lock, uint64_t thread,
-                        struct waiter *waiter)
+static void unlock_away(const struct lock *lock, struct waiter *waiter)
 {
     struct sync *sync = lock->sync;
-    struct call *call = call_new(sync, CALL_UNLOCK, thread, waiter);
+    struct call *call = call_manager(sync, CALL_UNLOCK, lock->key, waiter);
 
-    call->key = lock->key;
-    call->to = manager_of(sync, lock->key);
-    call->message.type = MESSAGE_unlock_away;
     call->message.u.unlock_away.key = lock->key;
     call->message.u.unlock_away.token = call->token;
-    call->message.u.unlock_away.thread = thread;
+    call->message.u.unlock_away.thread = waiter->thread;
     call->message.u.unlock_away.node = sync->port->self;
     call->message.u.unlock_away.place = waiter->place;
     call_send(call, 0);
@@ -448,14 +442,9 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
 
 /* ---- for others ---- */
 
-void lock_records_init(struct pool *pool)
-{
-    pool_init(pool, sizeof(struct lock));
-}
-
 tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread)
 {
-    const struct lock *lock = map_find(&sync->locks, key);
+    const struct lock *lock = table_find(&sync->locks, key);
 
     if (lock == NULL || !lock->is_held || lock->holder != thread) {
         return TM_EPERM;
@@ -469,13 +458,12 @@ void lock_give_back(struct sync *sync, uint64_t key,
     give_back(lock_of(sync, key), waiter->place);
 }
 
-void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
+void sync_lock(struct sync *sync, uint64_t key, int only_try,
                struct waiter *waiter)
 {
     struct lock *lock = lock_of(sync, key);
 
-    waiter->thread = thread;
-    if (lock->is_held && lock->holder == thread) {
+    if (lock->is_held && lock->holder == waiter->thread) {
         lock_again(lock, only_try, waiter);
     } else if (only_try || is_over(sync, waiter)) {
         lock_or_fail(lock, waiter);
@@ -484,24 +472,22 @@ void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
     }
 }
 
-void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
-                 struct waiter *waiter)
+void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
     struct lock *lock = lock_of(sync, key);
 
-    waiter->thread = thread;
-    if (lock->is_held && lock->holder == thread) {
+    if (lock->is_held && lock->holder == waiter->thread) {
         give_back(lock, waiter->place);
         waiter_wake(waiter, TM_OK, 0);
     } else {
-        unlock_away(lock, thread, waiter);
+        unlock_away(lock, waiter);
     }
 }
 
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
                              enum tm_mutex_type type)
 {
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     if (lock == NULL || !lock->is_held || lock->holder != thread) {
         return TM_EPERM;
@@ -520,15 +506,15 @@ void sync_keep_locks(struct sync *sync, size_t n)
 
 size_t sync_n_locks(const struct sync *sync)
 {
-    return sync->locks.n;
+    return sync->locks.map.n;
 }
 
 int sync_thread_holds(const struct sync *sync, uint64_t thread)
 {
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = map_at(&sync->locks, i);
+    const struct lock *lock;
 
-        if (lock != NULL && lock->is_held && lock->holder == thread) {
+    for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
+        if (lock->is_held && lock->holder == thread) {
             return 1;
         }
     }
@@ -541,10 +527,10 @@ enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
     const struct lock *lock;
     const struct waiter *waiter;
 
-    if (place >= sync->locks.capacity) {
+    if (place >= sync->locks.map.capacity) {
         return LINE_NO_PLACE;
     }
-    lock = map_at(&sync->locks, place);
+    lock = map_at(&sync->locks.map, place);
     if (lock == NULL) {
         return LINE_NEXT_PLACE;
     }
@@ -587,15 +573,8 @@ static bool node_part_is_valid(const struct lock *lock)
     }
 }
 
-bool lock_is_valid(const struct sync *sync)
+bool lock_is_valid(const struct sync *sync, const void *record)
 {
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = map_at(&sync->locks, i);
-
-        if (lock != NULL &&
-            (!node_part_is_valid(lock) || !lock_manager_is_valid(lock))) {
-            return false;
-        }
-    }
-    return map_is_valid(&sync->locks);
+    (void)sync;
+    return node_part_is_valid(record) && lock_manager_is_valid(record);
 }

@@ -138,7 +138,7 @@ tm_status lock_receive_ask(struct sync *sync, node_id from,
 /* The lock whose token a node has, NULL if there is none. */
 static struct lock *owned_by(struct sync *sync, node_id from, uint64_t key)
 {
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     return is_manager(sync, key) && lock != NULL && lock->owner == from ? lock
                                                                         : NULL;
@@ -148,7 +148,7 @@ tm_status lock_receive_cancel(struct sync *sync, node_id from,
                               const struct message *message)
 {
     uint64_t key = message->u.lock_cancel.key;
-    struct lock *lock = map_find(&sync->locks, key);
+    struct lock *lock = table_find(&sync->locks, key);
 
     if (!is_manager(sync, key) || lock == NULL) {
         return TM_EWIRE;

@@ -133,11 +133,11 @@ static void send_lock(struct sync *sync, void *record)
  * had it. */
 static void send_last_holders(struct sync *sync)
 {
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        const struct lock *lock = map_at(&sync->locks, i);
-        struct message message = {.type = MESSAGE_lock_last};
+    struct message message = {.type = MESSAGE_lock_last};
+    const struct lock *lock;
 
-        if (lock != NULL && lock->token == TOKEN_HERE) {
+    for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
+        if (lock->token == TOKEN_HERE) {
             message.u.lock_last.key = lock->key;
             message.u.lock_last.type = lock->type;
             message.u.lock_last.was_held = lock->was_held;
@@ -230,10 +230,10 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
 /* The manager of a mutex whose token was at nodes that have left has it now. */
 static void take_tokens_back(struct sync *sync)
 {
-    for (size_t i = 0; i < sync->locks.capacity; i++) {
-        struct lock *lock = map_at(&sync->locks, i);
+    struct lock *lock;
 
-        if (lock != NULL && lock->owner != NODE_NONE &&
+    for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
+        if (lock->owner != NODE_NONE &&
             !roster_has(&sync->port->roster, lock->owner)) {
             lock->owner = NODE_NONE;
             lock->recall = RECALL_NONE;
@@ -259,12 +259,14 @@ tm_status cond_receive_part(struct sync *sync, node_id from,
                             const struct message *message)
 {
     uint64_t key = message->u.cond_part.key;
+    struct cond *cond;
 
     (void)from;
     if (!takes_requests(sync, key, message)) {
         return TM_EWIRE;
     }
-    take_requests(sync, message, &cond_of(sync, key)->waiting);
+    cond = object_get(&sync->conds, key);
+    take_requests(sync, message, &cond->waiting);
     return TM_OK;
 }
 
@@ -293,7 +295,7 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
          (part->value > 0 || !part->is_initialised))) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, part->key);
+    sem = object_get(&sync->sems, part->key);
     sem->is_initialised = part->is_initialised;
     sem->value = part->value;
     take_requests(sync, message, &sem->waiting);
@@ -302,16 +304,16 @@ tm_status sem_receive_part(struct sync *sync, node_id from,
 
 // ---- reader-writer locks
 
-static void write_claim(struct wire_writer *writer,
-                        const struct rwlock_claim *claim, bool is_holder)
+static void write_claim(struct wire_writer *writer, struct request claim,
+                        bool is_holder)
 {
     wire_put_rwlock_claim(writer, &(struct wire_rwlock_claim){
-                                      .n_times = is_holder ? claim->n_times : 0,
-                                      .is_writer = claim->is_writer,
-                                      .node = claim->node,
-                                      .token = claim->token,
-                                      .thread = claim->thread,
-                                      .place = claim->place,
+                                      .n_times = is_holder ? claim.n_times : 0,
+                                      .is_writer = claim.is_writer,
+                                      .node = claim.node,
+                                      .token = claim.token,
+                                      .thread = claim.thread,
+                                      .place = claim.place,
                                   });
 }
 
@@ -328,16 +330,13 @@ static void send_rwlock(struct sync *sync, void *record)
 
         for (unsigned n = 0; n < CLAIMS_MAX; n++) {
             const bool is_holder = lock->holders.first != NULL;
-            struct claim_queue *queue =
+            struct request_queue *queue =
                 is_holder ? &lock->holders : &lock->waiting;
-            struct rwlock_claim *claim;
 
             if (queue->first == NULL) {
                 break;
             }
-            claim = claim_pop(queue);
-            write_claim(&writer, claim, is_holder);
-            pool_give(&sync->claim_pool, claim);
+            write_claim(&writer, request_pop(sync, queue), is_holder);
         }
         message.body = body;
         message.body_size = (uint32_t)(writer.at - body);
@@ -345,11 +344,11 @@ static void send_rwlock(struct sync *sync, void *record)
     }
 }
 
-static struct rwlock_claim read_claim(struct wire_reader *reader)
+static struct request read_claim(struct wire_reader *reader)
 {
     const struct wire_rwlock_claim claim = wire_get_rwlock_claim(reader);
 
-    return (struct rwlock_claim){
+    return (struct request){
         .n_times = claim.n_times,
         .is_writer = claim.is_writer != 0,
         .node = claim.node,
@@ -364,7 +363,7 @@ static bool claims_fit(const struct sync *sync, const struct rwlock *before,
                        const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
-    struct rwlock_claim holder; // the first
+    struct request holder; // the first
     struct rwlock so_far = {0};
     bool waits = false;
 
@@ -374,7 +373,7 @@ static bool claims_fit(const struct sync *sync, const struct rwlock *before,
         waits = before->waiting.first != NULL;
     }
     while (reader.at < reader.end) {
-        struct rwlock_claim claim = read_claim(&reader);
+        struct request claim = read_claim(&reader);
         const bool fits = rwlock_fits(&so_far, claim.is_writer);
 
         if ((claim.n_times == 0
@@ -402,19 +401,18 @@ tm_status rwlock_receive_part(struct sync *sync, node_id from,
 
     (void)from;
     if (!takes(sync, key) || message->body_size == 0 ||
-        !claims_fit(sync, map_find(&sync->rwlocks, key), message)) {
+        !claims_fit(sync, table_find(&sync->rwlocks, key), message)) {
         return TM_EWIRE;
     }
-    lock = rwlock_of(sync, key);
+    lock = object_get(&sync->rwlocks, key);
     while (reader.at < reader.end) {
-        struct rwlock_claim *claim = pool_take(&sync->claim_pool);
+        struct request claim = read_claim(&reader);
 
-        *claim = read_claim(&reader);
-        if (claim->n_times > 0) {
-            claim_push(&lock->holders, claim);
+        if (claim.n_times > 0) {
+            request_push(sync, &lock->holders, claim);
         } else {
-            claim->n_times = 1;
-            claim_push(&lock->waiting, claim);
+            claim.n_times = 1;
+            request_push(sync, &lock->waiting, claim);
         }
     }
     return TM_OK;
@@ -449,7 +447,7 @@ tm_status once_receive_part(struct sync *sync, node_id from,
          (part->state != ONCE_DONE || message->body_size > 0))) {
         return TM_EWIRE;
     }
-    once = once_of(sync, part->key);
+    once = object_get(&sync->onces, part->key);
     if (once->state != ONCE_NEW && once->state != part->state) {
         return TM_EWIRE;
     }
@@ -590,7 +588,7 @@ tm_status barrier_receive_part(struct sync *sync, node_id from,
 
     (void)from;
     if (!takes(sync, key) ||
-        !part_fits(sync, map_find(&sync->barriers, key), message)) {
+        !part_fits(sync, table_find(&sync->barriers, key), message)) {
         return TM_EWIRE;
     }
     take_part(barrier_of(sync, key), message);
@@ -612,13 +610,13 @@ void sync_roster_changed(struct sync *sync, const struct roster *before)
 }
 
 // Send the objects of a table that have another manager now.
-static void spread(struct sync *sync, const struct map *objects,
+static void spread(struct sync *sync, const struct table *objects,
                    void (*send)(struct sync *sync, void *record))
 {
-    for (size_t i = 0; i < objects->capacity; i++) {
-        void *record = map_at(objects, i);
+    void *record;
 
-        if (record != NULL && goes_away(sync, objects->entries[i].key)) {
+    for (size_t at = 0; (record = table_next(objects, &at)) != NULL;) {
+        if (goes_away(sync, objects->map.entries[at - 1].key)) {
             send(sync, record);
         }
     }

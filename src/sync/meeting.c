@@ -42,20 +42,11 @@ static const char *const op_names[] = {
     [TM_MAX] = "TM_MAX",
 };
 
-static uint64_t now_of(const struct sync *sync)
-{
-    return sync->port->now_ns(sync->port->owner);
-}
-
 void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
                        struct waiter *waiter)
 {
-    struct call *call =
-        call_new(sync, CALL_BARRIER_INIT, waiter->thread, waiter);
+    struct call *call = call_manager(sync, CALL_BARRIER_INIT, key, waiter);
 
-    call->key = key;
-    call->to = manager_of(sync, key);
-    call->message.type = MESSAGE_barrier_init;
     call->message.u.barrier_init.key = key;
     call->message.u.barrier_init.token = call->token;
     call->message.u.barrier_init.count = count;
@@ -104,21 +95,6 @@ tm_status barrier_receive_init(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-/* The bits that all threads get; 0 if they do not reduce. */
-static uint64_t combined(struct barrier *barrier)
-{
-    switch (barrier->kind) {
-    case ARRIVE_DOUBLE:
-        return reduce_double_bits(barrier->values, barrier->n_values,
-                                  barrier->op);
-    case ARRIVE_INT64:
-        return reduce_int64_bits(barrier->values, barrier->n_values,
-                                 barrier->op);
-    default:
-        return 0;
-    }
-}
-
 static void let_node_pass(struct barrier *barrier, node_id node,
                           struct message *message)
 {
@@ -137,7 +113,11 @@ static void let_all_pass(struct barrier *barrier)
     node_id own = barrier->sync->port->self;
 
     message.u.barrier_leave.key = barrier->key;
-    message.u.barrier_leave.result = combined(barrier);
+    if (kind_reduces(barrier->kind)) {
+        message.u.barrier_leave.result =
+            reduce_bits(barrier->values, barrier->n_values, barrier->op,
+                        barrier->kind == ARRIVE_DOUBLE);
+    }
     message.u.barrier_leave.count = barrier->most;
     for (unsigned i = 0; i < roster->n_live; i++) {
         if (roster->live[i] != own) {
@@ -202,7 +182,7 @@ static bool fits(struct barrier *barrier,
 
 void barrier_expect(struct barrier *barrier)
 {
-    barrier->check_ns = now_of(barrier->sync) + CHECK_NS;
+    barrier->check_ns = time_now(barrier->sync) + CHECK_NS;
     barrier_watch(barrier);
 }
 
@@ -228,12 +208,8 @@ static void count_arrivals(struct barrier *barrier, node_id from,
 {
     uint32_t n_left = message->u.barrier_arrive.n_threads;
     uint8_t kind = message->u.barrier_arrive.kind;
-    struct wire_reader body = {0};
+    struct wire_reader body = wire_read_body(message);
 
-    if (message->body_size > 0) {
-        body.at = message->body;
-        body.end = body.at + message->body_size;
-    }
     while (n_left > 0) {
         uint32_t n = barrier->count - barrier->n_arrived;
 
@@ -313,7 +289,7 @@ tm_status barrier_receive_starved(struct sync *sync, node_id from,
                                   const struct message *message)
 {
     uint64_t key = message->u.barrier_starved.key;
-    struct barrier *barrier = map_find(&sync->barriers, key);
+    struct barrier *barrier = table_find(&sync->barriers, key);
 
     if (from != ROOT || barrier == NULL || !is_manager(sync, key)) {
         return TM_EWIRE;

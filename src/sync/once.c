@@ -10,67 +10,45 @@
 // I1  Calls wait only while it is RUNNING.
 #include "sync/sync_priv.h"
 
-void once_records_init(struct pool *pool)
+static void ask_manager(struct sync *sync, enum call_kind kind, uint64_t key,
+                        struct waiter *waiter)
 {
-    pool_init(pool, sizeof(struct once));
-}
+    struct call *call = call_manager(sync, kind, key, waiter);
 
-struct once *once_of(struct sync *sync, uint64_t key)
-{
-    struct once *once = map_find(&sync->onces, key);
-
-    if (once == NULL) {
-        once = pool_take(&sync->once_pool);
-        once->key = key;
-        map_add(&sync->onces, key, once);
-    }
-    return once;
-}
-
-static void call_manager(struct sync *sync, enum call_kind kind, uint64_t key,
-                         uint64_t thread, struct waiter *waiter)
-{
-    struct call *call;
-
-    waiter->thread = thread;
-    call = call_new(sync, kind, thread, waiter);
-    call->key = key;
-    call->to = manager_of(sync, key);
-    call->message.type = MESSAGE_once_ask;
     call->message.u.once_ask.key = key;
     call->message.u.once_ask.token = call->token;
-    call->message.u.once_ask.thread = thread;
+    call->message.u.once_ask.thread = waiter->thread;
     call->message.u.once_ask.is_end = kind == CALL_ONCE_END;
     call_send(call, kind == CALL_ONCE_END);
 }
 
-void sync_once_begin(struct sync *sync, uint64_t key, uint64_t thread,
-                     struct waiter *waiter)
+void sync_once_begin(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    const struct once *once = map_find(&sync->onces, key);
+    const struct once *once = table_find(&sync->onces, key);
 
     if (once != NULL && once->is_known) {
         waiter_wake(waiter, TM_OK, 1);
     } else {
-        call_manager(sync, CALL_ONCE, key, thread, waiter);
+        ask_manager(sync, CALL_ONCE, key, waiter);
     }
 }
 
-void sync_once_end(struct sync *sync, uint64_t key, uint64_t thread,
-                   struct waiter *waiter)
+void sync_once_end(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    call_manager(sync, CALL_ONCE_END, key, thread, waiter);
+    ask_manager(sync, CALL_ONCE_END, key, waiter);
 }
 
 void sync_once_know(struct sync *sync, uint64_t key)
 {
-    once_of(sync, key)->is_known = true;
+    struct once *once = object_get(&sync->onces, key);
+
+    once->is_known = true;
 }
 
 static tm_status begin(struct sync *sync, node_id from,
                        const struct message_once_ask *ask)
 {
-    struct once *once = once_of(sync, ask->key);
+    struct once *once = object_get(&sync->onces, ask->key);
 
     if (once->state == ONCE_DONE) {
         order_takes(sync, ask->key, from);
@@ -91,7 +69,7 @@ static tm_status begin(struct sync *sync, node_id from,
 static tm_status end(struct sync *sync, node_id from,
                      const struct message_once_ask *ask)
 {
-    struct once *once = map_find(&sync->onces, ask->key);
+    struct once *once = table_find(&sync->onces, ask->key);
 
     if (once == NULL || once->state != ONCE_RUNNING ||
         once->thread != ask->thread) {
@@ -119,15 +97,10 @@ tm_status once_receive_ask(struct sync *sync, node_id from,
     return ask->is_end ? end(sync, from, ask) : begin(sync, from, ask);
 }
 
-bool once_is_valid(const struct sync *sync)
+bool once_is_valid(const struct sync *sync, const void *record)
 {
-    for (size_t i = 0; i < sync->onces.capacity; i++) {
-        const struct once *once = map_at(&sync->onces, i);
+    const struct once *once = record;
 
-        if (once != NULL && once->waiting.first != NULL &&
-            once->state != ONCE_RUNNING) { // I1
-            return false;
-        }
-    }
-    return true;
+    (void)sync;
+    return once->waiting.first == NULL || once->state == ONCE_RUNNING; // I1
 }

@@ -69,28 +69,18 @@ static void sort_by_thread(struct wire_contribution *values, uint32_t n)
     }
 }
 
-uint64_t reduce_double_bits(struct wire_contribution *values, uint32_t n,
-                            tm_op op)
-{
-    double result;
-
-    sort_by_thread(values, n);
-    result = to_double(values[0].value);
-    for (uint32_t i = 1; i < n; i++) {
-        result = combine_double(result, to_double(values[i].value), op);
-    }
-    return to_bits(result);
-}
-
-uint64_t reduce_int64_bits(struct wire_contribution *values, uint32_t n,
-                           tm_op op)
+uint64_t reduce_bits(struct wire_contribution *values, uint32_t n, tm_op op,
+                     int are_doubles)
 {
     uint64_t result;
 
     sort_by_thread(values, n);
     result = values[0].value;
     for (uint32_t i = 1; i < n; i++) {
-        result = combine_int64(result, values[i].value, op);
+        result = are_doubles
+                     ? to_bits(combine_double(to_double(result),
+                                              to_double(values[i].value), op))
+                     : combine_int64(result, values[i].value, op);
     }
     return result;
 }

@@ -14,9 +14,7 @@
  * @return the bits of the result; integers wrap around
  * Context: pure.
  */
-uint64_t reduce_double_bits(struct wire_contribution *values, uint32_t n,
-                            tm_op op);
-uint64_t reduce_int64_bits(struct wire_contribution *values, uint32_t n,
-                           tm_op op);
+uint64_t reduce_bits(struct wire_contribution *values, uint32_t n, tm_op op,
+                     int are_doubles);
 
 #endif

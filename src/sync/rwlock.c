@@ -25,57 +25,18 @@
 
 typedef unsigned long long number;
 
-void rwlock_records_init(struct pool *locks, struct pool *claims)
-{
-    pool_init(locks, sizeof(struct rwlock));
-    pool_init(claims, sizeof(struct rwlock_claim));
-}
-
-struct rwlock *rwlock_of(struct sync *sync, uint64_t key)
-{
-    struct rwlock *lock = map_find(&sync->rwlocks, key);
-
-    if (lock == NULL) {
-        lock = pool_take(&sync->rwlock_pool);
-        lock->key = key;
-        map_add(&sync->rwlocks, key, lock);
-    }
-    return lock;
-}
-
-static void let_go(struct sync *sync, struct rwlock *lock)
+static void let_go(struct sync *sync, const struct rwlock *lock)
 {
     if (lock->holders.first == NULL && lock->waiting.first == NULL) {
-        map_take(&sync->rwlocks, lock->key);
-        pool_give(&sync->rwlock_pool, lock);
+        table_drop(&sync->rwlocks, lock->key);
     }
 }
 
 /* ---- claims ---- */
 
-void claim_push(struct claim_queue *queue, struct rwlock_claim *claim)
+static struct request *find_holder(const struct rwlock *lock, uint64_t thread)
 {
-    claim->next = NULL;
-    if (queue->first == NULL) {
-        queue->first = claim;
-    } else {
-        queue->last->next = claim;
-    }
-    queue->last = claim;
-}
-
-struct rwlock_claim *claim_pop(struct claim_queue *queue)
-{
-    struct rwlock_claim *claim = queue->first;
-
-    queue->first = claim->next;
-    return claim;
-}
-
-static struct rwlock_claim *find_holder(const struct rwlock *lock,
-                                        uint64_t thread)
-{
-    struct rwlock_claim *claim = lock->holders.first;
+    struct request *claim = lock->holders.first;
 
     while (claim != NULL && claim->thread != thread) {
         claim = claim->next;
@@ -83,37 +44,20 @@ static struct rwlock_claim *find_holder(const struct rwlock *lock,
     return claim;
 }
 
-/* Take a claim out of its queue, and forget it. */
-static void drop_claim(struct sync *sync, struct claim_queue *queue,
-                       struct rwlock_claim *claim)
-{
-    struct claim_queue kept = {0};
-
-    while (queue->first != NULL) {
-        struct rwlock_claim *first = claim_pop(queue);
-
-        if (first != claim) {
-            claim_push(&kept, first);
-        }
-    }
-    *queue = kept;
-    pool_give(&sync->claim_pool, claim);
-}
-
 bool rwlock_fits(const struct rwlock *lock, bool is_writer)
 {
-    const struct rwlock_claim *holder = lock->holders.first;
+    const struct request *holder = lock->holders.first;
 
     return holder == NULL || (!is_writer && !holder->is_writer); // I1
 }
 
 static void grant_first(struct sync *sync, struct rwlock *lock)
 {
-    struct rwlock_claim *claim = claim_pop(&lock->waiting);
+    struct request claim = request_pop(sync, &lock->waiting);
 
-    claim_push(&lock->holders, claim);
-    order_takes(sync, lock->key, claim->node);
-    answer(sync, claim->node, claim->token, TM_OK, 0);
+    request_push(sync, &lock->holders, claim);
+    order_takes(sync, lock->key, claim.node);
+    answer(sync, claim.node, claim.token, TM_OK, 0);
 }
 
 static void advance(struct sync *sync, struct rwlock *lock)
@@ -127,38 +71,25 @@ static void advance(struct sync *sync, struct rwlock *lock)
 
 /* ---- calls and messages ---- */
 
-static struct call *call_for(struct sync *sync, enum call_kind kind,
-                             uint64_t key, struct waiter *waiter)
+void sync_rwlock(struct sync *sync, uint64_t key, enum sync_hold hold,
+                 int only_try, struct waiter *waiter)
 {
-    struct call *call = call_new(sync, kind, waiter->thread, waiter);
+    const bool is_writer = hold == HOLD_TO_WRITE;
+    struct call *call =
+        call_manager(sync, is_writer ? CALL_WRLOCK : CALL_RDLOCK, key, waiter);
+    struct message_rwlock_ask *ask = &call->message.u.rwlock_ask;
 
-    call->key = key;
-    call->to = manager_of(sync, key);
-    return call;
-}
-
-void sync_rwlock(struct sync *sync, uint64_t key, uint64_t thread,
-                 enum sync_hold hold, int only_try, struct waiter *waiter)
-{
-    struct message_rwlock_ask *ask;
-    struct call *call;
-
-    waiter->thread = thread;
-    call = call_for(sync, hold == HOLD_TO_WRITE ? CALL_WRLOCK : CALL_RDLOCK,
-                    key, waiter);
-    call->message.type = MESSAGE_rwlock_ask;
-    ask = &call->message.u.rwlock_ask;
     ask->key = key;
     ask->token = call->token;
-    ask->thread = thread;
+    ask->thread = waiter->thread;
     ask->place = waiter->place;
-    ask->is_writer = hold == HOLD_TO_WRITE;
+    ask->is_writer = is_writer;
     ask->only_try = only_try != 0;
     call_send(call, 0);
 }
 
 /* The thread holds the lock already. */
-static tm_status claim_again(struct rwlock_claim *holder,
+static tm_status claim_again(struct request *holder,
                              const struct message_rwlock_ask *ask)
 {
     if (holder->is_writer || ask->is_writer) {
@@ -175,14 +106,14 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
                              const struct message *message)
 {
     const struct message_rwlock_ask *ask = &message->u.rwlock_ask;
-    struct rwlock_claim *claim;
+    struct request *claim;
     struct rwlock *lock;
 
     if (!is_manager(sync, ask->key) || ask->is_writer > 1 ||
         ask->only_try > 1) {
         return TM_EWIRE;
     }
-    lock = rwlock_of(sync, ask->key);
+    lock = object_get(&sync->rwlocks, ask->key);
     claim = find_holder(lock, ask->thread);
     if (claim != NULL) {
         answer(sync, from, ask->token, claim_again(claim, ask), 0);
@@ -193,14 +124,13 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
         answer(sync, from, ask->token, TM_EBUSY, 0);
         return TM_OK;
     }
-    claim = pool_take(&sync->claim_pool);
-    *claim = (struct rwlock_claim){.thread = ask->thread,
-                                   .place = ask->place,
-                                   .token = ask->token,
-                                   .n_times = 1,
-                                   .node = from,
-                                   .is_writer = ask->is_writer};
-    claim_push(&lock->waiting, claim);
+    request_push(sync, &lock->waiting,
+                 (struct request){.node = from,
+                                  .token = ask->token,
+                                  .thread = ask->thread,
+                                  .place = ask->place,
+                                  .n_times = 1,
+                                  .is_writer = ask->is_writer});
     advance(sync, lock);
     return TM_OK;
 }
@@ -208,32 +138,22 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
 void rwlock_cancel(struct sync *sync, node_id from, uint64_t key,
                    uint64_t token)
 {
-    struct rwlock *lock = map_find(&sync->rwlocks, key);
-    struct rwlock_claim *claim = lock == NULL ? NULL : lock->waiting.first;
+    struct rwlock *lock = table_find(&sync->rwlocks, key);
 
-    while (claim != NULL && (claim->node != from || claim->token != token)) {
-        claim = claim->next;
-    }
-    if (claim != NULL) {
-        drop_claim(sync, &lock->waiting, claim);
+    if (lock != NULL && request_take(sync, &lock->waiting, from, token)) {
         answer(sync, from, token, TM_ETIMEDOUT, 0);
         advance(sync, lock); // readers that it kept back
     }
 }
 
-void sync_rwlock_unlock(struct sync *sync, uint64_t key, uint64_t thread,
-                        struct waiter *waiter)
+void sync_rwlock_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    struct message_rwlock_unlock *unlock;
-    struct call *call;
+    struct call *call = call_manager(sync, CALL_RWUNLOCK, key, waiter);
+    struct message_rwlock_unlock *unlock = &call->message.u.rwlock_unlock;
 
-    waiter->thread = thread;
-    call = call_for(sync, CALL_RWUNLOCK, key, waiter);
-    call->message.type = MESSAGE_rwlock_unlock;
-    unlock = &call->message.u.rwlock_unlock;
     unlock->key = key;
     unlock->token = call->token;
-    unlock->thread = thread;
+    unlock->thread = waiter->thread;
     unlock->place = waiter->place;
     call_send(call, 1);
 }
@@ -241,8 +161,7 @@ void sync_rwlock_unlock(struct sync *sync, uint64_t key, uint64_t thread,
 static void report_wrong_unlock(struct sync *sync, const struct rwlock *lock,
                                 const struct message_rwlock_unlock *unlock)
 {
-    const struct rwlock_claim *holder =
-        lock == NULL ? NULL : lock->holders.first;
+    const struct request *holder = lock == NULL ? NULL : lock->holders.first;
     char here[PLACE_SIZE];
     char there[PLACE_SIZE];
 
@@ -266,8 +185,8 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
                                 const struct message *message)
 {
     const struct message_rwlock_unlock *unlock = &message->u.rwlock_unlock;
-    struct rwlock *lock = map_find(&sync->rwlocks, unlock->key);
-    struct rwlock_claim *holder =
+    struct rwlock *lock = table_find(&sync->rwlocks, unlock->key);
+    struct request *holder =
         lock == NULL ? NULL : find_holder(lock, unlock->thread);
 
     if (!is_manager(sync, unlock->key)) {
@@ -276,7 +195,7 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
     if (holder == NULL) {
         report_wrong_unlock(sync, lock, unlock);
     } else if (--holder->n_times == 0) {
-        drop_claim(sync, &lock->holders, holder);
+        request_drop(sync, &lock->holders, holder);
         advance(sync, lock);
     }
     answer(sync, from, unlock->token, holder == NULL ? TM_EPERM : TM_OK, 0);
@@ -288,13 +207,13 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
 enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
                                 uint32_t position, char *text, size_t size)
 {
-    const struct rwlock_claim *holder;
+    const struct request *holder;
     const struct rwlock *lock;
 
-    if (place >= sync->rwlocks.capacity) {
+    if (place >= sync->rwlocks.map.capacity) {
         return LINE_NO_PLACE;
     }
-    lock = map_at(&sync->rwlocks, place);
+    lock = map_at(&sync->rwlocks.map, place);
     if (lock == NULL || lock->waiting.first == NULL) {
         return LINE_NEXT_PLACE;
     }
@@ -313,10 +232,12 @@ enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
     return LINE_WRITTEN;
 }
 
-static bool claims_are_valid(const struct rwlock *lock)
+bool rwlock_is_valid(const struct sync *sync, const void *record)
 {
-    const struct rwlock_claim *holder = lock->holders.first;
+    const struct rwlock *lock = record;
+    const struct request *holder = lock->holders.first;
 
+    (void)sync;
     for (; holder != NULL; holder = holder->next) {
         if (holder->n_times == 0 ||
             (holder->is_writer &&
@@ -327,16 +248,4 @@ static bool claims_are_valid(const struct rwlock *lock)
     }
     return lock->waiting.first == NULL ||
            !rwlock_fits(lock, lock->waiting.first->is_writer); // I2
-}
-
-bool rwlock_is_valid(const struct sync *sync)
-{
-    for (size_t i = 0; i < sync->rwlocks.capacity; i++) {
-        const struct rwlock *lock = map_at(&sync->rwlocks, i);
-
-        if (lock != NULL && !claims_are_valid(lock)) {
-            return false;
-        }
-    }
-    return true;
 }

@@ -273,9 +273,9 @@ static void what_is_done_once_is_awaited_by_all(void **state)
 static void main_of_recursion(struct actor *self, uint64_t arg)
 {
     (void)arg;
-    sync_once_begin(actor_begin(self), KEY(1), self->thread, &self->waiter);
+    sync_once_begin(actor_begin(self), KEY(1), &self->waiter);
     check(actor_finish(self) == TM_OK && self->waiter.result == 0);
-    sync_once_begin(actor_begin(self), KEY(1), self->thread, &self->waiter);
+    sync_once_begin(actor_begin(self), KEY(1), &self->waiter);
     check(actor_finish(self) == TM_EDEADLK);
 }
 

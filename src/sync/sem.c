@@ -10,39 +10,11 @@
 // I2  A semaphore that was never initialised has value 0 and no calls.
 #include "sync/sync_priv.h"
 
-struct sem *sem_of(struct sync *sync, uint64_t key)
-{
-    struct sem *sem = map_find(&sync->sems, key);
-
-    if (sem == NULL) {
-        sem = pool_take(&sync->sem_pool);
-        sem->key = key;
-        map_add(&sync->sems, key, sem);
-    }
-    return sem;
-}
-
-static struct call *call_for(struct sync *sync, enum call_kind kind,
-                             uint64_t key, struct waiter *waiter)
-{
-    struct call *call = call_new(sync, kind, waiter->thread, waiter);
-
-    call->key = key;
-    call->to = manager_of(sync, key);
-    return call;
-}
-
-void sem_records_init(struct pool *pool)
-{
-    pool_init(pool, sizeof(struct sem));
-}
-
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter)
 {
-    struct call *call = call_for(sync, CALL_SEM_INIT, key, waiter);
+    struct call *call = call_manager(sync, CALL_SEM_INIT, key, waiter);
 
-    call->message.type = MESSAGE_sem_init;
     call->message.u.sem_init.key = key;
     call->message.u.sem_init.token = call->token;
     call->message.u.sem_init.value = value;
@@ -59,7 +31,7 @@ tm_status sem_receive_init(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, key);
+    sem = object_get(&sync->sems, key);
     if (sem->waiting.first == NULL) {
         sem->is_initialised = true;
         sem->value = message->u.sem_init.value;
@@ -69,14 +41,11 @@ tm_status sem_receive_init(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
-                   int only_try, struct waiter *waiter)
+void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
+                   struct waiter *waiter)
 {
-    struct call *call;
+    struct call *call = call_manager(sync, CALL_SEM_WAIT, key, waiter);
 
-    waiter->thread = thread;
-    call = call_for(sync, CALL_SEM_WAIT, key, waiter);
-    call->message.type = MESSAGE_sem_wait;
     call->message.u.sem_wait.key = key;
     call->message.u.sem_wait.token = call->token;
     call->message.u.sem_wait.only_try = only_try != 0;
@@ -93,7 +62,7 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    sem = sem_of(sync, key);
+    sem = object_get(&sync->sems, key);
     if (!sem->is_initialised) {
         answer(sync, from, token, TM_EINVAL, 0);
     } else if (sem->value > 0) {
@@ -111,7 +80,7 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
 
 void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 {
-    struct sem *sem = map_find(&sync->sems, key);
+    struct sem *sem = table_find(&sync->sems, key);
 
     if (sem != NULL && request_take(sync, &sem->waiting, from, token)) {
         answer(sync, from, token, TM_ETIMEDOUT, 0);
@@ -120,9 +89,8 @@ void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    struct call *call = call_for(sync, CALL_SEM_POST, key, waiter);
+    struct call *call = call_manager(sync, CALL_SEM_POST, key, waiter);
 
-    call->message.type = MESSAGE_sem_post;
     call->message.u.sem_post.key = key;
     call->message.u.sem_post.token = call->token;
     call_send(call, 1);
@@ -156,22 +124,15 @@ tm_status sem_receive_post(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     answer(sync, from, message->u.sem_post.token,
-           add_one(sync, sem_of(sync, key)), 0);
+           add_one(sync, object_get(&sync->sems, key)), 0);
     return TM_OK;
 }
 
-bool sem_is_valid(const struct sync *sync)
+bool sem_is_valid(const struct sync *sync, const void *record)
 {
-    for (size_t i = 0; i < sync->sems.capacity; i++) {
-        const struct sem *sem = map_at(&sync->sems, i);
+    const struct sem *sem = record;
 
-        if (sem == NULL) {
-            continue;
-        }
-        if (sem->waiting.first != NULL &&
-            (sem->value > 0 || !sem->is_initialised)) { // I1, I2
-            return false;
-        }
-    }
-    return true;
+    (void)sync;
+    return sem->waiting.first == NULL ||
+           (sem->value == 0 && sem->is_initialised); // I1, I2
 }

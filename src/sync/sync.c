@@ -19,7 +19,8 @@
 
 #include <stdlib.h>
 
-#include "sync/sync_priv.h"
+#include "sync/barrier_priv.h"
+#include "sync/lock_priv.h"
 
 enum { LOCKS_KEPT = 32768 };
 
@@ -28,8 +29,8 @@ struct handler {
     bool at_root; // goes to the root only
 };
 
-static tm_status receive_cancel(struct sync *sync, node_id from,
-                                const struct message *message)
+tm_status sync_receive_cancel(struct sync *sync, node_id from,
+                              const struct message *message)
 {
     static void (*const cancels[])(struct sync * sync, node_id from,
                                    uint64_t key, uint64_t token) = {
@@ -46,49 +47,9 @@ static tm_status receive_cancel(struct sync *sync, node_id from,
 }
 
 static const struct handler handlers[MESSAGES_END] = {
-#define HANDLER(name) [MESSAGE_##name]
-    HANDLER(lock_ask) = {lock_receive_ask, false},
-    HANDLER(lock_cancel) = {lock_receive_cancel, false},
-    HANDLER(wait_cancel) = {receive_cancel, false},
-    HANDLER(lock_grant) = {lock_receive_grant, false},
-    HANDLER(lock_recall) = {lock_receive_recall, false},
-    HANDLER(lock_back) = {lock_receive_back, false},
-    HANDLER(lock_decline) = {lock_receive_decline, false},
-    HANDLER(lock_busy) = {lock_receive_busy, false},
-    HANDLER(unlock_away) = {lock_receive_unlock, false},
-    HANDLER(cond_wait) = {cond_receive_wait, false},
-    HANDLER(cond_signal) = {cond_receive_signal, false},
-    HANDLER(cond_wake) = {cond_receive_wake, false},
-    HANDLER(sem_init) = {sem_receive_init, false},
-    HANDLER(sem_wait) = {sem_receive_wait, false},
-    HANDLER(sem_post) = {sem_receive_post, false},
-    HANDLER(rwlock_ask) = {rwlock_receive_ask, false},
-    HANDLER(rwlock_unlock) = {rwlock_receive_unlock, false},
-    HANDLER(once_ask) = {once_receive_ask, false},
-    HANDLER(barrier_init) = {barrier_receive_init, false},
-    HANDLER(barrier_arrive) = {barrier_receive_arrive, false},
-    HANDLER(barrier_leave) = {barrier_receive_leave, false},
-    HANDLER(barrier_check) = {thread_registry_receive_check, true},
-    HANDLER(barrier_starved) = {barrier_receive_starved, false},
-    HANDLER(call_done) = {call_receive_done, false},
-    HANDLER(thread_create) = {thread_registry_receive_create, true},
-    HANDLER(thread_launch) = {thread_registry_receive_launch, true},
-    HANDLER(thread_start) = {threads_receive_start, false},
-    HANDLER(thread_exit) = {thread_registry_receive_exit, true},
-    HANDLER(thread_join) = {thread_registry_receive_join, true},
-    HANDLER(thread_detach) = {thread_registry_receive_detach, true},
-    HANDLER(key_call) = {key_receive_call, true},
-    HANDLER(thread_migrate) = {thread_registry_receive_migrate, true},
-    HANDLER(thread_target) = {threads_receive_target, false},
-    HANDLER(thread_at) = {thread_registry_receive_at, true},
-    HANDLER(thread_missed) = {thread_registry_receive_missed, true},
-    HANDLER(lock_part) = {lock_receive_part, false},
-    HANDLER(cond_part) = {cond_receive_part, false},
-    HANDLER(sem_part) = {sem_receive_part, false},
-    HANDLER(rwlock_part) = {rwlock_receive_part, false},
-    HANDLER(once_part) = {once_receive_part, false},
-    HANDLER(barrier_part) = {barrier_receive_part, false},
-    HANDLER(lock_last) = {lock_receive_last, false},
+#define HANDLER(message, receive, at_root)                                     \
+    [MESSAGE_##message] = {receive, at_root},
+    SYNC_MESSAGES(HANDLER)
 #undef HANDLER
 };
 
@@ -121,13 +82,13 @@ struct sync *sync_new(const struct port *port, const struct sync_ops *ops,
     }
     sync->due_ns = UINT64_MAX;
     sync->locks_kept = LOCKS_KEPT;
-    lock_records_init(&sync->lock_pool);
-    cond_records_init(&sync->cond_pool);
-    sem_records_init(&sync->sem_pool);
-    rwlock_records_init(&sync->rwlock_pool, &sync->claim_pool);
-    once_records_init(&sync->once_pool);
-    barrier_records_init(&sync->barrier_pool);
-    creator_records_init(&sync->creator_pool);
+    table_init(&sync->locks, sizeof(struct lock));
+    table_init(&sync->conds, sizeof(struct cond));
+    table_init(&sync->sems, sizeof(struct sem));
+    table_init(&sync->rwlocks, sizeof(struct rwlock));
+    table_init(&sync->onces, sizeof(struct once));
+    table_init(&sync->barriers, sizeof(struct barrier));
+    table_init(&sync->creators, sizeof(struct creator));
     pool_init(&sync->request_pool, sizeof(struct request));
     return sync;
 }
@@ -138,21 +99,13 @@ void sync_free(struct sync *sync)
         return;
     }
     barrier_release_all(sync);
-    map_release(&sync->locks);
-    map_release(&sync->conds);
-    map_release(&sync->sems);
-    map_release(&sync->rwlocks);
-    map_release(&sync->onces);
-    map_release(&sync->barriers);
-    map_release(&sync->creators);
-    pool_release(&sync->lock_pool);
-    pool_release(&sync->cond_pool);
-    pool_release(&sync->sem_pool);
-    pool_release(&sync->rwlock_pool);
-    pool_release(&sync->claim_pool);
-    pool_release(&sync->once_pool);
-    pool_release(&sync->barrier_pool);
-    pool_release(&sync->creator_pool);
+    table_release(&sync->locks);
+    table_release(&sync->conds);
+    table_release(&sync->sems);
+    table_release(&sync->rwlocks);
+    table_release(&sync->onces);
+    table_release(&sync->barriers);
+    table_release(&sync->creators);
     pool_release(&sync->request_pool);
     calls_release(&sync->calls);
     thread_registry_release(&sync->registry);
@@ -189,7 +142,8 @@ void sync_poll(struct sync *sync, int workers_are_idle)
 
 int sync_wants_poll(const struct sync *sync)
 {
-    return sync->watched != NULL || sync->creators.n > 0 || sync->n_timed > 0;
+    return sync->watched != NULL || sync->creators.map.n > 0 ||
+           sync->n_timed > 0;
 }
 
 int sync_has_timed(const struct sync *sync)
@@ -242,10 +196,28 @@ int sync_next_wait(const struct sync *sync, uint64_t *cursor, char *text,
     }
 }
 
+static bool all_are_valid(const struct sync *sync, const struct table *objects,
+                          valid_fn *is_valid)
+{
+    const void *record;
+
+    for (size_t at = 0; (record = table_next(objects, &at)) != NULL;) {
+        if (!is_valid(sync, record)) {
+            return false;
+        }
+    }
+    return map_is_valid(&objects->map);
+}
+
 int sync_is_valid(const struct sync *sync)
 {
-    return calls_are_valid(sync) && lock_is_valid(sync) &&
-           cond_is_valid(sync) && sem_is_valid(sync) && rwlock_is_valid(sync) &&
-           once_is_valid(sync) && barrier_is_valid(sync) &&
-           keys_are_valid(sync) && thread_registry_is_valid(&sync->registry);
+    return calls_are_valid(sync) &&
+           all_are_valid(sync, &sync->locks, lock_is_valid) &&
+           all_are_valid(sync, &sync->conds, cond_is_valid) &&
+           all_are_valid(sync, &sync->sems, sem_is_valid) &&
+           all_are_valid(sync, &sync->rwlocks, rwlock_is_valid) &&
+           all_are_valid(sync, &sync->onces, once_is_valid) &&
+           all_are_valid(sync, &sync->barriers, barrier_is_valid) &&
+           barriers_are_watched(sync) && keys_are_valid(sync) &&
+           thread_registry_is_valid(&sync->registry);
 }

@@ -114,18 +114,17 @@ uint64_t sync_most_counted(const struct sync *sync);
 /** Does somebody of this node wait only for a time? Then it is not stuck. */
 int sync_has_timed(const struct sync *sync);
 
-/* Calls of threads. `thread` is the caller; the waiter is woken with the status
+/* Calls of threads. waiter->thread is the caller, which is woken with the status
  * that the public function returns. Calls that say so give up at waiter->until_ns,
  * a little after it: when sync_poll() comes by. */
 
 /** Woken with the mutex, TM_EDEADLK (the caller holds it), with only_try
  * TM_EBUSY (somebody holds it), TM_ETIMEDOUT. */
-void sync_lock(struct sync *sync, uint64_t key, uint64_t thread, int only_try,
+void sync_lock(struct sync *sync, uint64_t key, int only_try,
                struct waiter *waiter);
 /** Woken at once: if another node waits for the mutex, what was written is
  * pushed before the mutex leaves, and the caller need not wait for that. */
-void sync_unlock(struct sync *sync, uint64_t key, uint64_t thread,
-                 struct waiter *waiter);
+void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);
 /** The holder says what kind of mutex it is, of enum tm_mutex_type; true from now on, on
  * all nodes. @return TM_OK, TM_EPERM (not held), TM_EBUSY (held more than once) */
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
@@ -137,7 +136,7 @@ size_t sync_n_locks(const struct sync *sync);
 /** Woken when signalled and the mutex is held again; TM_ETIMEDOUT: that too, but
  * for the signal. TM_EPERM: not held, TM_EINVAL: more than once. */
 void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
-                    uint64_t thread, struct waiter *waiter);
+                    struct waiter *waiter);
 void sync_cond_signal(struct sync *sync, uint64_t key, int all,
                       struct waiter *waiter);
 /** Woken with TM_OK when waiter->until_ns is over, and by nothing else. */
@@ -145,25 +144,22 @@ void sync_sleep(struct sync *sync, struct waiter *waiter);
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter);
 /** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
-void sync_sem_wait(struct sync *sync, uint64_t key, uint64_t thread,
-                   int only_try, struct waiter *waiter);
+void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
+                   struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
 enum sync_hold { HOLD_TO_READ, HOLD_TO_WRITE };
 
 /** Woken with the lock, TM_EDEADLK (the caller holds it, and one of the two writes),
  * TM_ELIMIT, TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
-void sync_rwlock(struct sync *sync, uint64_t key, uint64_t thread,
-                 enum sync_hold hold, int only_try, struct waiter *waiter);
+void sync_rwlock(struct sync *sync, uint64_t key, enum sync_hold hold,
+                 int only_try, struct waiter *waiter);
 /** Woken with TM_EPERM if the thread does not hold it, which is a program_error. */
-void sync_rwlock_unlock(struct sync *sync, uint64_t key, uint64_t thread,
-                        struct waiter *waiter);
+void sync_rwlock_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);
 /** Woken with result 0: the caller is to do it, and to say when (sync_once_end());
  * 1: it is done, and the node may be told (sync_once_know()) so as to ask no more.
  * TM_EDEADLK: the caller is about it. */
-void sync_once_begin(struct sync *sync, uint64_t key, uint64_t thread,
-                     struct waiter *waiter);
-void sync_once_end(struct sync *sync, uint64_t key, uint64_t thread,
-                   struct waiter *waiter);
+void sync_once_begin(struct sync *sync, uint64_t key, struct waiter *waiter);
+void sync_once_end(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_once_know(struct sync *sync, uint64_t key);
 void sync_barrier_init(struct sync *sync, uint64_t key, uint32_t count,
                        struct waiter *waiter);
@@ -179,8 +175,8 @@ enum sync_arrival {
  * holds the bits of the combined value. The waiter's count is what the thread has
  * counted so far; woken, it is the most that any thread who met there had. */
 void sync_barrier_arrive(struct sync *sync, uint64_t key,
-                         enum sync_arrival kind, tm_op op, uint64_t thread,
-                         uint64_t value, struct waiter *waiter);
+                         enum sync_arrival kind, tm_op op, uint64_t value,
+                         struct waiter *waiter);
 
 /** The stack slot of a thread, 1..max_threads; 0 is main(). Numbers are unique
  * in a run, slots are those of threads that have been joined, the lowest first.
@@ -192,9 +188,8 @@ static inline uint32_t thread_slot_of(uint64_t thread)
 
 /** Result: the number of the new thread. name may be NULL, its first 15
  * characters count; the rest as in tm_thread_attr. */
-void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
-                        uint64_t arg, const tm_thread_attr *attr,
-                        struct waiter *waiter);
+void sync_thread_create(struct sync *sync, uint64_t start, uint64_t arg,
+                        const tm_thread_attr *attr, struct waiter *waiter);
 /** The caller is about to block or yield: its new threads start now. Cheap when
  * there are none. */
 void sync_thread_launch(struct sync *sync, uint64_t creator);
@@ -203,7 +198,7 @@ void sync_thread_launch(struct sync *sync, uint64_t creator);
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result);
 /** Result: what its function returned. main() joins itself to wait for the end of all
  * others. */
-void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
+void sync_thread_join(struct sync *sync, uint64_t thread,
                       struct waiter *waiter);
 /** TM_EINVAL: it is detached, or somebody waits for its end; TM_ENOTHREAD. */
 void sync_thread_detach(struct sync *sync, uint64_t thread,

@@ -23,46 +23,37 @@ static void will_unlock(struct actor *self, unsigned object)
     }
 }
 
-tm_status do_lock(struct actor *self, unsigned object)
+// @param until_ns  0: as long as it takes
+static tm_status lock_until(struct actor *self, unsigned object, int only_try,
+                            uint64_t until_ns)
 {
+    struct sync *sync = actor_begin(self);
     tm_status status;
 
-    sync_lock(actor_begin(self), KEY(object), self->thread, 0, &self->waiter);
+    self->waiter.until_ns = until_ns;
+    sync_lock(sync, KEY(object), only_try, &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         has_locked(self, object);
+    } else if (until_ns > 0) {
+        world_check(self->world, sim_now_ns(self->world->sim) >= until_ns);
     }
     return status;
+}
+
+tm_status do_lock(struct actor *self, unsigned object)
+{
+    return lock_until(self, object, 0, 0);
 }
 
 tm_status do_trylock(struct actor *self, unsigned object)
 {
-    tm_status status;
-
-    sync_lock(actor_begin(self), KEY(object), self->thread, 1, &self->waiter);
-    status = actor_finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    }
-    return status;
+    return lock_until(self, object, 1, 0);
 }
 
 tm_status do_timedlock(struct actor *self, unsigned object, uint64_t ns)
 {
-    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
-    tm_status status;
-
-    actor_begin(self);
-    self->waiter.until_ns = until_ns;
-    sync_lock(self->world->nodes[self->node].sync, KEY(object), self->thread, 0,
-              &self->waiter);
-    status = actor_finish(self);
-    if (status == TM_OK) {
-        has_locked(self, object);
-    } else {
-        world_check(self->world, sim_now_ns(self->world->sim) >= until_ns);
-    }
-    return status;
+    return lock_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
 tm_status do_set_type(struct actor *self, unsigned object,
@@ -75,7 +66,7 @@ tm_status do_set_type(struct actor *self, unsigned object,
 tm_status do_unlock(struct actor *self, unsigned object)
 {
     will_unlock(self, object);
-    sync_unlock(actor_begin(self), KEY(object), self->thread, &self->waiter);
+    sync_unlock(actor_begin(self), KEY(object), &self->waiter);
     return actor_finish(self);
 }
 
@@ -89,7 +80,7 @@ static tm_status wait_until(struct actor *self, unsigned cond, unsigned lock,
     actor_begin(self);
     self->waiter.until_ns = until_ns;
     sync_cond_wait(self->world->nodes[self->node].sync, KEY(cond), KEY(lock),
-                   self->thread, &self->waiter);
+                   &self->waiter);
     status = actor_finish(self);
     if (status == TM_ETIMEDOUT) {
         world_check(self->world, until_ns > 0 && is_held &&
@@ -126,33 +117,34 @@ tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value)
     return actor_finish(self);
 }
 
-tm_status do_sem_wait(struct actor *self, unsigned object)
+// @param until_ns  0: as long as it takes
+static tm_status sem_wait_until(struct actor *self, unsigned object,
+                                int only_try, uint64_t until_ns)
 {
-    sync_sem_wait(actor_begin(self), KEY(object), self->thread, 0,
-                  &self->waiter);
-    return actor_finish(self);
-}
-
-tm_status do_sem_trywait(struct actor *self, unsigned object)
-{
-    sync_sem_wait(actor_begin(self), KEY(object), self->thread, 1,
-                  &self->waiter);
-    return actor_finish(self);
-}
-
-tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
-{
-    uint64_t until_ns = sim_now_ns(self->world->sim) + ns;
+    struct sync *sync = actor_begin(self);
     tm_status status;
 
-    actor_begin(self);
     self->waiter.until_ns = until_ns;
-    sync_sem_wait(self->world->nodes[self->node].sync, KEY(object),
-                  self->thread, 0, &self->waiter);
+    sync_sem_wait(sync, KEY(object), only_try, &self->waiter);
     status = actor_finish(self);
     world_check(self->world, status != TM_ETIMEDOUT ||
                                  sim_now_ns(self->world->sim) >= until_ns);
     return status;
+}
+
+tm_status do_sem_wait(struct actor *self, unsigned object)
+{
+    return sem_wait_until(self, object, 0, 0);
+}
+
+tm_status do_sem_trywait(struct actor *self, unsigned object)
+{
+    return sem_wait_until(self, object, 1, 0);
+}
+
+tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
+{
+    return sem_wait_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
 tm_status do_sem_post(struct actor *self, unsigned object)
@@ -171,8 +163,8 @@ tm_status do_rwlock(struct actor *self, unsigned object, enum sync_hold hold,
 
     actor_begin(self);
     self->waiter.until_ns = ns > 0 && ns < UINT64_MAX ? until_ns : 0;
-    sync_rwlock(self->world->nodes[self->node].sync, KEY(object), self->thread,
-                hold, ns == 0, &self->waiter);
+    sync_rwlock(self->world->nodes[self->node].sync, KEY(object), hold, ns == 0,
+                &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         world_check(self->world,
@@ -200,8 +192,7 @@ tm_status do_rwlock_unlock(struct actor *self, unsigned object)
     writes_raise(is_writer ? &lock->written : &lock->read, &must);
     lock->n_readers -= !is_writer && lock->n_readers > 0;
     lock->writer = is_writer ? NULL : lock->writer;
-    sync_rwlock_unlock(actor_begin(self), KEY(object), self->thread,
-                       &self->waiter);
+    sync_rwlock_unlock(actor_begin(self), KEY(object), &self->waiter);
     status = actor_finish(self);
     world_check(self->world, !is_writer || status == TM_OK);
     writes_raise(&lock->over, &must);
@@ -213,8 +204,7 @@ tm_status do_once(struct actor *self, unsigned object, uint64_t ns)
     struct world *world = self->world;
     tm_status status;
 
-    sync_once_begin(actor_begin(self), KEY(object), self->thread,
-                    &self->waiter);
+    sync_once_begin(actor_begin(self), KEY(object), &self->waiter);
     status = actor_finish(self);
     if (status != TM_OK) {
         return status;
@@ -224,8 +214,7 @@ tm_status do_once(struct actor *self, unsigned object, uint64_t ns)
         do_compute(self, ns);
         world_check(world, world->n_done[object]++ == 0);
         world->onces[object] = self->must;
-        sync_once_end(actor_begin(self), KEY(object), self->thread,
-                      &self->waiter);
+        sync_once_end(actor_begin(self), KEY(object), &self->waiter);
         return actor_finish(self);
     }
     world_check(world, world->n_done[object] == 1);
@@ -262,8 +251,7 @@ uint64_t do_arrive(struct actor *self, unsigned object, enum sync_arrival kind,
     writes_raise(must, &self->must);
     sync = actor_begin(self);
     self->waiter.count = ++self->counted;
-    sync_barrier_arrive(sync, KEY(object), kind, op, self->thread, value,
-                        &self->waiter);
+    sync_barrier_arrive(sync, KEY(object), kind, op, value, &self->waiter);
     world_check(self->world, actor_finish(self) == TM_OK);
     world_check(self->world, barrier->n_arrivals >= (episode + 1) * count);
     self->counted = self->waiter.count;
@@ -287,8 +275,8 @@ tm_status do_create(struct actor *self, actor_fn *body, uint64_t arg,
     world_check(world, number < sizeof world->created / sizeof *world->created);
     world->created[number] = self->must;
     snprintf(name, sizeof name, "%u", number);
-    sync_thread_create(actor_begin(self), self->thread,
-                       (uint64_t)(uintptr_t)body, arg, &attr, &self->waiter);
+    sync_thread_create(actor_begin(self), (uint64_t)(uintptr_t)body, arg, &attr,
+                       &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         *thread = self->waiter.result;
@@ -300,7 +288,7 @@ tm_status do_join(struct actor *self, uint64_t thread, uint64_t *result)
 {
     tm_status status;
 
-    sync_thread_join(actor_begin(self), thread, self->thread, &self->waiter);
+    sync_thread_join(actor_begin(self), thread, &self->waiter);
     status = actor_finish(self);
     if (status == TM_OK) {
         *result = self->waiter.result;

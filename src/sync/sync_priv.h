@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/pool.h"
+#include "base/table.h"
 #include "sync/call.h"
 #include "sync/sync.h"
 #include "sync/thread_registry.h"
@@ -31,26 +30,18 @@ struct sync {
     uint64_t due_ns;         ///< none of them before this time
     struct waiter *sleepers; ///< of them, those of sync_sleep()
 
-    struct map locks;    ///< struct lock
-    struct map conds;    ///< struct cond
-    struct map sems;     ///< struct sem
-    struct map rwlocks;  ///< struct rwlock
-    struct map onces;    ///< struct once
-    struct map barriers; ///< struct barrier
-    struct map creators; ///< struct creator: who has threads to be launched
-    _Atomic uint32_t n_batches; ///< creators.n, readable without the node lock
+    struct table locks;    ///< struct lock
+    struct table conds;    ///< struct cond
+    struct table sems;     ///< struct sem
+    struct table rwlocks;  ///< struct rwlock
+    struct table onces;    ///< struct once
+    struct table barriers; ///< struct barrier
+    struct table creators; ///< struct creator: who has threads to be launched
+    _Atomic uint32_t n_batches; ///< of creators, readable without the node lock
     size_t locks_kept;          ///< so many records may stay: lock.c
     size_t tidied;              ///< place in `locks` that is looked at next
     bool has_forgotten;         ///< who held a mutex last
-    struct pool lock_pool;
-    struct pool cond_pool;
-    struct pool sem_pool;
-    struct pool rwlock_pool;
-    struct pool claim_pool; ///< struct rwlock_claim
-    struct pool once_pool;
-    struct pool barrier_pool;
-    struct pool creator_pool;
-    struct pool request_pool; ///< struct request
+    struct pool request_pool;   ///< struct request
 
     struct barrier *watched; ///< those that sync_poll() has to look at
 
@@ -122,12 +113,18 @@ static inline bool queue_is_valid(const struct waiter_queue *queue)
     return n == queue->n;
 }
 
-/** At a manager: a node that asks for something. */
+/** At a manager: a node, or a thread of it, that asks for something, or has it. */
 struct request {
     struct request *next;
+    uint64_t token; ///< of its call
     node_id node;
     uint8_t only_try;
-    uint64_t token;
+
+    // of a reader-writer lock
+    bool is_writer;
+    uint32_t n_times; ///< that it holds the lock
+    uint64_t thread;
+    uint64_t place; ///< where it locked, for reports
 };
 
 struct request_queue {
@@ -139,6 +136,9 @@ void request_push(struct sync *sync, struct request_queue *queue,
                   struct request request);
 /** @return the first, taken out; the queue is not empty */
 struct request request_pop(struct sync *sync, struct request_queue *queue);
+
+void request_drop(struct sync *sync, struct request_queue *queue,
+                  struct request *request);
 
 /** Take the request of a call of a node out. @return false: there is none */
 bool request_take(struct sync *sync, struct request_queue *queue, node_id node,
@@ -222,31 +222,11 @@ struct sem {
     struct request_queue waiting;
 };
 
-/** At its manager: a thread that holds a reader-writer lock, or waits for it. */
-struct rwlock_claim {
-    struct rwlock_claim *next;
-    uint64_t thread;
-    uint64_t place;   ///< where it locked, for reports
-    uint64_t token;   ///< of its call
-    uint32_t n_times; ///< that it holds the lock
-    node_id node;     ///< of its call
-    bool is_writer;
-};
-
-struct claim_queue {
-    struct rwlock_claim *first;
-    struct rwlock_claim *last;
-};
-
-void claim_push(struct claim_queue *queue, struct rwlock_claim *claim);
-/** @return the first, taken out; the queue is not empty */
-struct rwlock_claim *claim_pop(struct claim_queue *queue);
-
 /** A reader-writer lock, at its manager: rwlock.c. */
 struct rwlock {
     uint64_t key;
-    struct claim_queue holders;
-    struct claim_queue waiting;
+    struct request_queue holders;
+    struct request_queue waiting;
 };
 
 /** May somebody who does not hold it have it, besides those who do? */
@@ -274,56 +254,69 @@ struct key_record {
 
 enum key_op { KEY_CREATE, KEY_DELETE, KEY_DESTRUCTOR };
 
-/** The record of an object, new if need be. */
-struct cond *cond_of(struct sync *sync, uint64_t key);
-struct sem *sem_of(struct sync *sync, uint64_t key);
-struct rwlock *rwlock_of(struct sync *sync, uint64_t key);
-struct once *once_of(struct sync *sync, uint64_t key);
+/** A thread that creates others: thread_calls.c. */
+struct creator {
+    uint64_t thread;
+    uint32_t n_held; ///< by the root, until they are launched
+    uint64_t since_ns;
+};
+
+/** The record of a condition variable, semaphore, reader-writer lock or of what is done
+ * once, new if need be: its first member is its key. */
+void *object_get(struct table *objects, uint64_t key);
 
 /* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
 typedef tm_status receive_fn(struct sync *sync, node_id from,
                              const struct message *message);
 
-receive_fn lock_receive_ask;
-receive_fn lock_receive_cancel;
-receive_fn lock_receive_grant;
-receive_fn lock_receive_recall;
-receive_fn lock_receive_back;
-receive_fn lock_receive_decline;
-receive_fn lock_receive_busy;
-receive_fn lock_receive_unlock;
-receive_fn cond_receive_wait;
-receive_fn cond_receive_signal;
-receive_fn cond_receive_wake;
-receive_fn sem_receive_init;
-receive_fn sem_receive_wait;
-receive_fn sem_receive_post;
-receive_fn rwlock_receive_ask;
-receive_fn rwlock_receive_unlock;
-receive_fn once_receive_ask;
-receive_fn barrier_receive_init;
-receive_fn barrier_receive_arrive;
-receive_fn barrier_receive_leave;
-receive_fn barrier_receive_starved;
-receive_fn threads_receive_start;
-receive_fn threads_receive_target;
-receive_fn thread_registry_receive_create;
-receive_fn thread_registry_receive_launch;
-receive_fn thread_registry_receive_exit;
-receive_fn thread_registry_receive_join;
-receive_fn thread_registry_receive_detach;
-receive_fn key_receive_call;
-receive_fn thread_registry_receive_migrate;
-receive_fn thread_registry_receive_at;
-receive_fn thread_registry_receive_missed;
-receive_fn thread_registry_receive_check;
-receive_fn lock_receive_part;
-receive_fn lock_receive_last;
-receive_fn cond_receive_part;
-receive_fn sem_receive_part;
-receive_fn rwlock_receive_part;
-receive_fn once_receive_part;
-receive_fn barrier_receive_part;
+/* All types: X(message, its function, does it go to the root only?) */
+#define SYNC_MESSAGES(X)                                                       \
+    X(lock_ask, lock_receive_ask, false)                                       \
+    X(lock_cancel, lock_receive_cancel, false)                                 \
+    X(wait_cancel, sync_receive_cancel, false)                                 \
+    X(lock_grant, lock_receive_grant, false)                                   \
+    X(lock_recall, lock_receive_recall, false)                                 \
+    X(lock_back, lock_receive_back, false)                                     \
+    X(lock_decline, lock_receive_decline, false)                               \
+    X(lock_busy, lock_receive_busy, false)                                     \
+    X(unlock_away, lock_receive_unlock, false)                                 \
+    X(cond_wait, cond_receive_wait, false)                                     \
+    X(cond_signal, cond_receive_signal, false)                                 \
+    X(cond_wake, cond_receive_wake, false)                                     \
+    X(sem_init, sem_receive_init, false)                                       \
+    X(sem_wait, sem_receive_wait, false)                                       \
+    X(sem_post, sem_receive_post, false)                                       \
+    X(rwlock_ask, rwlock_receive_ask, false)                                   \
+    X(rwlock_unlock, rwlock_receive_unlock, false)                             \
+    X(once_ask, once_receive_ask, false)                                       \
+    X(barrier_init, barrier_receive_init, false)                               \
+    X(barrier_arrive, barrier_receive_arrive, false)                           \
+    X(barrier_leave, barrier_receive_leave, false)                             \
+    X(barrier_check, thread_registry_receive_check, true)                      \
+    X(barrier_starved, barrier_receive_starved, false)                         \
+    X(call_done, call_receive_done, false)                                     \
+    X(thread_create, thread_registry_receive_create, true)                     \
+    X(thread_launch, thread_registry_receive_launch, true)                     \
+    X(thread_start, threads_receive_start, false)                              \
+    X(thread_exit, thread_registry_receive_exit, true)                         \
+    X(thread_join, thread_registry_receive_join, true)                         \
+    X(thread_detach, thread_registry_receive_detach, true)                     \
+    X(key_call, key_receive_call, true)                                        \
+    X(thread_migrate, thread_registry_receive_migrate, true)                   \
+    X(thread_target, threads_receive_target, false)                            \
+    X(thread_at, thread_registry_receive_at, true)                             \
+    X(thread_missed, thread_registry_receive_missed, true)                     \
+    X(lock_part, lock_receive_part, false)                                     \
+    X(cond_part, cond_receive_part, false)                                     \
+    X(sem_part, sem_receive_part, false)                                       \
+    X(rwlock_part, rwlock_receive_part, false)                                 \
+    X(once_part, once_receive_part, false)                                     \
+    X(barrier_part, barrier_receive_part, false)                               \
+    X(lock_last, lock_receive_last, false)
+
+#define DECLARE(message, receive, at_root) receive_fn receive;
+SYNC_MESSAGES(DECLARE)
+#undef DECLARE
 
 /* Lines of sync_next_wait(): the line at a position of the object at a place of
  * a table. */
@@ -362,23 +355,19 @@ void threads_created(struct sync *sync, uint64_t creator);
 void barrier_poll(struct sync *sync, int workers_are_idle);
 void threads_poll(struct sync *sync);
 
-bool lock_is_valid(const struct sync *sync);
-bool barrier_is_valid(const struct sync *sync);
-bool cond_is_valid(const struct sync *sync);
-bool sem_is_valid(const struct sync *sync);
-bool rwlock_is_valid(const struct sync *sync);
-bool once_is_valid(const struct sync *sync);
+/* Does the record of an object keep its invariants? */
+typedef bool valid_fn(const struct sync *sync, const void *record);
+
+valid_fn lock_is_valid;
+valid_fn cond_is_valid;
+valid_fn sem_is_valid;
+valid_fn rwlock_is_valid;
+valid_fn once_is_valid;
+valid_fn barrier_is_valid;
+/** As many are watched as say so. */
+bool barriers_are_watched(const struct sync *sync);
 bool keys_are_valid(const struct sync *sync);
 bool thread_registry_is_valid(const struct thread_registry *registry);
-
-/* Ready for pool_take() of a file's records. */
-void lock_records_init(struct pool *pool);
-void cond_records_init(struct pool *pool);
-void sem_records_init(struct pool *pool);
-void rwlock_records_init(struct pool *locks, struct pool *claims);
-void once_records_init(struct pool *pool);
-void barrier_records_init(struct pool *pool);
-void creator_records_init(struct pool *pool);
 
 /** barrier.c: the records' own memory. */
 void barrier_release_all(struct sync *sync);

@@ -238,9 +238,9 @@ static void lock_and_forget(struct actor *self, uint64_t arg)
             struct sync *sync = actor_begin(self);
 
             if (step == 0) {
-                sync_lock(sync, key, self->thread, 0, &self->waiter);
+                sync_lock(sync, key, 0, &self->waiter);
             } else {
-                sync_unlock(sync, key, self->thread, &self->waiter);
+                sync_unlock(sync, key, &self->waiter);
             }
             check(actor_finish(self) == TM_OK);
         }

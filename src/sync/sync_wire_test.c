@@ -155,29 +155,27 @@ static void make_call(void)
     size_t i = (size_t)random_below(N_WAITERS);
     struct waiter *waiter = &node.waiters[i];
     tm_thread_attr attr = {.name = "name"};
-    uint64_t thread = i;
 
     if (!node.woken[i]) {
         return;
     }
     node.woken[i] = 0;
-    *waiter = (struct waiter){.wake = wakes, .thread = thread};
+    *waiter = (struct waiter){.wake = wakes, .thread = i};
     if (random_below(3) == 0) {
         waiter->until_ns = node.now_ns + random_below(3000000);
     }
     switch (random_below(12)) {
     case 0:
-        sync_lock(node.sync, some_key(), thread, (int)random_below(2), waiter);
+        sync_lock(node.sync, some_key(), (int)random_below(2), waiter);
         break;
     case 1:
-        sync_unlock(node.sync, some_key(), thread, waiter);
+        sync_unlock(node.sync, some_key(), waiter);
         break;
     case 2:
-        sync_cond_wait(node.sync, some_key(), some_key(), thread, waiter);
+        sync_cond_wait(node.sync, some_key(), some_key(), waiter);
         break;
     case 3:
-        sync_sem_wait(node.sync, some_key(), thread, (int)random_below(2),
-                      waiter);
+        sync_sem_wait(node.sync, some_key(), (int)random_below(2), waiter);
         break;
     case 4:
         sync_sem_post(node.sync, some_key(), waiter);
@@ -185,15 +183,14 @@ static void make_call(void)
     case 5:
         sync_barrier_arrive(node.sync, some_key(),
                             (enum sync_arrival)random_below(4),
-                            (tm_op)random_below(4), thread, 5, waiter);
+                            (tm_op)random_below(4), 5, waiter);
         break;
     case 6:
-        sync_rwlock(node.sync, some_key(), thread,
-                    (enum sync_hold)random_below(2), (int)random_below(2),
-                    waiter);
+        sync_rwlock(node.sync, some_key(), (enum sync_hold)random_below(2),
+                    (int)random_below(2), waiter);
         break;
     case 7:
-        sync_rwlock_unlock(node.sync, some_key(), thread, waiter);
+        sync_rwlock_unlock(node.sync, some_key(), waiter);
         break;
     case 8:
         sync_key_create(node.sync, random_below(3), waiter);
@@ -202,12 +199,12 @@ static void make_call(void)
         sync_key_delete(node.sync, random_below(3) | 1ull << 32, waiter);
         break;
     case 10:
-        sync_once_begin(node.sync, some_key(), thread, waiter);
+        sync_once_begin(node.sync, some_key(), waiter);
         break;
     default:
         attr.placement = (tm_placement)random_below(5); // some are refused
         attr.node = (unsigned)random_below(5);
-        sync_thread_create(node.sync, 0, 99, 0, &attr, waiter);
+        sync_thread_create(node.sync, 99, 0, &attr, waiter);
         break;
     }
 }
@@ -304,7 +301,7 @@ static void a_token_works_once(void **state)
     open_node(1, 1);
     node.woken[0] = 0;
     node.waiters[0] = (struct waiter){.wake = wakes, .thread = 4};
-    sync_sem_wait(node.sync, 0x1000, 4, 0, &node.waiters[0]);
+    sync_sem_wait(node.sync, 0x1000, 0, &node.waiters[0]);
     message.u.call_done.token = 1ull << 32; // the first call's
     for (node_id from = 0; from < N_NODES; from++) {
         if (sync_receive(node.sync, from, &message) == TM_OK) {
@@ -346,8 +343,8 @@ static void a_start_in_a_slot_in_use_is_refused(void **state)
 static void wait_on_semaphore(int i)
 {
     node.woken[i] = 0;
-    node.waiters[i] = (struct waiter){.wake = wakes};
-    sync_sem_wait(node.sync, 0x1000, (uint64_t)i, 0, &node.waiters[i]);
+    node.waiters[i] = (struct waiter){.wake = wakes, .thread = (uint64_t)i};
+    sync_sem_wait(node.sync, 0x1000, 0, &node.waiters[i]);
 }
 
 static void a_token_of_a_place_in_use_again_is_refused(void **state)
@@ -383,12 +380,12 @@ static void a_signal_before_the_wait_is_noted_is_refused(void **state)
     (void)state;
     open_node(1, 1);
     memset(node.woken, 0, sizeof node.woken);
-    node.waiters[0] = (struct waiter){.wake = wakes};
-    sync_lock(node.sync, 0x1000, 4, 0, &node.waiters[0]);
+    node.waiters[0] = (struct waiter){.wake = wakes, .thread = 4};
+    sync_lock(node.sync, 0x1000, 0, &node.waiters[0]);
     grant.u.lock_grant.key = 0x1000;
     assert_int_equal(receive_from(node.last_to, &grant), TM_OK);
-    node.waiters[1] = (struct waiter){.wake = wakes};
-    sync_cond_wait(node.sync, 0x2000, 0x1000, 4, &node.waiters[1]);
+    node.waiters[1] = (struct waiter){.wake = wakes, .thread = 4};
+    sync_cond_wait(node.sync, 0x2000, 0x1000, &node.waiters[1]);
     manager = node.last_to;
     done.u.call_done.token = node.last.u.cond_wait.token;
     wake.u.cond_wake.token = done.u.call_done.token;

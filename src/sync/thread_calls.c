@@ -15,24 +15,9 @@
 
 #define LAUNCH_NS 2000000u
 
-struct creator {
-    uint64_t thread;
-    uint32_t n_held;
-    uint64_t since_ns;
-};
-
-static struct call *call_root(struct sync *sync, enum call_kind kind,
-                              uint64_t thread, struct waiter *waiter)
-{
-    struct call *call = call_new(sync, kind, thread, waiter);
-
-    call->to = ROOT;
-    return call;
-}
-
 static void note_batches(struct sync *sync)
 {
-    atomic_store_explicit(&sync->n_batches, (uint32_t)sync->creators.n,
+    atomic_store_explicit(&sync->n_batches, (uint32_t)sync->creators.map.n,
                           memory_order_relaxed);
 }
 
@@ -40,42 +25,32 @@ static void launch(struct sync *sync, struct creator *creator)
 {
     struct call *call = call_root(sync, CALL_LAUNCH, creator->thread, NULL);
 
-    call->message.type = MESSAGE_thread_launch;
     call->message.u.thread_launch.creator = creator->thread;
     call->message.u.thread_launch.n_threads = creator->n_held;
-    map_take(&sync->creators, creator->thread);
+    table_drop(&sync->creators, creator->thread);
     note_batches(sync);
-    pool_give(&sync->creator_pool, creator);
     call_send(call, 1);
 }
 
-void creator_records_init(struct pool *pool)
-{
-    pool_init(pool, sizeof(struct creator));
-}
-
-void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
-                        uint64_t arg, const tm_thread_attr *attr,
-                        struct waiter *waiter)
+void sync_thread_create(struct sync *sync, uint64_t start, uint64_t arg,
+                        const tm_thread_attr *attr, struct waiter *waiter)
 {
     const bool is_placed = attr->placement == TM_ON_NODE;
     struct call *call;
 
-    waiter->thread = creator;
     if (start == 0 || (!is_placed && attr->placement != TM_ANYWHERE) ||
         (is_placed && attr->node >= sync->port->roster.n_ids)) {
         waiter_wake(waiter, TM_EINVAL, 0);
         return;
     }
-    call = call_root(sync, CALL_CREATE, creator, waiter);
-    call->message.type = MESSAGE_thread_create;
+    call = call_root(sync, CALL_CREATE, waiter->thread, waiter);
     call->message.u.thread_create.token = call->token;
     call->message.u.thread_create.start = start;
     call->message.u.thread_create.arg = arg;
     call->message.u.thread_create.on_node =
         is_placed ? (uint16_t)(attr->node + 1) : 0;
     call->message.u.thread_create.is_detached = attr->is_detached != 0;
-    call->message.u.thread_create.creator = creator;
+    call->message.u.thread_create.creator = waiter->thread;
     if (attr->name != NULL) {
         memcpy(call->name, attr->name,
                strnlen(attr->name, sizeof call->name - 1));
@@ -86,21 +61,18 @@ void sync_thread_create(struct sync *sync, uint64_t creator, uint64_t start,
 
 void threads_created(struct sync *sync, uint64_t thread)
 {
-    struct creator *creator = map_find(&sync->creators, thread);
+    struct creator *creator = table_get(&sync->creators, thread);
 
-    if (creator == NULL) {
-        creator = pool_take(&sync->creator_pool);
+    if (creator->n_held++ == 0) {
         creator->thread = thread;
-        creator->since_ns = sync->port->now_ns(sync->port->owner);
-        map_add(&sync->creators, thread, creator);
+        creator->since_ns = time_now(sync);
         note_batches(sync);
     }
-    creator->n_held++;
 }
 
 void sync_thread_launch(struct sync *sync, uint64_t thread)
 {
-    struct creator *creator = map_find(&sync->creators, thread);
+    struct creator *creator = table_find(&sync->creators, thread);
 
     if (creator != NULL) {
         launch(sync, creator);
@@ -111,12 +83,12 @@ void threads_poll(struct sync *sync)
 {
     uint64_t now_ns;
 
-    if (sync->creators.n == 0) {
+    if (sync->creators.map.n == 0) {
         return;
     }
-    now_ns = sync->port->now_ns(sync->port->owner);
-    for (size_t i = 0; i < sync->creators.capacity;) {
-        struct creator *creator = map_at(&sync->creators, i);
+    now_ns = time_now(sync);
+    for (size_t i = 0; i < sync->creators.map.capacity;) {
+        struct creator *creator = map_at(&sync->creators.map, i);
 
         if (creator != NULL && now_ns - creator->since_ns >= LAUNCH_NS) {
             launch(sync, creator); // another may be at this place now
@@ -129,45 +101,35 @@ void threads_poll(struct sync *sync)
 tm_status threads_receive_start(struct sync *sync, node_id from,
                                 const struct message *message)
 {
-    const char *name = message->body;
     uint32_t slot = thread_slot_of(message->u.thread_start.thread);
 
-    if (from != ROOT || slot < 1 || slot > sync->registry.max_threads ||
-        message->body_size == 0 || name[message->body_size - 1] != '\0') {
+    if (from != ROOT || slot < 1 || slot > sync->registry.max_threads) {
         return TM_EWIRE;
     }
     return sync->ops.start(sync->ops.owner, message->u.thread_start.thread,
                            message->u.thread_start.start,
-                           message->u.thread_start.arg, name);
+                           message->u.thread_start.arg, message->body);
 }
 
 void sync_thread_exit(struct sync *sync, uint64_t thread, uint64_t result)
 {
-    struct creator *creator = map_take(&sync->creators, thread);
     struct call *call = call_root(sync, CALL_EXIT, thread, NULL);
 
-    if (creator != NULL) {
-        note_batches(sync);
-        pool_give(&sync->creator_pool, creator); // the root starts them
-    }
-    call->message.type = MESSAGE_thread_exit;
+    table_drop(&sync->creators, thread); // the root starts them
+    note_batches(sync);
     call->message.u.thread_exit.thread = thread;
     call->message.u.thread_exit.result = result;
     call_send(call, 1);
 }
 
-void sync_thread_join(struct sync *sync, uint64_t thread, uint64_t joiner,
-                      struct waiter *waiter)
+void sync_thread_join(struct sync *sync, uint64_t thread, struct waiter *waiter)
 {
-    struct call *call;
+    struct call *call = call_root(sync, CALL_JOIN, waiter->thread, waiter);
 
-    waiter->thread = joiner;
-    call = call_root(sync, CALL_JOIN, joiner, waiter);
     call->key = thread;
-    call->message.type = MESSAGE_thread_join;
     call->message.u.thread_join.token = call->token;
     call->message.u.thread_join.thread = thread;
-    call->message.u.thread_join.joiner = joiner;
+    call->message.u.thread_join.joiner = waiter->thread;
     call_send(call, 0);
 }
 
@@ -177,7 +139,6 @@ void sync_thread_detach(struct sync *sync, uint64_t thread,
     struct call *call = call_root(sync, CALL_DETACH, waiter->thread, waiter);
 
     call->key = thread;
-    call->message.type = MESSAGE_thread_detach;
     call->message.u.thread_detach.token = call->token;
     call->message.u.thread_detach.thread = thread;
     call_send(call, 0);
@@ -189,7 +150,6 @@ void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
     struct call *call = call_root(sync, CALL_MIGRATE, waiter->thread, waiter);
 
     call->key = thread;
-    call->message.type = MESSAGE_thread_migrate;
     call->message.u.thread_migrate.token = call->token;
     call->message.u.thread_migrate.thread = thread;
     call->message.u.thread_migrate.node = node;

@@ -172,17 +172,6 @@ static node_id wanted_node(const struct thread_registry *registry, node_id node)
                : least_loaded(registry->n_on_node, nodes, n_nodes);
 }
 
-static tm_status read_name(const struct message *message, char *name,
-                           size_t size)
-{
-    if (message->body_size == 0 || message->body_size > size ||
-        ((const char *)message->body)[message->body_size - 1] != '\0') {
-        return TM_EWIRE;
-    }
-    memcpy(name, message->body, message->body_size);
-    return TM_OK;
-}
-
 tm_status thread_registry_receive_create(struct sync *sync, node_id from,
                                          const struct message *message)
 {
@@ -190,11 +179,10 @@ tm_status thread_registry_receive_create(struct sync *sync, node_id from,
     struct thread_registry *registry = &sync->registry;
     struct thread_record *thread;
     uint32_t creator_slot = thread_slot_of(fields->creator);
-    char name[sizeof thread->name] = "";
 
     if (thread_registry_find_live(registry, fields->creator) == NULL ||
         fields->on_node > registry->roster->n_ids ||
-        read_name(message, name, sizeof name) != TM_OK) {
+        message->body_size > sizeof thread->name) {
         return TM_EWIRE;
     }
     thread = thread_registry_take_slot(registry);
@@ -207,7 +195,7 @@ tm_status thread_registry_receive_create(struct sync *sync, node_id from,
     thread->arg = fields->arg;
     thread->creator = fields->creator;
     thread->is_detached = fields->is_detached != 0;
-    memcpy(thread->name, name, sizeof name);
+    memcpy(thread->name, message->body, message->body_size);
     registry->n_alive++;
     answer(sync, from, fields->token, TM_OK, thread->number);
     if (fields->on_node > 0) {

@@ -94,10 +94,10 @@ static struct thread_record *reclaim_slot(struct thread_registry *registry)
         struct thread_record *thread = &registry->threads[slot];
 
         if (thread->state == THREAD_ENDED) {
-            struct ended_thread *ended = pool_take(&registry->ended_pool);
+            struct ended_thread *ended =
+                table_get(&registry->ended, thread->number);
 
             ended->result = thread->result;
-            map_add(&registry->ended, thread->number, ended);
             free_slot(registry, thread);
             return thread;
         }
@@ -211,13 +211,13 @@ tm_status thread_registry_receive_exit(struct sync *sync, node_id from,
 static int take_ended(struct thread_registry *registry, uint64_t number,
                       uint64_t *result)
 {
-    struct ended_thread *ended = map_take(&registry->ended, number);
+    const struct ended_thread *ended = table_find(&registry->ended, number);
 
     if (ended == NULL) {
         return 0;
     }
     *result = ended->result;
-    pool_give(&registry->ended_pool, ended);
+    table_drop(&registry->ended, number);
     return 1;
 }
 
@@ -403,7 +403,7 @@ tm_status thread_registry_init(struct thread_registry *registry,
         .n_room = 64,
         .n_alive = 1,
     };
-    pool_init(&registry->ended_pool, sizeof(struct ended_thread));
+    table_init(&registry->ended, sizeof(struct ended_thread));
     registry->threads = calloc(registry->n_room, sizeof *registry->threads);
     if (registry->threads == NULL) {
         thread_registry_release(registry);
@@ -418,8 +418,7 @@ tm_status thread_registry_init(struct thread_registry *registry,
 void thread_registry_release(struct thread_registry *registry)
 {
     free(registry->threads);
-    map_release(&registry->ended);
-    pool_release(&registry->ended_pool);
+    table_release(&registry->ended);
     *registry = (struct thread_registry){0};
 }
 
@@ -463,5 +462,5 @@ bool thread_registry_is_valid(const struct thread_registry *registry)
         n_live -= registry->n_on_node[node];
     }
     return n_alive == registry->n_alive && n_joiners == registry->n_joiners &&
-           n_live == 0 && map_is_valid(&registry->ended); // I1, I3
+           n_live == 0 && map_is_valid(&registry->ended.map); // I1, I3
 }

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/pool.h"
+#include "base/table.h"
 #include "net/roster.h"
 
 /** The root's list of all threads; see thread_registry.c. */
@@ -23,8 +22,7 @@ struct thread_registry {
     uint64_t main_token;
     const struct roster *roster;
     uint32_t n_on_node[TM_MAX_NODES]; ///< living threads, without main()
-    struct map ended; ///< struct ended_thread: of slots that were needed
-    struct pool ended_pool;
+    struct table ended; ///< struct ended_thread: of slots that were needed
 };
 
 /** @return TM_OK, TM_ENOMEM */

@@ -7,9 +7,7 @@
 #include "observe/track.h"
 #include "pages/causality.h"
 #include "pages/engine.h"
-#include "protocol/atomic.h"
-#include "protocol/races.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "reconfig/membership.h"
 #include "runtime/registry.h"
 

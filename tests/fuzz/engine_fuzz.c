@@ -18,9 +18,7 @@
 #include "mem/diff.h"
 #include "mem/pager.h"
 #include "pages/engine.h"
-#include "protocol/atomic.h"
-#include "protocol/races.h"
-#include "protocol/release.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/registry.h"
 
 enum {

@@ -117,19 +117,19 @@ static void call(struct sync *sync, struct wire_reader *input,
     uint64_t thread = what >> 5;
     const enum sync_hold hold = thread % 2 == 0 ? HOLD_TO_READ : HOLD_TO_WRITE;
 
-    *waiter = (struct waiter){.wake = woken};
+    *waiter = (struct waiter){.wake = woken, .thread = thread};
     switch (what % 12) {
     case 0:
-        sync_lock(sync, key, thread, 0, waiter);
+        sync_lock(sync, key, 0, waiter);
         return;
     case 1:
-        sync_lock(sync, key, thread, 1, waiter);
+        sync_lock(sync, key, 1, waiter);
         return;
     case 2:
-        sync_unlock(sync, key, thread, waiter);
+        sync_unlock(sync, key, waiter);
         return;
     case 3:
-        sync_sem_wait(sync, key, thread, 0, waiter);
+        sync_sem_wait(sync, key, 0, waiter);
         return;
     case 4:
         sync_cond_signal(sync, key, 1, waiter);
@@ -138,22 +138,22 @@ static void call(struct sync *sync, struct wire_reader *input,
         sync_barrier_init(sync, key, 2, waiter);
         return;
     case 6:
-        sync_barrier_arrive(sync, key, ARRIVE_INT64, TM_SUM, thread, 1, waiter);
+        sync_barrier_arrive(sync, key, ARRIVE_INT64, TM_SUM, 1, waiter);
         return;
     case 7:
-        sync_rwlock(sync, key, thread, hold, 0, waiter);
+        sync_rwlock(sync, key, hold, 0, waiter);
         return;
     case 8:
-        sync_rwlock_unlock(sync, key, thread, waiter);
+        sync_rwlock_unlock(sync, key, waiter);
         return;
     case 9:
         sync_key_create(sync, key, waiter);
         return;
     case 10:
-        sync_once_begin(sync, key, thread, waiter);
+        sync_once_begin(sync, key, waiter);
         return;
     default:
-        sync_thread_create(sync, thread, 1, 2, &attr, waiter);
+        sync_thread_create(sync, 1, 2, &attr, waiter);
         return;
     }
 }
