@@ -540,7 +540,6 @@ static void ucx_counters(struct net *net, struct net_counters *counters)
 }
 
 const struct transport transport_ucx = {
-    .name = "ucx",
     .open = ucx_open,
     .address = ucx_address,
     .connect = ucx_connect,
