@@ -420,8 +420,7 @@ static tm_status ucx_widen(struct net *net, const struct net_config *config,
         status = ucx_join_networks(net);
     }
     if (status != TM_OK) {
-        descriptor_close(net->joined_fd);
-        net->joined_fd = -1;
+        descriptor_drop(&net->joined_fd);
         close_tcp(net, 0);
         net->tcp = NULL;
     }

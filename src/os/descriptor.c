@@ -12,6 +12,12 @@ void descriptor_close(int fd)
     }
 }
 
+void descriptor_drop(int *fd)
+{
+    descriptor_close(*fd);
+    *fd = -1;
+}
+
 int descriptor_open_null(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
