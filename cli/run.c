@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "flags.h"
 #include "hostfile.h"
 #include "job.h"
+#include "os/processor.h"
 
 void run_print_help(void)
 {
@@ -62,19 +62,9 @@ static int count_nodes(const struct options *options, const char *list,
     return 0;
 }
 
-static unsigned count_processors(void)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof set, &set) == 0
-               ? (unsigned)CPU_COUNT(&set)
-               : 1;
-}
-
 static int emulate(const struct options *options, struct hosts *hosts)
 {
-    unsigned n_processors = count_processors();
+    unsigned n_processors = processor_count();
     const struct host *first = &hosts->all[0];
     char error[512];
 
