@@ -97,13 +97,10 @@ static void take_hello(struct remote_host *host, const struct beat *beat,
                        const struct mux_frame *frame)
 {
     static struct node_card own;
-    struct remote_hello hello;
+    struct wire_reader reader = wire_read(frame->body, frame->size);
+    const struct wire_agent_hello hello = wire_get_agent_hello(&reader);
 
     node_card_set_version(&own);
-    if (remote_hello_get(frame->body, frame->size, &hello) != TM_OK) {
-        host->mux.is_broken = 1;
-        return;
-    }
     host->has_hello = 1;
     beat_expect(beat, &host->life);
     snprintf(host->launcher, sizeof host->launcher, "%s", hello.launcher);
@@ -317,7 +314,7 @@ void remote_explain_not_started(const struct job *job,
             snprintf(text, size,
                      "host %s cannot start '%s': %s; the program must be "
                      "there under the same name on all hosts",
-                     host->name, job->program, strerror(node->error));
+                     host->name, job->plan->argv[0], strerror(node->error));
         } else {
             snprintf(text, size, "host %s cannot %s: %s", host->name,
                      node->what, strerror(node->error));
