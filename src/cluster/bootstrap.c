@@ -25,9 +25,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cluster/boot_frame.h"
-#include "cluster/boot_launcher.h"
-#include "cluster/boot_pmix.h"
+#include "cluster/boot_priv.h"
 #include "cluster/pmix.h"
 #include "net/message.h"
 
