@@ -54,16 +54,10 @@ static const struct {
            "memory.events"},
 };
 
-unsigned memory_groups_of(const char *root, pid_t pid,
-                          struct control_group *groups, unsigned n_max)
+unsigned memory_groups_find(const char *root, pid_t pid,
+                            struct control_group *groups, unsigned n_max)
 {
     return control_groups_find(root, pid, &controller, groups, n_max);
-}
-
-unsigned memory_groups_find(const char *root, struct control_group *groups,
-                            unsigned n_max)
-{
-    return memory_groups_of(root, 0, groups, n_max);
 }
 
 uint64_t memory_group_kills(const struct control_group *group)
