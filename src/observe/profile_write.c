@@ -9,15 +9,209 @@
 // its sign.
 //
 // I1  Nothing is written of a profile that the reader would refuse: all of it is
-//     checked first (profile_check.c).
+//     checked first.
 #include "observe/profile_write.h"
 
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/log.h"
-#include "observe/profile_write_priv.h"
+
+// ---- the fields ----
+
+/** What place/profile.def says of a field. */
+enum kind { FACTOR, NUMBER, PAGES, COUNT, ADDED };
+
+struct field {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+};
+
+struct fields {
+    const struct field *all; ///< [n]
+    size_t n;
+    size_t record_bytes;
+};
+
+#define FIELD(type, name, kind) {#name, kind, offsetof(struct type, name)},
+#define FIELDS(type, table)                                                    \
+    {                                                                          \
+        table, sizeof(table) / sizeof *(table), sizeof(struct type)            \
+    }
+
+static const struct field of_node[] = {
+#define NODE_FIELD(name, kind) FIELD(node_view, name, kind)
+#include "place/profile.def"
+};
+static const struct fields node_fields = FIELDS(node_view, of_node);
+
+static const struct field of_reference[] = {
+#define REFERENCE_FIELD(name, kind) FIELD(reference, name, kind)
+#include "place/profile.def"
+};
+static const struct fields reference_fields = FIELDS(reference, of_reference);
+
+static const struct field of_correction[] = {
+#define CORRECTION_FIELD(name, kind) FIELD(correction, name, kind)
+#include "place/profile.def"
+};
+static const struct fields correction_fields =
+    FIELDS(correction, of_correction);
+
+static const struct field of_measured[] = {
+#define MEASURED_FIELD(name, kind) FIELD(node_measurement, name, kind)
+#include "place/profile.def"
+};
+static const struct fields measured_fields =
+    FIELDS(node_measurement, of_measured);
+
+/** The value of a FACTOR or NUMBER. */
+static double field_double(const void *record, const struct field *field)
+{
+    double value;
+
+    memcpy(&value, (const char *)record + field->offset, sizeof value);
+    return value;
+}
+
+/** The value of a PAGES or COUNT. */
+static uint64_t field_whole(const void *record, const struct field *field)
+{
+    uint64_t pages = 0;
+    uint32_t count = 0;
+
+    if (field->kind == PAGES) {
+        memcpy(&pages, (const char *)record + field->offset, sizeof pages);
+        return pages;
+    }
+    memcpy(&count, (const char *)record + field->offset, sizeof count);
+    return count;
+}
+
+/** A record of an array of them. */
+static const void *record_at(const struct fields *fields, const void *records,
+                             size_t i)
+{
+    return (const char *)records + i * fields->record_bytes;
+}
+
+// ---- their ranges (I1) ----
+
+static int is_number(double value)
+{
+    return value >= 0 && value <= PROFILE_NUMBER_MAX;
+}
+
+static int is_factor(double value)
+{
+    return value >= PROFILE_FACTOR_MIN && value <= PROFILE_NUMBER_MAX;
+}
+
+static int is_in_range(const void *record, const struct field *field)
+{
+    switch (field->kind) {
+    case FACTOR:
+        return is_factor(field_double(record, field));
+    case NUMBER:
+    case ADDED:
+        return is_number(field_double(record, field));
+    case PAGES:
+        return field_whole(record, field) <= PROFILE_PAGES_MAX;
+    default:
+        return field_whole(record, field) > 0;
+    }
+}
+
+/** Of `n` records, if there are any (NULL: none). */
+static int are_in_range(const struct fields *fields, const void *records,
+                        size_t n)
+{
+    for (size_t i = 0; records != NULL && i < n; i++) {
+        for (size_t f = 0; f < fields->n; f++) {
+            if (!is_in_range(record_at(fields, records, i), &fields->all[f])) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static int are_numbers(const double *values, uint32_t n)
+{
+    for (uint32_t i = 0; values != NULL && i < n; i++) {
+        if (!is_number(values[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_model_in_range(const struct cost_model *model)
+{
+    return (model->kind == COST_MEASURED || model->kind == COST_LIU06 ||
+            model->kind == COST_CLIFF) &&
+           (model->replacement == REPLACEMENT_KEPT_SET ||
+            model->replacement == REPLACEMENT_LRU ||
+            model->replacement == REPLACEMENT_REVERSED) &&
+           (model->overlap == OVERLAP_NONE || model->overlap == OVERLAP_COMM) &&
+           (!cost_kind_needs_reference(model->kind) ||
+            model->reference.power > 0) &&
+           are_in_range(&reference_fields, &model->reference, 1);
+}
+
+static int is_acceptance_in_range(const struct profile_acceptance *it)
+{
+    return is_number(it->now_s) && is_number(it->predicted_s) &&
+           (it->iterations_left == UINT64_MAX ||
+            it->iterations_left <= PROFILE_COUNT_MAX) &&
+           is_number(it->moved_bytes) && is_factor(it->bytes_per_s) &&
+           is_number(it->warm_up_s);
+}
+
+static int is_decision_in_range(const struct profile *profile)
+{
+    const struct profile_decision *decision = &profile->decision;
+    const uint32_t n_nodes = profile->view.n_nodes;
+
+    if (decision->policy[0] == '\0') {
+        return 1;
+    }
+    return decision->node_of != NULL &&
+           mapping_is_valid(&profile->view, decision->node_of) &&
+           is_number(decision->before_s) && is_number(decision->after_s) &&
+           are_numbers(decision->node_before_s, n_nodes) &&
+           are_numbers(decision->node_after_s, n_nodes) &&
+           (!decision->was_weighed ||
+            is_acceptance_in_range(&decision->acceptance));
+}
+
+/** Would the reader take it? Does not look into the view's uses. */
+static int profile_is_in_range(const struct profile *profile)
+{
+    const uint32_t n_nodes = profile->view.n_nodes;
+
+    for (uint32_t i = 0; i < profile->view.n_threads; i++) {
+        if (profile->view.threads[i].computation_s > PROFILE_NUMBER_MAX) {
+            return 0;
+        }
+    }
+    return profile->node_of != NULL &&
+           mapping_is_valid(&profile->view, profile->node_of) &&
+           profile->iteration <= PROFILE_COUNT_MAX &&
+           is_number(profile->unit_speed) &&
+           is_model_in_range(&profile->model) &&
+           are_in_range(&node_fields, profile->view.nodes, n_nodes) &&
+           are_in_range(&correction_fields, profile->model.corrections,
+                        n_nodes) &&
+           are_in_range(&measured_fields, profile->measured.nodes, n_nodes) &&
+           (profile->measured.nodes == NULL ||
+            is_number(profile->measured.iteration_s)) &&
+           is_decision_in_range(profile);
+}
 
 // ---- texts ----
 
@@ -111,6 +305,18 @@ static void put_record(FILE *file, const struct fields *fields,
     }
 }
 
+/** A list with a line for each node, which the caller ends. */
+static void put_records(FILE *file, const struct fields *fields,
+                        const void *records, uint32_t n)
+{
+    putc('[', file);
+    for (uint32_t i = 0; i < n; i++) {
+        fputs(i == 0 ? "\n  {" : ",\n  {", file);
+        put_record(file, fields, record_at(fields, records, i));
+        putc('}', file);
+    }
+}
+
 static void put_counts(FILE *file, const char *key, const uint32_t *values,
                        uint32_t n)
 {
@@ -181,24 +387,6 @@ static void put_threads(FILE *file, const struct cluster_view *view)
 
 // ---- the model ----
 
-static void put_corrections(FILE *file, const struct profile *profile)
-{
-    const struct correction *corrections = profile->model.corrections;
-
-    fputs(",\n  \"corrections\": ", file);
-    if (corrections == NULL) {
-        fputs("null", file);
-        return;
-    }
-    putc('[', file);
-    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
-        fputs(x == 0 ? "\n  {" : ",\n  {", file);
-        put_record(file, &correction_fields, &corrections[x]);
-        putc('}', file);
-    }
-    putc(']', file);
-}
-
 static void put_model(FILE *file, const struct profile *profile)
 {
     static const char *const kinds[] = {
@@ -221,8 +409,14 @@ static void put_model(FILE *file, const struct profile *profile)
             kinds[model->kind], replacements[model->replacement],
             overlaps[model->overlap]);
     put_record(file, &reference_fields, &model->reference);
-    putc('}', file);
-    put_corrections(file, profile);
+    fputs("},\n  \"corrections\": ", file);
+    if (model->corrections == NULL) {
+        fputs("null", file);
+    } else {
+        put_records(file, &correction_fields, model->corrections,
+                    profile->view.n_nodes);
+        putc(']', file);
+    }
     fputs("\n},\n", file);
 }
 
@@ -237,12 +431,9 @@ static void put_measured(FILE *file, const struct profile *profile)
     }
     putc('{', file);
     put_double_field(file, "iteration_s", profile->measured.iteration_s);
-    fputs(", \"nodes\": [", file);
-    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
-        fputs(x == 0 ? "\n  {" : ",\n  {", file);
-        put_record(file, &measured_fields, &profile->measured.nodes[x]);
-        putc('}', file);
-    }
+    fputs(", \"nodes\": ", file);
+    put_records(file, &measured_fields, profile->measured.nodes,
+                profile->view.n_nodes);
     fputs("\n]},\n", file);
 }
 
