@@ -294,12 +294,6 @@ tm_status heap_around(const struct heap *heap, uint64_t address,
     return TM_OK;
 }
 
-void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages)
-{
-    *bytes = heap->live_bytes;
-    *pages = heap->open_pages;
-}
-
 /* ---- Invariants --------------------------------------------------------- */
 
 /** I1, and what is in the slab. */

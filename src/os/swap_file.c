@@ -414,7 +414,7 @@ static unsigned regions_to_punch(const struct swap_file *file)
 /** Give regions back if there are many. */
 static void shrink_file(struct swap_file *file)
 {
-    uint64_t n_stale = swap_slots_n_stale(&file->slots);
+    uint64_t n_stale = file->slots.n_stale;
     unsigned most = regions_to_punch(file);
     struct work *work;
 
