@@ -15,62 +15,16 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "place/profile_fields.h"
 
 // ---- the fields ----
 
-/** What place/profile.def says of a field. */
-enum kind { FACTOR, NUMBER, PAGES, COUNT, ADDED };
-
-struct field {
-    const char *name;
-    enum kind kind;
-    size_t offset;
-};
-
-struct fields {
-    const struct field *all; ///< [n]
-    size_t n;
-    size_t record_bytes;
-};
-
-#define FIELD(type, name, kind) {#name, kind, offsetof(struct type, name)},
-#define FIELDS(type, table)                                                    \
-    {                                                                          \
-        table, sizeof(table) / sizeof *(table), sizeof(struct type)            \
-    }
-
-static const struct field of_node[] = {
-#define NODE_FIELD(name, kind) FIELD(node_view, name, kind)
-#include "place/profile.def"
-};
-static const struct fields node_fields = FIELDS(node_view, of_node);
-
-static const struct field of_reference[] = {
-#define REFERENCE_FIELD(name, kind) FIELD(reference, name, kind)
-#include "place/profile.def"
-};
-static const struct fields reference_fields = FIELDS(reference, of_reference);
-
-static const struct field of_correction[] = {
-#define CORRECTION_FIELD(name, kind) FIELD(correction, name, kind)
-#include "place/profile.def"
-};
-static const struct fields correction_fields =
-    FIELDS(correction, of_correction);
-
-static const struct field of_measured[] = {
-#define MEASURED_FIELD(name, kind) FIELD(node_measurement, name, kind)
-#include "place/profile.def"
-};
-static const struct fields measured_fields =
-    FIELDS(node_measurement, of_measured);
-
 /** The value of a FACTOR or NUMBER. */
-static double field_double(const void *record, const struct field *field)
+static double field_double(const void *record,
+                           const struct profile_field *field)
 {
     double value;
 
@@ -79,12 +33,13 @@ static double field_double(const void *record, const struct field *field)
 }
 
 /** The value of a PAGES or COUNT. */
-static uint64_t field_whole(const void *record, const struct field *field)
+static uint64_t field_whole(const void *record,
+                            const struct profile_field *field)
 {
     uint64_t pages = 0;
     uint32_t count = 0;
 
-    if (field->kind == PAGES) {
+    if (field->kind == PROFILE_PAGES) {
         memcpy(&pages, (const char *)record + field->offset, sizeof pages);
         return pages;
     }
@@ -93,10 +48,10 @@ static uint64_t field_whole(const void *record, const struct field *field)
 }
 
 /** A record of an array of them. */
-static const void *record_at(const struct fields *fields, const void *records,
-                             size_t i)
+static const void *record_at(const struct profile_record *type,
+                             const void *records, size_t i)
 {
-    return (const char *)records + i * fields->record_bytes;
+    return (const char *)records + i * type->size;
 }
 
 // ---- their ranges (I1) ----
@@ -111,15 +66,15 @@ static int is_factor(double value)
     return value >= PROFILE_FACTOR_MIN && value <= PROFILE_NUMBER_MAX;
 }
 
-static int is_in_range(const void *record, const struct field *field)
+static int is_in_range(const void *record, const struct profile_field *field)
 {
     switch (field->kind) {
-    case FACTOR:
+    case PROFILE_FACTOR:
         return is_factor(field_double(record, field));
-    case NUMBER:
-    case ADDED:
+    case PROFILE_NUMBER:
+    case PROFILE_ADDED:
         return is_number(field_double(record, field));
-    case PAGES:
+    case PROFILE_PAGES:
         return field_whole(record, field) <= PROFILE_PAGES_MAX;
     default:
         return field_whole(record, field) > 0;
@@ -127,12 +82,12 @@ static int is_in_range(const void *record, const struct field *field)
 }
 
 /** Of `n` records, if there are any (NULL: none). */
-static int are_in_range(const struct fields *fields, const void *records,
+static int are_in_range(const struct profile_record *type, const void *records,
                         size_t n)
 {
     for (size_t i = 0; records != NULL && i < n; i++) {
-        for (size_t f = 0; f < fields->n; f++) {
-            if (!is_in_range(record_at(fields, records, i), &fields->all[f])) {
+        for (size_t f = 0; f < type->n; f++) {
+            if (!is_in_range(record_at(type, records, i), &type->fields[f])) {
                 return 0;
             }
         }
@@ -160,7 +115,7 @@ static int is_model_in_range(const struct cost_model *model)
            (model->overlap == OVERLAP_NONE || model->overlap == OVERLAP_COMM) &&
            (!cost_kind_needs_reference(model->kind) ||
             model->reference.power > 0) &&
-           are_in_range(&reference_fields, &model->reference, 1);
+           are_in_range(&profile_reference, &model->reference, 1);
 }
 
 static int is_acceptance_in_range(const struct profile_acceptance *it)
@@ -204,10 +159,10 @@ static int profile_is_in_range(const struct profile *profile)
            profile->iteration <= PROFILE_COUNT_MAX &&
            is_number(profile->unit_speed) &&
            is_model_in_range(&profile->model) &&
-           are_in_range(&node_fields, profile->view.nodes, n_nodes) &&
-           are_in_range(&correction_fields, profile->model.corrections,
+           are_in_range(&profile_node, profile->view.nodes, n_nodes) &&
+           are_in_range(&profile_correction, profile->model.corrections,
                         n_nodes) &&
-           are_in_range(&measured_fields, profile->measured.nodes, n_nodes) &&
+           are_in_range(&profile_measured, profile->measured.nodes, n_nodes) &&
            (profile->measured.nodes == NULL ||
             is_number(profile->measured.iteration_s)) &&
            is_decision_in_range(profile);
@@ -290,14 +245,14 @@ static const char *name_of_bool(int value)
 }
 
 /** {"name": value, ...} */
-static void put_record(FILE *file, const struct fields *fields,
+static void put_record(FILE *file, const struct profile_record *type,
                        const void *record)
 {
-    for (size_t f = 0; f < fields->n; f++) {
-        const struct field *field = &fields->all[f];
+    for (size_t f = 0; f < type->n; f++) {
+        const struct profile_field *field = &type->fields[f];
 
         fprintf(file, "%s\"%s\": ", f == 0 ? "" : ", ", field->name);
-        if (field->kind == PAGES || field->kind == COUNT) {
+        if (field->kind == PROFILE_PAGES || field->kind == PROFILE_COUNT) {
             fprintf(file, "%" PRIu64, field_whole(record, field));
         } else {
             put_double(file, field_double(record, field));
@@ -306,13 +261,13 @@ static void put_record(FILE *file, const struct fields *fields,
 }
 
 /** A list with a line for each node, which the caller ends. */
-static void put_records(FILE *file, const struct fields *fields,
+static void put_records(FILE *file, const struct profile_record *type,
                         const void *records, uint32_t n)
 {
     putc('[', file);
     for (uint32_t i = 0; i < n; i++) {
         fputs(i == 0 ? "\n  {" : ",\n  {", file);
-        put_record(file, fields, record_at(fields, records, i));
+        put_record(file, type, record_at(type, records, i));
         putc('}', file);
     }
 }
@@ -351,7 +306,7 @@ static void put_nodes(FILE *file, const struct cluster_view *view)
         fputs(x == 0 ? "{" : ",\n{", file);
         put_text_field(file, "name", view->nodes[x].name);
         fputs(", ", file);
-        put_record(file, &node_fields, &view->nodes[x]);
+        put_record(file, &profile_node, &view->nodes[x]);
         putc('}', file);
     }
     fputs("\n],\n", file);
@@ -389,31 +344,20 @@ static void put_threads(FILE *file, const struct cluster_view *view)
 
 static void put_model(FILE *file, const struct profile *profile)
 {
-    static const char *const kinds[] = {
-#define COST_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const replacements[] = {
-#define REPLACEMENT_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const overlaps[] = {
-#define OVERLAP_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
     const struct cost_model *model = &profile->model;
 
     fprintf(file,
             "\"model\": {\"kind\": \"%s\", \"replacement\": \"%s\", "
             "\"overlap\": \"%s\",\n  \"reference\": {",
-            kinds[model->kind], replacements[model->replacement],
-            overlaps[model->overlap]);
-    put_record(file, &reference_fields, &model->reference);
+            profile_kinds.all[model->kind],
+            profile_replacements.all[model->replacement],
+            profile_overlaps.all[model->overlap]);
+    put_record(file, &profile_reference, &model->reference);
     fputs("},\n  \"corrections\": ", file);
     if (model->corrections == NULL) {
         fputs("null", file);
     } else {
-        put_records(file, &correction_fields, model->corrections,
+        put_records(file, &profile_correction, model->corrections,
                     profile->view.n_nodes);
         putc(']', file);
     }
@@ -432,7 +376,7 @@ static void put_measured(FILE *file, const struct profile *profile)
     putc('{', file);
     put_double_field(file, "iteration_s", profile->measured.iteration_s);
     fputs(", \"nodes\": ", file);
-    put_records(file, &measured_fields, profile->measured.nodes,
+    put_records(file, &profile_measured, profile->measured.nodes,
                 profile->view.n_nodes);
     fputs("\n]},\n", file);
 }
