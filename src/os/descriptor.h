@@ -2,7 +2,7 @@
 #ifndef OS_DESCRIPTOR_H
 #define OS_DESCRIPTOR_H
 
-/** Close a descriptor, if it is one. @param fd  -1: there is none
+/** Close a descriptor, if it is one; errno stays. @param fd  -1: there is none
  * Context: any kernel thread. */
 void descriptor_close(int fd);
 
