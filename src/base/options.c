@@ -268,6 +268,8 @@ static const char *const policy_names[] = {
 
 // clang-format off
 #define WORD_LIST(...) (const char *const[]){__VA_ARGS__, NULL}
+#define OF_A_NODE(...) .owner = OPTION_OF_A_NODE, __VA_ARGS__
+#define OF_THE_LAUNCHER(...) .owner = OPTION_OF_THE_LAUNCHER, __VA_ARGS__
 #define SWITCH .read = read_switch
 #define UNSIGNED(least, most) .read = read_unsigned, .low = (least), .high = (most)
 #define UNSIGNED_OR(zero, least, most, of)                                     \
