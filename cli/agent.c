@@ -116,9 +116,7 @@ static void start_node(struct agent *agent, const struct remote_start *start,
     int error;
 
     error = spawn_node(&request, &spawned, &what);
-    if (request.input >= 0) {
-        close(request.input);
-    }
+    descriptor_close(request.input);
     if (error != 0) {
         tell_failure(agent, index, error, what);
         return;
@@ -452,20 +450,16 @@ static int open_connection(struct agent *agent)
 
 static void say_hello(struct agent *agent)
 {
-    struct buffer body = {0};
-    struct node_card *card = calloc(1, sizeof *card);
+    static struct node_card card;
     char launcher[64];
+    uint8_t body[sizeof card.version + sizeof launcher];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
 
-    if (card == NULL) {
-        end(agent, EXIT_MEMORY);
-        return;
-    }
-    node_card_set_version(card);
+    node_card_set_version(&card);
     connection_address(0, launcher, sizeof launcher);
-    remote_hello_put(&(struct remote_hello){card->version, launcher}, &body);
-    mux_send(&agent->mux, MUX_HELLO, 0, buffer_front(&body), body.used);
-    buffer_release(&body);
-    free(card);
+    wire_put_agent_hello(&writer,
+                         &(struct wire_agent_hello){card.version, launcher});
+    mux_send(&agent->mux, MUX_HELLO, 0, body, (size_t)(writer.at - body));
 }
 
 static void finish(struct agent *agent)

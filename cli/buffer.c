@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "buffer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -72,6 +75,33 @@ void buffer_drop(struct buffer *buffer, size_t size)
     if (buffer->used == 0) {
         buffer->start = 0;
     }
+}
+
+static ssize_t write_some(int fd, int is_socket, const void *bytes, size_t size)
+{
+    return is_socket ? send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                     : write(fd, bytes, size);
+}
+
+int buffer_write(struct buffer *buffer, int fd, int is_socket)
+{
+    int error = 0;
+
+    while (buffer->used > 0) {
+        ssize_t size =
+            write_some(fd, is_socket, buffer_front(buffer), buffer->used);
+
+        if (size < 0 && errno == EAGAIN) {
+            break;
+        }
+        if (size < 0 && errno != EINTR) {
+            error = errno;
+            size = (ssize_t)buffer->used;
+        }
+        buffer_drop(buffer, size > 0 ? (size_t)size : 0);
+        buffer_wipe(buffer);
+    }
+    return error;
 }
 
 void buffer_release(struct buffer *buffer)

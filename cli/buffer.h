@@ -27,6 +27,11 @@ void buffer_drop(struct buffer *buffer, size_t size);
 /** Overwrite what was dropped, as the next call of any other function does. */
 void buffer_wipe(struct buffer *buffer);
 
+/** Write what waits, as far as a descriptor takes it now.
+ * @param is_socket  one that may block
+ * @return 0; or why it takes nothing more, as errno: all of it is dropped then */
+int buffer_write(struct buffer *buffer, int fd, int is_socket);
+
 void buffer_release(struct buffer *buffer);
 
 #endif

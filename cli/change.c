@@ -25,11 +25,6 @@
 /** How far the root says it is: enum membership_report of reconfig/membership.h. */
 enum { REPORT_DONE, REPORT_WAITS, REPORT_REFUSED };
 
-static const char *program_of(const struct job *job)
-{
-    return job->plan->argv[0];
-}
-
 static unsigned count_live(const struct job *job)
 {
     unsigned n = 0;
@@ -54,7 +49,7 @@ static void send_node(struct job *job, enum boot_kind kind, unsigned node)
 static void tell_job(struct job *job, struct control_client *client)
 {
     control_answer(client, 0, "%ld\t%s\t%u\t%.0f", (long)getpid(),
-                   program_of(job), count_live(job), job_seconds(job));
+                   job->plan->argv[0], count_live(job), job_seconds(job));
 }
 
 static void ask_to_remove(struct job *job, struct control_client *client,
@@ -272,7 +267,7 @@ static void note_joined(struct job *job, struct node *node,
     job->n_nodes = job->n_started;
     control_answer(client, 0, "node %u has joined%s%s", node->id,
                    text[0] != '\0' ? "; " : "", text);
-    if (job->is_verbose) {
+    if (job->plan->is_verbose) {
         job_say(job, "%s has joined after %.1f s", node->name,
                 job_seconds(job));
     }

@@ -56,110 +56,84 @@ __attribute__((format(printf, 2, 3))) static tm_status refuse(
     return TM_ECONFIG;
 }
 
-static int parse_workers(const char *value, unsigned *workers)
-{
-    double number;
+// ---- what a line says of a node ----
 
-    if (strchr(value, '.') != NULL || parse_decimal(value, &number) != TM_OK ||
-        number < 1 || number > WORKERS_MAX) {
-        return 0;
-    }
-    *workers = (unsigned)number;
-    return 1;
+static int read_slots(struct reading *reading, struct host *host)
+{
+    return reading_unsigned(reading, 1, WORKERS_MAX, &host->slots);
 }
 
-static tm_status take_workers(const struct place *place, const char *key,
-                              const char *value, unsigned *workers)
+static int read_workers(struct reading *reading, struct host *host)
 {
-    if (*workers != 0) {
-        return refuse(place, "%s= is there twice", key);
-    }
-    if (!parse_workers(value, workers)) {
-        return refuse(place, "%s= is '%s'; allowed: 1 to %d", key, value,
-                      WORKERS_MAX);
-    }
-    return TM_OK;
+    return reading_unsigned(reading, 1, WORKERS_MAX, &host->workers);
 }
 
-static tm_status take_speed(const struct place *place, const char *value,
-                            struct host *host)
+static int read_speed(struct reading *reading, struct host *host)
 {
-    if (host->speed != 0) {
-        return refuse(place, "speed= is there twice");
-    }
-    if (parse_decimal(value, &host->speed) != TM_OK ||
-        host->speed < SPEED_MIN || host->speed > SPEED_MAX) {
-        return refuse(place, "speed= is '%s'; allowed: %g to %.0f", value,
-                      SPEED_MIN, SPEED_MAX);
-    }
-    return TM_OK;
+    snprintf(reading->allowed, sizeof reading->allowed, "%g to %.0f", SPEED_MIN,
+             SPEED_MAX);
+    return parse_decimal(reading->text, &host->speed) == TM_OK &&
+           host->speed >= SPEED_MIN && host->speed <= SPEED_MAX;
 }
 
-static tm_status take_memory(const struct place *place, const char *value,
-                             struct host *host)
+static int read_memory(struct reading *reading, struct host *host)
 {
-    if (host->memory != 0) {
-        return refuse(place, "memory= is there twice");
-    }
-    if (parse_size(value, &host->memory) != TM_OK ||
-        host->memory < MEMORY_MIN || host->memory > MEMORY_MAX) {
-        return refuse(place,
-                      "memory= is '%s'; allowed: 64K to 1024T; bytes, or with "
-                      "K, M, G or T",
-                      value);
-    }
-    return TM_OK;
+    return reading_bytes(reading, NULL, MEMORY_MIN, MEMORY_MAX, &host->memory);
 }
 
-static tm_status take_address(const struct place *place, const char *value,
-                              struct host *host)
+static int read_address(struct reading *reading, struct host *host)
 {
     struct in6_addr bytes;
 
-    if (host->address[0] != '\0') {
-        return refuse(place, "addr= is there twice");
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "an address of the host, in numbers, like 192.168.1.7");
+    if (strlen(reading->text) >= sizeof host->address ||
+        (inet_pton(AF_INET, reading->text, &bytes) != 1 &&
+         inet_pton(AF_INET6, reading->text, &bytes) != 1)) {
+        return 0;
     }
-    if (strlen(value) >= sizeof host->address ||
-        (inet_pton(AF_INET, value, &bytes) != 1 &&
-         inet_pton(AF_INET6, value, &bytes) != 1)) {
-        return refuse(place,
-                      "addr= is '%s'; allowed: an address of the host, in "
-                      "numbers, like 192.168.1.7",
-                      value);
-    }
-    snprintf(host->address, sizeof host->address, "%s", value);
-    return TM_OK;
+    snprintf(host->address, sizeof host->address, "%s", reading->text);
+    return 1;
 }
 
-/** Take one word behind the name. */
-static tm_status take_word(const struct place *place, char *word,
-                           struct host *host)
-{
-    char *value = strchr(word, '=');
+static const struct key {
+    const char *name;
+    int (*read)(struct reading *reading, struct host *host);
+} keys[] = {
+    {"slots", read_slots},   {"workers", read_workers}, {"speed", read_speed},
+    {"memory", read_memory}, {"addr", read_address},
+};
 
-    if (value != NULL) {
-        *value++ = '\0';
-        if (strcmp(word, "slots") == 0) {
-            return take_workers(place, word, value, &host->slots);
-        }
-        if (strcmp(word, "workers") == 0) {
-            return take_workers(place, word, value, &host->workers);
-        }
-        if (strcmp(word, "speed") == 0) {
-            return take_speed(place, value, host);
-        }
-        if (strcmp(word, "memory") == 0) {
-            return take_memory(place, value, host);
-        }
-        if (strcmp(word, "addr") == 0) {
-            return take_address(place, value, host);
-        }
-        value[-1] = '=';
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+/** Take one word behind the name.
+ * @param[in,out] given  a bit for each key that the line has had */
+static tm_status take_word(const struct place *place, const char *word,
+                           struct host *host, unsigned *given)
+{
+    const size_t length = strcspn(word, "=");
+    struct reading reading = {.text = word + length + 1};
+    unsigned i = 0;
+
+    while (i < N_KEYS && (strlen(keys[i].name) != length ||
+                          strncmp(keys[i].name, word, length) != 0)) {
+        i++;
     }
-    return refuse(place,
-                  "'%s' is not known; a line is NAME [slots=N] [workers=W] "
-                  "[speed=S] [memory=SIZE] [addr=IP]",
-                  word);
+    if (i == N_KEYS || word[length] == '\0') {
+        return refuse(place,
+                      "'%s' is not known; a line is NAME [slots=N] [workers=W] "
+                      "[speed=S] [memory=SIZE] [addr=IP]",
+                      word);
+    }
+    if (*given >> i & 1) {
+        return refuse(place, "%s= is there twice", keys[i].name);
+    }
+    *given |= 1u << i;
+    if (!keys[i].read(&reading, host)) {
+        return refuse(place, "%s= is '%s'; allowed: %s", keys[i].name,
+                      reading.text, reading.allowed);
+    }
+    return TM_OK;
 }
 
 /** @return TM_OK, also for a line without a node; then host->name is empty */
@@ -168,6 +142,7 @@ static tm_status take_line(const struct place *place, char *line,
 {
     char *rest = NULL;
     char *word;
+    unsigned given = 0;
     tm_status status = TM_OK;
 
     *host = (struct host){.line = place->line, .share = 1};
@@ -187,7 +162,7 @@ static tm_status take_line(const struct place *place, char *line,
         return refuse(place, "'%s' is no name of a host", host->name);
     }
     while (status == TM_OK && (word = strtok_r(NULL, BLANKS, &rest)) != NULL) {
-        status = take_word(place, word, host);
+        status = take_word(place, word, host, &given);
     }
     host->workers = host->workers != 0 ? host->workers : host->slots;
     return status;
@@ -311,14 +286,16 @@ static tm_status take_item(const struct place *place, char *item,
 {
     struct host host = {.share = 1};
     char *colon = strrchr(item, ':');
+    struct reading nodes;
     unsigned n_nodes = 1;
     tm_status status = TM_OK;
 
     if (colon != NULL) {
         *colon = '\0';
-        if (!parse_workers(colon + 1, &n_nodes)) {
-            return refuse(place, "'%s:%s': nodes on a host are 1 to %d", item,
-                          colon + 1, WORKERS_MAX);
+        nodes.text = colon + 1;
+        if (!reading_unsigned(&nodes, 1, WORKERS_MAX, &n_nodes)) {
+            return refuse(place, "'%s:%s': nodes on a host are %s", item,
+                          nodes.text, nodes.allowed);
         }
     }
     if (item[0] == '\0' || item[0] == '-' || strlen(item) >= sizeof host.name) {

@@ -6,12 +6,9 @@
 #include <getopt.h>
 #include <gnu/libc-version.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -21,8 +18,15 @@
 #include "cluster/bootstrap.h"
 #include "cluster/pmix.h"
 #include "command.h"
-#include "info_node.h"
+#include "neighbour.h"
+#include "observe/power.h"
+#include "observe/swap_cost.h"
 #include "os/fault.h"
+#include "os/image.h"
+#include "os/kthread.h"
+#include "os/memory.h"
+#include "os/processor.h"
+#include "os/text_file.h"
 
 void info_print_help(void)
 {
@@ -40,7 +44,9 @@ void info_print_help(void)
          "  -h, --help  print this");
 }
 
-void info_row(const char *name, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print_row(const char *name,
+                                                            const char *format,
+                                                            ...)
 {
     va_list arguments;
 
@@ -56,7 +62,8 @@ static const struct fault_source *const sources[] = {&fault_userfaultfd,
 
 #define N_SOURCES (sizeof sources / sizeof sources[0])
 
-const char *info_fault_source(const struct options *options)
+/** The one that a run would use, or NULL. */
+static const char *fault_source(const struct options *options)
 {
     char reason[256];
 
@@ -72,18 +79,18 @@ const char *info_fault_source(const struct options *options)
 
 static void print_fault_sources(const struct options *options)
 {
-    const char *chosen = info_fault_source(options);
+    const char *chosen = fault_source(options);
 
-    info_row("fault source", "%s (asked for: %s)",
-             chosen != NULL ? chosen : "none", options->fault_source);
+    print_row("fault source", "%s (asked for: %s)",
+              chosen != NULL ? chosen : "none", options->fault_source);
     for (unsigned i = 0; i < N_SOURCES; i++) {
         char name[32];
         char reason[256];
         int works = sources[i]->is_available(reason, sizeof reason);
 
         snprintf(name, sizeof name, "  %s", sources[i]->name);
-        info_row(name, "%s%s",
-                 works ? "available" : "not available: ", works ? "" : reason);
+        print_row(name, "%s%s",
+                  works ? "available" : "not available: ", works ? "" : reason);
     }
 }
 
@@ -93,11 +100,11 @@ static void print_transport(void)
     const char *(*version)(void) = NULL;
 
     if (ucx == NULL) {
-        info_row("transport", "none: UCX cannot be loaded: %s", dlerror());
+        print_row("transport", "none: UCX cannot be loaded: %s", dlerror());
         return;
     }
     *(void **)&version = dlsym(ucx, "ucp_get_version_string");
-    info_row("transport", "UCX %s", version != NULL ? version() : "(unknown)");
+    print_row("transport", "UCX %s", version != NULL ? version() : "(unknown)");
 }
 
 static void print_pmix(void)
@@ -106,26 +113,27 @@ static void print_pmix(void)
     const char *version = pmix_version(why, sizeof why);
 
     if (version == NULL) {
-        info_row("mpirun, srun", "no: %s", why);
+        print_row("mpirun, srun", "no: %s", why);
     } else {
-        info_row("mpirun, srun", "by %.*s", (int)strcspn(version, "("),
-                 version);
+        print_row("mpirun, srun", "by %.*s", (int)strcspn(version, "("),
+                  version);
     }
+}
+
+static void print_processors(long n_all)
+{
+    print_row("processors", "%u of %ld may be used", processor_count(), n_all);
 }
 
 static void print_system(void)
 {
     struct utsname name;
-    cpu_set_t cpus;
 
     uname(&name);
-    info_row("kernel", "%s %s %s", name.sysname, name.release, name.machine);
-    info_row("C library", "glibc %s", gnu_get_libc_version());
-    info_row("page size", "%ld", sysconf(_SC_PAGESIZE));
-    CPU_ZERO(&cpus);
-    sched_getaffinity(0, sizeof cpus, &cpus);
-    info_row("processors", "%d of %ld may be used", CPU_COUNT(&cpus),
-             sysconf(_SC_NPROCESSORS_CONF));
+    print_row("kernel", "%s %s %s", name.sysname, name.release, name.machine);
+    print_row("C library", "glibc %s", gnu_get_libc_version());
+    print_row("page size", "%ld", sysconf(_SC_PAGESIZE));
+    print_processors(sysconf(_SC_NPROCESSORS_CONF));
 }
 
 /** What a hostfile or the user has said of the node that this runs as. */
@@ -138,79 +146,87 @@ static void print_speed(const struct options *options)
                  options->share);
     }
     if (options->speed != 0) {
-        info_row("speed", "%g, declared%s", options->speed, share);
+        print_row("speed", "%g, declared%s", options->speed, share);
     } else {
-        info_row("speed", "not declared%s", share);
+        print_row("speed", "not declared%s", share);
     }
 }
 
-void info_bound_row(const char *name, const struct memory_bound *bound)
+static void print_bound(const char *name, const struct memory_bound *bound)
 {
     char by[800];
 
     memory_bound_describe(bound, by, sizeof by);
-    info_row(name, "%" PRIu64 " MiB, by %s", bound->bytes >> 20, by);
+    print_row(name, "%" PRIu64 " MiB, by %s", bound->bytes >> 20, by);
 }
 
-static void print_memory(const struct options *options)
+static void print_declared(const char *name, const struct options *options)
+{
+    print_row(name, "%" PRIu64 " MiB, by --memory", options->memory >> 20);
+}
+
+/** @param is_node  what is declared is told beside what there is, not instead */
+static void print_memory(const struct options *options, int is_node)
 {
     struct memory_watch watch;
     struct memory_state state;
 
     if (memory_open(&watch, "") != TM_OK) {
-        info_row("memory", "unknown");
+        print_row("memory", "unknown");
         return;
     }
     memory_read(&watch, &state);
-    if (options->memory != 0) {
-        info_row("memory", "%" PRIu64 " MiB, by --memory",
-                 options->memory >> 20);
+    if (options->memory != 0 && !is_node) {
+        print_declared("memory", options);
     } else {
-        info_bound_row("memory", &state.total);
+        print_bound("memory", &state.total);
     }
-    info_bound_row("  available", &state.available);
-    info_row("  swap", "%" PRIu64 " MiB, %" PRIu64 " MiB of it free",
-             state.swap_total >> 20, state.swap_free >> 20);
+    print_bound("  available", &state.available);
+    if (options->memory != 0 && is_node) {
+        print_declared("  declared", options);
+    }
+    print_row("  swap", "%" PRIu64 " MiB, %" PRIu64 " MiB of it free",
+              state.swap_total >> 20, state.swap_free >> 20);
 }
 
-int info_has_real_time(void)
+/** Is real-time priority permitted? Asks for it, and gives it back.
+ * @return 0, or the error number */
+static int real_time_error(void)
 {
-    struct sched_param param = {.sched_priority = 1};
+    int error = kthread_hurry(pthread_self());
 
-    if (sched_setscheduler(0, SCHED_RR, &param) != 0) {
-        return 0;
+    if (error == 0) {
+        kthread_calm(pthread_self());
     }
-    param.sched_priority = 0;
-    sched_setscheduler(0, SCHED_OTHER, &param);
-    return 1;
+    return error;
 }
 
 static void print_real_time(void)
 {
-    if (info_has_real_time()) {
-        info_row("real-time priority", "yes");
+    int error = real_time_error();
+
+    if (error == 0) {
+        print_row("real-time priority", "yes");
     } else {
-        info_row("real-time priority",
-                 "no (%s): messages may wait some "
-                 "milliseconds for a busy processor; see ulimit -r",
-                 strerror(errno));
+        print_row("real-time priority",
+                  "no (%s): messages may wait some "
+                  "milliseconds for a busy processor; see ulimit -r",
+                  strerror(error));
     }
 }
 
 static void print_randomisation(void)
 {
-    int before = personality(0xffffffff);
+    int error = image_fixing_error();
 
-    if (before < 0 ||
-        personality((unsigned long)before | ADDR_NO_RANDOMIZE) < 0) {
-        info_row("fixed addresses",
-                 "no: address randomisation cannot be "
-                 "turned off here (%s)",
-                 strerror(errno));
-        return;
+    if (error == 0) {
+        print_row("fixed addresses", "yes");
+    } else {
+        print_row("fixed addresses",
+                  "no: address randomisation cannot be "
+                  "turned off here (%s)",
+                  strerror(error));
     }
-    personality((unsigned long)before);
-    info_row("fixed addresses", "yes");
 }
 
 static void print_resource(const char *name, int resource, unsigned unit)
@@ -218,32 +234,136 @@ static void print_resource(const char *name, int resource, unsigned unit)
     struct rlimit limit;
 
     if (getrlimit(resource, &limit) != 0) {
-        info_row(name, "unknown: %s", strerror(errno));
+        print_row(name, "unknown: %s", strerror(errno));
     } else if (limit.rlim_cur == RLIM_INFINITY) {
-        info_row(name, "unlimited");
+        print_row(name, "unlimited");
     } else {
-        info_row(name, "%" PRIu64, (uint64_t)limit.rlim_cur / unit);
+        print_row(name, "%" PRIu64, (uint64_t)limit.rlim_cur / unit);
     }
 }
 
 static void print_limits(void)
 {
-    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
-    unsigned long count = 0;
+    char count[32];
 
-    if (file != NULL && fscanf(file, "%lu", &count) == 1) {
-        info_row("vm.max_map_count", "%lu", count);
-    } else {
-        info_row("vm.max_map_count", "unknown");
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
+    text_file_read("/proc/sys/vm/max_map_count", count, sizeof count);
+    count[strcspn(count, "\n")] = '\0';
+    print_row("vm.max_map_count", "%s", count[0] != '\0' ? count : "unknown");
     print_resource("processes (ulimit -u)", RLIMIT_NPROC, 1);
     print_resource("files (ulimit -n)", RLIMIT_NOFILE, 1);
     print_resource("stack KiB (-s)", RLIMIT_STACK, 1024);
     print_resource("core file KiB (-c)", RLIMIT_CORE, 1024);
 }
+
+// ---- as a node: measured by the functions that a run measures with at its start ----
+
+static void print_power(const struct options *options)
+{
+    struct power power;
+
+    if (power_measure(&power) != TM_OK) {
+        print_row("power", "not measured");
+    } else {
+        print_row("power",
+                  "%.0f Mflop/s a processor, measured: best of %u runs, the "
+                  "median is %.1f %% slower",
+                  power.mflops, power.n_runs, power.spread * 100);
+    }
+    if (options->share < 1) {
+        print_row("  emulated", "%.4f of a processor for a worker",
+                  options->share);
+    }
+    if (options->speed != 0) {
+        print_row("  declared", "speed %g; counts if all nodes declare one",
+                  options->speed);
+    }
+}
+
+static void print_workers(const struct options *options)
+{
+    if (options->workers > 0) {
+        print_row("workers", "%u, by --workers", options->workers);
+    } else {
+        print_row("workers", "%ld divided by the nodes of a run, at least 1",
+                  sysconf(_SC_NPROCESSORS_ONLN));
+    }
+}
+
+static double us(uint64_t ns)
+{
+    return (double)ns * 1e-3;
+}
+
+static void print_transfer(const char *name, const struct quartiles *ns,
+                           unsigned n)
+{
+    print_row(name, "%.1f us; half of %u took %.1f to %.1f us", us(ns->median),
+              n, us(ns->low), us(ns->high));
+}
+
+static void print_swapping(const struct options *options)
+{
+    static const char *const ways[] = {
+        [SWAP_UNKNOWN] = "",
+        [SWAP_DIRECT] = "direct transfers",
+        [SWAP_CACHED] = "direct transfers are refused: through the kernel's "
+                        "cache",
+        [SWAP_IN_MEMORY] = "which is in memory, no place for swap files",
+    };
+    static const _Atomic int stop;
+    const char *folder = swap_folder(options->swap_dir);
+    struct swap_cost cost;
+    char reason[256];
+
+    if (swap_cost_measure(folder, options->swap_rate, &stop, &cost, reason,
+                          sizeof reason) != TM_OK) {
+        print_row("swap files", "none: %s", reason);
+        return;
+    }
+    print_row("swap files", "in %s, %s", folder, ways[cost.kind]);
+    print_transfer("  page out", &cost.out_ns, cost.n_out);
+    print_transfer("  page in", &cost.in_ns, cost.n_in);
+}
+
+static void print_messages(void)
+{
+    struct node_costs costs;
+    tm_status status = neighbour_measure(&costs);
+
+    if (status != TM_OK) {
+        print_row("page fetched", "not measured: %s", tm_strerror(status));
+        return;
+    }
+    print_row("page fetched",
+              "%.1f us, from another process of this machine; a run measures "
+              "it between its nodes",
+              us(costs.fetch_ns));
+    print_row("packet",
+              "%.2f us for %u bytes in a long message, latency %.1f us",
+              us(costs.packet_ns), costs.packet_bytes, us(costs.latency_ns));
+}
+
+static void print_node(const struct options *options)
+{
+    char host[256] = "";
+    const char *source = fault_source(options);
+
+    gethostname(host, sizeof host - 1);
+    print_row("node", "%s", host);
+    print_power(options);
+    print_processors(sysconf(_SC_NPROCESSORS_ONLN));
+    print_workers(options);
+    print_memory(options, 1);
+    print_swapping(options);
+    print_messages();
+    print_row("service thread", "%s",
+              real_time_error() == 0 ? "real-time priority"
+                                     : "ordinary priority; see ulimit -r");
+    print_row("fault source", "%s",
+              source != NULL ? source : "none works here");
+}
+
+// ---- the command ----
 
 /** @param[out] is_node  --node was given
  * @return 0 to go on, 1 if help was printed, -1 on a wrong option */
@@ -285,13 +405,13 @@ static void print_machine(const struct options *options)
     struct node_card card;
 
     node_card_set_version(&card);
-    info_row("Teamster", "%s", card.version);
+    print_row("Teamster", "%s", card.version);
     print_fault_sources(options);
     print_transport();
     print_pmix();
     print_system();
     print_speed(options);
-    print_memory(options);
+    print_memory(options, 0);
     print_real_time();
     print_randomisation();
     print_limits();
@@ -312,7 +432,7 @@ int command_info(int argc, char **argv)
         return EXIT_CONFIG;
     }
     if (is_node) {
-        info_print_node(&options);
+        print_node(&options);
     } else {
         print_machine(&options);
     }

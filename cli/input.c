@@ -17,6 +17,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 #define RETRY_NS 500000000u
 
 int input_open(struct input *input, int *for_root)
@@ -39,10 +41,7 @@ int input_open(struct input *input, int *for_root)
 
 void input_close(struct input *input)
 {
-    if (input->to_root >= 0) {
-        close(input->to_root);
-        input->to_root = -1;
-    }
+    descriptor_drop(&input->to_root);
     buffer_release(&input->waiting);
 }
 
@@ -86,22 +85,6 @@ static void read_some(struct input *input, uint64_t now_ns)
     }
 }
 
-static void write_some(struct input *input)
-{
-    while (input->waiting.used > 0) {
-        ssize_t size = write(input->to_root, buffer_front(&input->waiting),
-                             input->waiting.used);
-
-        if (size < 0) {
-            if (errno != EAGAIN) { // the root has closed its end
-                input_close(input);
-            }
-            return;
-        }
-        buffer_drop(&input->waiting, (size_t)size);
-    }
-}
-
 void input_move(struct input *input, int is_readable, uint64_t now_ns)
 {
     if (input->to_root < 0) {
@@ -110,8 +93,9 @@ void input_move(struct input *input, int is_readable, uint64_t now_ns)
     if (is_readable && input_wants_read(input, now_ns)) {
         read_some(input, now_ns);
     }
-    write_some(input);
-    if (input->is_at_end && input->waiting.used == 0) {
+    // If it fails the root has closed its end.
+    if (buffer_write(&input->waiting, input->to_root, 0) != 0 ||
+        (input->is_at_end && input->waiting.used == 0)) {
         input_close(input);
     }
 }

@@ -66,18 +66,24 @@ void job_signal(struct job *job, const struct node *node, int signal)
     }
 }
 
+/** From now on what is due is the end. */
+static void begin_end(struct job *job, enum job_phase phase)
+{
+    job->phase = phase;
+    job->deadline_ns = 0;
+    job->guest_due_ns = 0;
+    job->stop_ns = clock_now_ns();
+    job->stop_step = 0;
+}
+
 void job_stop(struct job *job, int signal, int exit_code)
 {
     if (job->phase == JOB_STOPPING) {
         return;
     }
-    job->phase = JOB_STOPPING;
+    begin_end(job, JOB_STOPPING);
     job->exit_code = exit_code;
     job->remote.beat.is_watched = 0; // nodes do not look any more
-    job->deadline_ns = 0;
-    job->guest_due_ns = 0;
-    job->stop_ns = clock_now_ns();
-    job->stop_step = 0;
     for (unsigned i = 0; i < job->n_started; i++) {
         struct node *node = &job->nodes[i];
 
@@ -114,11 +120,7 @@ void job_refuse(struct job *job, int exit_code, const char *text)
 
 void job_close(struct job *job)
 {
-    job->phase = JOB_CLOSING;
-    job->deadline_ns = 0;
-    job->guest_due_ns = 0;
-    job->stop_ns = clock_now_ns();
-    job->stop_step = 0;
+    begin_end(job, JOB_CLOSING);
     for (unsigned i = 1; i < job->n_started; i++) {
         link_send_number(&job->nodes[i].link, BOOT_STOP, 0);
     }

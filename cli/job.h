@@ -102,11 +102,8 @@ struct job {
     struct keeper keeper;
     int signal_fd;
     sigset_t old_signals;
-    int is_verbose;
     unsigned n_threads_lost; ///< as losses_describe() has told
     struct buffer said;      ///< by job_say(), with a '\0' behind each line
-    const char *status_file; ///< "none": none
-    const char *program;
 };
 
 /** The root, node 0. */

@@ -127,6 +127,12 @@ static int read_answer(int fd, char *text, size_t size)
     return exit_code;
 }
 
+static int wants_help(int argc, char **argv)
+{
+    return argc > 1 &&
+           (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
 // ---- ps
 
 static void print_job(const char *folder, const char *name, unsigned *n)
@@ -171,11 +177,11 @@ int command_ps(int argc, char **argv)
     unsigned n = 0;
     DIR *files;
 
+    if (wants_help(argc, argv)) {
+        ps_print_help();
+        return 0;
+    }
     if (argc > 1) {
-        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-            ps_print_help();
-            return 0;
-        }
         fprintf(stderr, "teamster ps: it takes no arguments\n");
         return EXIT_USAGE;
     }
@@ -235,12 +241,6 @@ static int ask_job(const char *command, const char *job, const char *request)
         fprintf(stderr, "teamster %s: %s\n", command, text);
     }
     return exit_code;
-}
-
-static int wants_help(int argc, char **argv)
-{
-    return argc > 1 &&
-           (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 }
 
 int command_add(int argc, char **argv)

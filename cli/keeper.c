@@ -42,6 +42,7 @@
 #include "base/status.h"
 #include "os/descriptor.h"
 #include "os/processor_group.h"
+#include "os/text_file.h"
 
 /** The number that says: all is well, go. */
 #define FAREWELL 0
@@ -168,19 +169,12 @@ void keeper_add(const struct keeper *keeper, pid_t node)
 static pid_t parent_of(pid_t pid)
 {
     char text[512];
+    char path[32];
     const char *behind_name;
     int parent = -1;
-    ssize_t size;
-    int fd;
 
-    snprintf(text, sizeof text, "/proc/%d/stat", (int)pid);
-    fd = open(text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
-    }
-    size = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[size > 0 ? size : 0] = '\0';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    text_file_read(path, text, sizeof text);
     behind_name = strrchr(text, ')'); // the name may hold brackets and spaces
     if (behind_name != NULL && sscanf(behind_name, ") %*c %d", &parent) != 1) {
         return -1;

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "net/message.h"
+#include "os/descriptor.h"
 
 void link_receive(struct link *link)
 {
@@ -21,8 +21,7 @@ void link_receive(struct link *link)
         } else if (size < 0 && errno == EAGAIN) {
             return;
         } else {
-            close(link->fd);
-            link->fd = -1;
+            descriptor_drop(&link->fd);
         }
         if (link->in.used > 4 * NODE_CARD_MAX) {
             return; // the rest at the next turn
@@ -57,20 +56,9 @@ int link_next(struct link *link, struct link_frame *frame)
 
 void link_write(struct link *link)
 {
-    while (link->fd >= 0 && link->out.used > 0) {
-        ssize_t size = send(link->fd, buffer_front(&link->out), link->out.used,
-                            MSG_DONTWAIT | MSG_NOSIGNAL);
-
-        if (size >= 0) {
-            buffer_drop(&link->out, (size_t)size);
-            buffer_wipe(&link->out);
-        } else if (errno == EAGAIN) {
-            return;
-        } else if (errno != EINTR) {
-            // Its end of file comes next and says the rest.
-            buffer_drop(&link->out, link->out.used);
-            buffer_wipe(&link->out);
-        }
+    if (link->fd >= 0) {
+        // If it fails the end of file comes next and says the rest.
+        (void)buffer_write(&link->out, link->fd, 1);
     }
 }
 
@@ -99,10 +87,7 @@ void link_send_number(struct link *link, enum boot_kind kind, uint32_t number)
 
 void link_close(struct link *link)
 {
-    if (link->fd >= 0) {
-        close(link->fd);
-        link->fd = -1;
-    }
+    descriptor_drop(&link->fd);
     buffer_release(&link->in);
     buffer_release(&link->out);
 }

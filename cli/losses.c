@@ -134,7 +134,7 @@ static void suspect(struct job *job, struct node *node, unsigned seconds)
 
 static void take_back(struct job *job, struct node *node)
 {
-    if (node->is_suspect && job->is_verbose) {
+    if (node->is_suspect && job->plan->is_verbose) {
         job_say(job, "%s is heard again", node->name);
     }
     node->is_suspect = 0;

@@ -26,6 +26,7 @@
 
 #define FRAMES "agent_frames.def"
 #include "net/frames_code.h"
+#include "os/descriptor.h"
 
 #define FRAME_HEADER 7u
 #define FRAME_LIMIT (8u << 20)
@@ -69,24 +70,16 @@ int mux_make_channels(struct mux *mux, unsigned n_nodes)
     return 0;
 }
 
-static void close_file(int *fd)
-{
-    if (*fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
-}
-
 static void channel_close(struct channel *channel)
 {
-    close_file(&channel->fd);
+    descriptor_drop(&channel->fd);
     buffer_release(&channel->out);
 }
 
 void mux_close(struct mux *mux)
 {
-    close_file(&mux->in);
-    close_file(&mux->out_fd);
+    descriptor_drop(&mux->in);
+    descriptor_drop(&mux->out_fd);
     for (size_t i = 0; i < (size_t)mux->n_nodes * MUX_CHANNELS; i++) {
         channel_close(&mux->channels[i]);
     }
@@ -127,19 +120,8 @@ static void put_header(struct mux *mux, enum mux_kind kind, unsigned node,
 /** Write what waits, as far as possible now. */
 static void mux_write(struct mux *mux)
 {
-    while (mux->to.used > 0) {
-        ssize_t size = write(mux->out_fd, buffer_front(&mux->to), mux->to.used);
-
-        if (size >= 0) {
-            buffer_drop(&mux->to, (size_t)size);
-            buffer_wipe(&mux->to);
-        } else if (errno == EAGAIN) {
-            return;
-        } else if (errno != EINTR) {
-            mux->is_broken = 1;
-            buffer_drop(&mux->to, mux->to.used);
-            buffer_wipe(&mux->to);
-        }
+    if (buffer_write(&mux->to, mux->out_fd, 0) != 0) {
+        mux->is_broken = 1;
     }
 }
 
@@ -243,22 +225,13 @@ static void tell_taken(struct mux *mux, struct channel *channel)
 
 static void write_file(struct mux *mux, struct channel *channel)
 {
-    while (channel->out.used > 0) {
-        ssize_t size = channel->fd < 0
-                           ? -1
-                           : write(channel->fd, buffer_front(&channel->out),
-                                   channel->out.used);
-        size_t n = size < 0 ? channel->out.used : (size_t)size;
+    const size_t n_before = channel->out.used;
 
-        if (channel->fd >= 0 && size < 0 && errno == EAGAIN) {
-            return;
-        }
-        if (channel->fd >= 0 && size < 0 && errno == EINTR) {
-            continue;
-        }
-        buffer_drop(&channel->out, n); // nobody reads it, if it failed
-        buffer_wipe(&channel->out);
-        channel->n_passed += n;
+    // What nobody reads, or has closed, is passed on as well.
+    (void)buffer_write(&channel->out, channel->fd, 0);
+    channel->n_passed += n_before - channel->out.used;
+    if (channel->out.used > 0) {
+        return;
     }
     if (channel->n_passed >= WINDOW / 4) {
         tell_taken(mux, channel);
@@ -387,7 +360,7 @@ static void read_pipe(struct mux *mux, uint64_t now_ns)
         } else if (size < 0 && errno == EAGAIN) {
             return;
         } else {
-            close_file(&mux->in);
+            descriptor_drop(&mux->in);
         }
     }
 }

@@ -7,7 +7,6 @@
 #include "neighbour.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include "base/log.h"
 #include "net/transport.h"
 #include "observe/probe.h"
+#include "os/kthread.h"
 
 #define PATIENCE_NS (5ull * 1000 * 1000 * 1000)
 #define ADDRESS_MAX 4096u
@@ -160,20 +160,12 @@ static void serve(struct end *end)
     }
 }
 
-/** As the service thread has it, where that is permitted. */
-static void set_real_time(int policy, int priority)
-{
-    struct sched_param param = {.sched_priority = priority};
-
-    sched_setscheduler(0, policy, &param);
-}
-
 static _Noreturn void be_neighbour(int socket)
 {
     struct end end;
 
     if (open_end(&end, 1, socket) == TM_OK) {
-        set_real_time(SCHED_RR, 1);
+        (void)kthread_hurry(pthread_self()); // as service threads, if permitted
         serve(&end);
         transport_ucx.close(end.net);
     }
@@ -188,10 +180,10 @@ static tm_status ask_neighbour(int socket, struct node_costs *costs)
     if (status != TM_OK) {
         return status;
     }
-    set_real_time(SCHED_RR, 1);
+    (void)kthread_hurry(pthread_self());
     probe_start(&end.probe, &end.port, 1);
     serve(&end);
-    set_real_time(SCHED_OTHER, 0);
+    kthread_calm(pthread_self());
     if (end.is_over) {
         probe_result(&end.probe, costs);
     }

@@ -16,7 +16,7 @@ void oom_note(struct oom_watch *watch, pid_t pid)
 {
     struct control_group group;
 
-    if (memory_groups_of("", pid, &group, 1) > 0) {
+    if (memory_groups_find("", pid, &group, 1) > 0) {
         watch->group = group;
         watch->n_kills = memory_group_kills(&group);
     }

@@ -35,6 +35,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 #define LINE_LIMIT (16u << 20)
 #define SINK_LIMIT (1u << 20)
 #define READ_SIZE (64u << 10)
@@ -243,10 +245,7 @@ void stream_show_prompt(struct stream *stream, uint64_t now_ns)
 
 void stream_close(struct stream *stream)
 {
-    if (stream->fd >= 0) {
-        close(stream->fd);
-        stream->fd = -1;
-    }
+    descriptor_drop(&stream->fd);
     pass_on_rest(stream);
     buffer_release(&stream->line);
 }

@@ -97,13 +97,10 @@ static void take_hello(struct remote_host *host, const struct beat *beat,
                        const struct mux_frame *frame)
 {
     static struct node_card own;
-    struct remote_hello hello;
+    struct wire_reader reader = wire_read(frame->body, frame->size);
+    const struct wire_agent_hello hello = wire_get_agent_hello(&reader);
 
     node_card_set_version(&own);
-    if (remote_hello_get(frame->body, frame->size, &hello) != TM_OK) {
-        host->mux.is_broken = 1;
-        return;
-    }
     host->has_hello = 1;
     beat_expect(beat, &host->life);
     snprintf(host->launcher, sizeof host->launcher, "%s", hello.launcher);
@@ -209,40 +206,6 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
     }
 }
 
-/** Wait until all hosts have said what they are to say, or the time is over.
- * @return 0, or an exit code if a signal ends it */
-static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
-{
-    struct remote *remote = &job->remote;
-    size_t n_remote = remote_n_polled(remote);
-    struct pollfd *set = calloc(1 + n_remote + remote->n, sizeof *set);
-    uint64_t waited_ns = 0;
-    uint64_t last_ns = clock_now_ns();
-    int number = 0;
-
-    while (set != NULL && number == 0 &&
-           !all_are_settled(remote, starts_nodes) &&
-           (double)waited_ns < seconds * job->slowdown * SECOND_NS) {
-        uint64_t now_ns;
-        size_t at = 1;
-
-        fill_and_poll(job, set, n_remote);
-        now_ns = clock_now_ns();
-        for (unsigned i = 0; i < remote->n; i++) {
-            mux_move(&remote->hosts[i].mux, &set[at], now_ns);
-            at += mux_n_polled(&remote->hosts[i].mux);
-            remote_hear(remote, &remote->hosts[i]);
-        }
-        look_for_life(remote, now_ns);
-        number = asked_to_end(job);
-        // Time in which this process was stopped does not count.
-        waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
-        last_ns = now_ns;
-    }
-    free(set);
-    return set == NULL ? EXIT_MEMORY : (number != 0 ? 128 + number : 0);
-}
-
 // ---- what is wrong ----
 
 /** As a shell takes it for one word. @param[out] quoted  [size] */
@@ -286,23 +249,6 @@ void remote_explain_unreachable(const struct job *job,
              host->name, why, ssh, remote_host_option(ssh), name);
 }
 
-static int check_reached(struct job *job)
-{
-    unsigned n_bad = 0;
-
-    for (unsigned i = 0; i < job->remote.n; i++) {
-        const struct remote_host *host = &job->remote.hosts[i];
-        char text[EXPLAINED_MAX];
-
-        if (host->why[0] != '\0' || !host->has_hello) {
-            remote_explain_unreachable(job, host, text, sizeof text);
-            job_say(job, "%s", text);
-            n_bad++;
-        }
-    }
-    return n_bad > 0 ? EXIT_UNREACHABLE : 0;
-}
-
 void remote_explain_not_started(const struct job *job,
                                 const struct remote_host *host, char *text,
                                 size_t size)
@@ -317,7 +263,7 @@ void remote_explain_not_started(const struct job *job,
             snprintf(text, size,
                      "host %s cannot start '%s': %s; the program must be "
                      "there under the same name on all hosts",
-                     host->name, job->program, strerror(node->error));
+                     host->name, job->plan->argv[0], strerror(node->error));
         } else {
             snprintf(text, size, "host %s cannot %s: %s", host->name,
                      node->what, strerror(node->error));
@@ -328,25 +274,79 @@ void remote_explain_not_started(const struct job *job,
              host->why[0] != '\0' ? host->why : "its nodes do not start");
 }
 
-static int check_started(struct job *job)
+static int is_reached(const struct remote_host *host)
 {
-    unsigned n_bad = 0;
+    return host->why[0] == '\0' && host->has_hello;
+}
+
+static int is_started(const struct remote_host *host)
+{
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        if (host->nodes[i].pid == 0) {
+            return 0;
+        }
+    }
+    return host->why[0] == '\0';
+}
+
+/** Tell of all that are no use. @return 0, an exit code */
+static int check_hosts(struct job *job, int starts_nodes)
+{
+    int exit_code = 0;
 
     for (unsigned i = 0; i < job->remote.n; i++) {
         const struct remote_host *host = &job->remote.hosts[i];
         char text[EXPLAINED_MAX];
-        int is_bad = host->why[0] != '\0';
 
-        for (unsigned k = 0; k < host->n_nodes; k++) {
-            is_bad |= host->nodes[k].pid == 0;
+        if (starts_nodes ? is_started(host) : is_reached(host)) {
+            continue;
         }
-        if (is_bad) {
+        if (starts_nodes) {
             remote_explain_not_started(job, host, text, sizeof text);
-            job_say(job, "%s", text);
-            n_bad++;
+        } else {
+            remote_explain_unreachable(job, host, text, sizeof text);
         }
+        job_say(job, "%s", text);
+        exit_code = EXIT_UNREACHABLE;
     }
-    return n_bad > 0 ? EXIT_UNREACHABLE : 0;
+    return exit_code;
+}
+
+// ---- waiting ----
+
+/** Wait until all hosts have said what they are to say, or the time is over.
+ * @return 0, or an exit code: a signal ends it, or a host is no use (told) */
+static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
+{
+    struct remote *remote = &job->remote;
+    size_t n_remote = remote_n_polled(remote);
+    struct pollfd *set = calloc(1 + n_remote + remote->n, sizeof *set);
+    uint64_t waited_ns = 0;
+    uint64_t last_ns = clock_now_ns();
+    int number = 0;
+
+    while (set != NULL && number == 0 &&
+           !all_are_settled(remote, starts_nodes) &&
+           (double)waited_ns < seconds * job->slowdown * SECOND_NS) {
+        uint64_t now_ns;
+
+        fill_and_poll(job, set, n_remote);
+        now_ns = clock_now_ns();
+        remote_move(remote, &set[1], now_ns);
+        for (unsigned i = 0; i < remote->n; i++) {
+            remote_hear(remote, &remote->hosts[i]);
+        }
+        look_for_life(remote, now_ns);
+        number = asked_to_end(job);
+        // Time in which this process was stopped does not count.
+        waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
+        last_ns = now_ns;
+    }
+    free(set);
+    if (set == NULL) {
+        return EXIT_MEMORY;
+    }
+    return number != 0 ? 128 + number : check_hosts(job, starts_nodes);
 }
 
 // ---- starting nodes ----
@@ -533,16 +533,13 @@ int remote_make_key(struct job *job)
 
 static int reach_hosts(struct job *job, const char *ssh)
 {
-    int exit_code;
-
     for (unsigned i = 0; i < job->remote.n; i++) {
         if (remote_start_ssh(job, &job->remote.hosts[i], ssh) != 0) {
             job_say(job, "cannot start ssh: %s", strerror(errno));
             return EXIT_MEMORY;
         }
     }
-    exit_code = wait_for_hosts(job, 0, REMOTE_REACH_S);
-    return exit_code != 0 ? exit_code : check_reached(job);
+    return wait_for_hosts(job, 0, REMOTE_REACH_S);
 }
 
 static int has_several_hosts(const struct job *job)
@@ -581,9 +578,6 @@ int remote_open(struct job *job, const struct launch_plan *plan)
     }
     if (exit_code == 0) {
         exit_code = wait_for_hosts(job, 1, REMOTE_START_S);
-    }
-    if (exit_code == 0) {
-        exit_code = check_started(job);
     }
     job->remote.beat.is_watched = has_several_hosts(job);
     return exit_code;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "os/descriptor.h"
 
 #define CONNECT_S "5"
 #define WORDS_MAX 64
@@ -161,8 +162,7 @@ void remote_hear_words(struct remote_host *host)
     while (host->words_fd >= 0 &&
            (size = read(host->words_fd, bytes, sizeof bytes)) >= 0) {
         if (size == 0) {
-            close(host->words_fd);
-            host->words_fd = -1;
+            descriptor_drop(&host->words_fd);
         } else if (host->words.used < WORDS_KEPT) {
             buffer_append(&host->words, bytes, (size_t)size);
         }

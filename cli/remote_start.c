@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "net/message.h"
+#include "os/descriptor.h"
 
 static void put_text(struct buffer *body, const char *text)
 {
@@ -184,26 +184,6 @@ void remote_start_release(struct remote_start *start)
     *start = (struct remote_start){0};
 }
 
-void remote_hello_put(const struct remote_hello *hello, struct buffer *body)
-{
-    put_text(body, hello->version);
-    put_text(body, hello->launcher);
-}
-
-tm_status remote_hello_get(const void *bytes, size_t size,
-                           struct remote_hello *hello)
-{
-    struct wire_reader reader = wire_read(bytes, size);
-    struct remote_hello found = {.version = get_text(&reader)};
-
-    found.launcher = get_text(&reader);
-    if (reader.failed || reader.at != reader.end) {
-        return TM_EWIRE;
-    }
-    *hello = found;
-    return TM_OK;
-}
-
 static int has_address(const struct ifaddrs *card, int family,
                        const void *wanted)
 {
@@ -265,8 +245,6 @@ void find_own_address(const char *other, char *address, size_t size)
                     NULL, 0, NI_NUMERICHOST) != 0) {
         address[0] = '\0';
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    descriptor_close(fd);
     freeaddrinfo(found);
 }

@@ -40,16 +40,6 @@ TM_CHECKED tm_status remote_start_get(const void *bytes, size_t size,
                                       struct remote_start *start);
 void remote_start_release(struct remote_start *start);
 
-/** The body of MUX_HELLO. */
-struct remote_hello {
-    const char *version;  ///< as node_card_set_version() has it
-    const char *launcher; ///< the launcher's address as that host sees it
-};
-
-void remote_hello_put(const struct remote_hello *hello, struct buffer *body);
-TM_CHECKED tm_status remote_hello_get(const void *bytes, size_t size,
-                                      struct remote_hello *hello);
-
 /** Find the network card that has an address.
  * @param[out] device  [size]  its name
  * @return 1, 0 if there is none */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What launcher and agent tell each other, and when one is lost to the other.
+#include "mux.h"
 #include "remote_start.h"
 
 #include <setjmp.h>
@@ -103,20 +104,22 @@ static void a_start_that_is_cut_or_changed_is_refused_or_harmless(void **unused)
 
 static void a_greeting_is_whole_or_refused(void **unused)
 {
-    struct buffer body = {0};
-    struct remote_hello hello;
+    uint8_t body[64];
+    struct wire_writer writer = {.at = body, .end = body + sizeof body};
+    struct wire_agent_hello hello = {"1.2", "10.0.0.7"};
+    size_t whole;
 
     (void)unused;
-    remote_hello_put(&(struct remote_hello){"1.2", "10.0.0.7"}, &body);
-    for (size_t size = 0; size < body.used; size++) {
-        assert_int_equal(remote_hello_get(buffer_front(&body), size, &hello),
-                         TM_EWIRE);
+    wire_put_agent_hello(&writer, &hello);
+    whole = (size_t)(writer.at - body);
+    for (size_t size = 0; size <= whole; size++) {
+        struct wire_reader reader = wire_read(body, size);
+
+        hello = wire_get_agent_hello(&reader);
+        assert_int_equal(reader.failed, size < whole);
     }
-    assert_int_equal(remote_hello_get(buffer_front(&body), body.used, &hello),
-                     TM_OK);
     assert_string_equal(hello.version, "1.2");
     assert_string_equal(hello.launcher, "10.0.0.7");
-    buffer_release(&body);
 }
 
 static void the_card_of_an_address_is_found(void **unused)

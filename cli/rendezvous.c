@@ -107,7 +107,7 @@ static tm_status take_ready(struct job *job, struct node *node)
     }
     job->phase = JOB_RUNNING;
     job->deadline_ns = 0;
-    if (job->is_verbose) {
+    if (job->plan->is_verbose) {
         job_say(job, "%u nodes are connected after %.3f s", job->n_nodes,
                 job_seconds(job));
     }
@@ -243,7 +243,7 @@ void rendezvous_tell_strangers(struct job *job)
     job_say(job,
             "'%s' never called tm_init(): it ran %u times, each for itself; is "
             "it linked with Teamster?",
-            job->program, job->n_nodes);
+            job->plan->argv[0], job->n_nodes);
 }
 
 void rendezvous_time_out(struct job *job)

@@ -25,6 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 #define MEMORY "/dev/shm"
 #define PREFIX "teamster-"
 
@@ -63,9 +65,7 @@ void segments_remove_folder(const char *path)
         }
         usleep(TRY_US);
     }
-    if (folder >= 0) {
-        close(folder);
-    }
+    descriptor_close(folder);
 }
 
 /** One that nobody uses any more goes. */

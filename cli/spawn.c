@@ -59,12 +59,8 @@ void spawn_keep_cores_away(void)
 
 static void close_pair(int ends[2])
 {
-    for (int i = 0; i < 2; i++) {
-        if (ends[i] >= 0) {
-            close(ends[i]);
-            ends[i] = -1;
-        }
-    }
+    descriptor_drop(&ends[0]);
+    descriptor_drop(&ends[1]);
 }
 
 static void channels_close(struct channels *channels)
@@ -250,8 +246,7 @@ int spawn_node(const struct spawn_request *request, struct spawned *spawned,
         become_node(request, &channels, launcher);
     }
     setpgid(spawned->pid, spawned->pid); // whoever is first
-    close(channels.report[1]);
-    channels.report[1] = -1;
+    descriptor_drop(&channels.report[1]);
     if (request->group != NULL &&
         processor_group_enter(request->group, spawned->pid) != TM_OK) {
         error = errno;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/processor_group.h"
 #include "spawn.h"
 #include "verdict.h"
@@ -59,9 +60,6 @@ int job_open(struct job *job, const struct launch_plan *plan)
         .uses_tcp = plan->is_spread,
         .start_ns = clock_now_ns(),
         .slowdown = job_slowdown(),
-        .is_verbose = plan->is_verbose,
-        .status_file = plan->status_file,
-        .program = plan->argv[0],
     };
     job->nodes = calloc(TM_MAX_NODES, sizeof *job->nodes);
     if (job->nodes == NULL) {
@@ -149,7 +147,7 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     if (node->host == 0) {
         keeper_add(&job->keeper, spawned->pid);
     }
-    if (job->is_verbose) {
+    if (job->plan->is_verbose) {
         job_say(job, "node %u%s%s is process %d", node->id,
                 host != NULL ? ", " : "", host != NULL ? host->name : "",
                 (int)node->pid);
@@ -230,9 +228,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
             job_adopt(job, &spawned, request.host);
         }
     }
-    if (root_input >= 0) {
-        close(root_input);
-    }
+    descriptor_close(root_input);
     note_neighbours(job);
     if (error != 0) {
         tell_spawn_failure(job, request.node, plan->argv[0], error, what);

@@ -110,21 +110,22 @@ void status_file_write(struct job *job)
     char beside[1100];
     json_t *object;
 
-    if (strcmp(job->status_file, "none") == 0) {
+    if (strcmp(job->plan->status_file, "none") == 0) {
         return;
     }
     object = json_object();
     json_object_set_new(object, "exit_code", json_integer(job->exit_code));
-    json_object_set_new(object, "program", json_string(job->program));
+    json_object_set_new(object, "program", json_string(job->plan->argv[0]));
     json_object_set_new(object, "seconds", json_real(job_seconds(job)));
     add_progress(object, job);
     json_object_set_new(object, "messages", list_messages(job));
     json_object_set_new(object, "nodes", list_nodes(job));
-    snprintf(beside, sizeof beside, "%s.%d", job->status_file, (int)getpid());
+    snprintf(beside, sizeof beside, "%s.%d", job->plan->status_file,
+             (int)getpid());
     if (!write_beside(beside, object) ||
-        rename(beside, job->status_file) != 0) {
+        rename(beside, job->plan->status_file) != 0) {
         fprintf(stderr, "teamster run: cannot write the status file %s: %s\n",
-                job->status_file, strerror(errno));
+                job->plan->status_file, strerror(errno));
         unlink(beside);
     }
     json_decref(object);

@@ -59,35 +59,21 @@ static int read_corrections(struct reading *reading, const struct spot *object,
     model->corrections = corrections;
     return corrections != NULL &&
            spot_array(object, "corrections", n_nodes, &array) &&
-           records_read(&array, &correction_record, corrections,
-                        sizeof *corrections);
+           records_read(&array, &profile_correction, corrections);
 }
 
 static int read_words(const struct spot *object, struct cost_model *model)
 {
-    static const char *const kinds[] = {
-#define COST_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const replacements[] = {
-#define REPLACEMENT_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const overlaps[] = {
-#define OVERLAP_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
     unsigned kind = 0;
     unsigned replacement = 0;
     unsigned overlap = 0;
 
-    if (!member_word(object, "kind", kinds, sizeof kinds / sizeof *kinds,
+    if (!member_word(object, "kind", profile_kinds.all, profile_kinds.n,
                      &kind) ||
-        !member_word(object, "replacement", replacements,
-                     sizeof replacements / sizeof *replacements,
-                     &replacement) ||
-        !member_word(object, "overlap", overlaps,
-                     sizeof overlaps / sizeof *overlaps, &overlap)) {
+        !member_word(object, "replacement", profile_replacements.all,
+                     profile_replacements.n, &replacement) ||
+        !member_word(object, "overlap", profile_overlaps.all,
+                     profile_overlaps.n, &overlap)) {
         return 0;
     }
     model->kind = (enum cost_kind)kind;
@@ -107,7 +93,7 @@ static int read_model(struct reading *reading, const struct spot *document)
                        "kind replacement overlap reference corrections") ||
         !read_words(&object, model) ||
         !spot_member(&object, "reference", JSON_OBJECT, &reference) ||
-        !record_read(&reference, &reference_record, &model->reference)) {
+        !record_read(&reference, &profile_reference, &model->reference)) {
         return 0;
     }
     if (cost_kind_needs_reference(model->kind) &&
@@ -140,8 +126,7 @@ static int read_measured(struct reading *reading, const struct spot *document)
            member_number(&object, "iteration_s", 0, PROFILE_NUMBER_MAX,
                          &measured->iteration_s) &&
            spot_array(&object, "nodes", n_nodes, &nodes) &&
-           records_read(&nodes, &measured_record, measured->nodes,
-                        sizeof *measured->nodes);
+           records_read(&nodes, &profile_measured, measured->nodes);
 }
 
 // ---- the decision ----

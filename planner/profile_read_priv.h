@@ -3,6 +3,7 @@
 #define PLANNER_PROFILE_READ_PRIV_H
 
 #include "place/profile.h"
+#include "place/profile_fields.h"
 #include "planner/json_in.h"
 
 /** A profile that is being read. */
@@ -11,25 +12,13 @@ struct reading {
     int is_short; ///< of memory
 };
 
-/** A record type of place/profile.def: its fields, and their names as one text. */
-struct record {
-    const struct field *fields;
-    size_t n;
-    const char *names;
-};
-
-extern const struct record node_record; ///< has a name besides
-extern const struct record reference_record;
-extern const struct record correction_record;
-extern const struct record measured_record;
-
 /** Read the fields of a record. @param[out] record  of the type's struct */
-int record_read(const struct spot *object, const struct record *type,
+int record_read(const struct spot *object, const struct profile_record *type,
                 void *record);
 
-/** The elements of an array. @param[out] records  [all], `size` bytes each */
-int records_read(const struct spot *array, const struct record *type,
-                 void *records, size_t size);
+/** The elements of an array. @param[out] records  [all] */
+int records_read(const struct spot *array, const struct profile_record *type,
+                 void *records);
 
 /** @return zeros, to hang at the profile at once; NULL is noted */
 void *reading_allocate(struct reading *reading, size_t n, size_t size);

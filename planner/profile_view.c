@@ -11,7 +11,7 @@ static int read_nodes(const struct spot *array, struct cluster_view *view)
 
         if (!spot_element(array, x, JSON_OBJECT, &element) ||
             !member_text(&element, "name", node->name, sizeof node->name) ||
-            !record_read(&element, &node_record, node)) {
+            !record_read(&element, &profile_node, node)) {
             return 0;
         }
     }

@@ -33,7 +33,10 @@
 static int read_switch(const struct option_row *row, struct reading *reading,
                        struct options *options)
 {
-    return reading_switch(reading, FIELD(row, options, int));
+    static const char *const names[] = {"0", "1"};
+
+    return reading_word(reading, names, 2,
+                        (unsigned *)FIELD(row, options, int));
 }
 
 static int read_unsigned(const struct option_row *row, struct reading *reading,
@@ -71,11 +74,18 @@ static int read_bytes(const struct option_row *row, struct reading *reading,
                          FIELD(row, options, uint64_t));
 }
 
+// Whole pages.
 static int read_size(const struct option_row *row, struct reading *reading,
                      struct options *options)
 {
-    return reading_size(reading, row->low, row->high,
-                        FIELD(row, options, size_t));
+    size_t *field = FIELD(row, options, size_t);
+    uint64_t bytes;
+
+    if (!reading_bytes(reading, NULL, row->low, row->high, &bytes)) {
+        return 0;
+    }
+    *field = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
+    return 1;
 }
 
 static int read_path(const struct option_row *row, struct reading *reading,
@@ -258,6 +268,8 @@ static const char *const policy_names[] = {
 
 // clang-format off
 #define WORD_LIST(...) (const char *const[]){__VA_ARGS__, NULL}
+#define OF_A_NODE(...) .owner = OPTION_OF_A_NODE, __VA_ARGS__
+#define OF_THE_LAUNCHER(...) .owner = OPTION_OF_THE_LAUNCHER, __VA_ARGS__
 #define SWITCH .read = read_switch
 #define UNSIGNED(least, most) .read = read_unsigned, .low = (least), .high = (most)
 #define UNSIGNED_OR(zero, least, most, of)                                     \

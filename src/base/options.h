@@ -17,6 +17,13 @@ struct reading;
 typedef int option_read_fn(const struct option_row *row,
                            struct reading *reading, struct options *options);
 
+/** Who has a value of it. */
+enum option_owner {
+    OPTION_OF_THE_RUN,
+    OPTION_OF_A_NODE,
+    OPTION_OF_THE_LAUNCHER,
+};
+
 /** One row of base/options.def. */
 struct option_row {
     const char *name;     ///< without the dashes
@@ -27,6 +34,7 @@ struct option_row {
     const char *help;
     size_t offset; ///< of its field in struct options
     size_t size;   ///< of that
+    enum option_owner owner;
     option_read_fn *read;
     // What the type needs of these:
     uint64_t low;

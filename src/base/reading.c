@@ -122,18 +122,6 @@ int reading_bytes(struct reading *reading, const char *word, uint64_t low,
     return 0;
 }
 
-int reading_size(struct reading *reading, uint64_t low, uint64_t high,
-                 size_t *value)
-{
-    uint64_t bytes;
-
-    if (!reading_bytes(reading, NULL, low, high, &bytes)) {
-        return 0;
-    }
-    *value = (bytes + TM_PAGE_SIZE - 1) / TM_PAGE_SIZE * TM_PAGE_SIZE;
-    return 1;
-}
-
 int reading_path(struct reading *reading, int is_allowed, const char *form,
                  char *path, size_t size)
 {
@@ -165,16 +153,4 @@ int reading_word(struct reading *reading, const char *const *names,
             i == 0 ? "" : (i + 1 < n_names ? ", " : " or "), names[i]);
     }
     return 0;
-}
-
-int reading_switch(struct reading *reading, int *value)
-{
-    static const char *const names[] = {"0", "1"};
-    unsigned index;
-
-    if (!reading_word(reading, names, 2, &index)) {
-        return 0;
-    }
-    *value = (int)index;
-    return 1;
 }

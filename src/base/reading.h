@@ -40,10 +40,6 @@ int reading_unsigned(struct reading *reading, unsigned low, unsigned high,
 int reading_bytes(struct reading *reading, const char *word, uint64_t low,
                   uint64_t high, uint64_t *value);
 
-/** Bytes, rounded up to whole pages. */
-int reading_size(struct reading *reading, uint64_t low, uint64_t high,
-                 size_t *value);
-
 /** A path, or a word in its place. @param form  what is allowed, in words
  * @param[out] path  [size] */
 int reading_path(struct reading *reading, int is_allowed, const char *form,
@@ -52,8 +48,5 @@ int reading_path(struct reading *reading, int is_allowed, const char *form,
 /** One of [n_names] names: its index. */
 int reading_word(struct reading *reading, const char *const *names,
                  unsigned n_names, unsigned *index);
-
-/** 0 or 1. */
-int reading_switch(struct reading *reading, int *value);
 
 #endif

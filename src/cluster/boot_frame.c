@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cluster/boot_frame.h"
+#include "cluster/boot_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

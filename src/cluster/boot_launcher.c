@@ -9,7 +9,7 @@
 //
 // The last two block. They end when the launcher answers, which has a deadline, or
 // when it is gone (end of file), so no wait is for ever.
-#include "cluster/boot_launcher.h"
+#include "cluster/boot_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "cluster/boot_frame.h"
 #include "net/message.h"
 
 // ---- variables ----

@@ -14,7 +14,7 @@
 //     same result. Node 0 tells the user, and there is one more fence behind that,
 //     since mpirun ends all processes when the first one fails.
 // I2  PMIx says who is there at the start, never who is alive.
-#include "cluster/boot_pmix.h"
+#include "cluster/boot_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,38 +25,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cluster/boot_frame.h"
-#include "cluster/boot_launcher.h"
-#include "cluster/boot_pmix.h"
+#include "cluster/boot_priv.h"
 #include "cluster/pmix.h"
 #include "net/message.h"
 
 // More than the variables and arguments of two nodes differ by.
 #define BOOT_STACK_SHIFT ((size_t)32 * 1024)
-
-static tm_status exchange_alone(struct bootstrap *bootstrap,
-                                const struct node_card *card,
-                                const struct boot_roster *roster)
-{
-    (void)bootstrap;
-    roster->cards[0] = *card;
-    roster->host_of[0] = 0;
-    return TM_OK;
-}
-
-static tm_status ready_alone(struct bootstrap *bootstrap)
-{
-    (void)bootstrap;
-    return TM_OK;
-}
-
-static const struct boot_way ways[] = {
-    {exchange_alone, ready_alone},
-    {boot_launcher_exchange, boot_launcher_ready},
-    {boot_pmix_exchange, boot_pmix_ready},
-};
-
-enum { ALONE, LAUNCHER, PMIX };
 
 int bootstrap_is_by_others(void)
 {
@@ -86,20 +60,13 @@ void bootstrap_lower_stack(void)
 tm_status bootstrap_open(struct bootstrap *bootstrap)
 {
     unsetenv("TEAMSTER_STACK");
-    *bootstrap = (struct bootstrap){.way = &ways[ALONE],
-                                    .fd = -1,
-                                    .life_fd = -1,
-                                    .n_nodes = 1,
-                                    .n_here = 1};
+    *bootstrap =
+        (struct bootstrap){.fd = -1, .life_fd = -1, .n_nodes = 1, .n_here = 1};
     if (getenv("TEAMSTER_BOOT_FD") != NULL) {
-        bootstrap->way = &ways[LAUNCHER];
         return boot_launcher_open(bootstrap);
     }
     if (bootstrap_is_by_others()) {
-        tm_status status = boot_pmix_open(bootstrap);
-
-        bootstrap->way = &ways[bootstrap->pmix != NULL ? PMIX : ALONE];
-        return status;
+        return boot_pmix_open(bootstrap);
     }
     boot_pmix_miss();
     return TM_OK;
@@ -109,12 +76,23 @@ tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                              const struct node_card *card,
                              const struct boot_roster *roster)
 {
-    return bootstrap->way->exchange(bootstrap, card, roster);
+    if (bootstrap_has_launcher(bootstrap)) {
+        return boot_launcher_exchange(bootstrap, card, roster);
+    }
+    if (bootstrap->pmix != NULL) {
+        return boot_pmix_exchange(bootstrap, card, roster);
+    }
+    roster->cards[0] = *card;
+    roster->host_of[0] = 0;
+    return TM_OK;
 }
 
 tm_status bootstrap_ready(struct bootstrap *bootstrap)
 {
-    return bootstrap->way->ready(bootstrap);
+    if (bootstrap_has_launcher(bootstrap)) {
+        return boot_launcher_ready(bootstrap);
+    }
+    return bootstrap->pmix != NULL ? boot_pmix_ready(bootstrap) : TM_OK;
 }
 
 int bootstrap_has_launcher(const struct bootstrap *bootstrap)
@@ -122,22 +100,32 @@ int bootstrap_has_launcher(const struct bootstrap *bootstrap)
     return bootstrap->fd >= 0;
 }
 
-/** I2. Nobody is left to tell if it fails: the launcher is gone. */
-static void say_code(int fd, enum boot_kind kind, int exit_code)
+/** Send a small frame. Nobody is left to tell if it fails: the launcher is gone.
+ * @param writer  behind BOOT_HEADER bytes and the fields */
+static void send_small(int fd, enum boot_kind kind, uint8_t *bytes,
+                       const struct wire_writer *writer, int flags)
 {
     int saved_errno = errno;
-    uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_code];
-    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
-                                 .end = bytes + sizeof bytes};
+    size_t size = (size_t)(writer->at - bytes);
 
     if (fd < 0) {
         return;
     }
-    boot_header(bytes, kind, WIRE_SIZE_boot_code);
-    wire_put_boot_code(&writer, &(struct wire_boot_code){(uint32_t)exit_code});
-    while (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    boot_header(bytes, kind, size - BOOT_HEADER);
+    while (send(fd, bytes, size, MSG_NOSIGNAL | flags) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
+}
+
+/** I2 */
+static void say_code(int fd, enum boot_kind kind, int exit_code)
+{
+    uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_code];
+    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
+                                 .end = bytes + sizeof bytes};
+
+    wire_put_boot_code(&writer, &(struct wire_boot_code){(uint32_t)exit_code});
+    send_small(fd, kind, bytes, &writer, 0);
 }
 
 void bootstrap_done(const struct bootstrap *bootstrap, int exit_code)
@@ -150,21 +138,11 @@ void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code)
     say_code(bootstrap->fd, BOOT_FAILED, exit_code);
 }
 
-/** Send a small frame if there is room for it: a launcher that is stopped does not
- * stop the node. @param writer  behind BOOT_HEADER bytes and the fields */
+/** If there is room for it: a launcher that is stopped does not stop the node. */
 static void tell(int fd, enum boot_kind kind, uint8_t *bytes,
                  const struct wire_writer *writer)
 {
-    size_t size = (size_t)(writer->at - bytes);
-    ssize_t sent;
-
-    if (fd < 0) {
-        return;
-    }
-    boot_header(bytes, kind, size - BOOT_HEADER);
-    do {
-        sent = send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    } while (sent < 0 && errno == EINTR);
+    send_small(fd, kind, bytes, writer, MSG_DONTWAIT);
 }
 
 void bootstrap_tell_progress(const struct bootstrap *bootstrap,
@@ -328,7 +306,7 @@ tm_status bootstrap_take_change(struct bootstrap *bootstrap,
     return status;
 }
 
-/** Send a frame that must not be lost. @param writer  as for tell() */
+/** Send a frame that must not be lost. @param writer  as for send_small() */
 static void say(int fd, enum boot_kind kind, uint8_t *bytes,
                 const struct wire_writer *writer)
 {

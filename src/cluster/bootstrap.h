@@ -60,11 +60,10 @@ struct node_card {
 struct boot_pmix;
 
 struct bootstrap {
-    const struct boot_way *way; ///< how this node meets the others
-    struct boot_pmix *pmix;     ///< until bootstrap_ready(), if that is PMIx
-    int fd;                     ///< of the launcher; -1: there is none
-    int life_fd;                ///< of the agent; -1: there is none
-    uint32_t n_launcher_beats;  ///< the highest number that LIFE has told
+    struct boot_pmix *pmix;    ///< until bootstrap_ready(), if that is PMIx
+    int fd;                    ///< of the launcher; -1: there is none
+    int life_fd;               ///< of the agent; -1: there is none
+    uint32_t n_launcher_beats; ///< the highest number that LIFE has told
     node_id self;
     unsigned n_nodes;
     unsigned n_here; ///< nodes on this host, self included
@@ -79,15 +78,6 @@ struct boot_roster {
     uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
     struct node_card *cards; ///< [n_nodes]
     uint16_t *host_of;       ///< [n_nodes]  equal for nodes that share memory
-};
-
-/** A way to meet the other nodes. Both calls block until all nodes have made them;
- * no longer than the other side's deadline. */
-struct boot_way {
-    tm_status (*exchange)(struct bootstrap *bootstrap,
-                          const struct node_card *card,
-                          const struct boot_roster *roster);
-    tm_status (*ready)(struct bootstrap *bootstrap);
 };
 
 /** Was this process started to be a node, but by no launcher of ours? Reads

@@ -168,17 +168,6 @@ size_t host_facts_encode(const struct host_facts *facts, uint8_t *bytes)
     return (size_t)(writer.at - bytes);
 }
 
-static void get_text(struct wire_reader *reader, char *text, size_t size)
-{
-    const char *found = wire_get_string(reader);
-
-    if (found == NULL || strlen(found) >= size) {
-        reader->failed = 1;
-    } else {
-        memcpy(text, found, strlen(found) + 1);
-    }
-}
-
 static void get_address(struct wire_reader *reader,
                         struct host_address *address)
 {
@@ -189,7 +178,7 @@ static void get_address(struct wire_reader *reader,
     }
     address->is_ipv6 = wire_get_u8(reader);
     address->n_bits = wire_get_u8(reader);
-    get_text(reader, address->device, sizeof address->device);
+    wire_get_text(reader, address->device, sizeof address->device);
     if (address->is_ipv6 > 1 ||
         address->n_bits > (address->is_ipv6 ? 128 : 32)) {
         reader->failed = 1;
@@ -202,9 +191,9 @@ tm_status host_facts_decode(const void *bytes, size_t size,
     struct wire_reader reader = wire_read(bytes, size);
 
     memset(facts, 0, sizeof *facts);
-    get_text(&reader, facts->identity, sizeof facts->identity);
-    get_text(&reader, facts->name, sizeof facts->name);
-    get_text(&reader, facts->route, sizeof facts->route);
+    wire_get_text(&reader, facts->identity, sizeof facts->identity);
+    wire_get_text(&reader, facts->name, sizeof facts->name);
+    wire_get_text(&reader, facts->route, sizeof facts->route);
     facts->n_addresses = wire_get_u8(&reader);
     if (facts->n_addresses > FACTS_ADDRESSES_MAX) {
         return TM_EWIRE;

@@ -135,18 +135,6 @@ uint64_t capacity_memory(const struct node_capacity *capacity, unsigned n_nodes,
                                              : capacity_without_reserve(rest);
 }
 
-const char *memory_by_name(enum memory_by by)
-{
-    static const char *const names[] = {
-        [MEMORY_BY_MACHINE] = "machine",
-        [MEMORY_BY_CGROUP1] = "cgroup v1",
-        [MEMORY_BY_CGROUP2] = "cgroup v2",
-        [MEMORY_BY_OPTION] = "--memory",
-    };
-
-    return names[by];
-}
-
 int node_costs_keep_copies(const struct node_costs *costs)
 {
     return costs->swap_in_ns > 0 && costs->swap_out_ns > 0 &&

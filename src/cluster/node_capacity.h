@@ -149,7 +149,4 @@ uint64_t capacity_without_reserve(uint64_t bytes);
 uint64_t capacity_memory(const struct node_capacity *capacity, unsigned n_nodes,
                          unsigned node);
 
-/** "MemTotal" and the like, for tables. */
-const char *memory_by_name(enum memory_by by);
-
 #endif

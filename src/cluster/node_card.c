@@ -35,18 +35,6 @@ size_t node_card_encode(const struct node_card *card, void *bytes, size_t room)
     return writer.failed ? 0 : (size_t)(writer.at - start);
 }
 
-static void take_string(struct wire_reader *reader, char *text, size_t size)
-{
-    const char *string = wire_get_string(reader);
-    size_t length = string != NULL ? strlen(string) : size;
-
-    if (length >= size) {
-        reader->failed = 1;
-        return;
-    }
-    memcpy(text, string, length + 1);
-}
-
 static void take_address(struct wire_reader *reader, struct node_card *card)
 {
     const void *address;
@@ -69,16 +57,16 @@ tm_status node_card_decode(const void *bytes, size_t size,
     struct wire_reader reader = {.at = start, .end = start + size};
 
     // No memset(): a node has 256 cards at most, most of each never touched.
-    take_string(&reader, card->version, sizeof card->version);
-    take_string(&reader, card->build_id, sizeof card->build_id);
+    wire_get_text(&reader, card->version, sizeof card->version);
+    wire_get_text(&reader, card->build_id, sizeof card->build_id);
     card->layout_hash = wire_get_u64(&reader);
     card->canary = wire_get_u64(&reader);
     card->page_size = wire_get_u32(&reader);
     card->pid = wire_get_u32(&reader);
-    take_string(&reader, card->options, sizeof card->options);
+    wire_get_text(&reader, card->options, sizeof card->options);
     node_capacity_get(&reader, &card->capacity);
     take_address(&reader, card);
-    take_string(&reader, card->layout, sizeof card->layout);
+    wire_get_text(&reader, card->layout, sizeof card->layout);
     if (reader.failed) {
         return TM_EWIRE;
     }

@@ -2,49 +2,10 @@
 #include "cluster/settings.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/options.h"
 #include "net/message.h"
-
-/** Whose an option is. */
-enum owner {
-    OF_THE_RUN,
-    OF_A_NODE,
-    OF_THE_LAUNCHER, ///< means nothing without one
-};
-
-static enum owner owner_of(const char *variable)
-{
-    static const struct {
-        const char *variable;
-        enum owner owner;
-    } rows[] = {
-        {"TEAMSTER_NODES", OF_THE_LAUNCHER},
-        {"TEAMSTER_HOSTS", OF_THE_LAUNCHER},
-        {"TEAMSTER_HOSTFILE", OF_THE_LAUNCHER},
-        {"TEAMSTER_SSH", OF_THE_LAUNCHER},
-        {"TEAMSTER_EMULATE", OF_THE_LAUNCHER},
-        {"TEAMSTER_TAG_OUTPUT", OF_THE_LAUNCHER},
-        {"TEAMSTER_WORKERS", OF_A_NODE},
-        {"TEAMSTER_SPEED", OF_A_NODE},
-        {"TEAMSTER_SHARE", OF_A_NODE},
-        {"TEAMSTER_MEMORY", OF_A_NODE},
-        {"TEAMSTER_MEMORY_BY", OF_A_NODE},
-        {"TEAMSTER_FAULT_SOURCE", OF_A_NODE},
-        {"TEAMSTER_SWAP_DIR", OF_A_NODE},
-        {"TEAMSTER_SWAP_RATE", OF_A_NODE},
-        {"TEAMSTER_SWAP_MAX", OF_A_NODE},
-    };
-
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(variable, rows[i].variable) == 0) {
-            return rows[i].owner;
-        }
-    }
-    return OF_THE_RUN;
-}
 
 // For each row of the options table: 1 and the value, or 0.
 size_t settings_encode(char *bytes)
@@ -68,18 +29,16 @@ size_t settings_encode(char *bytes)
     return (size_t)(writer.at - (uint8_t *)bytes);
 }
 
-static void adopt(const char *variable, const char *value)
+static void adopt(const struct option_row *row, const char *value)
 {
-    enum owner owner = owner_of(variable);
-
-    if (owner == OF_THE_LAUNCHER ||
-        (owner == OF_A_NODE && getenv(variable) != NULL)) {
+    if (row->owner == OPTION_OF_THE_LAUNCHER ||
+        (row->owner == OPTION_OF_A_NODE && getenv(row->variable) != NULL)) {
         return;
     }
     if (value != NULL) {
-        setenv(variable, value, 1);
+        setenv(row->variable, value, 1);
     } else {
-        unsetenv(variable);
+        unsetenv(row->variable);
     }
 }
 
@@ -94,7 +53,7 @@ tm_status settings_adopt(const char *bytes, size_t size)
         if (reader.failed) {
             return TM_EWIRE;
         }
-        adopt(option_rows[i].variable, value);
+        adopt(&option_rows[i], value);
     }
     return reader.at == reader.end ? TM_OK : TM_EWIRE;
 }

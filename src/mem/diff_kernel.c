@@ -36,7 +36,8 @@ static int always(void)
     return 1;
 }
 
-RACY size_t diff_scan_plain(const uint8_t *page, uint8_t *twin, uint64_t *mask)
+RACY static size_t scan_plain(const uint8_t *page, uint8_t *twin,
+                              uint64_t *mask)
 {
     uint64_t before = 0;
     size_t n_runs = 0;
@@ -78,8 +79,8 @@ static inline void copy_run(uint8_t *out, const uint8_t *block, size_t start,
     }
 }
 
-uint8_t *diff_pack_plain(const uint64_t *mask, const uint8_t *page,
-                         uint8_t *out)
+static uint8_t *pack_plain(const uint64_t *mask, const uint8_t *page,
+                           uint8_t *out)
 {
     for (size_t i = 0; i < DIFF_BLOCKS; i++) {
         const uint8_t *block = page + i * DIFF_BLOCK;
@@ -171,8 +172,8 @@ void diff_store(uint8_t *to, const uint8_t *from, size_t length)
     store_run(to, from, length);
 }
 
-void diff_unpack_plain(const uint64_t *mask, const uint8_t *packed,
-                       uint8_t *page)
+static void unpack_plain(const uint64_t *mask, const uint8_t *packed,
+                         uint8_t *page)
 {
     for (size_t i = 0; i < DIFF_BLOCKS; i++) {
         uint64_t left = mask[i];
@@ -193,10 +194,10 @@ void diff_unpack_plain(const uint64_t *mask, const uint8_t *packed,
 static const struct diff_kernel kernel_plain = {
     .name = "plain",
     .is_usable = always,
-    .scan = diff_scan_plain,
-    .pack = diff_pack_plain,
+    .scan = scan_plain,
+    .pack = pack_plain,
     .copy = copy_plain,
-    .unpack = diff_unpack_plain,
+    .unpack = unpack_plain,
 };
 
 #if defined(__x86_64__)
@@ -243,9 +244,9 @@ static const struct diff_kernel kernel_sse2 = {
     .name = "sse2",
     .is_usable = always,
     .scan = scan_sse2,
-    .pack = diff_pack_plain,
+    .pack = pack_plain,
     .copy = copy_plain,
-    .unpack = diff_unpack_plain,
+    .unpack = unpack_plain,
 };
 
 /* ---- AVX2 --------------------------------------------------------------- */
@@ -313,9 +314,9 @@ static const struct diff_kernel kernel_avx2 = {
     .name = "avx2",
     .is_usable = has_avx2,
     .scan = scan_avx2,
-    .pack = diff_pack_plain,
+    .pack = pack_plain,
     .copy = copy_avx2,
-    .unpack = diff_unpack_plain,
+    .unpack = unpack_plain,
 };
 
 /* ---- AVX-512 ------------------------------------------------------------ */

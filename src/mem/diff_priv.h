@@ -48,13 +48,6 @@ TM_CHECKED tm_status diff_apply_by(const struct diff_kernel *kernel,
  * touches no others. */
 void diff_store(uint8_t *to, const uint8_t *from, size_t length);
 
-/* Kernels in plain C, also the pack and unpack of those with no better ones. */
-size_t diff_scan_plain(const uint8_t *page, uint8_t *twin, uint64_t *mask);
-uint8_t *diff_pack_plain(const uint64_t *mask, const uint8_t *page,
-                         uint8_t *out);
-void diff_unpack_plain(const uint64_t *mask, const uint8_t *packed,
-                       uint8_t *page);
-
 static inline unsigned diff_count_bits(uint64_t bits)
 {
     bits -= bits >> 1 & 0x5555555555555555u;

@@ -9,7 +9,7 @@
  *   used      closed  heap_release() of its last block
  *   closed    free    heap_reuse(); joins free neighbours
  *
- * What was freed lately is kept in a history (mem/heap_history.h), to explain a
+ * What was freed lately is kept in a history, to explain a
  * second tm_free().
  *
  * Finding a block takes time logarithmic in the number of areas.
@@ -45,6 +45,19 @@ static uint64_t usable_pages(const struct area *area)
     return area->n_pages - HEAP_GUARD_PAGES;
 }
 
+/** Copy a text that may be too long: its end part. @param size  of `to` */
+static void copy_end(char *to, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length >= size) {
+        text += length - (size - 1);
+        length = size - 1;
+    }
+    memcpy(to, text, length);
+    to[length] = '\0';
+}
+
 /** File and name in one piece of memory, cut to what a heap_block holds. */
 static char *new_label(const char *file, const char *name)
 {
@@ -53,7 +66,7 @@ static char *new_label(const char *file, const char *name)
     size_t name_size;
     char *label;
 
-    heap_copy_end(cut.file, sizeof(cut.file), file == NULL ? "" : file);
+    copy_end(cut.file, sizeof(cut.file), file == NULL ? "" : file);
     if (name != NULL) {
         strncpy(cut.name, name, sizeof(cut.name) - 1);
     }
@@ -115,6 +128,40 @@ static struct heap_slab *live_around(const struct heap *heap, uint64_t address,
     return slab;
 }
 
+/* ---- History ------------------------------------------------------------ */
+
+/** Remember a block; the oldest one is forgotten. */
+static void note_freed(struct heap_history *history,
+                       const struct heap_block *block, const char *file,
+                       uint32_t line)
+{
+    struct freed_block *freed = &history->ring[history->n_freed % HEAP_HISTORY];
+
+    freed->block = *block;
+    copy_end(freed->file, sizeof(freed->file), file == NULL ? "" : file);
+    freed->line = line;
+    history->n_freed++;
+}
+
+/** @return the block that started there, freed last of all such; NULL if it is
+ *          not known */
+static const struct freed_block *find_freed(const struct heap_history *history,
+                                            uint64_t address)
+{
+    uint64_t n_known =
+        history->n_freed < HEAP_HISTORY ? history->n_freed : HEAP_HISTORY;
+
+    for (uint64_t i = 1; i <= n_known; i++) { // the last one first
+        const struct freed_block *freed =
+            &history->ring[(history->n_freed - i) % HEAP_HISTORY];
+
+        if (freed->block.address == address) {
+            return freed;
+        }
+    }
+    return NULL;
+}
+
 /* ---- Public ------------------------------------------------------------- */
 
 struct heap *heap_new(page_no first_page, uint64_t n_pages, uint64_t base)
@@ -127,8 +174,9 @@ struct heap *heap_new(page_no first_page, uint64_t n_pages, uint64_t base)
     heap->first_page = first_page;
     heap->n_pages = n_pages;
     heap->base = base;
+    heap->history.ring = calloc(HEAP_HISTORY, sizeof *heap->history.ring);
     if (area_map_init(&heap->areas, first_page, n_pages) != TM_OK ||
-        heap_history_init(&heap->history) != TM_OK) {
+        heap->history.ring == NULL) {
         heap_free(heap);
         return NULL;
     }
@@ -146,7 +194,7 @@ void heap_free(struct heap *heap)
     for (; area != NULL; area = area_next(&heap->areas, area)) {
         heap_slab_free(area->content);
     }
-    heap_history_release(&heap->history);
+    free(heap->history.ring);
     area_map_release(&heap->areas);
     free(heap);
 }
@@ -179,7 +227,7 @@ tm_status heap_alloc(struct heap *heap, uint64_t size, uint32_t alignment,
 static tm_status explain(const struct heap *heap, uint64_t address,
                          struct heap_block *block, char *freed_at)
 {
-    const struct freed_block *freed = heap_history_at(&heap->history, address);
+    const struct freed_block *freed = find_freed(&heap->history, address);
 
     if (freed == NULL) {
         return TM_ENOBLOCK;
@@ -205,7 +253,7 @@ tm_status heap_release(struct heap *heap, uint64_t address, const char *file,
     }
     area = slab->area;
     describe(heap, slab, cell, block);
-    heap_history_add(&heap->history, block, file, line);
+    note_freed(&heap->history, block, file, line);
     extent->page = area->page;
     extent->n_pages = heap_free_cell(heap, slab, cell) ? usable_pages(area) : 0;
     return TM_OK;
@@ -244,12 +292,6 @@ tm_status heap_around(const struct heap *heap, uint64_t address,
     }
     describe(heap, slab, cell, block);
     return TM_OK;
-}
-
-void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages)
-{
-    *bytes = heap->live_bytes;
-    *pages = heap->open_pages;
 }
 
 /* ---- Invariants --------------------------------------------------------- */

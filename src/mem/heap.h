@@ -90,9 +90,6 @@ TM_CHECKED tm_status heap_lookup(const struct heap *heap, uint64_t address,
 TM_CHECKED tm_status heap_around(const struct heap *heap, uint64_t address,
                                  struct heap_block *block);
 
-/** Bytes in live blocks, and pages in extents that are not free. */
-void heap_usage(const struct heap *heap, uint64_t *bytes, uint64_t *pages);
-
 /** Checks every invariant; for tests and debug builds. */
 int heap_is_valid(const struct heap *heap);
 

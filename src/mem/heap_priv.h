@@ -4,7 +4,6 @@
 
 #include "mem/area.h"
 #include "mem/heap.h"
-#include "mem/heap_history.h"
 
 #define HEAP_GUARD_PAGES 1u
 #define HEAP_CLASSES 24u
@@ -29,6 +28,20 @@ struct heap_slab {
     uint32_t first_free;
     uint32_t last_free;
     struct heap_cell cells[];
+};
+
+/** The last blocks that were freed, to explain what is done to them afterwards. */
+#define HEAP_HISTORY 4096u
+
+struct freed_block {
+    struct heap_block block;
+    char file[64]; ///< of the tm_free()
+    uint32_t line;
+};
+
+struct heap_history {
+    struct freed_block *ring; ///< [HEAP_HISTORY]
+    uint64_t n_freed;         ///< ever; the next goes to n_freed % HEAP_HISTORY
 };
 
 struct heap_class {

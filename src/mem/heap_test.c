@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "mem/heap.h"
+#include "mem/heap_priv.h"
 #include "mem/random_numbers_test.h"
 
 #define BASE UINT64_C(0x7e8000000000)
@@ -24,6 +25,14 @@
 #else
 #define STEPS(n) (n)
 #endif
+
+/** Bytes in live blocks, and pages in extents that are not free. */
+static void heap_usage(const struct heap *heap, uint64_t *bytes,
+                       uint64_t *pages)
+{
+    *bytes = heap->live_bytes;
+    *pages = heap->open_pages;
+}
 
 /** What the last call gave. */
 struct result {

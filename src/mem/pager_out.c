@@ -195,7 +195,8 @@ static void serve_outside(struct pager *pager)
     }
 }
 
-void pager_make_room(struct pager *pager)
+/** Have so many pages go that there is room. */
+static void make_room(struct pager *pager)
 {
     page_no victims[SWAP_TRANSFER_MAX];
 
@@ -227,7 +228,7 @@ void pager_settle(struct pager *pager)
         pager->is_blocked = 0;
     }
     if (!pager->is_blocked && too_many(pager) > 0) {
-        pager_make_room(pager);
+        make_room(pager);
     }
     if (pager->first_outside != NULL) {
         serve_outside(pager);

@@ -119,7 +119,5 @@ void pager_discard(struct pager *pager, const page_no *pages, unsigned n);
 uint64_t pager_least_room(const struct pager *pager);
 /** Tell the host that transfers have ended, if some have. May send messages. */
 void pager_tell(struct pager *pager);
-/** Have so many pages go that there is room. */
-void pager_make_room(struct pager *pager);
 
 #endif

@@ -133,7 +133,6 @@ void replace_plan_renew(struct replace *replace);
 void replace_worker_place(const struct replace *replace,
                           struct replace_worker *worker);
 
-/** A thread's turn is, or is no longer, one of its worker's open ones. */
 /** @return the thread whose turn it is, NULL if there is none */
 struct replace_thread *replace_open_turn(const struct replace_worker *worker);
 

@@ -38,7 +38,7 @@ struct harness_result {
     int code[HARNESS_MAX_NODES];
 };
 
-/** Run body in n_nodes processes, connected; wait until all have ended. Those
+/** Run body in n_nodes processes, connected (NULL: by nothing); wait until all have ended. Those
  * that have not after 30 s are killed. */
 struct harness_result harness_run(const struct transport *transport,
                                   unsigned n_nodes, harness_body *body,

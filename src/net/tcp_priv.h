@@ -121,17 +121,6 @@ struct tcp {
     struct channel channels[]; ///< [n_nodes]
 };
 
-// ---- tcp_queue.c: frames that wait
-
-/** Does much wait? */
-int channel_is_heavy(const struct channel *channel);
-void channel_append(struct tcp *tcp, struct channel *channel,
-                    struct frame *frame);
-/** The first one has gone. */
-void channel_take_off_first(struct tcp *tcp, struct channel *channel);
-/** Forget what is queued. @param all  also what is sealed */
-void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
-
 // ---- tcp_channel.c
 
 /** What an event of epoll is about. */
@@ -142,6 +131,15 @@ void tcp_watch(const struct tcp *tcp, int fd, uint32_t events,
                enum watched what, unsigned index);
 /** Close it if it is open, and watch it no more. */
 void tcp_close_socket(const struct tcp *tcp, int *fd);
+
+/** Does much wait? */
+int channel_is_heavy(const struct channel *channel);
+void channel_append(struct tcp *tcp, struct channel *channel,
+                    struct frame *frame);
+/** The first one has gone. */
+void channel_take_off_first(struct tcp *tcp, struct channel *channel);
+/** Forget what is queued. @param all  also what is sealed */
+void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all);
 
 node_id channel_number(const struct tcp *tcp, const struct channel *channel);
 /** Is a channel in this state to be made? */

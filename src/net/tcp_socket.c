@@ -16,10 +16,10 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "net/message.h"
+#include "os/descriptor.h"
 
 /** Connections that wait to be accepted. */
 #define N_WAITING 512
@@ -163,7 +163,6 @@ static int listen_on(const struct tcp_place *place, const char *device)
     const int on = 1;
     int fd = socket(place->name.any.sa_family,
                     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int error;
 
     if (fd < 0) {
         return -1;
@@ -177,9 +176,7 @@ static int listen_on(const struct tcp_place *place, const char *device)
         listen(fd, N_WAITING) == 0) {
         return fd;
     }
-    error = errno;
-    close(fd);
-    errno = error;
+    descriptor_close(fd);
     return -1;
 }
 
@@ -225,7 +222,6 @@ int tcp_connect(const struct tcp_place *place)
 {
     int fd = socket(place->name.any.sa_family,
                     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int error;
 
     if (fd < 0) {
         return -1;
@@ -234,9 +230,7 @@ int tcp_connect(const struct tcp_place *place)
         errno == EINPROGRESS) {
         return fd;
     }
-    error = errno;
-    close(fd);
-    errno = error;
+    descriptor_close(fd);
     return -1;
 }
 

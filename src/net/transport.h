@@ -97,8 +97,6 @@ struct net_place {
 };
 
 struct transport {
-    const char *name; ///< as messages and `teamster info` say it
-
     /** Open this node's end. May take milliseconds.
      * @return TM_OK, TM_ENOMEM, TM_ESYSTEM (logged), TM_EBUSY (no port to listen on;
      *         logged) */
@@ -186,7 +184,6 @@ struct transport {
     void (*counters)(struct net *net, struct net_counters *counters);
 };
 
-extern const struct transport transport_ucx;  ///< UCX, and TCP between hosts
-extern const struct transport transport_self; ///< a cluster of one
+extern const struct transport transport_ucx; ///< UCX, and TCP between hosts
 
 #endif

@@ -420,8 +420,7 @@ static tm_status ucx_widen(struct net *net, const struct net_config *config,
         status = ucx_join_networks(net);
     }
     if (status != TM_OK) {
-        descriptor_close(net->joined_fd);
-        net->joined_fd = -1;
+        descriptor_drop(&net->joined_fd);
         close_tcp(net, 0);
         net->tcp = NULL;
     }
@@ -540,7 +539,6 @@ static void ucx_counters(struct net *net, struct net_counters *counters)
 }
 
 const struct transport transport_ucx = {
-    .name = "ucx",
     .open = ucx_open,
     .address = ucx_address,
     .connect = ucx_connect,

@@ -10,7 +10,7 @@
 #include "net/order.h"
 #include "net/tcp.h"
 #include "net/transport.h"
-#include "net/ucx_wire.h"
+#include "net/ucx.h"
 
 /* Shared by the files of the transport over UCX and TCP. */
 

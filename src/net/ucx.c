@@ -28,6 +28,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "net/address.h"
 
 // ---- settings ----
 
@@ -184,7 +185,7 @@ static void close_new_on_exec(const struct open_descriptors *before)
 
 // ---- loading and opening ----
 
-tm_status ucx_load(struct ucx *ucx)
+static tm_status load(struct ucx *ucx)
 {
     // The major version of the library is part of its name.
     void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -271,7 +272,7 @@ static tm_status open_worker(const struct ucx *ucx, ucp_context_h context,
 static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
                                ucp_context_h *context, ucp_worker_h *worker)
 {
-    tm_status status = ucx_load(ucx);
+    tm_status status = load(ucx);
 
     if (status == TM_OK) {
         status = open_context(ucx, n_nodes, context);
@@ -286,9 +287,8 @@ static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
     return status;
 }
 
-tm_status ucx_open_worker(struct ucx *ucx, enum ucx_reach reach,
-                          unsigned n_nodes, ucp_context_h *context,
-                          ucp_worker_h *worker)
+static tm_status open_quietly(struct wire *wire, enum ucx_reach reach,
+                              unsigned n_nodes)
 {
     struct made_settings made;
     struct open_descriptors before;
@@ -301,9 +301,119 @@ tm_status ucx_open_worker(struct ucx *ucx, enum ucx_reach reach,
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     note_descriptors(&before);
     enter_settings(reach, &made);
-    status = load_and_open(ucx, n_nodes, context, worker);
+    status = load_and_open(&wire->ucx, n_nodes, &wire->context, &wire->worker);
     leave_settings(&made);
     close_new_on_exec(&before);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return status;
+}
+
+// ---- the wire ----
+
+static void wrap(struct wire *wire, const void *address, size_t size)
+{
+    uint8_t *bytes = malloc(size + DOORBELL_BYTES);
+
+    wire->address_size = address_wrapped_size(size + DOORBELL_BYTES);
+    wire->address = malloc(wire->address_size);
+    if (bytes == NULL || wire->address == NULL) {
+        log_error("no memory for the transport's address");
+        free(wire->address);
+        wire->address = NULL;
+    } else {
+        memcpy(bytes, address, size);
+        doorbell_describe(wire->doorbell, bytes + size);
+        address_wrap(bytes, size + DOORBELL_BYTES, wire->address);
+    }
+    free(bytes);
+}
+
+static tm_status make_address(struct wire *wire)
+{
+    ucp_address_t *address;
+    size_t size;
+    ucs_status_t result =
+        wire->ucx.ucp_worker_get_address(wire->worker, &address, &size);
+
+    if (result != UCS_OK) {
+        log_error("cannot get an address from UCX: %s",
+                  wire->ucx.ucs_status_string(result));
+        return TM_ESYSTEM;
+    }
+    wrap(wire, address, size);
+    wire->ucx.ucp_worker_release_address(wire->worker, address);
+    return wire->address != NULL ? TM_OK : TM_ENOMEM;
+}
+
+static tm_status listen_for_frames(struct wire *wire,
+                                   ucp_am_recv_callback_t receive)
+{
+    const ucp_am_handler_param_t param = {
+        .field_mask =
+            UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+            UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = WIRE_AM,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = receive,
+        .arg = wire,
+    };
+    ucs_status_t result =
+        wire->ucx.ucp_worker_set_am_recv_handler(wire->worker, &param);
+
+    if (result != UCS_OK) {
+        log_error("UCX takes no handler for messages: %s",
+                  wire->ucx.ucs_status_string(result));
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
+
+tm_status wire_open(struct wire *wire, enum ucx_reach reach, unsigned n_nodes,
+                    ucp_am_recv_callback_t receive)
+{
+    tm_status status = open_quietly(wire, reach, n_nodes);
+
+    if (status != TM_OK) {
+        return status;
+    }
+    status = listen_for_frames(wire, receive);
+    if (status == TM_OK) {
+        status = make_address(wire);
+    }
+    if (status != TM_OK) {
+        wire_close(wire);
+    }
+    return status;
+}
+
+void wire_close(struct wire *wire)
+{
+    wire->ucx.ucp_worker_destroy(wire->worker);
+    wire->ucx.ucp_cleanup(wire->context);
+    free(wire->address);
+}
+
+tm_status wire_connect(struct wire *wire, const void *address, size_t size,
+                       const ucp_err_handler_t *failed, ucp_ep_h *endpoint,
+                       ucs_status_t *result)
+{
+    const ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = address_unwrap(address, size),
+        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_handler = *failed,
+    };
+
+    *endpoint = NULL;
+    if (params.address == NULL || size < address_wrapped_size(DOORBELL_BYTES)) {
+        return TM_EWIRE;
+    }
+    *result = wire->ucx.ucp_ep_create(wire->worker, &params, endpoint);
+    if (*result != UCS_OK) {
+        *endpoint = NULL;
+        return TM_EPEER;
+    }
+    return TM_OK;
 }

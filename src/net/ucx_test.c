@@ -94,11 +94,22 @@ static void a_damaged_address_is_refused(void **unused)
 
 /** Somebody who is no node of the cluster and speaks UCX by hand. */
 struct stranger {
-    struct ucx ucx;
-    ucp_context_h context;
-    ucp_worker_h worker;
+    struct wire wire;
     ucp_ep_h endpoint;
 };
+
+static ucs_status_t hear_nothing(void *wire, const void *header,
+                                 size_t header_size, void *data, size_t size,
+                                 const ucp_am_recv_param_t *param)
+{
+    (void)wire;
+    (void)header;
+    (void)header_size;
+    (void)data;
+    (void)size;
+    (void)param;
+    return UCS_OK;
+}
 
 static void open_stranger(struct stranger *stranger, const void *address,
                           size_t size)
@@ -111,17 +122,16 @@ static void open_stranger(struct stranger *stranger, const void *address,
     harness_check(address_split(address, size, &parts) == TM_OK);
     params.address = address_unwrap(parts.bytes[ADDRESS_WITHIN_HOST],
                                     parts.size[ADDRESS_WITHIN_HOST]);
-    harness_check(ucx_open_worker(&stranger->ucx, UCX_ONE_HOST, 2,
-                                  &stranger->context,
-                                  &stranger->worker) == TM_OK);
-    harness_check(stranger->ucx.ucp_ep_create(stranger->worker, &params,
-                                              &stranger->endpoint) == UCS_OK);
+    harness_check(wire_open(&stranger->wire, UCX_ONE_HOST, 2, hear_nothing) ==
+                  TM_OK);
+    harness_check(
+        stranger->wire.ucx.ucp_ep_create(stranger->wire.worker, &params,
+                                         &stranger->endpoint) == UCS_OK);
 }
 
 static void close_stranger(struct stranger *stranger)
 {
-    stranger->ucx.ucp_worker_destroy(stranger->worker);
-    stranger->ucx.ucp_cleanup(stranger->context);
+    wire_close(&stranger->wire);
 }
 
 static void send_raw(struct stranger *stranger, struct harness_node *node,
@@ -131,7 +141,7 @@ static void send_raw(struct stranger *stranger, struct harness_node *node,
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
         .flags = flags,
     };
-    const struct ucx *ucx = &stranger->ucx;
+    const struct ucx *ucx = &stranger->wire.ucx;
     void *request = ucx->ucp_am_send_nbx(stranger->endpoint, 1, NULL, 0, bytes,
                                          size, &param);
     uint64_t deadline = harness_deadline_ns(10000);
@@ -140,7 +150,7 @@ static void send_raw(struct stranger *stranger, struct harness_node *node,
     while (UCS_PTR_IS_PTR(request) &&
            ucx->ucp_request_check_status(request) == UCS_INPROGRESS) {
         harness_check(clock_now_ns() < deadline);
-        ucx->ucp_worker_progress(stranger->worker);
+        ucx->ucp_worker_progress(stranger->wire.worker);
         node->transport->progress(node->net);
     }
     if (UCS_PTR_IS_PTR(request)) {
@@ -242,7 +252,7 @@ static void send_random(struct stranger *stranger, struct harness_node *node)
 
 static void suffer_a_stranger(struct harness_node *node)
 {
-    struct stranger stranger;
+    struct stranger stranger = {.endpoint = NULL};
     static int next;
     const void *address;
     size_t size;
@@ -363,7 +373,7 @@ static void ucx_behaves_as_a_guest(void **unused)
 {
     (void)unused;
     // A process of its own, which looks before and after it opens UCX.
-    assert_all_ended_well(harness_run(&transport_self, 1, run_guest, NULL), 1);
+    assert_all_ended_well(harness_run(NULL, 1, run_guest, NULL), 1);
 }
 
 int main(void)

@@ -32,26 +32,6 @@ static uint64_t get_uint(struct wire_reader *reader, unsigned width)
     return value;
 }
 
-uint8_t wire_get_u8(struct wire_reader *reader)
-{
-    return (uint8_t)get_uint(reader, 1);
-}
-
-uint16_t wire_get_u16(struct wire_reader *reader)
-{
-    return (uint16_t)get_uint(reader, 2);
-}
-
-uint32_t wire_get_u32(struct wire_reader *reader)
-{
-    return (uint32_t)get_uint(reader, 4);
-}
-
-uint64_t wire_get_u64(struct wire_reader *reader)
-{
-    return get_uint(reader, 8);
-}
-
 const void *wire_get_bytes(struct wire_reader *reader, size_t size)
 {
     return advance_reader(reader, size);
@@ -111,25 +91,23 @@ static void put_uint(struct wire_writer *writer, uint64_t value, unsigned width)
     }
 }
 
-void wire_put_u8(struct wire_writer *writer, uint8_t value)
-{
-    put_uint(writer, value, 1);
-}
+// NOLINTBEGIN(bugprone-macro-parentheses): a name
+#define INTEGER(width)                                                         \
+    wire_##width wire_get_##width(struct wire_reader *reader)                  \
+    {                                                                          \
+        return (wire_##width)get_uint(reader, WIRE_SIZE_##width);              \
+    }                                                                          \
+                                                                               \
+    void wire_put_##width(struct wire_writer *writer, wire_##width value)      \
+    {                                                                          \
+        put_uint(writer, value, WIRE_SIZE_##width);                            \
+    }
 
-void wire_put_u16(struct wire_writer *writer, uint16_t value)
-{
-    put_uint(writer, value, 2);
-}
-
-void wire_put_u32(struct wire_writer *writer, uint32_t value)
-{
-    put_uint(writer, value, 4);
-}
-
-void wire_put_u64(struct wire_writer *writer, uint64_t value)
-{
-    put_uint(writer, value, 8);
-}
+INTEGER(u8)
+INTEGER(u16)
+INTEGER(u32)
+INTEGER(u64)
+// NOLINTEND(bugprone-macro-parentheses)
 
 void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t size)
 {

@@ -10,24 +10,14 @@
 #include "base/ensure.h"
 #include "base/vector.h"
 
-struct collected {
-    uint64_t thread;
-    node_id node;
-    struct wire_access_run *runs; // [n_runs]
-    size_t n_runs;
-    size_t room;
-    struct page_use *uses; // [n_uses], or NULL
-    size_t n_uses;
-};
-
 struct access_sets {
     unsigned n_holders;
     uint32_t round;
     unsigned n_nodes;
     unsigned n_done;
     page_no n_pages;
-    struct node_tracking *nodes; // [n_nodes]
-    struct collected *threads;   // [n_threads]
+    struct node_tracking *nodes;     // [n_nodes]
+    struct thread_accesses *threads; // [n_threads]
     uint32_t n_threads;
     uint32_t room;
     struct map map; // from threads to places, until it is complete
@@ -78,7 +68,7 @@ uint32_t access_sets_round(const struct access_sets *sets)
     return sets->round;
 }
 
-static struct collected *get(struct access_sets *sets, uint64_t thread)
+static struct thread_accesses *get(struct access_sets *sets, uint64_t thread)
 {
     uint32_t index = map_find_index(&sets->map, thread);
 
@@ -87,7 +77,7 @@ static struct collected *get(struct access_sets *sets, uint64_t thread)
     }
     vector_reserve(sets->threads, sets->room, sets->n_threads + 1);
     map_add_index(&sets->map, thread, sets->n_threads);
-    sets->threads[sets->n_threads] = (struct collected){.thread = thread};
+    sets->threads[sets->n_threads] = (struct thread_accesses){.thread = thread};
     return &sets->threads[sets->n_threads++];
 }
 
@@ -109,7 +99,7 @@ tm_status access_sets_add(struct access_sets *sets, node_id node,
                           uint64_t thread, const void *body, uint32_t size)
 {
     struct wire_reader reader = wire_read(body, size);
-    struct collected *to;
+    struct thread_accesses *to;
     size_t n = size / WIRE_SIZE_access_run;
 
     if (node >= sets->n_nodes || sets->nodes[node].is_done ||
@@ -128,8 +118,8 @@ tm_status access_sets_add(struct access_sets *sets, node_id node,
 
 static int compare_threads(const void *a, const void *b)
 {
-    uint64_t x = ((const struct collected *)a)->thread;
-    uint64_t y = ((const struct collected *)b)->thread;
+    uint64_t x = ((const struct thread_accesses *)a)->thread;
+    uint64_t y = ((const struct thread_accesses *)b)->thread;
 
     return (x > y) - (x < y);
 }
@@ -177,24 +167,13 @@ uint32_t access_sets_n_threads(const struct access_sets *sets)
     return sets->n_threads;
 }
 
-uint64_t access_sets_thread(const struct access_sets *sets, uint32_t index)
+const struct thread_accesses *access_sets_at(const struct access_sets *sets,
+                                             uint32_t index)
 {
-    return sets->threads[index].thread;
+    return &sets->threads[index];
 }
 
-node_id access_sets_node_of(const struct access_sets *sets, uint32_t index)
-{
-    return sets->threads[index].node;
-}
-
-const struct wire_access_run *access_sets_runs(const struct access_sets *sets,
-                                               uint32_t index, size_t *n_runs)
-{
-    *n_runs = sets->threads[index].n_runs;
-    return sets->threads[index].runs;
-}
-
-static void list_pages(struct collected *thread)
+static void list_pages(struct thread_accesses *thread)
 {
     struct page_use *use = thread->uses;
 
@@ -211,7 +190,7 @@ static void list_pages(struct collected *thread)
     }
 }
 
-static tm_status expand(struct collected *thread)
+static tm_status expand(struct thread_accesses *thread)
 {
     for (size_t i = 0; i < thread->n_runs; i++) {
         thread->n_uses += thread->runs[i].n_pages;
@@ -238,8 +217,8 @@ tm_status access_sets_expand(struct access_sets *sets)
 const struct page_use *access_sets_find(const struct access_sets *sets,
                                         uint64_t thread, size_t *n_uses)
 {
-    const struct collected key = {.thread = thread};
-    const struct collected *found =
+    const struct thread_accesses key = {.thread = thread};
+    const struct thread_accesses *found =
         sets->n_threads == 0 ? NULL
                              : bsearch(&key, sets->threads, sets->n_threads,
                                        sizeof *sets->threads, compare_threads);

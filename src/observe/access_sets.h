@@ -19,6 +19,17 @@ struct node_tracking {
     uint64_t n_touches; ///< accesses that were caught
 };
 
+/** What is known of one thread. */
+struct thread_accesses {
+    uint64_t thread;
+    node_id node; ///< where it was; the last one if it sent parts from two
+    struct wire_access_run *runs; ///< [n_runs]
+    size_t n_runs;
+    size_t room;
+    struct page_use *uses; ///< [n_uses], or NULL
+    size_t n_uses;
+};
+
 /** @param round    what names it in messages
  *  @param n_pages  of the space: sets with others are refused
  *  @return NULL if memory is short */
@@ -59,13 +70,8 @@ const struct node_tracking *access_sets_node(const struct access_sets *sets,
 
 /** Threads that have a set, by their numbers once it is complete. */
 uint32_t access_sets_n_threads(const struct access_sets *sets);
-uint64_t access_sets_thread(const struct access_sets *sets, uint32_t index);
-/** The node where it was; the last one if it sent parts from two. */
-node_id access_sets_node_of(const struct access_sets *sets, uint32_t index);
-
-/** The runs of a thread. @param[out] n_runs @return [n_runs], the sets' own */
-const struct wire_access_run *access_sets_runs(const struct access_sets *sets,
-                                               uint32_t index, size_t *n_runs);
+const struct thread_accesses *access_sets_at(const struct access_sets *sets,
+                                             uint32_t index);
 
 /** Make a list of pages for each thread, in order of first use, for
  * access_sets_find(). By one holder, once, when it is complete. @return TM_OK, TM_ENOMEM */

@@ -78,11 +78,10 @@ static void sets_come_out_as_they_were_sent(void **state)
     assert_true(access_sets_is_whole(sets));
     assert_int_equal(access_sets_node(sets, 1)->took_ns, 5);
     assert_int_equal(access_sets_n_threads(sets), 2);
-    assert_int_equal(access_sets_thread(sets, 0), 17);
-    assert_int_equal(access_sets_thread(sets, 1), 42);
-    assert_int_equal(access_sets_node_of(sets, 1), 2);
-    access_sets_runs(sets, 1, &n_runs);
-    assert_int_equal(n_runs, 50);
+    assert_int_equal(access_sets_at(sets, 0)->thread, 17);
+    assert_int_equal(access_sets_at(sets, 1)->thread, 42);
+    assert_int_equal(access_sets_at(sets, 1)->node, 2);
+    assert_int_equal(access_sets_at(sets, 1)->n_runs, 50);
     assert_int_equal(access_sets_expand(sets), TM_OK);
     check_uses(sets, 17, 5, 3);
     check_uses(sets, 42, 0, 50);
@@ -108,12 +107,11 @@ static void many_threads_are_told_apart(void **state)
     assert_int_equal(access_sets_done(sets, 0, &said), TM_OK);
     assert_int_equal(access_sets_n_threads(sets), N_THREADS);
     for (unsigned i = 0; i < N_THREADS; i++) {
-        size_t n_runs;
+        const struct thread_accesses *thread = access_sets_at(sets, i);
 
-        assert_int_equal(access_sets_thread(sets, i), (uint64_t)i << 32 | 1);
-        assert_int_equal(access_sets_runs(sets, i, &n_runs)[0].page,
-                         run_at(i % 40).page);
-        assert_int_equal(n_runs, 4);
+        assert_int_equal(thread->thread, (uint64_t)i << 32 | 1);
+        assert_int_equal(thread->runs[0].page, run_at(i % 40).page);
+        assert_int_equal(thread->n_runs, 4);
     }
     access_sets_free(sets);
 }
@@ -188,11 +186,11 @@ static void random_bodies_change_nothing_but_what_they_may(void **state)
         }
     }
     for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
-        size_t n_runs;
-        const struct wire_access_run *runs = access_sets_runs(sets, i, &n_runs);
+        const struct thread_accesses *thread = access_sets_at(sets, i);
 
-        for (size_t k = 0; k < n_runs; k++) {
-            assert_true(runs[k].page + runs[k].n_pages <= N_PAGES);
+        for (size_t k = 0; k < thread->n_runs; k++) {
+            assert_true(thread->runs[k].page + thread->runs[k].n_pages <=
+                        N_PAGES);
         }
     }
     access_sets_free(sets);

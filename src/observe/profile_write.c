@@ -9,15 +9,164 @@
 // its sign.
 //
 // I1  Nothing is written of a profile that the reader would refuse: all of it is
-//     checked first (profile_check.c).
+//     checked first.
 #include "observe/profile_write.h"
 
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/log.h"
-#include "observe/profile_write_priv.h"
+#include "place/profile_fields.h"
+
+// ---- the fields ----
+
+/** The value of a FACTOR or NUMBER. */
+static double field_double(const void *record,
+                           const struct profile_field *field)
+{
+    double value;
+
+    memcpy(&value, (const char *)record + field->offset, sizeof value);
+    return value;
+}
+
+/** The value of a PAGES or COUNT. */
+static uint64_t field_whole(const void *record,
+                            const struct profile_field *field)
+{
+    uint64_t pages = 0;
+    uint32_t count = 0;
+
+    if (field->kind == PROFILE_PAGES) {
+        memcpy(&pages, (const char *)record + field->offset, sizeof pages);
+        return pages;
+    }
+    memcpy(&count, (const char *)record + field->offset, sizeof count);
+    return count;
+}
+
+/** A record of an array of them. */
+static const void *record_at(const struct profile_record *type,
+                             const void *records, size_t i)
+{
+    return (const char *)records + i * type->size;
+}
+
+// ---- their ranges (I1) ----
+
+static int is_number(double value)
+{
+    return value >= 0 && value <= PROFILE_NUMBER_MAX;
+}
+
+static int is_factor(double value)
+{
+    return value >= PROFILE_FACTOR_MIN && value <= PROFILE_NUMBER_MAX;
+}
+
+static int is_in_range(const void *record, const struct profile_field *field)
+{
+    switch (field->kind) {
+    case PROFILE_FACTOR:
+        return is_factor(field_double(record, field));
+    case PROFILE_NUMBER:
+    case PROFILE_ADDED:
+        return is_number(field_double(record, field));
+    case PROFILE_PAGES:
+        return field_whole(record, field) <= PROFILE_PAGES_MAX;
+    default:
+        return field_whole(record, field) > 0;
+    }
+}
+
+/** Of `n` records, if there are any (NULL: none). */
+static int are_in_range(const struct profile_record *type, const void *records,
+                        size_t n)
+{
+    for (size_t i = 0; records != NULL && i < n; i++) {
+        for (size_t f = 0; f < type->n; f++) {
+            if (!is_in_range(record_at(type, records, i), &type->fields[f])) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static int are_numbers(const double *values, uint32_t n)
+{
+    for (uint32_t i = 0; values != NULL && i < n; i++) {
+        if (!is_number(values[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_model_in_range(const struct cost_model *model)
+{
+    return (model->kind == COST_MEASURED || model->kind == COST_LIU06 ||
+            model->kind == COST_CLIFF) &&
+           (model->replacement == REPLACEMENT_KEPT_SET ||
+            model->replacement == REPLACEMENT_LRU ||
+            model->replacement == REPLACEMENT_REVERSED) &&
+           (model->overlap == OVERLAP_NONE || model->overlap == OVERLAP_COMM) &&
+           (!cost_kind_needs_reference(model->kind) ||
+            model->reference.power > 0) &&
+           are_in_range(&profile_reference, &model->reference, 1);
+}
+
+static int is_acceptance_in_range(const struct profile_acceptance *it)
+{
+    return is_number(it->now_s) && is_number(it->predicted_s) &&
+           (it->iterations_left == UINT64_MAX ||
+            it->iterations_left <= PROFILE_COUNT_MAX) &&
+           is_number(it->moved_bytes) && is_factor(it->bytes_per_s) &&
+           is_number(it->warm_up_s);
+}
+
+static int is_decision_in_range(const struct profile *profile)
+{
+    const struct profile_decision *decision = &profile->decision;
+    const uint32_t n_nodes = profile->view.n_nodes;
+
+    if (decision->policy[0] == '\0') {
+        return 1;
+    }
+    return decision->node_of != NULL &&
+           mapping_is_valid(&profile->view, decision->node_of) &&
+           is_number(decision->before_s) && is_number(decision->after_s) &&
+           are_numbers(decision->node_before_s, n_nodes) &&
+           are_numbers(decision->node_after_s, n_nodes) &&
+           (!decision->was_weighed ||
+            is_acceptance_in_range(&decision->acceptance));
+}
+
+/** Would the reader take it? Does not look into the view's uses. */
+static int profile_is_in_range(const struct profile *profile)
+{
+    const uint32_t n_nodes = profile->view.n_nodes;
+
+    for (uint32_t i = 0; i < profile->view.n_threads; i++) {
+        if (profile->view.threads[i].computation_s > PROFILE_NUMBER_MAX) {
+            return 0;
+        }
+    }
+    return profile->node_of != NULL &&
+           mapping_is_valid(&profile->view, profile->node_of) &&
+           profile->iteration <= PROFILE_COUNT_MAX &&
+           is_number(profile->unit_speed) &&
+           is_model_in_range(&profile->model) &&
+           are_in_range(&profile_node, profile->view.nodes, n_nodes) &&
+           are_in_range(&profile_correction, profile->model.corrections,
+                        n_nodes) &&
+           are_in_range(&profile_measured, profile->measured.nodes, n_nodes) &&
+           (profile->measured.nodes == NULL ||
+            is_number(profile->measured.iteration_s)) &&
+           is_decision_in_range(profile);
+}
 
 // ---- texts ----
 
@@ -96,18 +245,30 @@ static const char *name_of_bool(int value)
 }
 
 /** {"name": value, ...} */
-static void put_record(FILE *file, const struct fields *fields,
+static void put_record(FILE *file, const struct profile_record *type,
                        const void *record)
 {
-    for (size_t f = 0; f < fields->n; f++) {
-        const struct field *field = &fields->all[f];
+    for (size_t f = 0; f < type->n; f++) {
+        const struct profile_field *field = &type->fields[f];
 
         fprintf(file, "%s\"%s\": ", f == 0 ? "" : ", ", field->name);
-        if (field->kind == PAGES || field->kind == COUNT) {
+        if (field->kind == PROFILE_PAGES || field->kind == PROFILE_COUNT) {
             fprintf(file, "%" PRIu64, field_whole(record, field));
         } else {
             put_double(file, field_double(record, field));
         }
+    }
+}
+
+/** A list with a line for each node, which the caller ends. */
+static void put_records(FILE *file, const struct profile_record *type,
+                        const void *records, uint32_t n)
+{
+    putc('[', file);
+    for (uint32_t i = 0; i < n; i++) {
+        fputs(i == 0 ? "\n  {" : ",\n  {", file);
+        put_record(file, type, record_at(type, records, i));
+        putc('}', file);
     }
 }
 
@@ -145,7 +306,7 @@ static void put_nodes(FILE *file, const struct cluster_view *view)
         fputs(x == 0 ? "{" : ",\n{", file);
         put_text_field(file, "name", view->nodes[x].name);
         fputs(", ", file);
-        put_record(file, &node_fields, &view->nodes[x]);
+        put_record(file, &profile_node, &view->nodes[x]);
         putc('}', file);
     }
     fputs("\n],\n", file);
@@ -181,48 +342,25 @@ static void put_threads(FILE *file, const struct cluster_view *view)
 
 // ---- the model ----
 
-static void put_corrections(FILE *file, const struct profile *profile)
-{
-    const struct correction *corrections = profile->model.corrections;
-
-    fputs(",\n  \"corrections\": ", file);
-    if (corrections == NULL) {
-        fputs("null", file);
-        return;
-    }
-    putc('[', file);
-    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
-        fputs(x == 0 ? "\n  {" : ",\n  {", file);
-        put_record(file, &correction_fields, &corrections[x]);
-        putc('}', file);
-    }
-    putc(']', file);
-}
-
 static void put_model(FILE *file, const struct profile *profile)
 {
-    static const char *const kinds[] = {
-#define COST_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const replacements[] = {
-#define REPLACEMENT_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
-    static const char *const overlaps[] = {
-#define OVERLAP_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
     const struct cost_model *model = &profile->model;
 
     fprintf(file,
             "\"model\": {\"kind\": \"%s\", \"replacement\": \"%s\", "
             "\"overlap\": \"%s\",\n  \"reference\": {",
-            kinds[model->kind], replacements[model->replacement],
-            overlaps[model->overlap]);
-    put_record(file, &reference_fields, &model->reference);
-    putc('}', file);
-    put_corrections(file, profile);
+            profile_kinds.all[model->kind],
+            profile_replacements.all[model->replacement],
+            profile_overlaps.all[model->overlap]);
+    put_record(file, &profile_reference, &model->reference);
+    fputs("},\n  \"corrections\": ", file);
+    if (model->corrections == NULL) {
+        fputs("null", file);
+    } else {
+        put_records(file, &profile_correction, model->corrections,
+                    profile->view.n_nodes);
+        putc(']', file);
+    }
     fputs("\n},\n", file);
 }
 
@@ -237,12 +375,9 @@ static void put_measured(FILE *file, const struct profile *profile)
     }
     putc('{', file);
     put_double_field(file, "iteration_s", profile->measured.iteration_s);
-    fputs(", \"nodes\": [", file);
-    for (uint32_t x = 0; x < profile->view.n_nodes; x++) {
-        fputs(x == 0 ? "\n  {" : ",\n  {", file);
-        put_record(file, &measured_fields, &profile->measured.nodes[x]);
-        putc('}', file);
-    }
+    fputs(", \"nodes\": ", file);
+    put_records(file, &profile_measured, profile->measured.nodes,
+                profile->view.n_nodes);
     fputs("\n]},\n", file);
 }
 

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "os/descriptor.h"
 #include "os/swap_file.h"
 #include "os/unnamed_file.h"
 
@@ -162,9 +162,7 @@ static int takes_file(const char *folder)
 {
     int fd = unnamed_file_open(folder);
 
-    if (fd >= 0) {
-        close(fd);
-    }
+    descriptor_close(fd);
     return fd >= 0;
 }
 

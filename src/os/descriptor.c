@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/descriptor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 void descriptor_close(int fd)
 {
+    int saved_errno = errno;
+
     if (fd >= 0) {
         close(fd);
     }
+    errno = saved_errno;
+}
+
+void descriptor_drop(int *fd)
+{
+    descriptor_close(*fd);
+    *fd = -1;
 }
 
 int descriptor_open_null(void)

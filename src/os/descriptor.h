@@ -2,9 +2,12 @@
 #ifndef OS_DESCRIPTOR_H
 #define OS_DESCRIPTOR_H
 
-/** Close a descriptor, if it is one. @param fd  -1: there is none
+/** Close a descriptor, if it is one; errno stays. @param fd  -1: there is none
  * Context: any kernel thread. */
 void descriptor_close(int fd);
+
+/** The same, and set it to -1. */
+void descriptor_drop(int *fd);
 
 /** Open a file that is empty to whoever reads it, for reading and writing: /dev/null, or, in a
  * container that has none, a file in memory. Closed by execve().

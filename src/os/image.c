@@ -21,7 +21,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "os/descriptor.h"
-#include "os/image_priv.h"
+#include "os/text_file.h"
 
 enum { PAGE = 4096, TEXT_SIZE = 64, MAX_ID_BYTES = (TEXT_SIZE - 1) / 2 };
 
@@ -133,6 +133,14 @@ static void add_mapping(struct layout *layout, uintptr_t low, uintptr_t high,
     }
 }
 
+/** The kernel's own object, whose place is not the program's matter. */
+static int is_vdso(const struct dl_phdr_info *object)
+{
+    uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+
+    return vdso != 0 && object->dlpi_addr == vdso;
+}
+
 static int add_object(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct layout *layout = data;
@@ -144,7 +152,7 @@ static int add_object(struct dl_phdr_info *object, size_t size, void *data)
         name = "program";
         layout->is_program = 0;
     }
-    if (image_is_vdso(object)) {
+    if (is_vdso(object)) {
         return 0;
     }
     for (int i = 0; i < object->dlpi_phnum; i++) {
@@ -179,21 +187,15 @@ tm_status image_layout(uint64_t *hash, char *text, size_t size)
 
 int image_is_fixed(void)
 {
-    int fd;
-    char setting = '2';
+    char setting[4];
     int now = personality(0xffffffff);
 
     if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) {
         return 1;
     }
-    fd = open("/proc/sys/kernel/randomize_va_space", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (read(fd, &setting, 1) != 1) {
-            setting = '2';
-        }
-        close(fd);
-    }
-    return setting == '0';
+    text_file_read("/proc/sys/kernel/randomize_va_space", setting,
+                   sizeof setting);
+    return setting[0] == '0';
 }
 
 // The path gives the process its usual name; the link works if the file has
@@ -210,26 +212,33 @@ static void exec_again(char **argv)
     execv("/proc/self/exe", argv);
 }
 
+/** @return what was so far, -1 and errno if it is refused */
+static int turn_randomisation_off(void)
+{
+    int before = personality(0xffffffff);
+
+    return before == -1 ||
+                   personality((unsigned long)before | ADDR_NO_RANDOMIZE) == -1
+               ? -1
+               : before;
+}
+
 int image_fixing_error(void)
 {
-    int now = personality(0xffffffff);
-    int error = 0;
+    int before = turn_randomisation_off();
 
-    if (now == -1 ||
-        personality((unsigned long)now | ADDR_NO_RANDOMIZE) == -1) {
-        error = errno;
-    } else {
-        personality((unsigned long)now);
+    if (before == -1) {
+        return errno;
     }
-    return error;
+    personality((unsigned long)before);
+    return 0;
 }
 
 tm_status image_reexec_fixed(char **argv)
 {
-    int now = personality(0xffffffff);
+    int before = turn_randomisation_off();
 
-    if (now == -1 ||
-        personality((unsigned long)now | ADDR_NO_RANDOMIZE) == -1) {
+    if (before == -1) {
         log_error("cannot turn address randomisation off: %m; start the "
                   "program by `setarch -R`, or allow personality() where the "
                   "container forbids it");
@@ -237,7 +246,7 @@ tm_status image_reexec_fixed(char **argv)
     }
     exec_again(argv);
     log_error("cannot start the program again: %m");
-    personality((unsigned long)now);
+    personality((unsigned long)before);
     return TM_ESYSTEM;
 }
 

@@ -9,11 +9,11 @@
 // without the C library's preparations for fork().
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "os/descriptor.h"
 #include "os/image.h"
-#include "os/image_priv.h"
 
 enum { MAX_TEXTS = 256, DEADLINE_MS = 5000 };
 
@@ -37,13 +36,6 @@ struct text {
 static struct text texts[MAX_TEXTS];
 static unsigned n_texts;
 static char program_path[4096];
-
-int image_is_vdso(const struct dl_phdr_info *object)
-{
-    uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-
-    return vdso != 0 && object->dlpi_addr == vdso;
-}
 
 static int add_texts(struct dl_phdr_info *object, size_t size, void *data)
 {

@@ -185,6 +185,5 @@ void memfd_close(struct memfd *memfd)
         munmap(memfd->runtime, memfd->size);
         memfd->runtime = NULL;
     }
-    descriptor_close(memfd->fd);
-    memfd->fd = -1;
+    descriptor_drop(&memfd->fd);
 }

@@ -88,7 +88,7 @@ tm_status memory_open(struct memory_watch *watch, const char *root)
         return TM_ESYSTEM;
     }
     watch->n_groups =
-        memory_groups_find(root, watch->groups, MEMORY_MAX_GROUPS);
+        memory_groups_find(root, 0, watch->groups, MEMORY_MAX_GROUPS);
     return TM_OK;
 }
 

@@ -54,27 +54,29 @@ static const struct {
            "memory.events"},
 };
 
-unsigned memory_groups_of(const char *root, pid_t pid,
-                          struct control_group *groups, unsigned n_max)
+unsigned memory_groups_find(const char *root, pid_t pid,
+                            struct control_group *groups, unsigned n_max)
 {
     return control_groups_find(root, pid, &controller, groups, n_max);
 }
 
-unsigned memory_groups_find(const char *root, struct control_group *groups,
-                            unsigned n_max)
+/** @return bytes of the file; 0 if it cannot be read */
+static size_t read_file(const struct control_group *group, const char *name,
+                        char *text, size_t size)
 {
-    return memory_groups_of(root, 0, groups, n_max);
+    char path[640];
+
+    snprintf(path, sizeof path, "%s/%s", group->folder, name);
+    return text_file_read(path, text, size);
 }
 
 uint64_t memory_group_kills(const struct control_group *group)
 {
-    char path[640];
+    const char *name = versions[group->version].events;
     char text[1024];
     uint64_t n = 0;
 
-    snprintf(path, sizeof path, "%s/%s", group->folder,
-             versions[group->version].events);
-    if (text_file_read(path, text, sizeof text) > 0) {
+    if (read_file(group, name, text, sizeof text) > 0) {
         text_find_number(text, "oom_kill", &n);
     }
     return n;
@@ -83,13 +85,11 @@ uint64_t memory_group_kills(const struct control_group *group)
 /** A number in a file; MEMORY_UNLIMITED if there is none, or it is "max". */
 static uint64_t read_limit(const struct control_group *group, const char *name)
 {
-    char path[640];
     char text[32];
     char *end;
     uint64_t bytes;
 
-    snprintf(path, sizeof path, "%s/%s", group->folder, name);
-    if (text_file_read(path, text, sizeof text) == 0) {
+    if (read_file(group, name, text, sizeof text) == 0) {
         return MEMORY_UNLIMITED;
     }
     bytes = strtoull(text, &end, 10);
@@ -107,14 +107,12 @@ static uint64_t read_used(const struct control_group *group, const char *name)
  * the swap device has, too */
 static uint64_t read_parts(const struct control_group *group, uint64_t *shared)
 {
-    char path[640];
     char text[8192];
     uint64_t inactive = 0;
     uint64_t active = 0;
     uint64_t swap_cached = 0;
 
-    snprintf(path, sizeof path, "%s/memory.stat", group->folder);
-    text_file_read(path, text, sizeof text);
+    read_file(group, "memory.stat", text, sizeof text);
     text_find_number(text, versions[group->version].shared, shared);
     text_find_number(text, versions[group->version].inactive, &inactive);
     text_find_number(text, versions[group->version].active, &active);

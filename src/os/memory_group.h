@@ -24,14 +24,10 @@ struct memory_group_state {
     uint64_t swap_used;     ///< 0 if unlimited
 };
 
-/** Find the groups with a limit of memory that this process is in; see
+/** Find the groups with a limit of memory that a process is in; see
  * control_groups_find(). */
-unsigned memory_groups_find(const char *root, struct control_group *groups,
-                            unsigned n_max);
-
-/** The same of another process of this machine; 0: of this one. */
-unsigned memory_groups_of(const char *root, pid_t pid,
-                          struct control_group *groups, unsigned n_max);
+unsigned memory_groups_find(const char *root, pid_t pid,
+                            struct control_group *groups, unsigned n_max);
 
 /** How many processes of the group the kernel has killed for want of memory.
  * @return 0 also if it does not say. Context: any kernel thread; reads a file. */

@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+
 enum {
     LEAST_US = 1000,             // of quota and period
     PERIOD_MAX_US = 1000 * 1000, // likewise what the kernel takes
@@ -37,7 +39,6 @@ static int write_file(const struct control_group *group, const char *name,
     char path[PATH_SIZE];
     ssize_t written;
     int file;
-    int error;
 
     snprintf(path, sizeof path, "%s/%s", group->folder, name);
     file = open(path, O_WRONLY | O_CLOEXEC);
@@ -45,9 +46,7 @@ static int write_file(const struct control_group *group, const char *name,
         return -1;
     }
     written = write(file, text, strlen(text));
-    error = errno;
-    close(file);
-    errno = error;
+    descriptor_close(file);
     return written > 0 ? 0 : -1;
 }
 

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "os/text_file.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -66,16 +68,10 @@ tm_status range_reserve(char *address, size_t size)
 
 static unsigned long read_number(const char *path)
 {
-    FILE *file = fopen(path, "re");
-    unsigned long number = 0;
+    char text[32];
 
-    if (file != NULL) {
-        if (fscanf(file, "%lu", &number) != 1) {
-            number = 0;
-        }
-        fclose(file);
-    }
-    return number;
+    text_file_read(path, text, sizeof text);
+    return strtoul(text, NULL, 10);
 }
 
 static unsigned long count_mappings(void)

@@ -2,10 +2,13 @@
 #ifndef OS_SWAP_ENGINE_H
 #define OS_SWAP_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
+#include "os/kthread.h"
 
 /*
  * How system calls on a swap file are done without waiting for them. Inside of
@@ -52,8 +55,38 @@ extern const struct swap_engine swap_engine_io_uring;
 extern const struct swap_engine swap_engine_thread;
 extern const struct swap_engine swap_engine_at_once;
 
-/** For engines: do a job's call here and now, which waits for the disk.
- * @return as in struct swap_job */
-int swap_job_call(int fd, const struct swap_job *job);
+/*
+ * The kernel thread of an engine, tm-swap: jobs are handed to it in the order in
+ * which they come. With the engine "thread" it does their calls itself.
+ */
+
+struct swap_job_list {
+    struct swap_job *first;
+    struct swap_job **last; ///< where the next one is linked
+};
+
+struct swap_thread {
+    // What the thread does with some jobs that have been posted, linked by `next`.
+    void (*serve)(void *owner, struct swap_job *jobs);
+    void *owner;
+    pthread_t thread;
+    _Atomic uint32_t posted; ///< counts what it is to notice; it sleeps on it
+
+    // Guarded by the mutex.
+    struct mutex mutex;
+    struct swap_job_list todo;
+    int is_closing;
+};
+
+/** Start it. @return 0 or the errno for which that fails */
+int swap_thread_open(struct swap_thread *thread,
+                     void (*serve)(void *owner, struct swap_job *jobs),
+                     void *owner);
+
+/** Hand a job over. Context: any kernel thread; does not block. */
+void swap_thread_post(struct swap_thread *thread, struct swap_job *job);
+
+/** End it, after what has been posted. */
+void swap_thread_close(struct swap_thread *thread);
 
 #endif

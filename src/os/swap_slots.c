@@ -339,11 +339,6 @@ void swap_slots_free(struct swap_slots *slots, uint64_t first, unsigned n)
     slots->n_used -= n;
 }
 
-uint64_t swap_slots_n_stale(const struct swap_slots *slots)
-{
-    return slots->n_stale;
-}
-
 unsigned swap_slots_hold(struct swap_slots *slots, unsigned max,
                          uint64_t *first)
 {

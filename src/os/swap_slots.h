@@ -62,9 +62,6 @@ unsigned swap_slots_reserve(struct swap_slots *slots, unsigned n,
 /** Free slots that are in use. @param n  1 to SWAP_MAX_RUN */
 void swap_slots_free(struct swap_slots *slots, uint64_t first, unsigned n);
 
-/** @return regions that were used, and are free as a whole */
-uint64_t swap_slots_n_stale(const struct swap_slots *slots);
-
 /** Take adjacent stale regions out of use. @param max  most regions, at least 1
  * @param[out] first  the first slot of them; untouched if there is none
  * @return regions, 0 if none is stale */

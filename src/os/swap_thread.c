@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/swap_thread.h"
+/*
+ * The kernel thread of a swap file's engine, and two engines: "thread", whose calls that
+ * kernel thread does, one after the other, for where io_uring is refused, as container
+ * runtimes do; and "at once", whose calls are done where they are submitted, which waits
+ * for the disk: for tests that must be the same each time.
+ */
+#include "os/swap_engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-void swap_jobs_init(struct swap_job_list *list)
+static void empty_list(struct swap_job_list *list)
 {
     *list = (struct swap_job_list){.last = &list->first};
 }
 
-void swap_jobs_put(struct swap_job_list *list, struct swap_job *job)
+static void put_job(struct swap_job_list *list, struct swap_job *job)
 {
     job->next = NULL;
     *list->last = job;
     list->last = &job->next;
 }
 
-struct swap_job *swap_jobs_take(struct swap_job_list *list)
+static struct swap_job *take_job(struct swap_job_list *list)
 {
     struct swap_job *job = list->first;
 
@@ -43,7 +53,7 @@ static void *run(void *argument)
 
         mutex_lock(&thread->mutex);
         jobs = thread->todo.first;
-        swap_jobs_init(&thread->todo);
+        empty_list(&thread->todo);
         is_closing = thread->is_closing;
         mutex_unlock(&thread->mutex);
         if (jobs != NULL) {
@@ -69,7 +79,7 @@ int swap_thread_open(struct swap_thread *thread,
     thread->serve = serve;
     thread->owner = owner;
     thread->is_closing = 0;
-    swap_jobs_init(&thread->todo);
+    empty_list(&thread->todo);
     atomic_init(&thread->posted, 0);
     mutex_init(&thread->mutex, RANK_SWAP);
     if (kthread_start(&thread->thread, "tm-swap", run, thread) != TM_OK) {
@@ -82,7 +92,7 @@ int swap_thread_open(struct swap_thread *thread,
 void swap_thread_post(struct swap_thread *thread, struct swap_job *job)
 {
     mutex_lock(&thread->mutex);
-    swap_jobs_put(&thread->todo, job);
+    put_job(&thread->todo, job);
     mutex_unlock(&thread->mutex);
     notify(thread);
 }
@@ -96,3 +106,123 @@ void swap_thread_close(struct swap_thread *thread)
     pthread_join(thread->thread, NULL);
     mutex_release(&thread->mutex);
 }
+
+// ---- the engines
+
+struct swap_engine_state {
+    struct swap_thread thread; // not of "at once"
+    int fd;
+    int wake;
+    struct mutex mutex;
+    struct swap_job_list ended; // guarded by the mutex
+};
+
+static ssize_t call(int fd, const struct swap_job *job)
+{
+    off_t offset = (off_t)job->offset;
+
+    switch (job->kind) {
+    case SWAP_READ:
+        return preadv(fd, job->parts, (int)job->n_parts, offset);
+    case SWAP_WRITE:
+        return pwritev(fd, job->parts, (int)job->n_parts, offset);
+    default:
+        return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+                         (off_t)job->n_bytes);
+    }
+}
+
+static void do_job(struct swap_engine_state *state, struct swap_job *job)
+{
+    const uint64_t one = 1;
+    ssize_t result;
+
+    do {
+        result = call(state->fd, job);
+    } while (result < 0 && errno == EINTR);
+    job->result = result < 0 ? -errno : (int)result;
+    mutex_lock(&state->mutex);
+    put_job(&state->ended, job);
+    mutex_unlock(&state->mutex);
+    // Fails only if the counter is full, and then it is readable anyway.
+    (void)!write(state->wake, &one, sizeof one);
+}
+
+static void serve(void *owner, struct swap_job *jobs)
+{
+    while (jobs != NULL) {
+        struct swap_job *next = jobs->next;
+
+        do_job(owner, jobs);
+        jobs = next;
+    }
+}
+
+static struct swap_job *reap(struct swap_engine_state *state)
+{
+    struct swap_job *job;
+
+    mutex_lock(&state->mutex);
+    job = take_job(&state->ended);
+    mutex_unlock(&state->mutex);
+    return job;
+}
+
+static int open_state(struct swap_engine_state **state, int fd, int wake)
+{
+    *state = calloc(1, sizeof **state);
+    if (*state == NULL) {
+        return ENOMEM;
+    }
+    (*state)->fd = fd;
+    (*state)->wake = wake;
+    mutex_init(&(*state)->mutex, RANK_SWAP);
+    empty_list(&(*state)->ended);
+    return 0;
+}
+
+static void close_state(struct swap_engine_state *state)
+{
+    mutex_release(&state->mutex);
+    free(state);
+}
+
+static int thread_open(struct swap_engine_state **state, int fd, int wake)
+{
+    int error = open_state(state, fd, wake);
+
+    if (error == 0) {
+        error = swap_thread_open(&(*state)->thread, serve, *state);
+        if (error != 0) {
+            close_state(*state);
+        }
+    }
+    return error;
+}
+
+static void thread_submit(struct swap_engine_state *state, struct swap_job *job)
+{
+    swap_thread_post(&state->thread, job);
+}
+
+static void thread_close(struct swap_engine_state *state)
+{
+    swap_thread_close(&state->thread);
+    close_state(state);
+}
+
+const struct swap_engine swap_engine_thread = {
+    .name = "thread",
+    .open = thread_open,
+    .submit = thread_submit,
+    .reap = reap,
+    .close = thread_close,
+};
+
+const struct swap_engine swap_engine_at_once = {
+    .name = "at once",
+    .open = open_state,
+    .submit = do_job,
+    .reap = reap,
+    .close = close_state,
+};

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/ensure.h"
-#include "os/swap_thread.h"
+#include "os/swap_engine.h"
 
 struct swap_engine_state {
     struct swap_thread thread;

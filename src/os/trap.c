@@ -24,20 +24,38 @@
 // debuggers recognise.
 //
 // The record is a global because a signal handler has no argument of its own.
+//
+// The program's own handlers of these signals. Were they given to the kernel,
+// faults of shared memory would end there. So what sigaction() says of these
+// signals after trap_install() is kept here (runtime/wrap_signal.c calls
+// trap_program_action()), and called for what is not an access of ours, with its
+// mask and flags as the kernel would. What was installed before is the first of
+// these.
+//
+// P1 A handler reads an action while another kernel thread may set one: actions
+//    are written into a ring, and one pointer says which counts. The ring is not
+//    used up while a handler copies its action.
+// P2 The signal of faults is never blocked, whatever the program asks for: a fault
+//    while it is blocked is the kernel's to handle, and ends the process.
+//
+// Differences that a handler could notice: it runs on the alternate stack also
+// without SA_ONSTACK, and SA_RESTART and SA_NOCLDSTOP mean nothing here.
 #include "os/trap.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "base/asan.h"
+#include "base/early.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/range.h"
-#include "os/trap_priv.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)
@@ -46,7 +64,11 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
+#define KERNEL_SA_RESTORER 0x04000000ul
+
 enum {
+    RING = 16,
+    SIGNALS_MAX = 32,
     STACK_SIZE = 64 * 1024, // the fault path sends messages
     PAGE_FAULT_WRITE = 2,   // bit of the processor's error code
 };
@@ -55,11 +77,28 @@ static const int signals[] = {SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL};
 
 enum { N_SIGNALS = sizeof signals / sizeof signals[0] };
 
+// As the system call takes it.
+struct kernel_sigaction {
+    union {
+        void (*with_info)(int, siginfo_t *, void *);
+        void (*plain)(int);
+    } handler;
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
 static struct {
     trap_fn *fn;
     void *owner;
-    int resumable_signal;
+    int resumable_signal; // never blocked (P2)
 } installed;
+
+static struct {
+    struct kernel_sigaction ring[RING]; // P1
+    _Atomic(const struct kernel_sigaction *) current;
+    _Atomic unsigned n_set;
+} actions[SIGNALS_MAX];
 
 static __thread struct {
     char *low;
@@ -78,6 +117,97 @@ __asm__(".text\n"
         "movq $15, %rax\n" // rt_sigreturn
         "syscall\n"
         ".size trap_return, .-trap_return\n");
+
+// ---- the program's own actions ----
+
+EARLY static int is_kept(int signal)
+{
+    return signal > 0 && signal < SIGNALS_MAX &&
+           atomic_load_explicit(&actions[signal].current,
+                                memory_order_relaxed) != NULL;
+}
+
+// Pairs with the store in set_program_action().
+static struct kernel_sigaction program_action(int signal)
+{
+    return *atomic_load_explicit(&actions[signal].current,
+                                 memory_order_acquire);
+}
+
+static void set_program_action(int signal,
+                               const struct kernel_sigaction *action)
+{
+    unsigned n = atomic_fetch_add_explicit(&actions[signal].n_set, 1,
+                                           memory_order_relaxed);
+    struct kernel_sigaction *place = &actions[signal].ring[n % RING];
+
+    *place = *action;
+    atomic_store_explicit(&actions[signal].current, place,
+                          memory_order_release);
+}
+
+static int is_handler(const struct kernel_sigaction *action)
+{
+    return action->handler.plain != SIG_DFL && action->handler.plain != SIG_IGN;
+}
+
+// An error of the program's own cannot be ignored, a signal that was sent can.
+static int is_ignored(const struct kernel_sigaction *action, int code)
+{
+    return action->handler.plain == SIG_IGN && code <= 0;
+}
+
+static uint64_t signal_bit(int signal)
+{
+    return UINT64_C(1) << (signal - 1);
+}
+
+static uint64_t block(uint64_t mask)
+{
+    uint64_t before = 0;
+
+    mask &= ~signal_bit(installed.resumable_signal);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &before, sizeof mask);
+    return before;
+}
+
+static void call(const struct kernel_sigaction *action, int signal,
+                 siginfo_t *info, void *context)
+{
+    uint64_t mask = action->mask;
+    uint64_t before;
+
+    if ((action->flags & SA_RESETHAND) != 0) {
+        struct kernel_sigaction none = {.handler.plain = SIG_DFL};
+
+        set_program_action(signal, &none);
+    }
+    if ((action->flags & SA_NODEFER) == 0) {
+        mask |= signal_bit(signal);
+    }
+    before = block(mask);
+    if ((action->flags & SA_SIGINFO) != 0) {
+        action->handler.with_info(signal, info, context);
+    } else {
+        action->handler.plain(signal);
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+}
+
+// @return 1 its handler has been called, or the signal is to be ignored; 0 the
+//         default action is for the caller to take
+static int take_program_action(int signal, siginfo_t *info, void *context)
+{
+    struct kernel_sigaction action = program_action(signal);
+
+    if (is_handler(&action)) {
+        call(&action, signal, info, context);
+        return 1;
+    }
+    return is_ignored(&action, info->si_code);
+}
+
+// ---- the handler ----
 
 static int set_action(int signal, const struct kernel_sigaction *action,
                       struct kernel_sigaction *previous)
@@ -135,7 +265,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 
     forget_marks(&state->uc_stack);
     if (!installed.fn(installed.owner, &trap) &&
-        !program_action_take(signal, info, context)) {
+        !take_program_action(signal, info, context)) {
         take_default_action(signal, info);
     }
     errno = saved_errno;
@@ -159,7 +289,6 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
     installed.fn = fn;
     installed.owner = owner;
     installed.resumable_signal = resumable_signal;
-    program_actions_open(resumable_signal);
     for (unsigned i = 0; i < N_SIGNALS; i++) {
         struct kernel_sigaction action = {
             .handler.with_info = handle,
@@ -176,7 +305,7 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
             return TM_ESYSTEM;
         }
         if (previous.handler.with_info != handle) {
-            program_action_start(signals[i], &previous);
+            set_program_action(signals[i], &previous);
         }
     }
     return unblock();
@@ -244,4 +373,62 @@ size_t trap_stack_size(void)
 {
     ensure(getauxval(AT_MINSIGSTKSZ) <= STACK_SIZE / 2);
     return STACK_SIZE;
+}
+
+int trap_is_handled(const struct trap *trap, int signal)
+{
+    struct kernel_sigaction action;
+
+    if (!is_kept(signal)) {
+        return 0;
+    }
+    action = program_action(signal);
+    return is_handler(&action) || is_ignored(&action, trap->code);
+}
+
+void trap_present(const struct trap *trap, int signal)
+{
+    struct kernel_sigaction action = program_action(signal);
+    siginfo_t info;
+
+    memset(&info, 0, sizeof info);
+    info.si_signo = signal;
+    info.si_code = SEGV_ACCERR;
+    info.si_addr = (void *)trap->address;
+    call(&action, signal, &info, trap->ucontext);
+}
+
+EARLY int trap_program_action(int signal, const struct sigaction *action,
+                              struct sigaction *before)
+{
+    struct kernel_sigaction kernel = {.handler.plain = SIG_DFL};
+
+    if (!is_kept(signal)) {
+        return 0;
+    }
+    // Both may be the same, and either shared memory.
+    if (action != NULL) {
+        kernel.handler.plain = action->sa_handler;
+        kernel.flags = (unsigned)action->sa_flags;
+        memcpy(&kernel.mask, &action->sa_mask, sizeof kernel.mask);
+    }
+    if (before != NULL) {
+        struct kernel_sigaction old = program_action(signal);
+
+        memset(before, 0, sizeof *before);
+        before->sa_handler = old.handler.plain;
+        before->sa_flags = (int)(old.flags & ~KERNEL_SA_RESTORER);
+        memcpy(&before->sa_mask, &old.mask, sizeof old.mask);
+    }
+    if (action != NULL) {
+        set_program_action(signal, &kernel);
+    }
+    return 1;
+}
+
+EARLY void trap_unblock(sigset_t *set_to_block)
+{
+    if (installed.resumable_signal != 0) {
+        sigdelset(set_to_block, installed.resumable_signal);
+    }
 }

@@ -65,9 +65,8 @@ tm_status connect_open(struct node *node)
     const struct net_config config = node_net_config(node);
     tm_status status;
 
-    node->transport = &transport_self;
+    node->transport = &transport_ucx;
     if (node_may_have_others(node)) {
-        node->transport = &transport_ucx;
         status = kthread_try("async"); // UCX aborts if it cannot have its own
         if (status != TM_OK) {
             return status;

@@ -58,8 +58,8 @@ static int begin(void **state)
         .resumable_signal = SIGBUS,
     };
     static const struct sync_ops ops;
-    const struct net_config config = {.owner = &this_node,
-                                      .receive = node_receive};
+    const struct net_config config = {
+        .n_nodes = 1, .owner = &this_node, .receive = node_receive};
     const struct message block = {
         .type = MESSAGE_extent_new,
         .u.extent_new = {.token = 1,
@@ -75,10 +75,10 @@ static int begin(void **state)
     parts_use(&this_node, all_parts);
     this_node.port = (struct port){.send = send, .now_ns = no_time};
     roster_init(&this_node.port.roster, 2);
-    this_node.transport = &transport_self;
+    this_node.transport = &transport_ucx;
     this_node.sync = sync_new(&this_node.port, &ops, 4);
     if (this_node.sync == NULL ||
-        transport_self.open(&this_node.net, &config) != TM_OK ||
+        transport_ucx.open(&this_node.net, &config) != TM_OK ||
         ult_open(&this_node.ult, &workers) != TM_OK ||
         space_open(&space, NULL, NULL, 0, 1 << 20) != TM_OK) {
         return 1;
@@ -100,7 +100,7 @@ static int end(void **state)
     space_close(&space);
     ult_stop(this_node.ult, 1000);
     ult_close(this_node.ult);
-    transport_self.close(this_node.net);
+    transport_ucx.close(this_node.net);
     sync_free(this_node.sync);
     return 0;
 }

@@ -185,14 +185,12 @@ static void write_run(struct node *node, FILE *file,
 static void write_thread(struct node *node, FILE *file,
                          const struct access_sets *sets, uint32_t index)
 {
-    size_t n;
-    const struct wire_access_run *runs = access_sets_runs(sets, index, &n);
+    const struct thread_accesses *thread = access_sets_at(sets, index);
 
     fprintf(file, "thread %llu on node %u\n",
-            (unsigned long long)access_sets_thread(sets, index),
-            access_sets_node_of(sets, index));
-    for (size_t i = 0; i < n; i++) {
-        write_run(node, file, &runs[i]);
+            (unsigned long long)thread->thread, thread->node);
+    for (size_t i = 0; i < thread->n_runs; i++) {
+        write_run(node, file, &thread->runs[i]);
     }
 }
 

@@ -4,7 +4,7 @@
 // which are handled here; a program that installed its own handler of them would
 // lose shared memory, and one that blocked them would end at the next fault. So
 // these functions stand before the C library's: handlers of the signals of errors
-// are kept and called for real errors (os/trap_program.c), and the signal of faults
+// are kept and called for real errors (os/trap.c), and the signal of faults
 // is left out of what is blocked. All else is passed on.
 //
 // sigset(), sigvec() and the system call itself do not come here.

@@ -3,7 +3,7 @@
 #define WORLD_H
 
 #include "mem/pager.h"
-#include "net/sim.h"
+#include "net/sim_harness.h"
 #include "observe/track.h"
 #include "pages/causality.h"
 #include "pages/engine.h"

@@ -12,14 +12,14 @@ static void look(struct access_sets *sets)
         return;
     }
     for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
-        size_t n_runs;
         size_t n_uses = 0;
         size_t n_pages = 0;
-        const struct wire_access_run *runs = access_sets_runs(sets, i, &n_runs);
+        const struct thread_accesses *thread = access_sets_at(sets, i);
+        const struct wire_access_run *runs = thread->runs;
 
-        FUZZ_CHECK(access_sets_node_of(sets, i) < N_NODES);
-        access_sets_find(sets, access_sets_thread(sets, i), &n_uses);
-        for (size_t k = 0; k < n_runs; k++) {
+        FUZZ_CHECK(thread->node < N_NODES);
+        access_sets_find(sets, thread->thread, &n_uses);
+        for (size_t k = 0; k < thread->n_runs; k++) {
             FUZZ_CHECK(runs[k].page < N_PAGES);
             FUZZ_CHECK(runs[k].n_pages <= N_PAGES - runs[k].page);
             n_pages += runs[k].n_pages;
