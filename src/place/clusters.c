@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clusterings of given sizes that take no search: blocks of thread numbers, best for
-// most programs, whose threads are numbered as their data lie; and a clustering of
-// other sizes, of which those threads are moved that lose least.
+// Which threads share a node. The sizes are given; the best clustering is hard to
+// find, so two are made that cost little:
+//
+// - the threads as they are now, those that lose least moved to where threads are
+//   missing: few moves;
+// - blocks of thread numbers, if that cuts too much: best for most programs, whose
+//   threads are numbered as their data lie.
+//
+// The better one is improved by swaps (cluster_swaps.c), which keep the sizes.
 #include "place/clusters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PEEL_MAX 8192u ///< threads among which each move is chosen anew
+#define CLEARLY 1.1    ///< less of a cut: worth the moves
 
 // ---- blocks ----
 
@@ -229,5 +236,35 @@ tm_status clusters_repair(const struct cluster_problem *problem,
     free(repair.n_on);
     free(repair.to_node);
     free(repair.list);
+    return status;
+}
+
+// ---- the better one ----
+
+tm_status clusters_find(const struct cluster_problem *problem, double worth,
+                        uint32_t *node_of)
+{
+    const size_t n = problem->view->n_threads;
+    uint32_t *blocks = malloc(n * sizeof *blocks);
+    tm_status status = TM_ENOMEM;
+    double cut = 0;
+
+    if (blocks != NULL) {
+        memcpy(node_of, problem->current, n * sizeof *node_of);
+        status = clusters_repair(problem, node_of);
+    }
+    if (status == TM_OK) {
+        cut = affinity_cut(problem->affinity, node_of);
+    }
+    if (status == TM_OK && cut > worth) {
+        status = clusters_blocks(problem, blocks);
+    }
+    if (status == TM_OK && cut > worth) {
+        if (affinity_cut(problem->affinity, blocks) * CLEARLY < cut) {
+            memcpy(node_of, blocks, n * sizeof *node_of);
+        }
+        status = clusters_swap(problem, node_of);
+    }
+    free(blocks);
     return status;
 }
