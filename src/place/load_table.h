@@ -74,15 +74,6 @@ void load_table_put_all(struct load_table *table, const uint32_t *node_of);
 /** T_x as the loads are now. */
 double load_table_time(struct load_table *table, uint32_t node);
 
-/** What T_x would be, about, with a thread more and one less: a fraction of what it
- * takes to try. Pages are counted as they would be but for those that a first or
- * last writer changes, communication as it is, and computation is divided evenly
- * among processors.
- * @param comes  a thread of another node
- * @param goes   a thread of the node; UNPLACED: none */
-double load_table_time_about(const struct load_table *table, uint32_t node,
-                             uint32_t comes, uint32_t goes);
-
 /** Bring `times` of all changed nodes up to date; none are changed then. */
 void load_table_settle(struct load_table *table);
 

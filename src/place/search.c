@@ -2,10 +2,9 @@
 //
 // Local search finds a mapping that no single move or swap makes better. With
 // few threads that is sometimes far from the best there is: a node cannot give
-// a thread away before another has made room. So it begins again from other
-// mappings: from a greedy one, and, *kicked*, from the best one with a few
-// threads moved at random. With many threads there is always one of a fitting
-// size, and the first result is near the optimum.
+// a thread away before another has made room. So it begins again, *kicked*, from the
+// best mapping with a few threads moved at random. With many threads there is always
+// one of a fitting size, and the first result is near the optimum.
 //
 // A mapping with more moves must be better by GAIN, for moving costs.
 //
@@ -21,7 +20,7 @@
 #include "place/refine.h"
 
 #define FEW_MAX 128u           ///< threads with which the search begins again
-#define N_KICKS 16u            ///< in a row that win nothing
+#define N_KICKS 32u            ///< in a row that win nothing
 #define GAIN 0.002             ///< that moving yet more threads must bring
 #define GOOD_ENOUGH 1.002      ///< of the lower bound
 #define ROUNDING 1e-9          ///< relative: times that are as good as equal
@@ -130,23 +129,15 @@ static tm_status kick(struct state *state)
 
 static tm_status begin_again(struct state *state)
 {
-    tm_status status =
-        refine_greedy(&state->table, state->search->request->current);
+    unsigned n_in_vain = 0;
+    tm_status status = TM_OK;
 
     state->search->margin = GAIN;
-    if (status == TM_OK) {
-        status = offer_refined(state);
-    }
-    for (unsigned k = 0; k < N_KICKS && status == TM_OK; k++) {
+    while (status == TM_OK && n_in_vain < N_KICKS && !is_good_enough(state)) {
         const double before_s = state->search->best_s;
 
-        if (is_good_enough(state)) {
-            break;
-        }
         status = kick(state);
-        if (state->search->best_s < before_s) {
-            k = 0;
-        }
+        n_in_vain = state->search->best_s < before_s ? 0 : n_in_vain + 1;
     }
     return status;
 }

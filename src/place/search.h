@@ -19,11 +19,10 @@ struct search {
 TM_CHECKED tm_status search_offer(struct search *search);
 
 /**
- * Make the best better where threads differ: by refine(), by the same from a
- * greedy mapping and from the best with a few threads moved at random (both for
- * up to 128 threads), until it is within 0.2 % of the lower bound or the trials
- * are used up. Then moves that win nothing are taken back. Does nothing in
- * clusters that are too large for a load table.
+ * Make the best better where threads differ: by refine(), and up to 128 threads by the
+ * same from the best with a few threads moved at random, until it is within 0.2 % of
+ * the lower bound or the trials are used up. Then moves that win nothing are taken
+ * back. Does nothing in clusters that are too large for a load table.
  *
  * @return TM_OK, TM_ENOMEM
  *
