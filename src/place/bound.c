@@ -16,7 +16,7 @@
 // sum of pages * users in S / users. Pages that all threads use come on top
 // undivided. With the rule of the kept set, T_mem grows with each of its parts,
 // so least parts make a least time. The smallest tau at which all threads find
-// room is a bound, by the same bisection as in threshold.c; it is exact if
+// room is a bound, by the bisection of threshold.c; it is exact if
 // threads are alike and share nothing, or with all.
 //
 // I1  Entry n of a table is a sum over the n smallest.
@@ -25,7 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/terms.h"
+#include "place/counts.h"
 
 struct tables {
     double *comp_s;  ///< [n_threads + 1], I1: computation
@@ -173,10 +173,19 @@ static tm_status tables_init(struct tables *tables,
 
 // ---- the threshold ----
 
-static double least_time(const struct tables *tables,
-                         const struct node_rates *rates, uint32_t n_processors,
-                         uint32_t n)
+/** What the threshold is of. */
+struct least {
+    const struct cluster_view *view;
+    const struct tables *tables;
+    const struct node_rates *rates; ///< [n_nodes]
+};
+
+static double least_time(const void *of, uint32_t node, uint32_t n)
 {
+    const struct least *least = of;
+    const struct tables *tables = least->tables;
+    const struct node_rates *rates = &least->rates[node];
+    const uint32_t n_processors = least->view->nodes[node].n_processors;
     struct node_load load = {.n_threads = n};
     double others;
 
@@ -197,82 +206,25 @@ static double least_time(const struct tables *tables,
     return terms_time(rates, &load);
 }
 
-/** How many threads a node has room for within some time: at least `least`, at most
- * `most`. */
-struct room {
-    uint32_t least;
-    uint32_t most;
-    uint32_t within; ///< the time tried last
-};
-
-static void find_room(const struct tables *tables,
-                      const struct node_rates *rates, uint32_t n_processors,
-                      double tau_s, struct room *room)
+/** @param words  [3 n_nodes], for its own use */
+static double threshold_bound(const struct least *least, uint32_t *words)
 {
-    uint32_t low = room->least;
-    uint32_t high = room->most;
-
-    while (low < high) {
-        const uint32_t middle = low + (high - low + 1) / 2;
-
-        if (least_time(tables, rates, n_processors, middle) <= tau_s) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    room->within = low;
-}
-
-/** Is there room for all threads within tau? Keeps for longer and for shorter times
- * what that says of each node. */
-static int has_room(const struct cluster_view *view,
-                    const struct tables *tables, const struct node_rates *rates,
-                    double tau_s, struct room *rooms)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        find_room(tables, &rates[x], view->nodes[x].n_processors, tau_s,
-                  &rooms[x]);
-        sum += rooms[x].within;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        if (sum >= view->n_threads) {
-            rooms[x].most = rooms[x].within;
-        } else {
-            rooms[x].least = rooms[x].within;
-        }
-    }
-    return sum >= view->n_threads;
-}
-
-/** @param rooms  [n_nodes], for its own use */
-static double threshold_bound(const struct cluster_view *view,
-                              const struct tables *tables,
-                              const struct node_rates *rates,
-                              struct room *rooms)
-{
-    double low_s = 0;
+    const uint32_t n_nodes = least->view->n_nodes;
+    struct threshold threshold = {
+        .of = least,
+        .time = least_time,
+        .n_nodes = n_nodes,
+        .n_threads = least->view->n_threads,
+        .low = words,
+        .middle = words + n_nodes,
+        .high = words + 2 * (size_t)n_nodes,
+    };
     double high_s = INFINITY;
 
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        rooms[x] = (struct room){0, view->n_threads, 0};
-        high_s = fmin(high_s,
-                      least_time(tables, &rates[x], view->nodes[x].n_processors,
-                                 view->n_threads));
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        high_s = fmin(high_s, least_time(least, x, threshold.n_threads));
     }
-    // To a millionth; the lower end is what is certain.
-    while (high_s - low_s > 1e-7 * high_s) {
-        const double middle_s = low_s + (high_s - low_s) / 2;
-
-        if (has_room(view, tables, rates, middle_s, rooms)) {
-            high_s = middle_s;
-        } else {
-            low_s = middle_s;
-        }
-    }
-    return low_s;
+    return threshold_find(&threshold, high_s);
 }
 
 // ---- fluid ----
@@ -374,11 +326,11 @@ tm_status bound_iteration(const struct cluster_view *view,
 {
     struct node_rates *rates = malloc(view->n_nodes * sizeof *rates);
     struct payer *payers = malloc(view->n_nodes * sizeof *payers);
-    struct room *rooms = malloc(view->n_nodes * sizeof *rooms);
+    uint32_t *words = malloc(3ull * view->n_nodes * sizeof *words);
     struct tables tables = {0};
     tm_status status = TM_ENOMEM;
 
-    if (rates != NULL && payers != NULL && rooms != NULL) {
+    if (rates != NULL && payers != NULL && words != NULL) {
         status = tables_init(&tables, view, model->kind);
     }
     if (status == TM_OK) {
@@ -387,7 +339,9 @@ tm_status bound_iteration(const struct cluster_view *view,
             rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
         }
         *bound_s = longest_thread(view, rates);
-        *bound_s = fmax(*bound_s, threshold_bound(view, &tables, rates, rooms));
+        *bound_s =
+            fmax(*bound_s,
+                 threshold_bound(&(struct least){view, &tables, rates}, words));
         if (model->kind != COST_CLIFF) {
             *bound_s =
                 fmax(*bound_s, fluid_bound(view, &tables, rates, payers));
@@ -396,6 +350,6 @@ tm_status bound_iteration(const struct cluster_view *view,
     }
     free(rates);
     free(payers);
-    free(rooms);
+    free(words);
     return status;
 }

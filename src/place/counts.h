@@ -96,11 +96,32 @@ enum count_steps {
 TM_CHECKED tm_status counts_search(const struct demand_curve *curve,
                                    enum count_steps steps, uint32_t *counts);
 
+/** How long nodes take for how many threads, and room for an answer. */
+struct threshold {
+    const void *of;
+    double (*time)(const void *of, uint32_t node, uint32_t n); ///< T_x(n)
+    uint32_t n_nodes;
+    uint32_t n_threads;
+    const uint32_t *floors; ///< [n_nodes]: the fewest there can be; NULL: 0
+    uint32_t *low;    ///< [n_nodes], the caller's array, as are the next two
+    uint32_t *middle; ///< for its own use
+    uint32_t *high;
+};
+
 /**
- * The optimum by its threshold: the smallest tau at which all nodes together
- * have room for all threads. A node that is within its room keeps its threads;
- * what others have too many goes where it ends earliest. Exact if no T_x
- * decreases; moves no more threads than needed.
+ * Find the smallest tau at which all nodes together have room for all threads, by
+ * bisection to the last bit: up to `high` threads a node then, and up to `low` in
+ * less time.
+ *
+ * @param high_s  a time in which there is room
+ * @return a time in which there is none, or 0
+ */
+double threshold_find(struct threshold *threshold, double high_s);
+
+/**
+ * The optimum by its threshold. A node that is within its room keeps its threads; what
+ * others have too many goes where there is room. Exact if no T_x decreases; moves no
+ * more threads than needed.
  *
  * @param[in,out] counts  [n_nodes], as in counts_search()
  * @return TM_OK, TM_ENOMEM

@@ -13,7 +13,7 @@
 // chain of neighbours (q = 2) comes out right but for its two ends. A page is
 // written on the node if one of its m = min(n, q) users there writes it, which
 // has the probability 1 - (1 - w/q)^m when w of its users write. Other pages
-// are foreign, unless q = 1.
+// are foreign, unless q = 1 or all threads are here.
 //
 // A node sends what lies at the two ends of its run of threads, at most
 // min(f_q(n), 2 (1 - 1/q) d_q) pages, to the nodes over which the other users
@@ -183,11 +183,14 @@ static void add_class(struct demand_curve *curve, const struct class_sum *class)
         const double written = held * part_for(&here, fmin(n, class->q));
 
         point->written_pages += written;
-        if (class->q <= 1) {
+        if (class->q <= 1 || n == curve->n_threads) {
             point->own_pages += held - written;
+        } else {
+            point->foreign_pages += held - written;
+        }
+        if (class->q <= 1) {
             continue;
         }
-        point->foreign_pages += held - written;
         if (curve->n_nodes > 1 && !curve->by_page) {
             point->updates += updated_by(curve, class, &at_the_ends, n, held);
         }

@@ -141,70 +141,24 @@ static tm_status place_mem(const struct place_request *request,
 
 // ---- all on one node ----
 
-/** What all threads would take on one node, at least. */
-static double time_alone(const struct cluster_view *view,
-                         const struct cost_model *model, uint32_t node,
-                         const struct node_load *all)
+/** Where this takes least, by the curve but for what is sent, which is nothing then. */
+static tm_status offer_one_node(struct search *search, struct liu06 *liu06)
 {
-    struct node_rates rates;
-    struct node_load load = *all;
-
-    rates_compute(view, model, node, &rates);
-    load.comp_s /= view->nodes[node].n_processors;
-    return terms_time(&rates, &load);
-}
-
-/** The load of all threads together. */
-static tm_status add_up(const struct cluster_view *view,
-                        const struct cost_model *model, struct node_load *all)
-{
-    unsigned char *flags = calloc(view->n_groups + 1ull, 1);
-
-    if (flags == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        all->comp_s += view->threads[i].computation_s;
-    }
-    if (model->kind == COST_CLIFF) {
-        all->thread_pages = cluster_view_sum_pages(view);
-    }
-    memset(flags, USE_READ, view->n_common);
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        flags[view->uses[u].group] |= view->uses[u].flags;
-    }
-    for (uint32_t g = 0; g < view->n_groups; g++) {
-        if (flags[g] & USE_WRITE) {
-            all->written_pages += view->group_pages[g];
-        } else if (flags[g] != 0) {
-            all->own_pages += view->group_pages[g];
-        }
-    }
-    free(flags);
-    return TM_OK;
-}
-
-static tm_status offer_one_node(struct search *search)
-{
-    const struct place_request *request = search->request;
-    const struct cluster_view *view = request->view;
-    struct node_load all = {.n_threads = view->n_threads};
-    double best_s = INFINITY;
+    struct demand_curve *curve = &liu06->curve;
+    const uint32_t n = curve->n_threads;
     uint32_t best = 0;
-    tm_status status = add_up(view, request->model, &all);
 
-    for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
-        const double time_s = time_alone(view, request->model, x, &all);
-
-        if (time_s < best_s) {
-            best_s = time_s;
+    curve->terms = COUNT_COMP | COUNT_MEM;
+    for (uint32_t x = 1; x < curve->n_nodes; x++) {
+        if (demand_curve_time(curve, x, n) <
+            demand_curve_time(curve, best, n)) {
             best = x;
         }
     }
-    if (best_s >= search->best_s) {
-        return status;
+    if (demand_curve_time(curve, best, n) >= search->best_s) {
+        return TM_OK;
     }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         search->candidate[i] = best;
     }
     return search_offer(search);
@@ -239,10 +193,10 @@ static tm_status offer_all(struct search *search)
             status = search_offer(search);
             is_as_the_curve_says = is_as_the_curve(search, &liu06);
         }
+        if (status == TM_OK) {
+            status = offer_one_node(search, &liu06);
+        }
         liu06_release(&liu06);
-    }
-    if (status == TM_OK) {
-        status = offer_one_node(search);
     }
     return status == TM_OK && !is_as_the_curve_says ? search_refine(search)
                                                     : status;
