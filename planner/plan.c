@@ -131,10 +131,7 @@ tm_status plan_make(struct plan *plan, const struct scenario *scenario,
     made.n_homeless = count_moves(scenario, scenario->node_of);
     status = predict_mapping(scenario, scenario->node_of, &made.in_force);
     if (status == TM_OK) {
-        status =
-            bound_iteration(&scenario->view, &scenario->model, &made.bound_s);
-    }
-    if (status == TM_OK) {
+        made.bound_s = bound_iteration(&scenario->view, &scenario->model);
         status = ask_all(scenario, question, made.answers);
     }
     if (status != TM_OK) {

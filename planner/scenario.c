@@ -34,9 +34,7 @@ tm_status scenario_init(struct scenario *scenario,
         .effort = profile->decision.effort,
     };
     scenario->model.corrections = NULL;
-    if (cluster_view_copy(&scenario->view, view, 0) != TM_OK) {
-        return TM_ENOMEM;
-    }
+    cluster_view_copy(&scenario->view, view, 0);
     scenario->origin =
         copy_array(profile->node_of, view->n_threads, sizeof *scenario->origin);
     scenario->node_of = copy_array(profile->node_of, view->n_threads,

@@ -82,7 +82,6 @@ struct cluster_view {
  *
  * @return TM_OK
  * @return TM_EINVAL  n_nodes or n_threads is 0
- * @return TM_ENOMEM
  *
  * Context: any thread; allocates.
  */
@@ -97,13 +96,11 @@ void cluster_view_release(struct cluster_view *view);
  *
  * @param n_more_nodes  added behind the others, as copies of node 0
  * @param[out] copy     the caller releases it
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates.
  */
-TM_CHECKED tm_status cluster_view_copy(struct cluster_view *copy,
-                                       const struct cluster_view *view,
-                                       uint32_t n_more_nodes);
+void cluster_view_copy(struct cluster_view *copy,
+                       const struct cluster_view *view, uint32_t n_more_nodes);
 
 /**
  * Say whether a view is whole: all numbers in the ranges given above, finite,

@@ -25,6 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/counts.h"
 
 struct tables {
@@ -141,24 +142,18 @@ static void tables_release(struct tables *tables)
     free(tables->pages);
 }
 
-static tm_status tables_init(struct tables *tables,
-                             const struct cluster_view *view,
-                             enum cost_kind kind)
+static void tables_init(struct tables *tables, const struct cluster_view *view,
+                        enum cost_kind kind)
 {
     const size_t n = view->n_threads + 1ull;
-    struct group_facts *facts = calloc(view->n_groups + 1ull, sizeof *facts);
+    struct group_facts *facts =
+        memory_new(view->n_groups + 1ull, sizeof *facts);
 
     *tables = (struct tables){.all_written = 1};
-    tables->comp_s = calloc(n, sizeof(double));
-    tables->written = calloc(n, sizeof(double));
-    tables->others = calloc(n, sizeof(double));
-    tables->pages = calloc(n, sizeof(double));
-    if (!facts || !tables->comp_s || !tables->written || !tables->others ||
-        !tables->pages) {
-        free(facts);
-        tables_release(tables);
-        return TM_ENOMEM;
-    }
+    tables->comp_s = memory_new(n, sizeof(double));
+    tables->written = memory_new(n, sizeof(double));
+    tables->others = memory_new(n, sizeof(double));
+    tables->pages = memory_new(n, sizeof(double));
     look_at_groups(view, facts, tables);
     look_at_threads(view, facts, tables);
     free(facts);
@@ -168,7 +163,6 @@ static tm_status tables_init(struct tables *tables,
     if (kind == COST_CLIFF) { // the others do not look at it
         sum_smallest(tables->pages, view->n_threads);
     }
-    return TM_OK;
 }
 
 // ---- the threshold ----
@@ -321,35 +315,30 @@ static double longest_thread(const struct cluster_view *view,
     return longest_s * least;
 }
 
-tm_status bound_iteration(const struct cluster_view *view,
-                          const struct cost_model *model, double *bound_s)
+double bound_iteration(const struct cluster_view *view,
+                       const struct cost_model *model)
 {
-    struct node_rates *rates = malloc(view->n_nodes * sizeof *rates);
-    struct payer *payers = malloc(view->n_nodes * sizeof *payers);
-    uint32_t *words = malloc(3ull * view->n_nodes * sizeof *words);
-    struct tables tables = {0};
-    tm_status status = TM_ENOMEM;
+    const size_t n = view->n_nodes;
+    struct node_rates *rates = memory_new(n, sizeof *rates);
+    struct payer *payers = memory_new(n, sizeof *payers);
+    uint32_t *words = memory_new(3 * n, sizeof *words);
+    struct tables tables;
+    double bound_s;
 
-    if (rates != NULL && payers != NULL && words != NULL) {
-        status = tables_init(&tables, view, model->kind);
+    tables_init(&tables, view, model->kind);
+    for (uint32_t x = 0; x < n; x++) {
+        rates_compute(view, model, x, &rates[x]);
+        rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
     }
-    if (status == TM_OK) {
-        for (uint32_t x = 0; x < view->n_nodes; x++) {
-            rates_compute(view, model, x, &rates[x]);
-            rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
-        }
-        *bound_s = longest_thread(view, rates);
-        *bound_s =
-            fmax(*bound_s,
-                 threshold_bound(&(struct least){view, &tables, rates}, words));
-        if (model->kind != COST_CLIFF) {
-            *bound_s =
-                fmax(*bound_s, fluid_bound(view, &tables, rates, payers));
-        }
-        tables_release(&tables);
+    bound_s =
+        fmax(longest_thread(view, rates),
+             threshold_bound(&(struct least){view, &tables, rates}, words));
+    if (model->kind != COST_CLIFF) {
+        bound_s = fmax(bound_s, fluid_bound(view, &tables, rates, payers));
     }
+    tables_release(&tables);
     free(rates);
     free(payers);
     free(words);
-    return status;
+    return bound_s;
 }

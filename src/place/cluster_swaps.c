@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/clusters.h"
 
@@ -184,8 +185,7 @@ static void fill_in(struct swaps *swaps)
     }
 }
 
-tm_status clusters_swap(const struct cluster_problem *problem,
-                        uint32_t *node_of)
+void clusters_swap(const struct cluster_problem *problem, uint32_t *node_of)
 {
     const size_t n_nodes = problem->view->n_nodes;
     const size_t n_threads = problem->view->n_threads;
@@ -193,24 +193,19 @@ tm_status clusters_swap(const struct cluster_problem *problem,
                           .node_of = node_of,
                           .n_nodes = problem->view->n_nodes,
                           .least = 1e-9 * problem->affinity->total};
-    tm_status status = TM_ENOMEM;
 
     if (n_nodes * n_threads > TABLE_MAX || problem->affinity->total <= 0) {
-        return TM_OK;
+        return;
     }
-    swaps.to_node = calloc(n_nodes * n_threads, sizeof *swaps.to_node);
-    swaps.first = calloc(n_nodes + 1, sizeof *swaps.first);
-    swaps.members = calloc(n_threads, sizeof *swaps.members);
-    swaps.place = calloc(n_threads, sizeof *swaps.place);
-    if (swaps.to_node && swaps.first && swaps.members && swaps.place) {
-        fill_in(&swaps);
-        for (int k = 0; k < N_PASSES && pass(&swaps); k++) {
-        }
-        status = TM_OK;
+    swaps.to_node = memory_new(n_nodes * n_threads, sizeof *swaps.to_node);
+    swaps.first = memory_new(n_nodes + 1, sizeof *swaps.first);
+    swaps.members = memory_new(n_threads, sizeof *swaps.members);
+    swaps.place = memory_new(n_threads, sizeof *swaps.place);
+    fill_in(&swaps);
+    for (int k = 0; k < N_PASSES && pass(&swaps); k++) {
     }
     free(swaps.to_node);
     free(swaps.first);
     free(swaps.members);
     free(swaps.place);
-    return status;
 }

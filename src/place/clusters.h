@@ -28,25 +28,21 @@ struct cluster_problem {
  *
  * @param worth   a cut up to this one is good enough
  * @param[out] node_of  [n_threads]
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
-TM_CHECKED tm_status clusters_find(const struct cluster_problem *problem,
-                                   double worth, uint32_t *node_of);
+void clusters_find(const struct cluster_problem *problem, double worth,
+                   uint32_t *node_of);
 
 /** Blocks of thread numbers; nodes in the order of the threads they have now. */
-TM_CHECKED tm_status clusters_blocks(const struct cluster_problem *problem,
-                                     uint32_t *node_of);
+void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of);
 
 /** Move threads from nodes with too many to nodes with too few, those first
  * that lose least affinity. @param[in,out] node_of  [n_threads] */
-TM_CHECKED tm_status clusters_repair(const struct cluster_problem *problem,
-                                     uint32_t *node_of);
+void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of);
 
 /** Swap pairs of threads as long as that cuts less. Does nothing if threads
  * times nodes are more than 4 million. @param[in,out] node_of  [n_threads] */
-TM_CHECKED tm_status clusters_swap(const struct cluster_problem *problem,
-                                   uint32_t *node_of);
+void clusters_swap(const struct cluster_problem *problem, uint32_t *node_of);
 
 #endif

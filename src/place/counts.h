@@ -53,14 +53,13 @@ struct demand_curve {
  * @param current  [n_threads]: where pinned threads are
  * @param terms    of enum count_terms
  * @param[out] curve  demand_curve_release() frees it
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. O(uses + threads).
  */
-TM_CHECKED tm_status demand_curve_init(struct demand_curve *curve,
-                                       const struct cluster_view *view,
-                                       const struct cost_model *model,
-                                       const uint32_t *current, unsigned terms);
+void demand_curve_init(struct demand_curve *curve,
+                       const struct cluster_view *view,
+                       const struct cost_model *model, const uint32_t *current,
+                       unsigned terms);
 void demand_curve_release(struct demand_curve *curve);
 
 /** T_x(n) in seconds. n at most n_threads. 0 threads take no time. */
@@ -88,13 +87,12 @@ enum count_steps {
  *                        count below its floor; where it ends. Threads are not
  *                        moved for nothing: what did not shorten the longest
  *                        time in the end is not kept
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates n_nodes words; O(n_nodes) a step.
  * Source: [Liu06] 4.2; [Liang03] 3.2.
  */
-TM_CHECKED tm_status counts_search(const struct demand_curve *curve,
-                                   enum count_steps steps, uint32_t *counts);
+void counts_search(const struct demand_curve *curve, enum count_steps steps,
+                   uint32_t *counts);
 
 /** How long nodes take for how many threads, and room for an answer. */
 struct threshold {
@@ -124,12 +122,10 @@ double threshold_find(struct threshold *threshold, double high_s);
  * more threads than needed.
  *
  * @param[in,out] counts  [n_nodes], as in counts_search()
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads).
  */
-TM_CHECKED tm_status counts_threshold(const struct demand_curve *curve,
-                                      uint32_t *counts);
+void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
 
 /** Count the threads on each node. @param[out] counts  [n_nodes] */
 void counts_of(const struct cluster_view *view, const uint32_t *node_of,
@@ -138,8 +134,7 @@ void counts_of(const struct cluster_view *view, const uint32_t *node_of,
 /** Share n_threads out in proportion to weights by largest remainder; equal
  * weights give the first nodes one more.
  * @param weights  [n_nodes], >= 0, not all 0 */
-TM_CHECKED tm_status counts_in_proportion(uint32_t n_threads,
-                                          const double *weights,
-                                          uint32_t n_nodes, uint32_t *counts);
+void counts_in_proportion(uint32_t n_threads, const double *weights,
+                          uint32_t n_nodes, uint32_t *counts);
 
 #endif

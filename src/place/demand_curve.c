@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/counts.h"
 
 #define N_EXACT 8u   ///< numbers of users with a class of their own
@@ -201,15 +202,12 @@ static void add_class(struct demand_curve *curve, const struct class_sum *class)
     curve->thread_pages += per_thread;
 }
 
-static tm_status fill_points(struct demand_curve *curve,
-                             const struct cluster_view *view)
+static void fill_points(struct demand_curve *curve,
+                        const struct cluster_view *view)
 {
     struct class_sum classes[N_CLASSES] = {0};
-    struct group_sum *sums = calloc(view->n_groups + 1ull, sizeof *sums);
+    struct group_sum *sums = memory_new(view->n_groups + 1ull, sizeof *sums);
 
-    if (sums == NULL) {
-        return TM_ENOMEM;
-    }
     sum_groups(view, sums);
     sum_classes(view, sums, classes);
     free(sums);
@@ -218,7 +216,6 @@ static tm_status fill_points(struct demand_curve *curve,
             add_class(curve, &classes[c]);
         }
     }
-    return TM_OK;
 }
 
 // ---- the curve ----
@@ -242,29 +239,22 @@ static void look_at_threads(struct demand_curve *curve,
         squares / view->n_threads <= 1.01 * curve->thread_s * curve->thread_s;
 }
 
-tm_status demand_curve_init(struct demand_curve *curve,
-                            const struct cluster_view *view,
-                            const struct cost_model *model,
-                            const uint32_t *current, unsigned terms)
+void demand_curve_init(struct demand_curve *curve,
+                       const struct cluster_view *view,
+                       const struct cost_model *model, const uint32_t *current,
+                       unsigned terms)
 {
     const size_t n = view->n_nodes;
-    tm_status status;
 
     *curve = (struct demand_curve){.n_nodes = view->n_nodes,
                                    .n_threads = view->n_threads,
                                    .terms = terms,
                                    .by_page = model->kind != COST_MEASURED};
-    curve->rates = calloc(n, sizeof *curve->rates);
-    curve->n_processors = calloc(n, sizeof *curve->n_processors);
-    curve->packet_bytes = calloc(n, sizeof *curve->packet_bytes);
-    curve->floors = calloc(n, sizeof *curve->floors);
-    curve->points = calloc(view->n_threads + 1ull, sizeof *curve->points);
-    if (curve->rates == NULL || curve->n_processors == NULL ||
-        curve->packet_bytes == NULL || curve->floors == NULL ||
-        curve->points == NULL) {
-        demand_curve_release(curve);
-        return TM_ENOMEM;
-    }
+    curve->rates = memory_new(n, sizeof *curve->rates);
+    curve->n_processors = memory_new(n, sizeof *curve->n_processors);
+    curve->packet_bytes = memory_new(n, sizeof *curve->packet_bytes);
+    curve->floors = memory_new(n, sizeof *curve->floors);
+    curve->points = memory_new(view->n_threads + 1ull, sizeof *curve->points);
     for (uint32_t x = 0; x < n; x++) {
         rates_compute(view, model, x, &curve->rates[x]);
         if (!(terms & COUNT_COMM)) {
@@ -274,11 +264,7 @@ tm_status demand_curve_init(struct demand_curve *curve,
         curve->packet_bytes[x] = view->nodes[x].packet_bytes;
     }
     look_at_threads(curve, view, current);
-    status = fill_points(curve, view);
-    if (status != TM_OK) {
-        demand_curve_release(curve);
-    }
-    return status;
+    fill_points(curve, view);
 }
 
 void demand_curve_release(struct demand_curve *curve)

@@ -50,11 +50,9 @@ int load_table_fits(const struct cluster_view *view);
 /**
  * Begin with all threads on no node.
  * @param[out] table  load_table_release() frees it
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status load_table_init(struct load_table *table,
-                                     const struct cluster_view *view,
-                                     const struct cost_model *model);
+void load_table_init(struct load_table *table, const struct cluster_view *view,
+                     const struct cost_model *model);
 void load_table_release(struct load_table *table);
 
 /** Put a thread that is on no node onto one. */

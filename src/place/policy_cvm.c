@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/clusters.h"
 #include "place/counts.h"
 #include "place/policies.h"
@@ -122,30 +123,24 @@ static void begin(struct growth *growth)
     }
 }
 
-static tm_status grow_all(const struct cluster_problem *problem,
-                          uint32_t *node_of)
+static void grow_all(const struct cluster_problem *problem, uint32_t *node_of)
 {
     const size_t n = problem->view->n_threads;
     struct growth growth = {
         .affinity = problem->affinity,
         .node_of = node_of,
-        .to_rest = calloc(n, sizeof(double)),
-        .to_cluster = calloc(n, sizeof(double)),
-        .rim = malloc(n * sizeof(uint32_t)),
+        .to_rest = memory_new(n, sizeof(double)),
+        .to_cluster = memory_new(n, sizeof(double)),
+        .rim = memory_new(n, sizeof(uint32_t)),
     };
-    tm_status status = TM_ENOMEM;
 
-    if (growth.to_rest && growth.to_cluster && growth.rim) {
-        begin(&growth);
-        for (uint32_t x = 0; x < problem->view->n_nodes; x++) {
-            grow(&growth, x, problem->counts[x]);
-        }
-        status = TM_OK;
+    begin(&growth);
+    for (uint32_t x = 0; x < problem->view->n_nodes; x++) {
+        grow(&growth, x, problem->counts[x]);
     }
     free(growth.to_rest);
     free(growth.to_cluster);
     free(growth.rim);
-    return status;
 }
 
 // ---- which cluster goes where ----
@@ -179,81 +174,62 @@ static void exchange_nodes(const struct cluster_problem *problem,
     } while (has_won);
 }
 
-static tm_status relabel(const struct cluster_problem *problem,
-                         uint32_t *node_of)
+static void relabel(const struct cluster_problem *problem, uint32_t *node_of)
 {
     const uint32_t n = problem->view->n_nodes;
     uint32_t *stay;
     uint32_t *node_for;
-    tm_status status = TM_ENOMEM;
 
     if (n > NODES_MAX) {
-        return TM_OK;
+        return;
     }
-    stay = calloc((size_t)n * n, sizeof *stay);
-    node_for = malloc(n * sizeof *node_for);
-    if (stay != NULL && node_for != NULL) {
-        for (uint32_t x = 0; x < n; x++) {
-            node_for[x] = x;
-        }
-        for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-            stay[(size_t)node_of[i] * n + problem->current[i]]++;
-        }
-        exchange_nodes(problem, stay, node_for);
-        for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-            node_of[i] = node_for[node_of[i]];
-        }
-        status = TM_OK;
+    stay = memory_new((size_t)n * n, sizeof *stay);
+    node_for = memory_new(n, sizeof *node_for);
+    for (uint32_t x = 0; x < n; x++) {
+        node_for[x] = x;
+    }
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        stay[(size_t)node_of[i] * n + problem->current[i]]++;
+    }
+    exchange_nodes(problem, stay, node_for);
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        node_of[i] = node_for[node_of[i]];
     }
     free(stay);
     free(node_for);
-    return status;
 }
 
 // ---- all ----
 
-static tm_status cluster(const struct cluster_problem *problem,
-                         uint32_t *node_of)
+static void cluster(const struct cluster_problem *problem, uint32_t *node_of)
 {
-    tm_status status = problem->view->n_threads <= GROW_MAX
-                           ? grow_all(problem, node_of)
-                           : clusters_blocks(problem, node_of);
-
-    if (status == TM_OK) {
-        status = clusters_swap(problem, node_of);
+    if (problem->view->n_threads <= GROW_MAX) {
+        grow_all(problem, node_of);
+    } else {
+        clusters_blocks(problem, node_of);
     }
-    return status == TM_OK ? relabel(problem, node_of) : status;
+    clusters_swap(problem, node_of);
+    relabel(problem, node_of);
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
-    double *powers = malloc(view->n_nodes * sizeof *powers);
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    struct affinity affinity = {0};
-    tm_status status = TM_ENOMEM;
+    double *powers = memory_new(view->n_nodes, sizeof *powers);
+    uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
+    struct affinity affinity;
+    const struct cluster_problem problem = {view, &affinity, counts,
+                                            request->current, INFINITY};
 
-    if (powers != NULL && counts != NULL) {
-        for (uint32_t x = 0; x < view->n_nodes; x++) {
-            powers[x] = view->nodes[x].power * view->nodes[x].n_processors;
-        }
-        status = counts_in_proportion(view->n_threads, powers, view->n_nodes,
-                                      counts);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        powers[x] = view->nodes[x].power * view->nodes[x].n_processors;
     }
-    if (status == TM_OK) {
-        status = affinity_init(&affinity, view, AFFINITY_CORRELATION, 0);
-    }
-    if (status == TM_OK) {
-        const struct cluster_problem problem = {view, &affinity, counts,
-                                                request->current, INFINITY};
-
-        status = cluster(&problem, mapping->node_of);
-    }
+    counts_in_proportion(view->n_threads, powers, view->n_nodes, counts);
+    affinity_init(&affinity, view, AFFINITY_CORRELATION, 0);
+    cluster(&problem, mapping->node_of);
     affinity_release(&affinity);
     free(powers);
     free(counts);
-    return status;
 }
 
 const struct policy policy_cvm = {

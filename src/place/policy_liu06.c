@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
@@ -35,36 +36,29 @@ struct liu06 {
 // ---- the two subphases ----
 
 // Where a node's time does not rise with each thread the steps may end too early.
-static tm_status try_threshold(struct liu06 *liu06)
+static void try_threshold(struct liu06 *liu06)
 {
-    const struct cluster_view *view = liu06->request->view;
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    tm_status status = TM_ENOMEM;
+    const size_t n = liu06->curve.n_nodes;
+    uint32_t *counts = memory_new(n, sizeof *counts);
 
-    if (counts != NULL) {
-        memcpy(counts, liu06->counts, view->n_nodes * sizeof *counts);
-        status = counts_threshold(&liu06->curve, counts);
-    }
-    if (status == TM_OK &&
-        demand_curve_iteration(&liu06->curve, counts) <
-            demand_curve_iteration(&liu06->curve, liu06->counts)) {
-        memcpy(liu06->counts, counts, view->n_nodes * sizeof *counts);
+    memcpy(counts, liu06->counts, n * sizeof *counts);
+    counts_threshold(&liu06->curve, counts);
+    if (demand_curve_iteration(&liu06->curve, counts) <
+        demand_curve_iteration(&liu06->curve, liu06->counts)) {
+        memcpy(liu06->counts, counts, n * sizeof *counts);
     }
     free(counts);
-    return status;
 }
 
-static tm_status find_counts(struct liu06 *liu06)
+static void find_counts(struct liu06 *liu06)
 {
     const struct cluster_view *view = liu06->request->view;
-    tm_status status;
 
     counts_of(view, liu06->request->current, liu06->counts);
-    if ((uint64_t)view->n_nodes * view->n_threads > STEPS_MAX) {
-        return counts_threshold(&liu06->curve, liu06->counts);
+    if ((uint64_t)view->n_nodes * view->n_threads <= STEPS_MAX) {
+        counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
     }
-    status = counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
-    return status == TM_OK ? try_threshold(liu06) : status;
+    try_threshold(liu06);
 }
 
 /** Seconds that a page costs which two nodes hold instead of one: what paging
@@ -92,57 +86,45 @@ static void liu06_release(struct liu06 *liu06)
     free(liu06->counts);
 }
 
-/** Both subphases. @param[out] liu06  liu06_release() frees it, in any case */
-static tm_status run(struct liu06 *liu06, const struct place_request *request,
-                     unsigned terms, uint32_t *node_of)
+/** Both subphases. @param[out] liu06  liu06_release() frees it */
+static void run(struct liu06 *liu06, const struct place_request *request,
+                unsigned terms, uint32_t *node_of)
 {
-    tm_status status;
-
-    *liu06 = (struct liu06){.request = request};
-    liu06->counts = malloc(request->view->n_nodes * sizeof *liu06->counts);
-    if (liu06->counts == NULL) {
-        return TM_ENOMEM;
-    }
-    status = demand_curve_init(&liu06->curve, request->view, request->model,
-                               request->current, terms);
-    if (status == TM_OK) {
-        status = find_counts(liu06);
-    }
-    if (status == TM_OK) {
-        status = answer_clusters(
-            request, liu06->counts,
-            demand_curve_iteration(&liu06->curve, liu06->counts),
-            page_cost(liu06), node_of);
-    }
-    return status;
+    liu06->request = request;
+    liu06->counts = memory_new(request->view->n_nodes, sizeof *liu06->counts);
+    demand_curve_init(&liu06->curve, request->view, request->model,
+                      request->current, terms);
+    find_counts(liu06);
+    answer_clusters(request, liu06->counts,
+                    demand_curve_iteration(&liu06->curve, liu06->counts),
+                    page_cost(liu06), node_of);
 }
 
-static tm_status place_terms(const struct place_request *request,
-                             struct mapping *mapping, unsigned terms)
+static void place_terms(const struct place_request *request,
+                        struct mapping *mapping, unsigned terms)
 {
     struct liu06 liu06;
-    tm_status status = run(&liu06, request, terms, mapping->node_of);
 
+    run(&liu06, request, terms, mapping->node_of);
     liu06_release(&liu06);
-    return status;
 }
 
-static tm_status place_cpu(const struct place_request *request,
-                           struct mapping *mapping)
+static void place_cpu(const struct place_request *request,
+                      struct mapping *mapping)
 {
-    return place_terms(request, mapping, COUNT_COMP);
+    place_terms(request, mapping, COUNT_COMP);
 }
 
-static tm_status place_mem(const struct place_request *request,
-                           struct mapping *mapping)
+static void place_mem(const struct place_request *request,
+                      struct mapping *mapping)
 {
-    return place_terms(request, mapping, COUNT_MEM);
+    place_terms(request, mapping, COUNT_MEM);
 }
 
 // ---- all on one node ----
 
 /** Where this takes least, by the curve but for what is sent, which is nothing then. */
-static tm_status offer_one_node(struct search *search, struct liu06 *liu06)
+static void offer_one_node(struct search *search, struct liu06 *liu06)
 {
     struct demand_curve *curve = &liu06->curve;
     const uint32_t n = curve->n_threads;
@@ -156,12 +138,12 @@ static tm_status offer_one_node(struct search *search, struct liu06 *liu06)
         }
     }
     if (demand_curve_time(curve, best, n) >= search->best_s) {
-        return TM_OK;
+        return;
     }
     for (uint32_t i = 0; i < n; i++) {
         search->candidate[i] = best;
     }
-    return search_offer(search);
+    search_offer(search);
 }
 
 // ---- cpu-mem ----
@@ -176,50 +158,38 @@ static int is_as_the_curve(const struct search *search,
                CURVE * demand_curve_iteration(&liu06->curve, liu06->counts);
 }
 
-static tm_status offer_all(struct search *search)
+static void offer_all(struct search *search)
 {
     const struct place_request *request = search->request;
     struct liu06 liu06;
-    int is_as_the_curve_says = 0;
-    tm_status status = TM_OK;
+    int is_as_the_curve_says;
 
     answer_initial(request->view, search->candidate);
     if (answer_moves(request->view, request->current, search->candidate) > 0) {
-        status = search_offer(search);
+        search_offer(search);
     }
-    if (status == TM_OK) {
-        status = run(&liu06, request, COUNT_ALL, search->candidate);
-        if (status == TM_OK) {
-            status = search_offer(search);
-            is_as_the_curve_says = is_as_the_curve(search, &liu06);
-        }
-        if (status == TM_OK) {
-            status = offer_one_node(search, &liu06);
-        }
-        liu06_release(&liu06);
+    run(&liu06, request, COUNT_ALL, search->candidate);
+    search_offer(search);
+    is_as_the_curve_says = is_as_the_curve(search, &liu06);
+    offer_one_node(search, &liu06);
+    liu06_release(&liu06);
+    if (!is_as_the_curve_says) {
+        search_refine(search);
     }
-    return status == TM_OK && !is_as_the_curve_says ? search_refine(search)
-                                                    : status;
 }
 
-static tm_status place_cpu_mem(const struct place_request *request,
-                               struct mapping *mapping)
+static void place_cpu_mem(const struct place_request *request,
+                          struct mapping *mapping)
 {
-    const struct cluster_view *view = request->view;
+    const size_t n = request->view->n_threads;
     struct search search = {.request = request,
                             .best = mapping->node_of,
-                            .best_s = mapping->before_s};
-    tm_status status;
+                            .best_s = mapping->before_s,
+                            .candidate = memory_new(n, sizeof(uint32_t))};
 
-    search.candidate = malloc(view->n_threads * sizeof *search.candidate);
-    if (search.candidate == NULL) {
-        return TM_ENOMEM;
-    }
-    memcpy(mapping->node_of, request->current,
-           view->n_threads * sizeof *request->current);
-    status = offer_all(&search);
+    memcpy(mapping->node_of, request->current, n * sizeof *request->current);
+    offer_all(&search);
     free(search.candidate);
-    return status;
 }
 
 const struct policy policy_cpu = {

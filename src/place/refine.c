@@ -12,6 +12,7 @@
 // I2  Each accepted change makes the times of the nodes that it concerns better by more
 //     than rounding, and no node slower than the slowest of them was, so the search
 //     ends.
+#include "base/memory.h"
 #include "place/refine_priv.h"
 
 #include <math.h>
@@ -128,34 +129,21 @@ static int step(struct refiner *refiner)
     return 1;
 }
 
-static void refiner_release(struct refiner *refiner)
-{
-    ranking_release(&refiner->ranking);
-    free(refiner->order);
-}
-
-static tm_status refiner_init(struct refiner *refiner)
-{
-    const size_t n_nodes = refiner->table->view->n_nodes;
-
-    refiner->order = malloc(n_nodes * sizeof(uint32_t));
-    if (!refiner->order) {
-        return TM_ENOMEM;
-    }
-    return ranking_init(&refiner->ranking, refiner->table, refiner->current);
-}
-
-tm_status refine(struct load_table *table, const uint32_t *current,
-                 struct refine_limits *limits)
+void refine(struct load_table *table, const uint32_t *current,
+            struct refine_limits *limits)
 {
     struct refiner refiner = {
-        .table = table, .current = current, .limits = limits};
-    tm_status status = refiner_init(&refiner);
+        .table = table,
+        .current = current,
+        .limits = limits,
+        .order = memory_new(table->view->n_nodes, sizeof(uint32_t)),
+    };
 
-    while (status == TM_OK && limits->n_trials > 0 &&
+    ranking_init(&refiner.ranking, table, current);
+    while (limits->n_trials > 0 &&
            load_table_longest(table, NULL) > limits->good_enough_s &&
            step(&refiner)) {
     }
-    refiner_release(&refiner);
-    return status;
+    ranking_release(&refiner.ranking);
+    free(refiner.order);
 }

@@ -17,12 +17,11 @@ struct refine_limits {
  * @param table    all threads placed, settled; holds the result
  * @param current  [n_threads]: where pinned threads are
  * @param[in,out] limits  n_trials becomes what is left
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
-TM_CHECKED tm_status refine(struct load_table *table, const uint32_t *current,
-                            struct refine_limits *limits);
+void refine(struct load_table *table, const uint32_t *current,
+            struct refine_limits *limits);
 
 /**
  * Take moves back that are not needed: threads that are not where `current` has

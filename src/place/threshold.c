@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/counts.h"
 
 #define N_PROBES 60 ///< halve the interval to the last bit of a double
@@ -102,15 +103,12 @@ static double time_on_curve(const void *curve, uint32_t node, uint32_t n)
     return demand_curve_time(curve, node, n);
 }
 
-tm_status counts_threshold(const struct demand_curve *curve, uint32_t *counts)
+void counts_threshold(const struct demand_curve *curve, uint32_t *counts)
 {
     const size_t n = curve->n_nodes;
-    uint32_t *words = malloc(3 * n * sizeof *words);
+    uint32_t *words = memory_new(3 * n, sizeof *words);
     uint32_t left = curve->n_threads;
 
-    if (words == NULL) {
-        return TM_ENOMEM;
-    }
     struct threshold threshold = {
         .of = curve,
         .time = time_on_curve,
@@ -137,7 +135,6 @@ tm_status counts_threshold(const struct demand_curve *curve, uint32_t *counts)
         left--;
     }
     free(words);
-    return TM_OK;
 }
 
 // ---- in proportion ----
@@ -158,16 +155,13 @@ static int compare_remainders(const void *left, const void *right)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-tm_status counts_in_proportion(uint32_t n_threads, const double *weights,
-                               uint32_t n_nodes, uint32_t *counts)
+void counts_in_proportion(uint32_t n_threads, const double *weights,
+                          uint32_t n_nodes, uint32_t *counts)
 {
-    struct remainder *remainders = malloc(n_nodes * sizeof *remainders);
+    struct remainder *remainders = memory_new(n_nodes, sizeof *remainders);
     uint32_t left = n_threads;
     double sum = 0;
 
-    if (remainders == NULL) {
-        return TM_ENOMEM;
-    }
     for (uint32_t x = 0; x < n_nodes; x++) {
         sum += weights[x];
     }
@@ -184,5 +178,4 @@ tm_status counts_in_proportion(uint32_t n_threads, const double *weights,
         left--;
     }
     free(remainders);
-    return TM_OK;
 }
