@@ -5,12 +5,6 @@
 #include "place/profile.h"
 #include "planner/json_in.h"
 
-/** A profile that is being read. */
-struct reading {
-    struct profile *profile;
-    int is_short; ///< of memory
-};
-
 /** A record type of place/profile.def: its fields, and their names as one text. */
 struct record {
     const struct field *fields;
@@ -31,11 +25,8 @@ int record_read(const struct spot *object, const struct record *type,
 int records_read(const struct spot *array, const struct record *type,
                  void *records, size_t size);
 
-/** @return zeros, to hang at the profile at once; NULL is noted */
-void *reading_allocate(struct reading *reading, size_t n, size_t size);
-
 /** Read nodes, threads and groups; leaves to cluster_view_check() what concerns
  * several values. */
-int read_view(struct reading *reading, const struct spot *document);
+int read_view(struct profile *profile, const struct spot *document);
 
 #endif
