@@ -251,6 +251,25 @@ double cluster_view_sum_pages(const struct cluster_view *view)
     return sum;
 }
 
+struct group_users *cluster_view_users(const struct cluster_view *view)
+{
+    struct group_users *users = memory_new(view->n_groups, sizeof *users);
+
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        const struct use *use = &view->uses[u];
+        struct group_users *it = &users[use->group];
+
+        it->n_users++;
+        it->n_writers += (use->flags & USE_WRITE) != 0;
+        it->n_senders += use->diff_bytes > 0;
+        it->diff_bytes += use->diff_bytes;
+    }
+    for (uint32_t g = 0; g < view->n_common; g++) {
+        users[g].n_users = view->n_threads;
+    }
+    return users;
+}
+
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of)
 {
     for (uint32_t i = 0; i < view->n_threads; i++) {

@@ -132,6 +132,17 @@ double cluster_view_common_pages(const struct cluster_view *view);
 /** The pages that a thread uses, added up over all threads. */
 double cluster_view_sum_pages(const struct cluster_view *view);
 
+/** What all threads together do with a group. */
+struct group_users {
+    uint32_t n_users;
+    uint32_t n_writers;
+    uint32_t n_senders;  ///< of diffs
+    uint64_t diff_bytes; ///< sum of one page
+};
+
+/** @return [n_groups], for free() */
+struct group_users *cluster_view_users(const struct cluster_view *view);
+
 /** Are all entries of node_of [n_threads] numbers of nodes? */
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of);
 

@@ -41,11 +41,6 @@ struct tables {
     int all_written;  ///< there are no others
 };
 
-struct group_facts {
-    uint32_t n_users;
-    uint32_t n_writers;
-};
-
 // ---- tables ----
 
 static int compare(const void *left, const void *right)
@@ -75,19 +70,11 @@ static void sum_smallest(double *table, uint32_t n)
 }
 
 static void look_at_groups(const struct cluster_view *view,
-                           struct group_facts *facts, struct tables *tables)
+                           const struct group_users *users,
+                           struct tables *tables)
 {
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        struct group_facts *it = &facts[view->uses[u].group];
-
-        it->n_users++;
-        it->n_writers += (view->uses[u].flags & USE_WRITE) != 0;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        facts[g].n_users = view->n_threads;
-    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const struct group_facts *it = &facts[g];
+        const struct group_users *it = &users[g];
         const double pages = view->group_pages[g];
         const int is_written = it->n_users == it->n_writers;
 
@@ -108,7 +95,7 @@ static void look_at_groups(const struct cluster_view *view,
 }
 
 static void look_at_threads(const struct cluster_view *view,
-                            const struct group_facts *facts,
+                            const struct group_users *users,
                             struct tables *tables)
 {
     const double common_pages = cluster_view_common_pages(view);
@@ -122,10 +109,10 @@ static void look_at_threads(const struct cluster_view *view,
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
             const double pages = view->group_pages[g];
-            const uint32_t n = facts[g].n_users;
+            const uint32_t n = users[g].n_users;
 
             tables->pages[i + 1] += group_is_common(view, g) ? 0 : pages;
-            if (n < view->n_threads && facts[g].n_writers == n) {
+            if (n < view->n_threads && users[g].n_writers == n) {
                 tables->written[i + 1] += pages / n;
             } else if (n < view->n_threads) {
                 tables->others[i + 1] += pages / n;
@@ -146,17 +133,16 @@ static void tables_init(struct tables *tables, const struct cluster_view *view,
                         enum cost_kind kind)
 {
     const size_t n = view->n_threads + 1ull;
-    struct group_facts *facts =
-        memory_new(view->n_groups + 1ull, sizeof *facts);
+    struct group_users *users = cluster_view_users(view);
 
     *tables = (struct tables){.all_written = 1};
     tables->comp_s = memory_new(n, sizeof(double));
     tables->written = memory_new(n, sizeof(double));
     tables->others = memory_new(n, sizeof(double));
     tables->pages = memory_new(n, sizeof(double));
-    look_at_groups(view, facts, tables);
-    look_at_threads(view, facts, tables);
-    free(facts);
+    look_at_groups(view, users, tables);
+    look_at_threads(view, users, tables);
+    free(users);
     sum_smallest(tables->comp_s, view->n_threads);
     sum_smallest(tables->written, view->n_threads);
     sum_smallest(tables->others, view->n_threads);

@@ -32,14 +32,6 @@
 #define N_EXACT 8u   ///< numbers of users with a class of their own
 #define N_CLASSES 80 ///< enough for 2^32 users
 
-/** What is known of a group from its users. */
-struct group_sum {
-    uint32_t n_users;
-    uint32_t n_writers;
-    uint32_t n_senders;
-    uint64_t diff_bytes; ///< sum of one page
-};
-
 /** Groups with about the same number of users. */
 struct class_sum {
     double pages;      ///< sum over groups
@@ -63,28 +55,13 @@ static unsigned class_of(const struct cluster_view *view, uint32_t n_users)
     return N_EXACT + 1 + (unsigned)(2 * log2(n_users / (double)N_EXACT));
 }
 
-static void sum_groups(const struct cluster_view *view, struct group_sum *sums)
-{
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        const struct use *use = &view->uses[u];
-        struct group_sum *sum = &sums[use->group];
-
-        sum->n_users++;
-        sum->n_writers += (use->flags & USE_WRITE) != 0;
-        sum->n_senders += use->diff_bytes > 0;
-        sum->diff_bytes += use->diff_bytes;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        sums[g].n_users = view->n_threads;
-    }
-}
-
 /** @param classes  [N_CLASSES] zeros */
 static void sum_classes(const struct cluster_view *view,
-                        const struct group_sum *sums, struct class_sum *classes)
+                        const struct group_users *users,
+                        struct class_sum *classes)
 {
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const struct group_sum *sum = &sums[g];
+        const struct group_users *sum = &users[g];
         struct class_sum *class = &classes[class_of(view, sum->n_users)];
         const double pages = view->group_pages[g];
 
@@ -206,11 +183,10 @@ static void fill_points(struct demand_curve *curve,
                         const struct cluster_view *view)
 {
     struct class_sum classes[N_CLASSES] = {0};
-    struct group_sum *sums = memory_new(view->n_groups + 1ull, sizeof *sums);
+    struct group_users *users = cluster_view_users(view);
 
-    sum_groups(view, sums);
-    sum_classes(view, sums, classes);
-    free(sums);
+    sum_classes(view, users, classes);
+    free(users);
     for (unsigned c = 0; c < N_CLASSES; c++) {
         if (classes[c].pages > 0) {
             add_class(curve, &classes[c]);

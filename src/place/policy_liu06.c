@@ -25,7 +25,7 @@
 #include "place/search.h"
 
 #define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
-#define CURVE 1.005       ///< times the curve's optimum: as good
+#define CURVE 1.0075      ///< times the curve's optimum: as good
 
 struct liu06 {
     const struct place_request *request;

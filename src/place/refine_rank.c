@@ -31,17 +31,11 @@ struct item {
 static void share_pages(struct ranking *ranking)
 {
     const struct cluster_view *view = ranking->table->view;
-    uint32_t *n_users = memory_new(view->n_groups + 1ull, sizeof *n_users);
+    struct group_users *users = cluster_view_users(view);
     double common_pages = 0;
 
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        n_users[view->uses[u].group]++;
-    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        if (group_is_common(view, g)) {
-            n_users[g] = view->n_threads;
-        }
-        if (n_users[g] == view->n_threads) {
+        if (users[g].n_users == view->n_threads) {
             common_pages += view->group_pages[g];
         }
     }
@@ -52,12 +46,13 @@ static void share_pages(struct ranking *ranking)
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
 
-            if (n_users[g] < view->n_threads) {
-                ranking->pages[i] += (double)view->group_pages[g] / n_users[g];
+            if (users[g].n_users < view->n_threads) {
+                ranking->pages[i] +=
+                    (double)view->group_pages[g] / users[g].n_users;
             }
         }
     }
-    free(n_users);
+    free(users);
 }
 
 /** T_x with more computation and pages, about. Without a jump: half of the loop's
