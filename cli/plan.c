@@ -431,7 +431,8 @@ static int change(const struct question *question, struct scenario *scenario)
             return tell(status, EXIT_USAGE, "--what-if ", error);
         }
     }
-    return scenario_settle(scenario) == TM_OK ? 0 : out_of_memory();
+    scenario_settle(scenario);
+    return 0;
 }
 
 // ---- asking and answering ----
@@ -450,7 +451,6 @@ static int print_report(const struct question *question,
         .differences = differences,
         .is_verbose = question->is_verbose,
     };
-    tm_status status;
 
     if (decided != NULL && then == NULL &&
         now->scenario->model.kind == profile->model.kind) {
@@ -460,14 +460,17 @@ static int print_report(const struct question *question,
         repeat_compare(profile, now, report.repeated, differences,
                        sizeof differences);
     }
-    status = question->is_json ? report_print_json(&report, stdout)
-                               : report_print(&report, stdout);
-    return status == TM_OK ? 0 : out_of_memory();
+    if (question->is_json) {
+        return report_print_json(&report, stdout) == TM_OK ? 0
+                                                           : out_of_memory();
+    }
+    report_print(&report, stdout);
+    return 0;
 }
 
-static tm_status make(struct plan *plan, const struct question *question,
-                      const struct scenario *scenario,
-                      const struct policy *const *asked, unsigned n_asked)
+static void make(struct plan *plan, const struct question *question,
+                 const struct scenario *scenario,
+                 const struct policy *const *asked, unsigned n_asked)
 {
     const struct plan_question all = {
         .policies = asked,
@@ -478,7 +481,7 @@ static tm_status make(struct plan *plan, const struct question *question,
                 : NULL,
     };
 
-    return plan_make(plan, scenario, &all);
+    plan_make(plan, scenario, &all);
 }
 
 /** Ask about the profile, and about the changed scenario if there is one. */
@@ -498,16 +501,12 @@ static int ask(const struct question *question, const struct profile *profile,
     if (exit_code != 0) {
         return exit_code;
     }
-    if (make(&plan_now, question, now, asked, n_asked) != TM_OK) {
-        return out_of_memory();
+    make(&plan_now, question, now, asked, n_asked);
+    if (then->is_changed) {
+        make(&plan_then, question, then, asked, n_asked);
     }
-    if (then->is_changed &&
-        make(&plan_then, question, then, asked, n_asked) != TM_OK) {
-        exit_code = out_of_memory();
-    } else {
-        exit_code = print_report(question, profile, &plan_now,
-                                 then->is_changed ? &plan_then : NULL);
-    }
+    exit_code = print_report(question, profile, &plan_now,
+                             then->is_changed ? &plan_then : NULL);
     plan_release(&plan_now);
     plan_release(&plan_then);
     return exit_code;
@@ -516,16 +515,13 @@ static int ask(const struct question *question, const struct profile *profile,
 static int answer(const struct question *question,
                   const struct profile *profile)
 {
-    struct scenario now = {0};
-    struct scenario then = {0};
-    int exit_code = 0;
+    struct scenario now;
+    struct scenario then;
+    int exit_code;
 
-    if (scenario_init(&now, profile) != TM_OK ||
-        scenario_init(&then, profile) != TM_OK) {
-        exit_code = out_of_memory();
-    } else {
-        exit_code = use_model(question, &now);
-    }
+    scenario_init(&now, profile);
+    scenario_init(&then, profile);
+    exit_code = use_model(question, &now);
     if (exit_code == 0) {
         exit_code = use_model(question, &then);
     }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 #define N_SHOWN 32   ///< nodes at most; of more ...
 #define N_SLOWEST 10 ///< ... so many are shown
 
@@ -22,21 +24,17 @@ static int compare_ranked(const void *left, const void *right)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-/** Choose the slowest after a change, or all. @return TM_OK, TM_ENOMEM */
-static tm_status choose_nodes(struct excerpt *excerpt,
-                              const struct cluster_view *view,
-                              const struct prediction *after, int is_all)
+/** Choose the slowest after a change, or all. */
+static void choose_nodes(struct excerpt *excerpt,
+                         const struct cluster_view *view,
+                         const struct prediction *after, int is_all)
 {
-    struct ranked *ranked = calloc(view->n_nodes, sizeof *ranked);
+    struct ranked *ranked = memory_new(view->n_nodes, sizeof *ranked);
     const uint32_t n =
         is_all || excerpt_is_all(view) ? view->n_nodes : N_SLOWEST;
 
-    excerpt->numbers = calloc(n, sizeof *excerpt->numbers);
+    excerpt->numbers = memory_new(n, sizeof *excerpt->numbers);
     excerpt->view.n_nodes = n;
-    if (ranked == NULL || excerpt->numbers == NULL) {
-        free(ranked);
-        return TM_ENOMEM;
-    }
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         ranked[x] = (struct ranked){after->nodes[x].time_s, x};
     }
@@ -47,29 +45,24 @@ static tm_status choose_nodes(struct excerpt *excerpt,
         excerpt->numbers[k] = ranked[k].node;
     }
     free(ranked);
-    return TM_OK;
 }
 
 /** Part of a prediction; its slowest node is given a number of the part, the
  * first if it is not in it. */
-static tm_status cut_prediction(const struct excerpt *excerpt,
-                                const struct prediction *whole,
-                                struct prediction *part)
+static void cut_prediction(const struct excerpt *excerpt,
+                           const struct prediction *whole,
+                           struct prediction *part)
 {
     const uint32_t n = excerpt->view.n_nodes;
 
-    *part = (struct prediction){.iteration_s = whole->iteration_s};
-    part->nodes = calloc(n, sizeof *part->nodes);
-    if (part->nodes == NULL) {
-        return TM_ENOMEM;
-    }
+    *part = (struct prediction){.iteration_s = whole->iteration_s,
+                                .nodes = memory_new(n, sizeof *part->nodes)};
     for (uint32_t k = 0; k < n; k++) {
         part->nodes[k] = whole->nodes[excerpt->numbers[k]];
         if (excerpt->numbers[k] == whole->slowest) {
             part->slowest = k;
         }
     }
-    return TM_OK;
 }
 
 int excerpt_is_all(const struct cluster_view *view)
@@ -77,26 +70,19 @@ int excerpt_is_all(const struct cluster_view *view)
     return view->n_nodes <= N_SHOWN;
 }
 
-tm_status excerpt_make(struct excerpt *excerpt, const struct cluster_view *view,
-                       const struct prediction *before,
-                       const struct prediction *after, int is_all)
+void excerpt_make(struct excerpt *excerpt, const struct cluster_view *view,
+                  const struct prediction *before,
+                  const struct prediction *after, int is_all)
 {
     *excerpt = (struct excerpt){0};
-    if (choose_nodes(excerpt, view, after, is_all) != TM_OK) {
-        return TM_ENOMEM;
-    }
+    choose_nodes(excerpt, view, after, is_all);
     excerpt->view.nodes =
-        calloc(excerpt->view.n_nodes, sizeof *excerpt->view.nodes);
-    if (excerpt->view.nodes == NULL) {
-        return TM_ENOMEM;
-    }
+        memory_new(excerpt->view.n_nodes, sizeof *excerpt->view.nodes);
     for (uint32_t k = 0; k < excerpt->view.n_nodes; k++) {
         excerpt->view.nodes[k] = view->nodes[excerpt->numbers[k]];
     }
-    if (cut_prediction(excerpt, before, &excerpt->before) != TM_OK) {
-        return TM_ENOMEM;
-    }
-    return cut_prediction(excerpt, after, &excerpt->after);
+    cut_prediction(excerpt, before, &excerpt->before);
+    cut_prediction(excerpt, after, &excerpt->after);
 }
 
 void excerpt_release(struct excerpt *excerpt)

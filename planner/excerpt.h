@@ -24,12 +24,10 @@ int excerpt_is_all(const struct cluster_view *view);
  * @param before, after  of the whole view; after says which nodes are slowest
  * @param is_all         all nodes, however many
  * @param[out] excerpt   to be released with excerpt_release() in any case
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status excerpt_make(struct excerpt *excerpt,
-                                  const struct cluster_view *view,
-                                  const struct prediction *before,
-                                  const struct prediction *after, int is_all);
+void excerpt_make(struct excerpt *excerpt, const struct cluster_view *view,
+                  const struct prediction *before,
+                  const struct prediction *after, int is_all);
 void excerpt_release(struct excerpt *excerpt);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/correct.h"
 
 /** A cluster that takes another's place. */
@@ -152,36 +153,32 @@ static void install(struct change *change)
     change->corrections = NULL;
 }
 
-static tm_status note(const struct change *change)
+static void note(const struct change *change)
 {
     uint32_t n_new = 0;
 
     for (uint32_t h = 0; h < change->n_hosts; h++) {
         n_new += change->old_of[h] == NO_NODE;
     }
-    return scenario_note(change->scenario,
-                         "another cluster: %u nodes, %u of them new%s",
-                         change->n_hosts, n_new,
-                         n_new == 0 ? ""
-                                    : " (with usual costs of paging and "
-                                      "messages)");
+    scenario_note(change->scenario,
+                  "another cluster: %u nodes, %u of them new%s",
+                  change->n_hosts, n_new,
+                  n_new == 0 ? ""
+                             : " (with usual costs of paging and "
+                               "messages)");
 }
 
-static tm_status allocate(struct change *change)
+static void allocate(struct change *change)
 {
-    change->nodes = calloc(change->n_hosts, sizeof *change->nodes);
-    change->old_of = calloc(change->n_hosts, sizeof *change->old_of);
-    change->new_of =
-        calloc(change->scenario->view.n_nodes, sizeof *change->new_of);
-    if (change->scenario->corrections != NULL) {
+    const struct scenario *scenario = change->scenario;
+
+    change->nodes = memory_new(change->n_hosts, sizeof *change->nodes);
+    change->old_of = memory_new(change->n_hosts, sizeof *change->old_of);
+    change->new_of = memory_new(scenario->view.n_nodes, sizeof *change->new_of);
+    if (scenario->corrections != NULL) {
         change->corrections =
-            calloc(change->n_hosts, sizeof *change->corrections);
-        if (change->corrections == NULL) {
-            return TM_ENOMEM;
-        }
+            memory_new(change->n_hosts, sizeof *change->corrections);
     }
-    return change->nodes && change->old_of && change->new_of ? TM_OK
-                                                             : TM_ENOMEM;
 }
 
 tm_status scenario_use_hosts(struct scenario *scenario,
@@ -193,19 +190,15 @@ tm_status scenario_use_hosts(struct scenario *scenario,
                             .n_hosts = n_hosts,
                             .error = error,
                             .size = size};
-    tm_status status = allocate(&change);
+    tm_status status;
 
-    if (status == TM_OK) {
-        match_names(&change);
-        change.unit_speed = find_unit(&change);
-        status = make_nodes(&change);
-    }
+    allocate(&change);
+    match_names(&change);
+    change.unit_speed = find_unit(&change);
+    status = make_nodes(&change);
     if (status == TM_OK) {
         install(&change);
-        status = note(&change);
-    }
-    if (status == TM_ENOMEM) {
-        snprintf(error, size, "no memory for another cluster");
+        note(&change);
     }
     free(change.nodes);
     free(change.corrections);

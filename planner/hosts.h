@@ -26,7 +26,6 @@ struct plan_host {
  * @return TM_OK
  * @return TM_ECONFIG  something is missing, or a thread is pinned to a node that
  *                     is not there
- * @return TM_ENOMEM
  */
 TM_CHECKED tm_status scenario_use_hosts(struct scenario *scenario,
                                         const struct plan_host *hosts,

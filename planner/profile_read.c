@@ -15,37 +15,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "planner/profile_read_priv.h"
 
-void *reading_allocate(struct reading *reading, size_t n, size_t size)
-{
-    void *array = calloc(n + 1, size); // never of zero bytes
-
-    reading->is_short |= array == NULL;
-    return array;
-}
-
 /** @param[out] node_of  stays with the profile, also after a refusal (I1) */
-static int read_mapping(struct reading *reading, const struct spot *object,
+static int read_mapping(struct profile *profile, const struct spot *object,
                         const uint32_t **node_of)
 {
-    const struct cluster_view *view = &reading->profile->view;
-    uint32_t *numbers =
-        reading_allocate(reading, view->n_threads, sizeof *numbers);
+    const struct cluster_view *view = &profile->view;
+    uint32_t *numbers = memory_new(view->n_threads, sizeof *numbers);
     struct spot array;
 
     *node_of = numbers;
-    return numbers != NULL &&
-           spot_array(object, "node_of", view->n_threads, &array) &&
+    return spot_array(object, "node_of", view->n_threads, &array) &&
            spot_counts(&array, 0, view->n_nodes - 1, numbers);
 }
 
 // ---- the model ----
 
-static int read_corrections(struct reading *reading, const struct spot *object,
+static int read_corrections(struct profile *profile, const struct spot *object,
                             struct cost_model *model)
 {
-    const uint32_t n_nodes = reading->profile->view.n_nodes;
+    const uint32_t n_nodes = profile->view.n_nodes;
     struct correction *corrections;
     struct spot array;
 
@@ -55,10 +46,9 @@ static int read_corrections(struct reading *reading, const struct spot *object,
     if (array.value == NULL) {
         return 1;
     }
-    corrections = reading_allocate(reading, n_nodes, sizeof *corrections);
+    corrections = memory_new(n_nodes, sizeof *corrections);
     model->corrections = corrections;
-    return corrections != NULL &&
-           spot_array(object, "corrections", n_nodes, &array) &&
+    return spot_array(object, "corrections", n_nodes, &array) &&
            records_read(&array, &profile_correction, corrections);
 }
 
@@ -82,9 +72,9 @@ static int read_words(const struct spot *object, struct cost_model *model)
     return 1;
 }
 
-static int read_model(struct reading *reading, const struct spot *document)
+static int read_model(struct profile *profile, const struct spot *document)
 {
-    struct cost_model *model = &reading->profile->model;
+    struct cost_model *model = &profile->model;
     struct spot object;
     struct spot reference;
 
@@ -101,15 +91,15 @@ static int read_model(struct reading *reading, const struct spot *document)
         return spot_refuse(&reference, "power is 0; this kind of model needs "
                                        "a reference processor");
     }
-    return read_corrections(reading, &object, model);
+    return read_corrections(profile, &object, model);
 }
 
 // ---- what was measured ----
 
-static int read_measured(struct reading *reading, const struct spot *document)
+static int read_measured(struct profile *profile, const struct spot *document)
 {
-    struct measurement *measured = &reading->profile->measured;
-    const uint32_t n_nodes = reading->profile->view.n_nodes;
+    struct measurement *measured = &profile->measured;
+    const uint32_t n_nodes = profile->view.n_nodes;
     struct spot object;
     struct spot nodes;
 
@@ -119,10 +109,8 @@ static int read_measured(struct reading *reading, const struct spot *document)
     if (object.value == NULL) {
         return 1;
     }
-    measured->nodes =
-        reading_allocate(reading, n_nodes, sizeof *measured->nodes);
-    return measured->nodes != NULL &&
-           spot_has_only(&object, "iteration_s nodes") &&
+    measured->nodes = memory_new(n_nodes, sizeof *measured->nodes);
+    return spot_has_only(&object, "iteration_s nodes") &&
            member_number(&object, "iteration_s", 0, PROFILE_NUMBER_MAX,
                          &measured->iteration_s) &&
            spot_array(&object, "nodes", n_nodes, &nodes) &&
@@ -153,10 +141,10 @@ static int read_seed(const struct spot *object, uint64_t *seed)
 }
 
 /** Times of nodes, or null. */
-static int read_times(struct reading *reading, const struct spot *object,
+static int read_times(struct profile *profile, const struct spot *object,
                       const char *key, const double **times)
 {
-    const uint32_t n_nodes = reading->profile->view.n_nodes;
+    const uint32_t n_nodes = profile->view.n_nodes;
     struct spot array;
     struct spot element;
     double *numbers;
@@ -167,9 +155,9 @@ static int read_times(struct reading *reading, const struct spot *object,
     if (array.value == NULL) {
         return 1;
     }
-    numbers = reading_allocate(reading, n_nodes, sizeof *numbers);
+    numbers = memory_new(n_nodes, sizeof *numbers);
     *times = numbers;
-    if (numbers == NULL || !spot_array(object, key, n_nodes, &array)) {
+    if (!spot_array(object, key, n_nodes, &array)) {
         return 0;
     }
     for (uint32_t x = 0; x < n_nodes; x++) {
@@ -236,9 +224,9 @@ static int read_answer(const struct spot *object, struct profile_decision *it)
            member_bool(object, "is_carried_out", &it->is_carried_out);
 }
 
-static int read_decision(struct reading *reading, const struct spot *document)
+static int read_decision(struct profile *profile, const struct spot *document)
 {
-    struct profile_decision *decision = &reading->profile->decision;
+    struct profile_decision *decision = &profile->decision;
     struct spot object;
 
     if (!spot_optional(document, "decision", JSON_OBJECT, &object)) {
@@ -252,10 +240,10 @@ static int read_decision(struct reading *reading, const struct spot *document)
                          "owners_move is_proven node_before_s node_after_s "
                          "is_carried_out acceptance") &&
            read_answer(&object, decision) &&
-           read_mapping(reading, &object, &decision->node_of) &&
-           read_times(reading, &object, "node_before_s",
+           read_mapping(profile, &object, &decision->node_of) &&
+           read_times(profile, &object, "node_before_s",
                       &decision->node_before_s) &&
-           read_times(reading, &object, "node_after_s",
+           read_times(profile, &object, "node_after_s",
                       &decision->node_after_s) &&
            read_acceptance(&object, decision);
 }
@@ -313,23 +301,22 @@ static int read_head(const struct spot *document, struct profile *profile)
                          &profile->unit_speed);
 }
 
-static int read_document(struct reading *reading, const struct spot *document)
+static int read_document(struct profile *profile, const struct spot *document)
 {
-    struct profile *profile = reading->profile;
     char reason[128];
 
     if (json_typeof(document->value) != JSON_OBJECT) {
         return spot_refuse(document, "is no profile: it must be an object");
     }
-    if (!read_head(document, profile) || !read_view(reading, document)) {
+    if (!read_head(document, profile) || !read_view(profile, document)) {
         return 0;
     }
     if (!cluster_view_check(&profile->view, reason, sizeof reason)) {
         return spot_refuse(document, "%s", reason);
     }
-    return read_mapping(reading, document, &profile->node_of) &&
-           read_model(reading, document) && read_measured(reading, document) &&
-           read_decision(reading, document);
+    return read_mapping(profile, document, &profile->node_of) &&
+           read_model(profile, document) && read_measured(profile, document) &&
+           read_decision(profile, document);
 }
 
 /** @return the document, NULL if it is none */
@@ -363,21 +350,21 @@ tm_status profile_parse(FILE *file, const char *name, struct profile *profile,
                         char *error, size_t size)
 {
     struct profile found = {0};
-    struct reading reading = {&found, 0};
     struct json_in in = {name, error, size};
     struct spot document = {.in = &in};
+    int is_short = 0;
     int is_good;
 
     error[0] = '\0';
-    document.value = load(file, &document, &reading.is_short);
-    is_good = document.value != NULL && read_document(&reading, &document) != 0;
+    document.value = load(file, &document, &is_short);
+    is_good = document.value != NULL && read_document(&found, &document) != 0;
     json_decref(document.value);
     if (is_good) {
         *profile = found;
         return TM_OK;
     }
     profile_release(&found);
-    if (reading.is_short) {
+    if (is_short) {
         snprintf(error, size, "%s: no memory to read it", name);
         return TM_ENOMEM;
     }

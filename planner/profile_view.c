@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of a profile that says what is known of cluster and program.
+#include "base/memory.h"
 #include "planner/profile_read_priv.h"
 
 static int read_nodes(const struct spot *array, struct cluster_view *view)
@@ -118,8 +119,7 @@ static int read_uses(const struct spot *array, struct cluster_view *view)
     return 1;
 }
 
-static int read_groups(struct reading *reading, const struct spot *document,
-                       struct cluster_view *view)
+static int read_groups(const struct spot *document, struct cluster_view *view)
 {
     struct spot groups;
 
@@ -130,10 +130,8 @@ static int read_groups(struct reading *reading, const struct spot *document,
         return spot_refuse(&groups, "more than 2^32 groups");
     }
     view->n_groups = (uint32_t)json_array_size(groups.value);
-    view->group_pages =
-        reading_allocate(reading, view->n_groups, sizeof *view->group_pages);
-    return view->group_pages != NULL &&
-           spot_counts(&groups, 1, UINT32_MAX, view->group_pages);
+    view->group_pages = memory_new(view->n_groups, sizeof *view->group_pages);
+    return spot_counts(&groups, 1, UINT32_MAX, view->group_pages);
 }
 
 static int check_size(const struct spot *array)
@@ -146,9 +144,9 @@ static int check_size(const struct spot *array)
     return n < UINT32_MAX || spot_refuse(array, "has too many elements");
 }
 
-int read_view(struct reading *reading, const struct spot *document)
+int read_view(struct profile *profile, const struct spot *document)
 {
-    struct cluster_view *view = &reading->profile->view;
+    struct cluster_view *view = &profile->view;
     struct spot nodes;
     struct spot threads;
 
@@ -158,15 +156,13 @@ int read_view(struct reading *reading, const struct spot *document)
         !check_size(&threads)) {
         return 0;
     }
-    if (cluster_view_init(view, (uint32_t)json_array_size(nodes.value),
-                          (uint32_t)json_array_size(threads.value)) != TM_OK) {
-        reading->is_short = 1;
-        return 0;
-    }
-    if (!read_nodes(&nodes, view) || !read_groups(reading, document, view) ||
+    ensure(cluster_view_init(view, (uint32_t)json_array_size(nodes.value),
+                             (uint32_t)json_array_size(threads.value)) ==
+           TM_OK);
+    if (!read_nodes(&nodes, view) || !read_groups(document, view) ||
         !read_threads(&threads, view)) {
         return 0;
     }
-    view->uses = reading_allocate(reading, view->n_uses, sizeof *view->uses);
-    return view->uses != NULL && read_uses(&threads, view);
+    view->uses = memory_new(view->n_uses, sizeof *view->uses);
+    return read_uses(&threads, view);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /** So that a slip of the finger does not take all memory. */
 #define THREADS_MAX 100000000u
 
@@ -51,14 +53,11 @@ static void choose_sources(struct replica *replica)
 
 // ---- pages ----
 
-static tm_status find_common(struct replica *replica)
+static void find_common(struct replica *replica)
 {
     const struct cluster_view *old = replica->old;
-    uint32_t *n_readers = calloc(old->n_groups + 1ull, sizeof *n_readers);
+    uint32_t *n_readers = memory_new(old->n_groups, sizeof *n_readers);
 
-    if (n_readers == NULL) {
-        return TM_ENOMEM;
-    }
     for (uint32_t i = 0; i < old->n_threads; i++) {
         for (uint32_t u = 0; u < old->threads[i].n_uses; u++) {
             const struct use *use = &old->uses[old->threads[i].first_use + u];
@@ -70,7 +69,6 @@ static tm_status find_common(struct replica *replica)
         replica->is_common[g] = n_readers[g] == old->n_threads;
     }
     free(n_readers);
-    return TM_OK;
 }
 
 static uint32_t number_group(struct replica *replica, uint32_t copy,
@@ -109,20 +107,15 @@ static void copy_threads(struct replica *replica)
 
 // ---- all of it ----
 
-static tm_status allocate_pages(struct replica *replica, uint64_t n_copies,
-                                uint64_t n_uses)
+static void allocate_pages(struct replica *replica, uint64_t n_copies,
+                           uint64_t n_uses)
 {
     const uint64_t n_groups = n_copies * replica->old->n_groups;
 
-    replica->view.group_pages = calloc(n_groups + 1, sizeof(uint32_t));
-    replica->view.uses = calloc(n_uses + 1, sizeof(struct use));
-    replica->new_group = calloc(n_groups + 1, sizeof(uint32_t));
-    replica->is_common = calloc(replica->old->n_groups + 1ull, 1);
-    if (!replica->view.group_pages || !replica->view.uses ||
-        !replica->new_group || !replica->is_common) {
-        return TM_ENOMEM;
-    }
-    return find_common(replica);
+    replica->view.group_pages = memory_new(n_groups, sizeof(uint32_t));
+    replica->view.uses = memory_new(n_uses, sizeof(struct use));
+    replica->new_group = memory_new(n_groups, sizeof(uint32_t));
+    replica->is_common = memory_new(replica->old->n_groups, 1);
 }
 
 static uint64_t count_uses(const struct replica *replica)
@@ -141,46 +134,37 @@ static tm_status build(struct replica *replica, uint32_t n_nodes,
 {
     const uint64_t n_copies = (n_threads - 1ull) / replica->old->n_threads + 1;
     uint64_t n_uses;
-    tm_status status = cluster_view_init(&replica->view, n_nodes, n_threads);
 
-    replica->source = calloc(n_threads, sizeof *replica->source);
-    replica->copy = calloc(n_threads, sizeof *replica->copy);
-    replica->origin = calloc(n_threads, sizeof *replica->origin);
-    if (status != TM_OK || !replica->source || !replica->copy ||
-        !replica->origin) {
-        return TM_ENOMEM;
-    }
+    ensure(cluster_view_init(&replica->view, n_nodes, n_threads) == TM_OK);
+    replica->source = memory_new(n_threads, sizeof *replica->source);
+    replica->copy = memory_new(n_threads, sizeof *replica->copy);
+    replica->origin = memory_new(n_threads, sizeof *replica->origin);
     choose_sources(replica);
     n_uses = count_uses(replica);
     if (n_uses >= UINT32_MAX ||
         n_copies * replica->old->n_groups >= UINT32_MAX) {
         return TM_ELIMIT;
     }
-    status = allocate_pages(replica, n_copies, n_uses);
-    if (status == TM_OK) {
-        copy_threads(replica);
-    }
-    return status;
+    allocate_pages(replica, n_copies, n_uses);
+    find_common(replica);
+    copy_threads(replica);
+    return TM_OK;
 }
 
-/** Put what was built into the scenario. @return TM_OK, TM_ENOMEM */
-static tm_status install(struct scenario *scenario, struct replica *replica)
+/** Put what was built into the scenario. */
+static void install(struct scenario *scenario, struct replica *replica)
 {
-    uint32_t *node_of = calloc(replica->view.n_threads + 1ull, sizeof *node_of);
     const struct cluster_view old = scenario->view;
 
-    if (node_of == NULL) {
-        return TM_ENOMEM;
-    }
     free(scenario->node_of);
     free(scenario->origin);
-    scenario->node_of = node_of; // scenario_settle() fills it in
+    // scenario_settle() fills it in
+    scenario->node_of = memory_new(replica->view.n_threads, sizeof(uint32_t));
     scenario->origin = replica->origin;
     scenario->view = replica->view;
     scenario->is_changed = 1;
     replica->view = old;
     replica->origin = NULL;
-    return TM_OK;
 }
 
 static tm_status refuse_limit(char *error, size_t size)
@@ -189,19 +173,6 @@ static tm_status refuse_limit(char *error, size_t size)
              "more than %u threads, or 2^32 groups of pages or uses",
              THREADS_MAX);
     return TM_ELIMIT;
-}
-
-static tm_status end(struct replica *replica, tm_status status, char *error,
-                     size_t size)
-{
-    replica_release(replica);
-    if (status == TM_ELIMIT) {
-        return refuse_limit(error, size);
-    }
-    if (status != TM_OK) {
-        snprintf(error, size, "no memory for so many threads");
-    }
-    return status;
 }
 
 tm_status replicate_threads(struct scenario *scenario, uint64_t n_threads,
@@ -222,15 +193,13 @@ tm_status replicate_threads(struct scenario *scenario, uint64_t n_threads,
         for (uint32_t j = 0; j < replica.view.n_threads; j++) {
             replica.origin[j] = scenario->origin[replica.source[j]];
         }
-        status = install(scenario, &replica);
+        install(scenario, &replica);
+        scenario_note(scenario,
+                      "threads: %u -> %u, each like one of those there were",
+                      n_before, scenario->view.n_threads);
     }
-    if (status == TM_OK) {
-        status = scenario_note(scenario,
-                               "threads: %u -> %u, each like one of "
-                               "those there were",
-                               n_before, scenario->view.n_threads);
-    }
-    return end(&replica, status, error, size);
+    replica_release(&replica);
+    return status == TM_OK ? TM_OK : refuse_limit(error, size);
 }
 
 /** "n1" of copy 1 is "n1-2". */
@@ -248,25 +217,22 @@ static void name_copy(struct node_view *node, uint32_t copy)
     }
 }
 
-static tm_status copy_corrections(struct scenario *scenario, uint32_t factor)
+static void copy_corrections(struct scenario *scenario, uint32_t factor)
 {
     const size_t n = scenario->view.n_nodes;
     struct correction *corrections;
 
     if (scenario->corrections == NULL) {
-        return TM_OK;
+        return;
     }
-    corrections = realloc(scenario->corrections,
-                          n * factor * sizeof *scenario->corrections);
-    if (corrections == NULL) {
-        return TM_ENOMEM;
+    corrections = memory_new(n * factor, sizeof *corrections);
+    for (size_t c = 0; c < factor; c++) {
+        memcpy(corrections + c * n, scenario->corrections,
+               n * sizeof *corrections);
     }
-    for (size_t c = 1; c < factor; c++) {
-        memcpy(corrections + c * n, corrections, n * sizeof *corrections);
-    }
+    free(scenario->corrections);
     scenario->corrections = corrections;
     scenario->model.corrections = corrections;
-    return TM_OK;
 }
 
 static void copy_nodes(const struct scenario *scenario, struct replica *replica)
@@ -298,16 +264,12 @@ tm_status replicate_all(struct scenario *scenario, uint32_t factor, char *error,
     }
     status = build(&replica, (uint32_t)n_nodes, (uint32_t)n_threads);
     if (status == TM_OK) {
-        status = copy_corrections(scenario, factor);
-    }
-    if (status == TM_OK) {
+        copy_corrections(scenario, factor);
         copy_nodes(scenario, &replica);
-        status = install(scenario, &replica);
+        install(scenario, &replica);
+        scenario_note(scenario, "%u times as large: %u nodes, %u threads",
+                      factor, scenario->view.n_nodes, scenario->view.n_threads);
     }
-    if (status == TM_OK) {
-        status = scenario_note(
-            scenario, "%u times as large: %u nodes, %u threads", factor,
-            scenario->view.n_nodes, scenario->view.n_threads);
-    }
-    return end(&replica, status, error, size);
+    replica_release(&replica);
+    return status == TM_OK ? TM_OK : refuse_limit(error, size);
 }

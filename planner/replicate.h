@@ -15,7 +15,6 @@
  * @param[out] error [size] one line, set on failure
  * @return TM_OK
  * @return TM_ELIMIT  more than 10^8 threads, or 2^32 - 1 groups or uses; unchanged
- * @return TM_ENOMEM  unchanged
  */
 TM_CHECKED tm_status replicate_threads(struct scenario *scenario,
                                        uint64_t n_threads, char *error,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/explain.h"
 #include "planner/excerpt.h"
 
@@ -20,70 +21,52 @@
 
 // ---- what explain.h says ----
 
-static tm_status print_change(FILE *file, const struct excerpt *excerpt)
+static void print_change(FILE *file, const struct excerpt *it)
 {
-    const size_t length = explain_change(&excerpt->view, &excerpt->before,
-                                         &excerpt->after, NULL, 0);
-    char *text = malloc(length + 1);
+    const size_t size =
+        explain_change(&it->view, &it->before, &it->after, NULL, 0) + 1;
+    char *text = memory_new(size, 1);
 
-    if (text == NULL) {
-        return TM_ENOMEM;
-    }
-    explain_change(&excerpt->view, &excerpt->before, &excerpt->after, text,
-                   length + 1);
+    explain_change(&it->view, &it->before, &it->after, text, size);
     fputs(text, file);
     free(text);
-    return TM_OK;
 }
 
-static tm_status print_prediction(FILE *file, const struct cluster_view *view,
-                                  const struct prediction *prediction,
-                                  const struct measurement *measured)
+static void print_prediction(FILE *file, const struct cluster_view *view,
+                             const struct prediction *prediction,
+                             const struct measurement *measured)
 {
-    const size_t length =
-        explain_prediction(view, prediction, measured, NULL, 0);
-    char *text = malloc(length + 1);
+    const size_t size =
+        explain_prediction(view, prediction, measured, NULL, 0) + 1;
+    char *text = memory_new(size, 1);
 
-    if (text == NULL) {
-        return TM_ENOMEM;
-    }
-    explain_prediction(view, prediction, measured, text, length + 1);
+    explain_prediction(view, prediction, measured, text, size);
     fputs(text, file);
     free(text);
-    return TM_OK;
 }
 
-static tm_status print_moves(FILE *file, const struct scenario *scenario,
-                             const uint32_t *node_of)
+static void print_moves(FILE *file, const struct scenario *scenario,
+                        const uint32_t *to)
 {
-    const size_t length = explain_moves(&scenario->view, NULL,
-                                        scenario->node_of, node_of, NULL, 0);
-    char *text = malloc(length + 1);
+    const struct cluster_view *view = &scenario->view;
+    const uint32_t *from = scenario->node_of;
+    const size_t size = explain_moves(view, NULL, from, to, NULL, 0) + 1;
+    char *text = memory_new(size, 1);
 
-    if (text == NULL) {
-        return TM_ENOMEM;
-    }
-    explain_moves(&scenario->view, NULL, scenario->node_of, node_of, text,
-                  length + 1);
+    explain_moves(view, NULL, from, to, text, size);
     fputs(text, file);
     free(text);
-    return TM_OK;
 }
 
 // ---- threads ----
 
 /** The threads of each node, those in a row as a range. */
-static tm_status print_threads(FILE *file, const struct cluster_view *view,
-                               const uint32_t *node_of)
+static void print_threads(FILE *file, const struct cluster_view *view,
+                          const uint32_t *node_of)
 {
-    uint32_t *first = calloc(view->n_nodes + 2ull, sizeof *first);
-    uint32_t *sorted = calloc(view->n_threads, sizeof *sorted);
+    uint32_t *first = memory_new(view->n_nodes + 2ull, sizeof *first);
+    uint32_t *sorted = memory_new(view->n_threads, sizeof *sorted);
 
-    if (first == NULL || sorted == NULL) {
-        free(first);
-        free(sorted);
-        return TM_ENOMEM;
-    }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         first[node_of[i] + 2]++;
     }
@@ -108,7 +91,6 @@ static tm_status print_threads(FILE *file, const struct cluster_view *view,
     }
     free(first);
     free(sorted);
-    return TM_OK;
 }
 
 /** "11 9 9 3", or of many nodes the least and the most. */
@@ -230,22 +212,19 @@ static void print_distance(const struct plan *plan, const struct answer *answer,
 }
 
 /** A policy's answer, node by node. */
-static tm_status print_answer(const struct report *report,
-                              const struct plan *plan,
-                              const struct answer *answer, FILE *file)
+static void print_answer(const struct report *report, const struct plan *plan,
+                         const struct answer *answer, FILE *file)
 {
     const struct cluster_view *view = &plan->scenario->view;
     struct excerpt excerpt;
-    tm_status status = excerpt_make(&excerpt, view, &plan->in_force,
-                                    &answer->after, report->is_verbose);
 
+    excerpt_make(&excerpt, view, &plan->in_force, &answer->after,
+                 report->is_verbose);
     fprintf(file, "before: the mapping in force%s; after: that %s%s\n\n",
             plan == report->then ? " on the changed cluster" : "",
             answer->policy != NULL ? "of " : "", answer->name);
-    if (status == TM_OK) {
-        status = print_change(file, &excerpt);
-    }
-    if (status == TM_OK && excerpt.view.n_nodes < view->n_nodes) {
+    print_change(file, &excerpt);
+    if (excerpt.view.n_nodes < view->n_nodes) {
         fprintf(file, "these are the slowest of %u nodes; -v shows all\n",
                 view->n_nodes);
     }
@@ -254,32 +233,22 @@ static tm_status print_answer(const struct report *report,
         file, "moves: %u of %u threads%s\n", answer->n_moves, view->n_threads,
         answer->mapping.owners_move ? ", and the owners of their pages" : "");
     print_distance(plan, answer, file);
-    return status;
 }
 
 /** All terms, and who is where. */
-static tm_status print_details(const struct plan *plan,
-                               const struct answer *answer,
-                               const struct measurement *measured, FILE *file)
+static void print_details(const struct plan *plan, const struct answer *answer,
+                          const struct measurement *measured, FILE *file)
 {
     const struct cluster_view *view = &plan->scenario->view;
-    tm_status status;
 
     fputs("\nmapping in force\n", file);
-    status = print_prediction(file, view, &plan->in_force, measured);
-    if (status == TM_OK) {
-        fprintf(file, "\n%s\n", answer->name);
-        status = print_prediction(file, view, &answer->after, NULL);
-    }
-    if (status == TM_OK) {
-        fputs("\nmoves\n", file);
-        status = print_moves(file, plan->scenario, answer->mapping.node_of);
-    }
-    if (status == TM_OK) {
-        fputs("\nmapping\n", file);
-        status = print_threads(file, view, answer->mapping.node_of);
-    }
-    return status;
+    print_prediction(file, view, &plan->in_force, measured);
+    fprintf(file, "\n%s\n", answer->name);
+    print_prediction(file, view, &answer->after, NULL);
+    fputs("\nmoves\n", file);
+    print_moves(file, plan->scenario, answer->mapping.node_of);
+    fputs("\nmapping\n", file);
+    print_threads(file, view, answer->mapping.node_of);
 }
 
 static void print_repeated(const struct report *report, FILE *file)
@@ -480,10 +449,9 @@ static void print_policies(const struct report *report, FILE *file)
     putc('\n', file);
 }
 
-tm_status report_print(const struct report *report, FILE *file)
+void report_print(const struct report *report, FILE *file)
 {
     const struct plan *plan = report->then ? report->then : report->now;
-    tm_status status = TM_OK;
 
     print_head(report, file);
     if (report->then != NULL) {
@@ -495,18 +463,14 @@ tm_status report_print(const struct report *report, FILE *file)
         if (report->then != NULL) {
             print_comparison(report, file);
         }
-        status = print_answer(report, plan, &plan->answers[0], file);
+        print_answer(report, plan, &plan->answers[0], file);
     }
     print_repeated(report, file);
     for (unsigned i = 0; report->is_verbose && i < plan->n_answers; i++) {
-        if (status == TM_OK) {
-            status = print_details(plan, &plan->answers[i],
-                                   report->then == NULL &&
-                                           report->profile->measured.nodes
-                                       ? &report->profile->measured
-                                       : NULL,
-                                   file);
-        }
+        print_details(plan, &plan->answers[i],
+                      report->then == NULL && report->profile->measured.nodes
+                          ? &report->profile->measured
+                          : NULL,
+                      file);
     }
-    return status;
 }

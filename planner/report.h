@@ -18,8 +18,8 @@ struct report {
     int is_verbose;
 };
 
-/** For people. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status report_print(const struct report *report, FILE *file);
+/** For people. */
+void report_print(const struct report *report, FILE *file);
 
 /** For programs: JSON, as docs/plan.md has it. @return TM_OK, TM_ENOMEM */
 TM_CHECKED tm_status report_print_json(const struct report *report, FILE *file);

@@ -6,55 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/correct.h"
 
 // ---- making and freeing ----
 
-/** @return a copy of an array; NULL if there is none, or no memory */
+/** @return a copy of an array; NULL if there is none */
 static void *copy_array(const void *array, size_t n, size_t size)
 {
-    void *copy = array != NULL ? calloc(n, size) : NULL;
-
-    if (copy != NULL) {
-        memcpy(copy, array, n * size);
-    }
-    return copy;
+    return array != NULL ? memcpy(memory_new(n, size), array, n * size) : NULL;
 }
 
-tm_status scenario_init(struct scenario *scenario,
-                        const struct profile *profile)
+void scenario_init(struct scenario *scenario, const struct profile *profile)
 {
-    const struct cluster_view *view = &profile->view;
+    const size_t n_nodes = profile->view.n_nodes;
+    const size_t n_threads = profile->view.n_threads;
 
     *scenario = (struct scenario){
         .model = profile->model,
+        .corrections = copy_array(profile->model.corrections, n_nodes,
+                                  sizeof *scenario->corrections),
         .measured.iteration_s = profile->measured.iteration_s,
+        .measured.nodes = copy_array(profile->measured.nodes, n_nodes,
+                                     sizeof *scenario->measured.nodes),
+        .origin =
+            copy_array(profile->node_of, n_threads, sizeof *scenario->origin),
+        .node_of =
+            copy_array(profile->node_of, n_threads, sizeof *scenario->node_of),
         .unit_speed = profile->unit_speed,
         .seed = profile->decision.seed,
         .effort = profile->decision.effort,
     };
-    scenario->model.corrections = NULL;
-    if (cluster_view_copy(&scenario->view, view, 0) != TM_OK) {
-        return TM_ENOMEM;
-    }
-    scenario->origin =
-        copy_array(profile->node_of, view->n_threads, sizeof *scenario->origin);
-    scenario->node_of = copy_array(profile->node_of, view->n_threads,
-                                   sizeof *scenario->node_of);
-    scenario->corrections =
-        copy_array(profile->model.corrections, view->n_nodes,
-                   sizeof *scenario->corrections);
-    scenario->measured.nodes =
-        copy_array(profile->measured.nodes, view->n_nodes,
-                   sizeof *scenario->measured.nodes);
     scenario->model.corrections = scenario->corrections;
-    if (scenario->origin == NULL || scenario->node_of == NULL ||
-        (profile->model.corrections && !scenario->corrections) ||
-        (profile->measured.nodes && !scenario->measured.nodes)) {
-        scenario_release(scenario);
-        return TM_ENOMEM;
-    }
-    return TM_OK;
+    cluster_view_copy(&scenario->view, &profile->view, 0);
 }
 
 void scenario_release(struct scenario *scenario)
@@ -93,53 +77,39 @@ tm_status scenario_use_model(struct scenario *scenario, enum cost_kind kind)
 
 // ---- changing ----
 
-tm_status scenario_note(struct scenario *scenario, const char *format, ...)
+void scenario_note(struct scenario *scenario, const char *format, ...)
 {
     const char *old = scenario->notes != NULL ? scenario->notes : "";
     va_list arguments;
     char *line = NULL;
     char *joined = NULL;
-    int length;
 
     va_start(arguments, format);
-    length = vasprintf(&line, format, arguments);
+    ensure_memory(vasprintf(&line, format, arguments) >= 0);
     va_end(arguments);
-    if (length < 0 || asprintf(&joined, "%s%s\n", old, line) < 0) {
-        free(length < 0 ? NULL : line);
-        return TM_ENOMEM;
-    }
+    ensure_memory(asprintf(&joined, "%s%s\n", old, line) >= 0);
     free(line);
     free(scenario->notes);
     scenario->notes = joined;
     scenario->is_changed = 1;
-    return TM_OK;
 }
 
-tm_status scenario_add_node(struct scenario *scenario,
-                            const struct node_view *node)
+void scenario_add_node(struct scenario *scenario, const struct node_view *node)
 {
     struct cluster_view *view = &scenario->view;
     const size_t n = view->n_nodes + 1ull;
-    struct node_view *nodes = realloc(view->nodes, n * sizeof *nodes);
-    struct correction *corrections;
 
-    if (nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    view->nodes = nodes;
+    view->nodes = realloc(view->nodes, n * sizeof *view->nodes);
+    ensure_memory(view->nodes != NULL);
     if (scenario->corrections != NULL) {
-        corrections =
+        scenario->corrections =
             realloc(scenario->corrections, n * sizeof *scenario->corrections);
-        if (corrections == NULL) {
-            return TM_ENOMEM;
-        }
-        correction_init(&corrections[n - 1]);
-        scenario->corrections = corrections;
-        scenario->model.corrections = corrections;
+        ensure_memory(scenario->corrections != NULL);
+        correction_init(&scenario->corrections[n - 1]);
+        scenario->model.corrections = scenario->corrections;
     }
-    nodes[n - 1] = *node;
+    view->nodes[n - 1] = *node;
     view->n_nodes++;
-    return TM_OK;
 }
 
 void scenario_remove_node(struct scenario *scenario, uint32_t node)
@@ -200,25 +170,20 @@ void scenario_usual_node(const struct scenario *scenario,
                          struct node_view *node)
 {
     const struct cluster_view *view = &scenario->view;
-    double *values = calloc(view->n_nodes, sizeof *values);
+    double *values = memory_new(view->n_nodes, sizeof *values);
 
-    *node = view->nodes[0]; // without memory for the medians, like this one
+    *node = view->nodes[0];
     node->name[0] = '\0';
     node->power = 1;
     node->n_processors = 1;
     node->memory_pages = node->free_pages = node->total_pages = 0;
-    if (values != NULL) {
-        node->swap_in_s =
-            median(view, offsetof(struct node_view, swap_in_s), values);
-        node->swap_out_s =
-            median(view, offsetof(struct node_view, swap_out_s), values);
-        node->fetch_s =
-            median(view, offsetof(struct node_view, fetch_s), values);
-        node->update_s =
-            median(view, offsetof(struct node_view, update_s), values);
-        node->packet_s =
-            median(view, offsetof(struct node_view, packet_s), values);
-    }
+    node->swap_in_s =
+        median(view, offsetof(struct node_view, swap_in_s), values);
+    node->swap_out_s =
+        median(view, offsetof(struct node_view, swap_out_s), values);
+    node->fetch_s = median(view, offsetof(struct node_view, fetch_s), values);
+    node->update_s = median(view, offsetof(struct node_view, update_s), values);
+    node->packet_s = median(view, offsetof(struct node_view, packet_s), values);
     free(values);
 }
 
@@ -288,7 +253,7 @@ static int are_all_homeless(const struct scenario *scenario)
     return 1;
 }
 
-static tm_status find_places(struct scenario *scenario)
+static void find_places(struct scenario *scenario)
 {
     const struct cluster_view *view = &scenario->view;
     double *sums_s;
@@ -298,15 +263,11 @@ static tm_status find_places(struct scenario *scenario)
             scenario->node_of[i] =
                 (uint32_t)((uint64_t)i * view->n_nodes / view->n_threads);
         }
-        return TM_OK;
+        return;
     }
-    sums_s = calloc(view->n_nodes, sizeof *sums_s);
-    if (sums_s == NULL) {
-        return TM_ENOMEM;
-    }
+    sums_s = memory_new(view->n_nodes, sizeof *sums_s);
     house(scenario, sums_s);
     free(sums_s);
-    return TM_OK;
 }
 
 /** What would be measured if the prediction were right. */
@@ -329,40 +290,28 @@ static void measure(struct scenario *scenario,
     }
 }
 
-static tm_status predict_measurement(struct scenario *scenario)
+static void predict_measurement(struct scenario *scenario)
 {
     const uint32_t n_nodes = scenario->view.n_nodes;
-    struct prediction prediction = {0};
-    struct node_measurement *measured;
-    tm_status status = TM_ENOMEM;
+    struct prediction prediction = {
+        .nodes = memory_new(n_nodes, sizeof *prediction.nodes)};
 
-    measured = realloc(scenario->measured.nodes, n_nodes * sizeof *measured);
-    if (measured == NULL) {
-        return TM_ENOMEM;
-    }
-    scenario->measured.nodes = measured;
-    prediction.nodes = calloc(n_nodes, sizeof *prediction.nodes);
-    if (prediction.nodes != NULL) {
-        status = predict(&scenario->view, &scenario->model, scenario->node_of,
-                         &prediction);
-    }
-    if (status == TM_OK) {
-        measure(scenario, &prediction);
-    }
+    free(scenario->measured.nodes);
+    scenario->measured.nodes =
+        memory_new(n_nodes, sizeof *scenario->measured.nodes);
+    ensure(predict(&scenario->view, &scenario->model, scenario->node_of,
+                   &prediction) == TM_OK);
+    measure(scenario, &prediction);
     free(prediction.nodes);
-    return status;
 }
 
-tm_status scenario_settle(struct scenario *scenario)
+void scenario_settle(struct scenario *scenario)
 {
-    tm_status status;
-
     if (!scenario->is_changed) {
-        return TM_OK;
+        return;
     }
-    status = find_places(scenario);
-    if (status != TM_OK || scenario->measured.nodes == NULL) {
-        return status;
+    find_places(scenario);
+    if (scenario->measured.nodes != NULL) {
+        predict_measurement(scenario);
     }
-    return predict_measurement(scenario);
 }

@@ -27,9 +27,8 @@ struct scenario {
     char *notes; ///< what was changed, a line each; NULL: nothing
 };
 
-/** Begin with what a profile says, copied. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status scenario_init(struct scenario *scenario,
-                                   const struct profile *profile);
+/** Begin with what a profile says, copied. */
+void scenario_init(struct scenario *scenario, const struct profile *profile);
 void scenario_release(struct scenario *scenario);
 
 /** The models' names, by enum cost_kind. */
@@ -51,20 +50,17 @@ TM_CHECKED tm_status scenario_use_model(struct scenario *scenario,
  * its power; if all nodes are others, threads are spread in blocks. What was
  * measured holds no longer: the prediction for the mapping in force takes its
  * place, for policies that start from a measurement.
- *
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status scenario_settle(struct scenario *scenario);
+void scenario_settle(struct scenario *scenario);
 
 // ---- for those who change it: hosts.c, replicate.c, what_if.c ----
 
-/** Add a line of what was changed. @return TM_OK, TM_ENOMEM */
-__attribute__((format(printf, 2, 3))) TM_CHECKED tm_status
-scenario_note(struct scenario *scenario, const char *format, ...);
+/** Add a line of what was changed. */
+__attribute__((format(printf, 2, 3))) void scenario_note(
+    struct scenario *scenario, const char *format, ...);
 
-/** Add a node behind the others. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status scenario_add_node(struct scenario *scenario,
-                                       const struct node_view *node);
+/** Add a node behind the others. */
+void scenario_add_node(struct scenario *scenario, const struct node_view *node);
 
 /** Take a node away, which is not the last. Its threads become homeless. */
 void scenario_remove_node(struct scenario *scenario, uint32_t node);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/reading.h"
 #include "planner/property.h"
@@ -122,8 +123,8 @@ static tm_status change_all(const struct change *change,
                             const struct property *property, const char *value)
 {
     struct cluster_view *view = &change->scenario->view;
-    struct node_view *nodes = calloc(view->n_nodes, sizeof *nodes);
-    tm_status status = nodes != NULL ? TM_OK : TM_ENOMEM;
+    struct node_view *nodes = memory_new(view->n_nodes, sizeof *nodes);
+    tm_status status = TM_OK;
 
     for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
         nodes[x] = view->nodes[x];
@@ -131,8 +132,8 @@ static tm_status change_all(const struct change *change,
     }
     if (status == TM_OK) {
         memcpy(view->nodes, nodes, view->n_nodes * sizeof *nodes);
-        status = scenario_note(change->scenario, "all nodes: %s=%s",
-                               property->name, value);
+        scenario_note(change->scenario, "all nodes: %s=%s", property->name,
+                      value);
     }
     free(nodes);
     return status;
@@ -163,8 +164,9 @@ static tm_status change_node(const struct change *change, const char *name,
     nodes[x] = after;
     property_show(change->scenario, property, &before, from, sizeof from);
     property_show(change->scenario, property, &after, to, sizeof to);
-    return scenario_note(change->scenario, "%s: %s -> %s", name, from,
-                         strchr(to, ' ') + 1);
+    scenario_note(change->scenario, "%s: %s -> %s", name, from,
+                  strchr(to, ' ') + 1);
+    return TM_OK;
 }
 
 // ---- adding and removing ----
@@ -282,17 +284,16 @@ static tm_status add_node(const struct change *change, char *text)
         return refuse(change, "a new node needs %s; or say like=NODE",
                       newcomer.has_memory ? "speed=" : "memory=");
     }
-    if (status == TM_OK) {
-        status = scenario_add_node(change->scenario, node);
-    }
     if (status != TM_OK) {
         return status;
     }
-    return scenario_note(change->scenario,
-                         "%s: added, power %g, %u worker%s, %.1f MiB",
-                         node->name, node->power, node->n_processors,
-                         node->n_processors == 1 ? "" : "s",
-                         (double)node->memory_pages * MIB_PER_PAGE);
+    scenario_add_node(change->scenario, node);
+    scenario_note(change->scenario,
+                  "%s: added, power %g, %u worker%s, %.1f MiB", node->name,
+                  node->power, node->n_processors,
+                  node->n_processors == 1 ? "" : "s",
+                  (double)node->memory_pages * MIB_PER_PAGE);
+    return TM_OK;
 }
 
 static tm_status remove_node(const struct change *change, const char *name)
@@ -315,7 +316,8 @@ static tm_status remove_node(const struct change *change, const char *name)
     }
     memcpy(gone, scenario->view.nodes[x].name, sizeof gone);
     scenario_remove_node(scenario, x);
-    return scenario_note(scenario, "%s: removed", gone);
+    scenario_note(scenario, "%s: removed", gone);
+    return TM_OK;
 }
 
 static tm_status change_threads(const struct change *change, const char *value)
@@ -371,23 +373,19 @@ tm_status scenario_change(struct scenario *scenario, const char *text,
 {
     const struct change change = {scenario, text, error, size};
     char copy[TEXT_MAX];
-    tm_status status;
 
     if (strlen(text) >= sizeof copy) {
         return refuse(&change, "is longer than %zu bytes", sizeof copy - 1);
     }
     memcpy(copy, text, strlen(text) + 1);
     if (strncmp(copy, "add:", 4) == 0) {
-        status = add_node(&change, copy + 4);
-    } else if (strncmp(copy, "remove:", 7) == 0) {
-        status = remove_node(&change, copy + 7);
-    } else if (strncmp(copy, "threads=", 8) == 0) {
-        status = change_threads(&change, copy + 8);
-    } else {
-        status = change_property(&change, copy);
+        return add_node(&change, copy + 4);
     }
-    if (status == TM_ENOMEM) {
-        snprintf(error, size, "'%s': no memory for it", text);
+    if (strncmp(copy, "remove:", 7) == 0) {
+        return remove_node(&change, copy + 7);
     }
-    return status;
+    if (strncmp(copy, "threads=", 8) == 0) {
+        return change_threads(&change, copy + 8);
+    }
+    return change_property(&change, copy);
 }

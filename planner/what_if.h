@@ -21,7 +21,6 @@
  *                    hint; set on failure
  * @return TM_OK
  * @return TM_EINVAL  it is no change, or not one of this cluster; unchanged
- * @return TM_ENOMEM
  */
 TM_CHECKED tm_status scenario_change(struct scenario *scenario,
                                      const char *text, char *error,

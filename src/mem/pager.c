@@ -531,6 +531,14 @@ void pager_stats(const struct pager *pager, struct pager_stats *stats)
     stats->used = pager_used(pager);
 }
 
+uint64_t pager_returns(const struct pager *pager, uint64_t ins_before)
+{
+    const struct pager_stats *stats = &pager->stats;
+    const uint64_t n_pages = stats->resident + stats->out;
+
+    return n_pages > 0 ? (stats->ins - ins_before) / n_pages : 0;
+}
+
 struct pager *pager_new(struct space *space, struct swap_file *swap,
                         uint64_t budget, const struct pager_host *host)
 {

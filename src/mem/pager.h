@@ -193,6 +193,10 @@ int pager_is_unwanted(const struct pager *pager, page_no page);
 /** Read all counters. */
 void pager_stats(const struct pager *pager, struct pager_stats *stats);
 
+/** How often each page of the node has come back from the swap file since so many had
+ * come in, in the mean and rounded down; 0 if there is no page. */
+uint64_t pager_returns(const struct pager *pager, uint64_t ins_before);
+
 // ---- for the space only
 
 /** Bytes come to be / are no more. */

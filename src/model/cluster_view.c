@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 // ---- making, copying, freeing ----
 
 tm_status cluster_view_init(struct cluster_view *view, uint32_t n_nodes,
@@ -18,12 +20,8 @@ tm_status cluster_view_init(struct cluster_view *view, uint32_t n_nodes,
     }
     view->n_nodes = n_nodes;
     view->n_threads = n_threads;
-    view->nodes = calloc(n_nodes, sizeof *view->nodes);
-    view->threads = calloc(n_threads, sizeof *view->threads);
-    if (view->nodes == NULL || view->threads == NULL) {
-        cluster_view_release(view);
-        return TM_ENOMEM;
-    }
+    view->nodes = memory_new(n_nodes, sizeof *view->nodes);
+    view->threads = memory_new(n_threads, sizeof *view->threads);
     return TM_OK;
 }
 
@@ -45,37 +43,28 @@ static void copy_nodes(struct cluster_view *copy,
     }
 }
 
-tm_status cluster_view_copy(struct cluster_view *copy,
-                            const struct cluster_view *view,
-                            uint32_t n_more_nodes)
+static void *copy_of(const void *array, size_t n, size_t size)
 {
-    tm_status status =
-        cluster_view_init(copy, view->n_nodes + n_more_nodes, view->n_threads);
+    void *copy = memory_new(n, size);
 
-    if (status != TM_OK) {
-        return status;
+    if (n > 0) {
+        memcpy(copy, array, n * size);
     }
-    copy->n_groups = view->n_groups;
-    copy->n_common = view->n_common;
-    copy->n_uses = view->n_uses;
+    return copy;
+}
+
+void cluster_view_copy(struct cluster_view *copy,
+                       const struct cluster_view *view, uint32_t n_more_nodes)
+{
+    *copy = *view;
+    copy->n_nodes += n_more_nodes;
+    copy->nodes = memory_new(copy->n_nodes, sizeof *copy->nodes);
     copy_nodes(copy, view);
-    memcpy(copy->threads, view->threads,
-           view->n_threads * sizeof *view->threads);
-    if (view->n_groups == 0) {
-        return TM_OK;
-    }
-    copy->group_pages = calloc(view->n_groups, sizeof *copy->group_pages);
-    copy->uses = calloc(view->n_uses + 1ull, sizeof *copy->uses);
-    if (copy->group_pages == NULL || copy->uses == NULL) {
-        cluster_view_release(copy);
-        return TM_ENOMEM;
-    }
-    memcpy(copy->group_pages, view->group_pages,
-           view->n_groups * sizeof *view->group_pages);
-    if (view->n_uses > 0) {
-        memcpy(copy->uses, view->uses, view->n_uses * sizeof *view->uses);
-    }
-    return TM_OK;
+    copy->threads =
+        copy_of(view->threads, view->n_threads, sizeof *view->threads);
+    copy->group_pages =
+        copy_of(view->group_pages, view->n_groups, sizeof *view->group_pages);
+    copy->uses = copy_of(view->uses, view->n_uses, sizeof *view->uses);
 }
 
 // ---- checking ----
@@ -188,13 +177,10 @@ static int check_thread(const struct cluster_view *view, uint32_t thread,
 static int check_threads(const struct cluster_view *view,
                          const struct complaint *complaint)
 {
-    uint32_t *seen = calloc(view->n_groups + 1ull, sizeof *seen);
+    uint32_t *seen = memory_new(view->n_groups, sizeof *seen);
     uint64_t n_uses = 0;
     int is_valid = 1;
 
-    if (seen == NULL) {
-        return complain(complaint, "no memory to check it");
-    }
     for (uint32_t i = 0; is_valid && i < view->n_threads; i++) {
         is_valid = check_thread(view, i, seen, complaint);
         n_uses += view->threads[i].n_uses;
@@ -263,6 +249,25 @@ double cluster_view_sum_pages(const struct cluster_view *view)
         }
     }
     return sum;
+}
+
+struct group_users *cluster_view_users(const struct cluster_view *view)
+{
+    struct group_users *users = memory_new(view->n_groups, sizeof *users);
+
+    for (uint32_t u = 0; u < view->n_uses; u++) {
+        const struct use *use = &view->uses[u];
+        struct group_users *it = &users[use->group];
+
+        it->n_users++;
+        it->n_writers += (use->flags & USE_WRITE) != 0;
+        it->n_senders += use->diff_bytes > 0;
+        it->diff_bytes += use->diff_bytes;
+    }
+    for (uint32_t g = 0; g < view->n_common; g++) {
+        users[g].n_users = view->n_threads;
+    }
+    return users;
 }
 
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of)

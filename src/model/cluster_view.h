@@ -82,7 +82,6 @@ struct cluster_view {
  *
  * @return TM_OK
  * @return TM_EINVAL  n_nodes or n_threads is 0
- * @return TM_ENOMEM
  *
  * Context: any thread; allocates.
  */
@@ -97,13 +96,11 @@ void cluster_view_release(struct cluster_view *view);
  *
  * @param n_more_nodes  added behind the others, as copies of node 0
  * @param[out] copy     the caller releases it
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates.
  */
-TM_CHECKED tm_status cluster_view_copy(struct cluster_view *copy,
-                                       const struct cluster_view *view,
-                                       uint32_t n_more_nodes);
+void cluster_view_copy(struct cluster_view *copy,
+                       const struct cluster_view *view, uint32_t n_more_nodes);
 
 /**
  * Say whether a view is whole: all numbers in the ranges given above, finite,
@@ -134,6 +131,17 @@ double cluster_view_common_pages(const struct cluster_view *view);
 
 /** The pages that a thread uses, added up over all threads. */
 double cluster_view_sum_pages(const struct cluster_view *view);
+
+/** What all threads together do with a group. */
+struct group_users {
+    uint32_t n_users;
+    uint32_t n_writers;
+    uint32_t n_senders;  ///< of diffs
+    uint64_t diff_bytes; ///< sum of one page
+};
+
+/** @return [n_groups], for free() */
+struct group_users *cluster_view_users(const struct cluster_view *view);
 
 /** Are all entries of node_of [n_threads] numbers of nodes? */
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of);

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /** Are so many groups used by all threads that it is worth a copy? */
 static int is_worth(const struct cluster_view *view, uint32_t n_common)
 {
@@ -83,46 +85,37 @@ static void copy_uses(struct condensed *condensed,
     condensed->view.n_uses = n;
 }
 
-static tm_status leave_out(struct condensed *condensed,
-                           const struct cluster_view *view, uint32_t n_common,
-                           uint32_t *numbers)
+static void leave_out(struct condensed *condensed,
+                      const struct cluster_view *view, uint32_t n_common,
+                      uint32_t *numbers)
 {
-    condensed->threads = malloc(view->n_threads * sizeof(struct thread_view));
-    condensed->group_pages = malloc(view->n_groups * sizeof(uint32_t));
-    condensed->uses = malloc(view->n_uses * sizeof(struct use));
-    if (condensed->threads == NULL || condensed->group_pages == NULL ||
-        condensed->uses == NULL) {
-        return TM_ENOMEM;
-    }
+    condensed->threads =
+        memory_new(view->n_threads, sizeof(struct thread_view));
+    condensed->group_pages = memory_new(view->n_groups, sizeof(uint32_t));
+    condensed->uses = memory_new(view->n_uses, sizeof(struct use));
     condensed->view.n_common = n_common;
     condensed->view.threads = condensed->threads;
     condensed->view.group_pages = condensed->group_pages;
     condensed->view.uses = condensed->uses;
     number_groups(condensed, view, numbers);
     copy_uses(condensed, view, numbers);
-    return TM_OK;
 }
 
-tm_status condense(struct condensed *condensed, const struct cluster_view *view)
+void condense(struct condensed *condensed, const struct cluster_view *view)
 {
-    tm_status status = TM_OK;
     uint32_t *n_users;
     uint32_t n_common;
 
     *condensed = (struct condensed){.view = *view};
     if (view->n_uses == 0 || view->n_common > 0) {
-        return TM_OK;
+        return;
     }
-    n_users = calloc(view->n_groups, sizeof *n_users);
-    if (n_users == NULL) {
-        return TM_ENOMEM;
-    }
+    n_users = memory_new(view->n_groups, sizeof *n_users);
     n_common = find_common(view, n_users);
     if (n_common > 0) {
-        status = leave_out(condensed, view, n_common, n_users);
+        leave_out(condensed, view, n_common, n_users);
     }
     free(n_users);
-    return status;
 }
 
 void condensed_release(struct condensed *condensed)

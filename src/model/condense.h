@@ -23,13 +23,11 @@ struct condensed {
  *
  * @param view  valid, and not changed or released before the result is released
  * @param[out] condensed  condensed_release() frees it, in any case
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Goes over the uses twice; over those of a few
  * threads if there are no such groups.
  */
-TM_CHECKED tm_status condense(struct condensed *condensed,
-                              const struct cluster_view *view);
+void condense(struct condensed *condensed, const struct cluster_view *view);
 
 /** Free the result. Zeros are fine. */
 void condensed_release(struct condensed *condensed);

@@ -67,7 +67,7 @@ static void a_condensed_view_is_predicted_as_the_original(void **state)
         model.corrections = round % 5 ? corrections : NULL;
         view_draw(&view, &plan);
         reference_choose(&view, NULL, &model.reference);
-        assert_int_equal(condense(&condensed, &view), TM_OK);
+        condense(&condensed, &view);
         assert_true(cluster_view_is_valid(&condensed.view));
         assert_true(cluster_view_sum_pages(&condensed.view) ==
                     cluster_view_sum_pages(&view));
@@ -106,7 +106,7 @@ static void of_threads_that_read_each_other_the_writes_are_left(void **state)
     view_make(&view, 2, 20);
     fill_all(&view);
     assert_int_equal(view.n_uses, 400);
-    assert_int_equal(condense(&condensed, &view), TM_OK);
+    condense(&condensed, &view);
     assert_int_equal(condensed.view.n_common, 20);
     assert_int_equal(condensed.view.n_uses, 20);
     for (uint32_t i = 0; i < 20; i++) {
@@ -133,7 +133,7 @@ static void where_little_is_common_all_stays(void **state)
     }
     lists_build(&lists, &view);
     lists_release(&lists);
-    assert_int_equal(condense(&condensed, &view), TM_OK);
+    condense(&condensed, &view);
     assert_int_equal(condensed.view.n_common, 0);
     assert_ptr_equal(condensed.view.uses, view.uses);
     condensed_release(&condensed);
@@ -147,7 +147,7 @@ static void a_view_of_nothing_can_be_condensed(void **state)
 
     (void)state;
     view_make(&view, 2, 3);
-    assert_int_equal(condense(&condensed, &view), TM_OK);
+    condense(&condensed, &view);
     assert_int_equal(condensed.view.n_common, 0);
     condensed_release(&condensed);
     cluster_view_release(&view);

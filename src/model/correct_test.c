@@ -45,7 +45,7 @@ static void draw_truth(struct cluster_view *view, struct cluster_view *truth,
         N, K, 0, 1, (enum sharing)random_below(N_SHARINGS), 1.2};
 
     view_draw(view, &plan);
-    assert_int_equal(cluster_view_copy(truth, view, 0), TM_OK);
+    cluster_view_copy(truth, view, 0);
     for (uint32_t x = 0; x < N; x++) {
         struct node_view *node = &truth->nodes[x];
 

@@ -51,144 +51,70 @@ static int name_width(const struct cluster_view *view)
 
 // ---- one prediction ----
 
-/** A column: its head, and what it shows of a node. */
-struct column {
+/** A column: its head, and how what it shows of a node is written. */
+static const struct column {
     const char *head;
     int width;
     int decimals;
-    double (*value)(const struct node_view *node,
-                    const struct node_prediction *terms);
-};
-
-static double show_threads(const struct node_view *node,
-                           const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->n_threads;
-}
-
-static double show_comp(const struct node_view *node,
-                        const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->comp_s * 1e3;
-}
-
-static double show_mem(const struct node_view *node,
-                       const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->mem_s * 1e3;
-}
-
-static double show_comm(const struct node_view *node,
-                        const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->comm_s * 1e3;
-}
-
-static double show_sum(const struct node_view *node,
-                       const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->sum_s * 1e3;
-}
-
-static double show_overlapped(const struct node_view *node,
-                              const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->overlapped_s * 1e3;
-}
-
-static double show_demand(const struct node_view *node,
-                          const struct node_prediction *terms)
-{
-    (void)node;
-    return (double)terms->demand_pages * MIB_PER_PAGE;
-}
-
-static double show_memory(const struct node_view *node,
-                          const struct node_prediction *terms)
-{
-    (void)terms;
-    return (double)node->memory_pages * MIB_PER_PAGE;
-}
-
-static double show_lack(const struct node_view *node,
-                        const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->lack_pages * MIB_PER_PAGE;
-}
-
-static double show_in(const struct node_view *node,
-                      const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->pages_in;
-}
-
-static double show_out(const struct node_view *node,
-                       const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->pages_out;
-}
-
-static double show_fetched(const struct node_view *node,
-                           const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->pages_fetched;
-}
-
-static double show_packets(const struct node_view *node,
-                           const struct node_prediction *terms)
-{
-    (void)node;
-    return terms->packets;
-}
-
-static const struct column columns[] = {
-    {"threads", 8, 0, show_threads},
-    {"comp ms", 10, 3, show_comp},
-    {"mem ms", 10, 3, show_mem},
-    {"comm ms", 10, 3, show_comm},
-    {"sum ms", 10, 3, show_sum},
-    {"max+mem ms", 11, 3, show_overlapped},
-    {"demand MiB", 11, 1, show_demand},
-    {"memory MiB", 11, 1, show_memory},
-    {"lack MiB", 9, 1, show_lack},
-    {"in", 8, 0, show_in},
-    {"out", 8, 0, show_out},
-    {"fetched", 8, 0, show_fetched},
-    {"packets", 9, 0, show_packets},
+} columns[] = {
+    {"threads", 8, 0},     {"comp ms", 10, 3},    {"mem ms", 10, 3},
+    {"comm ms", 10, 3},    {"sum ms", 10, 3},     {"max+mem ms", 11, 3},
+    {"demand MiB", 11, 1}, {"memory MiB", 11, 1}, {"lack MiB", 9, 1},
+    {"in", 8, 0},          {"out", 8, 0},         {"fetched", 8, 0},
+    {"packets", 9, 0},
 };
 
 #define N_COLUMNS (sizeof columns / sizeof columns[0])
 
-static int is_shown(const struct cluster_view *view,
-                    const struct prediction *prediction,
-                    const struct column *column)
+/** What the columns show of a node. */
+struct cells {
+    double values[N_COLUMNS];
+};
+
+static struct cells cells_of(const struct node_view *node,
+                             const struct node_prediction *terms)
 {
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        if (column->value(&view->nodes[x], &prediction->nodes[x]) != 0) {
-            return 1;
-        }
-    }
-    return 0;
+    return (struct cells){{
+        terms->n_threads,
+        terms->comp_s * 1e3,
+        terms->mem_s * 1e3,
+        terms->comm_s * 1e3,
+        terms->sum_s * 1e3,
+        terms->overlapped_s * 1e3,
+        (double)terms->demand_pages * MIB_PER_PAGE,
+        (double)node->memory_pages * MIB_PER_PAGE,
+        terms->lack_pages * MIB_PER_PAGE,
+        terms->pages_in,
+        terms->pages_out,
+        terms->pages_fetched,
+        terms->packets,
+    }};
 }
 
-static void add_row(struct text *text, const struct cluster_view *view,
-                    const struct prediction *prediction, uint32_t x,
-                    const int *shown)
+/** Columns that are not 0 everywhere. @param[out] shown  [N_COLUMNS] */
+static void find_shown(const struct cluster_view *view,
+                       const struct prediction *prediction, int *shown)
 {
+    memset(shown, 0, N_COLUMNS * sizeof *shown);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const struct cells cells =
+            cells_of(&view->nodes[x], &prediction->nodes[x]);
+
+        for (size_t c = 0; c < N_COLUMNS; c++) {
+            shown[c] |= cells.values[c] != 0;
+        }
+    }
+}
+
+static void add_row(struct text *text, const struct node_view *node,
+                    const struct node_prediction *terms, const int *shown)
+{
+    const struct cells cells = cells_of(node, terms);
+
     for (size_t c = 0; c < N_COLUMNS; c++) {
         if (shown[c]) {
             add(text, "%*.*f", columns[c].width, columns[c].decimals,
-                columns[c].value(&view->nodes[x], &prediction->nodes[x]));
+                cells.values[c]);
         }
     }
 }
@@ -223,13 +149,11 @@ size_t explain_prediction(const struct cluster_view *view,
     const int width = name_width(view);
     int shown[N_COLUMNS];
 
-    for (size_t c = 0; c < N_COLUMNS; c++) {
-        shown[c] = is_shown(view, prediction, &columns[c]);
-    }
+    find_shown(view, prediction, shown);
     add_heads(&out, shown, width, measured != NULL);
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         add(&out, "%-*s", width, view->nodes[x].name);
-        add_row(&out, view, prediction, x, shown);
+        add_row(&out, &view->nodes[x], &prediction->nodes[x], shown);
         if (measured != NULL) {
             add_measured(&out, &measured->nodes[x]);
         }

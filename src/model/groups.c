@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /** Whether a diff is sent tells pages apart, besides enum use_flags. */
 #define SENDS_DIFF 4u
 
@@ -55,7 +57,7 @@ struct builder {
 
 // ---- the table ----
 
-static tm_status table_init(struct table *table, uint64_t n_keys)
+static void table_init(struct table *table, uint64_t n_keys)
 {
     uint64_t room = 16;
 
@@ -63,13 +65,9 @@ static tm_status table_init(struct table *table, uint64_t n_keys)
         room *= 2;
     }
     table->mask = room - 1;
-    table->keys = malloc(room * sizeof *table->keys);
-    table->values = malloc(room * sizeof *table->values);
-    if (table->keys == NULL || table->values == NULL) {
-        return TM_ENOMEM;
-    }
+    table->keys = memory_new(room, sizeof *table->keys);
+    table->values = memory_new(room, sizeof *table->values);
     memset(table->values, 0xff, room * sizeof *table->values);
-    return TM_OK;
 }
 
 /** @return where the key's value is; NONE there if the key is new */
@@ -146,27 +144,22 @@ static uint64_t next_list(struct builder *builder, uint32_t thread, uint64_t at)
     return at;
 }
 
-static tm_status number_pages(struct builder *builder)
+static void number_pages(struct builder *builder)
 {
-    const uint64_t n = builder->n_total + 1;
+    const uint64_t n = builder->n_total;
     uint64_t at = 0;
 
-    builder->entries = calloc(n, sizeof *builder->entries);
+    builder->entries = memory_new(n, sizeof *builder->entries);
     builder->first_entry =
-        malloc((builder->n_threads + 1ull) * sizeof *builder->first_entry);
-    builder->seen = malloc(n * sizeof *builder->seen);
-    if (builder->entries == NULL || builder->first_entry == NULL ||
-        builder->seen == NULL ||
-        table_init(&builder->table, builder->n_total) != TM_OK) {
-        return TM_ENOMEM;
-    }
+        memory_new(builder->n_threads + 1ull, sizeof *builder->first_entry);
+    builder->seen = memory_new(n, sizeof *builder->seen);
+    table_init(&builder->table, n);
     for (uint32_t i = 0; i < builder->n_threads; i++) {
         builder->first_entry[i] = at;
         at = next_list(builder, i, at);
     }
     builder->first_entry[builder->n_threads] = at;
     table_free(&builder->table);
-    return TM_OK;
 }
 
 // ---- refining the classes ----
@@ -187,16 +180,13 @@ static uint32_t split(struct builder *builder, uint32_t thread, uint32_t old,
     return *class;
 }
 
-static tm_status refine(struct builder *builder)
+static void refine(struct builder *builder)
 {
     const uint64_t n_entries = builder->first_entry[builder->n_threads];
 
-    builder->class_of = calloc(builder->n_pages + 1ull, sizeof(uint32_t));
-    builder->split_by = calloc(n_entries + 1, sizeof(uint32_t));
-    if (builder->class_of == NULL || builder->split_by == NULL ||
-        table_init(&builder->table, n_entries) != TM_OK) {
-        return TM_ENOMEM;
-    }
+    builder->class_of = memory_new(builder->n_pages, sizeof(uint32_t));
+    builder->split_by = memory_new(n_entries + 1, sizeof(uint32_t));
+    table_init(&builder->table, n_entries);
     builder->n_classes = 1; // class 0, of pages that nobody has told apart
     for (uint32_t i = 0; i < builder->n_threads; i++) {
         for (uint64_t k = builder->first_entry[i];
@@ -208,7 +198,6 @@ static tm_status refine(struct builder *builder)
         }
     }
     table_free(&builder->table);
-    return TM_OK;
 }
 
 // ---- groups out of classes ----
@@ -274,24 +263,17 @@ static void gather_uses(const struct builder *builder, struct result *result,
     }
 }
 
-static tm_status make_groups(const struct builder *builder,
-                             struct result *result, struct cluster_view *view)
+static void make_groups(const struct builder *builder, struct result *result,
+                        struct cluster_view *view)
 {
-    const uint64_t n_uses = builder->first_entry[builder->n_threads] + 1;
+    const uint64_t n_uses = builder->first_entry[builder->n_threads];
     const uint64_t n_classes = builder->n_classes;
 
-    result->group_of = malloc(n_classes * sizeof(uint32_t));
-    result->last_use = malloc(n_classes * sizeof(uint32_t));
-    result->diff_sum = malloc(n_uses * sizeof(uint64_t));
-    result->uses = calloc(n_uses, sizeof *result->uses);
-    result->group_pages = calloc(n_classes, sizeof(uint32_t));
-    if (result->group_of == NULL || result->last_use == NULL ||
-        result->diff_sum == NULL || result->uses == NULL ||
-        result->group_pages == NULL) {
-        free(result->uses);
-        free(result->group_pages);
-        return TM_ENOMEM;
-    }
+    result->group_of = memory_new(n_classes, sizeof(uint32_t));
+    result->last_use = memory_new(n_classes, sizeof(uint32_t));
+    result->diff_sum = memory_new(n_uses, sizeof(uint64_t));
+    result->uses = memory_new(n_uses, sizeof *result->uses);
+    result->group_pages = memory_new(n_classes, sizeof(uint32_t));
     memset(result->group_of, 0xff, n_classes * sizeof(uint32_t));
     memset(result->last_use, 0xff, n_classes * sizeof(uint32_t));
     count_pages(builder, result);
@@ -302,7 +284,6 @@ static tm_status make_groups(const struct builder *builder,
     view->group_pages = result->group_pages;
     view->n_uses = result->n_uses;
     view->n_groups = result->n_groups;
-    return TM_OK;
 }
 
 tm_status groups_build(struct cluster_view *view,
@@ -312,18 +293,14 @@ tm_status groups_build(struct cluster_view *view,
     struct builder builder = {
         .lists = pages, .n_in_list = n_pages, .n_threads = view->n_threads};
     struct result result = {0};
-    tm_status status = count_uses(&builder);
+    const tm_status status = count_uses(&builder);
 
-    if (status == TM_OK) {
-        status = number_pages(&builder);
+    if (status != TM_OK) {
+        return status;
     }
-    if (status == TM_OK) {
-        status = refine(&builder);
-    }
-    if (status == TM_OK) {
-        status = make_groups(&builder, &result, view);
-    }
-    table_free(&builder.table);
+    number_pages(&builder);
+    refine(&builder);
+    make_groups(&builder, &result, view);
     free(builder.entries);
     free(builder.first_entry);
     free(builder.seen);
@@ -332,5 +309,5 @@ tm_status groups_build(struct cluster_view *view,
     free(result.group_of);
     free(result.last_use);
     free(result.diff_sum);
-    return status;
+    return TM_OK;
 }

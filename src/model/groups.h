@@ -27,7 +27,6 @@ struct page_use {
  * @return TM_EINVAL  flags are none or unknown, or a diff is longer than a
  *                    page; the view is as before
  * @return TM_ELIMIT  more than 2^32 - 1 pages or uses; the view is as before
- * @return TM_ENOMEM  the view is as before
  *
  * Takes time and memory proportional to the sum of the lists.
  * Context: any thread; allocates.

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define NEVER UINT64_MAX
 
 struct window {
@@ -61,9 +63,9 @@ static uint64_t write_sequence(uint32_t *sequence,
     return at;
 }
 
-tm_status lru_missed(const struct use_order *orders, unsigned n_orders,
-                     const uint32_t *group_pages, uint32_t n_groups,
-                     double memory_pages, double *missed)
+void lru_missed(const struct use_order *orders, unsigned n_orders,
+                const uint32_t *group_pages, uint32_t n_groups,
+                double memory_pages, double *missed)
 {
     struct window window = {0};
     uint64_t n = 0;
@@ -71,13 +73,8 @@ tm_status lru_missed(const struct use_order *orders, unsigned n_orders,
     for (unsigned k = 0; k < n_orders; k++) {
         n += orders[k].n;
     }
-    window.sequence = malloc((2 * n + 1) * sizeof *window.sequence);
-    window.last = malloc((n_groups + 1ull) * sizeof *window.last);
-    if (window.sequence == NULL || window.last == NULL) {
-        free(window.sequence);
-        free(window.last);
-        return TM_ENOMEM;
-    }
+    window.sequence = memory_new(2 * n + 1, sizeof *window.sequence);
+    window.last = memory_new(n_groups + 1ull, sizeof *window.last);
     write_sequence(window.sequence, orders, n_orders);
     for (uint64_t t = 0; t < n; t++) {
         window.last[window.sequence[t]] = NEVER;
@@ -90,5 +87,4 @@ tm_status lru_missed(const struct use_order *orders, unsigned n_orders,
     }
     free(window.sequence);
     free(window.last);
-    return TM_OK;
 }

@@ -26,14 +26,12 @@ struct use_order {
  * @param memory_pages what fits
  * @param[out] missed  [n_groups]: times that the group was missed, mean over
  *                     the orders; groups not used are left as they are
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates; time O(sum of n).
  * Source: [Mattson70].
  */
-TM_CHECKED tm_status lru_missed(const struct use_order *orders,
-                                unsigned n_orders, const uint32_t *group_pages,
-                                uint32_t n_groups, double memory_pages,
-                                double *missed);
+void lru_missed(const struct use_order *orders, unsigned n_orders,
+                const uint32_t *group_pages, uint32_t n_groups,
+                double memory_pages, double *missed);
 
 #endif

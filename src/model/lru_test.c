@@ -17,11 +17,11 @@ static void a_sweep_that_does_not_fit_misses_everything(void **state)
     double missed[4];
 
     (void)state;
-    assert_int_equal(lru_missed(&order, 1, pages, 4, 40, missed), TM_OK);
+    lru_missed(&order, 1, pages, 4, 40, missed);
     for (unsigned g = 0; g < 4; g++) {
         assert_true(missed[g] == 0);
     }
-    assert_int_equal(lru_missed(&order, 1, pages, 4, 39, missed), TM_OK);
+    lru_missed(&order, 1, pages, 4, 39, missed);
     for (unsigned g = 0; g < 4; g++) {
         assert_true(missed[g] == 1);
     }
@@ -44,8 +44,7 @@ static void a_reversed_sweep_misses_what_does_not_fit(void **state)
         const struct use_order orders[] = {{forwards, N}, {backwards, N}};
         double sum = 0;
 
-        assert_int_equal(lru_missed(orders, 2, pages, N, memory, missed),
-                         TM_OK);
+        lru_missed(orders, 2, pages, N, memory, missed);
         for (unsigned i = 0; i < N; i++) {
             sum += missed[i] * M;
         }
@@ -108,8 +107,7 @@ static void misses_are_those_of_a_stack_of_pages(void **state)
         for (unsigned k = 0; k < order.n; k++) {
             groups[k] = random_below(GROUPS);
         }
-        assert_int_equal(lru_missed(&order, 1, pages, GROUPS, memory, missed),
-                         TM_OK);
+        lru_missed(&order, 1, pages, GROUPS, memory, missed);
         for (unsigned g = 0; g < GROUPS; g++) {
             sum += missed[g] * pages[g];
         }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/memory.h"
 #include "model/lru.h"
 #include "model/terms.h"
 #include "model/workers.h"
@@ -213,24 +214,20 @@ static uint32_t write_order(const struct work *work, uint32_t node,
     return n;
 }
 
-static tm_status run_lru(struct work *work, uint32_t node, double memory_pages,
-                         struct replacements *replaced)
+static struct replacements run_lru(struct work *work, uint32_t node,
+                                   double memory_pages)
 {
     const int reversed = work->model->replacement == REPLACEMENT_REVERSED;
     struct use_order orders[2] = {{work->order, 0}, {NULL, 0}};
-    tm_status status;
+    struct replacements replaced = {0};
 
     orders[0].n = write_order(work, node, 0, work->order);
     orders[1].groups = work->order + orders[0].n;
     if (reversed) {
         orders[1].n = write_order(work, node, 1, work->order + orders[0].n);
     }
-    status = lru_missed(orders, reversed ? 2 : 1, work->view->group_pages,
-                        work->view->n_groups, memory_pages, work->missed);
-    if (status != TM_OK) {
-        return status;
-    }
-    *replaced = (struct replacements){0};
+    lru_missed(orders, reversed ? 2 : 1, work->view->group_pages,
+               work->view->n_groups, memory_pages, work->missed);
     for (uint32_t h = work->first_holding[node];
          h < work->first_holding[node + 1]; h++) {
         const struct holding *holding = &work->holdings[h];
@@ -238,15 +235,15 @@ static tm_status run_lru(struct work *work, uint32_t node, double memory_pages,
                              work->view->group_pages[holding->group];
 
         if (holding->flags & USE_WRITE) {
-            replaced->in += pages;
-            replaced->out += pages;
+            replaced.in += pages;
+            replaced.out += pages;
         } else if (n_holders(work, holding->group) > 1) {
-            replaced->fetched += pages;
+            replaced.fetched += pages;
         } else {
-            replaced->in += pages;
+            replaced.in += pages;
         }
     }
-    return TM_OK;
+    return replaced;
 }
 
 // ---- Tcomm ----
@@ -361,32 +358,25 @@ static double sum_thread_pages(const struct work *work, uint32_t node)
     return sum;
 }
 
-static tm_status predict_node(struct work *work, uint32_t node,
-                              struct node_prediction *terms)
+static void predict_node(struct work *work, uint32_t node,
+                         struct node_prediction *terms)
 {
     const uint32_t first = work->first_thread[node];
     struct node_load load = {.n_threads = work->first_thread[node + 1] - first};
     struct node_rates rates;
     struct replacements replaced;
-    tm_status status = workers_makespan(work->times + first, load.n_threads,
-                                        work->view->nodes[node].n_processors,
-                                        NULL, &load.comp_s);
 
-    if (status != TM_OK) {
-        return status;
-    }
+    load.comp_s = workers_makespan(work->times + first, load.n_threads,
+                                   work->view->nodes[node].n_processors);
     rates_compute(work->view, work->model, node, &rates);
     add_holdings(work, node, &load);
     if (work->model->kind == COST_CLIFF) {
         load.thread_pages = sum_thread_pages(work, node);
     }
-    if (work->order == NULL) {
-        terms_compute(&rates, &load, NULL, terms);
-        return TM_OK;
+    if (work->order != NULL) {
+        replaced = run_lru(work, node, rates.memory_pages);
     }
-    status = run_lru(work, node, rates.memory_pages, &replaced);
-    terms_compute(&rates, &load, &replaced, terms);
-    return status;
+    terms_compute(&rates, &load, work->order != NULL ? &replaced : NULL, terms);
 }
 
 // ---- all nodes ----
@@ -406,7 +396,7 @@ static void work_release(struct work *work)
     free(work->order);
 }
 
-static tm_status work_init(struct work *work)
+static void work_init(struct work *work)
 {
     const size_t n_nodes = work->view->n_nodes;
     const size_t n_threads = work->view->n_threads;
@@ -414,26 +404,19 @@ static tm_status work_init(struct work *work)
     const size_t n_uses = work->view->n_uses;
     const int needs_order = cost_model_needs_order(work->model);
 
-    work->first_thread = calloc(n_nodes + 1, sizeof(uint32_t));
-    work->threads = calloc(n_threads, sizeof(uint32_t));
-    work->times = calloc(n_threads, sizeof(double));
-    work->holdings = malloc((n_uses + 1) * sizeof *work->holdings);
-    work->first_holding = calloc(n_nodes + 1, sizeof(uint32_t));
-    work->first_of_group = calloc(n_groups + 1, sizeof(uint32_t));
-    work->by_group = malloc((n_uses + 1) * sizeof(uint32_t));
-    work->last_holding = malloc((n_groups + 1) * sizeof(uint32_t));
-    work->bytes_to = calloc(n_nodes, sizeof(double));
+    work->first_thread = memory_new(n_nodes + 1, sizeof(uint32_t));
+    work->threads = memory_new(n_threads, sizeof(uint32_t));
+    work->times = memory_new(n_threads, sizeof(double));
+    work->holdings = memory_new(n_uses + 1, sizeof *work->holdings);
+    work->first_holding = memory_new(n_nodes + 1, sizeof(uint32_t));
+    work->first_of_group = memory_new(n_groups + 1, sizeof(uint32_t));
+    work->by_group = memory_new(n_uses + 1, sizeof(uint32_t));
+    work->last_holding = memory_new(n_groups + 1, sizeof(uint32_t));
+    work->bytes_to = memory_new(n_nodes, sizeof(double));
     if (needs_order) {
-        work->missed = calloc(n_groups + 1, sizeof(double));
-        work->order = malloc((2 * n_uses + 1) * sizeof(uint32_t));
+        work->missed = memory_new(n_groups + 1, sizeof(double));
+        work->order = memory_new(2 * n_uses + 1, sizeof(uint32_t));
     }
-    if (!work->first_thread || !work->threads || !work->times ||
-        !work->holdings || !work->first_holding || !work->first_of_group ||
-        !work->by_group || !work->last_holding || !work->bytes_to ||
-        (needs_order && (!work->missed || !work->order))) {
-        return TM_ENOMEM;
-    }
-    return TM_OK;
 }
 
 static void find_slowest(struct prediction *prediction, uint32_t n_nodes)
@@ -453,26 +436,21 @@ tm_status predict(const struct cluster_view *view,
                   struct prediction *prediction)
 {
     struct work work = {.view = view, .model = model};
-    tm_status status;
 
     if (!mapping_is_valid(view, node_of)) {
         return TM_EINVAL;
     }
     ensure(view->n_common == 0 || !cost_model_needs_order(model));
     work.common_pages = cluster_view_common_pages(view);
-    status = work_init(&work);
-    if (status == TM_OK) {
-        sort_threads(&work, node_of);
-        count_occupied(&work);
-        gather_holdings(&work);
-        sort_holdings(&work);
+    work_init(&work);
+    sort_threads(&work, node_of);
+    count_occupied(&work);
+    gather_holdings(&work);
+    sort_holdings(&work);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        predict_node(&work, x, &prediction->nodes[x]);
     }
-    for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
-        status = predict_node(&work, x, &prediction->nodes[x]);
-    }
-    if (status == TM_OK) {
-        find_slowest(prediction, view->n_nodes);
-    }
+    find_slowest(prediction, view->n_nodes);
     work_release(&work);
-    return status;
+    return TM_OK;
 }

@@ -48,7 +48,6 @@ struct prediction {
  *                            is written
  * @return TM_OK
  * @return TM_EINVAL  a node number is n_nodes or more; prediction is untouched
- * @return TM_ENOMEM  prediction is undefined
  *
  * Context: any thread; allocates, time O(uses + threads log threads + pairs of
  * nodes that share).

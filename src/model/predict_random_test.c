@@ -58,18 +58,14 @@ static double naive_comp(const struct naive *naive, uint32_t node)
 {
     double times[64];
     uint32_t n = 0;
-    double makespan;
 
     for (uint32_t i = 0; i < naive->view->n_threads; i++) {
         if (naive->node_of[i] == node) {
             times[n++] = naive->view->threads[i].computation_s;
         }
     }
-    assert_int_equal(workers_makespan(times, n,
-                                      naive->view->nodes[node].n_processors,
-                                      NULL, &makespan),
-                     TM_OK);
-    return makespan / naive->view->nodes[node].power;
+    return workers_makespan(times, n, naive->view->nodes[node].n_processors) /
+           naive->view->nodes[node].power;
 }
 
 static double naive_mem(const struct naive *naive, uint32_t x)

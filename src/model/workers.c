@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /** A thread and its time, or a worker and what it has so far. */
 struct load {
     double time_s;
@@ -49,8 +51,7 @@ static void sink_top(struct load *heap, uint32_t n)
 }
 
 static double deal(const struct load *threads, uint32_t n_threads,
-                   struct load *workers, uint32_t n_workers,
-                   uint32_t *worker_of)
+                   struct load *workers, uint32_t n_workers)
 {
     double makespan_s = 0;
 
@@ -62,51 +63,39 @@ static double deal(const struct load *threads, uint32_t n_threads,
         if (workers[0].time_s > makespan_s) {
             makespan_s = workers[0].time_s;
         }
-        if (worker_of != NULL) {
-            worker_of[threads[i].number] = workers[0].number;
-        }
         sink_top(workers, n_workers);
     }
     return makespan_s;
 }
 
-static double deal_to_one(const double *time_s, uint32_t n_threads,
-                          uint32_t *worker_of)
+static double sum_of(const double *time_s, uint32_t n_threads)
 {
     double sum_s = 0;
 
     for (uint32_t i = 0; i < n_threads; i++) {
         sum_s += time_s[i];
-        if (worker_of != NULL) {
-            worker_of[i] = 0;
-        }
     }
     return sum_s;
 }
 
-tm_status workers_makespan(const double *time_s, uint32_t n_threads,
-                           uint32_t n_workers, uint32_t *worker_of,
-                           double *makespan_s)
+double workers_makespan(const double *time_s, uint32_t n_threads,
+                        uint32_t n_workers)
 {
     struct load *threads;
+    double makespan_s;
 
     if (n_workers > n_threads) {
         n_workers = n_threads;
     }
     if (n_workers <= 1) {
-        *makespan_s = deal_to_one(time_s, n_threads, worker_of);
-        return TM_OK;
+        return sum_of(time_s, n_threads);
     }
-    threads = malloc(((size_t)n_threads + n_workers) * sizeof *threads);
-    if (threads == NULL) {
-        return TM_ENOMEM;
-    }
+    threads = memory_new((size_t)n_threads + n_workers, sizeof *threads);
     for (uint32_t i = 0; i < n_threads; i++) {
         threads[i] = (struct load){time_s[i], i};
     }
     qsort(threads, n_threads, sizeof *threads, compare);
-    *makespan_s =
-        deal(threads, n_threads, threads + n_threads, n_workers, worker_of);
+    makespan_s = deal(threads, n_threads, threads + n_threads, n_workers);
     free(threads);
-    return TM_OK;
+    return makespan_s;
 }

@@ -11,15 +11,12 @@
  *
  * @param time_s      [n_threads], >= 0
  * @param n_workers   p, at least 1
- * @param[out] worker_of  [n_threads], < n_workers; NULL if not wanted
- * @param[out] makespan_s seconds until the last worker is done
- * @return TM_OK, TM_ENOMEM
+ * @return seconds until the last worker is done
  *
  * Context: any thread; allocates. Deterministic.
  * Source: [Graham69].
  */
-TM_CHECKED tm_status workers_makespan(const double *time_s, uint32_t n_threads,
-                                      uint32_t n_workers, uint32_t *worker_of,
-                                      double *makespan_s);
+double workers_makespan(const double *time_s, uint32_t n_threads,
+                        uint32_t n_workers);
 
 #endif

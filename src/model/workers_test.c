@@ -11,10 +11,7 @@
 
 static double makespan(const double *time_s, uint32_t n, uint32_t p)
 {
-    double result;
-
-    assert_int_equal(workers_makespan(time_s, n, p, NULL, &result), TM_OK);
-    return result;
+    return workers_makespan(time_s, n, p);
 }
 
 static void equal_threads_take_as_many_rounds_as_they_need(void **state)
@@ -35,18 +32,9 @@ static void equal_threads_take_as_many_rounds_as_they_need(void **state)
 static void the_longest_threads_are_dealt_out_first(void **state)
 {
     const double time_s[] = {2, 2, 3, 3, 4, 4, 6};
-    uint32_t worker_of[7];
-    double sums[3] = {0};
-    double result;
 
     (void)state;
-    assert_int_equal(workers_makespan(time_s, 7, 3, worker_of, &result), TM_OK);
-    for (unsigned i = 0; i < 7; i++) {
-        assert_in_range(worker_of[i], 0, 2);
-        sums[worker_of[i]] += time_s[i];
-    }
-    assert_int_equal(worker_of[6], 0);
-    assert_true(result == 9 && sums[0] <= 9 && sums[1] <= 9 && sums[2] <= 9);
+    assert_true(makespan(time_s, 7, 3) == 9); // 8 would be possible
 }
 
 static void a_makespan_is_between_its_bounds(void **state)

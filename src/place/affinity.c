@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/memory.h"
+#include "base/vector.h"
 
 /** Where pages are neither sent nor short, threads that share are still better
  * off together: seconds for a page. */
@@ -60,19 +62,15 @@ static void count_users(const struct cluster_view *view, uint32_t *first)
 }
 
 /** @param[out] users   users_release() frees it
- * @param      cursor  [n_groups], for its own use
- * @return TM_OK, TM_ENOMEM */
-static tm_status users_init(struct users *users,
-                            const struct cluster_view *view, uint32_t *cursor)
+ * @param      cursor  [n_groups], for its own use */
+static void users_init(struct users *users, const struct cluster_view *view,
+                       uint32_t *cursor)
 {
-    uint32_t *first = calloc(view->n_groups + 1ull, sizeof *first);
+    uint32_t *first = memory_new(view->n_groups + 1ull, sizeof *first);
 
     users->first = first;
-    users->threads = malloc((view->n_uses + 1ull) * sizeof *users->threads);
-    users->uses = malloc((view->n_uses + 1ull) * sizeof *users->uses);
-    if (first == NULL || users->threads == NULL || users->uses == NULL) {
-        return TM_ENOMEM;
-    }
+    users->threads = memory_new(view->n_uses + 1ull, sizeof *users->threads);
+    users->uses = memory_new(view->n_uses + 1ull, sizeof *users->uses);
     count_users(view, first);
     memcpy(cursor, first, view->n_groups * sizeof *cursor);
     for (uint32_t i = 0; i < view->n_threads; i++) {
@@ -87,7 +85,6 @@ static tm_status users_init(struct users *users,
             }
         }
     }
-    return TM_OK;
 }
 
 // ---- weights ----
@@ -206,52 +203,34 @@ static void add_group(struct builder *builder, uint32_t group)
     }
 }
 
-static tm_status make_room(struct builder *builder)
+static void make_room(struct builder *builder)
 {
     const uint64_t needed = builder->n_edges + builder->n_in_row;
-    uint32_t *peers;
-    double *weights;
+    uint64_t room = builder->room;
 
-    if (needed <= builder->room) {
-        return TM_OK;
-    }
-    if (needed >= UINT32_MAX) {
-        return TM_ELIMIT;
-    }
-    builder->room = needed * 2;
-    peers = realloc(builder->it->peers, builder->room * sizeof *peers);
-    if (peers != NULL) {
-        builder->it->peers = peers;
-    }
-    weights = realloc(builder->it->weights, builder->room * sizeof *weights);
-    if (weights != NULL) {
-        builder->it->weights = weights;
-    }
-    return peers != NULL && weights != NULL ? TM_OK : TM_ENOMEM;
+    ensure_memory(needed < UINT32_MAX);
+    vector_reserve(builder->it->peers, room, needed);
+    vector_reserve(builder->it->weights, builder->room, needed);
 }
 
-static tm_status add_row(struct builder *builder, uint32_t thread)
+static void add_row(struct builder *builder, uint32_t thread)
 {
     const struct thread_view *it = &builder->view->threads[thread];
-    tm_status status;
 
     builder->n_in_row = 0;
     for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
         add_group(builder, builder->view->uses[u].group);
     }
-    status = make_room(builder);
+    make_room(builder);
     for (uint32_t k = 0; k < builder->n_in_row; k++) {
         const uint32_t peer = builder->in_row[k];
 
-        if (status == TM_OK) {
-            builder->it->peers[builder->n_edges] = peer;
-            builder->it->weights[builder->n_edges++] = builder->row[peer];
-            builder->it->total += builder->row[peer] / 2;
-        }
+        builder->it->peers[builder->n_edges] = peer;
+        builder->it->weights[builder->n_edges++] = builder->row[peer];
+        builder->it->total += builder->row[peer] / 2;
         builder->row[peer] = 0;
     }
     builder->it->first[thread + 1] = (uint32_t)builder->n_edges;
-    return status;
 }
 
 // ---- all of it ----
@@ -265,50 +244,37 @@ static void builder_release(struct builder *builder)
     free(builder->cursor);
 }
 
-static tm_status builder_init(struct builder *builder)
+static void builder_init(struct builder *builder)
 {
     const size_t n_threads = builder->view->n_threads;
     const size_t n_groups = builder->view->n_groups;
 
     builder->room = 4 * n_threads;
-    builder->group_weights = calloc(n_groups + 1, sizeof(double));
-    builder->row = calloc(n_threads, sizeof(double));
-    builder->in_row = malloc(n_threads * sizeof(uint32_t));
-    builder->cursor = malloc((n_groups + 1) * sizeof(uint32_t));
-    builder->it->first = calloc(n_threads + 1, sizeof(uint32_t));
-    builder->it->peers = malloc(builder->room * sizeof(uint32_t));
-    builder->it->weights = malloc(builder->room * sizeof(double));
-    if (!builder->group_weights || !builder->row || !builder->in_row ||
-        !builder->cursor || !builder->it->first || !builder->it->peers ||
-        !builder->it->weights) {
-        return TM_ENOMEM;
-    }
-    return users_init(&builder->users, builder->view, builder->cursor);
+    builder->group_weights = memory_new(n_groups + 1, sizeof(double));
+    builder->row = memory_new(n_threads, sizeof(double));
+    builder->in_row = memory_new(n_threads, sizeof(uint32_t));
+    builder->cursor = memory_new(n_groups + 1, sizeof(uint32_t));
+    builder->it->first = memory_new(n_threads + 1, sizeof(uint32_t));
+    builder->it->peers = memory_new(builder->room, sizeof(uint32_t));
+    builder->it->weights = memory_new(builder->room, sizeof(double));
+    users_init(&builder->users, builder->view, builder->cursor);
 }
 
-tm_status affinity_init(struct affinity *affinity,
-                        const struct cluster_view *view,
-                        enum affinity_kind kind, double page_s)
+void affinity_init(struct affinity *affinity, const struct cluster_view *view,
+                   enum affinity_kind kind, double page_s)
 {
     struct builder builder = {.view = view, .kind = kind, .it = affinity};
-    tm_status status;
 
     ensure(view->n_common == 0 || view->n_threads > AFFINITY_CLIQUE_MAX);
     *affinity = (struct affinity){.n_threads = view->n_threads};
-    status = builder_init(&builder);
-    if (status == TM_OK) {
-        weigh_groups(&builder, page_s);
-        memcpy(builder.cursor, builder.users.first,
-               view->n_groups * sizeof *builder.cursor);
-    }
-    for (uint32_t i = 0; status == TM_OK && i < view->n_threads; i++) {
-        status = add_row(&builder, i);
+    builder_init(&builder);
+    weigh_groups(&builder, page_s);
+    memcpy(builder.cursor, builder.users.first,
+           view->n_groups * sizeof *builder.cursor);
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        add_row(&builder, i);
     }
     builder_release(&builder);
-    if (status != TM_OK) {
-        affinity_release(affinity);
-    }
-    return status;
 }
 
 void affinity_release(struct affinity *affinity)

@@ -37,14 +37,11 @@ struct affinity {
  * @param page_s  AFFINITY_COST: seconds that a page which is held twice costs;
  *                0 where memory is not short
  * @param[out] affinity  affinity_release() frees it
- * @return TM_OK, TM_ENOMEM
- * @return TM_ELIMIT  more than 2^32 - 1 edges
  *
  * Context: any thread; allocates. O(uses times users of a group, at most 64).
  */
-TM_CHECKED tm_status affinity_init(struct affinity *affinity,
-                                   const struct cluster_view *view,
-                                   enum affinity_kind kind, double page_s);
+void affinity_init(struct affinity *affinity, const struct cluster_view *view,
+                   enum affinity_kind kind, double page_s);
 void affinity_release(struct affinity *affinity);
 
 /** Sum of the edges between threads on different nodes.

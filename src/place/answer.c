@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/clusters.h"
 
 #define WORTH 0.005 ///< part of an iteration that a cut is worth
@@ -33,22 +34,18 @@ void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
     }
 }
 
-tm_status answer_clusters(const struct place_request *request,
-                          const uint32_t *counts, double iteration_s,
-                          double page_s, uint32_t *node_of)
+void answer_clusters(const struct place_request *request,
+                     const uint32_t *counts, double iteration_s, double page_s,
+                     uint32_t *node_of)
 {
     const struct cluster_view *view = request->view;
-    struct affinity affinity = {0};
+    struct affinity affinity;
     const struct cluster_problem problem = {view, &affinity, counts,
                                             request->current, INFINITY};
-    tm_status status = affinity_init(&affinity, view, AFFINITY_COST, page_s);
 
-    if (status == TM_OK) {
-        status = clusters_find(&problem, WORTH * view->n_nodes * iteration_s,
-                               node_of);
-    }
+    affinity_init(&affinity, view, AFFINITY_COST, page_s);
+    clusters_find(&problem, WORTH * view->n_nodes * iteration_s, node_of);
     affinity_release(&affinity);
-    return status;
 }
 
 /** The thread to go in exchange for one that comes back to `node`. */
@@ -99,21 +96,14 @@ uint32_t answer_moves(const struct cluster_view *view, const uint32_t *current,
     return n;
 }
 
-tm_status answer_time(const struct place_request *request,
-                      const uint32_t *node_of, double *time_s)
+double answer_time(const struct place_request *request, const uint32_t *node_of)
 {
-    struct prediction prediction = {0};
-    tm_status status;
+    const uint32_t n = request->view->n_nodes;
+    struct prediction prediction = {
+        .nodes = memory_new(n, sizeof *prediction.nodes)};
 
-    prediction.nodes =
-        malloc(request->view->n_nodes * sizeof *prediction.nodes);
-    if (prediction.nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    status = predict(request->view, request->model, node_of, &prediction);
-    if (status == TM_OK) {
-        *time_s = prediction.iteration_s;
-    }
+    ensure(predict(request->view, request->model, node_of, &prediction) ==
+           TM_OK);
     free(prediction.nodes);
-    return status;
+    return prediction.iteration_s;
 }

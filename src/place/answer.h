@@ -20,11 +20,10 @@ void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
  * @param counts       [n_nodes], sum n_threads
  * @param iteration_s  what an iteration takes: half a percent of it is not searched for
  * @param page_s       what a page costs which two nodes hold instead of one, besides
- *                     packets
- * @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status answer_clusters(const struct place_request *request,
-                                     const uint32_t *counts, double iteration_s,
-                                     double page_s, uint32_t *node_of);
+ *                     packets */
+void answer_clusters(const struct place_request *request,
+                     const uint32_t *counts, double iteration_s, double page_s,
+                     uint32_t *node_of);
 
 /** Bring pinned threads back to where they are now; of the threads that take
  * their nodes, the one that computes most nearly as long goes in exchange. */
@@ -45,9 +44,8 @@ static inline int answer_may_move(const struct cluster_view *view,
 uint32_t answer_moves(const struct cluster_view *view, const uint32_t *current,
                       const uint32_t *node_of);
 
-/** The predicted iteration time of a mapping.
- * @return TM_OK, TM_EINVAL (as predict()), TM_ENOMEM */
-TM_CHECKED tm_status answer_time(const struct place_request *request,
-                                 const uint32_t *node_of, double *time_s);
+/** The predicted iteration time of a mapping. */
+double answer_time(const struct place_request *request,
+                   const uint32_t *node_of);
 
 #endif

@@ -16,7 +16,7 @@
 // sum of pages * users in S / users. Pages that all threads use come on top
 // undivided. With the rule of the kept set, T_mem grows with each of its parts,
 // so least parts make a least time. The smallest tau at which all threads find
-// room is a bound, by the same bisection as in threshold.c; it is exact if
+// room is a bound, by the bisection of threshold.c; it is exact if
 // threads are alike and share nothing, or with all.
 //
 // I1  Entry n of a table is a sum over the n smallest.
@@ -25,7 +25,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/terms.h"
+#include "base/memory.h"
+#include "place/counts.h"
 
 struct tables {
     double *comp_s;  ///< [n_threads + 1], I1: computation
@@ -38,11 +39,6 @@ struct tables {
     double all_s;     ///< computation of all
     int has_foreign;  ///< pages of `others` may be fetched instead of swapped
     int all_written;  ///< there are no others
-};
-
-struct group_facts {
-    uint32_t n_users;
-    uint32_t n_writers;
 };
 
 // ---- tables ----
@@ -74,19 +70,11 @@ static void sum_smallest(double *table, uint32_t n)
 }
 
 static void look_at_groups(const struct cluster_view *view,
-                           struct group_facts *facts, struct tables *tables)
+                           const struct group_users *users,
+                           struct tables *tables)
 {
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        struct group_facts *it = &facts[view->uses[u].group];
-
-        it->n_users++;
-        it->n_writers += (view->uses[u].flags & USE_WRITE) != 0;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        facts[g].n_users = view->n_threads;
-    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const struct group_facts *it = &facts[g];
+        const struct group_users *it = &users[g];
         const double pages = view->group_pages[g];
         const int is_written = it->n_users == it->n_writers;
 
@@ -107,7 +95,7 @@ static void look_at_groups(const struct cluster_view *view,
 }
 
 static void look_at_threads(const struct cluster_view *view,
-                            const struct group_facts *facts,
+                            const struct group_users *users,
                             struct tables *tables)
 {
     const double common_pages = cluster_view_common_pages(view);
@@ -121,10 +109,10 @@ static void look_at_threads(const struct cluster_view *view,
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
             const double pages = view->group_pages[g];
-            const uint32_t n = facts[g].n_users;
+            const uint32_t n = users[g].n_users;
 
             tables->pages[i + 1] += group_is_common(view, g) ? 0 : pages;
-            if (n < view->n_threads && facts[g].n_writers == n) {
+            if (n < view->n_threads && users[g].n_writers == n) {
                 tables->written[i + 1] += pages / n;
             } else if (n < view->n_threads) {
                 tables->others[i + 1] += pages / n;
@@ -141,42 +129,43 @@ static void tables_release(struct tables *tables)
     free(tables->pages);
 }
 
-static tm_status tables_init(struct tables *tables,
-                             const struct cluster_view *view,
-                             enum cost_kind kind)
+static void tables_init(struct tables *tables, const struct cluster_view *view,
+                        enum cost_kind kind)
 {
     const size_t n = view->n_threads + 1ull;
-    struct group_facts *facts = calloc(view->n_groups + 1ull, sizeof *facts);
+    struct group_users *users = cluster_view_users(view);
 
     *tables = (struct tables){.all_written = 1};
-    tables->comp_s = calloc(n, sizeof(double));
-    tables->written = calloc(n, sizeof(double));
-    tables->others = calloc(n, sizeof(double));
-    tables->pages = calloc(n, sizeof(double));
-    if (!facts || !tables->comp_s || !tables->written || !tables->others ||
-        !tables->pages) {
-        free(facts);
-        tables_release(tables);
-        return TM_ENOMEM;
-    }
-    look_at_groups(view, facts, tables);
-    look_at_threads(view, facts, tables);
-    free(facts);
+    tables->comp_s = memory_new(n, sizeof(double));
+    tables->written = memory_new(n, sizeof(double));
+    tables->others = memory_new(n, sizeof(double));
+    tables->pages = memory_new(n, sizeof(double));
+    look_at_groups(view, users, tables);
+    look_at_threads(view, users, tables);
+    free(users);
     sum_smallest(tables->comp_s, view->n_threads);
     sum_smallest(tables->written, view->n_threads);
     sum_smallest(tables->others, view->n_threads);
     if (kind == COST_CLIFF) { // the others do not look at it
         sum_smallest(tables->pages, view->n_threads);
     }
-    return TM_OK;
 }
 
 // ---- the threshold ----
 
-static double least_time(const struct tables *tables,
-                         const struct node_rates *rates, uint32_t n_processors,
-                         uint32_t n)
+/** What the threshold is of. */
+struct least {
+    const struct cluster_view *view;
+    const struct tables *tables;
+    const struct node_rates *rates; ///< [n_nodes]
+};
+
+static double least_time(const void *of, uint32_t node, uint32_t n)
 {
+    const struct least *least = of;
+    const struct tables *tables = least->tables;
+    const struct node_rates *rates = &least->rates[node];
+    const uint32_t n_processors = least->view->nodes[node].n_processors;
     struct node_load load = {.n_threads = n};
     double others;
 
@@ -197,82 +186,25 @@ static double least_time(const struct tables *tables,
     return terms_time(rates, &load);
 }
 
-/** How many threads a node has room for within some time: at least `least`, at most
- * `most`. */
-struct room {
-    uint32_t least;
-    uint32_t most;
-    uint32_t within; ///< the time tried last
-};
-
-static void find_room(const struct tables *tables,
-                      const struct node_rates *rates, uint32_t n_processors,
-                      double tau_s, struct room *room)
+/** @param words  [3 n_nodes], for its own use */
+static double threshold_bound(const struct least *least, uint32_t *words)
 {
-    uint32_t low = room->least;
-    uint32_t high = room->most;
-
-    while (low < high) {
-        const uint32_t middle = low + (high - low + 1) / 2;
-
-        if (least_time(tables, rates, n_processors, middle) <= tau_s) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    room->within = low;
-}
-
-/** Is there room for all threads within tau? Keeps for longer and for shorter times
- * what that says of each node. */
-static int has_room(const struct cluster_view *view,
-                    const struct tables *tables, const struct node_rates *rates,
-                    double tau_s, struct room *rooms)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        find_room(tables, &rates[x], view->nodes[x].n_processors, tau_s,
-                  &rooms[x]);
-        sum += rooms[x].within;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        if (sum >= view->n_threads) {
-            rooms[x].most = rooms[x].within;
-        } else {
-            rooms[x].least = rooms[x].within;
-        }
-    }
-    return sum >= view->n_threads;
-}
-
-/** @param rooms  [n_nodes], for its own use */
-static double threshold_bound(const struct cluster_view *view,
-                              const struct tables *tables,
-                              const struct node_rates *rates,
-                              struct room *rooms)
-{
-    double low_s = 0;
+    const uint32_t n_nodes = least->view->n_nodes;
+    struct threshold threshold = {
+        .of = least,
+        .time = least_time,
+        .n_nodes = n_nodes,
+        .n_threads = least->view->n_threads,
+        .low = words,
+        .middle = words + n_nodes,
+        .high = words + 2 * (size_t)n_nodes,
+    };
     double high_s = INFINITY;
 
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        rooms[x] = (struct room){0, view->n_threads, 0};
-        high_s = fmin(high_s,
-                      least_time(tables, &rates[x], view->nodes[x].n_processors,
-                                 view->n_threads));
+    for (uint32_t x = 0; x < n_nodes; x++) {
+        high_s = fmin(high_s, least_time(least, x, threshold.n_threads));
     }
-    // To a millionth; the lower end is what is certain.
-    while (high_s - low_s > 1e-7 * high_s) {
-        const double middle_s = low_s + (high_s - low_s) / 2;
-
-        if (has_room(view, tables, rates, middle_s, rooms)) {
-            high_s = middle_s;
-        } else {
-            low_s = middle_s;
-        }
-    }
-    return low_s;
+    return threshold_find(&threshold, high_s);
 }
 
 // ---- fluid ----
@@ -369,33 +301,30 @@ static double longest_thread(const struct cluster_view *view,
     return longest_s * least;
 }
 
-tm_status bound_iteration(const struct cluster_view *view,
-                          const struct cost_model *model, double *bound_s)
+double bound_iteration(const struct cluster_view *view,
+                       const struct cost_model *model)
 {
-    struct node_rates *rates = malloc(view->n_nodes * sizeof *rates);
-    struct payer *payers = malloc(view->n_nodes * sizeof *payers);
-    struct room *rooms = malloc(view->n_nodes * sizeof *rooms);
-    struct tables tables = {0};
-    tm_status status = TM_ENOMEM;
+    const size_t n = view->n_nodes;
+    struct node_rates *rates = memory_new(n, sizeof *rates);
+    struct payer *payers = memory_new(n, sizeof *payers);
+    uint32_t *words = memory_new(3 * n, sizeof *words);
+    struct tables tables;
+    double bound_s;
 
-    if (rates != NULL && payers != NULL && rooms != NULL) {
-        status = tables_init(&tables, view, model->kind);
+    tables_init(&tables, view, model->kind);
+    for (uint32_t x = 0; x < n; x++) {
+        rates_compute(view, model, x, &rates[x]);
+        rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
     }
-    if (status == TM_OK) {
-        for (uint32_t x = 0; x < view->n_nodes; x++) {
-            rates_compute(view, model, x, &rates[x]);
-            rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
-        }
-        *bound_s = longest_thread(view, rates);
-        *bound_s = fmax(*bound_s, threshold_bound(view, &tables, rates, rooms));
-        if (model->kind != COST_CLIFF) {
-            *bound_s =
-                fmax(*bound_s, fluid_bound(view, &tables, rates, payers));
-        }
-        tables_release(&tables);
+    bound_s =
+        fmax(longest_thread(view, rates),
+             threshold_bound(&(struct least){view, &tables, rates}, words));
+    if (model->kind != COST_CLIFF) {
+        bound_s = fmax(bound_s, fluid_bound(view, &tables, rates, payers));
     }
+    tables_release(&tables);
     free(rates);
     free(payers);
-    free(rooms);
-    return status;
+    free(words);
+    return bound_s;
 }

@@ -16,13 +16,10 @@
  *
  * Communication counts 0. Pinned threads are treated as free ones.
  *
- * @param[out] bound_s
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates; O(K log K + N log K).
  */
-TM_CHECKED tm_status bound_iteration(const struct cluster_view *view,
-                                     const struct cost_model *model,
-                                     double *bound_s);
+double bound_iteration(const struct cluster_view *view,
+                       const struct cost_model *model);
 
 #endif

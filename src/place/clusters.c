@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clusterings of given sizes that take no search: blocks of thread numbers, best for
-// most programs, whose threads are numbered as their data lie; and a clustering of
-// other sizes, of which those threads are moved that lose least.
+// Which threads share a node. The sizes are given; the best clustering is hard to
+// find, so two are made that cost little:
+//
+// - the threads as they are now, those that lose least moved to where threads are
+//   missing: few moves;
+// - blocks of thread numbers, if that cuts too much: best for most programs, whose
+//   threads are numbered as their data lie.
+//
+// The better one is improved by swaps (cluster_swaps.c), which keep the sizes.
 #include "place/clusters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define PEEL_MAX 8192u ///< threads among which each move is chosen anew
+#define CLEARLY 1.1    ///< less of a cut: worth the moves
 
 // ---- blocks ----
 
@@ -47,19 +56,13 @@ static void order_nodes(const struct cluster_problem *problem,
     qsort(order, n_nodes, sizeof *order, compare_nodes);
 }
 
-tm_status clusters_blocks(const struct cluster_problem *problem,
-                          uint32_t *node_of)
+void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
-    struct node_order *order = calloc(n_nodes, sizeof *order);
-    uint32_t *n_now = calloc(n_nodes, sizeof *n_now);
+    struct node_order *order = memory_new(n_nodes, sizeof *order);
+    uint32_t *n_now = memory_new(n_nodes, sizeof *n_now);
     uint32_t thread = 0;
 
-    if (order == NULL || n_now == NULL) {
-        free(order);
-        free(n_now);
-        return TM_ENOMEM;
-    }
     order_nodes(problem, order, n_now);
     for (uint32_t k = 0; k < n_nodes; k++) {
         for (uint32_t n = problem->counts[order[k].node]; n > 0; n--) {
@@ -68,7 +71,6 @@ tm_status clusters_blocks(const struct cluster_problem *problem,
     }
     free(order);
     free(n_now);
-    return TM_OK;
 }
 
 // ---- repairing ----
@@ -204,30 +206,48 @@ static void repair_nodes(struct repair *repair, uint32_t *first)
     repair->list = lists;
 }
 
-tm_status clusters_repair(const struct cluster_problem *problem,
-                          uint32_t *node_of)
+void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of)
 {
     const size_t n = problem->view->n_nodes;
-    uint32_t *first = calloc(n, sizeof *first);
+    uint32_t *first = memory_new(n, sizeof *first);
     struct repair repair = {
         .problem = problem,
         .node_of = node_of,
-        .n_on = calloc(n, sizeof(uint32_t)),
-        .to_node = calloc(n, sizeof(double)),
-        .list = calloc(problem->view->n_threads, sizeof(uint32_t)),
+        .n_on = memory_new(n, sizeof(uint32_t)),
+        .to_node = memory_new(n, sizeof(double)),
+        .list = memory_new(problem->view->n_threads, sizeof(uint32_t)),
     };
-    tm_status status = TM_ENOMEM;
 
-    if (first && repair.n_on && repair.to_node && repair.list) {
-        for (uint32_t i = 0; i < problem->view->n_threads; i++) {
-            repair.n_on[node_of[i]]++;
-        }
-        repair_nodes(&repair, first);
-        status = TM_OK;
+    for (uint32_t i = 0; i < problem->view->n_threads; i++) {
+        repair.n_on[node_of[i]]++;
     }
+    repair_nodes(&repair, first);
     free(first);
     free(repair.n_on);
     free(repair.to_node);
     free(repair.list);
-    return status;
+}
+
+// ---- the better one ----
+
+void clusters_find(const struct cluster_problem *problem, double worth,
+                   uint32_t *node_of)
+{
+    const size_t n = problem->view->n_threads;
+    uint32_t *blocks;
+    double cut;
+
+    memcpy(node_of, problem->current, n * sizeof *node_of);
+    clusters_repair(problem, node_of);
+    cut = affinity_cut(problem->affinity, node_of);
+    if (cut <= worth) {
+        return;
+    }
+    blocks = memory_new(n, sizeof *blocks);
+    clusters_blocks(problem, blocks);
+    if (affinity_cut(problem->affinity, blocks) * CLEARLY < cut) {
+        memcpy(node_of, blocks, n * sizeof *node_of);
+    }
+    free(blocks);
+    clusters_swap(problem, node_of);
 }

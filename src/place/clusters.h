@@ -21,46 +21,28 @@ struct cluster_problem {
 };
 
 /**
- * Find a good clustering. These are tried one after the other until one cuts no more
- * than is worth the trouble: the current mapping changed as little as possible; blocks
- * of thread numbers; and clusters grown by affinity (up to 4096 threads). They are
- * improved by pair swaps, unless they cut more than twice what is worth the trouble and
- * then more than twice as much as the best; the one with the smallest cut is taken, and
- * of those within a thousandth of it the one that moves fewest threads. Pinned threads
- * are not moved by the first way; the others may.
+ * Find a good clustering: the current mapping changed as little as possible, or, if
+ * that cuts more than is worth the trouble and clearly more than blocks of thread
+ * numbers, these; then improved by pair swaps. Pinned threads are not moved by the
+ * first way; blocks may.
  *
  * @param worth   a cut up to this one is good enough
  * @param[out] node_of  [n_threads]
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
-TM_CHECKED tm_status clusters_find(const struct cluster_problem *problem,
-                                   double worth, uint32_t *node_of);
+void clusters_find(const struct cluster_problem *problem, double worth,
+                   uint32_t *node_of);
 
 /** Blocks of thread numbers; nodes in the order of the threads they have now. */
-TM_CHECKED tm_status clusters_blocks(const struct cluster_problem *problem,
-                                     uint32_t *node_of);
-
-/** Grow clusters one by one, each from the thread least related to those that
- * are left, by the thread most related to the cluster. O(n_threads (n_nodes +
- * threads related to a cluster)): where all are related to all, the square. */
-TM_CHECKED tm_status clusters_grow(const struct cluster_problem *problem,
-                                   uint32_t *node_of);
+void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of);
 
 /** Move threads from nodes with too many to nodes with too few, those first
  * that lose least affinity. @param[in,out] node_of  [n_threads] */
-TM_CHECKED tm_status clusters_repair(const struct cluster_problem *problem,
-                                     uint32_t *node_of);
+void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of);
 
 /** Swap pairs of threads as long as that cuts less. Does nothing if threads
  * times nodes are more than 4 million. @param[in,out] node_of  [n_threads] */
-TM_CHECKED tm_status clusters_swap(const struct cluster_problem *problem,
-                                   uint32_t *node_of);
-
-/** Give clusters of the same size to each other's nodes so that most threads
- * stay where they are. @param[in,out] node_of  [n_threads] */
-TM_CHECKED tm_status clusters_relabel(const struct cluster_problem *problem,
-                                      uint32_t *node_of);
+void clusters_swap(const struct cluster_problem *problem, uint32_t *node_of);
 
 #endif

@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct search {
     const struct demand_curve *curve;
     uint32_t *counts;    ///< [n_nodes]
@@ -197,17 +199,13 @@ static void search_release(struct search *search)
     free(search->done);
 }
 
-static tm_status search_init(struct search *search)
+static void search_init(struct search *search)
 {
     const size_t n = search->curve->n_nodes;
 
-    search->best = malloc(n * sizeof *search->best);
-    search->times = calloc(n, sizeof *search->times);
-    search->done = malloc(n);
-    if (search->best == NULL || search->times == NULL || search->done == NULL) {
-        search_release(search);
-        return TM_ENOMEM;
-    }
+    search->best = memory_new(n, sizeof *search->best);
+    search->times = memory_new(n, sizeof *search->times);
+    search->done = memory_new(n, 1);
     memcpy(search->best, search->counts, n * sizeof *search->best);
     for (uint32_t x = 0; x < n; x++) {
         search->times[x] =
@@ -216,18 +214,14 @@ static tm_status search_init(struct search *search)
     search->best_s = longest_of(search);
     search->n_best = UINT32_MAX;
     search->n_left = (n + 1) * search->curve->n_threads;
-    return TM_OK;
 }
 
-tm_status counts_search(const struct demand_curve *curve,
-                        enum count_steps steps, uint32_t *counts)
+void counts_search(const struct demand_curve *curve, enum count_steps steps,
+                   uint32_t *counts)
 {
     struct search search = {.curve = curve, .counts = counts};
-    tm_status status = search_init(&search);
 
-    if (status != TM_OK) {
-        return status;
-    }
+    search_init(&search);
     note_best(&search);
     if (steps == STEPS_LIANG03) {
         search_liang03(&search);
@@ -236,5 +230,4 @@ tm_status counts_search(const struct demand_curve *curve,
     }
     memcpy(counts, search.best, curve->n_nodes * sizeof *counts);
     search_release(&search);
-    return TM_OK;
 }

@@ -53,14 +53,13 @@ struct demand_curve {
  * @param current  [n_threads]: where pinned threads are
  * @param terms    of enum count_terms
  * @param[out] curve  demand_curve_release() frees it
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. O(uses + threads).
  */
-TM_CHECKED tm_status demand_curve_init(struct demand_curve *curve,
-                                       const struct cluster_view *view,
-                                       const struct cost_model *model,
-                                       const uint32_t *current, unsigned terms);
+void demand_curve_init(struct demand_curve *curve,
+                       const struct cluster_view *view,
+                       const struct cost_model *model, const uint32_t *current,
+                       unsigned terms);
 void demand_curve_release(struct demand_curve *curve);
 
 /** T_x(n) in seconds. n at most n_threads. 0 threads take no time. */
@@ -88,27 +87,45 @@ enum count_steps {
  *                        count below its floor; where it ends. Threads are not
  *                        moved for nothing: what did not shorten the longest
  *                        time in the end is not kept
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates n_nodes words; O(n_nodes) a step.
  * Source: [Liu06] 4.2; [Liang03] 3.2.
  */
-TM_CHECKED tm_status counts_search(const struct demand_curve *curve,
-                                   enum count_steps steps, uint32_t *counts);
+void counts_search(const struct demand_curve *curve, enum count_steps steps,
+                   uint32_t *counts);
+
+/** How long nodes take for how many threads, and room for an answer. */
+struct threshold {
+    const void *of;
+    double (*time)(const void *of, uint32_t node, uint32_t n); ///< T_x(n)
+    uint32_t n_nodes;
+    uint32_t n_threads;
+    const uint32_t *floors; ///< [n_nodes]: the fewest there can be; NULL: 0
+    uint32_t *low;    ///< [n_nodes], the caller's array, as are the next two
+    uint32_t *middle; ///< for its own use
+    uint32_t *high;
+};
 
 /**
- * The optimum by its threshold: the smallest tau at which all nodes together
- * have room for all threads. A node that is within its room keeps its threads;
- * what others have too many goes where it ends earliest. Exact if no T_x
- * decreases; moves no more threads than needed.
+ * Find the smallest tau at which all nodes together have room for all threads, by
+ * bisection to the last bit: up to `high` threads a node then, and up to `low` in
+ * less time.
+ *
+ * @param high_s  a time in which there is room
+ * @return a time in which there is none, or 0
+ */
+double threshold_find(struct threshold *threshold, double high_s);
+
+/**
+ * The optimum by its threshold. A node that is within its room keeps its threads; what
+ * others have too many goes where there is room. Exact if no T_x decreases; moves no
+ * more threads than needed.
  *
  * @param[in,out] counts  [n_nodes], as in counts_search()
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads).
  */
-TM_CHECKED tm_status counts_threshold(const struct demand_curve *curve,
-                                      uint32_t *counts);
+void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
 
 /** Count the threads on each node. @param[out] counts  [n_nodes] */
 void counts_of(const struct cluster_view *view, const uint32_t *node_of,
@@ -117,8 +134,7 @@ void counts_of(const struct cluster_view *view, const uint32_t *node_of,
 /** Share n_threads out in proportion to weights by largest remainder; equal
  * weights give the first nodes one more.
  * @param weights  [n_nodes], >= 0, not all 0 */
-TM_CHECKED tm_status counts_in_proportion(uint32_t n_threads,
-                                          const double *weights,
-                                          uint32_t n_nodes, uint32_t *counts);
+void counts_in_proportion(uint32_t n_threads, const double *weights,
+                          uint32_t n_nodes, uint32_t *counts);
 
 #endif

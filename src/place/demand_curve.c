@@ -13,7 +13,7 @@
 // chain of neighbours (q = 2) comes out right but for its two ends. A page is
 // written on the node if one of its m = min(n, q) users there writes it, which
 // has the probability 1 - (1 - w/q)^m when w of its users write. Other pages
-// are foreign, unless q = 1.
+// are foreign, unless q = 1 or all threads are here.
 //
 // A node sends what lies at the two ends of its run of threads, at most
 // min(f_q(n), 2 (1 - 1/q) d_q) pages, to the nodes over which the other users
@@ -26,18 +26,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/counts.h"
 
 #define N_EXACT 8u   ///< numbers of users with a class of their own
 #define N_CLASSES 80 ///< enough for 2^32 users
-
-/** What is known of a group from its users. */
-struct group_sum {
-    uint32_t n_users;
-    uint32_t n_writers;
-    uint32_t n_senders;
-    uint64_t diff_bytes; ///< sum of one page
-};
 
 /** Groups with about the same number of users. */
 struct class_sum {
@@ -62,28 +55,13 @@ static unsigned class_of(const struct cluster_view *view, uint32_t n_users)
     return N_EXACT + 1 + (unsigned)(2 * log2(n_users / (double)N_EXACT));
 }
 
-static void sum_groups(const struct cluster_view *view, struct group_sum *sums)
-{
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        const struct use *use = &view->uses[u];
-        struct group_sum *sum = &sums[use->group];
-
-        sum->n_users++;
-        sum->n_writers += (use->flags & USE_WRITE) != 0;
-        sum->n_senders += use->diff_bytes > 0;
-        sum->diff_bytes += use->diff_bytes;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        sums[g].n_users = view->n_threads;
-    }
-}
-
 /** @param classes  [N_CLASSES] zeros */
 static void sum_classes(const struct cluster_view *view,
-                        const struct group_sum *sums, struct class_sum *classes)
+                        const struct group_users *users,
+                        struct class_sum *classes)
 {
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const struct group_sum *sum = &sums[g];
+        const struct group_users *sum = &users[g];
         struct class_sum *class = &classes[class_of(view, sum->n_users)];
         const double pages = view->group_pages[g];
 
@@ -183,11 +161,14 @@ static void add_class(struct demand_curve *curve, const struct class_sum *class)
         const double written = held * part_for(&here, fmin(n, class->q));
 
         point->written_pages += written;
-        if (class->q <= 1) {
+        if (class->q <= 1 || n == curve->n_threads) {
             point->own_pages += held - written;
+        } else {
+            point->foreign_pages += held - written;
+        }
+        if (class->q <= 1) {
             continue;
         }
-        point->foreign_pages += held - written;
         if (curve->n_nodes > 1 && !curve->by_page) {
             point->updates += updated_by(curve, class, &at_the_ends, n, held);
         }
@@ -198,24 +179,19 @@ static void add_class(struct demand_curve *curve, const struct class_sum *class)
     curve->thread_pages += per_thread;
 }
 
-static tm_status fill_points(struct demand_curve *curve,
-                             const struct cluster_view *view)
+static void fill_points(struct demand_curve *curve,
+                        const struct cluster_view *view)
 {
     struct class_sum classes[N_CLASSES] = {0};
-    struct group_sum *sums = calloc(view->n_groups + 1ull, sizeof *sums);
+    struct group_users *users = cluster_view_users(view);
 
-    if (sums == NULL) {
-        return TM_ENOMEM;
-    }
-    sum_groups(view, sums);
-    sum_classes(view, sums, classes);
-    free(sums);
+    sum_classes(view, users, classes);
+    free(users);
     for (unsigned c = 0; c < N_CLASSES; c++) {
         if (classes[c].pages > 0) {
             add_class(curve, &classes[c]);
         }
     }
-    return TM_OK;
 }
 
 // ---- the curve ----
@@ -239,29 +215,22 @@ static void look_at_threads(struct demand_curve *curve,
         squares / view->n_threads <= 1.01 * curve->thread_s * curve->thread_s;
 }
 
-tm_status demand_curve_init(struct demand_curve *curve,
-                            const struct cluster_view *view,
-                            const struct cost_model *model,
-                            const uint32_t *current, unsigned terms)
+void demand_curve_init(struct demand_curve *curve,
+                       const struct cluster_view *view,
+                       const struct cost_model *model, const uint32_t *current,
+                       unsigned terms)
 {
     const size_t n = view->n_nodes;
-    tm_status status;
 
     *curve = (struct demand_curve){.n_nodes = view->n_nodes,
                                    .n_threads = view->n_threads,
                                    .terms = terms,
                                    .by_page = model->kind != COST_MEASURED};
-    curve->rates = calloc(n, sizeof *curve->rates);
-    curve->n_processors = calloc(n, sizeof *curve->n_processors);
-    curve->packet_bytes = calloc(n, sizeof *curve->packet_bytes);
-    curve->floors = calloc(n, sizeof *curve->floors);
-    curve->points = calloc(view->n_threads + 1ull, sizeof *curve->points);
-    if (curve->rates == NULL || curve->n_processors == NULL ||
-        curve->packet_bytes == NULL || curve->floors == NULL ||
-        curve->points == NULL) {
-        demand_curve_release(curve);
-        return TM_ENOMEM;
-    }
+    curve->rates = memory_new(n, sizeof *curve->rates);
+    curve->n_processors = memory_new(n, sizeof *curve->n_processors);
+    curve->packet_bytes = memory_new(n, sizeof *curve->packet_bytes);
+    curve->floors = memory_new(n, sizeof *curve->floors);
+    curve->points = memory_new(view->n_threads + 1ull, sizeof *curve->points);
     for (uint32_t x = 0; x < n; x++) {
         rates_compute(view, model, x, &curve->rates[x]);
         if (!(terms & COUNT_COMM)) {
@@ -271,11 +240,7 @@ tm_status demand_curve_init(struct demand_curve *curve,
         curve->packet_bytes[x] = view->nodes[x].packet_bytes;
     }
     look_at_threads(curve, view, current);
-    status = fill_points(curve, view);
-    if (status != TM_OK) {
-        demand_curve_release(curve);
-    }
-    return status;
+    fill_points(curve, view);
 }
 
 void demand_curve_release(struct demand_curve *curve)

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/workers.h"
 
 #define HELD_MAX (8u << 20) ///< groups times nodes
@@ -338,17 +339,13 @@ void load_table_put_all(struct load_table *table, const uint32_t *node_of)
 /** Of the slowest worker; the sum if there is one only. */
 static double computation_of(struct load_table *table, uint32_t node)
 {
-    const uint32_t p = table->view->nodes[node].n_processors;
-    double makespan_s = 0;
     uint32_t n = 0;
 
     for (uint32_t i = table->head[node]; i != UNPLACED; i = table->next[i]) {
         table->scratch[n++] = table->view->threads[i].computation_s;
     }
-    if (workers_makespan(table->scratch, n, p, NULL, &makespan_s) != TM_OK) {
-        return table->loads[node].comp_s / p; // a bound must do
-    }
-    return makespan_s;
+    return workers_makespan(table->scratch, n,
+                            table->view->nodes[node].n_processors);
 }
 
 double load_table_time(struct load_table *table, uint32_t node)
@@ -359,74 +356,6 @@ double load_table_time(struct load_table *table, uint32_t node)
         load.comp_s = computation_of(table, node);
     }
     load.packets = (double)table->packets[node];
-    return terms_time(&table->rates[node], &load);
-}
-
-// What the uses of a thread that comes would add to a node's demand. A group that is
-// there may become a written one, which is left out.
-static void add_coming(const struct load_table *table, uint32_t thread,
-                       uint32_t node, struct node_load *load)
-{
-    const struct cluster_view *view = table->view;
-    const struct thread_view *it = &view->threads[thread];
-    const uint32_t from = table->node_of[thread];
-
-    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
-        const struct use *use = &view->uses[u];
-        const double pages = view->group_pages[use->group];
-
-        if (held_by(table, use->group, node)->n_users > 0) {
-            continue;
-        }
-        if (use->flags & USE_WRITE) {
-            load->written_pages += pages;
-        } else if (table->n_holders[use->group] >
-                   (held_by(table, use->group, from)->n_users == 1)) {
-            load->foreign_pages += pages;
-        } else {
-            load->own_pages += pages;
-        }
-    }
-}
-
-/** What would leave a node with a thread. */
-static void take_going(const struct load_table *table, uint32_t thread,
-                       struct node_load *load)
-{
-    const struct cluster_view *view = table->view;
-    const struct thread_view *it = &view->threads[thread];
-    const uint32_t node = table->node_of[thread];
-
-    for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
-        const struct use *use = &view->uses[u];
-        const double pages = view->group_pages[use->group];
-
-        if (held_by(table, use->group, node)->n_users > 1) {
-            continue;
-        }
-        if (use->flags & USE_WRITE) {
-            load->written_pages -= pages;
-        } else if (table->n_holders[use->group] > 1) {
-            load->foreign_pages -= pages;
-        } else {
-            load->own_pages -= pages;
-        }
-    }
-}
-
-double load_table_time_about(const struct load_table *table, uint32_t node,
-                             uint32_t comes, uint32_t goes)
-{
-    struct node_load load = table->loads[node];
-
-    load.comp_s += table->view->threads[comes].computation_s;
-    load.packets = (double)table->packets[node];
-    add_coming(table, comes, node, &load);
-    if (goes != UNPLACED) {
-        load.comp_s -= table->view->threads[goes].computation_s;
-        take_going(table, goes, &load);
-    }
-    load.comp_s /= table->view->nodes[node].n_processors;
     return terms_time(&table->rates[node], &load);
 }
 
@@ -486,49 +415,41 @@ void load_table_release(struct load_table *table)
     *table = (struct load_table){0};
 }
 
-static int allocate(struct load_table *table)
+static void allocate(struct load_table *table)
 {
     const size_t n_nodes = table->view->n_nodes;
     const size_t n_threads = table->view->n_threads;
     const size_t n_groups = table->view->n_groups;
 
-    table->rates = calloc(n_nodes, sizeof *table->rates);
-    table->node_of = malloc(n_threads * sizeof(uint32_t));
-    table->next = malloc(n_threads * sizeof(uint32_t));
-    table->previous = malloc(n_threads * sizeof(uint32_t));
-    table->head = malloc(n_nodes * sizeof(uint32_t));
-    table->held = calloc(n_groups * n_nodes + 1, sizeof *table->held);
-    table->n_holders = calloc(n_groups + 1, sizeof(uint32_t));
+    table->rates = memory_new(n_nodes, sizeof *table->rates);
+    table->node_of = memory_new(n_threads, sizeof(uint32_t));
+    table->next = memory_new(n_threads, sizeof(uint32_t));
+    table->previous = memory_new(n_threads, sizeof(uint32_t));
+    table->head = memory_new(n_nodes, sizeof(uint32_t));
+    table->held = memory_new(n_groups * n_nodes, sizeof *table->held);
+    table->n_holders = memory_new(n_groups, sizeof(uint32_t));
     table->n_words = (uint32_t)(n_nodes + 63) / 64;
-    table->holders = calloc(n_groups * table->n_words + 1, sizeof(uint64_t));
-    table->loads = calloc(n_nodes, sizeof *table->loads);
-    table->bytes = calloc(n_nodes * n_nodes, sizeof(int64_t));
-    table->packets = calloc(n_nodes, sizeof(int64_t));
-    table->times = calloc(n_nodes, sizeof(double));
-    table->scratch = malloc(n_threads * sizeof(double));
-    table->changed = malloc(n_nodes * sizeof(uint32_t));
-    table->is_changed = calloc(n_nodes, 1);
-    return table->rates && table->node_of && table->next && table->previous &&
-           table->head && table->held && table->n_holders && table->holders &&
-           table->loads && table->bytes && table->packets && table->times &&
-           table->scratch && table->changed && table->is_changed;
+    table->holders = memory_new(n_groups * table->n_words, sizeof(uint64_t));
+    table->loads = memory_new(n_nodes, sizeof *table->loads);
+    table->bytes = memory_new(n_nodes * n_nodes, sizeof(int64_t));
+    table->packets = memory_new(n_nodes, sizeof(int64_t));
+    table->times = memory_new(n_nodes, sizeof(double));
+    table->scratch = memory_new(n_threads, sizeof(double));
+    table->changed = memory_new(n_nodes, sizeof(uint32_t));
+    table->is_changed = memory_new(n_nodes, 1);
 }
 
-tm_status load_table_init(struct load_table *table,
-                          const struct cluster_view *view,
-                          const struct cost_model *model)
+void load_table_init(struct load_table *table, const struct cluster_view *view,
+                     const struct cost_model *model)
 {
-    *table = (struct load_table){.view = view,
-                                 .by_page = model->kind != COST_MEASURED};
-    if (!allocate(table)) {
-        load_table_release(table);
-        return TM_ENOMEM;
-    }
-    table->common_pages = cluster_view_common_pages(view);
+    *table =
+        (struct load_table){.view = view,
+                            .by_page = model->kind != COST_MEASURED,
+                            .common_pages = cluster_view_common_pages(view)};
+    allocate(table);
     memset(table->node_of, 0xff, view->n_threads * sizeof(uint32_t));
     memset(table->head, 0xff, view->n_nodes * sizeof(uint32_t));
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         rates_compute(view, model, x, &table->rates[x]);
     }
-    return TM_OK;
 }

@@ -50,11 +50,9 @@ int load_table_fits(const struct cluster_view *view);
 /**
  * Begin with all threads on no node.
  * @param[out] table  load_table_release() frees it
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status load_table_init(struct load_table *table,
-                                     const struct cluster_view *view,
-                                     const struct cost_model *model);
+void load_table_init(struct load_table *table, const struct cluster_view *view,
+                     const struct cost_model *model);
 void load_table_release(struct load_table *table);
 
 /** Put a thread that is on no node onto one. */
@@ -73,15 +71,6 @@ void load_table_put_all(struct load_table *table, const uint32_t *node_of);
 
 /** T_x as the loads are now. */
 double load_table_time(struct load_table *table, uint32_t node);
-
-/** What T_x would be, about, with a thread more and one less: a fraction of what it
- * takes to try. Pages are counted as they would be but for those that a first or
- * last writer changes, communication as it is, and computation is divided evenly
- * among processors.
- * @param comes  a thread of another node
- * @param goes   a thread of the node; UNPLACED: none */
-double load_table_time_about(const struct load_table *table, uint32_t node,
-                             uint32_t comes, uint32_t goes);
 
 /** Bring `times` of all changed nodes up to date; none are changed then. */
 void load_table_settle(struct load_table *table);

@@ -194,6 +194,74 @@ static void cvm_puts_together_what_shares(void **state)
     cluster_view_release(&view);
 }
 
+/** A ring of threads; thread number_of[k] is the k-th. */
+static void make_ring(struct cluster_view *view, uint32_t n_threads,
+                      const uint32_t *number_of)
+{
+    struct page_lists lists;
+
+    view_make(view, 4, n_threads);
+    lists_init(&lists, n_threads);
+    for (uint32_t k = 0; k < n_threads; k++) {
+        lists_add(&lists, number_of[k], 10 * k, 1, USE_WRITE, 1000);
+        lists_add(&lists, number_of[(k + 1) % n_threads], 10 * k, 1, USE_READ,
+                  0);
+    }
+    lists_build(&lists, view);
+    lists_release(&lists);
+}
+
+static void cvm_cuts_a_ring_into_runs_however_it_is_numbered(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 20; round++) {
+        const uint32_t n = round % 2 ? 24 : 40;
+        struct cluster_view view;
+        uint32_t number_of[40];
+        uint32_t current[40];
+        unsigned n_cut = 0;
+        struct answer a;
+
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t at = random_below(k + 1);
+
+            number_of[k] = number_of[at];
+            number_of[at] = k;
+        }
+        make_ring(&view, n, number_of);
+        mapping_draw(&view, current);
+        ask(&policy_cvm, &view, current, NULL, &a);
+        for (uint32_t k = 0; k < n; k++) {
+            n_cut +=
+                a.node_of[number_of[k]] != a.node_of[number_of[(k + 1) % n]];
+        }
+        assert_in_range(n_cut, 4, 8); // as many as runs, or a few more
+        cluster_view_release(&view);
+    }
+}
+
+static void cvm_gives_clusters_to_the_nodes_that_have_most_of_them(void **state)
+{
+    struct cluster_view view;
+    uint32_t number_of[40];
+    uint32_t current[40];
+    struct answer a;
+
+    (void)state;
+    for (uint32_t k = 0; k < 40; k++) {
+        number_of[k] = k;
+        current[k] = (k / 10 + 1) % 4;
+    }
+    make_ring(&view, 40, number_of);
+    ask(&policy_cvm, &view, current, NULL, &a);
+    assert_memory_equal(a.node_of, current, sizeof current);
+    // But only to those of their size.
+    view.nodes[1].power = 1.5;
+    ask(&policy_cvm, &view, current, NULL, &a);
+    assert_counts(&a, 9, 13, 9, 9);
+    cluster_view_release(&view);
+}
+
 static void jiajia_learns_power_from_times(void **state)
 {
     struct cluster_view view;
@@ -388,6 +456,9 @@ int main(void)
         cmocka_unit_test(processors_count),
         cmocka_unit_test(liang03_stops_early),
         cmocka_unit_test(cvm_puts_together_what_shares),
+        cmocka_unit_test(cvm_cuts_a_ring_into_runs_however_it_is_numbered),
+        cmocka_unit_test(
+            cvm_gives_clusters_to_the_nodes_that_have_most_of_them),
         cmocka_unit_test(jiajia_learns_power_from_times),
         cmocka_unit_test(cohesion_moves_to_the_lightest_and_swaps_what_shares),
         cmocka_unit_test(gate_fills_no_node_beyond_its_memory),

@@ -21,38 +21,14 @@ const struct policy *policy_find(const char *name)
 }
 
 /** Make the request's view smaller if none of what is asked about it can tell. */
-static tm_status condense_view(struct place_request *request,
-                               struct condensed *condensed)
+static void condense_view(struct place_request *request,
+                          struct condensed *condensed)
 {
-    tm_status status;
-
-    if (cost_model_needs_order(request->model) ||
-        request->view->n_threads <= AFFINITY_CLIQUE_MAX) {
-        return TM_OK;
+    if (!cost_model_needs_order(request->model) &&
+        request->view->n_threads > AFFINITY_CLIQUE_MAX) {
+        condense(condensed, request->view);
+        request->view = &condensed->view;
     }
-    status = condense(condensed, request->view);
-    request->view = &condensed->view;
-    return status;
-}
-
-/** @param request  valid */
-static tm_status place(const struct policy *policy,
-                       const struct place_request *request,
-                       struct mapping *mapping)
-{
-    tm_status status =
-        answer_time(request, request->current, &mapping->before_s);
-
-    if (status == TM_OK) {
-        status = policy->place(request, mapping);
-    }
-    if (status != TM_OK) {
-        return status;
-    }
-    answer_pins(request->view, request->current, mapping->node_of);
-    mapping->n_moves =
-        answer_moves(request->view, request->current, mapping->node_of);
-    return answer_time(request, mapping->node_of, &mapping->after_s);
 }
 
 tm_status policy_place(const struct policy *policy,
@@ -61,16 +37,18 @@ tm_status policy_place(const struct policy *policy,
 {
     struct place_request smaller = *request;
     struct condensed condensed = {0};
-    tm_status status;
 
     if (!mapping_is_valid(request->view, request->current)) {
         return TM_EINVAL;
     }
     *mapping = (struct mapping){.node_of = mapping->node_of};
-    status = condense_view(&smaller, &condensed);
-    if (status == TM_OK) {
-        status = place(policy, &smaller, mapping);
-    }
+    condense_view(&smaller, &condensed);
+    mapping->before_s = answer_time(&smaller, request->current);
+    policy->place(&smaller, mapping);
+    answer_pins(smaller.view, request->current, mapping->node_of);
+    mapping->n_moves =
+        answer_moves(smaller.view, request->current, mapping->node_of);
+    mapping->after_s = answer_time(&smaller, mapping->node_of);
     condensed_release(&condensed);
-    return status;
+    return TM_OK;
 }

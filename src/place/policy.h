@@ -53,10 +53,8 @@ struct policy {
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,
     // and owners_move and is_proven if they are not 0; policy_place() does the
-    // rest. May allocate, must free it. Returns TM_OK or TM_ENOMEM; node_of is
-    // undefined unless TM_OK. Any thread; must not block.
-    tm_status (*place)(const struct place_request *request,
-                       struct mapping *mapping);
+    // rest. May allocate (memory_new()), must free it. Any thread; must not block.
+    void (*place)(const struct place_request *request, struct mapping *mapping);
 };
 
 /** All policies; `initial` is the first, the default is policy_find(NULL).
@@ -80,7 +78,6 @@ const struct policy *policy_find(const char *name);
  * @param[in,out] mapping  node_of is the caller's array [n_threads]
  * @return TM_OK
  * @return TM_EINVAL  a node number of request->current is out of range
- * @return TM_ENOMEM  node_of is undefined
  *
  * Context: any thread; does not block, allocates. `cpu-mem` takes up to about
  * a microsecond a thread and group, `optimal` up to request->effort.

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/clusters.h"
 #include "place/counts.h"
 #include "place/policies.h"
@@ -119,7 +120,7 @@ static double mean_time(const struct cluster_view *view)
     return sum / view->n_threads;
 }
 
-static tm_status run(struct migration *migration, uint32_t *counts)
+static void run(struct migration *migration, uint32_t *counts)
 {
     const struct cluster_view *view = migration->view;
     const struct cluster_problem problem = {view, migration->affinity, counts,
@@ -133,36 +134,29 @@ static tm_status run(struct migration *migration, uint32_t *counts)
     for (uint32_t k = 0; k < 4 * view->n_threads && migrate(migration); k++) {
     }
     counts_of(view, migration->node_of, counts);
-    return clusters_swap(&problem, migration->node_of);
+    clusters_swap(&problem, migration->node_of);
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
-    struct affinity affinity = {0};
+    struct affinity affinity;
     struct migration migration = {
         .view = view,
         .affinity = &affinity,
         .current = request->current,
         .node_of = mapping->node_of,
-        .loads = calloc(view->n_nodes, sizeof(double)),
+        .loads = memory_new(view->n_nodes, sizeof(double)),
     };
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    tm_status status = TM_ENOMEM;
+    uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
 
-    if (migration.loads != NULL && counts != NULL) {
-        status = affinity_init(&affinity, view, AFFINITY_COHESION, 0);
-    }
-    if (status == TM_OK) {
-        memcpy(mapping->node_of, request->current,
-               view->n_threads * sizeof *mapping->node_of);
-        status = run(&migration, counts);
-    }
+    affinity_init(&affinity, view, AFFINITY_COHESION, 0);
+    memcpy(mapping->node_of, request->current,
+           view->n_threads * sizeof *mapping->node_of);
+    run(&migration, counts);
     affinity_release(&affinity);
     free(migration.loads);
     free(counts);
-    return status;
 }
 
 const struct policy policy_cohesion = {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
@@ -69,46 +70,33 @@ static uint32_t shut_gates(const struct cluster_view *view,
     return left;
 }
 
-static tm_status count(const struct cluster_view *view, double *weights,
-                       uint32_t *room, uint32_t *more, uint32_t *counts)
+static void count(const struct cluster_view *view, double *weights,
+                  uint32_t *room, uint32_t *more, uint32_t *counts)
 {
-    tm_status status;
     uint32_t left;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         weights[x] = view->nodes[x].power * view->nodes[x].n_processors;
     }
     find_room(view, room);
-    status =
-        counts_in_proportion(view->n_threads, weights, view->n_nodes, counts);
-    if (status != TM_OK) {
-        return status;
-    }
+    counts_in_proportion(view->n_threads, weights, view->n_nodes, counts);
     left = shut_gates(view, weights, room, counts);
-    status = counts_in_proportion(left, weights, view->n_nodes, more);
-    for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
+    counts_in_proportion(left, weights, view->n_nodes, more);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
         counts[x] += more[x];
     }
-    return status;
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const size_t n = request->view->n_nodes;
-    double *weights = malloc(n * sizeof *weights);
-    uint32_t *words = malloc(3 * n * sizeof *words);
-    tm_status status = TM_ENOMEM;
+    double *weights = memory_new(n, sizeof *weights);
+    uint32_t *words = memory_new(3 * n, sizeof *words);
 
-    if (weights != NULL && words != NULL) {
-        status = count(request->view, weights, words, words + n, words + 2 * n);
-    }
-    if (status == TM_OK) {
-        answer_blocks(request->view, words + 2 * n, mapping->node_of);
-    }
+    count(request->view, weights, words, words + n, words + 2 * n);
+    answer_blocks(request->view, words + 2 * n, mapping->node_of);
     free(weights);
     free(words);
-    return status;
 }
 
 const struct policy policy_gate = {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
@@ -16,29 +17,24 @@
 #define DEVIATION_MAX 0.05 ///< of the times, relative to their mean
 
 /** What the nodes took: as measured, else as predicted. */
-static tm_status node_times(const struct place_request *request, double *times)
+static void node_times(const struct place_request *request, double *times)
 {
     const uint32_t n = request->view->n_nodes;
     struct prediction prediction = {0};
-    tm_status status;
 
     if (request->measured != NULL) {
         for (uint32_t x = 0; x < n; x++) {
             times[x] = request->measured->nodes[x].time_s;
         }
-        return TM_OK;
+        return;
     }
-    prediction.nodes = malloc(n * sizeof *prediction.nodes);
-    if (prediction.nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    status =
-        predict(request->view, request->model, request->current, &prediction);
-    for (uint32_t x = 0; status == TM_OK && x < n; x++) {
+    prediction.nodes = memory_new(n, sizeof *prediction.nodes);
+    ensure(predict(request->view, request->model, request->current,
+                   &prediction) == TM_OK);
+    for (uint32_t x = 0; x < n; x++) {
         times[x] = prediction.nodes[x].time_s;
     }
     free(prediction.nodes);
-    return status;
 }
 
 static int differ_little(const double *times, uint32_t n)
@@ -81,33 +77,25 @@ static void learn_powers(const struct cluster_view *view,
     }
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
-    double *times = malloc(view->n_nodes * sizeof *times);
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    tm_status status = TM_ENOMEM;
+    double *times = memory_new(view->n_nodes, sizeof *times);
+    uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
 
-    if (times != NULL && counts != NULL) {
-        status = node_times(request, times);
-    }
-    if (status == TM_OK && differ_little(times, view->n_nodes)) {
+    node_times(request, times);
+    if (differ_little(times, view->n_nodes)) {
         memcpy(mapping->node_of, request->current,
                view->n_threads * sizeof *mapping->node_of);
-    } else if (status == TM_OK) {
+    } else {
         counts_of(view, request->current, counts);
         learn_powers(view, counts, times);
-        status =
-            counts_in_proportion(view->n_threads, times, view->n_nodes, counts);
-        if (status == TM_OK) {
-            answer_blocks(view, counts, mapping->node_of);
-            mapping->owners_move = 1;
-        }
+        counts_in_proportion(view->n_threads, times, view->n_nodes, counts);
+        answer_blocks(view, counts, mapping->node_of);
+        mapping->owners_move = 1;
     }
     free(times);
     free(counts);
-    return status;
 }
 
 const struct policy policy_jiajia = {

@@ -6,44 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/clusters.h"
 #include "place/counts.h"
 #include "place/policies.h"
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
-    struct affinity none = {.n_threads = view->n_threads};
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    struct demand_curve curve = {0};
-    tm_status status = TM_ENOMEM;
+    struct affinity none = {
+        .n_threads = view->n_threads,
+        .first = memory_new(view->n_threads + 1ull, sizeof *none.first)};
+    uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
+    const struct cluster_problem problem = {
+        .view = view,
+        .affinity = &none,
+        .counts = counts,
+        .current = request->current,
+    };
+    struct demand_curve curve;
 
-    none.first = calloc(view->n_threads + 1ull, sizeof *none.first);
-    if (counts != NULL && none.first != NULL) {
-        status = demand_curve_init(&curve, view, request->model,
-                                   request->current, COUNT_COMP | COUNT_MEM);
-    }
-    if (status == TM_OK) {
-        const struct cluster_problem problem = {
-            .view = view,
-            .affinity = &none,
-            .counts = counts,
-            .current = request->current,
-        };
-
-        counts_of(view, request->current, counts);
-        status = counts_search(&curve, STEPS_LIANG03, counts);
-        memcpy(mapping->node_of, request->current,
-               view->n_threads * sizeof *mapping->node_of);
-        if (status == TM_OK) {
-            status = clusters_repair(&problem, mapping->node_of);
-        }
-    }
+    demand_curve_init(&curve, view, request->model, request->current,
+                      COUNT_COMP | COUNT_MEM);
+    counts_of(view, request->current, counts);
+    counts_search(&curve, STEPS_LIANG03, counts);
+    memcpy(mapping->node_of, request->current,
+           view->n_threads * sizeof *mapping->node_of);
+    clusters_repair(&problem, mapping->node_of);
     demand_curve_release(&curve);
     free(none.first);
     free(counts);
-    return status;
 }
 
 const struct policy policy_liang03 = {

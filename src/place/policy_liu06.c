@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
 #include "place/search.h"
 
 #define STEPS_MAX 200000u ///< nodes times threads that are searched by steps
-#define CURVE 1.005       ///< times the curve's optimum: as good
+#define CURVE 1.0075      ///< times the curve's optimum: as good
 
 struct liu06 {
     const struct place_request *request;
@@ -35,36 +36,29 @@ struct liu06 {
 // ---- the two subphases ----
 
 // Where a node's time does not rise with each thread the steps may end too early.
-static tm_status try_threshold(struct liu06 *liu06)
+static void try_threshold(struct liu06 *liu06)
 {
-    const struct cluster_view *view = liu06->request->view;
-    uint32_t *counts = malloc(view->n_nodes * sizeof *counts);
-    tm_status status = TM_ENOMEM;
+    const size_t n = liu06->curve.n_nodes;
+    uint32_t *counts = memory_new(n, sizeof *counts);
 
-    if (counts != NULL) {
-        memcpy(counts, liu06->counts, view->n_nodes * sizeof *counts);
-        status = counts_threshold(&liu06->curve, counts);
-    }
-    if (status == TM_OK &&
-        demand_curve_iteration(&liu06->curve, counts) <
-            demand_curve_iteration(&liu06->curve, liu06->counts)) {
-        memcpy(liu06->counts, counts, view->n_nodes * sizeof *counts);
+    memcpy(counts, liu06->counts, n * sizeof *counts);
+    counts_threshold(&liu06->curve, counts);
+    if (demand_curve_iteration(&liu06->curve, counts) <
+        demand_curve_iteration(&liu06->curve, liu06->counts)) {
+        memcpy(liu06->counts, counts, n * sizeof *counts);
     }
     free(counts);
-    return status;
 }
 
-static tm_status find_counts(struct liu06 *liu06)
+static void find_counts(struct liu06 *liu06)
 {
     const struct cluster_view *view = liu06->request->view;
-    tm_status status;
 
     counts_of(view, liu06->request->current, liu06->counts);
-    if ((uint64_t)view->n_nodes * view->n_threads > STEPS_MAX) {
-        return counts_threshold(&liu06->curve, liu06->counts);
+    if ((uint64_t)view->n_nodes * view->n_threads <= STEPS_MAX) {
+        counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
     }
-    status = counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
-    return status == TM_OK ? try_threshold(liu06) : status;
+    try_threshold(liu06);
 }
 
 /** Seconds that a page costs which two nodes hold instead of one: what paging
@@ -92,122 +86,64 @@ static void liu06_release(struct liu06 *liu06)
     free(liu06->counts);
 }
 
-/** Both subphases. @param[out] liu06  liu06_release() frees it, in any case */
-static tm_status run(struct liu06 *liu06, const struct place_request *request,
-                     unsigned terms, uint32_t *node_of)
+/** Both subphases. @param[out] liu06  liu06_release() frees it */
+static void run(struct liu06 *liu06, const struct place_request *request,
+                unsigned terms, uint32_t *node_of)
 {
-    tm_status status;
-
-    *liu06 = (struct liu06){.request = request};
-    liu06->counts = malloc(request->view->n_nodes * sizeof *liu06->counts);
-    if (liu06->counts == NULL) {
-        return TM_ENOMEM;
-    }
-    status = demand_curve_init(&liu06->curve, request->view, request->model,
-                               request->current, terms);
-    if (status == TM_OK) {
-        status = find_counts(liu06);
-    }
-    if (status == TM_OK) {
-        status = answer_clusters(
-            request, liu06->counts,
-            demand_curve_iteration(&liu06->curve, liu06->counts),
-            page_cost(liu06), node_of);
-    }
-    return status;
+    liu06->request = request;
+    liu06->counts = memory_new(request->view->n_nodes, sizeof *liu06->counts);
+    demand_curve_init(&liu06->curve, request->view, request->model,
+                      request->current, terms);
+    find_counts(liu06);
+    answer_clusters(request, liu06->counts,
+                    demand_curve_iteration(&liu06->curve, liu06->counts),
+                    page_cost(liu06), node_of);
 }
 
-static tm_status place_terms(const struct place_request *request,
-                             struct mapping *mapping, unsigned terms)
+static void place_terms(const struct place_request *request,
+                        struct mapping *mapping, unsigned terms)
 {
     struct liu06 liu06;
-    tm_status status = run(&liu06, request, terms, mapping->node_of);
 
+    run(&liu06, request, terms, mapping->node_of);
     liu06_release(&liu06);
-    return status;
 }
 
-static tm_status place_cpu(const struct place_request *request,
-                           struct mapping *mapping)
+static void place_cpu(const struct place_request *request,
+                      struct mapping *mapping)
 {
-    return place_terms(request, mapping, COUNT_COMP);
+    place_terms(request, mapping, COUNT_COMP);
 }
 
-static tm_status place_mem(const struct place_request *request,
-                           struct mapping *mapping)
+static void place_mem(const struct place_request *request,
+                      struct mapping *mapping)
 {
-    return place_terms(request, mapping, COUNT_MEM);
+    place_terms(request, mapping, COUNT_MEM);
 }
 
 // ---- all on one node ----
 
-/** What all threads would take on one node, at least. */
-static double time_alone(const struct cluster_view *view,
-                         const struct cost_model *model, uint32_t node,
-                         const struct node_load *all)
+/** Where this takes least, by the curve but for what is sent, which is nothing then. */
+static void offer_one_node(struct search *search, struct liu06 *liu06)
 {
-    struct node_rates rates;
-    struct node_load load = *all;
-
-    rates_compute(view, model, node, &rates);
-    load.comp_s /= view->nodes[node].n_processors;
-    return terms_time(&rates, &load);
-}
-
-/** The load of all threads together. */
-static tm_status add_up(const struct cluster_view *view,
-                        const struct cost_model *model, struct node_load *all)
-{
-    unsigned char *flags = calloc(view->n_groups + 1ull, 1);
-
-    if (flags == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        all->comp_s += view->threads[i].computation_s;
-    }
-    if (model->kind == COST_CLIFF) {
-        all->thread_pages = cluster_view_sum_pages(view);
-    }
-    memset(flags, USE_READ, view->n_common);
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        flags[view->uses[u].group] |= view->uses[u].flags;
-    }
-    for (uint32_t g = 0; g < view->n_groups; g++) {
-        if (flags[g] & USE_WRITE) {
-            all->written_pages += view->group_pages[g];
-        } else if (flags[g] != 0) {
-            all->own_pages += view->group_pages[g];
-        }
-    }
-    free(flags);
-    return TM_OK;
-}
-
-static tm_status offer_one_node(struct search *search)
-{
-    const struct place_request *request = search->request;
-    const struct cluster_view *view = request->view;
-    struct node_load all = {.n_threads = view->n_threads};
-    double best_s = INFINITY;
+    struct demand_curve *curve = &liu06->curve;
+    const uint32_t n = curve->n_threads;
     uint32_t best = 0;
-    tm_status status = add_up(view, request->model, &all);
 
-    for (uint32_t x = 0; status == TM_OK && x < view->n_nodes; x++) {
-        const double time_s = time_alone(view, request->model, x, &all);
-
-        if (time_s < best_s) {
-            best_s = time_s;
+    curve->terms = COUNT_COMP | COUNT_MEM;
+    for (uint32_t x = 1; x < curve->n_nodes; x++) {
+        if (demand_curve_time(curve, x, n) <
+            demand_curve_time(curve, best, n)) {
             best = x;
         }
     }
-    if (best_s >= search->best_s) {
-        return status;
+    if (demand_curve_time(curve, best, n) >= search->best_s) {
+        return;
     }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         search->candidate[i] = best;
     }
-    return search_offer(search);
+    search_offer(search);
 }
 
 // ---- cpu-mem ----
@@ -222,50 +158,38 @@ static int is_as_the_curve(const struct search *search,
                CURVE * demand_curve_iteration(&liu06->curve, liu06->counts);
 }
 
-static tm_status offer_all(struct search *search)
+static void offer_all(struct search *search)
 {
     const struct place_request *request = search->request;
     struct liu06 liu06;
-    int is_as_the_curve_says = 0;
-    tm_status status = TM_OK;
+    int is_as_the_curve_says;
 
     answer_initial(request->view, search->candidate);
     if (answer_moves(request->view, request->current, search->candidate) > 0) {
-        status = search_offer(search);
+        search_offer(search);
     }
-    if (status == TM_OK) {
-        status = run(&liu06, request, COUNT_ALL, search->candidate);
-        if (status == TM_OK) {
-            status = search_offer(search);
-            is_as_the_curve_says = is_as_the_curve(search, &liu06);
-        }
-        liu06_release(&liu06);
+    run(&liu06, request, COUNT_ALL, search->candidate);
+    search_offer(search);
+    is_as_the_curve_says = is_as_the_curve(search, &liu06);
+    offer_one_node(search, &liu06);
+    liu06_release(&liu06);
+    if (!is_as_the_curve_says) {
+        search_refine(search);
     }
-    if (status == TM_OK) {
-        status = offer_one_node(search);
-    }
-    return status == TM_OK && !is_as_the_curve_says ? search_refine(search)
-                                                    : status;
 }
 
-static tm_status place_cpu_mem(const struct place_request *request,
-                               struct mapping *mapping)
+static void place_cpu_mem(const struct place_request *request,
+                          struct mapping *mapping)
 {
-    const struct cluster_view *view = request->view;
+    const size_t n = request->view->n_threads;
     struct search search = {.request = request,
                             .best = mapping->node_of,
-                            .best_s = mapping->before_s};
-    tm_status status;
+                            .best_s = mapping->before_s,
+                            .candidate = memory_new(n, sizeof(uint32_t))};
 
-    search.candidate = malloc(view->n_threads * sizeof *search.candidate);
-    if (search.candidate == NULL) {
-        return TM_ENOMEM;
-    }
-    memcpy(mapping->node_of, request->current,
-           view->n_threads * sizeof *request->current);
-    status = offer_all(&search);
+    memcpy(mapping->node_of, request->current, n * sizeof *request->current);
+    offer_all(&search);
     free(search.candidate);
-    return status;
 }
 
 const struct policy policy_cpu = {

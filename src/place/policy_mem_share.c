@@ -8,12 +8,13 @@
 // compared with.
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/counts.h"
 #include "place/policies.h"
 
-static tm_status count(const struct cluster_view *view, double *memory,
-                       uint32_t *counts)
+static void count(const struct cluster_view *view, double *memory,
+                  uint32_t *counts)
 {
     double sum = 0;
 
@@ -24,27 +25,19 @@ static tm_status count(const struct cluster_view *view, double *memory,
     for (uint32_t x = 0; sum <= 0 && x < view->n_nodes; x++) {
         memory[x] = 1;
     }
-    return counts_in_proportion(view->n_threads, memory, view->n_nodes, counts);
+    counts_in_proportion(view->n_threads, memory, view->n_nodes, counts);
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     const uint32_t n_nodes = request->view->n_nodes;
-    double *memory = malloc(n_nodes * sizeof *memory);
-    uint32_t *counts = malloc(n_nodes * sizeof *counts);
-    tm_status status = TM_ENOMEM;
+    double *memory = memory_new(n_nodes, sizeof *memory);
+    uint32_t *counts = memory_new(n_nodes, sizeof *counts);
 
-    if (memory != NULL && counts != NULL) {
-        status = count(request->view, memory, counts);
-    }
-    if (status == TM_OK) {
-        status = answer_clusters(request, counts, mapping->before_s, 0,
-                                 mapping->node_of);
-    }
+    count(request->view, memory, counts);
+    answer_clusters(request, counts, mapping->before_s, 0, mapping->node_of);
     free(memory);
     free(counts);
-    return status;
 }
 
 const struct policy policy_mem_share = {

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "place/answer.h"
 #include "place/bound.h"
 #include "place/load_table.h"
@@ -39,7 +40,6 @@ struct branching {
     double *longest;  ///< [n_nodes]: computation of the longest thread there
     double best_s;    ///< I1
     uint64_t n_steps; ///< left
-    tm_status status;
 };
 
 // ---- bounds ----
@@ -90,11 +90,9 @@ static void take_leaf(struct branching *branching)
     }
     // The curve may differ from what predict() finds in the order of use.
     if (branching->request->model->replacement != REPLACEMENT_KEPT_SET) {
-        branching->status =
-            answer_time(branching->request, table->node_of, &longest_s);
+        longest_s = answer_time(branching->request, table->node_of);
     }
-    if (branching->status == TM_OK &&
-        longest_s < branching->best_s * (1 - CLOSE)) {
+    if (longest_s < branching->best_s * (1 - CLOSE)) {
         branching->best_s = longest_s;
         memcpy(branching->mapping->node_of, table->node_of,
                table->view->n_threads * sizeof(uint32_t));
@@ -158,7 +156,7 @@ static void try_node(struct branching *branching, uint32_t depth, uint32_t node)
 
 static void branch(struct branching *branching, uint32_t depth)
 {
-    if (branching->n_steps == 0 || branching->status != TM_OK) {
+    if (branching->n_steps == 0) {
         return;
     }
     branching->n_steps--;
@@ -212,61 +210,41 @@ static void prepare(struct branching *branching)
             compare_times, (void *)view);
 }
 
-static tm_status search(struct branching *branching)
+static void search(struct branching *branching)
 {
     const struct place_request *request = branching->request;
     const size_t n_nodes = request->view->n_nodes;
-    tm_status status =
-        load_table_init(&branching->table, request->view, request->model);
 
-    if (status != TM_OK) {
-        return status;
-    }
-    branching->order = malloc(request->view->n_threads * sizeof(uint32_t));
-    branching->page_s = calloc(n_nodes, sizeof(double));
-    branching->longest = calloc(n_nodes, sizeof(double));
-    if (branching->order && branching->page_s && branching->longest) {
-        prepare(branching);
-        branch(branching, 0);
-        status = branching->status;
-    } else {
-        status = TM_ENOMEM;
-    }
+    load_table_init(&branching->table, request->view, request->model);
+    branching->order = memory_new(request->view->n_threads, sizeof(uint32_t));
+    branching->page_s = memory_new(n_nodes, sizeof(double));
+    branching->longest = memory_new(n_nodes, sizeof(double));
+    prepare(branching);
+    branch(branching, 0);
     free(branching->order);
     free(branching->page_s);
     free(branching->longest);
     load_table_release(&branching->table);
-    return status;
 }
 
-static tm_status place(const struct place_request *request,
-                       struct mapping *mapping)
+static void place(const struct place_request *request, struct mapping *mapping)
 {
     struct branching branching = {
         .request = request,
         .mapping = mapping,
         .n_steps = request->effort > 0 ? request->effort * 1000ull : STEPS,
     };
-    double bound_s;
-    tm_status status = policy_cpu_mem.place(request, mapping);
 
-    if (status == TM_OK) {
-        answer_pins(request->view, request->current, mapping->node_of);
-        status = answer_time(request, mapping->node_of, &branching.best_s);
+    policy_cpu_mem.place(request, mapping);
+    answer_pins(request->view, request->current, mapping->node_of);
+    branching.best_s = answer_time(request, mapping->node_of);
+    mapping->is_proven =
+        branching.best_s <=
+        bound_iteration(request->view, request->model) * (1 + 1e-6);
+    if (!mapping->is_proven && load_table_fits(request->view)) {
+        search(&branching);
+        mapping->is_proven = branching.n_steps > 0;
     }
-    if (status == TM_OK) {
-        status = bound_iteration(request->view, request->model, &bound_s);
-    }
-    if (status != TM_OK) {
-        return status;
-    }
-    mapping->is_proven = branching.best_s <= bound_s * (1 + 1e-6);
-    if (mapping->is_proven || !load_table_fits(request->view)) {
-        return TM_OK;
-    }
-    status = search(&branching);
-    mapping->is_proven = branching.n_steps > 0;
-    return status;
 }
 
 const struct policy policy_optimal = {

@@ -12,19 +12,16 @@ struct refine_limits {
 /**
  * Third subphase, for threads that differ: from the mapping in the table, take
  * the single move or the swap of a pair, with a thread of the slowest node,
- * that shortens most, until none shortens. Mappings are compared by their
- * nodes' times, longest first: if nothing can be done about the slowest node,
- * the next one is looked at. Pinned threads stay.
+ * that shortens most, until none is found that shortens. Pinned threads stay.
  *
  * @param table    all threads placed, settled; holds the result
  * @param current  [n_threads]: where pinned threads are
  * @param[in,out] limits  n_trials becomes what is left
- * @return TM_OK, TM_ENOMEM
  *
  * Context: any thread; allocates. Deterministic.
  */
-TM_CHECKED tm_status refine(struct load_table *table, const uint32_t *current,
-                            struct refine_limits *limits);
+void refine(struct load_table *table, const uint32_t *current,
+            struct refine_limits *limits);
 
 /**
  * Take moves back that are not needed: threads that are not where `current` has
@@ -35,15 +32,5 @@ TM_CHECKED tm_status refine(struct load_table *table, const uint32_t *current,
  */
 void refine_fewer_moves(struct load_table *table, const uint32_t *current,
                         uint64_t *n_trials);
-
-/**
- * Place all threads from nothing: the longest first, each where the longest
- * time of the nodes then is shortest. A second start for refine() where threads
- * differ much. Pinned threads go first.
- *
- * @param table  holds the result, settled
- */
-TM_CHECKED tm_status refine_greedy(struct load_table *table,
-                                   const uint32_t *current);
 
 #endif

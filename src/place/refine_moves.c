@@ -35,18 +35,16 @@ static int stays_below(struct load_table *table, double limit_s)
     return 1;
 }
 
-/** Would a node that gets a thread end too late? A guess, so that few changes have to
- * be tried. */
-static int is_hopeless(const struct load_table *table,
-                       const struct change *change, double limit_s)
+/** Would a node end too late by what a thread that comes computes? A guess, so that few
+ * moves have to be tried: pages come too, but perhaps fewer updates. */
+static int is_hopeless(const struct load_table *table, uint32_t thread,
+                       uint32_t node, double limit_s)
 {
-    const uint32_t partner = change->partner;
+    const double comp_s = table->view->threads[thread].computation_s *
+                          table->rates[node].comp /
+                          table->view->nodes[node].n_processors;
 
-    return load_table_time_about(table, change->node, change->thread, partner) >
-               limit_s ||
-           (partner != NOBODY &&
-            load_table_time_about(table, table->node_of[change->thread],
-                                  partner, change->thread) > limit_s);
+    return table->times[node] + comp_s > limit_s;
 }
 
 static int try_back(struct load_table *table, const struct change *change,
@@ -56,9 +54,6 @@ static int try_back(struct load_table *table, const struct change *change,
     const double from_s = table->loads[from].comp_s;
     const double to_s = table->loads[change->node].comp_s;
 
-    if (is_hopeless(table, change, limit_s)) {
-        return 0;
-    }
     change_apply(table, change);
     if (stays_below(table, limit_s)) {
         load_table_settle(table);
@@ -96,7 +91,8 @@ void refine_fewer_moves(struct load_table *table, const uint32_t *current,
             continue;
         }
         --*n_trials;
-        if (!try_back(table, &change, limit_s)) {
+        if (is_hopeless(table, i, current[i], limit_s) ||
+            !try_back(table, &change, limit_s)) {
             change.partner = counterpart(table, current, i);
             if (change.partner != NOBODY) {
                 try_back(table, &change, limit_s);

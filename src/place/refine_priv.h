@@ -49,11 +49,9 @@ struct ranking {
 /**
  * @param[out] ranking  ranking_release() frees it, in any case
  * @param      table    must outlive it, as must `current`
- * @return TM_OK, TM_ENOMEM
  */
-TM_CHECKED tm_status ranking_init(struct ranking *ranking,
-                                  const struct load_table *table,
-                                  const uint32_t *current);
+void ranking_init(struct ranking *ranking, const struct load_table *table,
+                  const uint32_t *current);
 void ranking_release(struct ranking *ranking);
 
 /**

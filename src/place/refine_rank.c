@@ -3,6 +3,7 @@
 // Ranks changes of a mapping by an estimate: of computation exactly, of memory as if
 // threads shared no pages, and of nothing else. Thousands are estimated for one that
 // is tried, so what the loop over them reads lies in one piece.
+#include "base/memory.h"
 #include "place/refine_priv.h"
 
 #include <math.h>
@@ -27,23 +28,14 @@ struct item {
 
 /** Pages of groups, divided among their users. What all use is a whole number of
  * pages until it is divided: a condensed view makes no other sums. */
-static tm_status share_pages(struct ranking *ranking)
+static void share_pages(struct ranking *ranking)
 {
     const struct cluster_view *view = ranking->table->view;
-    uint32_t *n_users = calloc(view->n_groups + 1ull, sizeof *n_users);
+    struct group_users *users = cluster_view_users(view);
     double common_pages = 0;
 
-    if (n_users == NULL) {
-        return TM_ENOMEM;
-    }
-    for (uint32_t u = 0; u < view->n_uses; u++) {
-        n_users[view->uses[u].group]++;
-    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        if (group_is_common(view, g)) {
-            n_users[g] = view->n_threads;
-        }
-        if (n_users[g] == view->n_threads) {
+        if (users[g].n_users == view->n_threads) {
             common_pages += view->group_pages[g];
         }
     }
@@ -54,13 +46,13 @@ static tm_status share_pages(struct ranking *ranking)
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
 
-            if (n_users[g] < view->n_threads) {
-                ranking->pages[i] += (double)view->group_pages[g] / n_users[g];
+            if (users[g].n_users < view->n_threads) {
+                ranking->pages[i] +=
+                    (double)view->group_pages[g] / users[g].n_users;
             }
         }
     }
-    free(n_users);
-    return TM_OK;
+    free(users);
 }
 
 /** T_x with more computation and pages, about. Without a jump: half of the loop's
@@ -186,8 +178,8 @@ void ranking_fill(struct ranking *ranking, uint32_t node,
 
 // ---- making ----
 
-tm_status ranking_init(struct ranking *ranking, const struct load_table *table,
-                       const uint32_t *current)
+void ranking_init(struct ranking *ranking, const struct load_table *table,
+                  const uint32_t *current)
 {
     const size_t n_nodes = table->view->n_nodes;
     const size_t n_threads = table->view->n_threads;
@@ -195,16 +187,12 @@ tm_status ranking_init(struct ranking *ranking, const struct load_table *table,
     *ranking = (struct ranking){
         .table = table,
         .current = current,
-        .pages = calloc(n_threads, sizeof *ranking->pages),
-        .nodes = malloc(n_nodes * sizeof *ranking->nodes),
-        .items = malloc((n_threads + n_nodes) * sizeof *ranking->items),
-        .first = malloc((n_nodes + 1) * sizeof *ranking->first),
+        .pages = memory_new(n_threads, sizeof *ranking->pages),
+        .nodes = memory_new(n_nodes, sizeof *ranking->nodes),
+        .items = memory_new(n_threads + n_nodes, sizeof *ranking->items),
+        .first = memory_new(n_nodes + 1, sizeof *ranking->first),
     };
-    if (!ranking->pages || !ranking->nodes || !ranking->items ||
-        !ranking->first) {
-        return TM_ENOMEM;
-    }
-    return share_pages(ranking);
+    share_pages(ranking);
 }
 
 void ranking_release(struct ranking *ranking)

@@ -42,7 +42,7 @@ static double oracle(struct load_table *table, uint32_t thread, double best_s)
 static void start(struct load_table *table, const struct cluster_view *view,
                   const uint32_t *node_of)
 {
-    assert_int_equal(load_table_init(table, view, &measured), TM_OK);
+    load_table_init(table, view, &measured);
     load_table_put_all(table, node_of);
 }
 
@@ -68,7 +68,7 @@ static void it_shortens_and_takes_needless_moves_back(void **state)
         mapping_draw(&view, node_of);
         start(&table, &view, node_of);
         before_s = load_table_longest(&table, NULL);
-        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
+        refine(&table, node_of, &limits);
         after_s = load_table_longest(&table, NULL);
         assert_true(after_s <= before_s);
         for (int k = 0; k < 2; k++) {
@@ -85,9 +85,9 @@ static void it_shortens_and_takes_needless_moves_back(void **state)
     }
 }
 
-static void it_comes_near_the_best_of_all_mappings(void **state)
+static void from_a_few_mappings_it_comes_near_the_best_of_all(void **state)
 {
-    double sum[2] = {0, 0};
+    double sum = 0;
     double worst = 0;
     const unsigned n = 60;
 
@@ -101,33 +101,31 @@ static void it_comes_near_the_best_of_all_mappings(void **state)
                                        random_between(0, 1.6)};
         struct cluster_view view;
         struct load_table table;
-        struct refine_limits limits = {100000, 0};
         uint32_t node_of[K];
         double best_s;
         double found_s;
 
         view_draw(&view, &plan);
-        mapping_in_blocks(&view, node_of);
-        assert_int_equal(load_table_init(&table, &view, &measured), TM_OK);
+        load_table_init(&table, &view, &measured);
         best_s = oracle(&table, 0, INFINITY);
-        load_table_put_all(&table, node_of);
-        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
-        found_s = load_table_longest(&table, NULL);
+        found_s = INFINITY;
+        for (int k = 0; k < 4; k++) {
+            struct refine_limits limits = {100000, 0};
+
+            mapping_draw(&view, node_of);
+            load_table_put_all(&table, node_of);
+            refine(&table, node_of, &limits);
+            found_s = fmin(found_s, load_table_longest(&table, NULL));
+        }
         assert_true(found_s >= best_s * (1 - 1e-9));
-        sum[0] += found_s / best_s - 1;
-        assert_int_equal(refine_greedy(&table, node_of), TM_OK);
-        limits.n_trials = 100000;
-        assert_int_equal(refine(&table, node_of, &limits), TM_OK);
-        found_s = fmin(found_s, load_table_longest(&table, NULL));
-        sum[1] += found_s / best_s - 1;
+        sum += found_s / best_s - 1;
         worst = fmax(worst, found_s / best_s - 1);
         load_table_release(&table);
         cluster_view_release(&view);
     }
-    printf("above the optimum: %.1f %% from blocks, %.1f %% (worst %.1f %%) "
-           "with the greedy start too\n",
-           sum[0] / n * 100, sum[1] / n * 100, worst * 100);
-    assert_true(sum[1] / n < 0.05);
+    printf("above the optimum: %.1f %%, worst %.1f %%\n", sum / n * 100,
+           worst * 100);
+    assert_true(sum / n < 0.05);
 }
 
 static void pinned_threads_stay(void **state)
@@ -146,14 +144,9 @@ static void pinned_threads_stay(void **state)
             view.threads[i].is_pinned = 1;
         }
         start(&table, &view, node_of);
-        for (int greedy = 0; greedy < 2; greedy++) {
-            if (greedy) {
-                assert_int_equal(refine_greedy(&table, node_of), TM_OK);
-            }
-            assert_int_equal(refine(&table, node_of, &limits), TM_OK);
-            for (uint32_t i = 0; i < 20; i += 3) {
-                assert_int_equal(table.node_of[i], node_of[i]);
-            }
+        refine(&table, node_of, &limits);
+        for (uint32_t i = 0; i < 20; i += 3) {
+            assert_int_equal(table.node_of[i], node_of[i]);
         }
         load_table_release(&table);
         cluster_view_release(&view);
@@ -164,7 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_shortens_and_takes_needless_moves_back),
-        cmocka_unit_test(it_comes_near_the_best_of_all_mappings),
+        cmocka_unit_test(from_a_few_mappings_it_comes_near_the_best_of_all),
         cmocka_unit_test(pinned_threads_stay),
     };
 

@@ -2,10 +2,9 @@
 //
 // Local search finds a mapping that no single move or swap makes better. With
 // few threads that is sometimes far from the best there is: a node cannot give
-// a thread away before another has made room. So it begins again from other
-// mappings: from a greedy one, and, *kicked*, from the best one with a few
-// threads moved at random. With many threads there is always one of a fitting
-// size, and the first result is near the optimum.
+// a thread away before another has made room. So it begins again, *kicked*, from the
+// best mapping with a few threads moved at random. With many threads there is always
+// one of a fitting size, and the first result is near the optimum.
 //
 // A mapping with more moves must be better by GAIN, for moving costs.
 //
@@ -21,7 +20,7 @@
 #include "place/refine.h"
 
 #define FEW_MAX 128u           ///< threads with which the search begins again
-#define N_KICKS 16u            ///< in a row that win nothing
+#define N_KICKS 32u            ///< in a row that win nothing
 #define GAIN 0.002             ///< that moving yet more threads must bring
 #define GOOD_ENOUGH 1.002      ///< of the lower bound
 #define ROUNDING 1e-9          ///< relative: times that are as good as equal
@@ -38,20 +37,18 @@ struct state {
 
 // ---- offers ----
 
-tm_status search_offer(struct search *search)
+void search_offer(struct search *search)
 {
     const struct place_request *request = search->request;
     double time_s;
-    tm_status status;
 
     answer_pins(request->view, request->current, search->candidate);
-    status = answer_time(request, search->candidate, &time_s);
-    if (status == TM_OK && time_s < search->best_s * (1 - search->margin)) {
+    time_s = answer_time(request, search->candidate);
+    if (time_s < search->best_s * (1 - search->margin)) {
         search->best_s = time_s;
         memcpy(search->best, search->candidate,
                request->view->n_threads * sizeof *search->best);
     }
-    return status;
 }
 
 static int is_good_enough(const struct state *state)
@@ -61,15 +58,13 @@ static int is_good_enough(const struct state *state)
 }
 
 /** The time of what is in the table, which knows it unless the order of use counts. */
-static tm_status time_of_table(struct state *state, double *time_s)
+static double time_of_table(const struct state *state)
 {
     const struct place_request *request = state->search->request;
 
-    if (cost_model_needs_order(request->model)) {
-        return answer_time(request, state->table.node_of, time_s);
-    }
-    *time_s = load_table_longest(&state->table, NULL);
-    return TM_OK;
+    return cost_model_needs_order(request->model)
+               ? answer_time(request, state->table.node_of)
+               : load_table_longest(&state->table, NULL);
 }
 
 static void take_table(struct state *state, double time_s)
@@ -82,23 +77,19 @@ static void take_table(struct state *state, double time_s)
 }
 
 /** Refine what is in the table and make it the best if it is. */
-static tm_status offer_refined(struct state *state)
+static void offer_refined(struct state *state)
 {
     struct search *search = state->search;
     struct refine_limits limits = {state->n_trials,
                                    GOOD_ENOUGH * state->bound_s};
     double time_s;
-    tm_status status = refine(&state->table, search->request->current, &limits);
 
+    refine(&state->table, search->request->current, &limits);
     state->n_trials = limits.n_trials;
-    if (status == TM_OK) {
-        status = time_of_table(state, &time_s);
-    }
-    if (status == TM_OK &&
-        time_s < search->best_s * (1 - search->margin - ROUNDING)) {
+    time_s = time_of_table(state);
+    if (time_s < search->best_s * (1 - search->margin - ROUNDING)) {
         take_table(state, time_s);
     }
-    return status;
 }
 
 // ---- kicks ----
@@ -118,78 +109,63 @@ static void move_at_random(struct state *state)
     }
 }
 
-static tm_status kick(struct state *state)
+static void kick(struct state *state)
 {
     load_table_put_all(&state->table, state->search->best);
     for (uint32_t n = 2 + draw(state, 4); n > 0; n--) {
         move_at_random(state);
     }
     load_table_settle(&state->table);
-    return offer_refined(state);
+    offer_refined(state);
 }
 
-static tm_status begin_again(struct state *state)
+static void begin_again(struct state *state)
 {
-    tm_status status =
-        refine_greedy(&state->table, state->search->request->current);
+    unsigned n_in_vain = 0;
 
     state->search->margin = GAIN;
-    if (status == TM_OK) {
-        status = offer_refined(state);
-    }
-    for (unsigned k = 0; k < N_KICKS && status == TM_OK; k++) {
+    while (n_in_vain < N_KICKS && !is_good_enough(state)) {
         const double before_s = state->search->best_s;
 
-        if (is_good_enough(state)) {
-            break;
-        }
-        status = kick(state);
-        if (state->search->best_s < before_s) {
-            k = 0;
-        }
+        kick(state);
+        n_in_vain = state->search->best_s < before_s ? 0 : n_in_vain + 1;
     }
-    return status;
 }
 
 // ---- all ----
 
 /** The same time with fewer moves, if that can be had. */
-static tm_status offer_fewer_moves(struct state *state)
+static void offer_fewer_moves(struct state *state)
 {
     struct search *search = state->search;
     uint64_t n_trials = search->request->view->n_threads;
     double time_s;
-    tm_status status;
 
     load_table_put_all(&state->table, search->best);
     refine_fewer_moves(&state->table, search->request->current, &n_trials);
-    status = time_of_table(state, &time_s);
-    if (status == TM_OK && time_s <= search->best_s * (1 + 2 * ROUNDING)) {
+    time_s = time_of_table(state);
+    if (time_s <= search->best_s * (1 + 2 * ROUNDING)) {
         take_table(state, time_s);
     }
-    return status;
 }
 
-static tm_status run(struct state *state)
+static void run(struct state *state)
 {
     const struct cluster_view *view = state->search->request->view;
-    tm_status status = TM_OK;
 
     if (!is_good_enough(state)) {
         load_table_put_all(&state->table, state->search->best);
-        status = offer_refined(state);
+        offer_refined(state);
     }
-    if (status == TM_OK && !is_good_enough(state) &&
-        view->n_threads <= FEW_MAX) {
-        status = begin_again(state);
+    if (!is_good_enough(state) && view->n_threads <= FEW_MAX) {
+        begin_again(state);
     }
-    if (status == TM_OK && view->n_threads <= FEWER_MOVES_MAX) {
-        status = offer_fewer_moves(state);
+    if (view->n_threads <= FEWER_MOVES_MAX) {
+        offer_fewer_moves(state);
     }
-    return status;
 }
 
-tm_status search_refine(struct search *search)
+void search_refine(struct search *search)
 {
     const struct place_request *request = search->request;
     struct state state = {
@@ -197,18 +173,12 @@ tm_status search_refine(struct search *search)
         .n_trials = request->effort > 0 ? request->effort * 1000ull : TRIALS,
         .random = request->seed,
     };
-    tm_status status;
 
     if (!load_table_fits(request->view)) {
-        return TM_OK;
+        return;
     }
-    status = bound_iteration(request->view, request->model, &state.bound_s);
-    if (status == TM_OK) {
-        status = load_table_init(&state.table, request->view, request->model);
-    }
-    if (status == TM_OK) {
-        status = run(&state);
-        load_table_release(&state.table);
-    }
-    return status;
+    state.bound_s = bound_iteration(request->view, request->model);
+    load_table_init(&state.table, request->view, request->model);
+    run(&state);
+    load_table_release(&state.table);
 }

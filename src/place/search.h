@@ -15,20 +15,17 @@ struct search {
 };
 
 /** Make the candidate the best if it is predicted to be shorter; pinned threads
- * are brought back first. @return TM_OK, TM_ENOMEM */
-TM_CHECKED tm_status search_offer(struct search *search);
+ * are brought back first. */
+void search_offer(struct search *search);
 
 /**
- * Make the best better where threads differ: by refine(), by the same from a
- * greedy mapping and from the best with a few threads moved at random (both for
- * up to 128 threads), until it is within 0.2 % of the lower bound or the trials
- * are used up. Then moves that win nothing are taken back. Does nothing in
- * clusters that are too large for a load table.
- *
- * @return TM_OK, TM_ENOMEM
+ * Make the best better where threads differ: by refine(), and up to 128 threads by the
+ * same from the best with a few threads moved at random, until it is within 0.2 % of
+ * the lower bound or the trials are used up. Then moves that win nothing are taken
+ * back. Does nothing in clusters that are too large for a load table.
  *
  * Context: any thread; allocates. Deterministic for a seed.
  */
-TM_CHECKED tm_status search_refine(struct search *search);
+void search_refine(struct search *search);
 
 #endif

@@ -123,9 +123,10 @@ static inline const struct page_use *op_uses(void *owner, uint64_t thread,
 static inline void op_explain(void *owner, const char *text)
 {
     struct world *world = owner;
+    const size_t used = strlen(world->said);
 
-    strncat(world->said, text, sizeof world->said - strlen(world->said) - 2);
-    strcat(world->said, "\n");
+    // What does not fit is left out.
+    snprintf(world->said + used, sizeof world->said - used, "%s\n", text);
 }
 
 static inline struct world *world_new(const char *policy, const double *power)

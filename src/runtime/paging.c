@@ -270,27 +270,22 @@ static void end_round(struct node *node, unsigned worker)
 // Say once if what threads use between two barriers does not fit by far.
 static void tell_if_far_too_small(struct node *node)
 {
+    struct paging *paging = &node->paging;
+    const uint64_t n_times = pager_returns(paging->pager, paging->ins_before);
     struct pager_stats counted;
-    uint64_t n_pages;
-    uint64_t n_ins;
 
-    if (node->paging.is_told || !node->paging.has_swept) {
+    if (paging->is_told || !paging->has_swept || n_times < FAR_TOO_OFTEN) {
         return;
     }
-    pager_stats(node->paging.pager, &counted);
-    n_pages = counted.resident + counted.out;
-    n_ins = counted.ins - node->paging.ins_before;
-    if (n_ins < FAR_TOO_OFTEN * n_pages) {
-        return;
-    }
-    node->paging.is_told = 1;
+    paging->is_told = 1;
+    pager_stats(paging->pager, &counted);
     log_warning(
         "node %u may use %llu KiB for shared data, far too little: "
         "between two barriers each page of it has come back from its "
         "swap file %llu times; give it more --memory (with a protocol that "
         "makes diffs a page that is written takes twice its size)",
         node->self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
-        (unsigned long long)(n_ins / n_pages));
+        (unsigned long long)n_times);
 }
 
 static void ask_root(struct node *node)

@@ -22,10 +22,8 @@ static void use(const struct profile *profile)
     if (view->n_uses > MOST_USES) {
         return; // it would take long
     }
-    if (scenario_init(&scenario, profile) != TM_OK) {
-        return;
-    }
-    FUZZ_CHECK(scenario_settle(&scenario) == TM_OK);
+    scenario_init(&scenario, profile);
+    scenario_settle(&scenario);
     prediction.nodes = calloc(view->n_nodes, sizeof *prediction.nodes);
     FUZZ_CHECK(prediction.nodes != NULL);
     if (predict(&scenario.view, &scenario.model, scenario.node_of,
