@@ -63,11 +63,15 @@ static void test_pages_go_and_come_back(void **state)
         pager_settle(test.pager);
         pager_poll(test.pager);
     }
+    assert_int_equal(pager_returns(test.pager, 0),
+                     test.pager->stats.ins / N_PAGES);
+    assert_int_equal(pager_returns(test.pager, test.pager->stats.ins), 0);
     for (page_no i = 0; i < N_PAGES; i++) {
         release_page(&test, i);
     }
     assert_int_equal(test.pager->stats.resident, 0);
     assert_int_equal(test.pager->stats.out, 0);
+    assert_int_equal(pager_returns(test.pager, 0), 0); // of no page
     check(&test);
     close_test(&test);
 }
