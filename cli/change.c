@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/message.h"
-#include "verdict.h"
+#include "process_end.h"
 
 /** How far the root says it is: enum membership_report of reconfig/membership.h. */
 enum { REPORT_DONE, REPORT_WAITS, REPORT_REFUSED };

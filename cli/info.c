@@ -21,7 +21,7 @@
 #include "neighbour.h"
 #include "observe/power.h"
 #include "observe/swap_cost.h"
-#include "os/fault.h"
+#include "os/fault_source.h"
 #include "os/image.h"
 #include "os/kthread.h"
 #include "os/memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What all that have to do with a run may ask of it: to say something, to tell the
-// time, to stop. What follows then is in ending.c.
+// time, to stop. What follows then is in run_end.c.
 #include "job.h"
 
 #include <stdarg.h>

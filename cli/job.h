@@ -269,7 +269,7 @@ void losses_describe_time(const struct job *job, char *text, size_t size);
 void losses_describe(struct job *job, unsigned n_threads, char *text,
                      size_t size);
 
-/* ending.c: what ends a run */
+/* run_end.c: what ends a run */
 
 /** A host with nodes of the run is lost; says so, once. */
 void job_lose_host(struct job *job, unsigned host, const char *why);

@@ -31,7 +31,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "verdict.h"
+#include "process_end.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define AFTER_END_S 1  // for processes that still hold a node's output
@@ -110,7 +110,7 @@ static void interrupt(struct job *job, int signal)
         job_kill(job); // asked for twice
         return;
     }
-    verdict_signal_name(signal, name, sizeof name);
+    process_end_signal_name(signal, name, sizeof name);
     job_say(job, "%s: ending %u node%s after %.1f s", name, job->n_alive,
             job->n_alive == 1 ? "" : "s", job_seconds(job));
     job_stop(job, signal, 128 + signal);

@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "os/descriptor.h"
 #include "os/processor_group.h"
+#include "process_end.h"
 #include "spawn.h"
-#include "verdict.h"
 
 #define HINT_LIMITS "; see ulimit -n, ulimit -u and the cgroup's pids.max"
 
@@ -83,7 +83,7 @@ static void tell_spawn_failure(struct job *job, unsigned node,
                                const char *program, int error, const char *what)
 {
     const char *hint = "";
-    int exit_code = verdict_of_exec(error);
+    int exit_code = process_end_code_of_exec(error);
 
     if (strcmp(what, SPAWN_GROUP) == 0) {
         job_say(job, "cannot " SPAWN_GROUP ": %s; --emulate-by=duty needs none",

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "verdict.h"
+#include "process_end.h"
 
 static void add_end(json_t *object, const struct node *node)
 {
@@ -32,7 +32,7 @@ static void add_end(json_t *object, const struct node *node)
         json_object_set_new(object, "end", json_string("exited"));
         json_object_set_new(object, "code", json_integer(node->status));
     } else {
-        verdict_signal_name(node->status, name, sizeof name);
+        process_end_signal_name(node->status, name, sizeof name);
         json_object_set_new(object, "end", json_string("killed"));
         json_object_set_new(object, "signal", json_string(name));
         json_object_set_new(object, "for_memory",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long somebody has been silent, for nodes (pulse.c), and for launcher and agents
+// How long somebody has been silent, for nodes (failure_detector.c), and for launcher and agents
 // (cli/beat.c). Whoever listens may itself be stopped, starved or busy with paging, and
 // hears nobody meanwhile.
 //

@@ -6,7 +6,7 @@
 
 #include "mem/page.h"
 #include "mem/twin_pool.h"
-#include "os/fault.h"
+#include "os/fault_source.h"
 #include "os/memfd.h"
 
 /*

@@ -37,10 +37,10 @@ enum message_owner {
     OWNER_migration,
     OWNER_run, ///< the node itself
     // Parts of the runtime (runtime/parts.h).
-    OWNER_numbers,
+    OWNER_stats,
     OWNER_deadlock,
     OWNER_liveness,
-    OWNER_membership,
+    OWNER_members,
     OWNER_balancing,
     OWNER_tracking,
     OWNER_paging,

@@ -2,7 +2,7 @@
 // Faults by mprotect() and SIGSEGV, where userfaultfd is refused. Every run of
 // pages with equal protection is one mapping of the kernel's, of which it allows
 // vm.max_map_count in a process: alternating pages use them up.
-#include "os/fault.h"
+#include "os/fault_source.h"
 
 #include <errno.h>
 #include <signal.h>

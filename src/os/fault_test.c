@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "os/access_test.h"
-#include "os/fault.h"
+#include "os/fault_source.h"
 #include "os/memfd.h"
 #include "os/trap.h"
 

@@ -25,7 +25,7 @@
 // "mapped" then tells how far it came.
 //
 // Needs Linux 6.4 (WP mode of CONTINUE); nothing tells of it but trying.
-#include "os/fault.h"
+#include "os/fault_source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -43,7 +43,7 @@ int membership_is_aside(unsigned type)
 {
     const enum message_owner owner = message_owner(type);
 
-    return owner == OWNER_membership || owner == OWNER_liveness ||
+    return owner == OWNER_members || owner == OWNER_liveness ||
            owner == OWNER_deadlock || owner == OWNER_run;
 }
 

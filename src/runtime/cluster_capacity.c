@@ -254,7 +254,7 @@ static void roster_changed(struct node *node, int is_first)
     }
 }
 
-const struct part part_offers = {
+const struct part part_capacity = {
     .owns = OWNER_capacity,
     .receive = receive,
     .roster_changed = roster_changed,

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "os/kthread.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 
@@ -55,7 +55,7 @@ struct net_config node_net_config(struct node *node)
         .is_plain = node->options.trust_network,
         .sockets = &node->sockets,
         .owner = node,
-        .event = lifesigns_event,
+        .event = liveness_event,
         .receive = node_receive,
     };
 }

@@ -98,8 +98,8 @@ static void move(void *owner, uint64_t thread, node_id to)
 
 static void note_come(struct node *node, node_id id)
 {
-    if (node->has_pulse) {
-        pulse_expect(&node->pulse, id);
+    if (node->has_detector) {
+        detector_expect(&node->detector, id);
     }
     log_debug("node %u has joined", id);
 }
@@ -349,10 +349,10 @@ static tm_status receive(struct node *node, node_id from,
     return membership_receive(node->members.machine, from, message);
 }
 
-const struct part part_membership = {
+const struct part part_members = {
     .open = open_members,
     .start = listen_for_owner,
     .tick = tick,
-    .owns = OWNER_membership,
+    .owns = OWNER_members,
     .receive = receive,
 };

@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "base/tokens.h"
 #include "cluster/bootstrap.h"
-#include "cluster/pulse.h"
+#include "cluster/failure_detector.h"
 #include "mem/space.h"
 #include "net/transport.h"
 #include "os/descriptor_set.h"
@@ -24,7 +24,7 @@
 #include "runtime/error_report.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/members.h"
 #include "runtime/meter.h"
 #include "runtime/observer.h"
@@ -97,8 +97,8 @@ struct node {
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;
-    struct pulse pulse; ///< who is alive, if has_pulse
-    int has_pulse;
+    struct failure_detector detector; ///< who is alive, if has_detector
+    int has_detector;
     struct told told;       ///< what the launcher knows
     struct loss loss;       ///< guarded by the node lock
     struct planned planned; ///< for tests
@@ -162,7 +162,7 @@ static inline int node_is_frozen(const struct node *node)
     return atomic_load_explicit(&node->is_frozen, memory_order_relaxed) != 0;
 }
 
-// ---- access.c
+// ---- page_fault.c
 
 /** The trap_fn: an access was not allowed. */
 int access_trap(void *owner, const struct trap *trap);

@@ -79,14 +79,14 @@ void parts_close(struct node *node);
 
 // ---- the rows of all parts, each at the end of its file; for registry.c only
 
-extern const struct part part_races;      ///< race_reports.c
-extern const struct part part_deadlock;   ///< deadlock.c
-extern const struct part part_numbers;    ///< stats.c
-extern const struct part part_liveness;   ///< lifesigns.c
-extern const struct part part_membership; ///< members.c
-extern const struct part part_balancing;  ///< distribution.c
-extern const struct part part_tracking;   ///< tracking.c
-extern const struct part part_paging;     ///< paging.c
-extern const struct part part_offers;     ///< cluster_capacity.c
+extern const struct part part_races;     ///< race_reports.c
+extern const struct part part_deadlock;  ///< deadlock.c
+extern const struct part part_stats;     ///< stats.c
+extern const struct part part_liveness;  ///< liveness.c
+extern const struct part part_members;   ///< members.c
+extern const struct part part_balancing; ///< balancing.c
+extern const struct part part_tracking;  ///< tracking.c
+extern const struct part part_paging;    ///< paging.c
+extern const struct part part_capacity;  ///< cluster_capacity.c
 
 #endif

@@ -4,7 +4,7 @@
 // threads were there. It is told while all is well, by each node of itself, because
 // who is lost does not answer.
 #include "base/clock.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 
 /** So old may it be: each time wakes the launcher. */

@@ -4,7 +4,7 @@
 // the parts' (parts.h).
 #include "base/log.h"
 #include "runtime/error_report.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 
@@ -22,7 +22,7 @@ static int is_activity(enum message_type type)
 {
     const enum message_owner owner = message_owner(type);
 
-    return owner <= OWNER_numbers && type != MESSAGE_barrier_check;
+    return owner <= OWNER_stats && type != MESSAGE_barrier_check;
 }
 
 // The others' part in it is over; what the run has come to is the root's to say.
@@ -87,7 +87,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     }
     node->activity += is_activity(message->type);
     node->n_received += !membership_is_aside(message->type);
-    lifesigns_hear(node, from);
+    liveness_hear(node, from);
     status = deliver(node, from, message);
     if (status != TM_OK) {
         refuse(node, from, message, status);

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_REGISTRY_H
 #define RUNTIME_REGISTRY_H
 
-#include "os/fault.h"
+#include "os/fault_source.h"
 #include "pages/protocol.h"
 #include "runtime/parts.h"
 

@@ -41,7 +41,7 @@
 #include "os/kthread.h"
 #include "os/processor.h"
 #include "runtime/haste.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/members.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
@@ -87,7 +87,7 @@ static void follow_launcher(struct node *node)
         log_fatal(EXIT_NODE_LOST, "the launcher has gone: node %u ends",
                   node->self);
     case BOOTSTRAP_STOP:
-        lifesigns_stop(node);
+        liveness_stop(node);
         _exit(0);
     case BOOTSTRAP_END: // perhaps before the root's FINISH, which says the same
         node_enter_serving(node);
@@ -100,7 +100,7 @@ static void follow_launcher(struct node *node)
         break;
     case BOOTSTRAP_LIFE:
         node_enter_serving(node);
-        lifesigns_hear_launcher(node, node->bootstrap.n_launcher_beats);
+        liveness_hear_launcher(node, node->bootstrap.n_launcher_beats);
         node_leave(node);
         break;
     case BOOTSTRAP_CHANGE:
@@ -130,7 +130,7 @@ static void sleep_for(struct node *node, uint64_t timeout_ns, int transport_fd)
         {.fd = transport_fd, .events = POLLIN},
         {.fd = node->bootstrap.fd, .events = POLLIN},
         {.fd = paging_fd(node), .events = POLLIN},
-        {.fd = neighbours_fd(node), .events = POLLIN},
+        {.fd = process_watch_fd(node), .events = POLLIN},
     };
     uint64_t count;
 
@@ -149,7 +149,7 @@ static void sleep_for(struct node *node, uint64_t timeout_ns, int transport_fd)
         poll_disk(node);
     }
     if (fds[4].revents != 0) {
-        neighbours_poll(node);
+        process_watch_poll(node);
     }
 }
 

@@ -25,7 +25,7 @@
 #include "runtime/error_report.h"
 #include "runtime/finish.h"
 #include "runtime/iteration.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
 #include "runtime/parts.h"
@@ -366,7 +366,7 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
     connect_to_all(node, &roster);
     must_meet(bootstrap_ready(&node->bootstrap));
     capacity_take(node, roster.cards);
-    neighbours_watch(node, &roster);
+    process_watch_begin(node, &roster);
     node->members.host = roster.host_of[node->self];
     node->members.is_spread = node->bootstrap.device[0] != '\0';
     canary = roster.cards[0].canary;

@@ -220,8 +220,8 @@ static void finish(struct node *node)
     }
 }
 
-const struct part part_numbers = {
-    .owns = OWNER_numbers,
+const struct part part_stats = {
+    .owns = OWNER_stats,
     .receive = receive,
     .finish = finish,
 };

@@ -5,7 +5,7 @@
 #include "sync/reduce.h"
 #include "sync/sync_priv.h"
 
-/** A barrier: barrier.c has the node's part, meeting.c the manager's. */
+/** A barrier: barrier.c has the node's part, barrier_manager.c the manager's. */
 struct barrier {
     struct waiter release; ///< first member
     struct sync *sync;
@@ -49,7 +49,7 @@ static inline bool kind_reduces(uint8_t kind)
     return kind == ARRIVE_DOUBLE || kind == ARRIVE_INT64;
 }
 
-/* meeting.c */
+/* barrier_manager.c */
 /** Make n_of_node, of zeros. */
 void barrier_make_counts(struct barrier *barrier);
 /** Add n values, thread u64 and value u64 each. */
@@ -58,7 +58,7 @@ void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
 /** Threads have arrived: ask now and then whether others can. */
 void barrier_expect(struct barrier *barrier);
 
-/** meeting.c: asks the root now and then whether others can still arrive. */
+/** barrier_manager.c: asks the root now and then whether others can still arrive. */
 void meeting_poll(struct barrier *barrier, uint64_t now_ns);
 bool meeting_is_valid(const struct barrier *barrier);
 

@@ -4,7 +4,7 @@
 //   lock.c, lock_manager.c           mutexes: a node's part, the manager's
 //   cond.c, sem.c                    condition variables, semaphores
 //   rwlock.c, once.c                 reader-writer locks, what is done once
-//   barrier.c, meeting.c, reduce.c   barriers: a node's part, the manager's
+//   barrier.c, barrier_manager.c, reduce.c   barriers: a node's part, the manager's
 //   thread_calls.c                   threads: a node's part
 //   thread_launch.c, thread_registry.c  the root's: when they start, and its list
 //   sleep.c                          threads that sleep

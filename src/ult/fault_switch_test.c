@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/fault.h"
+#include "os/fault_source.h"
 #include "os/memfd.h"
 #include "os/trap.h"
 #include "ult/sanitize.h"

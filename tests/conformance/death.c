@@ -2,7 +2,7 @@
 //
 // One node of the world dies at its Nth message: it takes no more, its threads do not
 // go on, and of what it has sent to each other node a part still arrives. The others
-// look after each other as nodes of several hosts do (cluster/pulse.h), and end when
+// look after each other as nodes of several hosts do (cluster/failure_detector.h), and end when
 // they hear of a death. Whoever runs the world for N = 1, 2, 3, ... has seen every
 // moment in which a node can die.
 //
@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "cluster/pulse.h"
+#include "cluster/failure_detector.h"
 
 #define TIMEOUT_S 5
 #define DETECT_NS ((TIMEOUT_S + 2) * 1000000000ull)
@@ -32,7 +32,7 @@ static struct {
     int is_gone[MAX_IDS];
     unsigned n_gone;
     unsigned n_blocked; // threads of survivors, when these ended
-    struct pulse pulses[MAX_IDS];
+    struct failure_detector pulses[MAX_IDS];
 } death;
 
 jmp_buf death_exit;
@@ -112,7 +112,7 @@ int death_takes(struct world *world, node_id at, node_id from,
         death.n_words[at] = 0;
         return 1;
     }
-    pulse_hear(&death.pulses[at], from);
+    detector_hear(&death.pulses[at], from);
     return message->type == MESSAGE_beat;
 }
 
@@ -130,13 +130,13 @@ static void poll_pulse(void *owner, uint64_t node)
     if (death.is_gone[node]) {
         return;
     }
-    switch (pulse_poll(&death.pulses[node], &silent)) {
-    case PULSE_LOST:
+    switch (detector_poll(&death.pulses[node], &silent)) {
+    case DETECTOR_LOST:
         CHECK(death.is_dead && silent == death.victim);             // D1
         CHECK(sim_now_ns(world->sim) - death.died_ns <= DETECT_NS); // D1
         go(world, (node_id)node);
         return;
-    case PULSE_SUSPECT:
+    case DETECTOR_SUSPECT:
         CHECK(death.is_dead && silent == death.victim);
         break;
     default:
@@ -154,8 +154,8 @@ void death_open(struct world *world)
     }
     death.victim = (node_id)sim_random(world->sim, world->n_nodes);
     for (unsigned i = 0; i < world->n_nodes; i++) {
-        pulse_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
-                   TIMEOUT_S);
+        detector_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
+                      TIMEOUT_S);
         sim_after(world->sim, 1000 * i, poll_pulse, world, i);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef OS_FAULT_H
-#define OS_FAULT_H
+#ifndef OS_FAULT_SOURCE_H
+#define OS_FAULT_SOURCE_H
 
 #include <stddef.h>
 

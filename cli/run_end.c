@@ -31,7 +31,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/message.h"
-#include "verdict.h"
+#include "process_end.h"
 
 #define SECOND_NS 1000000000.0
 #define STOP_TERM_S 1
@@ -134,7 +134,7 @@ static void judge_signal(struct job *job, struct node *node, int code,
                    (job->is_consequence && died_as_well(job, node));
 
     if (node->is_guest) {
-        verdict_describe(code, signal, how, sizeof how);
+        process_end_describe(code, signal, how, sizeof how);
         change_guest_ended(job, node, how);
     } else if (is_cause && losses_are_own(job)) {
         return;
@@ -142,10 +142,10 @@ static void judge_signal(struct job *job, struct node *node, int code,
         lose_node(job, node, EXIT_MEMORY, node->oom_kill,
                   " Use fewer threads there, or --memory.");
     } else if (is_cause) {
-        verdict_describe(code, signal, how, sizeof how);
-        lose_node(job, node, verdict_of_signal(signal), how, "");
+        process_end_describe(code, signal, how, sizeof how);
+        lose_node(job, node, process_end_code(signal), how, "");
     } else if (died_as_well(job, node)) {
-        verdict_describe(code, signal, how, sizeof how);
+        process_end_describe(code, signal, how, sizeof how);
         job_say(job, "%s died as well: %s", node->name,
                 node->oom_kill[0] != '\0' ? node->oom_kill : how);
     }

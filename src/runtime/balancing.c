@@ -2,11 +2,11 @@
 //
 // The workload distribution scheme (reconfig/scheme.h) in a running node: on the
 // root, fed with the reports of all nodes; what it asks for is done here.
-#include "runtime/distribution.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/cluster_capacity.h"
+#include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"

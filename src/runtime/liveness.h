@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_LIFESIGNS_H
-#define RUNTIME_LIFESIGNS_H
+#ifndef RUNTIME_LIVENESS_H
+#define RUNTIME_LIVENESS_H
 
 #include "cluster/bootstrap.h"
 #include "net/transport.h"
@@ -24,27 +24,27 @@ struct neighbours {
     node_id dead;
 };
 
-/** The first node whose connection has ended: lifesigns.c. */
+/** The first node whose connection has ended: liveness.c. */
 struct loss {
     uint64_t seen_ns; ///< 0: none has
     node_id node;
     char why[256];
 };
 
-// ---- lifesigns.c: who is alive. All under the node lock
+// ---- liveness.c: who is alive. All under the node lock
 
 /** The launcher ends the run, not in order. Takes the node lock itself. */
-_Noreturn void lifesigns_stop(struct node *node);
+_Noreturn void liveness_stop(struct node *node);
 
 /** What the transport tells: a net_event_fn. */
-void lifesigns_event(void *owner, enum net_event event, node_id node,
-                     const char *why);
+void liveness_event(void *owner, enum net_event event, node_id node,
+                    const char *why);
 
 /** A message has come. */
-void lifesigns_hear(struct node *node, node_id from);
+void liveness_hear(struct node *node, node_id from);
 
 /** A beat of the launcher's, of that number, is known to another node or has come. */
-void lifesigns_hear_launcher(struct node *node, uint32_t number);
+void liveness_hear_launcher(struct node *node, uint32_t number);
 
 // ---- progress.c
 
@@ -52,18 +52,18 @@ void lifesigns_hear_launcher(struct node *node, uint32_t number);
  * the service thread. */
 void progress_tick(struct node *node);
 
-// ---- neighbours.c: deaths on this host, if no launcher sees them
+// ---- process_watch.c: deaths on this host, if no launcher sees them
 
 /** Nodes are connected. @param roster  their cards and hosts */
-void neighbours_watch(struct node *node, const struct boot_roster *roster);
+void process_watch_begin(struct node *node, const struct boot_roster *roster);
 
-/** Readable if neighbours_poll() has something to do; -1: there is nothing. */
-int neighbours_fd(struct node *node);
+/** Readable if process_watch_poll() has something to do; -1: there is nothing. */
+int process_watch_fd(struct node *node);
 
 /** From the service thread, outside the node lock. */
-void neighbours_poll(struct node *node);
+void process_watch_poll(struct node *node);
 
 /** From the service thread, several times a second. */
-void neighbours_tick(struct node *node);
+void process_watch_tick(struct node *node);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "verdict.h"
+#include "process_end.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -20,10 +20,10 @@ static void a_programs_own_signal_is_told_from_a_kill(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) {
-        assert_int_equal(verdict_of_signal(own[i]), 128 + own[i]);
+        assert_int_equal(process_end_code(own[i]), 128 + own[i]);
     }
     for (unsigned i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        assert_int_equal(verdict_of_signal(foreign[i]), EXIT_NODE_LOST);
+        assert_int_equal(process_end_code(foreign[i]), EXIT_NODE_LOST);
     }
 }
 
@@ -32,22 +32,22 @@ static void an_end_is_described_in_words(void **state)
     char text[64];
 
     (void)state;
-    verdict_describe(CLD_EXITED, 3, text, sizeof text);
+    process_end_describe(CLD_EXITED, 3, text, sizeof text);
     assert_string_equal(text, "exit code 3");
-    verdict_describe(CLD_KILLED, SIGKILL, text, sizeof text);
+    process_end_describe(CLD_KILLED, SIGKILL, text, sizeof text);
     assert_string_equal(text, "killed by SIGKILL");
-    verdict_describe(CLD_DUMPED, SIGSEGV, text, sizeof text);
+    process_end_describe(CLD_DUMPED, SIGSEGV, text, sizeof text);
     assert_string_equal(text, "killed by SIGSEGV (core file written)");
-    verdict_describe(CLD_KILLED, SIGRTMIN + 3, text, sizeof text);
+    process_end_describe(CLD_KILLED, SIGRTMIN + 3, text, sizeof text);
     assert_string_equal(text, "killed by signal 37");
 }
 
 static void a_program_that_cannot_run_has_a_shells_code(void **state)
 {
     (void)state;
-    assert_int_equal(verdict_of_exec(ENOENT), 127);
-    assert_int_equal(verdict_of_exec(EACCES), 126);
-    assert_int_equal(verdict_of_exec(ENOEXEC), 126);
+    assert_int_equal(process_end_code_of_exec(ENOENT), 127);
+    assert_int_equal(process_end_code_of_exec(EACCES), 126);
+    assert_int_equal(process_end_code_of_exec(ENOEXEC), 126);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "verdict.h"
+#include "process_end.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-int verdict_of_signal(int signal)
+int process_end_code(int signal)
 {
     static const int own[] = {SIGSEGV, SIGBUS,  SIGABRT, SIGFPE,   SIGILL,
                               SIGTRAP, SIGSYS,  SIGPIPE, SIGALRM,  SIGVTALRM,
@@ -23,7 +23,7 @@ int verdict_of_signal(int signal)
     return EXIT_NODE_LOST;
 }
 
-void verdict_signal_name(int signal, char *name, size_t size)
+void process_end_signal_name(int signal, char *name, size_t size)
 {
     const char *known = sigabbrev_np(signal);
 
@@ -34,7 +34,7 @@ void verdict_signal_name(int signal, char *name, size_t size)
     }
 }
 
-void verdict_describe(int code, int status, char *text, size_t size)
+void process_end_describe(int code, int status, char *text, size_t size)
 {
     char name[32];
 
@@ -42,12 +42,12 @@ void verdict_describe(int code, int status, char *text, size_t size)
         snprintf(text, size, "exit code %d", status);
         return;
     }
-    verdict_signal_name(status, name, sizeof name);
+    process_end_signal_name(status, name, sizeof name);
     snprintf(text, size, "killed by %s%s", name,
              code == CLD_DUMPED ? " (core file written)" : "");
 }
 
-int verdict_of_exec(int error)
+int process_end_code_of_exec(int error)
 {
     return error == ENOENT || error == ENOTDIR ? 127 : 126;
 }

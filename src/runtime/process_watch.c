@@ -2,7 +2,7 @@
 //
 // A launcher of ours sees each death, and ends all other nodes. mpirun does the same,
 // srun does not; so nodes that these have started watch each other's processes on one
-// host, and the process that has started them. (Those of other hosts: lifesigns.c.)
+// host, and the process that has started them. (Those of other hosts: liveness.c.)
 //
 // A node that has ended has died, or the program is over and FINISH is on its way
 // here too: nodes get it at about the same time, and take their time to end. What has
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/death_watch.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 
 #include <unistd.h>
@@ -20,7 +20,7 @@
 /** The label of the process that has started this one; no node has it. */
 #define PARENT TM_MAX_NODES
 
-void neighbours_watch(struct node *node, const struct boot_roster *roster)
+void process_watch_begin(struct node *node, const struct boot_roster *roster)
 {
     struct death_watch *watch;
     int failed;
@@ -43,14 +43,14 @@ void neighbours_watch(struct node *node, const struct boot_roster *roster)
     node->neighbours.watch = watch;
 }
 
-int neighbours_fd(struct node *node)
+int process_watch_fd(struct node *node)
 {
     const struct death_watch *watch = node->neighbours.watch;
 
     return watch != NULL ? death_watch_fd(watch) : -1;
 }
 
-void neighbours_poll(struct node *node)
+void process_watch_poll(struct node *node)
 {
     struct neighbours *neighbours = &node->neighbours;
     unsigned label;
@@ -68,7 +68,7 @@ void neighbours_poll(struct node *node)
     }
 }
 
-void neighbours_tick(struct node *node)
+void process_watch_tick(struct node *node)
 {
     const struct neighbours *neighbours = &node->neighbours;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Time is a number here, and the other nodes are what the test says of them.
-#include "cluster/pulse.h"
+#include "cluster/failure_detector.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,46 +33,46 @@ static void count_beats(void *owner, node_id to, const struct message *message)
 static struct port port = {
     .self = 1, .send = count_beats, .now_ns = read_clock};
 
-static struct pulse new_pulse(double timeout_s)
+static struct failure_detector new_pulse(double timeout_s)
 {
-    struct pulse pulse;
+    struct failure_detector detector;
 
     now_ns = 1000000 * MS;
     memset(n_beats, 0, sizeof n_beats);
     roster_init(&port.roster, N_NODES);
-    pulse_init(&pulse, &port, timeout_s);
-    return pulse;
+    detector_init(&detector, &port, timeout_s);
+    return detector;
 }
 
 /** Time passes, node 0 is heard, node 2 only if it is not silent.
  * @return the event, if any; the time has stopped there */
-static enum pulse_event let_pass(struct pulse *pulse, unsigned ms,
-                                 int is_silent)
+static enum detector_event let_pass(struct failure_detector *detector,
+                                    unsigned ms, int is_silent)
 {
     for (unsigned at = 0; at < ms; at += POLL_MS) {
-        enum pulse_event event;
+        enum detector_event event;
         node_id node = NODE_NONE;
 
         now_ns += POLL_MS * MS;
-        pulse_hear(pulse, 0);
+        detector_hear(detector, 0);
         if (!is_silent) {
-            pulse_hear(pulse, 2);
+            detector_hear(detector, 2);
         }
-        event = pulse_poll(pulse, &node);
-        if (event != PULSE_NOTHING) {
+        event = detector_poll(detector, &node);
+        if (event != DETECTOR_NOTHING) {
             assert_int_equal(node, 2);
             return event;
         }
     }
-    return PULSE_NOTHING;
+    return DETECTOR_NOTHING;
 }
 
 static void every_node_gets_a_beat_a_second(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
 
     (void)unused;
-    assert_int_equal(let_pass(&pulse, 10000, 0), PULSE_NOTHING);
+    assert_int_equal(let_pass(&detector, 10000, 0), DETECTOR_NOTHING);
     assert_in_range(n_beats[0], 9, 11);
     assert_int_equal(n_beats[2], n_beats[0]);
     assert_int_equal(n_beats[1], 0);
@@ -80,56 +80,56 @@ static void every_node_gets_a_beat_a_second(void **unused)
 
 static void a_silent_node_is_suspect_then_lost(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
     uint64_t start_ns;
 
     (void)unused;
-    let_pass(&pulse, 2000, 0);
+    let_pass(&detector, 2000, 0);
     start_ns = now_ns;
-    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_SUSPECT);
+    assert_int_equal(let_pass(&detector, 10000, 1), DETECTOR_SUSPECT);
     assert_in_range(now_ns - start_ns, 2900 * MS, 3100 * MS);
-    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
+    assert_int_equal(let_pass(&detector, 10000, 1), DETECTOR_LOST);
     assert_in_range(now_ns - start_ns, 4900 * MS, 5100 * MS);
-    assert_int_equal(let_pass(&pulse, 100, 1), PULSE_LOST);
+    assert_int_equal(let_pass(&detector, 100, 1), DETECTOR_LOST);
 }
 
 static void a_suspect_that_is_heard_again_is_told_once(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
 
     (void)unused;
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(let_pass(&pulse, 4500, 1), PULSE_SUSPECT);
-        assert_int_equal(let_pass(&pulse, 100, 0), PULSE_BACK);
-        assert_int_equal(let_pass(&pulse, 10000, 0), PULSE_NOTHING);
+        assert_int_equal(let_pass(&detector, 4500, 1), DETECTOR_SUSPECT);
+        assert_int_equal(let_pass(&detector, 100, 0), DETECTOR_BACK);
+        assert_int_equal(let_pass(&detector, 10000, 0), DETECTOR_NOTHING);
     }
 }
 
 static void nobody_is_lost_while_this_node_was_stopped(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
 
     (void)unused;
-    let_pass(&pulse, 1000, 0);
+    let_pass(&detector, 1000, 0);
     for (unsigned i = 0; i < 10; i++) {
         now_ns += 60000 * MS;
-        assert_int_equal(let_pass(&pulse, 2000, 1), PULSE_NOTHING);
-        assert_int_equal(let_pass(&pulse, 100, 0), PULSE_NOTHING);
+        assert_int_equal(let_pass(&detector, 2000, 1), DETECTOR_NOTHING);
+        assert_int_equal(let_pass(&detector, 100, 0), DETECTOR_NOTHING);
     }
-    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_SUSPECT);
-    assert_int_equal(let_pass(&pulse, 10000, 1), PULSE_LOST);
+    assert_int_equal(let_pass(&detector, 10000, 1), DETECTOR_SUSPECT);
+    assert_int_equal(let_pass(&detector, 10000, 1), DETECTOR_LOST);
 }
 
 /** Polls that go on for so long, then a pause.
  * @return milliseconds from the last sign of life until it is lost */
 static uint64_t lost_after_ms(unsigned polls_ms, unsigned pause_ms)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
     uint64_t start_ns;
 
-    let_pass(&pulse, 1000, 0);
+    let_pass(&detector, 1000, 0);
     start_ns = now_ns;
-    while (let_pass(&pulse, polls_ms, 1) != PULSE_LOST) {
+    while (let_pass(&detector, polls_ms, 1) != DETECTOR_LOST) {
         assert_true(now_ns - start_ns < 60000 * MS);
         now_ns += pause_ms * MS;
     }
@@ -148,59 +148,60 @@ static void own_pauses_do_not_begin_silences_anew(void **unused)
 
 static void who_is_heard_behind_a_pause_is_alive(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
 
     (void)unused;
-    let_pass(&pulse, 1000, 0);
-    assert_int_equal(let_pass(&pulse, 4800, 1), PULSE_SUSPECT);
-    assert_int_equal(let_pass(&pulse, 1800, 1), PULSE_NOTHING);
+    let_pass(&detector, 1000, 0);
+    assert_int_equal(let_pass(&detector, 4800, 1), DETECTOR_SUSPECT);
+    assert_int_equal(let_pass(&detector, 1800, 1), DETECTOR_NOTHING);
     now_ns += 700 * MS; // meanwhile it says something; more than the rest
-    assert_int_equal(let_pass(&pulse, POLL_MS, 1), PULSE_NOTHING);
-    assert_int_equal(let_pass(&pulse, POLL_MS, 0), PULSE_BACK);
-    assert_int_equal(let_pass(&pulse, 1000, 0), PULSE_NOTHING);
+    assert_int_equal(let_pass(&detector, POLL_MS, 1), DETECTOR_NOTHING);
+    assert_int_equal(let_pass(&detector, POLL_MS, 0), DETECTOR_BACK);
+    assert_int_equal(let_pass(&detector, 1000, 0), DETECTOR_NOTHING);
 }
 
 static void silence_is_known_before_and_without_a_loss(void **unused)
 {
-    struct pulse pulse;
+    struct failure_detector detector;
 
     (void)unused;
     for (unsigned timeout_s = 0; timeout_s < 10; timeout_s += 5) {
-        pulse = new_pulse(timeout_s);
-        let_pass(&pulse, 1500, 1);
-        let_pass(&pulse, 400, 1);
-        assert_false(pulse_is_silent(&pulse, 2));
-        let_pass(&pulse, 200, 1);
-        assert_true(pulse_is_silent(&pulse, 2));
-        assert_false(pulse_is_silent(&pulse, 0));
-        let_pass(&pulse, 100, 0);
-        assert_false(pulse_is_silent(&pulse, 2));
+        detector = new_pulse(timeout_s);
+        let_pass(&detector, 1500, 1);
+        let_pass(&detector, 400, 1);
+        assert_false(detector_is_silent(&detector, 2));
+        let_pass(&detector, 200, 1);
+        assert_true(detector_is_silent(&detector, 2));
+        assert_false(detector_is_silent(&detector, 0));
+        let_pass(&detector, 100, 0);
+        assert_false(detector_is_silent(&detector, 2));
     }
-    pulse = new_pulse(2); // the least that there is
-    while (let_pass(&pulse, 1000, 1) != PULSE_LOST) {
+    detector = new_pulse(2); // the least that there is
+    while (let_pass(&detector, 1000, 1) != DETECTOR_LOST) {
     }
-    assert_true(pulse_is_silent(&pulse, 2));
+    assert_true(detector_is_silent(&detector, 2));
 }
 
 static void one_that_was_stopped_knows_for_how_long(void **unused)
 {
-    struct pulse pulse = new_pulse(5);
+    struct failure_detector detector = new_pulse(5);
 
     (void)unused;
-    let_pass(&pulse, 1000, 0);
+    let_pass(&detector, 1000, 0);
     now_ns += 8000 * MS;
-    assert_in_range(pulse_away_ns(&pulse), 8000 * MS, 8000 * MS + POLL_MS * MS);
-    let_pass(&pulse, POLL_MS, 0);
-    assert_int_equal(pulse_away_ns(&pulse), 0);
-    assert_false(pulse_is_silent(&pulse, 2));
+    assert_in_range(detector_away_ns(&detector), 8000 * MS,
+                    8000 * MS + POLL_MS * MS);
+    let_pass(&detector, POLL_MS, 0);
+    assert_int_equal(detector_away_ns(&detector), 0);
+    assert_false(detector_is_silent(&detector, 2));
 }
 
 static void without_a_time_nobody_is_lost(void **unused)
 {
-    struct pulse pulse = new_pulse(0);
+    struct failure_detector detector = new_pulse(0);
 
     (void)unused;
-    assert_int_equal(let_pass(&pulse, 100000, 1), PULSE_NOTHING);
+    assert_int_equal(let_pass(&detector, 100000, 1), DETECTOR_NOTHING);
     assert_true(n_beats[2] > 90);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef CLI_VERDICT_H
-#define CLI_VERDICT_H
+#ifndef CLI_PROCESS_END_H
+#define CLI_PROCESS_END_H
 
 #include <stddef.h>
 
@@ -9,16 +9,16 @@
 /** The launcher's exit code if a signal ends a node: 128 + n for what a program
  * does to itself (SIGSEGV, SIGABRT, ...), EXIT_NODE_LOST for what is done to it
  * (SIGKILL, SIGTERM, ...). */
-int verdict_of_signal(int signal);
+int process_end_code(int signal);
 
 /** "SIGKILL"; "signal 40" if it has no name. @param[out] name  [size] */
-void verdict_signal_name(int signal, char *name, size_t size);
+void process_end_signal_name(int signal, char *name, size_t size);
 
 /** "killed by SIGKILL" or "exit code 3" of a waitid() result.
  * @param[out] text  [size] */
-void verdict_describe(int code, int status, char *text, size_t size);
+void process_end_describe(int code, int status, char *text, size_t size);
 
 /** The exit code if the program cannot be started, as shells have it. */
-int verdict_of_exec(int error);
+int process_end_code_of_exec(int error);
 
 #endif

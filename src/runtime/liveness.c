@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "runtime/lifesigns.h"
+#include "runtime/liveness.h"
 #include "runtime/node.h"
 
 #define GRACE_NS UINT64_C(1500000000)
@@ -35,9 +35,9 @@
 static void begin(struct node *node, int is_first)
 {
     (void)is_first;
-    if (node->members.is_spread && !node->has_pulse) {
-        node->has_pulse = 1;
-        pulse_init(&node->pulse, &node->port, node->options.peer_timeout);
+    if (node->members.is_spread && !node->has_detector) {
+        node->has_detector = 1;
+        detector_init(&node->detector, &node->port, node->options.peer_timeout);
     }
 }
 
@@ -57,11 +57,11 @@ static _Noreturn void end_fenced(struct node *node, node_id by)
         EXIT_MISMATCH,
         "node %u has been away for %.1f s (was it, or its host, stopped?): "
         "node %u says that the others have gone on without it",
-        node->self, (double)pulse_away_ns(&node->pulse) / 1e9, by);
+        node->self, (double)detector_away_ns(&node->detector) / 1e9, by);
 }
 
-void lifesigns_event(void *owner, enum net_event event, node_id id,
-                     const char *why)
+void liveness_event(void *owner, enum net_event event, node_id id,
+                    const char *why)
 {
     struct node *node = owner;
     struct loss *loss = &node->loss;
@@ -98,16 +98,16 @@ static void fence_silent(struct node *node)
 {
     const struct roster *roster = &node->port.roster;
 
-    for (unsigned i = 0; i < roster->n_live && node->has_pulse; i++) {
+    for (unsigned i = 0; i < roster->n_live && node->has_detector; i++) {
         node_id id = roster->live[i];
 
-        if (id != node->self && pulse_is_silent(&node->pulse, id)) {
+        if (id != node->self && detector_is_silent(&node->detector, id)) {
             node->transport->remove_peer(node->net, id);
         }
     }
 }
 
-void lifesigns_stop(struct node *node)
+void liveness_stop(struct node *node)
 {
     node_enter_serving(node);
     fence_silent(node);
@@ -144,7 +144,7 @@ static void tell_heard(struct node *node)
     for (unsigned i = 0; i < node->n_nodes; i++) {
         tenths[i] = i == node->self ? 0
                     : roster_has(&node->port.roster, (node_id)i)
-                        ? pulse_tenths(&node->pulse, (node_id)i)
+                        ? detector_tenths(&node->detector, (node_id)i)
                         : 255;
     }
     bootstrap_tell_heard(&node->bootstrap, tenths, node->n_nodes);
@@ -153,24 +153,24 @@ static void tell_heard(struct node *node)
 static void look_at_pulse(struct node *node)
 {
     unsigned seconds = node->options.peer_timeout;
-    uint32_t n_beats = node->pulse.n_beats;
+    uint32_t n_beats = node->detector.n_beats;
     char why[64];
     node_id id;
 
-    switch (pulse_poll(&node->pulse, &id)) {
-    case PULSE_SUSPECT:
+    switch (detector_poll(&node->detector, &id)) {
+    case DETECTOR_SUSPECT:
         tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
         break;
-    case PULSE_BACK:
+    case DETECTOR_BACK:
         tell(node, id, BOOT_PEER_BACK, 0);
         break;
-    case PULSE_LOST:
+    case DETECTOR_LOST:
         snprintf(why, sizeof why, "silent for %u s (--peer-timeout)", seconds);
         end_without(node, id, seconds, why);
     default:
         break;
     }
-    if (node->pulse.n_beats != n_beats) {
+    if (node->detector.n_beats != n_beats) {
         tell_heard(node);
     }
 }
@@ -178,26 +178,26 @@ static void look_at_pulse(struct node *node)
 static int tick(struct node *node)
 {
     look_at_loss(node, &node->loss);
-    if (node->has_pulse) {
+    if (node->has_detector) {
         look_at_pulse(node);
     }
     if (!node_is_frozen(node)) {
         progress_tick(node);
-        neighbours_tick(node);
+        process_watch_tick(node);
     }
     return 0;
 }
 
-void lifesigns_hear(struct node *node, node_id from)
+void liveness_hear(struct node *node, node_id from)
 {
-    if (node->has_pulse) {
-        pulse_hear(&node->pulse, from);
+    if (node->has_detector) {
+        detector_hear(&node->detector, from);
     }
 }
 
-void lifesigns_hear_launcher(struct node *node, uint32_t number)
+void liveness_hear_launcher(struct node *node, uint32_t number)
 {
-    if (node->has_pulse && pulse_hear_launcher(&node->pulse, number)) {
+    if (node->has_detector && detector_hear_launcher(&node->detector, number)) {
         bootstrap_tell_life(&node->bootstrap, number);
     }
 }
@@ -207,7 +207,7 @@ static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
     (void)from;
-    lifesigns_hear_launcher(node, message->u.beat.launcher);
+    liveness_hear_launcher(node, message->u.beat.launcher);
     return TM_OK;
 }
 
