@@ -135,6 +135,7 @@ static void count_arrival(struct world *world)
         return;
     }
     world->n_arrived = 0;
+    world->counter_floor = world->counter_sum;
     order_all(world); // nobody goes on before its node is told
     deal_cells(world);
     for (node_id node = 0; node < world->n_nodes; node++) {

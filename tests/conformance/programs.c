@@ -33,6 +33,7 @@ void look_at_counter(const struct world *world, struct node *node)
     memcpy(&counter, bytes + world->counter_address % TM_PAGE_SIZE,
            sizeof counter);
     CHECK(counter >= node->counter_seen);
+    CHECK(counter >= world->counter_floor);
     node->counter_seen = counter;
 }
 

@@ -337,6 +337,7 @@ static void allocate_block(struct world *world)
         allocate_in_heap(world);
     }
     world->counter_sum = 0;
+    world->counter_floor = 0;
     audit_fill(world, 0, sizeof world->oracle, world->oracle);
     if (is_early) {
         early_allocate_two(world);
