@@ -121,9 +121,9 @@ struct world {
     uint8_t lock_of[N_CELLS];
     uint64_t counter_address;
     uint64_t counter_sum;
-    uint64_t counter_floor; ///< of the sum, when threads last met at the barrier
-    uint64_t block; // its address; 0: it is in globals
-    uint64_t gap;   // what lies before it; 0: nothing of its own
+    uint64_t counter_floor; ///< the sum at the last barrier
+    uint64_t block;         // its address; 0: it is in globals
+    uint64_t gap;           // what lies before it; 0: nothing of its own
     unsigned lives_left;
     int has_budget;
     int crosses;        // instructions need two pages
