@@ -563,7 +563,8 @@ class Tests:
         for node, processor in enumerate(processors):
             pid = jobs.wait_until(lambda n=node: job.node(n), 10)
             for task in os.listdir(f"/proc/{pid}/task"):
-                os.sched_setaffinity(int(task), [processor])
+                with contextlib.suppress(ProcessLookupError):  # it has ended
+                    os.sched_setaffinity(int(task), [processor])
         return job, processors
 
     def another_program_is_answered_and_so_is_its_end(self):
