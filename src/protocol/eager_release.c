@@ -13,7 +13,6 @@
 //   dirty      -> clean, exclusive   release.c
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
-#include "mem/diff.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
@@ -115,21 +114,6 @@ static int is_newer(uint32_t version, uint32_t base)
     return (int32_t)(version - base) > 0;
 }
 
-static void apply(struct engine *engine, page_no page_number, const void *diff,
-                  size_t size)
-{
-    struct page *page = page_of(engine, page_number);
-
-    engine->stats.updates_received++;
-    if (diff_apply(diff, size,
-                   space_bytes_to_change(engine->space, page_number),
-                   page->twin) != TM_OK) {
-        engine_refuse_part(engine, page_number, "a malformed diff");
-        return;
-    }
-    space_changed(engine->space, page_number, diff, size);
-}
-
 static void apply_kept(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -139,7 +123,7 @@ static void apply_kept(struct engine *engine, page_no page_number)
 
         page->deferred = kept->next;
         if (is_newer(kept->version, page->base)) {
-            apply(engine, page_number, kept->diff, kept->size);
+            (void)update_apply(engine, page_number, kept->diff, kept->size);
         }
         free(kept);
     }
@@ -221,7 +205,7 @@ static void receive_push(struct engine *engine, struct flight *flight,
     if (race_of(engine) != NULL) {
         race_meet(engine, flight->origin, item);
     }
-    apply(engine, item->page, item->diff, item->size);
+    (void)update_apply(engine, item->page, item->diff, item->size);
     if (look_for_use(engine, item->page)) {
         page_list_add(&flight->dropped, item->page);
     }
@@ -273,7 +257,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
         race_note(engine, flight->origin, item);
         race_meet(engine, flight->origin, item);
     }
-    apply(engine, item->page, item->diff, item->size);
+    (void)update_apply(engine, item->page, item->diff, item->size);
     page->version++;
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);

@@ -20,7 +20,6 @@
 // M4 A dirty copy that is dropped, or is to be dirty no more, is diffed: C1.
 // M5 Each copy is on the list `copies`.
 // M6 While nodes may come or go no copy is dirty; when they have there is none at all.
-#include "mem/diff.h"
 #include "protocol/copies.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
@@ -99,14 +98,6 @@ static void frozen(struct engine *engine)
 
 // ---- updates
 
-static void receive_push(struct engine *engine, struct flight *flight,
-                         node_id from, const struct update_item *item)
-{
-    (void)flight;
-    (void)from;
-    engine_refuse_part(engine, item->page, "a push to what takes none");
-}
-
 static void receive_to_owner(struct engine *engine, struct flight *flight,
                              node_id from, const struct update_item *item)
 {
@@ -122,29 +113,14 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     if (pending_updates_keep(engine, flight, from, item)) {
         return;
     }
-    engine->stats.updates_received++;
-    if (diff_apply(item->diff, item->size,
-                   space_bytes_to_change(engine->space, item->page),
-                   page->twin) != TM_OK) {
-        engine_refuse_part(engine, item->page, "a malformed diff");
-        return;
+    if (update_apply(engine, item->page, item->diff, item->size)) {
+        page->version++;
     }
-    space_changed(engine->space, item->page, item->diff, item->size);
-    page->version++;
-}
-
-static int may_hand(const struct engine *engine, page_no page, node_id to)
-{
-    (void)engine;
-    (void)page;
-    (void)to;
-    return 0; // M2
 }
 
 static const struct update_rules rules = {
-    .pushed = receive_push,
     .to_owner = receive_to_owner,
-    .may_hand = may_hand,
+    // may_hand: M2
 };
 
 const struct protocol protocol_implicit = {

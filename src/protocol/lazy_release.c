@@ -31,7 +31,6 @@
 //    diff.
 // Z8 While nodes may come or go no copy is dirty; when they have there is none at all, and
 //    no notice.
-#include "mem/diff.h"
 #include "protocol/copies.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
@@ -197,14 +196,6 @@ static void roster_changed(struct engine *engine)
 
 // ---- updates
 
-static void receive_push(struct engine *engine, struct flight *flight,
-                         node_id from, const struct update_item *item)
-{
-    (void)flight;
-    (void)from;
-    engine_refuse_part(engine, item->page, "a push to what takes none");
-}
-
 static void receive_to_owner(struct engine *engine, struct flight *flight,
                              node_id from, const struct update_item *item)
 {
@@ -217,30 +208,15 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     if (pending_updates_keep(engine, flight, from, item)) {
         return;
     }
-    engine->stats.updates_received++;
-    if (diff_apply(item->diff, item->size,
-                   space_bytes_to_change(engine->space, item->page),
-                   page->twin) != TM_OK) {
-        engine_refuse_part(engine, item->page, "a malformed diff");
-        return;
+    if (update_apply(engine, item->page, item->diff, item->size)) {
+        page->version++;
+        flight_tell_version(flight, item->page, page->version);
     }
-    space_changed(engine->space, item->page, item->diff, item->size);
-    page->version++;
-    flight_tell_version(flight, item->page, page->version);
-}
-
-static int may_hand(const struct engine *engine, page_no page, node_id to)
-{
-    (void)engine;
-    (void)page;
-    (void)to;
-    return 0; // Z7
 }
 
 static const struct update_rules rules = {
-    .pushed = receive_push,
     .to_owner = receive_to_owner,
-    .may_hand = may_hand,
+    // may_hand: Z7
     .applied = applied,
     .wrote = wrote,
     .noticed = noticed,

@@ -6,6 +6,7 @@
 // passed on is one flight, and its sender is acknowledged when that has ended, with what
 // it is to know: copies that were given up here, and pages whose ownership goes to it.
 #include "protocol/updates.h"
+#include "mem/diff.h"
 #include "protocol/notices.h"
 
 #include <stdlib.h>
@@ -43,7 +44,8 @@ static int may_hand(const struct engine *engine, page_no page, node_id to)
 {
     const struct update_rules *rules = update_rules_of(engine, page);
 
-    return rules != NULL && rules->may_hand(engine, page, to);
+    return rules != NULL && rules->may_hand != NULL &&
+           rules->may_hand(engine, page, to);
 }
 
 // ---- acknowledging
@@ -247,11 +249,27 @@ void update_receive_item(struct engine *engine, struct flight *flight,
                                                 .kind = item->kind == ITEM_PUSH
                                                             ? "push"
                                                             : "to the owner"});
-    if (item->kind == ITEM_PUSH) {
+    if (item->kind == ITEM_TO_OWNER) {
+        rules->to_owner(engine, flight, from, item);
+    } else if (rules->pushed != NULL) {
         rules->pushed(engine, flight, from, item);
     } else {
-        rules->to_owner(engine, flight, from, item);
+        engine_refuse_part(engine, item->page, "a push to what takes none");
     }
+}
+
+int update_apply(struct engine *engine, page_no page_number, const void *diff,
+                 size_t size)
+{
+    engine->stats.updates_received++;
+    if (diff_apply(diff, size,
+                   space_bytes_to_change(engine->space, page_number),
+                   page_of(engine, page_number)->twin) != TM_OK) {
+        engine_refuse_part(engine, page_number, "a malformed diff");
+        return 0;
+    }
+    space_changed(engine->space, page_number, diff, size);
+    return 1;
 }
 
 void update_go_on(struct engine *engine, struct flight *flight)

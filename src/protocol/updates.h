@@ -54,13 +54,13 @@ struct updates {
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
 struct update_rules {
-    /** A push has come: this node is thought to have a copy. */
+    /** A push has come: this node is thought to have a copy. NULL: there are none. */
     void (*pushed)(struct engine *engine, struct flight *flight, node_id from,
                    const struct update_item *item);
     /** Another node's diff has come: this node is thought to be the owner. */
     void (*to_owner)(struct engine *engine, struct flight *flight, node_id from,
                      const struct update_item *item);
-    /** May ownership go to the node, which has sent an update of the page? */
+    /** May ownership go to the node, which has sent an update of the page? NULL: never. */
     int (*may_hand)(const struct engine *engine, page_no page, node_id to);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
@@ -173,6 +173,11 @@ const struct update_rules *update_rules_of(const struct engine *engine,
 /** One item of an update, which may be pending. Part of a flight that is being made. */
 void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item);
+
+/** Change this node's bytes of a page, and its twin.
+ * @return 1, or 0 if the diff is malformed: it is refused */
+int update_apply(struct engine *engine, page_no page, const void *diff,
+                 size_t size);
 
 /** Items that were pending have been applied: what is to be told of them, and passed on,
  * goes. */
