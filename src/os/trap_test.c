@@ -16,6 +16,7 @@
 
 #include "os/access_test.h"
 #include "os/trap.h"
+#include "os/trap_cost.h"
 
 enum { EXIT_CHAINED = 42 };
 
@@ -51,6 +52,19 @@ static int teardown(void **state)
     trap_thread_close();
     munmap(forbidden, 4096);
     return 0;
+}
+
+static void what_a_trap_costs_is_measured_before_others(void **state)
+{
+    uint64_t cost_ns = 0;
+
+    (void)state;
+    assert_int_equal(trap_cost_measure(&cost_ns), TM_OK);
+    assert_true(cost_ns > 0);
+    assert_int_equal(trap_install(SIGSEGV, refuse_ours, &last), TM_OK);
+    n_traps = 0;
+    assert_int_equal(access_read(forbidden), 0);
+    assert_int_equal(n_traps, 1);
 }
 
 static void a_trap_tells_the_access(void **state)
@@ -213,6 +227,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_trap_tells_the_access),
+        TEST(what_a_trap_costs_is_measured_before_others),
         TEST(a_thread_stack_is_used_and_set_again_afterwards),
         TEST(no_signal_is_blocked_in_the_handler),
         TEST(what_is_not_ours_ends_by_the_same_signal),

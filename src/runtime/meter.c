@@ -8,6 +8,9 @@
 // divisor of usual numbers of pages, and the others are taken to be like these. A
 // thread's first faults are measured more often, for the very first take longer.
 //
+// What the kernel takes for a trap no clock of the handler sees: it is measured once, at
+// the start.
+//
 // On a node that emulates a slow one each nanosecond counts several times: there it is
 // read in every fault, and nothing else.
 #include "runtime/meter.h"
@@ -21,9 +24,6 @@
 #define MEASURED 61u
 #define MEASURED_EARLY 8u
 #define EARLY 64u
-
-// A signal until its handler runs, and the return from it: docs/benchmarks.md.
-#define TRAP_NS 3400u
 
 struct fault_clock meter_begin(const struct node *node, struct thread *thread)
 {
@@ -52,8 +52,8 @@ static uint64_t handling_ns(struct node *node, const struct fault_clock *clock,
     uint64_t ns;
 
     if (node->options.share < 1) {
-        return node_slowed_ns(node,
-                              clock_thread_cpu_ns() - clock->cpu_ns + TRAP_NS);
+        return node_slowed_ns(node, clock_thread_cpu_ns() - clock->cpu_ns +
+                                        node->meter.trap_ns);
     }
     mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
     if (clock->cpu_ns > 0) {
@@ -61,7 +61,7 @@ static uint64_t handling_ns(struct node *node, const struct fault_clock *clock,
         mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
         atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
     }
-    return mean_ns + TRAP_NS;
+    return mean_ns + node->meter.trap_ns;
 }
 
 void meter_end(struct node *node, struct thread *thread,
@@ -76,7 +76,8 @@ void meter_end(struct node *node, struct thread *thread,
         paging_note_cost(node, thread,
                          node->options.share < 1
                              ? paging->waited_ns + handled_ns
-                             : clock_now_ns() - clock->wall_ns + TRAP_NS);
+                             : clock_now_ns() - clock->wall_ns +
+                                   node->meter.trap_ns);
     }
 }
 

@@ -12,6 +12,7 @@ struct thread;
 
 /** Of a node. Any thread. */
 struct meter {
+    uint64_t trap_ns;             ///< trap_cost_measure()
     _Atomic uint64_t wait_ns;     ///< for pages of other nodes, all threads
     _Atomic uint64_t usual_ns[2]; ///< a fault's processor time; if it pages
 };

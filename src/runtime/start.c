@@ -17,6 +17,7 @@
 #include "net/seal.h"
 #include "os/image.h"
 #include "os/secret.h"
+#include "os/trap_cost.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
 #include "runtime/cluster_capacity.h"
@@ -157,6 +158,7 @@ static void open_memory(struct node *node, const struct tm_program *program)
     if (node->fault_source == NULL) {
         exit(EXIT_CONFIG);
     }
+    must(trap_cost_measure(&node->meter.trap_ns), "the cost of a trap");
     must(trap_install(node->fault_source->signal, access_trap, node),
          "signal handlers");
     must(space_open(&node->space, node->fault_source,
