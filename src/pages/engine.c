@@ -43,6 +43,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     struct extent *extent = extent_find(engine, page_number);
     struct page *page = page_of(engine, page_number);
 
+    ensure(!engine->is_frozen);
     if (extent == NULL || extent->is_closed) {
         return FAULT_OUTSIDE;
     }

@@ -67,7 +67,8 @@ struct engine *engine_new(const struct port *port, struct space *space,
 void engine_free(struct engine *engine);
 
 /**
- * A thread accessed a page and was not allowed to.
+ * A thread accessed a page and was not allowed to. Not while nodes come and go: what is
+ * written then would be in no release (engine_freeze()).
  *
  * @param history  of the thread; NULL: read nothing ahead
  * @param waiter   used if the result is FAULT_WAIT

@@ -465,6 +465,19 @@ static void go_on(struct thread *thread)
     sim_after(thread->world->sim, pick(thread, 2000), step, thread, 0);
 }
 
+// What a thread would do while its node is frozen it does later.
+static int is_put_off(struct thread *thread)
+{
+    struct world *world = thread->world;
+
+    if (!world->nodes[thread->node].is_frozen) {
+        return 0;
+    }
+    world->is_put_off = 1; // most of the events, while nodes change
+    sim_after(world->sim, 10000, step, thread, 0);
+    return 1;
+}
+
 void step(void *owner, uint64_t argument)
 {
     struct thread *thread = owner;
@@ -474,13 +487,14 @@ void step(void *owner, uint64_t argument)
     if (death_is_gone(thread->world, thread->node)) {
         return;
     }
-    if (thread->world->nodes[thread->node].is_frozen) {
-        thread->world->is_put_off = 1; // most of the events, while nodes change
-        sim_after(thread->world->sim, 10000, step, thread, 0);
+    if (is_put_off(thread)) {
         return;
     }
     if (thread->may_move) {
         changes_move(thread);
+        if (is_put_off(thread)) {
+            return; // where it is now
+        }
     }
     if (thread->is_waiting_page) {
         go_on(thread);
