@@ -2,11 +2,9 @@
 //
 // The engine: entry of faults and messages. The rest of what all protocols share is in
 //   fetch.c          how a page is fetched, granted and sent
-//   directory.c      who owns a page, as far as this node knows
-//   owner_updates.c  directory nodes hear of new owners
-//   copyset.c        who has copies
-//   mapping.c        what the program's view shows of a page
+//   page.c           what a node knows of one page: its owner, its copies, its view
 //   waits.c          threads that wait for a page, or an answer, go on
+//   owner_updates.c  directory nodes hear of new owners
 //   pinning.c        pages that stay for a thread, and messages that wait meanwhile
 //   extents.c        which pages are whose block
 //   blocks.c         blocks are allocated and freed; blocks_root.c: the root's part
@@ -17,9 +15,7 @@
 //   roster_change.c  nodes come and go
 //   causality.c      what comes after what
 //   protocols.c      the table of protocols
-//   page_list.c      lists of pages
 //   stall.c          threads that wait for a page for ever, in debug builds
-//   checks.c         does a page's record make sense?
 // and each protocol is in src/protocol/, behind the table of protocol.h. Nothing here asks
 // which one it is. docs/protocols.md says what all of them do together.
 //
@@ -195,6 +191,7 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->default_protocol = default_protocol;
     engine->deliver = dispatch;
     tokens_init(&engine->tokens);
+    pool_init(&engine->copysets, sizeof(struct node_set));
     pinning_open(engine);
     if (bases_open(engine) != TM_OK || blocks_open(engine) != TM_OK) {
         engine_free(engine);
@@ -228,7 +225,7 @@ void engine_free(struct engine *engine)
     for (unsigned i = 0; i < TM_MAX_NODES; i++) {
         free(engine->owner_updates[i].at);
     }
-    copysets_free(engine);
+    pool_release(&engine->copysets);
     pinning_close(engine);
     deferred_drop(&engine->parked);
     deferred_drop(&engine->given);

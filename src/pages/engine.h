@@ -104,7 +104,7 @@ void engine_acquired(struct engine *engine);
  * pinned. */
 uint64_t engine_due_ns(const struct engine *engine);
 
-/** A message numbered 1 to 39 has arrived. Parts of it that contradict what is known
+/** A message of OWNER_pages has arrived. Parts of it that contradict what is known
  * are left out and counted in `bad_messages` of engine_stats().
  * @return TM_OK
  * @return TM_EWIRE  it does as a whole, and nothing was done; not counted there */
@@ -126,13 +126,13 @@ void engine_fetch_ahead(struct engine *engine, page_no first, page_no n,
                         int is_write);
 
 /** The threads of this node that use these pages are about to leave it, and
- * others will not use them. eager-release: what is exclusive here goes to the
- * next node that asks, also if it only reads, and no copy stays behind. */
+ * others will not use them. Protocols may give what is exclusive here to the next
+ * node that asks, also if it only reads, so that no copy stays behind. */
 void engine_leaving(struct engine *engine, page_no first, page_no n);
 
-/** No thread of this node is expected to use these pages. eager-release: copies
- * leave their owner's copyset with the next update, what is owned here goes to
- * the next node that writes it. */
+/** No thread of this node is expected to use these pages. Protocols may have copies
+ * leave their owner's copyset with the next update, and what is owned here go to the
+ * next node that writes it. */
 void engine_unused(struct engine *engine, page_no first, page_no n);
 
 /** What a pager of the engine's space is to ask it: see residence.c. Valid as long as

@@ -2,6 +2,7 @@
 #ifndef PAGES_PAGES_H
 #define PAGES_PAGES_H
 
+#include "base/pool.h"
 #include "base/tokens.h"
 #include "mem/heap.h"
 #include "pages/protocol.h"
@@ -39,21 +40,6 @@ struct deferred {
     uint32_t version;       ///< of the diff
     uint32_t size;
     uint8_t diff[];
-};
-
-/** A page's copyset, or an entry of the list of free ones. */
-struct copyset {
-    union {
-        struct node_set nodes; ///< first: struct page points to it
-        struct copyset *next;
-    };
-};
-
-#define COPYSETS_A_CHUNK 127u
-
-struct copyset_chunk {
-    struct copyset_chunk *next;
-    struct copyset copysets[COPYSETS_A_CHUNK];
 };
 
 struct page_list {
@@ -110,8 +96,7 @@ struct engine {
     struct allocation *allocations; ///< root only: under way
     uint32_t last_allocation;
 
-    struct copyset *free_copysets;
-    struct copyset_chunk *copyset_chunks;
+    struct pool copysets; ///< struct node_set
     /** Of the protocols that have them: protocol/updates.h. */
     struct updates *updates;
     struct page_list copies; ///< that the next acquire looks at
@@ -182,6 +167,34 @@ void bases_order_now(struct engine *engine, const struct engine *before);
 int bases_are_quiet(const struct engine *engine);
 int bases_are_valid(const struct engine *engine);
 
+// ---- page.c
+/** Where a request for a page goes from here. */
+node_id fetch_route(const struct engine *engine, page_no page);
+int fetch_is_untouched(const struct engine *engine, page_no page);
+/** Should this node be able to say who owns the page, and is not? H3 excludes it. */
+int fetch_has_lost_owner(const struct engine *engine, page_no page);
+void hint_set(struct page *page, node_id owner, uint32_t epoch);
+/** Add a page to / take it off the copyset. */
+void copyset_add(struct engine *engine, struct page *page, node_id node);
+/** Add those of a set that are there and are not this node. */
+void copyset_add_others(struct engine *engine, struct page *page,
+                        const struct node_set *nodes);
+void copyset_remove(struct engine *engine, struct page *page, node_id node);
+void copyset_clear(struct engine *engine, struct page *page);
+int copyset_is_empty(const struct page *page);
+int copyset_is_only(const struct page *page, node_id node);
+void engine_discard_later(struct engine *engine, page_no page);
+void engine_discard_now(struct engine *engine);
+/** Map a page that has come: at once if a thread waits for it, else together with
+ * its neighbours in engine_finish_batch(). */
+void engine_map(struct engine *engine, page_no page);
+/** Debug builds check the invariants of a page after each step. Any number may be asked
+ * for. */
+void engine_check_page(const struct engine *engine, page_no page);
+void page_list_add(struct page_list *list, page_no page);
+/** Take the extent's pages out. */
+void page_list_leave_out(struct page_list *list, const struct extent *extent);
+
 // ---- waits.c
 /** Let all who wait for a page try again. */
 void engine_wake(struct page *page);
@@ -200,35 +213,6 @@ struct waiter *engine_answered(struct engine *engine, enum message_type answer,
  * the first ones. */
 void engine_refuse_part(struct engine *engine, page_no page, const char *what);
 
-// ---- checks.c
-/** Debug builds check the invariants of a page after each step. Any number may be asked
- * for. */
-void engine_check_page(const struct engine *engine, page_no page);
-
-// ---- mapping.c
-void engine_discard_later(struct engine *engine, page_no page);
-void engine_discard_now(struct engine *engine);
-/** Map a page that has come: at once if a thread waits for it, else together with
- * its neighbours in engine_finish_batch(). */
-void engine_map(struct engine *engine, page_no page);
-
-// ---- copyset.c
-/** Add a page to / take it off the copyset. */
-void copyset_add(struct engine *engine, struct page *page, node_id node);
-/** Add those of a set that are there and are not this node. */
-void copyset_add_others(struct engine *engine, struct page *page,
-                        const struct node_set *nodes);
-void copyset_remove(struct engine *engine, struct page *page, node_id node);
-void copyset_clear(struct engine *engine, struct page *page);
-int copyset_is_empty(const struct page *page);
-int copyset_is_only(const struct page *page, node_id node);
-void copysets_free(struct engine *engine);
-
-// ---- page_list.c
-void page_list_add(struct page_list *list, page_no page);
-/** Take the extent's pages out. */
-void page_list_leave_out(struct page_list *list, const struct extent *extent);
-
 // ---- extents.c
 struct extent *extent_find(const struct engine *engine, page_no page);
 /** Are n pages from `page` on in one extent? Any numbers may be asked for. */
@@ -239,14 +223,6 @@ struct extent *extent_at(const struct engine *engine, page_no page);
 /** Its pages are in no other. Pointers to extents are void then. */
 void extent_insert(struct engine *engine, const struct extent *extent);
 void extent_remove(struct engine *engine, struct extent *extent);
-
-// ---- directory.c
-/** Where a request for a page goes from here. */
-node_id fetch_route(const struct engine *engine, page_no page);
-int fetch_is_untouched(const struct engine *engine, page_no page);
-/** Should this node be able to say who owns the page, and is not? H3 excludes it. */
-int fetch_has_lost_owner(const struct engine *engine, page_no page);
-void hint_set(struct page *page, node_id owner, uint32_t epoch);
 
 // ---- fetch.c
 void fetch_start(struct engine *engine, page_no page, int is_write,
