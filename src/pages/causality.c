@@ -14,8 +14,12 @@
 //   takes   the object's      the node's      what lets a thread go on: a token, the
 //                                             opening of a barrier, a thread that starts
 //   moves   the node's        the node's      a thread that moves to another node; a
-//                                             page of `sequential`
+//                                             page of `sequential`; a token that goes
+//                                             to the next node, past its manager
 //   passes  the object's      the object's    a request that is passed on
+//
+// A token that goes past its manager leaves the mutex's clock behind there. Nothing is lost:
+// who had the token comes after all that the mutex did, and says so when it gives it back.
 //
 // Blocks that are given out come after all that were freed, and atomic operations of
 // one owner come one after another: each of these has one object. That may order

@@ -204,12 +204,17 @@ static void program_error(void *owner, const char *text)
     report_program_error(node, text);
 }
 
-static void sync_order(void *owner, uint64_t object, node_id to, int is_giving)
+static void sync_order(void *owner, uint64_t object, node_id to,
+                       enum sync_order order)
 {
+    static const enum order_way ways[] = {
+        [SYNC_GIVES] = ORDER_GIVES,
+        [SYNC_TAKES] = ORDER_TAKES,
+        [SYNC_PASSES] = ORDER_MOVES,
+    };
     struct node *node = owner;
 
-    engine_order(node->engine, object, to,
-                 is_giving ? ORDER_GIVES : ORDER_TAKES);
+    engine_order(node->engine, object, to, ways[order]);
 }
 
 static void open_machines(struct node *node)

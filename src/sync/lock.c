@@ -1,45 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Mutexes, the node's part. A mutex has one token. The node that has it grants
-// the mutex to its own threads without any message; the token goes through the
-// mutex's manager from node to node, only when another node asks for it.
+// the mutex to its own threads without any message; the token goes to another node only
+// when that asks for it. The manager names that node (lock_manager.c), and the token goes
+// straight there.
 //
 //   token    event                              what happens        then
 //   AWAY     sync_lock, the first               lock_ask            AWAY
 //   AWAY     lock_grant                         the first has it    HERE
 //   AWAY     lock_busy                          a trylock fails     AWAY
 //   AWAY     the last has waited long enough    lock_cancel         AWAY
-//   AWAY     lock_grant, nobody waits any more  kept, or given back HERE, LEAVING
+//   AWAY     lock_cancelled                     is not in line      AWAY
+//   AWAY     lock_grant, nobody waits any more  kept, or passed on  HERE, LEAVING
+//   AWAY     lock_recall: to the next           is noted            AWAY
 //   HERE     sync_lock, free                    granted at once     HERE
-//   HERE     sync_unlock, no recall             the next has it     HERE
-//   HERE     sync_unlock, recalled              release             LEAVING
-//   HERE     lock_recall, free                  release             LEAVING
-//   HERE     lock_recall, held: if free         lock_decline        HERE
-//   HERE     lock_recall, held: for good        is recalled         HERE
-//   HERE     lock_recall, held: withdrawn       lock_decline        HERE
-//   HERE     unused for long (lock_tidy)        release             LEAVING
-//   LEAVING  the release is done                lock_back           AWAY
+//   HERE     sync_unlock, nobody else wants it  the next has it     HERE
+//   HERE     sync_unlock, another node wants it release             LEAVING
+//   HERE     lock_recall: to the next, free     release             LEAVING
+//   HERE     lock_recall: to the next, held     is noted            HERE
+//   HERE     lock_recall: if free               release             LEAVING
+//   HERE     lock_recall: if free, held         lock_decline        HERE
+//   HERE     lock_recall: withdrawn             lock_decline        HERE
+//   LEAVING  the release is done                lock_grant to the next, or
+//                                               lock_back to the manager AWAY
 //
-// After a recall no further thread of the node gets the mutex: two nodes that
-// both want it always take turns, thread by thread. The release stands between
-// the last local unlock and lock_back, so whoever is granted the mutex
-// elsewhere sees everything written under it here; local hand-offs need none,
-// the memory is the same.
+// When others want it (is_wanted) no further thread of the node gets the mutex: two nodes
+// that both want it always take turns, thread by thread. The release stands between
+// the last local unlock and the message with the token, and is for the node that this goes
+// to, so whoever is granted the mutex elsewhere sees everything written under it here; local
+// hand-offs need none, the memory is the same.
+//
+// The token goes to the manager if no next one is known, or this node wants it again: then
+// it is in line again without another message. If the manager is the next one, or here, it
+// goes by there too, since no message more is sent for that.
 //
 // I1  held implies HERE.
-// I2  HERE and not held implies no waiters, no recall.
-// I3  AWAY: `is_asked` if and only if there are waiters; a trylock is on its
-//     way if and only if `trying` is not empty.
+// I2  HERE and not held implies no waiters, and nobody else that wants it.
+// I3  AWAY: `is_asked` if there are waiters, unless a trylock is to be answered first; a
+//     trylock is on its way (`try`) if `trying` is not empty. So the manager hears of a
+//     wish for good only when it has answered all trylocks of this node.
 // I4  waiters and `trying` together, AWAY: `trying` was first.
 // I5  Waiters with a time (until_ns) are counted in sync->n_timed.
 // I6  depth is 0 unless a recursive mutex is held.
+// I7  A lock_recall "if free" is answered once: by lock_decline, or by lock_back. It goes
+//     on behind the token to where that went; so it is never before it, and finds it. It
+//     may be before a lock_recall that names the next, which has another way: so it says
+//     who is the last in line, and only that one gives the token back.
 //
 // Memory. A mutex is never destroyed, so a record that knows nothing any more may go:
 // the node's part if the token is AWAY and nobody waits, the manager's if the token is
 // here and the type is the usual one. When there are more than locks_kept records, each
 // new one has lock_tidy() look at some of the others, round and round: what was
-// not used since it last came by goes, or, where the token is HERE, gives it back
-// to the manager, and goes the next time. What is lost is who held the mutex last.
+// not used since it last came by goes, or, where the token is HERE, tells the manager,
+// which takes it back, and goes another time. What is lost is who held the mutex last,
+// and to whom the token went from here: the manager knows that too.
 //
 // A thread that holds a mutex ought not to move (sync_thread_holds()); if it
 // has, its unlock is carried to the token (unlock_away), as is every unlock by
@@ -66,22 +80,54 @@ struct lock *lock_of(struct sync *sync, uint64_t key)
         lock->sync = sync;
         lock->key = key;
         lock->owner = NODE_NONE;
+        lock->next = NODE_NONE;
+        lock->passed_to = NODE_NONE;
+        lock->try_until = NODE_NONE;
     }
     lock->was_used = true;
     return lock;
 }
 
+/* Does another node want the token, as far as this one has been told? */
+static bool is_wanted(const struct lock *lock)
+{
+    return lock->is_recalled || lock->next != NODE_NONE;
+}
+
 static void let_go(struct lock *lock)
 {
+    const node_id manager = manager_of(lock->sync, lock->key);
+    const node_id self = lock->sync->port->self;
+    const bool is_direct = lock->next != NODE_NONE && lock->next != manager &&
+                           manager != self && lock->waiters.n == 0;
+    node_id first = is_direct ? lock->next : manager;
+
     lock->token = TOKEN_LEAVING;
-    lock->is_recalled = false;
-    release_for(lock->sync, manager_of(lock->sync, lock->key), &lock->release);
+    lock->leaves_to = first;
+    if (manager == self && lock->next != NODE_NONE) {
+        first = lock->next; // the manager here sends it there at once
+    }
+    release_for(lock->sync, first, &lock->release);
 }
 
 static bool is_blank(const struct lock *lock)
 {
     return lock->token == TOKEN_AWAY && lock->waiters.n == 0 &&
-           lock->trying.n == 0 && lock_manager_is_blank(lock);
+           !lock->is_asked && lock->try == TRY_NONE &&
+           lock_manager_is_blank(lock);
+}
+
+static void ask(struct lock *lock, enum lock_wish what)
+{
+    struct message message = {.type = MESSAGE_lock_ask};
+
+    lock->is_asked |= what == WISH_FOR_GOOD;
+    if (what == WISH_TRY) {
+        lock->try = TRY_ASKED;
+    }
+    message.u.lock_ask.key = lock->key;
+    message.u.lock_ask.what = (uint8_t)what;
+    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
 }
 
 static void tidy_one(struct lock *lock)
@@ -94,7 +140,8 @@ static void tidy_one(struct lock *lock)
         sync->has_forgotten |= lock->was_held;
         table_drop(&sync->locks, lock->key);
     } else if (lock->token == TOKEN_HERE && !lock->is_held) {
-        let_go(lock);
+        lock->was_used = true; // until that is answered
+        ask(lock, WISH_NONE);
     }
 }
 
@@ -114,17 +161,21 @@ static void lock_tidy(struct sync *sync)
     }
 }
 
-static void ask(struct lock *lock, uint8_t only_try)
+static void decline(struct sync *sync, uint64_t key, bool is_gone)
 {
-    struct message message = {.type = MESSAGE_lock_ask};
+    struct message message = {.type = MESSAGE_lock_decline};
 
-    message.u.lock_ask.key = lock->key;
-    message.u.lock_ask.only_try = only_try;
-    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
+    message.u.lock_decline.key = key;
+    message.u.lock_decline.is_gone = is_gone;
+    send_to(sync, manager_of(sync, key), &message);
 }
 
 static void hand_to(struct lock *lock, struct waiter *waiter)
 {
+    if (lock->try_until != NODE_NONE) {
+        lock->try_until = NODE_NONE;
+        decline(lock->sync, lock->key, false);
+    }
     lock->is_held = true;
     lock->depth = 0;
     lock->holder = waiter->thread;
@@ -153,26 +204,85 @@ static struct waiter *first_waiter(struct lock *lock)
     return waiter;
 }
 
+/* To the manager. @param again  this node is in line again */
+static void send_back(struct lock *lock, bool again)
+{
+    struct message message = {.type = MESSAGE_lock_back};
+    struct message_lock_back *back = &message.u.lock_back;
+
+    back->key = lock->key;
+    back->again = again;
+    back->is_answer = lock->try_until != NODE_NONE;
+    back->type = lock->type;
+    back->was_held = lock->was_held;
+    back->thread = lock->last;
+    back->place = lock->last_place;
+    order_gives(lock->sync, lock->key, lock->leaves_to);
+    send_to(lock->sync, lock->leaves_to, &message);
+}
+
+static void send_try(struct lock *lock, node_id to, node_id until)
+{
+    struct message message = {.type = MESSAGE_lock_recall};
+
+    message.u.lock_recall.key = lock->key;
+    message.u.lock_recall.what = RECALL_TRY;
+    message.u.lock_recall.next = until;
+    send_to(lock->sync, to, &message);
+}
+
+static void send_on(struct lock *lock)
+{
+    struct message message = {.type = MESSAGE_lock_grant};
+    struct message_lock_grant *grant = &message.u.lock_grant;
+
+    grant->key = lock->key;
+    grant->next = NODE_NONE; // which the manager tells
+    grant->recall = lock->is_recalled;
+    grant->type = lock->type;
+    grant->was_held = lock->was_held;
+    grant->thread = lock->last;
+    grant->place = lock->last_place;
+    order_passes(lock->sync, lock->key, lock->leaves_to);
+    send_to(lock->sync, lock->leaves_to, &message);
+    if (lock->try_until != NODE_NONE) {
+        send_try(lock, lock->leaves_to, lock->try_until); // I7
+    }
+}
+
+void lock_ask_anew(struct lock *lock)
+{
+    if (lock->token != TOKEN_AWAY || lock->is_asked || lock->try != TRY_NONE) {
+        return;
+    }
+    if (lock->waiters.n > 0) {
+        ask(lock, WISH_FOR_GOOD);
+    } else if (lock->trying.n > 0) {
+        ask(lock, WISH_TRY);
+    }
+}
+
 static void token_may_leave(struct waiter *release)
 {
     struct lock *lock = (struct lock *)release;
-    struct message message = {.type = MESSAGE_lock_back};
+    const bool is_direct = lock->leaves_to != manager_of(lock->sync, lock->key);
 
     lock->token = TOKEN_AWAY;
-    lock->is_asked = lock->waiters.n > 0;
-    message.u.lock_back.key = lock->key;
-    message.u.lock_back.again = lock->is_asked;
-    message.u.lock_back.type = lock->type;
-    message.u.lock_back.was_held = lock->was_held;
-    message.u.lock_back.thread = lock->last;
-    message.u.lock_back.place = lock->last_place;
-    order_gives(lock->sync, lock->key, manager_of(lock->sync, lock->key));
-    send_to(lock->sync, manager_of(lock->sync, lock->key), &message);
-    if (lock->is_asked) {
-        fail_trying(lock);
-    } else if (lock->trying.n > 0) {
-        ask(lock, 1);
+    if (is_direct) {
+        send_on(lock);
+    } else {
+        lock->is_asked = lock->waiters.n > 0 && lock->try == TRY_NONE; // I3
+        send_back(lock, lock->is_asked);
     }
+    lock->passed_to = is_direct ? lock->leaves_to : NODE_NONE;
+    lock->next = NODE_NONE;
+    lock->is_recalled = false;
+    lock->try_until = NODE_NONE;
+    lock_forget_last(lock);
+    if (lock->waiters.n > 0) {
+        fail_trying(lock);
+    }
+    lock_ask_anew(lock);
 }
 
 static void give_back(struct lock *lock, uint64_t place)
@@ -185,7 +295,7 @@ static void give_back(struct lock *lock, uint64_t place)
     lock->was_held = true;
     lock->last = lock->holder;
     lock->last_place = place;
-    if (lock->is_recalled) {
+    if (is_wanted(lock)) {
         let_go(lock);
     } else if (lock->waiters.n > 0) {
         hand_to(lock, first_waiter(lock));
@@ -200,10 +310,7 @@ static void lock_or_wait(struct lock *lock, struct waiter *waiter)
     }
     queue_push(&lock->waiters, waiter);
     time_begins(lock->sync, waiter->until_ns); // I5
-    if (lock->token == TOKEN_AWAY && !lock->is_asked) {
-        lock->is_asked = true;
-        ask(lock, 0);
-    }
+    lock_ask_anew(lock);
 }
 
 static void lock_or_fail(struct lock *lock, struct waiter *waiter)
@@ -214,69 +321,144 @@ static void lock_or_fail(struct lock *lock, struct waiter *waiter)
         fail_try(waiter);
     } else {
         queue_push(&lock->trying, waiter);
-        if (lock->token == TOKEN_AWAY && lock->trying.n == 1) {
-            ask(lock, 1);
+        if (lock->token == TOKEN_AWAY && lock->try == TRY_NONE) {
+            ask(lock, WISH_TRY);
         }
+    }
+}
+
+/* Can this be who gets the token next, as told? */
+static bool is_next(const struct sync *sync, node_id node)
+{
+    return node == NODE_NONE ||
+           (node != sync->port->self && roster_has(&sync->port->roster, node));
+}
+
+/* From the manager, or from a node to which it has named this one. */
+static bool may_take(const struct lock *lock, node_id from)
+{
+    const struct sync *sync = lock->sync;
+
+    return lock->token == TOKEN_AWAY &&
+           (from == manager_of(sync, lock->key) ||
+            (lock->is_asked && roster_has(&sync->port->roster, from)));
+}
+
+static void take_token(struct lock *lock,
+                       const struct message_lock_grant *grant)
+{
+    lock->token = TOKEN_HERE;
+    lock->is_asked = false;
+    lock->is_cancelled = false;
+    lock->passed_to = NODE_NONE;
+    lock->is_recalled = grant->recall != 0;
+    if (grant->next != NODE_NONE) {
+        lock->next = grant->next;
+    }
+    lock->type = grant->type;
+    lock->was_held = grant->was_held != 0;
+    lock->last = grant->thread;
+    lock->last_place = grant->place;
+    if (grant->is_try) {
+        lock->try = TRY_NONE;
+    } else if (lock->try == TRY_ASKED) {
+        lock->try = TRY_STALE;
     }
 }
 
 tm_status lock_receive_grant(struct sync *sync, node_id from,
                              const struct message *message)
 {
-    uint64_t key = message->u.lock_grant.key;
-    uint8_t type = message->u.lock_grant.type;
+    const struct message_lock_grant *grant = &message->u.lock_grant;
     struct lock *lock;
 
-    if (from != manager_of(sync, key) || type > TM_MUTEX_RECURSIVE) {
+    if (!roster_has(&sync->port->roster, from) ||
+        grant->type > TM_MUTEX_RECURSIVE || !is_next(sync, grant->next)) {
         return TM_EWIRE;
     }
-    lock = lock_of(sync, key);
-    if (lock->token != TOKEN_AWAY) {
+    lock = lock_of(sync, grant->key);
+    if (!may_take(lock, from)) {
         return TM_EWIRE;
     }
-    lock->token = TOKEN_HERE;
-    lock->is_asked = false;
-    lock->type = type;
+    take_token(lock, grant);
     if (lock->waiters.n + lock->trying.n > 0) {
-        lock->is_recalled = message->u.lock_grant.recall != 0;
         hand_to(lock, lock->trying.n > 0 ? queue_pop(&lock->trying)
                                          : first_waiter(lock)); // I4
-    } else if (message->u.lock_grant.recall) {
-        let_go(lock); // it has crossed lock_cancel
+    } else if (is_wanted(lock)) {
+        let_go(lock); // nobody waits any more
     }
     fail_trying(lock);
     return TM_OK;
 }
 
+/* I7. Who waits for good is in the middle of locking: the trylock comes behind. Who is not
+ * the last in line will be told who gets the token next. */
+static void answer_try(struct lock *lock, node_id until)
+{
+    if (lock->token == TOKEN_LEAVING) {
+        lock->try_until = until;
+    } else if (lock->is_held || (lock->is_asked && lock->waiters.n > 0)) {
+        decline(lock->sync, lock->key, false);
+    } else if (lock->token == TOKEN_HERE) {
+        lock->try_until = until;
+        if (until == lock->sync->port->self) {
+            let_go(lock);
+        }
+    } else if (lock->passed_to != NODE_NONE) {
+        send_try(lock, lock->passed_to, until);
+    } else {
+        decline(lock->sync, lock->key, true);
+    }
+}
+
+static tm_status note_next(struct lock *lock, node_id next)
+{
+    if (lock->token == TOKEN_LEAVING || is_wanted(lock) ||
+        (lock->token == TOKEN_AWAY && !lock->is_asked)) {
+        return TM_EWIRE;
+    }
+    lock->next = next;
+    if (lock->token == TOKEN_HERE && !lock->is_held) {
+        let_go(lock);
+    }
+    return TM_OK;
+}
+
+static void forget_next(struct lock *lock, node_id next)
+{
+    const bool is_gone = lock->token == TOKEN_LEAVING || lock->next != next;
+
+    if (!is_gone) {
+        lock->next = NODE_NONE;
+    }
+    decline(lock->sync, lock->key, is_gone);
+}
+
 tm_status lock_receive_recall(struct sync *sync, node_id from,
                               const struct message *message)
 {
-    uint64_t key = message->u.lock_recall.key;
-    uint8_t what = message->u.lock_recall.what;
-    struct lock *lock = table_find(&sync->locks, key);
+    const struct message_lock_recall *recall = &message->u.lock_recall;
+    struct lock *lock;
 
-    if (from != manager_of(sync, key) || what < RECALL_TRY ||
-        what > RECALL_WITHDRAWN) {
+    if (!roster_has(&sync->port->roster, from) ||
+        (from != manager_of(sync, recall->key) && recall->what != RECALL_TRY) ||
+        !roster_has(&sync->port->roster, recall->next)) {
         return TM_EWIRE;
     }
-    if (lock == NULL || lock->token != TOKEN_HERE) {
-        return TM_OK; // it crosses lock_back
-    }
-    if (lock->is_recalled != (what == RECALL_WITHDRAWN)) {
+    lock = lock_of(sync, recall->key);
+    switch (recall->what) {
+    case RECALL_TRY:
+        answer_try(lock, recall->next);
+        return TM_OK;
+    case RECALL_TO_NEXT:
+        return is_next(sync, recall->next) ? note_next(lock, recall->next)
+                                           : TM_EWIRE;
+    case RECALL_WITHDRAWN:
+        forget_next(lock, recall->next);
+        return TM_OK;
+    default:
         return TM_EWIRE;
     }
-    if (!lock->is_held) {
-        let_go(lock);
-    } else if (what == RECALL_FOR_GOOD) {
-        lock->is_recalled = true;
-    } else {
-        struct message decline = {.type = MESSAGE_lock_decline};
-
-        lock->is_recalled = false;
-        decline.u.lock_decline.key = key;
-        send_to(sync, from, &decline);
-    }
-    return TM_OK;
 }
 
 tm_status lock_receive_busy(struct sync *sync, node_id from,
@@ -286,15 +468,33 @@ tm_status lock_receive_busy(struct sync *sync, node_id from,
     struct lock *lock = table_find(&sync->locks, key);
 
     if (from != manager_of(sync, key) || lock == NULL ||
-        lock->token != TOKEN_AWAY || lock->trying.n == 0) {
+        lock->try == TRY_NONE) {
         return TM_EWIRE;
     }
-    fail_try(queue_pop(&lock->trying));
+    if (lock->try == TRY_ASKED) {
+        fail_try(queue_pop(&lock->trying));
+    }
+    lock->try = TRY_NONE;
     if (lock->waiters.n > 0) {
         fail_trying(lock);
-    } else if (lock->trying.n > 0) {
-        ask(lock, 1); // these may have begun after the answer was given
     }
+    lock_ask_anew(lock); // those may have begun after the answer was given
+    return TM_OK;
+}
+
+tm_status lock_receive_cancelled(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    uint64_t key = message->u.lock_cancelled.key;
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (from != manager_of(sync, key) || lock == NULL || !lock->is_asked ||
+        lock->next != NODE_NONE) {
+        return TM_EWIRE;
+    }
+    lock->is_asked = false;
+    lock->is_cancelled = false;
+    lock_ask_anew(lock);
     return TM_OK;
 }
 
@@ -329,8 +529,8 @@ static void give_up(struct lock *lock, uint64_t now_ns)
         time_goes_on(sync, waiter->until_ns);
     }
     lock->waiters = kept;
-    if (kept.n == 0 && lock->is_asked) {
-        lock->is_asked = false; // I3
+    if (kept.n == 0 && lock->is_asked && !lock->is_cancelled) {
+        lock->is_cancelled = true;
         message.u.lock_cancel.key = lock->key;
         send_to(sync, manager_of(sync, lock->key), &message);
     }
@@ -393,19 +593,23 @@ static void unlock_away(const struct lock *lock, struct waiter *waiter)
     call_send(call, 0);
 }
 
-/* Where to look for the token from here; self: here or nowhere. A node that has
- * just given it back asks the manager again, who knows that by then. */
-static node_id towards_token(const struct lock *lock)
+/* Where to look for the token from here; self: here or nowhere. A record that was
+ * forgotten may have sent it on: the manager knows, unless it is the one that asks. */
+static node_id towards_token(const struct lock *lock, node_id asker)
 {
-    node_id self = lock->sync->port->self;
+    const struct sync *sync = lock->sync;
+    const node_id self = sync->port->self;
 
     if (lock->token != TOKEN_AWAY) {
         return self;
     }
-    if (!is_manager(lock->sync, lock->key)) {
-        return manager_of(lock->sync, lock->key);
+    if (is_manager(sync, lock->key)) {
+        return lock->owner == NODE_NONE ? self : lock->owner;
     }
-    return lock->owner == NODE_NONE ? self : lock->owner;
+    if (lock->passed_to != NODE_NONE) {
+        return lock->passed_to;
+    }
+    return asker == self ? self : manager_of(sync, lock->key);
 }
 
 tm_status lock_receive_unlock(struct sync *sync, node_id from,
@@ -417,13 +621,16 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
     tm_status status = TM_OK;
     struct lock *lock;
 
-    if (!roster_has(&sync->port->roster, node) ||
-        (!is_manager(sync, key) && from != manager_of(sync, key))) {
+    if (!roster_has(&sync->port->roster, node)) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, key);
-    if (towards_token(lock) != sync->port->self) {
-        send_to(sync, towards_token(lock), message);
+    if (is_manager(sync, key) && from == lock->owner && from != node &&
+        from != sync->port->self) {
+        lock_owner_has_passed(lock);
+    }
+    if (towards_token(lock, node) != sync->port->self) {
+        send_to(sync, towards_token(lock, node), message);
     } else if (lock->owner == sync->port->self && lock->token == TOKEN_AWAY) {
         send_to(sync, sync->port->self, message); // its grant is on the way
     } else {
@@ -543,7 +750,8 @@ enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
     } else if (waiter != NULL) {
         snprintf(text, size, "thread %llu waits for mutex 0x%llx",
                  (number)waiter->thread, (number)lock->key);
-    } else if (position == lock->waiters.n && lock->is_recalled) {
+    } else if (position == lock->waiters.n && lock->is_held &&
+               is_wanted(lock)) {
         snprintf(text, size,
                  "thread %llu holds mutex 0x%llx, which another node waits for",
                  (number)lock->holder, (number)lock->key);
@@ -564,12 +772,15 @@ static bool node_part_is_valid(const struct lock *lock)
     case TOKEN_HERE:
         return !lock->is_asked && lock->trying.n == 0 &&
                (lock->is_held ||
-                (lock->waiters.n == 0 && !lock->is_recalled)); // I2
+                (lock->waiters.n == 0 && !is_wanted(lock))); // I2
     case TOKEN_AWAY:
-        return !lock->is_held && !lock->is_recalled &&  // I1
-               lock->is_asked == (lock->waiters.n > 0); // I3
+        return !lock->is_held && !lock->is_recalled && // I1
+               (lock->is_asked || lock->next == NODE_NONE) &&
+               (lock->is_asked || lock->try != TRY_NONE ||
+                lock->waiters.n == 0) && // I3
+               (lock->trying.n == 0 || lock->try != TRY_NONE);
     default:
-        return !lock->is_held && !lock->is_recalled && !lock->is_asked;
+        return !lock->is_held && !lock->is_asked;
     }
 }
 

@@ -5,11 +5,12 @@
 // else does, on no node: no message is on its way, threads wait
 // (reconfig/membership.c).
 //
-//   sync_roster_changed   calls that wait wait for another node now; a mutex's token
-//                         that was at the node that has left is at its manager
+//   sync_roster_changed   calls that wait wait for another node now; who is in line for
+//                         a mutex is forgotten
 //   sync_spread           each node sends what it knows as a manager to the new ones:
-//                         lock_part, cond_part, sem_part, rwlock_part, once_part,
-//                         barrier_part
+//                         cond_part, sem_part, rwlock_part, once_part, barrier_part; and
+//                         what it has or wants of mutexes: lock_part, lock_last, lock_ask
+//   sync_freeze           managers of mutexes do what those asks need
 //
 // A node that has left has no threads: it is in no queue, and holds no mutex; what
 // it has are tokens, and parts of objects that it managed.
@@ -107,105 +108,72 @@ static void take_requests(struct sync *sync, const struct message *message,
 
 // ---- mutexes
 
-static void send_lock(struct sync *sync, void *record)
-{
-    struct lock *lock = record;
-    struct message message = {.type = MESSAGE_lock_part};
-
-    message.u.lock_part = (struct message_lock_part){
-        .key = lock->key,
-        .owner = lock->owner,
-        .recall = (uint8_t)lock->recall,
-        .type = lock->type,
-        .was_held = lock->was_held,
-        .thread = lock->last,
-        .place = lock->last_place,
-    };
-    send_part(sync, lock->key, &message, &lock->requests);
-    lock->owner = NODE_NONE; // M1
-    lock->recall = RECALL_NONE;
-    if (lock->token == TOKEN_AWAY) {
-        lock->type = TM_MUTEX_NORMAL;
-    }
-}
-
-/* This node leaves with tokens: all that matters is what kind of mutex each is, and who
- * had it. */
-static void send_last_holders(struct sync *sync)
+/* M4 Who is in line for a mutex is forgotten by its manager, and the nodes tell the new
+ * one: who has the token, that; who waits, by lock_ask, which is kept until all go on. Of
+ * the token of a manager, or of a node that has left, all that matters is what kind of
+ * mutex it is, and who had it. */
+static void send_last(struct sync *sync, const struct lock *lock)
 {
     struct message message = {.type = MESSAGE_lock_last};
-    const struct lock *lock;
 
-    for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
-        if (lock->token == TOKEN_HERE) {
-            message.u.lock_last.key = lock->key;
-            message.u.lock_last.type = lock->type;
-            message.u.lock_last.was_held = lock->was_held;
-            message.u.lock_last.thread = lock->last;
-            message.u.lock_last.place = lock->last_place;
-            send_to(sync, manager_of(sync, lock->key), &message);
-        }
+    message.u.lock_last.key = lock->key;
+    message.u.lock_last.type = lock->type;
+    message.u.lock_last.was_held = lock->was_held;
+    message.u.lock_last.thread = lock->last;
+    message.u.lock_last.place = lock->last_place;
+    send_to(sync, manager_of(sync, lock->key), &message);
+}
+
+static bool was_at_manager(const struct sync *sync, const struct lock *lock)
+{
+    return lock->token == TOKEN_AWAY && lock->owner == NODE_NONE &&
+           goes_away(sync, lock->key) &&
+           (lock->was_held || lock->type != TM_MUTEX_NORMAL);
+}
+
+static void spread_lock(struct sync *sync, struct lock *lock)
+{
+    const bool stays = roster_has(&sync->port->roster, sync->port->self);
+    struct message message = {.type = MESSAGE_lock_part};
+
+    if (was_at_manager(sync, lock) || (lock->token == TOKEN_HERE && !stays)) {
+        send_last(sync, lock);
+        lock->type = TM_MUTEX_NORMAL; // M1
+        lock->was_held = false;
+    } else if (lock->token == TOKEN_HERE) {
+        message.u.lock_part.key = lock->key;
+        send_to(sync, manager_of(sync, lock->key), &message);
+    } else {
+        lock_ask_anew(lock);
     }
 }
 
-/* M4 Of a mutex whose token was at the node that has left, that node alone knows the
- * type, which comes with lock_last: before the part or after it. */
-enum { TYPE_COMES = 255 };
-
-/* Do the requests of a part explain the recall? */
-static bool recall_fits(const struct message *message)
+static void forget_line(struct sync *sync, struct lock *lock)
 {
-    const struct message_lock_part *part = &message->u.lock_part;
-    struct wire_reader reader = wire_read_body(message);
-    unsigned n_tries = 0;
-    unsigned n = 0;
-    bool begins_with_try = false;
-
-    for (; wire_has_more(&reader); n++) {
-        const uint8_t only_try = wire_get_request(&reader).only_try;
-
-        begins_with_try |= n == 0 && only_try;
-        n_tries += only_try != 0;
-    }
-    switch (part->recall) {
-    case RECALL_NONE:
-        return n == 0;
-    case RECALL_TRY:
-        return begins_with_try;
-    case RECALL_FOR_GOOD:
-        return n_tries < n;
-    default:
-        return part->recall == RECALL_WITHDRAWN;
-    }
+    (void)sync;
+    lock_manager_forget(lock);
+    lock->next = NODE_NONE;
+    lock->passed_to = NODE_NONE;
+    lock->is_recalled = false;
+    lock->is_asked = false;
+    lock->is_cancelled = false;
+    lock->try = TRY_NONE;
 }
 
 tm_status lock_receive_part(struct sync *sync, node_id from,
                             const struct message *message)
 {
-    const struct message_lock_part *part = &message->u.lock_part;
+    uint64_t key = message->u.lock_part.key;
     struct lock *lock;
 
-    (void)from;
-    if (!takes_requests(sync, part->key, message) ||
-        (part->owner == NODE_NONE
-             ? part->recall != RECALL_NONE
-             : !roster_has(&sync->port->roster, part->owner)) ||
-        (part->type > TM_MUTEX_RECURSIVE && part->type != TYPE_COMES) ||
-        !recall_fits(message)) {
+    if (!takes(sync, key) || !roster_has(&sync->port->roster, from)) {
         return TM_EWIRE;
     }
-    lock = lock_of(sync, part->key);
-    lock->owner = part->owner;
-    lock->recall = (enum recall)part->recall;
-    if (part->owner == NODE_NONE && part->type != TYPE_COMES) { // M4
-        lock->type = part->type;
+    lock = lock_of(sync, key);
+    if (lock->owner != NODE_NONE) {
+        return TM_EWIRE; // another node has said so
     }
-    if (part->was_held && !lock->was_held) {
-        lock->was_held = true;
-        lock->last = part->thread;
-        lock->last_place = part->place;
-    }
-    take_requests(sync, message, &lock->requests);
+    lock->owner = from;
     return TM_OK;
 }
 
@@ -220,6 +188,9 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     lock = lock_of(sync, last->key);
+    if (lock->token != TOKEN_AWAY || lock->owner != NODE_NONE) {
+        return TM_EWIRE; // the token is elsewhere
+    }
     lock->type = last->type;
     lock->was_held = last->was_held != 0;
     lock->last = last->thread;
@@ -227,18 +198,20 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-/* The manager of a mutex whose token was at nodes that have left has it now. */
-static void take_tokens_back(struct sync *sync)
+static void for_each_lock(struct sync *sync,
+                          void (*act)(struct sync *sync, struct lock *lock))
 {
     struct lock *lock;
 
     for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
-        if (lock->owner != NODE_NONE &&
-            !roster_has(&sync->port->roster, lock->owner)) {
-            lock->owner = NODE_NONE;
-            lock->recall = RECALL_NONE;
-            lock->type = TYPE_COMES;
-        }
+        act(sync, lock);
+    }
+}
+
+static void let_go_on(struct sync *sync, struct lock *lock)
+{
+    if (is_manager(sync, lock->key)) {
+        lock_manager_goes_on(lock);
     }
 }
 
@@ -599,14 +572,19 @@ tm_status barrier_receive_part(struct sync *sync, node_id from,
 
 void sync_freeze(struct sync *sync, int is_frozen)
 {
+    const bool goes_on = sync->is_frozen && !is_frozen;
+
     sync->is_frozen = is_frozen != 0;
+    if (goes_on) {
+        for_each_lock(sync, let_go_on);
+    }
 }
 
 void sync_roster_changed(struct sync *sync, const struct roster *before)
 {
     sync->before = *before;
     calls_turn(sync);
-    take_tokens_back(sync);
+    for_each_lock(sync, forget_line);
 }
 
 // Send the objects of a table that have another manager now.
@@ -624,13 +602,10 @@ static void spread(struct sync *sync, const struct table *objects,
 
 void sync_spread(struct sync *sync)
 {
-    spread(sync, &sync->locks, send_lock);
+    for_each_lock(sync, spread_lock);
     spread(sync, &sync->conds, send_cond);
     spread(sync, &sync->sems, send_sem);
     spread(sync, &sync->rwlocks, send_rwlock);
     spread(sync, &sync->onces, send_once);
     spread(sync, &sync->barriers, send_barrier);
-    if (!roster_has(&sync->port->roster, sync->port->self)) {
-        send_last_holders(sync);
-    }
 }

@@ -26,6 +26,13 @@ enum sync_stage {
 };
 
 /** What this layer needs of those above. None of these may call it back. */
+/** How the next message orders what the program's threads do. */
+enum sync_order {
+    SYNC_GIVES,  ///< this node has released, and the object's manager is told
+    SYNC_TAKES,  ///< the object's manager lets threads of the node go on
+    SYNC_PASSES, ///< this node has released, and lets threads of the node go on
+};
+
 struct sync_ops {
     void *owner;
 
@@ -66,10 +73,9 @@ struct sync_ops {
 
     /** The next message to a node orders what the program's threads do; for finding
      * data races.
-     * @param object    what it is about: an address, or THREAD_OBJECT
-     * @param is_giving 1: this node has released, and the object's manager is told;
-     *                  0: the object's manager lets threads of the node go on */
-    void (*order)(void *owner, uint64_t object, node_id to, int is_giving);
+     * @param object    what it is about: an address, or THREAD_OBJECT */
+    void (*order)(void *owner, uint64_t object, node_id to,
+                  enum sync_order order);
 
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */

@@ -119,6 +119,7 @@ struct request {
     uint64_t token; ///< of its call
     node_id node;
     uint8_t only_try;
+    bool is_cancelled; ///< of who waits in line for a mutex: it has given up
 
     // of a reader-writer lock
     bool is_writer;
@@ -174,13 +175,19 @@ void release_for(struct sync *sync, node_id to, struct waiter *done);
 /** What this node has released is now known to come before what a manager does. */
 static inline void order_gives(struct sync *sync, uint64_t object, node_id to)
 {
-    sync->ops.order(sync->ops.owner, object, to, 1);
+    sync->ops.order(sync->ops.owner, object, to, SYNC_GIVES);
 }
 
 /** What a node is told next comes after all that the object's manager was given. */
 static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
 {
-    sync->ops.order(sync->ops.owner, object, to, 0);
+    sync->ops.order(sync->ops.owner, object, to, SYNC_TAKES);
+}
+
+/* What this node has released is now known to come before what another one does. */
+static inline void order_passes(struct sync *sync, uint64_t object, node_id to)
+{
+    sync->ops.order(sync->ops.owner, object, to, SYNC_PASSES);
 }
 
 static inline void send_to(struct sync *sync, node_id to,
@@ -273,6 +280,7 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
 #define SYNC_MESSAGES(X)                                                       \
     X(lock_ask, lock_receive_ask, false)                                       \
     X(lock_cancel, lock_receive_cancel, false)                                 \
+    X(lock_cancelled, lock_receive_cancelled, false)                           \
     X(wait_cancel, sync_receive_cancel, false)                                 \
     X(lock_grant, lock_receive_grant, false)                                   \
     X(lock_recall, lock_receive_recall, false)                                 \

@@ -104,12 +104,12 @@ static void ignore_error(void *owner, const char *text)
 }
 
 static void ignore_order(void *owner, uint64_t object, node_id to,
-                         int is_giving)
+                         enum sync_order order)
 {
     (void)owner;
     (void)object;
     (void)to;
-    (void)is_giving;
+    (void)order;
 }
 
 static void wakes(struct waiter *waiter)
@@ -383,6 +383,7 @@ static void a_signal_before_the_wait_is_noted_is_refused(void **state)
     node.waiters[0] = (struct waiter){.wake = wakes, .thread = 4};
     sync_lock(node.sync, 0x1000, 0, &node.waiters[0]);
     grant.u.lock_grant.key = 0x1000;
+    grant.u.lock_grant.next = NODE_NONE;
     assert_int_equal(receive_from(node.last_to, &grant), TM_OK);
     node.waiters[1] = (struct waiter){.wake = wakes, .thread = 4};
     sync_cond_wait(node.sync, 0x2000, 0x1000, &node.waiters[1]);
@@ -513,7 +514,6 @@ static void requests_of_nodes_that_are_not_there_are_refused(void **state)
     static const node_id nobody[] = {N_NODES, TM_MAX_NODES, NODE_NONE};
     struct message cond = {.type = MESSAGE_cond_part};
     struct message sem = {.type = MESSAGE_sem_part};
-    struct message lock = {.type = MESSAGE_lock_part};
     struct message signal = {.type = MESSAGE_cond_signal};
     uint64_t key;
 
@@ -522,13 +522,12 @@ static void requests_of_nodes_that_are_not_there_are_refused(void **state)
     sync_freeze(node.sync, 1);
     key = own_key();
     cond.u.cond_part.key = signal.u.cond_signal.key = key;
-    sem.u.sem_part.key = lock.u.lock_part.key = key;
-    sem.u.sem_part.is_initialised = lock.u.lock_part.recall = 2;
+    sem.u.sem_part.key = key;
+    sem.u.sem_part.is_initialised = 1;
     signal.u.cond_signal.all = 1;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(send_request(&cond, nobody[i]), TM_EWIRE);
         assert_int_equal(send_request(&sem, nobody[i]), TM_EWIRE);
-        assert_int_equal(send_request(&lock, nobody[i]), TM_EWIRE);
     }
     assert_int_equal(send_request(&cond, 2), TM_OK);
     assert_int_equal(receive_from(0, &signal), TM_OK);
@@ -540,6 +539,7 @@ static void parts_that_no_manager_sends_are_refused(void **state)
 {
     struct message sem = {.type = MESSAGE_sem_part};
     struct message lock = {.type = MESSAGE_lock_part};
+    struct message last = {.type = MESSAGE_lock_last};
 
     (void)state;
     open_node(1, 1);
@@ -549,21 +549,10 @@ static void parts_that_no_manager_sends_are_refused(void **state)
     sem.u.sem_part.is_initialised = sem.u.sem_part.value = 1;
     assert_int_equal(send_request(&sem, 2),
                      TM_EWIRE); // waits for what is there
-    lock.u.lock_part.owner = 0;
-    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody is recalled
-    lock.u.lock_part.recall = 1;
-    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // it is no trylock
-    lock.u.lock_part.recall = 4;
-    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // no such recall
-    lock.u.lock_part.recall = 2;
-    assert_int_equal(send_part(&lock, NULL, 0), TM_EWIRE); // for nobody
-    lock.u.lock_part.owner = NODE_NONE;
-    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // nobody has it
-    lock.u.lock_part.owner = 0;
-    lock.u.lock_part.type = TM_MUTEX_RECURSIVE + 1;
-    assert_int_equal(send_request(&lock, 2), TM_EWIRE); // no such mutex
-    lock.u.lock_part.type = TM_MUTEX_RECURSIVE;
-    assert_int_equal(send_request(&lock, 2), TM_OK);
+    assert_int_equal(receive_from(2, &lock), TM_OK);
+    assert_int_equal(receive_from(0, &lock), TM_EWIRE); // node 2 has it
+    last.u.lock_last.key = lock.u.lock_part.key;
+    assert_int_equal(receive_from(0, &last), TM_EWIRE);
     assert_true(sync_is_valid(node.sync));
     sync_free(node.sync);
 }
@@ -751,9 +740,9 @@ static void a_mutex_comes_back_from_its_owner_only(void **state)
     (void)state;
     back.u.lock_back.key = open_manager();
     assert_int_equal(ask_for_lock(0, back.u.lock_back.key), TM_OK);
+    assert_int_equal(receive_from(2, &back), TM_EWIRE);
     assert_int_equal(ask_for_lock(2, back.u.lock_back.key), TM_OK);
     assert_int_equal(node.last.type, MESSAGE_lock_recall);
-    assert_int_equal(receive_from(2, &back), TM_EWIRE);
     assert_int_equal(receive_from(0, &back), TM_OK);
     assert_int_equal(node.last.type, MESSAGE_lock_grant);
     assert_int_equal(node.last_to, 2);

@@ -251,12 +251,13 @@ static void op_describe_place(void *owner, uint64_t place, char *text,
     snprintf(text, size, "place %llu", (unsigned long long)place);
 }
 
-static void op_order(void *owner, uint64_t object, node_id to, int is_giving)
+static void op_order(void *owner, uint64_t object, node_id to,
+                     enum sync_order order)
 {
     (void)owner;
     (void)object;
     (void)to;
-    (void)is_giving;
+    (void)order;
 }
 
 static void op_program_error(void *owner, const char *text)
@@ -470,6 +471,7 @@ static void send_counted(void *owner, node_id to, const struct message *message)
     struct world_node *node = owner;
 
     node->world->n_in_flight++;
+    node->world->n_sent += to != node->id;
     node->sim_port.send(node->sim_port.owner, to, message);
 }
 

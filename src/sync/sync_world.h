@@ -106,6 +106,7 @@ struct world {
     unsigned n_alive;
     uint64_t n_steps;
     unsigned n_in_flight; ///< messages
+    uint64_t n_sent;      ///< between different nodes
     unsigned n_releases;  ///< under way
     bool is_changing;     ///< the managers; actors wait
     unsigned n_changes;

@@ -81,12 +81,13 @@ static void describe_place(void *owner, uint64_t place, char *text, size_t size)
     snprintf(text, size, "%lx", (unsigned long)place);
 }
 
-static void order(void *owner, uint64_t object, node_id to, int is_giving)
+static void order(void *owner, uint64_t object, node_id to,
+                  enum sync_order order)
 {
     (void)owner;
     (void)object;
     (void)to;
-    (void)is_giving;
+    (void)order;
 }
 
 static void program_error(void *owner, const char *text)
