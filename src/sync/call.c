@@ -37,6 +37,7 @@ static const struct {
     [CALL_SEM_INIT] = {"tm_sem_init", MESSAGE_sem_init},
     [CALL_SEM_WAIT] = {"tm_sem_wait", MESSAGE_sem_wait},
     [CALL_SEM_POST] = {"tm_sem_post", MESSAGE_sem_post},
+    [CALL_SEM_ADD] = {"tm_sem_post", MESSAGE_sem_post},
     [CALL_RDLOCK] = {"tm_rwlock_rdlock", MESSAGE_rwlock_ask},
     [CALL_WRLOCK] = {"tm_rwlock_wrlock", MESSAGE_rwlock_ask},
     [CALL_RWUNLOCK] = {"tm_rwlock_unlock", MESSAGE_rwlock_unlock},
@@ -54,7 +55,8 @@ static const struct {
 
 static bool expects_answer(enum call_kind kind)
 {
-    return kind != CALL_COND_SIGNAL && kind != CALL_LAUNCH && kind != CALL_EXIT;
+    return kind != CALL_COND_SIGNAL && kind != CALL_SEM_ADD &&
+           kind != CALL_LAUNCH && kind != CALL_EXIT;
 }
 
 static struct call *call_at(const struct calls *calls, uint32_t place)
@@ -204,6 +206,9 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     if (call->kind == CALL_CREATE && status == TM_OK &&
         call->message.u.thread_create.on_node == 0) {
         threads_created(sync, call->thread);
+    }
+    if (call->kind == CALL_SEM_POST && status == TM_OK) {
+        sem_know(sync, call->key);
     }
     call_end(call, status, message->u.call_done.result);
     return TM_OK;

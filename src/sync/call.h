@@ -24,6 +24,7 @@ enum call_kind {
     CALL_SEM_INIT,
     CALL_SEM_WAIT,
     CALL_SEM_POST,
+    CALL_SEM_ADD, ///< a post that needs no answer
     CALL_RDLOCK,
     CALL_WRLOCK,
     CALL_RWUNLOCK,

@@ -4,6 +4,11 @@
 // for it, in order. sem_post releases before its message goes out, so who gets
 // past sem_wait because of it sees what the poster wrote.
 //
+// What a post can be told is that nobody has initialised the semaphore. A node that has once
+// been told of success asks no more (is_known): with two nodes the post is one message, and
+// the caller need not wait for it. With more it does: who is told of something else by the
+// caller could be at the manager before the post, and find the value 0.
+//
 // A call whose time is over (wait_cancel) is answered so if it still waits here.
 //
 // I1  Calls wait only while the value is 0.
@@ -89,8 +94,13 @@ void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token)
 
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
-    struct call *call = call_manager(sync, CALL_SEM_POST, key, waiter);
+    const struct sem *sem = table_find(&sync->sems, key);
+    const bool is_known =
+        sem != NULL && sem->is_known && sync->port->roster.n_live <= 2;
+    struct call *call = call_manager(
+        sync, is_known ? CALL_SEM_ADD : CALL_SEM_POST, key, waiter);
 
+    call->message.u.sem_post.is_known = is_known;
     call->message.u.sem_post.key = key;
     call->message.u.sem_post.token = call->token;
     call_send(call, 1);
@@ -119,12 +129,22 @@ tm_status sem_receive_post(struct sync *sync, node_id from,
                            const struct message *message)
 {
     uint64_t key = message->u.sem_post.key;
+    tm_status status;
 
     if (!is_manager(sync, key)) {
         return TM_EWIRE;
     }
-    answer(sync, from, message->u.sem_post.token,
-           add_one(sync, object_get(&sync->sems, key)), 0);
+    status = add_one(sync, object_get(&sync->sems, key));
+    if (!message->u.sem_post.is_known) {
+        answer(sync, from, message->u.sem_post.token, status, 0);
+    } else if (status == TM_ELIMIT) {
+        report_error(sync,
+                     "the semaphore at 0x%llx has been posted %u times more "
+                     "than waited for",
+                     (unsigned long long)key, UINT32_MAX);
+    } else {
+        return status == TM_OK ? TM_OK : TM_EWIRE;
+    }
     return TM_OK;
 }
 

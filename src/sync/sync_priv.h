@@ -221,9 +221,12 @@ struct cond {
     struct request_queue waiting;
 };
 
-/** A semaphore, at its manager: sem.c. */
+/** A semaphore: sem.c. */
 struct sem {
     uint64_t key;
+    bool is_known; ///< on this node: it is initialised
+
+    // the manager's part
     bool is_initialised;
     uint32_t value;
     struct request_queue waiting;
@@ -271,6 +274,14 @@ struct creator {
 /** The record of a condition variable, semaphore, reader-writer lock or of what is done
  * once, new if need be: its first member is its key. */
 void *object_get(struct table *objects, uint64_t key);
+
+/** The manager has said that a semaphore is initialised. */
+static inline void sem_know(struct sync *sync, uint64_t key)
+{
+    struct sem *sem = object_get(&sync->sems, key);
+
+    sem->is_known = true;
+}
 
 /* A message of a type has arrived: TM_OK, or TM_EWIRE and nothing changed. */
 typedef tm_status receive_fn(struct sync *sync, node_id from,

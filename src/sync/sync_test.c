@@ -638,6 +638,74 @@ static void a_semaphore_is_initialised_first_and_not_under_waiters(void **state)
     world_run_program(world_config_of(2), main_of_sem);
 }
 
+enum { EXCHANGES = 50 };
+
+static void post_and_wait(struct actor *self, uint64_t own)
+{
+    for (unsigned i = 0; i < EXCHANGES; i++) {
+        check(do_sem_post(self, (unsigned)own) == TM_OK);
+        check(do_sem_wait(self, 1 - (unsigned)own) == TM_OK);
+    }
+}
+
+/* A hand-over is one message if the waiter's node manages the semaphore, and two if the
+ * poster's does: who waits there is answered. Each semaphore is used both ways. */
+static void main_of_exchange(struct actor *self, uint64_t arg)
+{
+    uint64_t thread;
+    uint64_t n_sent;
+
+    (void)arg;
+    check(do_sem_init(self, 0, 0) == TM_OK);
+    check(do_sem_init(self, 1, 0) == TM_OK);
+    n_sent = self->world->n_sent;
+    for (unsigned own = 0; own < 2; own++) {
+        thread = must_create(self, post_and_wait, 1 - own, 2);
+        post_and_wait(self, own);
+        must_join(self, thread);
+    }
+    check(self->world->n_sent - n_sent < (2 * (1 + 2) + 1) * EXCHANGES);
+}
+
+static void a_post_between_two_nodes_is_one_message(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_exchange);
+}
+
+/* What a thread has posted is there for whom it tells of that, wherever they are. */
+static void find_posted(struct actor *self, uint64_t sem)
+{
+    check(do_sem_trywait(self, (unsigned)sem) == TM_OK);
+}
+
+static void post_and_tell(struct actor *self, uint64_t on_node)
+{
+    for (unsigned sem = 0; sem < 6; sem++) {
+        for (int i = 0; i < 20; i++) {
+            check(do_sem_post(self, sem) == TM_OK);
+            must_run_on(self, find_posted, sem, (int)on_node);
+        }
+    }
+}
+
+static void main_of_posts(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (unsigned sem = 0; sem < 6; sem++) {
+        check(do_sem_init(self, sem, 0) == TM_OK);
+    }
+    for (unsigned on_node = 1; on_node <= 3; on_node++) {
+        post_and_tell(self, on_node);
+    }
+}
+
+static void a_post_is_there_for_whom_it_is_told(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_posts);
+}
+
 /* ---- barriers ---- */
 
 static void arrive(struct actor *self, uint64_t arg)
@@ -960,6 +1028,8 @@ int main(void)
         cmocka_unit_test(a_signal_wakes_one_and_a_broadcast_all),
         cmocka_unit_test(
             a_semaphore_is_initialised_first_and_not_under_waiters),
+        cmocka_unit_test(a_post_between_two_nodes_is_one_message),
+        cmocka_unit_test(a_post_is_there_for_whom_it_is_told),
         cmocka_unit_test(a_barrier_keeps_its_count_while_threads_wait),
         cmocka_unit_test(mixed_calls_at_a_barrier_are_reported),
         cmocka_unit_test(a_barrier_that_was_never_initialised_is_reported),
