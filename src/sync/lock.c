@@ -593,9 +593,10 @@ static void unlock_away(const struct lock *lock, struct waiter *waiter)
     call_send(call, 0);
 }
 
-/* Where to look for the token from here; self: here or nowhere. A record that was
- * forgotten may have sent it on: the manager knows, unless it is the one that asks. */
-static node_id towards_token(const struct lock *lock, node_id asker)
+/* Where to look for the token from here; self: here or nowhere. Who has given it back, or
+ * has forgotten its record, asks the manager.
+ * @param missed  at the manager: who has not found it, or NODE_NONE */
+static node_id towards_token(const struct lock *lock, node_id missed)
 {
     const struct sync *sync = lock->sync;
     const node_id self = sync->port->self;
@@ -604,12 +605,17 @@ static node_id towards_token(const struct lock *lock, node_id asker)
         return self;
     }
     if (is_manager(sync, lock->key)) {
-        return lock->owner == NODE_NONE ? self : lock->owner;
+        return lock->owner == NODE_NONE ? self
+                                        : lock_token_is_beyond(lock, missed);
     }
-    if (lock->passed_to != NODE_NONE) {
-        return lock->passed_to;
-    }
-    return asker == self ? self : manager_of(sync, lock->key);
+    return lock->passed_to != NODE_NONE ? lock->passed_to
+                                        : manager_of(sync, lock->key);
+}
+
+/* Is no message behind another one still to bring the token here? */
+static bool is_settled_here(const struct lock *lock)
+{
+    return lock->token != TOKEN_AWAY || lock->owner == NODE_NONE;
 }
 
 tm_status lock_receive_unlock(struct sync *sync, node_id from,
@@ -620,19 +626,20 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
     node_id node = message->u.unlock_away.node;
     tm_status status = TM_OK;
     struct lock *lock;
+    node_id to;
 
     if (!roster_has(&sync->port->roster, node)) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, key);
-    if (is_manager(sync, key) && from == lock->owner && from != node &&
-        from != sync->port->self) {
-        lock_owner_has_passed(lock);
-    }
-    if (towards_token(lock, node) != sync->port->self) {
-        send_to(sync, towards_token(lock, node), message);
-    } else if (lock->owner == sync->port->self && lock->token == TOKEN_AWAY) {
-        send_to(sync, sync->port->self, message); // its grant is on the way
+    to = towards_token(lock,
+                       message->u.unlock_away.is_missed ? from : NODE_NONE);
+    if (to != sync->port->self || !is_settled_here(lock)) {
+        struct message on = *message;
+
+        on.u.unlock_away.is_missed =
+            !is_manager(sync, key) && to == manager_of(sync, key);
+        send_to(sync, to, &on);
     } else {
         if (lock->is_held && lock->holder == thread) {
             give_back(lock, message->u.unlock_away.place);

@@ -85,21 +85,17 @@ static void token_was_at(struct lock *lock, node_id node)
     }
 }
 
-void lock_owner_has_passed(struct lock *lock)
+node_id lock_token_is_beyond(const struct lock *lock, node_id node)
 {
-    if (lock->line.first != NULL) {
-        lock->owner = request_pop(lock->sync, &lock->line).node;
-    }
-}
+    const struct request *at = lock->line.first;
 
-static void note_passed(struct lock *lock, node_id node)
-{
     if (lock->owner != node) {
-        token_was_at(lock, node);
+        while (at != NULL && at->node != node) {
+            at = at->next;
+        }
+        at = at == NULL ? NULL : at->next;
     }
-    if (lock->owner == node) {
-        lock_owner_has_passed(lock);
-    }
+    return at == NULL ? lock->owner : at->node;
 }
 
 static void send_recall(struct lock *lock, node_id to, enum recall what,
@@ -358,11 +354,14 @@ tm_status lock_receive_decline(struct sync *sync, node_id from,
         lock->question == RECALL_NONE) {
         return TM_EWIRE;
     }
+    if (lock->question == RECALL_TRY && is_gone && lock->owner != NODE_NONE) {
+        send_recall(lock, lock_token_is_beyond(lock, from), RECALL_TRY,
+                    last_in_line(lock));
+        return TM_OK;
+    }
     if (lock->question == RECALL_TRY) {
         if (!is_gone) {
             fail_tried(lock);
-        } else {
-            note_passed(lock, from); // and knows no more to whom
         }
     } else if (lock->line.first != NULL && lock->line.last->is_cancelled) {
         if (is_gone) {

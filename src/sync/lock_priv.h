@@ -69,8 +69,9 @@ struct lock {
 /** The record of a mutex, new if need be. */
 struct lock *lock_of(struct sync *sync, uint64_t key);
 
-/** An unlock that was sent to the owner has come back: it has the token no more. */
-void lock_owner_has_passed(struct lock *lock);
+/** A node in line has not the token, and does not know where that went.
+ * @return who is to be asked next; from the last one on it begins again */
+node_id lock_token_is_beyond(const struct lock *lock, node_id node);
 
 /** The roster is another: nobody is in line any more. */
 void lock_manager_forget(struct lock *lock);
