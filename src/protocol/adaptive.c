@@ -40,6 +40,10 @@
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
 
+// Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
+// until it is looked at whether it is used.
+#define PATIENCE 4u
+
 // Where races are looked for all writes must be seen, as diffs.
 static int is_to_subscribe(struct engine *engine, page_no page_number,
                            const struct fetch_request *request)
@@ -73,11 +77,16 @@ static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
            !notices_are_newer(engine, page, version);
 }
 
-static void arrived(struct engine *engine, page_no page, int want_write)
+static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
-    pushes_arrived(engine, page,
-                   want_write && (page_of(engine, page)->subscribed ||
-                                  !engine->is_frozen)); // A6
+    struct page *page = page_of(engine, page_number);
+
+    if (page->subscribed && want_write) {
+        page->probe_in = PATIENCE;
+    }
+    pushes_arrived(engine, page_number,
+                   want_write &&
+                       (page->subscribed || !engine->is_frozen)); // A6
 }
 
 // A1

@@ -2,12 +2,15 @@
 //
 // Readers of a page, as its owner knows them. A page has a record here once a node was
 // given a copy that is not pushed to, or has said that it does not read what is pushed to
-// it. Whether a copy is pushed to is chosen anew each time that its node asks for one: for
-// a push to be worth its message, the node must read each version. So one is that has
-// asked CLOSE times in a row when others had made no more than one version since it asked
-// before; twice as often in a row each time that such a choice has turned out wrong. Who
-// asks for the first time in order to read is taken for one that reads on, as eager-release
-// takes all; who asks in order to write is not, since what it will read is not known.
+// it. Whether a copy is pushed to is chosen anew each time that its node asks for one: a
+// push for each version is worth more than a request for all of them as long as these are
+// few, since one message carries those of many pages, and nobody waits for a page. So one
+// is pushed to that in ASKED_MAX requests in a row has missed no more than MISSED_MAX
+// versions of others on the average (not in each: who of several is first at a page
+// changes); in twice as many requests each time that such a choice has turned out wrong.
+// Who asks for the first time in order to read is taken for one that reads on, as
+// eager-release takes all; who asks in order to write is not, since what it will read is
+// not known.
 //
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
 //    until it asks for another, which it does only without one.
@@ -16,19 +19,17 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-#define MISSED_MAX                                                             \
-    3u ///< versions of others between two requests that are close
-#define CLOSE 2u
-#define ENDED_MAX                                                              \
-    5u ///< subscriptions that turned out wrong: more count as that
+#define MISSED_MAX 4u
+#define ASKED_MAX 3u
+#define ENDED_MAX 4u ///< choices that turned out wrong; more count as that
 
 struct reader {
     node_id node;
     uint8_t has_copy; ///< V1
-    uint8_t n_close;  ///< requests in a row that came after a version at most
     uint8_t n_ended;
-    uint32_t
-        version; ///< when it asked last, and as many more as it has made itself
+    uint32_t n_asked;  ///< requests since it was chosen last
+    uint32_t n_missed; ///< versions of others between them
+    uint32_t version;  ///< when it asked last, and one more for each of its own
 };
 
 struct page_readers {
@@ -120,16 +121,23 @@ int readers_have_copies(const struct engine *engine, page_no page)
     return record != NULL && record->n_copies > 0;
 }
 
-// It asks again: has it missed much since it asked before?
-static int reads_each_version(const struct engine *engine, page_no page,
-                              struct reader *reader)
+// It asks again: is what it misses few enough to be pushed?
+static int reads_on(const struct engine *engine, page_no page,
+                    struct reader *reader)
 {
     const uint32_t version = page_of(engine, page)->version;
-    const int is_close = version - reader->version <= MISSED_MAX;
+    int is_close;
 
-    reader->n_close = is_close ? (uint8_t)(reader->n_close + 1) : 0;
+    reader->n_asked++;
+    reader->n_missed += version - reader->version;
     reader->version = version;
-    return reader->n_close >= CLOSE << reader->n_ended;
+    if (reader->n_asked < ASKED_MAX << reader->n_ended) {
+        return 0;
+    }
+    is_close = reader->n_missed <= MISSED_MAX * reader->n_asked;
+    reader->n_asked = 0;
+    reader->n_missed = 0;
+    return is_close;
 }
 
 int readers_subscribe(struct engine *engine, page_no page, node_id node,
@@ -141,7 +149,7 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node,
     if (reader == NULL && !is_write) {
         return 1;
     }
-    subscribes = reader != NULL && reads_each_version(engine, page, reader);
+    subscribes = reader != NULL && reads_on(engine, page, reader);
     reader = reader_of(engine, page, node);
     set_has_copy(engine, page, reader, !subscribes); // V1
     return subscribes;
@@ -149,10 +157,13 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node,
 
 void readers_end_subscription(struct engine *engine, page_no page, node_id node)
 {
-    struct reader *reader = reader_of(engine, page, node);
+    struct reader *reader = find_reader(engine, page, node);
 
+    if (reader == NULL) {
+        (void)reader_of(engine, page, node);
+        return;
+    }
     reader->version = page_of(engine, page)->version;
-    reader->n_close = 0;
     if (reader->n_ended < ENDED_MAX) {
         reader->n_ended++;
     }
