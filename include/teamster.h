@@ -237,6 +237,7 @@ typedef enum tm_protocol {
     TM_EAGER_RELEASE = 2,    ///< multiple writers, diffs pushed at releases
     TM_IMPLICIT = 3,         ///< multiple writers, copies dropped at acquires
     TM_LAZY_RELEASE = 4,     ///< multiple writers, copies dropped that are old
+    TM_ADAPTIVE = 5,         ///< each copy as with 2 or 4, as it is used
 } tm_protocol;
 
 /** Which node holds a page before anybody has used it. */

@@ -179,7 +179,8 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "64K to 1024T; bytes, or with K, M, G or T");
     expect_refusal("TEAMSTER_PROTOCOL", "lazy",
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "
-                   "eager-release, sequential, implicit or lazy-release");
+                   "eager-release, sequential, implicit, lazy-release or "
+                   "adaptive");
     expect_refusal("TEAMSTER_STACK_SIZE", "65535",
                    "TEAMSTER_STACK_SIZE (--stack-size) is '65535'; allowed: "
                    "64K to 64M; bytes, or with K, M, G or T");

@@ -37,16 +37,17 @@ struct page {
     uint8_t state;  ///< enum page_state
     uint8_t access; ///< enum page_access: of the application's view
     uint8_t is_owner;
-    uint8_t moves;      ///< how often it moved while exclusive
-    uint8_t fetching;   ///< a fetch is under way
-    uint8_t want_write; ///< and one that waits for it wants to write
-    uint8_t listed;     ///< on the list of pages that a release looks at
-    uint8_t hot;        ///< releases that may find it unwritten; 0: not hot
-    uint8_t busy;       ///< sequential: waits for invalidations
-    uint8_t pinned;     ///< sequential: has come for a thread that has not run
-    uint8_t queues;     ///< sequential: that fetch will make it the owner
-    uint8_t unread;     ///< pushes since it was unmapped
-    uint8_t probe_in;   ///< pushes until it is unmapped again
+    uint8_t moves;          ///< how often it moved while exclusive
+    uint8_t fetching;       ///< a fetch is under way
+    uint8_t want_write;     ///< and one that waits for it wants to write
+    uint8_t listed;         ///< on the list of pages that a release looks at
+    uint8_t hot;            ///< releases that may find it unwritten; 0: not hot
+    uint8_t busy : 1;       ///< sequential: waits for invalidations
+    uint8_t subscribed : 1; ///< a copy that its owner pushes to, or invalidates
+    uint8_t pinned;   ///< sequential: has come for a thread that has not run
+    uint8_t queues;   ///< sequential: that fetch will make it the owner
+    uint8_t unread;   ///< pushes since it was unmapped
+    uint8_t probe_in; ///< pushes until it is unmapped again
     uint8_t probe_every;
     uint8_t in_flight; ///< its diff is on the way to the owner
     uint8_t untold;    ///< given up without telling its owner (residence.c)

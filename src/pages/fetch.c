@@ -141,17 +141,21 @@ static void order_by_page(struct engine *engine, page_no page, node_id to)
     }
 }
 
-void fetch_send_copy(struct engine *engine, page_no page_number, node_id to)
+void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
+                     int is_subscribed)
 {
     struct page *page = page_of(engine, page_number);
     struct message message = {.type = MESSAGE_page};
 
-    copyset_add(engine, page, to);
+    if (is_subscribed) {
+        copyset_add(engine, page, to);
+    }
     message.u.page = (struct message_page){
         .page = page_number,
         .version = page->version,
         .epoch = page->epoch,
-        .flags = PAGE_WITH_CONTENTS,
+        .flags = is_subscribed ? PAGE_WITH_CONTENTS | PAGE_SUBSCRIBED
+                               : PAGE_WITH_CONTENTS,
         .moves = page->moves,
     };
     // What is released: see protocols.md on why not the page.
@@ -435,6 +439,7 @@ static tm_status install(struct engine *engine, node_id from,
     if (!is_answer(page, answer->flags)) {
         return TM_EWIRE; // I1
     }
+    page->subscribed = (answer->flags & PAGE_SUBSCRIBED) != 0;
     if (!(answer->flags & PAGE_WITH_OWNERSHIP) && protocol->is_fresh != NULL &&
         !protocol->is_fresh(engine, answer->page, answer->version)) {
         ask_again(engine, answer->page);

@@ -16,6 +16,7 @@
 // Flags of the message `page`.
 #define PAGE_WITH_OWNERSHIP 1u
 #define PAGE_WITH_CONTENTS 2u
+#define PAGE_SUBSCRIBED 4u ///< the receiver is in the copyset
 
 // Objects of causality.c that are none of the program's.
 #define ORDER_HEAP (UINT64_C(1) << 62)
@@ -234,8 +235,10 @@ tm_status fetch_receive(struct engine *engine, node_id from,
  * @return how many pages */
 unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
                      node_id requester, uint32_t id);
-/** Send a page's contents to a node as a copy, which joins the copyset. */
-void fetch_send_copy(struct engine *engine, page_no page, node_id to);
+/** Send a page's contents to a node as a copy.
+ * @param is_subscribed  it joins the copyset, and hears that it has */
+void fetch_send_copy(struct engine *engine, page_no page, node_id to,
+                     int is_subscribed);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

@@ -89,7 +89,6 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
     if (page->twin != NULL) {
         memcpy(page->twin + atomic->offset, &after, sizeof after);
     }
-    page->version++;
     update_owner_wrote(engine, atomic->page);
     size = diff_of_range(word, atomic->offset, sizeof after, diff);
     space_changed(engine->space, atomic->page, diff, size);

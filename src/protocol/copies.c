@@ -5,7 +5,11 @@
 //
 // C1 A dirty copy that is to be dirty no more is diffed when it can be written no more; a
 //    release ends after such diffs.
+// C2 A copy that its node has written is of the version that its diff has made if it was of
+//    the one before; else it lacks what others have written meanwhile, and is dropped,
+//    unless that is pushed to it.
 #include "protocol/copies.h"
+#include "protocol/notices.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -73,4 +77,65 @@ void copies_clean(struct engine *engine, struct page_list *copies)
     sort_copies(engine, copies);
     lower_access(engine, copies, ACCESS_READ, 1);
     release_now(engine, copies); // C1
+}
+
+void copies_applied(struct engine *engine, page_no page_number,
+                    uint32_t version)
+{
+    struct page *page = page_of(engine, page_number);
+
+    notices_note(engine, page_number, version, engine->port->self);
+    if (page->base + 1 == version) {
+        page->base = version;
+    } else if (!page->subscribed) { // C2
+        struct page_list copies = {&page_number, 1, 1};
+
+        copies_drop(engine, &copies);
+    }
+}
+
+static int is_copy(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state != PAGE_ABSENT && !page->is_owner && !page->subscribed;
+}
+
+static void add_copies(const struct engine *engine, const struct extent *extent,
+                       struct page_list *copies)
+{
+    for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
+        if (is_copy(engine, at)) {
+            page_list_add(copies, at);
+        }
+    }
+}
+
+static struct page_list find_copies(const struct engine *engine,
+                                    tm_protocol protocol)
+{
+    struct page_list copies = {NULL, 0, 0};
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        if (engine->extents[i].protocol == protocol) {
+            add_copies(engine, &engine->extents[i], &copies);
+        }
+    }
+    return copies;
+}
+
+void copies_clean_all(struct engine *engine, tm_protocol protocol)
+{
+    struct page_list copies = find_copies(engine, protocol);
+
+    copies_clean(engine, &copies);
+    free(copies.at);
+}
+
+void copies_drop_all(struct engine *engine, tm_protocol protocol)
+{
+    struct page_list copies = find_copies(engine, protocol);
+
+    copies_drop(engine, &copies);
+    free(copies.at);
 }

@@ -17,4 +17,11 @@ void copies_drop(struct engine *engine, struct page_list *copies);
 /** Send the diffs of those that are dirty: each is clean. */
 void copies_clean(struct engine *engine, struct page_list *copies);
 
+/** Slot `applied` of update_rules, with write notices. */
+void copies_applied(struct engine *engine, page_no page, uint32_t version);
+
+/* The same of all copies here, of blocks of a protocol, that nobody pushes to. */
+void copies_clean_all(struct engine *engine, tm_protocol protocol);
+void copies_drop_all(struct engine *engine, tm_protocol protocol);
+
 #endif

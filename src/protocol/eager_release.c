@@ -2,320 +2,27 @@
 //
 // eager-release (protocols.md, section 3): several nodes write a page at once,
 // each against its twin; at a release the differing bytes go to all copies. How
-// the release collects them is in release.c; here is what a fault, a fetch, and
-// an update that arrives do to a page.
-//
-//   absent     -> exclusive   arrived, with ownership
-//              -> clean       arrived
-//   clean      -> dirty       local_fault, write, others hold it: twin
-//              -> exclusive   local_fault, write, nobody else holds it
-//              -> absent      drop_copy (unused), hand_over (updates.c)
-//   dirty      -> clean, exclusive   release.c
-//   exclusive  -> clean       serve: a copy goes out
-//              -> absent      serve: the page moves
+// the release collects them is in release.c; what a fault, a fetch, and an update that
+// arrives do to a page is in pushes.c. Here: whoever asks for a page is pushed to.
 #include "protocol/protocol_rows.h"
-#include "protocol/updates.h"
+#include "protocol/pushes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-// An exclusive page moves to the node that asks so often; later it is shared.
-#define READ_MOVES 1u
-#define WRITE_MOVES 3u
-
-#define PROBE_MAX 64u
-
-static void begin_writing(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    if (race_of(engine) != NULL) {
-        race_begin_writing(engine, page_number, engine->faulter);
-    }
-    if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL) {
-        page->state = PAGE_EXCLUSIVE;
-    } else {
-        release_make_twin(engine, page_number);
-    }
-    space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
-}
-
-// A page that was unmapped to see whether it is used, is: look less often.
-static void note_use(struct page *page)
-{
-    unsigned every = page->probe_every * 2u;
-
-    page->probe_every = (uint8_t)(every == 0          ? 1
-                                  : every > PROBE_MAX ? PROBE_MAX
-                                                      : every);
-    page->probe_in = page->probe_every;
-    page->unread = 0;
-}
-
-static int local_fault(struct engine *engine, page_no page_number, int is_write)
-{
-    struct page *page = page_of(engine, page_number);
-
-    switch (page->state) {
-    case PAGE_CLEAN:
-        if (page->access == ACCESS_NONE) {
-            note_use(page);
-        }
-        if (is_write) {
-            begin_writing(engine, page_number);
-        } else {
-            space_set_access(engine->space, page_number, 1, ACCESS_READ);
-        }
-        return 1;
-    case PAGE_DIRTY:
-    case PAGE_EXCLUSIVE:
-        space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static unsigned most_moves(const struct engine *engine, page_no page,
-                           const struct fetch_request *request)
-{
-    if (paging_is_unwanted(engine, page)) {
-        return UNWANTED_MOVES;
-    }
-    return request->is_write ? WRITE_MOVES : READ_MOVES;
-}
-
-static enum serve_result serve(struct engine *engine, page_no page_number,
+static enum serve_result serve(struct engine *engine, page_no page,
                                const struct fetch_request *request)
 {
-    struct page *page = page_of(engine, page_number);
-
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
     }
-    if (page->state == PAGE_EXCLUSIVE) {
-        if (page->access != ACCESS_NONE) {
-            space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-        }
-        if (page->moves < most_moves(engine, page_number, request) &&
-            page->pushing == 0) {
-            page->moves++;
-            fetch_send_away(engine, page_number, request->requester, 1);
-            return SERVED;
-        }
-        page->state = PAGE_CLEAN;
+    if (!pushes_move(engine, page, request)) {
+        fetch_send_copy(engine, page, request->requester, 1);
     }
-    fetch_send_copy(engine, page_number, request->requester);
     return SERVED;
 }
 
-static int is_newer(uint32_t version, uint32_t base)
-{
-    return (int32_t)(version - base) > 0;
-}
-
-static void apply_kept(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    while (page->deferred != NULL) {
-        struct deferred *kept = page->deferred;
-
-        page->deferred = kept->next;
-        if (is_newer(kept->version, page->base)) {
-            (void)update_apply(engine, page_number, kept->diff, kept->size);
-        }
-        free(kept);
-    }
-}
-
-static void arrived(struct engine *engine, page_no page_number, int want_write)
-{
-    const struct page *page = page_of(engine, page_number);
-
-    apply_kept(engine, page_number);
-    // Which of its threads writes is not known here: race.c.
-    if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL) {
-        begin_writing(engine, page_number);
-    } else {
-        engine_map(engine, page_number);
-    }
-}
-
-// ---- updates
-
-static void keep_diff(struct page *page, const struct update_item *item)
-{
-    struct deferred *kept = deferred_add(&page->deferred, item->size);
-
-    kept->message.type = MESSAGE_update;
-    kept->version = item->version;
-    kept->size = item->size;
-    memcpy(kept->diff, item->diff, item->size);
-}
-
-// Is this copy of use? It is unmapped now and then, and dropped if it then stays
-// so. @return 1 if it was dropped
-static int look_for_use(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    if (page->state != PAGE_CLEAN || page->is_owner || page->in_flight) {
-        return 0;
-    }
-    if (page->access != ACCESS_NONE) {
-        if (page->probe_in > 0) {
-            page->probe_in--;
-        } else {
-            space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-            page->unread = 0;
-        }
-        return 0;
-    }
-    if (++page->unread < UNREAD_MAX) {
-        return 0;
-    }
-    page->state = PAGE_ABSENT;
-    engine->stats.copies_dropped++;
-    engine_discard_later(engine, page_number);
-    return 1;
-}
-
-static void receive_push(struct engine *engine, struct flight *flight,
-                         node_id from, const struct update_item *item)
-{
-    struct page *page = page_of(engine, item->page);
-
-    hint_set(page, from, item->epoch);
-    if (page->fetching) {
-        keep_diff(page, item);
-        return;
-    }
-    if (!is_newer(item->version, page->base)) {
-        return; // may be a former owner's: not to be told of a drop
-    }
-    if (paging_gives_up(engine, item->page)) {
-        page_list_add(&flight->dropped, item->page);
-        return;
-    }
-    if (page->state == PAGE_ABSENT ||
-        pending_updates_keep(engine, flight, from, item)) {
-        return;
-    }
-    if (race_of(engine) != NULL) {
-        race_meet(engine, flight->origin, item);
-    }
-    (void)update_apply(engine, item->page, item->diff, item->size);
-    if (look_for_use(engine, item->page)) {
-        page_list_add(&flight->dropped, item->page);
-    }
-}
-
-// Nothing is under way for the page that is of this owner's doing, and that node has
-// a copy.
-static int is_calm(const struct engine *engine, const struct page *page,
-                   node_id to)
-{
-    return page->is_owner && race_of(engine) == NULL &&
-           page->state == PAGE_CLEAN && page->pushing == 0 && !page->fetching &&
-           page->copyset != NULL && node_set_has(page->copyset, to);
-}
-
-// The page's bytes are in the swap file, and the node that has changed it has the only
-// copy: they need not be read only to be given up.
-static int may_hand_at_once(const struct engine *engine, page_no page_number,
-                            node_id to)
-{
-    const struct page *page = page_of(engine, page_number);
-
-    return paging_is_out(engine, page_number) && is_calm(engine, page, to) &&
-           copyset_is_only(page, to);
-}
-
-static void receive_to_owner(struct engine *engine, struct flight *flight,
-                             node_id from, const struct update_item *item)
-{
-    struct page *page = page_of(engine, item->page);
-    node_id route = fetch_route(engine, item->page);
-    int is_pushed;
-
-    if (!page->is_owner) {
-        if (route != engine->port->self) { // else nobody has a copy to change
-            flight_add(engine, flight, route, ITEM_TO_OWNER, item);
-        }
-        return;
-    }
-    if (from == flight->origin && may_hand_at_once(engine, item->page, from)) {
-        page->version++;
-        page_list_add(&flight->handed, item->page);
-        return;
-    }
-    if (pending_updates_keep(engine, flight, from, item)) {
-        return;
-    }
-    if (race_of(engine) != NULL) {
-        race_note(engine, flight->origin, item);
-        race_meet(engine, flight->origin, item);
-    }
-    (void)update_apply(engine, item->page, item->diff, item->size);
-    page->version++;
-    is_pushed = flight_push(engine, flight, flight->origin, item);
-    flight_add_page(flight, item->page, is_pushed, from == flight->origin);
-}
-
-// ---- hand-over
-
-static int may_hand(const struct engine *engine, page_no page_number,
-                    node_id to)
-{
-    const struct page *page = page_of(engine, page_number);
-
-    return is_calm(engine, page, to) &&
-           (page->access == ACCESS_NONE ||
-            paging_is_unwanted(engine, page_number));
-}
-
-// ---- what others know
-
-// R1 of race.c: writes are to be seen.
-static enum page_state state_alone(const struct engine *engine, page_no page)
-{
-    (void)page;
-    return race_of(engine) != NULL ? PAGE_CLEAN : PAGE_EXCLUSIVE;
-}
-
-// The next push says nothing to an absent page, as ever; its answer tells the owner.
-static void evicted(struct engine *engine, page_no page)
-{
-    page_of(engine, page)->untold = 1;
-}
-
-static void forget_use(struct engine *engine, page_no page_number)
-{
-    struct page *page = page_of(engine, page_number);
-
-    if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
-        !page->fetching && !page->pinned) {
-        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-        page->probe_in = 0;
-        page->probe_every = 0;
-        page->unread = UNREAD_MAX - 1; // the next push finds it unused
-    }
-}
-
-static void advised(struct engine *engine, page_no page,
-                    enum page_advice advice)
-{
-    page_of(engine, page)->moves = 0; // it may follow its threads again
-    if (advice == ADVICE_UNUSED) {
-        forget_use(engine, page);
-    }
-}
-
 static const struct update_rules rules = {
-    .pushed = receive_push,
-    .to_owner = receive_to_owner,
-    .may_hand = may_hand,
+    .pushed = pushes_receive,
+    .to_owner = pushes_to_owner,
+    .may_hand = pushes_may_hand,
 };
 
 const struct protocol protocol_eager_release = {
@@ -323,10 +30,10 @@ const struct protocol protocol_eager_release = {
     .id = TM_EAGER_RELEASE,
     .base = &updates_base,
     .updates = &rules,
-    .local_fault = local_fault,
+    .local_fault = pushes_local_fault,
     .serve = serve,
-    .arrived = arrived,
-    .state_alone = state_alone,
-    .evicted = evicted,
-    .advised = advised,
+    .arrived = pushes_arrived,
+    .state_alone = pushes_state_alone,
+    .evicted = pushes_evicted,
+    .advised = pushes_advised,
 };

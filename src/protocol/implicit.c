@@ -56,8 +56,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         return REFUSED; // it has the page already
     }
     page->moves = 1; // not unmapped to be served again
-    fetch_send_copy(engine, page_number, request->requester);
-    copyset_clear(engine, page);
+    fetch_send_copy(engine, page_number, request->requester, 0);
     return SERVED;
 }
 

@@ -36,8 +36,6 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
-#include <stdlib.h>
-
 // `moves` of a page that has an owner for good: Z7.
 #define STAYS UINT8_MAX
 
@@ -90,8 +88,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         space_set_access(engine->space, page_number, 1, ACCESS_READ); // Z6
     }
     page->state = PAGE_CLEAN;
-    fetch_send_copy(engine, page_number, request->requester);
-    copyset_clear(engine, page); // nobody is told by name
+    fetch_send_copy(engine, page_number, request->requester, 0);
     return SERVED;
 }
 
@@ -115,29 +112,12 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 
 // ---- notices
 
-// Z5
-static void applied(struct engine *engine, page_no page_number,
-                    uint32_t version)
-{
-    struct page *page = page_of(engine, page_number);
-
-    notices_note(engine, page_number, version, engine->port->self);
-    if (page->base + 1 == version) {
-        page->base = version;
-    } else {
-        struct page_list copies = {&page_number, 1, 1};
-
-        copies_drop(engine, &copies);
-    }
-}
-
 // Z6
 static void wrote(struct engine *engine, page_no page_number)
 {
-    struct page *page = page_of(engine, page_number);
+    const struct page *page = page_of(engine, page_number);
 
     if (page->moves == STAYS) {
-        page->version++;
         notices_note(engine, page_number, page->version, engine->port->self);
     }
 }
@@ -149,49 +129,14 @@ static void noticed(struct engine *engine, struct page_list *pages)
 
 // ---- nodes come and go
 
-static int is_copy(const struct engine *engine, page_no page_number)
-{
-    const struct page *page = page_of(engine, page_number);
-
-    return page->state != PAGE_ABSENT && !page->is_owner;
-}
-
-static void add_copies(const struct engine *engine, const struct extent *extent,
-                       struct page_list *copies)
-{
-    for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
-        if (is_copy(engine, at)) {
-            page_list_add(copies, at);
-        }
-    }
-}
-
-static struct page_list all_copies(const struct engine *engine)
-{
-    struct page_list copies = {NULL, 0, 0};
-
-    for (size_t i = 0; i < engine->n_extents; i++) {
-        if (engine->extents[i].protocol == TM_LAZY_RELEASE) {
-            add_copies(engine, &engine->extents[i], &copies);
-        }
-    }
-    return copies;
-}
-
 static void frozen(struct engine *engine)
 {
-    struct page_list copies = all_copies(engine);
-
-    copies_clean(engine, &copies); // Z8
-    free(copies.at);
+    copies_clean_all(engine, TM_LAZY_RELEASE); // Z8
 }
 
 static void roster_changed(struct engine *engine)
 {
-    struct page_list copies = all_copies(engine);
-
-    copies_drop(engine, &copies); // Z8
-    free(copies.at);
+    copies_drop_all(engine, TM_LAZY_RELEASE); // Z8
 }
 
 // ---- updates
@@ -217,7 +162,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
 static const struct update_rules rules = {
     .to_owner = receive_to_owner,
     // may_hand: Z7
-    .applied = applied,
+    .applied = copies_applied, // Z5
     .wrote = wrote,
     .noticed = noticed,
 };

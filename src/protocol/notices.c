@@ -200,7 +200,7 @@ static int is_stale(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
-    return page->state != PAGE_ABSENT && !page->is_owner &&
+    return page->state != PAGE_ABSENT && !page->is_owner && !page->subscribed &&
            listener(engine, page_number) != NULL &&
            notices_are_newer(engine, page_number, page->base);
 }

@@ -80,7 +80,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
         if (race_of(engine) != NULL) {
             race_note(engine, engine->port->self, &item);
         }
-        page->version++;
+        update_owner_wrote(engine, page_number);
         flight_add_page(flight, page_number,
                         flight_push(engine, flight, NODE_NONE, &item), 0);
         return;

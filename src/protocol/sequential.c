@@ -147,7 +147,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         }
         page->state = PAGE_CLEAN;
     }
-    fetch_send_copy(engine, page_number, request->requester);
+    fetch_send_copy(engine, page_number, request->requester, 1);
     return SERVED;
 }
 

@@ -8,6 +8,7 @@
 #include "protocol/updates.h"
 #include "mem/diff.h"
 #include "protocol/notices.h"
+#include "protocol/readers.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ void update_owner_wrote(struct engine *engine, page_no page)
 {
     const struct update_rules *rules = update_rules_of(engine, page);
 
+    page_of(engine, page)->version++;
     if (rules != NULL && rules->wrote != NULL) {
         rules->wrote(engine, page);
     }
@@ -334,19 +336,37 @@ static void read_handed(struct engine *engine, struct wire_reader *reader,
     }
 }
 
-static void read_applied(struct engine *engine, struct wire_reader *reader,
-                         page_no page)
+// A diff has been applied that was sent from here, or passed on.
+static void read_applied(struct engine *engine, struct flight *flight,
+                         struct wire_reader *reader, page_no page)
 {
     const struct wire_applied applied = wire_get_applied(reader);
     const struct update_rules *rules = update_rules_of(engine, page);
 
-    if (rules != NULL && rules->applied != NULL) {
+    if (!flight->kind->is_own) {
+        flight_tell_version(flight, page, applied.version);
+    } else if (rules != NULL && rules->applied != NULL) {
         rules->applied(engine, page, applied.version);
     }
 }
 
+static void read_dropped(struct engine *engine, page_no page_number,
+                         node_id from)
+{
+    const struct update_rules *rules = update_rules_of(engine, page_number);
+    struct page *page = page_of(engine, page_number);
+
+    if (rules == NULL || !page->is_owner) {
+        return;
+    }
+    copyset_remove(engine, page, from);
+    if (rules->dropped != NULL) {
+        rules->dropped(engine, page_number, from);
+    }
+}
+
 static void read_items(struct engine *engine, node_id from,
-                       struct wire_reader *reader)
+                       struct flight *flight, struct wire_reader *reader)
 {
     while (wire_has_more(reader)) {
         const struct wire_ack_item item = wire_get_ack_item(reader);
@@ -354,10 +374,9 @@ static void read_items(struct engine *engine, node_id from,
         if (item.what == ACK_HANDED) {
             read_handed(engine, reader, item.page, from);
         } else if (item.what == ACK_APPLIED) {
-            read_applied(engine, reader, item.page);
-        } else if (has_updates(engine, item.page) &&
-                   page_of(engine, item.page)->is_owner) {
-            copyset_remove(engine, page_of(engine, item.page), from);
+            read_applied(engine, flight, reader, item.page);
+        } else {
+            read_dropped(engine, item.page, from);
         }
     }
 }
@@ -389,7 +408,7 @@ static tm_status receive_ack(struct engine *engine, node_id from,
     if (flight == NULL || !is_good_ack(message)) {
         return TM_EWIRE;
     }
-    read_items(engine, from, &reader);
+    read_items(engine, from, flight, &reader);
     if (message->u.update_ack.is_last) {
         flight_acknowledged(engine, flight);
     }
@@ -436,6 +455,7 @@ static void close_updates(struct engine *engine)
     free(updates->dirty.at);
     pending_updates_free(updates);
     notices_free(updates);
+    readers_free(updates);
     free(updates);
 }
 
@@ -445,12 +465,14 @@ static void forget(struct engine *engine, const struct extent *extent)
     flight_forget(engine, extent);
     race_forget(engine, extent);
     notices_forget(engine, extent);
+    readers_forget(engine, extent);
 }
 
 static void roster_changed(struct engine *engine)
 {
     race_forget_writers(engine);
     notices_forget_all(engine);
+    readers_free(engine->updates);
 }
 
 static int is_quiet(const struct engine *engine)

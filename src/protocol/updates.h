@@ -50,6 +50,7 @@ struct updates {
     struct pending_update *last_pending;
     struct race *race;       ///< NULL: nobody looks for data races
     struct notices *notices; ///< NULL: there have been none
+    struct readers *readers; ///< NULL: all copies have been pushed to
 };
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
@@ -62,11 +63,13 @@ struct update_rules {
                      const struct update_item *item);
     /** May ownership go to the node, which has sent an update of the page? NULL: never. */
     int (*may_hand)(const struct engine *engine, page_no page, node_id to);
+    /** The node has given up its copy, and has left the copyset. NULL: so be it. */
+    void (*dropped)(struct engine *engine, page_no page, node_id node);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
     void (*applied)(struct engine *engine, page_no page, uint32_t version);
-    /** This owner has written to the page without a diff, and it is to be known: copies are
-     * old. */
+    /** This owner has written to the page, and made its version: copies that nobody pushes
+     * to are old. */
     void (*wrote)(struct engine *engine, page_no page);
     /** Others have written to pages, of all protocols: their versions are those of
      * notices.c. The list may be reordered. */
@@ -164,7 +167,8 @@ void flight_acknowledged(struct engine *engine, struct flight *flight);
 void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
-/** This node, the owner, has written to a page, which others are to know from now on. */
+/** This node, the owner, has written to a page: that is a new version, which others are to
+ * know of from now on. */
 void update_owner_wrote(struct engine *engine, page_no page);
 /** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
 const struct update_rules *update_rules_of(const struct engine *engine,

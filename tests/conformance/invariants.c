@@ -104,7 +104,8 @@ static void check_copy(struct world *world, unsigned node, unsigned at)
 
     if (space->pages[world->first + at].state == PAGE_ABSENT ||
         (drops_copies(world) && // a copy is dropped before its use
-         !space->pages[world->first + at].is_owner)) {
+         !space->pages[world->first + at].is_owner &&
+         !space->pages[world->first + at].subscribed)) {
         return;
     }
     for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {

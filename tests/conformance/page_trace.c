@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "protocol/updates.h"
+
 static void say(const struct sim *sim, node_id from, node_id to,
                 const char *what)
 {
@@ -43,13 +45,18 @@ static void trace_ack(const struct sim *sim, page_no page, node_id from,
 
     while (reader.at < reader.end && !reader.failed) {
         page_no at = wire_get_u64(&reader);
-        unsigned is_handed = wire_get_u8(&reader);
+        unsigned what = wire_get_u8(&reader);
 
-        if (is_handed) {
-            wire_get_bytes(&reader, 4 + 4 + 1 + 4 * 8);
+        if (what == ACK_HANDED) {
+            wire_get_bytes(&reader, WIRE_SIZE_handed);
+        } else if (what == ACK_APPLIED) {
+            wire_get_bytes(&reader, WIRE_SIZE_applied);
         }
         if (at == page) {
-            say(sim, from, to, is_handed ? "ownership" : "copy dropped");
+            say(sim, from, to,
+                what == ACK_HANDED    ? "ownership"
+                : what == ACK_APPLIED ? "applied"
+                                      : "copy dropped");
         }
     }
 }

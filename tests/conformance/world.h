@@ -146,7 +146,8 @@ _Noreturn void fail(const char *what, int line);
 /** Does the protocol drop copies that are old, rather than keep them up to date? */
 static inline int drops_copies(const struct world *world)
 {
-    return world->protocol == TM_IMPLICIT || world->protocol == TM_LAZY_RELEASE;
+    return world->protocol == TM_IMPLICIT ||
+           world->protocol == TM_LAZY_RELEASE || world->protocol == TM_ADAPTIVE;
 }
 
 /** What holds at any time: of pages, engines and trackers; and of pagers. */

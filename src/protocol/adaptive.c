@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// adaptive (protocols.md): for each copy of a page its owner chooses between what
+// eager-release and what lazy-release do. Several nodes write a page at once, each against
+// its twin; a release sends the differing bytes to the owner. A copy is either subscribed:
+// the owner pushes each version to it, and the release ends when it has it (pushes.c); or
+// it is not, and write notices (notices.c) have its node drop it before its threads
+// go on. Which of the two it is is chosen when it is asked for (readers.c), and stays so
+// until it is dropped. While all copies of a page are subscribed there are no notices
+// of it, and all is as with eager-release.
+//
+//   absent     -> exclusive   granted, or arrived with ownership
+//              -> clean       arrived
+//   clean      -> dirty       local_fault, write, a copy, or its owner while others are
+//                             subscribed: twin
+//              -> exclusive   local_fault, write, its owner while nobody is
+//              -> absent      subscribed: unread, handed over (pushes.c); else noticed
+//   dirty      -> clean       release.c, frozen
+//              -> exclusive   release.c: nobody is subscribed any more
+//              -> absent      noticed: its diff is on the way
+//   exclusive  -> clean       serve: a copy goes out
+//              -> absent      serve: the page moves
+//
+// A1 While a node may have a copy that is not subscribed its owner knows of it (V1), and
+//    each version that is made meanwhile makes a write notice, by who made it, before the
+//    release ends.
+// A2 A subscribed copy has each version before anybody is ordered after it, so notices say
+//    nothing to it: it is never dropped with a diff on the way.
+// A3 Ownership stays while A1 has a node: its diffs and requests go to the owner directly,
+//    on one way, and it is noted until it asks again, behind all its diffs.
+// A4 A copy that is not subscribed and older than what its node has heard of is dropped, or
+//    not used when it comes.
+// A5 An owner's page is clean while there may be copies of its version; if it is written
+//    then and no copy is subscribed, it is listed, and the next release makes a version.
+// A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
+//    there is no such copy, and no notice.
+#include "protocol/copies.h"
+#include "protocol/notices.h"
+#include "protocol/protocol_rows.h"
+#include "protocol/pushes.h"
+#include "protocol/readers.h"
+
+// Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
+// until it is looked at whether it is used.
+#define PATIENCE 4u
+
+// Where races are looked for all writes must be seen, as diffs.
+static int is_to_subscribe(struct engine *engine, page_no page_number,
+                           const struct fetch_request *request)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return race_of(engine) != NULL ||
+           (page->copyset != NULL &&
+            node_set_has(page->copyset, request->requester)) ||
+           readers_subscribe(engine, page_number, request->requester,
+                             request->is_write);
+}
+
+static enum serve_result serve(struct engine *engine, page_no page,
+                               const struct fetch_request *request)
+{
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (!pushes_move(engine, page, request)) { // A3
+        fetch_send_copy(engine, page, request->requester,
+                        is_to_subscribe(engine, page, request));
+    }
+    return SERVED;
+}
+
+// A4
+static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
+{
+    return page_of(engine, page)->subscribed ||
+           !notices_are_newer(engine, page, version);
+}
+
+static void arrived(struct engine *engine, page_no page_number, int want_write)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->subscribed && want_write) {
+        page->probe_in = PATIENCE;
+    }
+    pushes_arrived(engine, page_number,
+                   want_write &&
+                       (page->subscribed || !engine->is_frozen)); // A6
+}
+
+// A1
+static void wrote(struct engine *engine, page_no page)
+{
+    if (readers_have_copies(engine, page)) {
+        notices_note(engine, page, page_of(engine, page)->version,
+                     engine->port->self);
+    }
+}
+
+// ---- nodes come and go
+
+static void frozen(struct engine *engine)
+{
+    copies_clean_all(engine, TM_ADAPTIVE); // A6
+}
+
+static void roster_changed(struct engine *engine)
+{
+    copies_drop_all(engine, TM_ADAPTIVE); // A6
+}
+
+static const struct update_rules rules = {
+    .pushed = pushes_receive,
+    .to_owner = pushes_to_owner,
+    .may_hand = pushes_may_hand,
+    .dropped = readers_end_subscription,
+    .applied = copies_applied,
+    .wrote = wrote,
+    .noticed = copies_drop, // A4
+};
+
+const struct protocol protocol_adaptive = {
+    .name = "adaptive",
+    .id = TM_ADAPTIVE,
+    .base = &updates_base,
+    .updates = &rules,
+    .local_fault = pushes_local_fault,
+    .serve = serve,
+    .is_fresh = is_fresh,
+    .arrived = arrived,
+    .frozen = frozen,
+    .roster_changed = roster_changed,
+    .state_alone = pushes_state_alone,
+    .evicted = pushes_evicted,
+    .advised = pushes_advised,
+};

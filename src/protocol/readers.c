@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Readers of a page, as its owner knows them. A page has a record here once a node was
+// given a copy that is not pushed to, or has said that it does not read what is pushed to
+// it. Whether a copy is pushed to is chosen anew each time that its node asks for one: a
+// push for each version is worth more than a request for all of them as long as these are
+// few, since one message carries those of many pages, and nobody waits for a page. So one
+// is pushed to that in ASKED_MAX requests in a row has missed no more than MISSED_MAX
+// versions of others on the average (not in each: who of several is first at a page
+// changes); in twice as many requests each time that such a choice has turned out wrong.
+// Who asks for the first time in order to read is taken for one that reads on, as
+// eager-release takes all; who asks in order to write is not, since what it will read is
+// not known.
+//
+// V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
+//    until it asks for another, which it does only without one.
+#include "protocol/readers.h"
+
+#include "base/map.h"
+#include "base/vector.h"
+
+#define MISSED_MAX 4u
+#define ASKED_MAX 3u
+#define ENDED_MAX 4u ///< choices that turned out wrong; more count as that
+
+struct reader {
+    node_id node;
+    uint8_t has_copy; ///< V1
+    uint8_t n_ended;
+    uint32_t n_asked;  ///< requests since it was chosen last
+    uint32_t n_missed; ///< versions of others between them
+    uint32_t version;  ///< when it asked last, and one more for each of its own
+};
+
+struct page_readers {
+    struct page_readers *next;
+    page_no page;
+    uint32_t n_copies;
+    struct reader *readers;
+    uint32_t n;
+    uint32_t room;
+};
+
+struct readers {
+    struct map by_page;
+    struct page_readers *first;
+};
+
+static struct page_readers *find_record(const struct engine *engine,
+                                        page_no page)
+{
+    const struct readers *readers = engine->updates->readers;
+
+    return readers == NULL ? NULL : map_find(&readers->by_page, page);
+}
+
+static struct page_readers *record_of(struct engine *engine, page_no page)
+{
+    struct page_readers *record = find_record(engine, page);
+    struct readers *readers = engine->updates->readers;
+
+    if (record != NULL) {
+        return record;
+    }
+    if (readers == NULL) {
+        readers = calloc(1, sizeof *readers);
+        ensure_memory(readers != NULL);
+        engine->updates->readers = readers;
+    }
+    record = calloc(1, sizeof *record);
+    ensure_memory(record != NULL);
+    record->page = page;
+    record->next = readers->first;
+    readers->first = record;
+    map_add(&readers->by_page, page, record);
+    return record;
+}
+
+static struct reader *find_reader(const struct engine *engine, page_no page,
+                                  node_id node)
+{
+    const struct page_readers *record = find_record(engine, page);
+
+    for (uint32_t i = 0; record != NULL && i < record->n; i++) {
+        if (record->readers[i].node == node) {
+            return &record->readers[i];
+        }
+    }
+    return NULL;
+}
+
+static struct reader *reader_of(struct engine *engine, page_no page,
+                                node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+    struct page_readers *record;
+
+    if (reader != NULL) {
+        return reader;
+    }
+    record = record_of(engine, page);
+    vector_reserve(record->readers, record->room, record->n + 1);
+    reader = &record->readers[record->n++];
+    *reader = (struct reader){.node = node,
+                              .version = page_of(engine, page)->version};
+    return reader;
+}
+
+static void set_has_copy(struct engine *engine, page_no page,
+                         struct reader *reader, int has_copy)
+{
+    find_record(engine, page)->n_copies +=
+        (uint32_t)has_copy - reader->has_copy;
+    reader->has_copy = (uint8_t)has_copy;
+}
+
+int readers_have_copies(const struct engine *engine, page_no page)
+{
+    const struct page_readers *record = find_record(engine, page);
+
+    return record != NULL && record->n_copies > 0;
+}
+
+// It asks again: is what it misses few enough to be pushed?
+static int reads_on(const struct engine *engine, page_no page,
+                    struct reader *reader)
+{
+    const uint32_t version = page_of(engine, page)->version;
+    int is_close;
+
+    reader->n_asked++;
+    reader->n_missed += version - reader->version;
+    reader->version = version;
+    if (reader->n_asked < ASKED_MAX << reader->n_ended) {
+        return 0;
+    }
+    is_close = reader->n_missed <= MISSED_MAX * reader->n_asked;
+    reader->n_asked = 0;
+    reader->n_missed = 0;
+    return is_close;
+}
+
+int readers_subscribe(struct engine *engine, page_no page, node_id node,
+                      int is_write)
+{
+    struct reader *reader = find_reader(engine, page, node);
+    int subscribes;
+
+    if (reader == NULL && !is_write) {
+        return 1;
+    }
+    subscribes = reader != NULL && reads_on(engine, page, reader);
+    reader = reader_of(engine, page, node);
+    set_has_copy(engine, page, reader, !subscribes); // V1
+    return subscribes;
+}
+
+void readers_end_subscription(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader == NULL) {
+        (void)reader_of(engine, page, node);
+        return;
+    }
+    reader->version = page_of(engine, page)->version;
+    if (reader->n_ended < ENDED_MAX) {
+        reader->n_ended++;
+    }
+}
+
+void readers_note_own(const struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader != NULL) {
+        reader->version++;
+    }
+}
+
+// ---- forgetting
+
+static void free_record(struct page_readers *record)
+{
+    free(record->readers);
+    free(record);
+}
+
+void readers_forget(struct engine *engine, const struct extent *extent)
+{
+    struct readers *readers = engine->updates->readers;
+    struct page_readers **link = readers == NULL ? NULL : &readers->first;
+
+    while (link != NULL && *link != NULL) {
+        struct page_readers *record = *link;
+
+        if (record->page >= extent->page &&
+            record->page < extent->page + extent->n_pages) {
+            *link = record->next;
+            (void)map_take(&readers->by_page, record->page);
+            free_record(record);
+        } else {
+            link = &record->next;
+        }
+    }
+}
+
+void readers_free(struct updates *updates)
+{
+    struct readers *readers = updates->readers;
+
+    if (readers == NULL) {
+        return;
+    }
+    while (readers->first != NULL) {
+        struct page_readers *record = readers->first;
+
+        readers->first = record->next;
+        free_record(record);
+    }
+    map_release(&readers->by_page);
+    free(readers);
+    updates->readers = NULL;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PROTOCOL_READERS_H
+#define PROTOCOL_READERS_H
+
+#include "protocol/updates.h"
+
+/*
+ * What the owner of a page knows of nodes whose copies it does not push to, or did not
+ * always: beside the copyset, and only of pages that have such. Under the node lock, at
+ * the owner.
+ */
+
+/** May any node have a copy that is not pushed to? Never, of protocols that push to all. */
+int readers_have_copies(const struct engine *engine, page_no page);
+
+/** A node that has no copy asks for one. Is that to be pushed to? Else it is noted as one
+ * that is not.
+ * @param is_write  it asks in order to write
+ * @return 1 if so */
+int readers_subscribe(struct engine *engine, page_no page, node_id node,
+                      int is_write);
+
+/** A node does not want to be pushed to any more; it has no copy. */
+void readers_end_subscription(struct engine *engine, page_no page,
+                              node_id node);
+
+/** The page's latest version is that of a diff of the node itself. */
+void readers_note_own(const struct engine *engine, page_no page, node_id node);
+
+/* Slots of updates_base. */
+void readers_forget(struct engine *engine, const struct extent *extent);
+void readers_free(struct updates *updates);
+
+#endif
