@@ -13,6 +13,8 @@
 // atomic operations. When all threads have arrived at a barrier every copy must equal
 // the oracle.
 //
+// Besides, small blocks go from thread to thread: parcels.c.
+//
 // sequential: any thread reads and writes any byte at any time; each read must
 // give the last value written, in the order of virtual time.
 //
