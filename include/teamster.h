@@ -287,7 +287,10 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  * @return NULL  out of shared address space, or an argument is out of range;
  *               one line on stderr says which
  *
- * Context: an application thread; blocks for one round trip to the nodes.
+ * A small block is on the caller's node until others use it.
+ *
+ * Context: an application thread; blocks for one round trip to the nodes, for a small
+ * block only where the node has no room left in those before.
  */
 #define tm_alloc(size, ...) /* the attributes may have commas */               \
     tm_alloc_at((size), (__VA_ARGS__), __FILE__, __LINE__)
@@ -314,17 +317,20 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
 
 /**
  * Give a block of shared memory back. No other thread may be using it. Its
- * memory goes back to the operating system on all nodes.
+ * memory goes back to the operating system on all nodes (of small blocks, when nothing
+ * is left beside them).
  *
  *     tm_status tm_free(void *block);
  *
  * @param block  what tm_alloc() returned, or NULL (nothing happens)
  * @return TM_OK
  * @return TM_ENOBLOCK  not the start of a block
- * @return TM_EFREED    freed before; the log line names both places
+ * @return TM_EFREED    freed before; the log line names both places. (Small, by another
+ *                      node, with nothing that orders the two: TM_OK, and the line.)
  * @return TM_EOVERRUN  bytes behind the block's end were written; it is freed
  *
- * Context: an application thread; blocks for two round trips to the nodes.
+ * Context: an application thread; blocks for two round trips to the nodes, for a small
+ * block seldom.
  */
 #define tm_free(block) tm_free_at((block), __FILE__, __LINE__)
 

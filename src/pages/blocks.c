@@ -13,8 +13,9 @@
 //              their memory back, acknowledges; then the addresses can be given
 //              out again, FREE_DONE.
 //
-// Here is what every node does, and those who ask; blocks_root.c has the root's part,
-// extents.c the table.
+// Blocks smaller than a page lie together in such an extent, a slab; the node that holds
+// it says which: small_blocks.c. Here is what every node does, and those who ask;
+// blocks_root.c has the root's part, extents.c the table.
 //
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
 //    way: every node had stopped asking and had all its answers. But for
@@ -32,8 +33,9 @@
 //    when the extent is gone. A fault source that goes by protection would else let a
 //    thread write to the next block there unseen.
 #include "base/ensure.h"
+#include "mem/slabs.h"
 #include "pages/causality.h"
-#include "pages/pages.h"
+#include "pages/small_blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +74,13 @@ static int has_free_pages(const struct engine *engine,
     return below == NULL || below->page + below->n_pages <= extent->page;
 }
 
+// A slab has cells of a size that there is, and a holder.
+static int has_good_cells(const struct extent *extent)
+{
+    return extent->cell_size == 0 || (extent->placement == TM_ON_NODE &&
+                                      slabs_has_size(extent->cell_size));
+}
+
 // @return TM_OK and the extent is there, TM_EWIRE
 static tm_status add_extent(struct engine *engine, struct extent *extent,
                             const struct message *message)
@@ -82,7 +91,8 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
     if (!has_free_pages(engine, extent) || extent->serial == 0 ||
         extent->size > extent->n_pages * TM_PAGE_SIZE ||
         protocol_by_id(engine->protocols, extent->protocol) == NULL ||
-        extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES) {
+        extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES ||
+        !has_good_cells(extent)) {
         return TM_EWIRE;
     }
     copy_text(extent->name, sizeof extent->name, name.name);
@@ -102,6 +112,7 @@ static tm_status receive_new(struct engine *engine,
         .protocol = (tm_protocol)extent_new->protocol,
         .placement = (tm_placement)extent_new->placement,
         .on_node = extent_new->on_node,
+        .cell_size = extent_new->cell_size,
         .serial = extent_new->token,
         .line = extent_new->line,
     };
@@ -125,6 +136,7 @@ static tm_status receive_is(struct engine *engine,
         .protocol = (tm_protocol)is->protocol,
         .placement = (tm_placement)is->placement,
         .on_node = is->on_node,
+        .cell_size = is->cell_size,
         .serial = is->serial,
         .line = is->line,
         .is_open = 1,
@@ -148,6 +160,7 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
         .protocol = (uint8_t)extent->protocol,
         .placement = (uint8_t)extent->placement,
         .on_node = extent->on_node,
+        .cell_size = extent->cell_size,
         .line = extent->line,
     };
     wire_put_block_name(&writer,
@@ -324,10 +337,11 @@ static tm_status receive_block_is(struct engine *engine,
     if (waiter == NULL ||
         (is->size > 0 &&
          (is->capacity < is->size ||
-          !are_of_an_extent(engine, block->address, is->capacity)))) {
+          !are_of_an_extent(engine, is->address, is->capacity)))) {
         return TM_EWIRE;
     }
     tokens_take(&engine->tokens, is->token);
+    block->address = is->address;
     block->size = is->size;
     block->capacity = is->capacity;
     block->line = is->line;
@@ -344,10 +358,6 @@ static tm_status receive_told(struct engine *engine,
     switch (message->type) {
     case MESSAGE_alloc_done:
         return receive_alloc_done(engine, &message->u.alloc_done);
-    case MESSAGE_free_done:
-        return receive_free_done(engine, &message->u.free_done);
-    case MESSAGE_block_is:
-        return receive_block_is(engine, message);
     case MESSAGE_extent_new:
         return receive_new(engine, message);
     case MESSAGE_extent_is:
@@ -363,17 +373,77 @@ static tm_status receive_told(struct engine *engine,
     }
 }
 
+static void receive_block_ask(struct engine *engine, node_id from,
+                              const struct message_block_ask *ask)
+{
+    struct heap_block block;
+    uint8_t body[sizeof block.name + sizeof block.file];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_block_is, .body = body};
+
+    if (small_blocks_around(engine, ask->address, &block) != TM_OK &&
+        (engine->heap == NULL ||
+         small_blocks_slab(engine, ask->address) != NULL ||
+         heap_around(engine->heap, ask->address, &block) != TM_OK)) {
+        block = (struct heap_block){.address = ask->address};
+    }
+    message.u.block_is = (struct message_block_is){
+        .token = ask->token,
+        .address = block.address,
+        .size = block.size,
+        .capacity = block.capacity,
+        .line = block.line,
+    };
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){block.name, block.file});
+    message.body_size = (uint32_t)(writer.at - body);
+    port_send(engine->port, from, &message);
+}
+
+// What only the root is asked.
+static tm_status receive_asked(struct engine *engine, node_id from,
+                               const struct message *message)
+{
+    return engine->heap == NULL ? TM_EWIRE
+                                : blocks_root_receive(engine, from, message);
+}
+
+static tm_status receive_free_ask(struct engine *engine, node_id from,
+                                  const struct message *message)
+{
+    const struct message_free_ask *ask = &message->u.free_ask;
+    struct wire_reader reader = wire_read_body(message);
+    const struct heap_origin place = {.file = wire_get_file_name(&reader).file,
+                                      .line = ask->line};
+
+    if (ask->is_cell) {
+        small_blocks_receive_ask(engine, from, message);
+        return TM_OK;
+    }
+    return small_blocks_explain(engine, from, ask->address, &place, ask->token)
+               ? TM_OK
+               : receive_asked(engine, from, message);
+}
+
 tm_status blocks_receive(struct engine *engine, node_id from,
                          const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_alloc_ask:
-    case MESSAGE_free_ask:
-    case MESSAGE_block_ask:
     case MESSAGE_extent_ack:
-        return engine->heap == NULL
-                   ? TM_EWIRE
-                   : blocks_root_receive(engine, from, message);
+        return receive_asked(engine, from, message);
+    case MESSAGE_free_ask:
+        return receive_free_ask(engine, from, message);
+    case MESSAGE_block_ask:
+        receive_block_ask(engine, from, &message->u.block_ask);
+        return TM_OK;
+    case MESSAGE_free_done:
+        return receive_free_done(engine, &message->u.free_done);
+    case MESSAGE_block_is:
+        return receive_block_is(engine, message);
+    case MESSAGE_cells_freed:
+    case MESSAGE_cells_given:
+        return small_blocks_receive(engine, message);
     default:
         return from != 0 ? TM_EWIRE : receive_told(engine, message);
     }
@@ -387,14 +457,40 @@ static const char *file_tail(const char *file)
     return length > 63 ? file + length - 63 : file;
 }
 
-// With a protocol or a placement it starts on a page of its own.
-static uint16_t alignment_of(const tm_alloc_attr *attr)
+// In which cells does the block lie? 0: with a protocol or a placement it starts on a
+// page of its own, as does what is no small block.
+static uint32_t cell_size_of(uint64_t size, const tm_alloc_attr *attr)
 {
-    if (attr->protocol != TM_PROTOCOL_DEFAULT ||
+    if (size == 0 || attr->protocol != TM_PROTOCOL_DEFAULT ||
         attr->placement != TM_FIRST_TOUCH) {
-        return TM_PAGE_SIZE;
+        return 0;
     }
-    return attr->alignment < 16 ? 16 : (uint16_t)attr->alignment;
+    return slabs_cell_size(
+        size, attr->alignment < 16 ? 16 : (uint32_t)attr->alignment);
+}
+
+static void ask_for_block(struct engine *engine, uint64_t size,
+                          const tm_alloc_attr *attr,
+                          const struct heap_origin *origin,
+                          struct waiter *waiter)
+{
+    uint8_t body[128];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message message = {.type = MESSAGE_alloc_ask, .body = body};
+
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){origin->name, origin->file});
+    message.body_size = (uint32_t)(writer.at - body);
+    waiter->result2 = size; // for receive_alloc_done()
+    message.u.alloc_ask = (struct message_alloc_ask){
+        .token = engine_await(engine, waiter, MESSAGE_alloc_done),
+        .size = size,
+        .protocol = (uint8_t)attr->protocol,
+        .placement = (uint8_t)attr->placement,
+        .on_node = (uint16_t)(attr->placement == TM_ON_NODE ? attr->node : 0),
+        .line = origin->line,
+    };
+    port_send(engine->port, 0, &message);
 }
 
 void engine_alloc(struct engine *engine, uint64_t size,
@@ -403,65 +499,79 @@ void engine_alloc(struct engine *engine, uint64_t size,
 {
     static const tm_alloc_attr none;
     const tm_alloc_attr *use = attr == NULL ? &none : attr;
-    uint8_t body[128];
-    struct wire_writer writer = {body, body + sizeof body, 0};
+    const uint32_t cell_size = cell_size_of(size, use);
     char name[32];
-    struct message message = {.type = MESSAGE_alloc_ask, .body = body};
+    const struct heap_origin origin = {name, file_tail(file), (uint32_t)line};
 
     copy_text(name, sizeof name, use->name);
-    wire_put_block_name(&writer,
-                        &(struct wire_block_name){name, file_tail(file)});
-    message.body_size = (uint32_t)(writer.at - body);
-    waiter->result2 = size; // for receive_alloc_done()
-    message.u.alloc_ask = (struct message_alloc_ask){
-        .token = engine_await(engine, waiter, MESSAGE_alloc_done),
-        .size = size,
-        .protocol = (uint8_t)use->protocol,
-        .placement = (uint8_t)use->placement,
-        .on_node = (uint16_t)(use->placement == TM_ON_NODE ? use->node : 0),
-        .line = (uint32_t)line,
-        .alignment = alignment_of(use),
-    };
-    port_send(engine->port, 0, &message);
+    if (cell_size > 0) {
+        small_blocks_alloc(engine, cell_size, size, &origin, waiter);
+    } else {
+        ask_for_block(engine, size, use, &origin, waiter);
+    }
 }
 
-void engine_release_block(struct engine *engine, uint64_t address,
-                          const char *file, int line, struct waiter *waiter)
+void blocks_send_free_ask(struct engine *engine, node_id to, uint64_t address,
+                          const struct heap_origin *place,
+                          const struct message_free_ask *ask)
 {
     uint8_t body[72];
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {.type = MESSAGE_free_ask, .body = body};
 
-    wire_put_file_name(&writer, &(struct wire_file_name){file_tail(file)});
+    wire_put_file_name(&writer,
+                       &(struct wire_file_name){file_tail(place->file)});
     message.body_size = (uint32_t)(writer.at - body);
-    message.u.free_ask = (struct message_free_ask){
-        .token = engine_await(engine, waiter, MESSAGE_free_done),
-        .address = address,
-        .line = (uint32_t)line,
-    };
+    message.u.free_ask = *ask;
+    message.u.free_ask.address = address;
+    message.u.free_ask.line = place->line;
+    port_send(engine->port, to, &message);
+}
+
+void blocks_ask_to_free(struct engine *engine, uint64_t address,
+                        const struct heap_origin *place, struct waiter *waiter)
+{
+    const struct message_free_ask ask = {
+        .token = engine_await(engine, waiter, MESSAGE_free_done)};
+
     engine_order(engine, ORDER_HEAP, 0, ORDER_GIVES);
-    port_send(engine->port, 0, &message);
+    blocks_send_free_ask(engine, 0, address, place, &ask);
+}
+
+void engine_release_block(struct engine *engine, uint64_t address,
+                          const struct heap_origin *place,
+                          struct waiter *waiter)
+{
+    if (small_blocks_slab(engine, address) != NULL) {
+        small_blocks_free(engine, address, place, waiter);
+    } else {
+        blocks_ask_to_free(engine, address, place, waiter);
+    }
 }
 
 void engine_block(struct engine *engine, uint64_t address,
                   struct heap_block *block, struct waiter *waiter)
 {
+    const struct extent *slab = small_blocks_slab(engine, address);
     struct message message = {.type = MESSAGE_block_ask};
 
-    block->address = address;
     waiter->answer = block;
     message.u.block_ask.token = engine_await(engine, waiter, MESSAGE_block_is);
     message.u.block_ask.address = address;
-    port_send(engine->port, 0, &message);
+    port_send(engine->port, slab == NULL ? 0 : slab->on_node, &message);
 }
 
 tm_status blocks_open(struct engine *engine)
 {
-    return engine->port->self == 0 ? blocks_root_open(engine) : TM_OK;
+    tm_status status = small_blocks_open(engine);
+
+    return status == TM_OK && engine->port->self == 0 ? blocks_root_open(engine)
+                                                      : status;
 }
 
 void blocks_close(struct engine *engine)
 {
     blocks_root_close(engine);
+    small_blocks_close(engine);
     free(engine->extents);
 }

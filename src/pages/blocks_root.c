@@ -8,26 +8,14 @@
 //
 //   ALLOCATING ----------------> done    receive_alloc_ask(), finish_step()
 //   CLOSING ----> FORGETTING --> done    receive_free_ask(), finish_step()
-//
-// A small block may be of an extent that another allocation is still telling the nodes
-// of. Then its request waits with that one: its requester would touch the block, and
-// perhaps a node be asked for a page of an extent that it has not heard of.
 #include "base/ensure.h"
 #include "base/log.h"
+#include "mem/slabs.h"
 #include "pages/causality.h"
 #include "pages/pages.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/** Who has asked for a block, or frees one, and waits. */
-struct request {
-    struct request *next;
-    node_id from;
-    uint32_t token;    ///< of `from`
-    uint64_t address;  ///< of the block that it gets
-    uint64_t capacity; ///< of it
-};
 
 /** A step that all nodes have to take. */
 struct allocation {
@@ -35,8 +23,12 @@ struct allocation {
     uint32_t serial;
     struct node_set missing; ///< nodes that have not acknowledged
     enum { ALLOCATING, CLOSING, FORGETTING } step;
-    page_no page;             ///< of the extent
-    struct request *requests; ///< done with it; at least one
+    struct heap_extent extent;
+    // Who has asked for a block, or frees one, and waits.
+    node_id from;
+    uint32_t token;    ///< of `from`
+    uint64_t address;  ///< of the block that it gets
+    uint64_t capacity; ///< of it
 };
 
 static void expect_all(const struct engine *engine,
@@ -49,45 +41,21 @@ static void expect_all(const struct engine *engine,
     }
 }
 
-/** @param block the one that the request gets; NULL: none */
-static void add_request(struct allocation *allocation, node_id from,
-                        uint32_t token, const struct heap_block *block)
-{
-    struct request *request = calloc(1, sizeof *request);
-
-    ensure_memory(request != NULL);
-    request->from = from;
-    request->token = token;
-    if (block != NULL) {
-        request->address = block->address;
-        request->capacity = block->capacity;
-    }
-    request->next = allocation->requests;
-    allocation->requests = request;
-}
-
-static struct allocation *start_step(struct engine *engine, page_no page)
+static struct allocation *start_step(struct engine *engine, node_id from,
+                                     uint32_t token,
+                                     const struct heap_extent *extent)
 {
     struct allocation *allocation = calloc(1, sizeof *allocation);
 
     ensure_memory(allocation != NULL);
     allocation->serial = ++engine->last_allocation;
     expect_all(engine, allocation);
-    allocation->page = page;
+    allocation->extent = *extent;
+    allocation->from = from;
+    allocation->token = token;
     allocation->next = engine->allocations;
     engine->allocations = allocation;
     return allocation;
-}
-
-static void allocation_free(struct allocation *allocation)
-{
-    while (allocation->requests != NULL) {
-        struct request *next = allocation->requests->next;
-
-        free(allocation->requests);
-        allocation->requests = next;
-    }
-    free(allocation);
 }
 
 static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
@@ -104,30 +72,30 @@ static void send_alloc_done(struct engine *engine, node_id to, uint32_t token,
     port_send(engine->port, to, &message);
 }
 
-/** The allocation that tells the nodes of an extent, if one still does. */
-static struct allocation *find_announcement(const struct engine *engine,
-                                            page_no page)
+// A slab has closed; or, with NODE_NONE, its pages are to be another block's.
+static void note_last_holder(struct engine *engine,
+                             const struct heap_extent *pages, node_id holder)
 {
-    struct allocation *found = engine->allocations;
-
-    while (found != NULL &&
-           (found->step != ALLOCATING || found->page != page)) {
-        found = found->next;
+    for (page_no at = pages->page; at < pages->page + pages->n_pages; at++) {
+        (void)map_take(&engine->last_holders, at);
+        if (holder != NODE_NONE) {
+            map_add_index(&engine->last_holders, at, holder);
+        }
     }
-    return found;
 }
 
-/** A block in an extent that is there, or that all nodes are being told of. */
-static void add_to_extent(struct engine *engine, node_id from, uint32_t token,
-                          const struct heap_block *block, page_no page)
+node_id blocks_root_last_holder(const struct engine *engine, uint64_t address)
 {
-    struct allocation *allocation = find_announcement(engine, page);
+    const page_no page =
+        engine->space->heap_page +
+        (address - (uint64_t)(uintptr_t)SPACE_HEAP_BASE) / TM_PAGE_SIZE;
+    const uint32_t holder = map_find_index(&engine->last_holders, page);
 
-    if (allocation == NULL) {
-        send_alloc_done(engine, from, token, block->address, block->capacity);
-    } else {
-        add_request(allocation, from, token, block);
+    if (holder == MAP_NONE) {
+        return NODE_NONE;
     }
+    return roster_has(&engine->port->roster, (node_id)holder) ? (node_id)holder
+                                                              : 0;
 }
 
 static void announce_extent(struct engine *engine, node_id from,
@@ -135,29 +103,64 @@ static void announce_extent(struct engine *engine, node_id from,
                             const struct heap_block *block,
                             const struct heap_extent *extent)
 {
-    struct allocation *allocation = start_step(engine, extent->page);
+    struct allocation *allocation =
+        start_step(engine, from, ask->token, extent);
     uint8_t body[sizeof block->name + sizeof block->file];
     struct wire_writer writer = {body, body + sizeof body, 0};
-    int is_slab = block->capacity < extent->n_pages * TM_PAGE_SIZE;
     struct message message = {.type = MESSAGE_extent_new, .body = body};
 
     allocation->step = ALLOCATING;
-    add_request(allocation, from, ask->token, block);
+    allocation->address = block->address;
+    allocation->capacity = block->capacity;
+    note_last_holder(engine, extent, NODE_NONE);
     message.u.extent_new = (struct message_extent_new){
         .token = allocation->serial,
         .page = extent->page,
         .n_pages = extent->n_pages,
-        .size = is_slab ? extent->n_pages * TM_PAGE_SIZE : block->size,
+        .size = block->size,
         .protocol = ask->protocol,
         .placement = ask->placement,
         .on_node = ask->on_node,
-        .line = is_slab ? 0 : block->line,
+        .cell_size = ask->cell_size,
+        .line = block->line,
     };
-    wire_put_block_name(&writer, &(struct wire_block_name){
-                                     is_slab ? "small blocks" : block->name,
-                                     is_slab ? "" : block->file});
+    wire_put_block_name(&writer,
+                        &(struct wire_block_name){block->name, block->file});
     message.body_size = (uint32_t)(writer.at - body);
     port_send_all(engine->port, &message);
+}
+
+static int is_good_request(const struct engine *engine, node_id from,
+                           const struct message_alloc_ask *ask)
+{
+    return protocol_by_id(engine->protocols, (tm_protocol)ask->protocol) !=
+               NULL &&
+           ask->placement <= TM_ON_NODE &&
+           ask->on_node < engine->port->roster.n_ids &&
+           (ask->cell_size == 0 ||
+            (slabs_has_size(ask->cell_size) && ask->on_node == from &&
+             ask->placement == TM_ON_NODE));
+}
+
+/** A block, or a slab: smaller if that is all there is. */
+static tm_status take_pages(struct engine *engine,
+                            const struct message_alloc_ask *ask,
+                            const struct wire_block_name *name,
+                            struct heap_block *block,
+                            struct heap_extent *extent)
+{
+    static const struct heap_origin of_slabs = {.name = "small blocks"};
+    const struct heap_origin origin = {name->name, name->file, ask->line};
+    const uint64_t room = heap_room(engine->heap);
+
+    if (ask->cell_size == 0) {
+        return heap_alloc(engine->heap, ask->size, &origin, block, extent);
+    }
+    return room == 0 ? TM_ENOMEM
+                     : heap_alloc(engine->heap,
+                                  (room < SLAB_PAGES ? room : SLAB_PAGES) *
+                                      TM_PAGE_SIZE,
+                                  &of_slabs, block, extent);
 }
 
 static tm_status receive_alloc_ask(struct engine *engine, node_id from,
@@ -173,71 +176,50 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
     if (ask.protocol == TM_PROTOCOL_DEFAULT) {
         ask.protocol = (uint8_t)engine->default_protocol;
     }
-    if (protocol_by_id(engine->protocols, (tm_protocol)ask.protocol) == NULL ||
-        ask.placement > TM_ON_NODE || ask.alignment < 16 ||
-        ask.alignment > TM_PAGE_SIZE ||
-        (ask.alignment & (ask.alignment - 1)) != 0 ||
-        ask.on_node >= engine->port->roster.n_ids) {
+    if (!is_good_request(engine, from, &ask)) {
         send_alloc_done(engine, from, ask.token, 0, 0);
         return TM_EWIRE;
     }
-    status = heap_alloc(engine->heap, ask.size, ask.alignment, name.name,
-                        name.file, ask.line, &block, &extent);
+    status = take_pages(engine, &ask, &name, &block, &extent);
     if (status != TM_OK) {
         log_error("tm_alloc() of %" PRIu64 " bytes at %s:%u: %s; --space "
                   "gives more",
                   ask.size, name.file, ask.line, tm_strerror(status));
         send_alloc_done(engine, from, ask.token, 0, 0);
-    } else if (extent.n_pages == 0) {
-        add_to_extent(engine, from, ask.token, &block, extent.page);
     } else {
         announce_extent(engine, from, &ask, &block, &extent);
     }
     return TM_OK;
 }
 
-static void send_free_done(struct engine *engine, node_id to, uint32_t token,
-                           tm_status status)
+// Who held it, if it is a slab?
+static void note_holder(struct engine *engine, const struct heap_extent *closed)
 {
-    struct message message = {
-        .type = MESSAGE_free_done,
-        .u.free_done = {.token = token, .status = (uint32_t)status},
-    };
+    const struct extent *extent = extent_at(engine, closed->page);
 
-    port_send(engine->port, to, &message);
-}
-
-static void log_bad_free(tm_status status, const struct message_free_ask *ask,
-                         const char *file, const struct heap_block *block,
-                         const char *freed_at)
-{
-    if (status == TM_EFREED) {
-        log_error("tm_free(0x%" PRIx64 ") at %s:%u: freed before at %s, "
-                  "allocated at %s:%u",
-                  ask->address, file, ask->line, freed_at, block->file,
-                  block->line);
-    } else {
-        log_error("tm_free(0x%" PRIx64 ") at %s:%u: %s", ask->address, file,
-                  ask->line, tm_strerror(status));
+    if (extent != NULL && extent->cell_size > 0) {
+        note_last_holder(engine, closed, extent->on_node);
     }
 }
 
 static void close_extent(struct engine *engine, node_id from,
-                         const struct message *free_ask, page_no page)
+                         const struct message *free_ask,
+                         const struct heap_extent *extent)
 {
     const struct message_free_ask *ask = &free_ask->u.free_ask;
-    struct allocation *allocation = start_step(engine, page);
+    struct allocation *allocation =
+        start_step(engine, from, ask->token, extent);
     struct message message = {
         .type = MESSAGE_extent_close,
         .u.extent_close = {.token = allocation->serial,
-                           .page = page,
+                           .page = extent->page,
                            .line = ask->line},
         .body = free_ask->body, // the file
         .body_size = free_ask->body_size,
     };
 
     allocation->step = CLOSING;
-    add_request(allocation, from, ask->token, NULL);
+    note_holder(engine, extent);
     port_send_all(engine->port, &message);
 }
 
@@ -246,21 +228,20 @@ static tm_status receive_free_ask(struct engine *engine, node_id from,
 {
     const struct message_free_ask *ask = &message->u.free_ask;
     struct wire_reader reader = wire_read_body(message);
-    const char *file = wire_get_file_name(&reader).file;
+    const struct heap_origin place = {.file = wire_get_file_name(&reader).file,
+                                      .line = ask->line};
     struct heap_block block;
     struct heap_extent extent;
-    char freed_at[80];
+    char freed_at[HEAP_PLACE_SIZE];
     tm_status status;
 
-    status = heap_release(engine->heap, ask->address, file, ask->line, &block,
-                          &extent, freed_at);
-    if (status != TM_OK) {
-        log_bad_free(status, ask, file, &block, freed_at);
-    }
-    if (status == TM_OK && extent.n_pages > 0) {
-        close_extent(engine, from, message, extent.page);
+    status = heap_release(engine->heap, ask->address, &place, &block, &extent,
+                          freed_at);
+    if (status == TM_OK) {
+        close_extent(engine, from, message, &extent);
     } else {
-        send_free_done(engine, from, ask->token, status);
+        blocks_log_bad_free(status, ask->address, &place, &block, freed_at);
+        blocks_send_free_done(engine, from, ask->token, status);
     }
     return TM_OK;
 }
@@ -273,7 +254,7 @@ static void forget_everywhere(struct engine *engine,
     allocation->step = FORGETTING;
     expect_all(engine, allocation);
     message.u.extent_gone.token = allocation->serial;
-    message.u.extent_gone.page = allocation->page;
+    message.u.extent_gone.page = allocation->extent.page;
     port_send_all(engine->port, &message);
 }
 
@@ -283,23 +264,19 @@ static void finish_allocating(struct engine *engine,
     const struct message open = {
         .type = MESSAGE_extent_open,
         .u.extent_open = {.serial = allocation->serial,
-                          .page = allocation->page},
+                          .page = allocation->extent.page},
     };
 
     port_send_all(engine->port, &open); // B3 in blocks.c
-    for (const struct request *request = allocation->requests; request != NULL;
-         request = request->next) {
-        send_alloc_done(engine, request->from, request->token, request->address,
-                        request->capacity);
-    }
+    send_alloc_done(engine, allocation->from, allocation->token,
+                    allocation->address, allocation->capacity);
 }
 
 static void finish_freeing(struct engine *engine,
                            const struct allocation *allocation)
 {
-    heap_reuse(engine->heap, allocation->page);
-    send_free_done(engine, allocation->requests->from,
-                   allocation->requests->token, TM_OK);
+    heap_reuse(engine->heap, allocation->extent.page);
+    blocks_send_free_done(engine, allocation->from, allocation->token, TM_OK);
 }
 
 static void finish_step(struct engine *engine, struct allocation **link)
@@ -316,7 +293,7 @@ static void finish_step(struct engine *engine, struct allocation **link)
         finish_allocating(engine, allocation);
     }
     *link = allocation->next;
-    allocation_free(allocation);
+    free(allocation);
 }
 
 static tm_status receive_ack(struct engine *engine, node_id from,
@@ -337,29 +314,6 @@ static tm_status receive_ack(struct engine *engine, node_id from,
     return TM_OK;
 }
 
-static void receive_block_ask(struct engine *engine, node_id from,
-                              const struct message_block_ask *ask)
-{
-    struct heap_block block = {0};
-    uint8_t body[sizeof block.name + sizeof block.file];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-    struct message message = {.type = MESSAGE_block_is, .body = body};
-
-    if (heap_lookup(engine->heap, ask->address, &block) != TM_OK) {
-        block = (struct heap_block){0};
-    }
-    message.u.block_is = (struct message_block_is){
-        .token = ask->token,
-        .size = block.size,
-        .capacity = block.capacity,
-        .line = block.line,
-    };
-    wire_put_block_name(&writer,
-                        &(struct wire_block_name){block.name, block.file});
-    message.body_size = (uint32_t)(writer.at - body);
-    port_send(engine->port, from, &message);
-}
-
 tm_status blocks_root_receive(struct engine *engine, node_id from,
                               const struct message *message)
 {
@@ -368,20 +322,11 @@ tm_status blocks_root_receive(struct engine *engine, node_id from,
         return receive_alloc_ask(engine, from, message);
     case MESSAGE_free_ask:
         return receive_free_ask(engine, from, message);
-    case MESSAGE_block_ask:
-        receive_block_ask(engine, from, &message->u.block_ask);
-        return TM_OK;
     case MESSAGE_extent_ack:
         return receive_ack(engine, from, message->u.extent_ack.token);
     default:
         return TM_EWIRE;
     }
-}
-
-tm_status engine_block_around(const struct engine *engine, uint64_t address,
-                              struct heap_block *block)
-{
-    return heap_around(engine->heap, address, block);
 }
 
 tm_status blocks_root_open(struct engine *engine)
@@ -398,8 +343,9 @@ void blocks_root_close(struct engine *engine)
     while (engine->allocations != NULL) {
         struct allocation *next = engine->allocations->next;
 
-        allocation_free(engine->allocations);
+        free(engine->allocations);
         engine->allocations = next;
     }
+    map_release(&engine->last_holders);
     heap_free(engine->heap);
 }

@@ -8,6 +8,7 @@
 //   pinning.c        pages that stay for a thread, and messages that wait meanwhile
 //   extents.c        which pages are whose block
 //   blocks.c         blocks are allocated and freed; blocks_root.c: the root's part
+//   small_blocks.c   blocks below a page; free_done.c: what comes of tm_free()
 //   globals.c        the TM_SHARED variables
 //   advice.c         what is known of pages whose threads move
 //   pager_host.c     what the pager asks, and may do
@@ -30,7 +31,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "pages/causality.h"
-#include "pages/pages.h"
+#include "pages/small_blocks.h"
 
 enum fault_result engine_fault(struct engine *engine, page_no page_number,
                                int is_write, struct fault_history *history,
@@ -167,6 +168,7 @@ tm_status engine_receive(struct engine *engine, node_id from,
 int engine_tick(struct engine *engine)
 {
     owner_updates_send(engine);
+    small_blocks_tick(engine);
     engine_let_go(engine);
     return engine->pinned.n > 0;
 }

@@ -41,7 +41,8 @@ struct extent {
     uint64_t size; ///< bytes of the block, <= n_pages pages
     tm_protocol protocol;
     tm_placement placement;
-    node_id on_node;
+    node_id on_node;     ///< of a slab: its holder
+    uint32_t cell_size;  ///< of a slab of small blocks; 0: it is one block
     uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
     uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
     uint8_t is_closed;   ///< being freed: faults are errors
@@ -160,20 +161,29 @@ void engine_alloc(struct engine *engine, uint64_t size,
                   const tm_alloc_attr *attr, const char *file, int line,
                   struct waiter *waiter);
 
-/** Free. Status as tm_free(); a bad free is logged at the root. */
+/** Free. Status as tm_free(), but TM_OK for a small block that another node holds: a bad
+ * free is only logged then, as any is where the block is known.
+ * @param place  of the call; without a name */
 void engine_release_block(struct engine *engine, uint64_t address,
-                          const char *file, int line, struct waiter *waiter);
+                          const struct heap_origin *place,
+                          struct waiter *waiter);
 
-/** Ask for the block that starts at an address. Status: TM_OK, TM_ENOBLOCK.
+/** Free a small block of which its cell says that it has been freed, or nothing that makes
+ * sense, and wait for the answer. Status as tm_free().
+ * @param freed_by  the node that has, as the cell says; this one: it does not */
+void engine_release_freed(struct engine *engine, uint64_t address,
+                          node_id freed_by, const struct heap_origin *place,
+                          struct waiter *waiter);
+
+/** Ask for the block that an address lies in. Status: TM_OK, TM_ENOBLOCK.
  * @param[out] block  set on success, until the waiter is woken */
 void engine_block(struct engine *engine, uint64_t address,
                   struct heap_block *block, struct waiter *waiter);
 
-/** The block that an address of the heap lies in. On the root.
- * @return TM_OK, TM_ENOBLOCK */
-TM_CHECKED tm_status engine_block_around(const struct engine *engine,
-                                         uint64_t address,
-                                         struct heap_block *block);
+/** The cell that an address lies in, in a slab of whatever node. Any number may be asked
+ * for. @return 0 it lies in none */
+int engine_cell(const struct engine *engine, uint64_t address, uint64_t *start,
+                uint32_t *size);
 
 /** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
 void engine_add_globals(struct engine *engine);

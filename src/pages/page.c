@@ -7,7 +7,7 @@
 // come ahead and are to be mapped. Debug builds check what holds of a record at any time.
 #include "base/ensure.h"
 #include "base/vector.h"
-#include "pages/pages.h"
+#include "pages/small_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,7 +228,8 @@ int engine_is_valid(const struct engine *engine)
             return 0;
         }
     }
-    return n_fetching == engine->n_fetching && bases_are_valid(engine);
+    return n_fetching == engine->n_fetching && bases_are_valid(engine) &&
+           small_blocks_are_valid(engine);
 }
 
 void engine_check_page(const struct engine *engine, page_no page)

@@ -2,6 +2,7 @@
 #ifndef PAGES_PAGES_H
 #define PAGES_PAGES_H
 
+#include "base/map.h"
 #include "base/pool.h"
 #include "base/tokens.h"
 #include "mem/heap.h"
@@ -96,6 +97,9 @@ struct engine {
     struct heap *heap;              ///< root only
     struct allocation *allocations; ///< root only: under way
     uint32_t last_allocation;
+    struct map
+        last_holders; ///< root only: of pages that were of slabs, by page
+    struct small_blocks *small;
 
     struct pool copysets; ///< struct node_set
     /** Of the protocols that have them: protocol/updates.h. */
@@ -157,6 +161,8 @@ const struct protocol_base *base_of_message(const struct engine *engine,
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);
 void bases_release_early(struct engine *engine);
+/** As engine_release(), which one of them carries out; told to nobody first. */
+void bases_release(struct engine *engine, struct waiter *waiter);
 /** Of all protocols: their slot of that name. */
 void protocols_frozen(struct engine *engine);
 void protocols_roster_changed(struct engine *engine);
@@ -317,9 +323,24 @@ void blocks_close(struct engine *engine);
 void blocks_check_closing(struct engine *engine, struct extent *extent);
 void blocks_check_all(struct engine *engine);
 
+/** Ask the root to free a block of whole pages. Status as tm_free(). */
+void blocks_ask_to_free(struct engine *engine, uint64_t address,
+                        const struct heap_origin *place, struct waiter *waiter);
+/** @param ask  token and is_cell of it */
+void blocks_send_free_ask(struct engine *engine, node_id to, uint64_t address,
+                          const struct heap_origin *place,
+                          const struct message_free_ask *ask);
 /** To a node that comes: an extent, which all others know. */
 void blocks_describe(struct engine *engine, const struct extent *extent,
                      node_id to);
+
+// ---- free_done.c
+void blocks_send_free_done(struct engine *engine, node_id to, uint32_t token,
+                           tm_status status);
+/** Say what heap_release() or slabs_release() has found. */
+void blocks_log_bad_free(tm_status status, uint64_t address,
+                         const struct heap_origin *place,
+                         const struct heap_block *block, const char *freed_at);
 
 // ---- roster_change.c
 /** Answer for pages that were given to this node, if it has room for more. */
@@ -331,6 +352,9 @@ tm_status roster_change_receive(struct engine *engine, node_id from,
 /** A request, or an acknowledgement. On the root only. */
 tm_status blocks_root_receive(struct engine *engine, node_id from,
                               const struct message *message);
+/** Who held the slab that has closed since, and that an address was in? A node that
+ * is there; NODE_NONE: nobody did, or this is not the root. */
+node_id blocks_root_last_holder(const struct engine *engine, uint64_t address);
 /** Make the heap. On the root only. */
 tm_status blocks_root_open(struct engine *engine);
 /** On each node. */

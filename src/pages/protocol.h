@@ -47,6 +47,9 @@ struct protocol_base {
     tm_status (*receive)(struct engine *engine, node_id from,
                          const struct message *message);
 
+    /** Make what this node has written known, and wake the waiter; at once if there is
+     * nothing. Of at most one base. */
+    void (*release)(struct engine *engine, struct waiter *waiter);
     /** Begin a release that nobody waits for, if there is something to release. */
     void (*release_early)(struct engine *engine);
     /** Pages have come in from the disk, as this node or another asked. */

@@ -87,6 +87,20 @@ TELL_BASES(order, (struct engine * engine, node_id to), engine, to)
 TELL_BASES(order_now, (struct engine * engine, const struct engine *before),
            engine, before)
 
+void bases_release(struct engine *engine, struct waiter *waiter)
+{
+    unsigned i = 0;
+
+    while (i < engine->n_bases && engine->bases[i]->release == NULL) {
+        i++;
+    }
+    if (i < engine->n_bases) {
+        engine->bases[i]->release(engine, waiter);
+    } else {
+        waiter_wake(waiter, TM_OK, 0);
+    }
+}
+
 int bases_are_quiet(const struct engine *engine)
 {
     for (unsigned i = 0; i < engine->n_bases; i++) {

@@ -10,7 +10,7 @@
 //   engine_spread          each owner tells a page's new directory node; the node
 //                          that has left gives its pages away, GIVEN_MAX at a
 //                          time: PAGE_GIVEN, answered by PAGE_TAKEN when there
-//                          is room for the next
+//                          is room for the next; its slabs are the root's then
 //
 // G1 A page that is given away is as it was released: its owner has no thread, so no
 //    write is unreleased. Copies elsewhere have the same bytes, and stay.
@@ -21,7 +21,7 @@
 //    untouched (fetch_has_lost_owner).
 #include "base/ensure.h"
 #include "base/log.h"
-#include "pages/pages.h"
+#include "pages/small_blocks.h"
 
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ int engine_is_still(struct engine *engine)
     owner_updates_send(engine);
     return engine_is_quiet(engine) && !has_owner_updates(engine) &&
            engine->pinned.n == 0 && engine->allocations == NULL &&
-           !engine->giving.is_active;
+           !engine->giving.is_active && small_blocks_are_still(engine);
 }
 
 // ---- forgetting a node
@@ -78,6 +78,7 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
     const struct roster *now = &engine->port->roster;
 
     engine->before = *before;
+    small_blocks_roster_changed(engine);
     bases_roster_changed(engine);
     protocols_roster_changed(engine);
     for (unsigned i = 0; i < before->n_live; i++) {
@@ -207,6 +208,7 @@ void engine_spread(struct engine *engine)
     if (roster_has(&engine->port->roster, engine->port->self)) {
         tell_directories(engine);
     } else {
+        small_blocks_give(engine);
         engine->giving = (struct giving){.is_active = 1};
         go_on_giving(engine);
     }

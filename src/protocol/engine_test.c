@@ -526,6 +526,181 @@ static void untouched_pages_go_where_their_block_is_placed(void **state)
     assert_int_equal(granted_to(first + 5), 2);
 }
 
+// ---- small blocks
+
+enum {
+    SLAB = N_PAGES - 32, // the block ends before it
+    CELL = 64,
+};
+
+static uint64_t cell_at(unsigned number)
+{
+    return (uint64_t)(uintptr_t)space_address(&world.space, SLAB) +
+           (uint64_t)number * CELL;
+}
+
+// What the root tells of a slab that a node holds.
+static void get_slab(node_id holder)
+{
+    const struct message slab = {
+        .type = MESSAGE_extent_new,
+        .u.extent_new = {.token = SERIAL + 1,
+                         .page = SLAB,
+                         .n_pages = 16,
+                         .size = 16 * TM_PAGE_SIZE,
+                         .protocol = TM_EAGER_RELEASE,
+                         .placement = TM_ON_NODE,
+                         .on_node = holder,
+                         .cell_size = CELL},
+        .body = "few\0",
+        .body_size = 5,
+    };
+
+    get(0, &slab);
+    get(0, &(struct message){
+               .type = MESSAGE_extent_open,
+               .u.extent_open = {.serial = SERIAL + 1, .page = SLAB}});
+    sent_at(world.n_sent - 1, 0, MESSAGE_extent_ack);
+    world.n_sent = 0;
+}
+
+static void make_room(void)
+{
+    world.engine->extents[0].n_pages = SLAB - 1;
+    world.engine->extents[0].size = (SLAB - 1) * TM_PAGE_SIZE;
+}
+
+static void free_cell(unsigned number)
+{
+    engine_release_block(world.engine, cell_at(number),
+                         &(struct heap_origin){.file = "f.c", .line = 1},
+                         &world.waiter);
+}
+
+static void get_alloc_done(unsigned index, uint64_t address)
+{
+    const struct sent *asked = sent_at(index, 0, MESSAGE_alloc_ask);
+    const struct message done = {
+        .type = MESSAGE_alloc_done,
+        .u.alloc_done = {.token = asked->message.u.alloc_ask.token,
+                         .address = address,
+                         .capacity = address == 0 ? 0 : 16 * TM_PAGE_SIZE}};
+
+    assert_int_equal(asked->message.u.alloc_ask.cell_size, CELL);
+    get(0, &done);
+}
+
+static void one_slab_is_asked_for_then_nothing_is_sent(void **state)
+{
+    struct waiter waiters[3] = {
+        {.wake = count_wake}, {.wake = count_wake}, {.wake = count_wake}};
+
+    (void)state;
+    make_room();
+    for (unsigned i = 0; i < 2; i++) {
+        engine_alloc(world.engine, 50, NULL, "f.c", 1, &waiters[i]);
+    }
+    assert_int_equal(world.n_sent, 1);
+    const struct sent asked = world.sent[0];
+    get_slab(SELF);
+    world.sent[world.n_sent++] = asked;
+    get_alloc_done(0, cell_at(0));
+    world.n_sent = 0;
+    assert_int_equal(world.n_woken, 2);
+    assert_int_equal(waiters[0].result, cell_at(0));
+    assert_int_equal(waiters[1].result, cell_at(1));
+    assert_int_equal(waiters[1].result2, CELL);
+    engine_alloc(world.engine, 50, NULL, "f.c", 1, &waiters[2]);
+    assert_int_equal(waiters[2].result, cell_at(2));
+    free_cell(1);
+    assert_int_equal(world.waiter.status, TM_OK);
+    assert_int_equal(world.n_woken, 4);
+    assert_int_equal(world.n_sent, 0);
+    free_cell(1);
+    assert_int_equal(world.waiter.status, TM_EFREED);
+}
+
+// Each asks for itself, so that each is told of by its place.
+static void who_gets_no_slab_gets_no_block(void **state)
+{
+    struct waiter waiters[2] = {{.wake = count_wake}, {.wake = count_wake}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        engine_alloc(world.engine, 50, NULL, "f.c", 1, &waiters[i]);
+    }
+    get_alloc_done(0, 0);
+    assert_int_equal(world.n_woken, 1);
+    assert_int_equal(waiters[0].status, TM_ENOMEM);
+    get_alloc_done(1, 0);
+    assert_int_equal(waiters[1].status, TM_ENOMEM);
+}
+
+static void cells_of_others_are_freed_together(void **state)
+{
+    (void)state;
+    make_room();
+    get_slab(2);
+    for (unsigned i = 0; i < 63; i++) {
+        free_cell(i);
+    }
+    assert_int_equal(world.n_woken, 63);
+    assert_int_equal(world.n_sent, 0);
+    free_cell(63);
+    assert_int_equal(world.n_woken, 64);
+    assert_int_equal(world.n_sent, 1);
+    assert_int_equal(
+        sent_at(0, 2, MESSAGE_cells_freed)->message.u.cells_freed.count, 64);
+}
+
+// F2: another node has a page that this one has written.
+static void cells_are_sent_when_what_was_written_is_released(void **state)
+{
+    (void)state;
+    make_room();
+    get_slab(2);
+    read_page(REMOTE);
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS, 0);
+    assert_int_equal(engine_fault(world.engine, REMOTE, 1, NULL, &world.waiter),
+                     FAULT_ALLOWED);
+    space_bytes_to_change(&world.space, REMOTE)[8] = 42;
+    world.n_sent = 0;
+    for (unsigned i = 0; i < 64; i++) {
+        free_cell(i);
+    }
+    assert_int_equal(world.n_sent, 1);
+    const struct sent *update = sent_at(0, 2, MESSAGE_update);
+    get(2, &(struct message){
+               .type = MESSAGE_update_ack,
+               .u.update_ack = {.batch = update->message.u.update.batch,
+                                .is_last = 1}});
+    assert_int_equal(world.n_sent, 2);
+    sent_at(1, 2, MESSAGE_cells_freed);
+}
+
+static void who_has_freed_a_cell_before_is_asked(void **state)
+{
+    const struct heap_origin place = {.file = "f.c", .line = 1};
+    const struct message ask = {
+        .type = MESSAGE_free_ask,
+        .u.free_ask = {.token = 5, .address = cell_at(0), .is_cell = 1},
+        .body = "g.c",
+        .body_size = 4,
+    };
+
+    (void)state;
+    make_room();
+    get_slab(2);
+    engine_release_freed(world.engine, cell_at(3), 0, &place, &world.waiter);
+    assert_int_equal(
+        sent_at(0, 0, MESSAGE_free_ask)->message.u.free_ask.is_cell, 1);
+    free_cell(0);
+    assert_int_equal(world.n_sent, 1);
+    get(0, &ask); // behind what this node has freed: F3
+    assert_int_equal(
+        sent_at(1, 2, MESSAGE_cells_freed)->message.u.cells_freed.count, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
@@ -542,6 +717,11 @@ int main(void)
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
+        TEST(one_slab_is_asked_for_then_nothing_is_sent),
+        TEST(who_gets_no_slab_gets_no_block),
+        TEST(cells_of_others_are_freed_together),
+        TEST(cells_are_sent_when_what_was_written_is_released),
+        TEST(who_has_freed_a_cell_before_is_asked),
 #ifdef TM_DEBUG
         TEST(a_wait_that_does_not_end_has_a_story),
         TEST(a_thread_that_misses_its_page_again_and_again_is_told),

@@ -475,6 +475,11 @@ static void roster_changed(struct engine *engine)
     readers_free(engine->updates);
 }
 
+static void release(struct engine *engine, struct waiter *waiter)
+{
+    engine_release(engine, NODE_NONE, waiter);
+}
+
 static int is_quiet(const struct engine *engine)
 {
     return engine->updates->n_flushes == 0 &&
@@ -498,6 +503,7 @@ const struct protocol_base updates_base = {
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
         UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices,
     .receive = receive,
+    .release = release,
     .release_early = release_early,
     .brought = pending_updates_apply,
     .forget = forget,

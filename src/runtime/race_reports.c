@@ -8,12 +8,14 @@
 // page's owner since nodes came or went.
 //
 // At the end main()'s last writes are released, as nobody has asked for them, and each
-// node is asked for something: what it has found comes before its answer.
+// node is asked for something: what it has found comes before its answer. Then once more,
+// since a small block's name comes from the node that holds it.
 #include "runtime/race_reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
 #include "protocol/protocol_calls.h"
@@ -50,15 +52,22 @@ static void describe_block(const struct heap_block *block, uintptr_t address,
     }
 }
 
-static void describe_place(struct node *node, page_no page, uintptr_t address,
-                           char *text, size_t size)
-{
+/** A race to be told, until its block is known. */
+struct telling {
+    struct waiter waiter; ///< first: found from it
+    struct node *node;
+    struct race_found found;
+    uintptr_t address;
     struct heap_block block;
+};
 
-    if (page < node->space.n_globals) {
-        describe_variable(address, text, size);
-    } else if (engine_block_around(node->engine, address, &block) == TM_OK) {
-        describe_block(&block, address, text, size);
+static void describe_place(const struct telling *telling, char *text,
+                           size_t size)
+{
+    if (telling->found.page < telling->node->space.n_globals) {
+        describe_variable(telling->address, text, size);
+    } else if (telling->waiter.status == TM_OK) {
+        describe_block(&telling->block, telling->address, text, size);
     } else {
         snprintf(text, size, "in a block that is freed by now");
     }
@@ -77,21 +86,46 @@ static void describe_iteration(struct node *node, char *text, size_t size)
     }
 }
 
-static void say(struct node *node, const struct race_found *found,
-                uintptr_t address)
+static void say(const struct telling *telling)
 {
+    const struct race_found *found = &telling->found;
     char place[256];
     char iteration[40] = "";
 
-    describe_place(node, found->page, address, place, sizeof place);
-    describe_iteration(node, iteration, sizeof iteration);
+    describe_place(telling, place, sizeof place);
+    describe_iteration(telling->node, iteration, sizeof iteration);
     log_error("data race: thread %llu%s of node %u and thread %llu%s of node "
               "%u both wrote %u byte%s at 0x%llx, %s, with no lock or barrier "
               "between%s",
               (number)found->threads[0], name_of(found->threads[0]),
               found->nodes[0], (number)found->threads[1],
               name_of(found->threads[1]), found->nodes[1], found->length,
-              found->length == 1 ? "" : "s", (number)address, place, iteration);
+              found->length == 1 ? "" : "s", (number)telling->address, place,
+              iteration);
+}
+
+static void say_and_forget(struct waiter *waiter)
+{
+    say((struct telling *)waiter);
+    free(waiter);
+}
+
+// When its block is known, if it is in one.
+static void tell_race(struct node *node, const struct race_found *found,
+                      uintptr_t address)
+{
+    struct telling *telling = calloc(1, sizeof *telling);
+
+    ensure_memory(telling != NULL);
+    *telling = (struct telling){.waiter.wake = say_and_forget,
+                                .node = node,
+                                .found = *found,
+                                .address = address};
+    if (found->page < node->space.n_globals) {
+        waiter_wake(&telling->waiter, TM_OK, 0);
+    } else {
+        engine_block(node->engine, address, &telling->block, &telling->waiter);
+    }
 }
 
 static int is_known(const struct races *races, uintptr_t address,
@@ -121,7 +155,7 @@ static void note_race(void *owner, const struct race_found *found)
         races->kept[races->n].length = found->length;
     }
     if (races->n < RACES_TOLD) {
-        say(node, found, address);
+        tell_race(node, found, address);
     } else if (races->n == RACES_TOLD) {
         log_error("more data races are only counted");
     }
@@ -137,8 +171,8 @@ static void finish(struct node *node)
         return;
     }
     wait_for_release(node);
-    for (unsigned i = 0; i < node->n_nodes; i++) {
-        (void)tm_stats(i, &stats); // or it has left
+    for (unsigned i = 0; i < 2 * node->n_nodes; i++) {
+        (void)tm_stats(i % node->n_nodes, &stats); // or it has left
     }
     if (node->n_nodes == 1) {
         log_error("race check: one node has no races with others");

@@ -41,6 +41,7 @@ static int is_acquire(enum message_type type)
     switch (type) {
     case MESSAGE_atomic_done:
     case MESSAGE_alloc_done: // what was freed elsewhere may be its bytes
+    case MESSAGE_cells_freed:
     case MESSAGE_lock_grant:
     case MESSAGE_unlock_away:
     case MESSAGE_cond_wake:

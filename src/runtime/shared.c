@@ -4,30 +4,22 @@
 // (chapter 8).
 //
 // Every block is zero when it is given out. A small block's cell may have been
-// used before: the thread that allocates clears it, and fills what is left of the
-// cell with a pattern. A large block ends inside a fresh, zero page. Who frees a
-// block checks that what lies behind it is as it was left.
+// used before: the thread that allocates prepares it (cell.c). A large block ends
+// inside a fresh, zero page. Who frees a block looks whether what lies behind it is as it
+// was left, and of a small one whether it is one: only if it is not, or the block is a
+// large one, another node is asked.
 #include "base/log.h"
 #include "mem/heap.h"
 #include "protocol/protocol_calls.h"
+#include "runtime/cell.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
 
 #include <string.h>
 
-#define FILL 0xa5
-
 static int is_small(uint64_t capacity)
 {
     return capacity % TM_PAGE_SIZE != 0;
-}
-
-static void prepare_cell(char *block, size_t size, uint64_t capacity)
-{
-    if (is_small(capacity)) {
-        memset(block, 0, size);
-        memset(block + size, FILL, capacity - size);
-    }
 }
 
 // What is wrong with what tm_alloc() is asked for, NULL if nothing is.
@@ -60,7 +52,9 @@ static void *allocate(struct node *node, size_t size, const tm_alloc_attr *attr,
         return NULL; // said by the root
     }
     block = (char *)(uintptr_t)wait.waiter.result;
-    prepare_cell(block, size, wait.waiter.result2);
+    if (is_small(wait.waiter.result2)) {
+        cell_prepare(block, size, wait.waiter.result2);
+    }
     return block;
 }
 
@@ -85,26 +79,32 @@ void *tm_alloc_at(size_t size, const tm_alloc_attr *attr, const char *file,
 static uint64_t find_overrun(const struct heap_block *block)
 {
     const char *bytes = (const char *)(uintptr_t)block->address;
-    char expected = is_small(block->capacity) ? (char)FILL : 0;
 
+    if (is_small(block->capacity)) {
+        return cell_overrun(bytes, block->size, block->capacity);
+    }
     for (uint64_t i = block->size; i < block->capacity; i++) {
-        if (bytes[i] != expected) {
+        if (bytes[i] != 0) {
             return i;
         }
     }
     return 0;
 }
 
-// Ask the root for a block. @return TM_OK, TM_ENOBLOCK
+// Ask for the block that starts at an address. @return TM_OK, TM_ENOBLOCK
 static tm_status find_block(struct node *node, void *address,
                             struct heap_block *block)
 {
     struct wait wait;
+    tm_status status;
 
     wait_begin(node, &wait);
     engine_block(node->engine, (uint64_t)(uintptr_t)address, block,
                  &wait.waiter);
-    return wait_end(node, &wait);
+    status = wait_end(node, &wait);
+    return status == TM_OK && block->address != (uint64_t)(uintptr_t)address
+               ? TM_ENOBLOCK
+               : status;
 }
 
 // The same, and look at what is behind it.
@@ -114,30 +114,92 @@ static uint64_t look_behind(struct node *node, void *address,
     return find_block(node, address, block) == TM_OK ? find_overrun(block) : 0;
 }
 
+/** A tm_free() under way. */
+struct freeing {
+    char *block;
+    struct heap_origin place;
+    uint64_t cell;      ///< that it lies in
+    uint32_t cell_size; ///< 0: it is no small block
+};
+
+static tm_status release_block(struct node *node, const struct freeing *freeing)
+{
+    struct wait wait;
+
+    wait_begin(node, &wait);
+    engine_release_block(node->engine, (uint64_t)(uintptr_t)freeing->block,
+                         &freeing->place, &wait.waiter);
+    return wait_end(node, &wait);
+}
+
+static tm_status release_freed(struct node *node, const struct freeing *freeing,
+                               node_id freed_by)
+{
+    struct wait wait;
+
+    wait_begin(node, &wait);
+    engine_release_freed(node->engine, (uint64_t)(uintptr_t)freeing->block,
+                         freed_by, &freeing->place, &wait.waiter);
+    return wait_end(node, &wait);
+}
+
+// A large block, or what is no small one that is as it was left.
+static tm_status free_with_questions(struct node *node,
+                                     const struct freeing *freeing)
+{
+    struct heap_block found;
+    const uint64_t overrun = look_behind(node, freeing->block, &found);
+    const tm_status status = freeing->cell_size == 0
+                                 ? release_block(node, freeing)
+                                 : release_freed(node, freeing, node->self);
+
+    if (overrun != 0 && status == TM_OK) {
+        report_overrun(node, &found, overrun, freeing->place.file,
+                       (int)freeing->place.line);
+        return TM_EOVERRUN;
+    }
+    return status;
+}
+
+static tm_status free_block(struct node *node, const struct freeing *freeing)
+{
+    enum cell_state state = CELL_DAMAGED;
+    node_id freed_by;
+
+    if (freeing->cell == (uint64_t)(uintptr_t)freeing->block) {
+        state = cell_read(freeing->block, freeing->cell_size, &freed_by);
+    }
+    switch (state) {
+    case CELL_LIVE:
+        cell_free(freeing->block, freeing->cell_size, node->self);
+        return release_block(node, freeing);
+    case CELL_FREED:
+        return release_freed(node, freeing, freed_by);
+    default:
+        return free_with_questions(node, freeing);
+    }
+}
+
 tm_status tm_free_at(void *block, const char *file, int line)
 {
     struct node *const node = &this_node;
-    tm_status status = CHECK_CALL("tm_free");
-    struct heap_block found;
-    uint64_t overrun;
-    struct wait wait;
+    const tm_status status = CHECK_CALL("tm_free");
+    struct freeing freeing = {
+        .block = block,
+        .place = {.file = file, .line = (uint32_t)line},
+    };
 
     if (status != TM_OK || block == NULL) {
         return status;
     }
-    overrun = look_behind(node, block, &found);
-    if (is_small(found.capacity)) {
-        wait_for_release(node); // who gets the cell next may be on another node
+    node_enter(node);
+    if (!engine_cell(node->engine, (uint64_t)(uintptr_t)block, &freeing.cell,
+                     &freeing.cell_size)) {
+        freeing.cell = 0;
+        freeing.cell_size = 0;
     }
-    wait_begin(node, &wait);
-    engine_release_block(node->engine, (uint64_t)(uintptr_t)block, file, line,
-                         &wait.waiter);
-    status = wait_end(node, &wait);
-    if (overrun != 0 && status == TM_OK) {
-        report_overrun(node, &found, overrun, file, line);
-        return TM_EOVERRUN;
-    }
-    return status;
+    node_leave(node);
+    return free_block(node, &freeing);
 }
 
 // The attributes that a block of the heap was allocated with. @return attr

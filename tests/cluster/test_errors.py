@@ -426,6 +426,39 @@ class Mistakes(ErrorsTest):
             r"tm_free\(0x\w+\) at .*mistakes\.c:\d+: freed before at "
             r".*mistakes\.c:\d+, allocated at .*mistakes\.c:\d+$")
 
+    def expect_double_free(self, name, nodes):
+        result = self.run_words("-n", nodes, program("mistakes"), name)
+        self.expect(
+            result, 0,
+            r"tm_free\(0x\w+\) at .*mistakes\.c:\d+: freed before at "
+            r".*mistakes\.c:\d+, allocated at .*mistakes\.c:\d+$")
+        self.assertEqual(result[1], "tm_free() says: the shared block was "
+                         "freed before\n")
+
+    def test_double_free_of_a_small_block(self):
+        """By two nodes in turn, of which one holds it, or by one."""
+        for _ in self.sources():
+            for nodes in (2, 3):
+                self.expect_double_free("double_free_small", nodes)
+                self.expect_double_free("double_free_small_here", nodes)
+                self.expect_double_free("double_free_small_later", nodes)
+        self.expect_double_free("double_free_small_here", 1)
+        for protocol in ("sequential", "implicit", "lazy-release"):
+            self.environment["TEAMSTER_PROTOCOL"] = protocol
+            self.expect_double_free("double_free_small", 2)
+            self.expect_double_free("double_free_small_later", 2)
+
+    def test_double_free_of_a_block_whose_slab_is_gone(self):
+        for _ in self.sources():
+            for nodes in (2, 3):
+                self.expect_double_free("double_free_gone", nodes)
+
+    def test_free_inside_a_small_block(self):
+        self.expect_status(
+            "wrong_free_small",
+            "tm_free() says: the address is not the start of a shared block\n",
+            r"tm_free\(0x\w+\) at .*mistakes\.c:\d+: the address is not")
+
     def test_free_of_what_is_no_block(self):
         self.expect_status(
             "wrong_free",

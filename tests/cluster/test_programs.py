@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, vast, pace, kill_node,
+Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, cells, vast, pace, kill_node,
 kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
@@ -177,6 +177,12 @@ class Tests:
             raise jobs.Failure(
                 f"{protocol}, node {node}: {n_fetched} pages fetched, at most "
                 f"{most_fetched}; {n_updates} updates, at most {most_updates}")
+
+    def cells(self, _seed):
+        """Small blocks cost next to no messages."""
+        for protocol, n_nodes in itertools.product(jobs.PROTOCOLS, (2, 4)):
+            self.succeed(n_nodes, self.program("cells"),
+                         variables={"TEAMSTER_PROTOCOL": protocol})
 
     def vast(self, _seed):
         """More shared memory than there is memory."""

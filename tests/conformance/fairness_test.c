@@ -444,8 +444,9 @@ static void free_block(struct world *world)
 
     n_woken = 0;
     world->is_freed = 1;
-    engine_release_block(world->nodes[pick(world, world->n_nodes)].engine,
-                         world->block, "test.c", 2, &waiter);
+    engine_release_block(
+        world->nodes[pick(world, world->n_nodes)].engine, world->block,
+        &(struct heap_origin){.file = "test.c", .line = 2}, &waiter);
     while (n_woken == 0 || world->n_stopped < world->n_threads) {
         CHECK(sim_step(world->sim));
         CHECK(sim_now_ns(world->sim) < limit_ns);

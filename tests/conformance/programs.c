@@ -3,6 +3,7 @@
 // lock, an atomic operation or a barrier.
 #include "audit.h"
 #include "death.h"
+#include "parcels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@ void resume(struct thread *thread)
 
 static page_no page_of_access(const struct thread *thread)
 {
+    if (thread->parcel != NULL) {
+        return parcels_page(thread);
+    }
     return thread->is_at_counter
                ? counter_page(thread->world)
                : thread->world->first + thread->offset / TM_PAGE_SIZE;
@@ -230,7 +234,8 @@ static void try_access(struct thread *thread)
     struct node *node = &thread->world->nodes[thread->node];
     const page_no page = page_of_access(thread);
 
-    if (thread->world->crosses && !thread->is_at_counter) {
+    if (thread->world->crosses && !thread->is_at_counter &&
+        thread->parcel == NULL) {
         if (are_reached(thread, page)) {
             look_at_other(thread);
         } else {
@@ -239,7 +244,10 @@ static void try_access(struct thread *thread)
     } else if (!is_reached(thread, page, thread->is_write)) {
         return;
     }
-    if (thread->is_at_counter) {
+    if (thread->parcel != NULL) {
+        parcels_perform(thread);
+        thread->parcel = NULL;
+    } else if (thread->is_at_counter) {
         look_at_counter(thread->world, node);
     } else {
         perform(thread);
@@ -409,6 +417,18 @@ static void choose_racy(struct thread *thread)
     access_cell(thread, cell, 1);
 }
 
+static void choose_next(struct thread *thread)
+{
+    if (parcels_play(thread)) {
+        return;
+    }
+    if (thread->world->protocol == TM_SEQUENTIAL) {
+        choose_racy(thread);
+    } else {
+        choose_racefree(thread);
+    }
+}
+
 // Advice must change nothing but the time things take, even when it is wrong.
 static void advise(struct thread *thread)
 {
@@ -515,11 +535,7 @@ void step(void *owner, uint64_t argument)
     case CHOOSE:
         advise(thread);
         track_or_not(thread);
-        if (thread->world->protocol == TM_SEQUENTIAL) {
-            choose_racy(thread);
-        } else {
-            choose_racefree(thread);
-        }
+        choose_next(thread);
         break;
     default:
         fail("a thread that has ended runs", __LINE__);

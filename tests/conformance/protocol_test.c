@@ -13,6 +13,8 @@
 // atomic operations. When all threads have arrived at a barrier every copy must equal
 // the oracle.
 //
+// Besides, small blocks go from thread to thread: parcels.c.
+//
 // sequential: any thread reads and writes any byte at any time; each read must
 // give the last value written, in the order of virtual time.
 //
@@ -58,10 +60,11 @@
 #include "mem/transfers_test.h"
 #include "page_trace.h"
 #include "pages/protocol.h"
+#include "parcels.h"
 #include "pending_play.h"
 #include "world.h"
 
-#define HEAP_BYTES (1u << 20) // three blocks; the pagers' checks look at all
+#define HEAP_BYTES (1u << 22) // some blocks; the pagers' checks look at all
 #define MAX_HOPS 40u // of a request; paths are longer than that only in circles
 // Messages of a node while a thread waits for a page. (In right programs 250, seldom.)
 #define PATIENCE 2000u
@@ -172,7 +175,8 @@ static void receive(void *owner, node_id from, const struct message *message)
         return;
     }
     if (message->type == MESSAGE_atomic_done ||
-        message->type == MESSAGE_alloc_done) {
+        message->type == MESSAGE_alloc_done ||
+        message->type == MESSAGE_cells_freed) {
         engine_acquired(world->nodes[end->node].engine);
     }
     if (engine_receive(world->nodes[end->node].engine, from, message) !=
@@ -248,7 +252,8 @@ static void release_block(struct world *world, unsigned node, uint64_t address)
 {
     struct waiter waiter = {.wake = note_wake};
 
-    engine_release_block(world->nodes[node].engine, address, "test.c", 2,
+    engine_release_block(world->nodes[node].engine, address,
+                         &(struct heap_origin){.file = "test.c", .line = 2},
                          &waiter);
     run_until_woken(world);
     CHECK(waiter.status == TM_OK);
@@ -356,6 +361,7 @@ static void free_block(struct world *world)
     if (world->gap != 0) {
         release_block(world, last_node(world), world->gap);
     }
+    parcels_free_all(world, release_block);
     world->block = 0;
     world->gap = 0;
     release_block(world, 0, world->counter_address);

@@ -23,6 +23,7 @@
 #define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
 #define N_GLOBALS (SPACE_BLOCK + N_PAGES) // of two directory nodes
 #define N_LOCKS 4
+#define N_PARCELS 60
 #define LOCKED_CELLS 40 // per lock, spread over the pages
 #define LIMIT_NS (1000ull * 1000 * 1000 * 1000) // of virtual time
 
@@ -54,7 +55,8 @@ struct thread {
     uint64_t offset;
     unsigned length;
     int is_write;
-    int is_at_counter; // it reads the word of the atomic operations
+    int is_at_counter;     // it reads the word of the atomic operations
+    struct parcel *parcel; // that it uses, or NULL
     uint64_t
         also; // what else the instruction reads: a byte; as `offset`: nothing
     uintptr_t instruction; // its number
@@ -70,6 +72,12 @@ struct thread {
     void (*then)(struct thread *thread);
     void (*wake)(struct waiter *waiter); // its waiter's, between times
     uint64_t sweep;
+};
+
+// A small block: parcels.c.
+struct parcel {
+    uint64_t address; // 0: there is none
+    uint64_t value;
 };
 
 struct lock {
@@ -113,6 +121,7 @@ struct world {
     struct node nodes[MAX_IDS];
     struct thread threads[MAX_THREADS];
     struct lock locks[N_LOCKS];
+    struct parcel parcels[N_PARCELS];
     page_no first;   // page of the block under test
     int has_globals; // globals.c
     int globals_are_used;

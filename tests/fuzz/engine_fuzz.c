@@ -521,6 +521,8 @@ static void change(struct world *world, struct wire_reader *input)
 
 static void call(struct world *world, struct wire_reader *input)
 {
+    static const struct heap_origin place = {.file = "f", .line = 1};
+
     switch (wire_get_u8(input) % 10) {
     case 0:
     case 1:
@@ -538,7 +540,7 @@ static void call(struct world *world, struct wire_reader *input)
         allocate(world, input);
         return;
     case 6:
-        engine_release_block(world->engine, address_of(world, input), "f", 1,
+        engine_release_block(world->engine, address_of(world, input), &place,
                              new_waiter(world));
         return;
     case 7:

@@ -13,12 +13,15 @@ struct shared {
     char *block;
     char *freed;
     char *small;
+    char *gone;
     tm_mutex mutex;
     tm_rwlock lock;
     tm_barrier barrier;
 };
 
 static TM_SHARED struct shared shared;
+
+enum { N_OF_A_SIZE = 70 }; // more than two slabs take
 
 static void null_pointer(void)
 {
@@ -191,6 +194,62 @@ static void wrong_free(void)
     printf("tm_free() says: %s\n", tm_strerror(status));
 }
 
+// A small block; by main() before or after a thread does it, or twice by that.
+static void free_small(void)
+{
+    tm_status status = tm_free(shared.small);
+
+    if (status != TM_OK) {
+        printf("tm_free() says: %s\n", tm_strerror(status));
+    }
+}
+
+static void free_small_twice(void)
+{
+    free_small();
+    free_small();
+}
+
+static void main_waits_and_frees(void)
+{
+    (void)tm_barrier_wait(&shared.barrier);
+    free_small();
+}
+
+static void free_small_and_say(void)
+{
+    free_small();
+    (void)tm_barrier_wait(&shared.barrier);
+}
+
+// All of a slab; what it was in is no block any more.
+static void free_all_of_a_size(void)
+{
+    char *blocks[N_OF_A_SIZE];
+
+    for (unsigned i = 0; i < N_OF_A_SIZE; i++) {
+        blocks[i] = tm_alloc(2000, NULL);
+    }
+    shared.gone = blocks[N_OF_A_SIZE - 1];
+    for (unsigned i = 0; i < N_OF_A_SIZE; i++) {
+        (void)tm_free(blocks[i]);
+    }
+}
+
+static void free_what_is_gone(void)
+{
+    tm_status status = tm_free(shared.gone);
+
+    printf("tm_free() says: %s\n", tm_strerror(status));
+}
+
+static void free_inside_small(void)
+{
+    tm_status status = tm_free(shared.small + 16);
+
+    printf("tm_free() says: %s\n", tm_strerror(status));
+}
+
 static void overrun(void)
 {
     tm_status status;
@@ -247,6 +306,12 @@ static const struct {
     {"too_few", too_few, NULL, NULL},
     {"double_free", double_free, NULL, NULL},
     {"wrong_free", wrong_free, NULL, NULL},
+    {"double_free_small", free_small, free_small, NULL},
+    {"double_free_small_here", free_small_twice, NULL, NULL},
+    {"double_free_small_later", free_small_and_say, main_prepares,
+     main_waits_and_frees},
+    {"double_free_gone", free_what_is_gone, free_all_of_a_size, NULL},
+    {"wrong_free_small", free_inside_small, NULL, NULL},
     {"overrun", overrun, NULL, NULL},
     {"own_handler", own_handler, NULL, NULL},
     {"others_mutex", others_mutex, main_locks, NULL},

@@ -15,7 +15,8 @@
 
 #include "../program.h"
 
-enum { N_ROUNDS = 6, N_CELLS = 64, PATIENCE_MS = 10000 };
+// So many cells are freed elsewhere that their holder is told of the first.
+enum { N_ROUNDS = 6, N_CELLS = 64, PATIENCE_MS = 10000, N_FREED = 70 };
 
 static TM_SHARED struct {
     tm_mutex mutex;
@@ -184,42 +185,66 @@ static void poll_for(int64_t value)
     }
 }
 
-// One thread frees a cell; another gets it and writes it, before the first one releases
-// anything else. It says so by a file, which needs no release either.
+// One thread frees cells that another node holds; that one gets one of them again and
+// writes it, before the first one releases anything else. It says so by a file, which
+// needs no release either.
+static void reuse_cell(unsigned char *freed, const char *sign)
+{
+    unsigned char *cell = NULL;
+    int file;
+
+    while (cell != freed) { // in the end it is given out again
+        usleep(1000);
+        cell = tm_alloc(1500, NULL);
+    }
+    memset(cell, 2, 1500);
+    file = creat(sign, 0600);
+    poll_for(2);
+    for (int i = 0; i < 1500; i++) {
+        if (cell[i] != 2) {
+            FAIL("byte %d of a block is %d", i, cell[i]);
+        }
+    }
+    close(file);
+    unlink(sign);
+}
+
+static void free_cells(unsigned char **cells, const char *sign)
+{
+    memset(cells[0], 1, 1500);
+    for (int i = 0; i < N_FREED; i++) {
+        OK(tm_free(cells[i]));
+    }
+    while (access(sign, F_OK) != 0) {
+        tm_thread_yield();
+    }
+    tm_atomic_store(&job.small[0], 2); // releases
+}
+
 static void by_cell(unsigned me)
 {
     static const char sign[] = "cell-is-used";
-    unsigned char *cell = tm_alloc(1500, NULL);
-    int file;
+    unsigned char **cells;
 
-    for (int i = 1; i < 2 * N_ROUNDS; i++) { // until both have the page
-        memset(cell, i, 1500);
+    if (me == 0) {
+        cells = tm_alloc(N_FREED * sizeof *cells, NULL);
+        for (int i = 0; i < N_FREED; i++) {
+            cells[i] = tm_alloc(1500, NULL);
+        }
+        tm_atomic_store(&job.small[1], (int64_t)(uintptr_t)cells);
+    }
+    pass_barrier();
+    cells = (unsigned char **)(uintptr_t)tm_atomic_load(&job.small[1]);
+    for (unsigned i = 0; i < 2 * N_ROUNDS; i++) { // until both have the page
+        if (i % 2 == me) {
+            memset(cells[0], (int)i, 1500);
+        }
         pass_barrier();
     }
     if (me == 0) {
-        tm_atomic_store(&job.small[1], (int64_t)(uintptr_t)cell);
-        tm_atomic_store(&job.small[0], 1);
-        memset(cell, 1, 1500);
-        OK(tm_free(cell));
-        while (access(sign, F_OK) != 0) {
-            tm_thread_yield();
-        }
-        tm_atomic_store(&job.small[0], 2); // releases
+        reuse_cell(cells[0], sign);
     } else if (me == 1) {
-        poll_for(1);
-        while (cell != (void *)(uintptr_t)tm_atomic_load(&job.small[1])) {
-            cell = tm_alloc(1500, NULL); // in the end it is given out again
-        }
-        memset(cell, 2, 1500);
-        file = creat(sign, 0600);
-        poll_for(2);
-        for (int i = 0; i < 1500; i++) {
-            if (cell[i] != 2) {
-                FAIL("byte %d of a block is %d", i, cell[i]);
-            }
-        }
-        close(file);
-        unlink(sign);
+        free_cells(cells, sign);
     }
 }
 

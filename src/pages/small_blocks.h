@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef PAGES_SMALL_BLOCKS_H
+#define PAGES_SMALL_BLOCKS_H
+
+#include "pages/pages.h"
+
+/*
+ * Small blocks, for those who answer for blocks of all sizes. See small_blocks.c.
+ */
+
+/** The extent, a slab of small blocks, that an address lies in; NULL: none. Any number
+ * may be asked for. */
+const struct extent *small_blocks_slab(const struct engine *engine,
+                                       uint64_t address);
+
+/** As engine_alloc(). @param cell_size  of slabs_cell_size(), > 0 */
+void small_blocks_alloc(struct engine *engine, uint32_t cell_size,
+                        uint64_t size, const struct heap_origin *origin,
+                        struct waiter *waiter);
+
+/** As engine_release_block(), of an address in a slab. */
+void small_blocks_free(struct engine *engine, uint64_t address,
+                       const struct heap_origin *place, struct waiter *waiter);
+
+/** The block here that an address lies in. @return TM_OK, TM_ENOBLOCK */
+TM_CHECKED tm_status small_blocks_around(const struct engine *engine,
+                                         uint64_t address,
+                                         struct heap_block *block);
+
+/** CELLS_FREED or CELLS_GIVEN has come. */
+tm_status small_blocks_receive(struct engine *engine,
+                               const struct message *message);
+/** FREE_ASK has come, for a cell that this node has freed. */
+void small_blocks_receive_ask(struct engine *engine, node_id from,
+                              const struct message *message);
+
+/** Send what somebody waits for, and while nodes come and go what there is. */
+void small_blocks_tick(struct engine *engine);
+
+// ---- on the root
+
+/** A node frees what is no block: was it in a slab that has closed since? Then its last
+ * holder explains it, and answers. @return 1 if so */
+int small_blocks_explain(struct engine *engine, node_id from, uint64_t address,
+                         const struct heap_origin *place, uint32_t token);
+
+// ---- nodes come and go
+
+/** See engine_is_still(). */
+int small_blocks_are_still(struct engine *engine);
+void small_blocks_roster_changed(struct engine *engine);
+/** This node leaves: all that it knows of blocks is the root's. */
+void small_blocks_give(struct engine *engine);
+
+int small_blocks_are_valid(const struct engine *engine);
+tm_status small_blocks_open(struct engine *engine);
+void small_blocks_close(struct engine *engine);
+
+#endif
