@@ -3,20 +3,20 @@
 // Swaps of pairs of threads.
 //
 // I1  to_node[i][x] is the affinity of thread i to the threads on node x.
-// I2  A swap keeps the size of each cluster.
+// I2  A swap keeps the size of each group.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "place/answer.h"
-#include "place/clusters.h"
+#include "place/partition.h"
 
 #define TABLE_MAX (4u << 20) ///< entries of the table of I1
 #define N_PASSES 8
 
 struct swaps {
-    const struct cluster_problem *problem;
+    const struct partition_problem *problem;
     uint32_t *node_of;
     uint32_t n_nodes;
     double *to_node;   ///< [n_threads][n_nodes], I1
@@ -185,7 +185,7 @@ static void fill_in(struct swaps *swaps)
     }
 }
 
-void clusters_swap(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_swap(const struct partition_problem *problem, uint32_t *node_of)
 {
     const size_t n_nodes = problem->view->n_nodes;
     const size_t n_threads = problem->view->n_threads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which threads share a node. The sizes are given; the best clustering is hard to
+// Which threads share a node. The sizes are given; the best partition is hard to
 // find, so two are made that cost little:
 //
 // - the threads as they are now, those that lose least moved to where threads are
@@ -8,8 +8,8 @@
 // - blocks of thread numbers, if that cuts too much: best for most programs, whose
 //   threads are numbered as their data lie.
 //
-// The better one is improved by swaps (cluster_swaps.c), which keep the sizes.
-#include "place/clusters.h"
+// The better one is improved by swaps (partition_swaps.c), which keep the sizes.
+#include "place/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int compare_nodes(const void *left, const void *right)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-static void order_nodes(const struct cluster_problem *problem,
+static void order_nodes(const struct partition_problem *problem,
                         struct node_order *order, uint32_t *n_now)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
@@ -56,7 +56,8 @@ static void order_nodes(const struct cluster_problem *problem,
     qsort(order, n_nodes, sizeof *order, compare_nodes);
 }
 
-void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_into_blocks(const struct partition_problem *problem,
+                           uint32_t *node_of)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
     struct node_order *order = memory_new(n_nodes, sizeof *order);
@@ -78,7 +79,7 @@ void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of)
 #define NOWHERE UINT32_MAX
 
 struct repair {
-    const struct cluster_problem *problem;
+    const struct partition_problem *problem;
     uint32_t *node_of;
     uint32_t *n_on;  ///< [n_nodes]
     double *to_node; ///< [n_nodes]: affinity of one thread
@@ -206,7 +207,8 @@ static void repair_nodes(struct repair *repair, uint32_t *first)
     repair->list = lists;
 }
 
-void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_repair(const struct partition_problem *problem,
+                      uint32_t *node_of)
 {
     const size_t n = problem->view->n_nodes;
     uint32_t *first = memory_new(n, sizeof *first);
@@ -230,24 +232,24 @@ void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of)
 
 // ---- the better one ----
 
-void clusters_find(const struct cluster_problem *problem, double worth,
-                   uint32_t *node_of)
+void partition_find(const struct partition_problem *problem, double worth,
+                    uint32_t *node_of)
 {
     const size_t n = problem->view->n_threads;
     uint32_t *blocks;
     double cut;
 
     memcpy(node_of, problem->current, n * sizeof *node_of);
-    clusters_repair(problem, node_of);
+    partition_repair(problem, node_of);
     cut = affinity_cut(problem->affinity, node_of);
     if (cut <= worth) {
         return;
     }
     blocks = memory_new(n, sizeof *blocks);
-    clusters_blocks(problem, blocks);
+    partition_into_blocks(problem, blocks);
     if (affinity_cut(problem->affinity, blocks) * CLEARLY < cut) {
         memcpy(node_of, blocks, n * sizeof *node_of);
     }
     free(blocks);
-    clusters_swap(problem, node_of);
+    partition_swap(problem, node_of);
 }
