@@ -16,6 +16,7 @@
 
 #include "base/options.h"
 #include "base/reading.h"
+#include "base/vector.h"
 #include "nodelist.h"
 
 #define BLANKS " \t\r\n\v\f"
@@ -192,17 +193,10 @@ static tm_status take_any_line(const struct place *place,
 static tm_status add(struct hosts *hosts, unsigned n_most,
                      const struct host *host, const struct place *place)
 {
-    struct host *grown;
-
     if (hosts->n == n_most) {
         return refuse(place, "more than %u nodes", n_most);
     }
-    grown = realloc(hosts->all, (hosts->n + 1) * sizeof *grown);
-    if (grown == NULL) {
-        refuse(place, "no memory");
-        return TM_ENOMEM;
-    }
-    hosts->all = grown;
+    vector_reserve(hosts->all, hosts->n_room, hosts->n + 1);
     hosts->all[hosts->n++] = *host;
     return TM_OK;
 }
