@@ -27,25 +27,6 @@ struct swaps {
     uint32_t n_swaps;  ///< so far
 };
 
-/** List threads by node.
- * @param[out] first  [n_nodes + 1], zeros: where each node's begin in `members` */
-static void list_members(const struct cluster_view *view,
-                         const uint32_t *node_of, uint32_t *first,
-                         uint32_t *members)
-{
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        first[node_of[i] + 1]++;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        first[x + 1] += first[x];
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        members[first[node_of[i]]++] = i;
-    }
-    memmove(first + 1, first, view->n_nodes * sizeof *first);
-    first[0] = 0;
-}
-
 // ---- pairs ----
 
 static double *row_of(const struct swaps *swaps, uint32_t thread)
@@ -178,8 +159,8 @@ static void fill_in(struct swaps *swaps)
             row[swaps->node_of[affinity->peers[e]]] += affinity->weights[e];
         }
     }
-    list_members(swaps->problem->view, swaps->node_of, swaps->first,
-                 swaps->members);
+    cluster_view_list_threads(swaps->problem->view, swaps->node_of,
+                              swaps->first, swaps->members);
     for (uint32_t k = 0; k < n; k++) {
         swaps->place[swaps->members[k]] = k;
     }

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/vector.h"
+#include "net/message_equal_test.h"
 
 struct event {
     uint64_t time_ns;
