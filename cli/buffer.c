@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-void buffer_wipe(struct buffer *buffer)
+static void wipe_dropped(struct buffer *buffer)
 {
     if (buffer->n_gone > 0) {
         explicit_bzero(buffer->bytes + buffer->gone, buffer->n_gone);
@@ -53,7 +53,7 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
     if (size == 0) {
         return;
     }
-    buffer_wipe(buffer);
+    wipe_dropped(buffer);
     make_room(buffer, size);
     memcpy(buffer->bytes + buffer->start + buffer->used, bytes, size);
     buffer->used += size;
@@ -61,13 +61,13 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 
 char *buffer_front(struct buffer *buffer)
 {
-    buffer_wipe(buffer);
+    wipe_dropped(buffer);
     return buffer->bytes + buffer->start;
 }
 
 void buffer_drop(struct buffer *buffer, size_t size)
 {
-    buffer_wipe(buffer);
+    wipe_dropped(buffer);
     buffer->gone = buffer->start;
     buffer->n_gone = size;
     buffer->start += size;
@@ -99,14 +99,14 @@ int buffer_write(struct buffer *buffer, int fd, int is_socket)
             size = (ssize_t)buffer->used;
         }
         buffer_drop(buffer, size > 0 ? (size_t)size : 0);
-        buffer_wipe(buffer);
+        wipe_dropped(buffer);
     }
     return error;
 }
 
 void buffer_release(struct buffer *buffer)
 {
-    buffer_wipe(buffer);
+    wipe_dropped(buffer);
     if (buffer->used > 0) {
         explicit_bzero(buffer_front(buffer), buffer->used);
     }

@@ -21,11 +21,9 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
 /** The bytes that wait; valid until the next call. */
 char *buffer_front(struct buffer *buffer);
 
-/** Forget the first size bytes, size <= used. They can be read until the next call. */
+/** Forget the first size bytes, size <= used. They can be read until the next call,
+ * which overwrites them. */
 void buffer_drop(struct buffer *buffer, size_t size);
-
-/** Overwrite what was dropped, as the next call of any other function does. */
-void buffer_wipe(struct buffer *buffer);
 
 /** Write what waits, as far as a descriptor takes it now.
  * @param is_socket  one that may block

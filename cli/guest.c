@@ -212,13 +212,9 @@ static int reach(struct job *job, struct host *given)
         beat_start(&remote->beat);
     }
     host = remote_add_host(remote, given);
-    if (host == NULL) {
-        free(given);
-        return -1;
-    }
     host->own = given;
-    if (remote_add_node(host, job->n_started, given) != 0 ||
-        remote_start_ssh(job, host, job->plan->ssh) != 0) {
+    remote_add_node(host, job->n_started, given);
+    if (remote_start_ssh(job, host, job->plan->ssh) != 0) {
         host->is_lost = 1;
         return -1;
     }

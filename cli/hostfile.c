@@ -16,6 +16,8 @@
 
 #include "base/options.h"
 #include "base/reading.h"
+#include "base/text.h"
+#include "base/vector.h"
 #include "nodelist.h"
 
 #define BLANKS " \t\r\n\v\f"
@@ -38,18 +40,17 @@ struct place {
 __attribute__((format(printf, 2, 3))) static tm_status refuse(
     const struct place *place, const char *format, ...)
 {
+    struct text error = {place->error, place->size, 0};
     va_list arguments;
-    int used = place->line != NO_LINE
-                   ? snprintf(place->error, place->size, "%s:%u: ", place->path,
-                              place->line)
-                   : snprintf(place->error, place->size, "%s: ", place->path);
 
-    if (used > 0 && (size_t)used < place->size) {
-        va_start(arguments, format);
-        vsnprintf(place->error + used, place->size - (size_t)used, format,
-                  arguments);
-        va_end(arguments);
+    text_add(&error, "%s:", place->path);
+    if (place->line != NO_LINE) {
+        text_add(&error, "%u:", place->line);
     }
+    text_add(&error, " ");
+    va_start(arguments, format);
+    text_add_list(&error, format, arguments);
+    va_end(arguments);
     for (char *c = place->error; *c != '\0'; c++) {
         *c = iscntrl((unsigned char)*c) ? '?' : *c;
     }
@@ -192,17 +193,10 @@ static tm_status take_any_line(const struct place *place,
 static tm_status add(struct hosts *hosts, unsigned n_most,
                      const struct host *host, const struct place *place)
 {
-    struct host *grown;
-
     if (hosts->n == n_most) {
         return refuse(place, "more than %u nodes", n_most);
     }
-    grown = realloc(hosts->all, (hosts->n + 1) * sizeof *grown);
-    if (grown == NULL) {
-        refuse(place, "no memory");
-        return TM_ENOMEM;
-    }
-    hosts->all = grown;
+    vector_reserve(hosts->all, hosts->n_room, hosts->n + 1);
     hosts->all[hosts->n++] = *host;
     return TM_OK;
 }

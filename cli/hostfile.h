@@ -25,6 +25,7 @@ struct host {
 struct hosts {
     struct host *all; ///< [n]
     unsigned n;
+    unsigned n_room;
 };
 
 /**

@@ -24,7 +24,7 @@
 #include "os/fault_source.h"
 #include "os/image.h"
 #include "os/kthread.h"
-#include "os/memory.h"
+#include "os/memory_watch.h"
 #include "os/processor.h"
 #include "os/text_file.h"
 

@@ -310,14 +310,13 @@ int remote_find_device(struct job *job, const char *address, char *why,
                        size_t size);
 
 /** One more host: of a plan, or of a guest. It may be there already.
- * @param host  outlives it
- * @return NULL without memory */
+ * @param host  outlives it */
 struct remote_host *remote_add_host(struct remote *remote,
                                     const struct host *host);
 
-/** A node is to be on a host. @param given  outlives it. @return 0, -1 */
-int remote_add_node(struct remote_host *host, unsigned node,
-                    const struct host *given);
+/** A node is to be on a host. @param given  outlives it */
+void remote_add_node(struct remote_host *host, unsigned node,
+                     const struct host *given);
 
 /** Take what ssh and the agent have said, up to STARTED and FAILED. */
 void remote_hear(const struct remote *remote, struct remote_host *host);

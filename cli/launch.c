@@ -31,6 +31,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "process_end.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -260,19 +261,10 @@ static int is_over(const struct job *job, uint64_t now_ns)
     return 1;
 }
 
-static struct pollfd *make_room(struct pollfd *set, size_t n)
-{
-    struct pollfd *grown = realloc(set, n * sizeof *set);
-
-    if (grown == NULL) {
-        log_fatal(EXIT_MEMORY, "the launcher is out of memory");
-    }
-    return grown;
-}
-
 static void run_loop(struct job *job)
 {
     struct pollfd *set = NULL;
+    size_t room = 0;
     uint64_t now_ns = clock_now_ns();
 
     while (!is_over(job, now_ns)) {
@@ -280,7 +272,7 @@ static void run_loop(struct job *job)
         size_t n_set =
             AT_NODES + 3 * (size_t)n_started + remote_n_polled(&job->remote);
 
-        set = make_room(set, n_set); // nodes and hosts may have come
+        vector_reserve(set, room, n_set); // nodes and hosts may have come
         fill_poll_set(job, set, now_ns);
         if (poll(set, n_set, timeout_ms(next_due_ns(job), now_ns)) < 0 &&
             errno != EINTR) {

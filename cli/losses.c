@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "job.h"
 #include "net/message.h"
 
@@ -156,16 +157,15 @@ static int is_cut_off(const struct job *job, const struct node *node)
 static unsigned list_lost(const struct job *job, char *names, size_t size,
                           unsigned *n_threads)
 {
+    struct text list = {names, size, 0};
     unsigned n = 0;
-    size_t used = 0;
 
     *n_threads = 0;
     for (unsigned i = 0; i < job->n_started; i++) {
         const struct node *node = &job->nodes[i];
 
-        if (node->is_lost && used < size) {
-            used += (size_t)snprintf(names + used, size - used, "%s%s",
-                                     n > 0 ? ", " : "", node->name);
+        if (node->is_lost) {
+            text_add(&list, "%s%s", n > 0 ? ", " : "", node->name);
         }
         n += node->is_lost != 0;
         *n_threads += node->is_lost ? node->n_threads : 0;

@@ -46,6 +46,7 @@ struct remote_host {
     int is_over;   ///< BYE was sent: its end is no loss
     char why[256]; ///< it could not be reached; "": it was
     unsigned n_nodes;
+    unsigned n_room;
     struct remote_node *nodes; ///< [n_nodes]
 };
 
@@ -61,6 +62,7 @@ void remote_take(struct remote_host *host, const struct mux_frame *frame);
 
 struct remote {
     unsigned n; ///< 0: all nodes are on this machine
+    unsigned n_room;
     struct remote_host *hosts;
     struct beat beat;
     char

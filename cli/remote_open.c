@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "job.h"
 #include "net/message.h"
 #include "os/secret.h"
@@ -42,38 +43,26 @@ static struct remote_host *find_host(struct remote *remote,
 struct remote_host *remote_add_host(struct remote *remote,
                                     const struct host *host)
 {
-    struct remote_host *grown =
-        realloc(remote->hosts, (remote->n + 1) * sizeof *grown);
-
-    if (grown == NULL) {
-        return NULL;
-    }
-    remote->hosts = grown;
-    grown[remote->n] = (struct remote_host){.name = host->name,
-                                            .address = host->address,
-                                            .words_fd = -1,
-                                            .mux = {.in = -1, .out_fd = -1}};
-    return &grown[remote->n++];
+    vector_reserve(remote->hosts, remote->n_room, remote->n + 1);
+    remote->hosts[remote->n] =
+        (struct remote_host){.name = host->name,
+                             .address = host->address,
+                             .words_fd = -1,
+                             .mux = {.in = -1, .out_fd = -1}};
+    return &remote->hosts[remote->n++];
 }
 
-int remote_add_node(struct remote_host *host, unsigned node,
-                    const struct host *given)
+void remote_add_node(struct remote_host *host, unsigned node,
+                     const struct host *given)
 {
-    struct remote_node *grown =
-        realloc(host->nodes, (host->n_nodes + 1) * sizeof *grown);
-
-    if (grown == NULL) {
-        return -1;
-    }
-    host->nodes = grown;
-    grown[host->n_nodes++] =
+    vector_reserve(host->nodes, host->n_room, host->n_nodes + 1);
+    host->nodes[host->n_nodes++] =
         (struct remote_node){.node = node,
                              .given = given,
                              .ends = {.out = -1, .err = -1, .link = -1}};
-    return 0;
 }
 
-static int list_hosts(struct job *job, const struct launch_plan *plan)
+static void list_hosts(struct job *job, const struct launch_plan *plan)
 {
     for (unsigned i = 0; i < plan->n_nodes; i++) {
         struct remote_host *host;
@@ -82,13 +71,10 @@ static int list_hosts(struct job *job, const struct launch_plan *plan)
             continue;
         }
         host = find_host(&job->remote, &plan->hosts[i]);
-        if (host == NULL || remote_add_node(host, i, &plan->hosts[i]) != 0) {
-            return -1;
-        }
+        remote_add_node(host, i, &plan->hosts[i]);
         job->nodes[i].host = (uint16_t)(host - job->remote.hosts + 1);
         job->nodes[i].index = (uint16_t)(host->n_nodes - 1);
     }
-    return 0;
 }
 
 // ---- answers ----
@@ -561,9 +547,8 @@ int remote_open(struct job *job, const struct launch_plan *plan)
         return 0;
     }
     beat_start(&job->remote.beat);
-    exit_code = list_hosts(job, plan) == 0 && remote_make_key(job) == 0
-                    ? 0
-                    : EXIT_MEMORY;
+    list_hosts(job, plan);
+    exit_code = remote_make_key(job) == 0 ? 0 : EXIT_MEMORY;
     if (exit_code == 0) {
         exit_code = reach_hosts(job, plan->ssh);
     }

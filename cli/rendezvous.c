@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "net/message.h"
 
 /** From one node's card to the next one's, and from one that is connected to the next:
@@ -251,18 +252,16 @@ void rendezvous_time_out(struct job *job)
     char text[512];
     const char *what = job->phase == JOB_JOINING ? "get to tm_init()"
                                                  : "connect to the others";
-    size_t used = 0;
+    struct text list = {text, sizeof text, 0};
 
-    used = (size_t)snprintf(text, sizeof text,
-                            "after %.0f s, these nodes did "
-                            "not %s:",
-                            job_seconds(job), what);
-    for (unsigned i = 0; i < job->n_nodes && used < sizeof text - 32; i++) {
+    text_add(&list, "after %.0f s, these nodes did not %s:", job_seconds(job),
+             what);
+    for (unsigned i = 0; i < job->n_nodes && list.length < sizeof text - 32;
+         i++) {
         const struct node *node = &job->nodes[i];
 
         if (job->phase == JOB_JOINING ? !node->has_card : !node->is_ready) {
-            used += (size_t)snprintf(text + used, sizeof text - used,
-                                     " %u (pid %d)", i, (int)node->pid);
+            text_add(&list, " %u (pid %d)", i, (int)node->pid);
         }
     }
     job_refuse(job, EXIT_NODE_LOST, text);

@@ -10,8 +10,6 @@
 #   tm_unit_test(diff_test.c [LIB...])     a test beside the code: internals of
 #                                          the library and cmocka
 #   tm_app(jacobi jacobi.c [LIB...])       a program that uses teamster.h only
-#   tm_layer_bench(micro_diff micro_diff.c [LIB...])
-#                                          a program that measures internals
 #   tm_command(main.c run.c)               the program `teamster`
 #   tm_test_defaults(NAME... [TIMEOUT s] [WEIGHT n] [SHARED_PAGES])
 #                                          for tests added with add_test(): exit
@@ -99,10 +97,6 @@ endfunction()
 
 function(tm_app name)
     tm_program(${name} teamster_static ${ARGN})
-endfunction()
-
-function(tm_layer_bench name)
-    tm_program(${name} teamster_internal ${ARGN})
 endfunction()
 
 function(tm_command)

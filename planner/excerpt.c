@@ -3,26 +3,11 @@
 
 #include <stdlib.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 
 #define N_SHOWN 32   ///< nodes at most; of more ...
 #define N_SLOWEST 10 ///< ... so many are shown
-
-struct ranked {
-    double time_s;
-    uint32_t node;
-};
-
-static int compare_ranked(const void *left, const void *right)
-{
-    const struct ranked *a = left;
-    const struct ranked *b = right;
-
-    if (a->time_s != b->time_s) {
-        return a->time_s > b->time_s ? -1 : 1;
-    }
-    return (a->node > b->node) - (a->node < b->node);
-}
 
 /** Choose the slowest after a change, or all. */
 static void choose_nodes(struct excerpt *excerpt,
@@ -39,10 +24,10 @@ static void choose_nodes(struct excerpt *excerpt,
         ranked[x] = (struct ranked){after->nodes[x].time_s, x};
     }
     if (n < view->n_nodes) {
-        qsort(ranked, view->n_nodes, sizeof *ranked, compare_ranked);
+        qsort(ranked, view->n_nodes, sizeof *ranked, compare_falling);
     }
     for (uint32_t k = 0; k < n; k++) {
-        excerpt->numbers[k] = ranked[k].node;
+        excerpt->numbers[k] = ranked[k].number;
     }
     free(ranked);
 }

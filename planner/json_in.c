@@ -4,70 +4,41 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 // ---- refusing ----
 
-/** A text that is cut where it does not fit. */
-struct line {
-    char *text;
-    size_t size; ///< above 0
-    size_t used; ///< < size
-};
-
-static void add_arguments(struct line *line, const char *format,
-                          va_list arguments)
-{
-    const size_t left = line->size - line->used;
-    const int n = vsnprintf(line->text + line->used, left, format, arguments);
-
-    if (n > 0) {
-        line->used += (size_t)n < left ? (size_t)n : left - 1;
-    }
-}
-
-__attribute__((format(printf, 2, 3))) static void add(struct line *line,
-                                                      const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    add_arguments(line, format, arguments);
-    va_end(arguments);
-}
-
-static void add_path(struct line *line, const struct spot *spot)
+static void add_path(struct text *line, const struct spot *spot)
 {
     if (spot->up == NULL) {
         return;
     }
     add_path(line, spot->up);
     if (spot->key == NULL) {
-        add(line, "[%zu]", spot->index);
+        text_add(line, "[%zu]", spot->index);
     } else {
-        add(line, "%s%s", spot->up->up != NULL ? "." : "", spot->key);
+        text_add(line, "%s%s", spot->up->up != NULL ? "." : "", spot->key);
     }
 }
 
 int spot_refuse(const struct spot *spot, const char *format, ...)
 {
-    struct line line = {spot->in->error, spot->in->size, 0};
+    struct text line = {spot->in->error, spot->in->size, 0};
     va_list arguments;
 
-    if (line.size == 0 || line.text[0] != '\0') {
+    if (line.size == 0 || line.bytes[0] != '\0') {
         return 0;
     }
-    add(&line, "%s: ", spot->in->file);
+    text_add(&line, "%s: ", spot->in->file);
     add_path(&line, spot);
-    add(&line, spot->up != NULL ? ": " : "");
+    text_add(&line, spot->up != NULL ? ": " : "");
     va_start(arguments, format);
-    add_arguments(&line, format, arguments);
+    text_add_list(&line, format, arguments);
     va_end(arguments);
-    for (size_t i = 0; i < line.used; i++) {
-        if (iscntrl((unsigned char)line.text[i])) {
-            line.text[i] = '?';
-        }
+    for (char *at = line.bytes; *at != '\0'; at++) {
+        *at = iscntrl((unsigned char)*at) ? '?' : *at;
     }
     return 0;
 }
@@ -277,7 +248,7 @@ int member_word(const struct spot *object, const char *key,
                 const char *const *words, unsigned n, unsigned *index)
 {
     char allowed[128] = "";
-    struct line line = {allowed, sizeof allowed, 0};
+    struct text line = {allowed, sizeof allowed, 0};
     struct spot member;
 
     if (!spot_member(object, key, JSON_STRING, &member)) {
@@ -288,7 +259,7 @@ int member_word(const struct spot *object, const char *key,
             *index = i;
             return 1;
         }
-        add(&line, "%s%s", i == 0 ? "" : ", ", words[i]);
+        text_add(&line, "%s%s", i == 0 ? "" : ", ", words[i]);
     }
     return spot_refuse(&member, "is '%s'; allowed: %s",
                        json_string_value(member.value), allowed);

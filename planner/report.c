@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "model/explain.h"
+#include "place/profile_fields.h"
 #include "planner/excerpt.h"
 
 #define N_COUNTS_MAX 12 ///< nodes whose threads are listed in one line
@@ -21,42 +22,16 @@
 
 // ---- what explain.h says ----
 
-static void print_change(FILE *file, const struct excerpt *it)
-{
-    const size_t size =
-        explain_change(&it->view, &it->before, &it->after, NULL, 0) + 1;
-    char *text = memory_new(size, 1);
-
-    explain_change(&it->view, &it->before, &it->after, text, size);
-    fputs(text, file);
-    free(text);
-}
-
-static void print_prediction(FILE *file, const struct cluster_view *view,
-                             const struct prediction *prediction,
-                             const struct measurement *measured)
-{
-    const size_t size =
-        explain_prediction(view, prediction, measured, NULL, 0) + 1;
-    char *text = memory_new(size, 1);
-
-    explain_prediction(view, prediction, measured, text, size);
-    fputs(text, file);
-    free(text);
-}
-
-static void print_moves(FILE *file, const struct scenario *scenario,
-                        const uint32_t *to)
-{
-    const struct cluster_view *view = &scenario->view;
-    const uint32_t *from = scenario->node_of;
-    const size_t size = explain_moves(view, NULL, from, to, NULL, 0) + 1;
-    char *text = memory_new(size, 1);
-
-    explain_moves(view, NULL, from, to, text, size);
-    fputs(text, file);
-    free(text);
-}
+/** Print what a function of explain.h makes of these arguments. */
+#define PRINT_TEXT(file, explain, ...)                                         \
+    do {                                                                       \
+        const size_t size = explain(__VA_ARGS__, NULL, 0) + 1;                 \
+        char *text = memory_new(size, 1);                                      \
+                                                                               \
+        explain(__VA_ARGS__, text, size);                                      \
+        fputs(text, (file));                                                   \
+        free(text);                                                            \
+    } while (0)
 
 // ---- threads ----
 
@@ -64,18 +39,10 @@ static void print_moves(FILE *file, const struct scenario *scenario,
 static void print_threads(FILE *file, const struct cluster_view *view,
                           const uint32_t *node_of)
 {
-    uint32_t *first = memory_new(view->n_nodes + 2ull, sizeof *first);
+    uint32_t *first = memory_new(view->n_nodes + 1ull, sizeof *first);
     uint32_t *sorted = memory_new(view->n_threads, sizeof *sorted);
 
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        first[node_of[i] + 2]++;
-    }
-    for (uint32_t x = 1; x <= view->n_nodes; x++) {
-        first[x + 1] += first[x];
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        sorted[first[node_of[i] + 1]++] = i;
-    }
+    cluster_view_list_threads(view, node_of, first, sorted);
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         fprintf(file, "%s: threads", view->nodes[x].name);
         for (uint32_t k = first[x]; k < first[x + 1];) {
@@ -131,22 +98,18 @@ static void print_above(FILE *file, int width, const struct plan *plan,
 
 static void print_model(const struct report *report, FILE *file)
 {
-    static const char *const replacements[] = {
-#define REPLACEMENT_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-    };
     const struct cost_model *model = &report->now->scenario->model;
 
-    fprintf(file, "model %s", scenario_models[model->kind]);
+    fprintf(file, "model %s", profile_kinds.all[model->kind]);
     if (model->kind == COST_MEASURED) {
-        fprintf(file, ", %s", replacements[model->replacement]);
+        fprintf(file, ", %s", profile_replacements.all[model->replacement]);
     }
     fprintf(file, "%s%s",
             model->overlap == OVERLAP_COMM ? ", communication overlaps" : "",
             model->corrections != NULL ? ", corrected" : "");
     if (model->kind != report->profile->model.kind) {
         fprintf(file, "; that of the run was %s",
-                scenario_models[report->profile->model.kind]);
+                profile_kinds.all[report->profile->model.kind]);
     }
     putc('\n', file);
 }
@@ -223,7 +186,8 @@ static void print_answer(const struct report *report, const struct plan *plan,
     fprintf(file, "before: the mapping in force%s; after: that %s%s\n\n",
             plan == report->then ? " on the changed cluster" : "",
             answer->policy != NULL ? "of " : "", answer->name);
-    print_change(file, &excerpt);
+    PRINT_TEXT(file, explain_change, &excerpt.view, &excerpt.before,
+               &excerpt.after);
     if (excerpt.view.n_nodes < view->n_nodes) {
         fprintf(file, "these are the slowest of %u nodes; -v shows all\n",
                 view->n_nodes);
@@ -242,11 +206,12 @@ static void print_details(const struct plan *plan, const struct answer *answer,
     const struct cluster_view *view = &plan->scenario->view;
 
     fputs("\nmapping in force\n", file);
-    print_prediction(file, view, &plan->in_force, measured);
+    PRINT_TEXT(file, explain_prediction, view, &plan->in_force, measured);
     fprintf(file, "\n%s\n", answer->name);
-    print_prediction(file, view, &answer->after, NULL);
+    PRINT_TEXT(file, explain_prediction, view, &answer->after, NULL);
     fputs("\nmoves\n", file);
-    print_moves(file, plan->scenario, answer->mapping.node_of);
+    PRINT_TEXT(file, explain_moves, view, NULL, plan->scenario->node_of,
+               answer->mapping.node_of);
     fputs("\nmapping\n", file);
     print_threads(file, view, answer->mapping.node_of);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "place/profile_fields.h"
 #include "planner/report.h"
 
 // jansson's json_..._new() functions take over what they are given, also if it
@@ -129,7 +130,7 @@ tm_status report_print_json(const struct report *report, FILE *file)
     json_t *document = json_pack(
         "{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "teamster_plan", 1,
         "profile", report->name, "program", report->profile->program, "model",
-        scenario_models[report->now->scenario->model.kind], "now",
+        profile_kinds.all[report->now->scenario->model.kind], "now",
         plan_json(report->now), "then",
         report->then != NULL ? plan_json(report->then) : json_null(),
         "is_as_decided",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "model/correct.h"
 
@@ -51,13 +52,6 @@ void scenario_release(struct scenario *scenario)
     free(scenario->notes);
     *scenario = (struct scenario){0};
 }
-
-const char *const scenario_models[] = {
-#define COST_WORD(value, word) [value] = (word),
-#include "place/profile.def"
-};
-const unsigned scenario_n_models =
-    sizeof scenario_models / sizeof scenario_models[0];
 
 tm_status scenario_use_model(struct scenario *scenario, enum cost_kind kind)
 {
@@ -144,14 +138,6 @@ uint32_t scenario_pinned_to(const struct scenario *scenario, uint32_t node)
         }
     }
     return NO_NODE;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-
-    return (a > b) - (a < b);
 }
 
 /** The lower median of a double of the nodes. @param values  [n_nodes] */

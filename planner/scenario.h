@@ -31,10 +31,6 @@ struct scenario {
 void scenario_init(struct scenario *scenario, const struct profile *profile);
 void scenario_release(struct scenario *scenario);
 
-/** The models' names, by enum cost_kind. */
-extern const char *const scenario_models[];
-extern const unsigned scenario_n_models;
-
 /**
  * Predict by another model than the profile's. What was learned for that one does not
  * hold for it: it goes without.

@@ -7,13 +7,13 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/reading.h"
+#include "base/text.h"
 #include "planner/property.h"
 #include "planner/replicate.h"
 
@@ -31,16 +31,13 @@ struct change {
 __attribute__((format(printf, 2, 3))) static tm_status refuse(
     const struct change *change, const char *format, ...)
 {
-    const int length =
-        snprintf(change->error, change->size, "'%s': ", change->text);
+    struct text error = {change->error, change->size, 0};
     va_list arguments;
 
-    if (length >= 0 && (size_t)length < change->size) {
-        va_start(arguments, format);
-        vsnprintf(change->error + length, change->size - (size_t)length, format,
-                  arguments);
-        va_end(arguments);
-    }
+    text_add(&error, "'%s': ", change->text);
+    va_start(arguments, format);
+    text_add_list(&error, format, arguments);
+    va_end(arguments);
     return TM_EINVAL;
 }
 
@@ -49,15 +46,13 @@ __attribute__((format(printf, 2, 3))) static tm_status refuse(
 static void list_names(const struct cluster_view *view, char *text, size_t size)
 {
     const uint32_t n = view->n_nodes < 8 ? view->n_nodes : 8;
-    size_t used = 0;
+    struct text names = {text, size, 0};
 
-    text[0] = '\0';
-    for (uint32_t x = 0; x < n && used < size; x++) {
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 x == 0 ? "" : ", ", view->nodes[x].name);
+    for (uint32_t x = 0; x < n; x++) {
+        text_add(&names, "%s%s", x == 0 ? "" : ", ", view->nodes[x].name);
     }
-    if (view->n_nodes > n && used < size) {
-        snprintf(text + used, size - used, " and %u more", view->n_nodes - n);
+    if (view->n_nodes > n) {
+        text_add(&names, " and %u more", view->n_nodes - n);
     }
 }
 

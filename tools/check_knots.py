@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-from check_layers import ALLOWED, OUTSIDE
+from check_layers import ALLOWED, OF_TESTS, OUTSIDE
 
 KNOT_MAX = 5
 # Folders that have larger ones as yet, or may have none: what they have today.
@@ -28,8 +28,6 @@ KNOTS = {"runtime": 1}
 NODE_USES_MAX = 46
 # What still goes upwards: (user, used).
 UPWARDS = set()
-# Beside the product's files: tests, what they have in common, benchmarks.
-OF_TESTS = re.compile(r"_(test|harness|fuzz|world|actor|bench)(_\w+)?\.c$")
 
 
 def products(root, build):

@@ -6,7 +6,7 @@ usage: check_layers.py [ROOT]
 
 Rules:
  1  A file of src/<layer>/ includes headers of its own layer and of those in its
-    row below. Tests beside the code too.
+    row below. Tests beside the code too, and "harness/x.h", of tests/harness/.
  2  teamster.h is included in src/ by base/status.h only, which keeps the
     section of shared variables out of the library.
  3  x_priv.h is included in its own folder only.
@@ -46,6 +46,8 @@ OUTSIDE = {
     "cli": {"base", "os", "place", "net", "cluster", "observe", "planner", "cli"},
     "planner": {"base", "model", "place", "planner"},
 }
+# Beside the product's files: tests, what they have in common.
+OF_TESTS = re.compile(r"_(test|world|actor)(_\w+)?\.[ch]$")
 PROTOCOL = re.compile(r'^PROTOCOL\((\w+), (\w+), "([^"]+)"', re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
@@ -67,6 +69,10 @@ def check_internal(root, path, allowed, quote, name):
             return "is private to its folder"
         home = root if folder == "planner" else root / "src"
         return None if (home / name).exists() else "does not exist"
+    if folder == "harness" and rest:
+        if not OF_TESTS.search(path.name):
+            return "is for tests"
+        return None if (root / "tests" / name).exists() else "does not exist"
     if name == "teamster.h":
         if path == root / "src/base/status.h":
             return None

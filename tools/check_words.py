@@ -16,6 +16,8 @@ NAMES = {
     r"(.*_)?seats?(_.*)?": "worker affinity",
     r"(.*_)?patrol(s|led)?(_.*)?": "idle polling, periodic polling",
     r".*_look": "poll, polling",
+    r"look(ed)?_(ns|for_more)": "poll, polling",
+    r"(.*_)?haste(_.*)?": "service priority",
     r"(.*_)?is_rung": "has_doorbell",
     r"late_(updates?|items?)": "pending updates",
     r"handover(_.*)?": "manager change, hand-off; of ownership hand_over",

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static int parse_number(const char *text, uint64_t *value)
 {
     char *end;
@@ -139,7 +141,7 @@ int reading_path(struct reading *reading, int is_allowed, const char *form,
 int reading_word(struct reading *reading, const char *const *names,
                  unsigned n_names, unsigned *index)
 {
-    size_t used = 0;
+    struct text allowed = {reading->allowed, sizeof reading->allowed, 0};
 
     for (unsigned i = 0; i < n_names; i++) {
         if (strcmp(reading->text, names[i]) == 0) {
@@ -147,10 +149,9 @@ int reading_word(struct reading *reading, const char *const *names,
             return 1;
         }
     }
-    for (unsigned i = 0; i < n_names && used < sizeof reading->allowed; i++) {
-        used += (size_t)snprintf(
-            reading->allowed + used, sizeof reading->allowed - used, "%s%s",
-            i == 0 ? "" : (i + 1 < n_names ? ", " : " or "), names[i]);
+    for (unsigned i = 0; i < n_names; i++) {
+        text_add(&allowed, "%s%s",
+                 i == 0 ? "" : (i + 1 < n_names ? ", " : " or "), names[i]);
     }
     return 0;
 }

@@ -3,10 +3,9 @@
 // old token of a slot in use again is still refused, 254 times out of 255.
 #include "base/tokens.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/ensure.h"
+#include "base/vector.h"
 
 void tokens_init(struct tokens *tokens)
 {
@@ -21,18 +20,15 @@ void tokens_release(struct tokens *tokens)
 
 static void grow(struct tokens *tokens)
 {
-    uint32_t n_slots = tokens->n_slots == 0 ? 64 : tokens->n_slots * 2;
-    struct token_slot *slots = realloc(tokens->slots, n_slots * sizeof *slots);
+    const uint32_t n = tokens->n_slots;
 
-    ensure_memory(slots != NULL);
-    ensure(n_slots < 1u << 24);
-    for (uint32_t i = tokens->n_slots; i < n_slots; i++) {
-        slots[i] = (struct token_slot){.next_free = i + 2};
+    vector_reserve(tokens->slots, tokens->n_slots, n + 1);
+    ensure(tokens->n_slots < 1u << 24);
+    for (uint32_t i = n; i < tokens->n_slots; i++) {
+        tokens->slots[i] = (struct token_slot){.next_free = i + 2};
     }
-    slots[n_slots - 1].next_free = 0;
-    tokens->first_free = tokens->n_slots + 1;
-    tokens->slots = slots;
-    tokens->n_slots = n_slots;
+    tokens->slots[tokens->n_slots - 1].next_free = 0;
+    tokens->first_free = n + 1;
 }
 
 uint32_t tokens_give(struct tokens *tokens, void *object)

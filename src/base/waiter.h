@@ -24,7 +24,7 @@ struct waiter {
     tm_status status;
     uint64_t result;
     uint64_t result2;
-    uint64_t since; ///< of proto: the messages of its node by then (stall.c)
+    uint64_t since; ///< of pages: the messages of its node by then (stall.c)
     uint64_t count; ///< of barriers: as sync_barrier_arrive() says
     void *answer; ///< where calls with more results put them; set by the caller
 };

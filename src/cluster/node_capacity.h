@@ -70,7 +70,7 @@ struct node_costs {
 int node_costs_keep_copies(const struct node_costs *costs);
 
 /** The most bytes that either of these takes encoded. */
-enum { NODE_STATICS_MAX = 256 };
+enum { NODE_CAPACITY_MAX = 256 };
 
 /** Append to a message, and read from one; reading accepts any bytes and notes in
  * the reader if they make no sense. Context: any thread; pure. */

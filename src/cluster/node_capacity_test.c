@@ -36,7 +36,7 @@ static struct node_capacity full_capacity(void)
 
 static void capacities_survive_their_encoding(void **state)
 {
-    uint8_t bytes[NODE_STATICS_MAX];
+    uint8_t bytes[NODE_CAPACITY_MAX];
     struct wire_writer writer = {bytes, bytes + sizeof bytes, 0};
     struct wire_reader reader = {bytes, bytes + sizeof bytes, 0};
     struct node_capacity capacity = full_capacity();
@@ -68,7 +68,7 @@ static void capacities_survive_their_encoding(void **state)
 
 static void the_longest_names_fit_the_room_promised(void **state)
 {
-    uint8_t bytes[NODE_STATICS_MAX];
+    uint8_t bytes[NODE_CAPACITY_MAX];
     struct wire_writer writer = {bytes, bytes + sizeof bytes, 0};
     struct node_capacity capacity = full_capacity();
 
@@ -97,7 +97,7 @@ static void nodes_without_a_name_go_by_their_number(void **state)
 static void random_bytes_do_no_harm(void **state)
 {
     unsigned seed = (unsigned)time(NULL);
-    uint8_t bytes[NODE_STATICS_MAX];
+    uint8_t bytes[NODE_CAPACITY_MAX];
 
     (void)state;
     print_message("seed %u\n", seed);

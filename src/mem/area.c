@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/random.h"
 
 static uint64_t largest_in(const struct area *node)
 {
@@ -132,13 +133,10 @@ static struct area *new_area(struct area_map *map, page_no page,
     if (area == NULL) {
         return NULL;
     }
-    map->random ^= map->random << 13;
-    map->random ^= map->random >> 17;
-    map->random ^= map->random << 5;
     area->page = page;
     area->n_pages = n_pages;
     area->state = AREA_FREE;
-    area->priority = map->random;
+    area->priority = (uint32_t)random_next(&map->random);
     return area;
 }
 
@@ -205,7 +203,7 @@ static int areas_adjoin(const struct area *node, const struct area **before)
 
 tm_status area_map_init(struct area_map *map, page_no page, uint64_t n_pages)
 {
-    map->random = 2463534242u;
+    map->random = 0;
     map->root = new_area(map, page, n_pages);
     if (map->root == NULL) {
         return TM_ENOMEM;
@@ -249,7 +247,8 @@ struct area *area_take(struct area_map *map, uint64_t n_pages)
 void area_give(struct area_map *map, struct area *area)
 {
     struct area *next = area_next(map, area);
-    struct area *previous = area_previous(map, area);
+    struct area *previous =
+        area->page == 0 ? NULL : area_find(map, area->page - 1);
 
     ensure(area->state != AREA_FREE);
     area->state = AREA_FREE;
@@ -284,11 +283,6 @@ struct area *area_find(const struct area_map *map, page_no page)
 struct area *area_next(const struct area_map *map, const struct area *area)
 {
     return area_find(map, area->page + area->n_pages);
-}
-
-struct area *area_previous(const struct area_map *map, const struct area *area)
-{
-    return area->page == 0 ? NULL : area_find(map, area->page - 1);
 }
 
 uint64_t area_largest_free(const struct area_map *map)

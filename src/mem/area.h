@@ -32,7 +32,7 @@ struct area {
 
 struct area_map {
     struct area *root;
-    uint32_t random;
+    uint64_t random; ///< of priorities
 };
 
 /** Make a map of one free area. @return TM_OK, TM_ENOMEM */
@@ -52,9 +52,8 @@ void area_give(struct area_map *map, struct area *area);
 /** @return the area that a page lies in; NULL outside the map */
 struct area *area_find(const struct area_map *map, page_no page);
 
-/** The areas one after the other. @return NULL at the end */
+/** The area behind one. @return NULL at the end */
 struct area *area_next(const struct area_map *map, const struct area *area);
-struct area *area_previous(const struct area_map *map, const struct area *area);
 
 /** @return pages of the largest free area */
 uint64_t area_largest_free(const struct area_map *map);

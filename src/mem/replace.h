@@ -156,6 +156,4 @@ struct replace_needs replace_needs(struct replace *replace);
  */
 uint64_t replace_next_use(struct replace *replace, page_no page);
 
-int replace_is_valid(const struct replace *replace);
-
 #endif

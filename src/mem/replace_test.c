@@ -9,6 +9,7 @@
 
 #include "mem/random_numbers_test.h"
 #include "mem/replace.h"
+#include "mem/replace_valid_test.h"
 
 #define PAGES 400u
 #define THREADS 9u

@@ -279,3 +279,21 @@ int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of)
     }
     return 1;
 }
+
+void cluster_view_list_threads(const struct cluster_view *view,
+                               const uint32_t *node_of, uint32_t *first,
+                               uint32_t *threads)
+{
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        first[node_of[i] + 1]++;
+    }
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        first[x + 1] += first[x];
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        threads[first[node_of[i]]++] = i;
+    }
+    // Each has become the next one's.
+    memmove(first + 1, first, view->n_nodes * sizeof *first);
+    first[0] = 0;
+}

@@ -146,4 +146,16 @@ struct group_users *cluster_view_users(const struct cluster_view *view);
 /** Are all entries of node_of [n_threads] numbers of nodes? */
 int mapping_is_valid(const struct cluster_view *view, const uint32_t *node_of);
 
+/**
+ * List threads by their nodes, those of a node in order of number.
+ *
+ * @param node_of         [n_threads]
+ * @param[in,out] first   [n_nodes + 1], zeros; then where each node's begin in
+ *                        `threads`, and the end of the last one's
+ * @param[out] threads    [n_threads]
+ */
+void cluster_view_list_threads(const struct cluster_view *view,
+                               const uint32_t *node_of, uint32_t *first,
+                               uint32_t *threads);
+
 #endif

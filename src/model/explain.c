@@ -1,41 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/explain.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/correct.h"
 
 #define MIB_PER_PAGE (TM_PAGE_SIZE / 1048576.0)
 
-// ---- text that may not fit ----
-
-struct text {
-    char *bytes;
-    size_t size;
-    size_t length; ///< of the whole, also where it does not fit
-};
-
-static void add(struct text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add(struct text *text, const char *format, ...)
-{
-    const size_t left =
-        text->length < text->size ? text->size - text->length : 0;
-    va_list arguments;
-    int n;
-
-    va_start(arguments, format);
-    n = vsnprintf(left > 0 ? text->bytes + text->length : NULL, left, format,
-                  arguments);
-    va_end(arguments);
-    if (n > 0) {
-        text->length += (size_t)n;
-    }
-}
+// ---- one prediction ----
 
 static int name_width(const struct cluster_view *view)
 {
@@ -48,8 +22,6 @@ static int name_width(const struct cluster_view *view)
     }
     return width;
 }
-
-// ---- one prediction ----
 
 /** A column: its head, and how what it shows of a node is written. */
 static const struct column {
@@ -113,8 +85,8 @@ static void add_row(struct text *text, const struct node_view *node,
 
     for (size_t c = 0; c < N_COLUMNS; c++) {
         if (shown[c]) {
-            add(text, "%*.*f", columns[c].width, columns[c].decimals,
-                cells.values[c]);
+            text_add(text, "%*.*f", columns[c].width, columns[c].decimals,
+                     cells.values[c]);
         }
     }
 }
@@ -122,22 +94,22 @@ static void add_row(struct text *text, const struct node_view *node,
 static void add_heads(struct text *text, const int *shown, int width,
                       int is_measured)
 {
-    add(text, "%-*s", width, "node");
+    text_add(text, "%-*s", width, "node");
     for (size_t c = 0; c < N_COLUMNS; c++) {
         if (shown[c]) {
-            add(text, "%*s", columns[c].width, columns[c].head);
+            text_add(text, "%*s", columns[c].width, columns[c].head);
         }
     }
     if (is_measured) {
-        add(text, "  |%13s%10s%10s", "measured ms", "comp ms", "other ms");
+        text_add(text, "  |%13s%10s%10s", "measured ms", "comp ms", "other ms");
     }
-    add(text, "\n");
+    text_add(text, "\n");
 }
 
 static void add_measured(struct text *text, const struct node_measurement *node)
 {
-    add(text, "  |%13.3f%10.3f%10.3f", node->time_s * 1e3, node->comp_s * 1e3,
-        (node->time_s - node->comp_s) * 1e3);
+    text_add(text, "  |%13.3f%10.3f%10.3f", node->time_s * 1e3,
+             node->comp_s * 1e3, (node->time_s - node->comp_s) * 1e3);
 }
 
 size_t explain_prediction(const struct cluster_view *view,
@@ -152,20 +124,22 @@ size_t explain_prediction(const struct cluster_view *view,
     find_shown(view, prediction, shown);
     add_heads(&out, shown, width, measured != NULL);
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        add(&out, "%-*s", width, view->nodes[x].name);
+        text_add(&out, "%-*s", width, view->nodes[x].name);
         add_row(&out, &view->nodes[x], &prediction->nodes[x], shown);
         if (measured != NULL) {
             add_measured(&out, &measured->nodes[x]);
         }
-        add(&out, "\n");
+        text_add(&out, "\n");
     }
-    add(&out, "iteration: %.3f ms predicted, %s is the slowest",
-        prediction->iteration_s * 1e3, view->nodes[prediction->slowest].name);
+    text_add(&out, "iteration: %.3f ms predicted, %s is the slowest",
+             prediction->iteration_s * 1e3,
+             view->nodes[prediction->slowest].name);
     if (measured != NULL && measured->iteration_s > 0) {
-        add(&out, "; %.3f ms measured, %+.1f %%", measured->iteration_s * 1e3,
-            prediction_error(prediction, measured) * 100);
+        text_add(&out, "; %.3f ms measured, %+.1f %%",
+                 measured->iteration_s * 1e3,
+                 prediction_error(prediction, measured) * 100);
     }
-    add(&out, "\n");
+    text_add(&out, "\n");
     return out.length;
 }
 
@@ -173,9 +147,9 @@ size_t explain_prediction(const struct cluster_view *view,
 
 static void add_terms(struct text *text, const struct node_prediction *terms)
 {
-    add(text, "%8u%10.3f%10.3f%10.3f%10.3f", terms->n_threads,
-        terms->comp_s * 1e3, terms->mem_s * 1e3, terms->comm_s * 1e3,
-        terms->time_s * 1e3);
+    text_add(text, "%8u%10.3f%10.3f%10.3f%10.3f", terms->n_threads,
+             terms->comp_s * 1e3, terms->mem_s * 1e3, terms->comm_s * 1e3,
+             terms->time_s * 1e3);
 }
 
 size_t explain_change(const struct cluster_view *view,
@@ -185,21 +159,21 @@ size_t explain_change(const struct cluster_view *view,
     struct text out = {text, size, 0};
     const int width = name_width(view);
 
-    add(&out, "%-*s%48s  |%48s\n", width, "", "before", "after");
-    add(&out, "%-*s", width, "node");
+    text_add(&out, "%-*s%48s  |%48s\n", width, "", "before", "after");
+    text_add(&out, "%-*s", width, "node");
     for (int side = 0; side < 2; side++) {
-        add(&out, "%8s%10s%10s%10s%10s%s", "threads", "comp ms", "mem ms",
-            "comm ms", "time ms", side == 0 ? "  |" : "\n");
+        text_add(&out, "%8s%10s%10s%10s%10s%s", "threads", "comp ms", "mem ms",
+                 "comm ms", "time ms", side == 0 ? "  |" : "\n");
     }
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        add(&out, "%-*s", width, view->nodes[x].name);
+        text_add(&out, "%-*s", width, view->nodes[x].name);
         add_terms(&out, &before->nodes[x]);
-        add(&out, "  |");
+        text_add(&out, "  |");
         add_terms(&out, &after->nodes[x]);
-        add(&out, "\n");
+        text_add(&out, "\n");
     }
-    add(&out, "iteration: %.3f ms -> %.3f ms predicted\n",
-        before->iteration_s * 1e3, after->iteration_s * 1e3);
+    text_add(&out, "iteration: %.3f ms -> %.3f ms predicted\n",
+             before->iteration_s * 1e3, after->iteration_s * 1e3);
     return out.length;
 }
 
@@ -237,8 +211,8 @@ static size_t add_way(struct text *text, const struct cluster_view *view,
 {
     size_t k = first;
 
-    add(text, "%s -> %s: threads", view->nodes[moves[first].from].name,
-        view->nodes[moves[first].to].name);
+    text_add(text, "%s -> %s: threads", view->nodes[moves[first].from].name,
+             view->nodes[moves[first].to].name);
     while (k < n && same_way(&moves[k], &moves[first])) {
         size_t end = k + 1;
 
@@ -246,12 +220,12 @@ static size_t add_way(struct text *text, const struct cluster_view *view,
                moves[end].thread == moves[end - 1].thread + 1) {
             end++;
         }
-        add(text, end - k > 1 ? " %llu-%llu" : " %llu",
-            (unsigned long long)moves[k].thread,
-            (unsigned long long)moves[end - 1].thread);
+        text_add(text, end - k > 1 ? " %llu-%llu" : " %llu",
+                 (unsigned long long)moves[k].thread,
+                 (unsigned long long)moves[end - 1].thread);
         k = end;
     }
-    add(text, "\n");
+    text_add(text, "\n");
     return k;
 }
 
@@ -263,10 +237,10 @@ size_t explain_moves(const struct cluster_view *view, const uint64_t *numbers,
     struct move *moves;
     size_t n = 0;
 
-    add(&out, "%s", "");
+    text_add(&out, "%s", "");
     moves = malloc(view->n_threads * sizeof *moves);
     if (moves == NULL) {
-        add(&out, "no memory to list the moves\n");
+        text_add(&out, "no memory to list the moves\n");
         return out.length;
     }
     for (uint32_t i = 0; i < view->n_threads; i++) {

@@ -3,7 +3,7 @@
 // Page groups by partition refinement. Pages are numbered densely in the order
 // in which they are first seen; all begin in class 0. The threads come in turn:
 // within thread i, the pages that were in class c and are now used with flags f
-// move to a class of their own, found by a table of the pairs (c, f) of this
+// move to a class of their own, found by a map of the pairs (c, f) of this
 // thread. In the end two pages are in one class if and only if they have been
 // told apart by no thread, that is, if their users and flags are the same.
 //
@@ -19,19 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 
 /** Whether a diff is sent tells pages apart, besides enum use_flags. */
 #define SENDS_DIFF 4u
 
 #define NONE UINT32_MAX
-
-/** A hash table from 64-bit keys to 32-bit numbers, open addressing. */
-struct table {
-    uint64_t *keys;
-    uint32_t *values; ///< NONE: the place is free
-    uint64_t mask;
-};
 
 /** One use in the lists, after pages are numbered. */
 struct entry {
@@ -45,7 +39,7 @@ struct builder {
     const size_t *n_in_list;
     uint32_t n_threads;
     uint64_t n_total;
-    struct table table;
+    struct map map;        ///< first of pages to their numbers, then of classes
     struct entry *entries; ///< [n_total], by thread
     uint64_t *first_entry; ///< [n_threads + 1]
     uint32_t *seen;        ///< [n_pages]: entry of the page in this thread
@@ -54,41 +48,6 @@ struct builder {
     uint32_t n_pages;
     uint32_t n_classes;
 };
-
-// ---- the table ----
-
-static void table_init(struct table *table, uint64_t n_keys)
-{
-    uint64_t room = 16;
-
-    while (room < n_keys * 2) {
-        room *= 2;
-    }
-    table->mask = room - 1;
-    table->keys = memory_new(room, sizeof *table->keys);
-    table->values = memory_new(room, sizeof *table->values);
-    memset(table->values, 0xff, room * sizeof *table->values);
-}
-
-/** @return where the key's value is; NONE there if the key is new */
-static uint32_t *table_find(struct table *table, uint64_t key)
-{
-    uint64_t at = (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
-
-    at = (at ^ at >> 32) & table->mask;
-    while (table->values[at] != NONE && table->keys[at] != key) {
-        at = (at + 1) & table->mask;
-    }
-    table->keys[at] = key;
-    return &table->values[at];
-}
-
-static void table_free(struct table *table)
-{
-    free(table->keys);
-    free(table->values);
-    *table = (struct table){0};
-}
 
 // ---- numbering the pages ----
 
@@ -126,20 +85,21 @@ static uint64_t next_list(struct builder *builder, uint32_t thread, uint64_t at)
 
     for (size_t k = 0; k < builder->n_in_list[thread]; k++) {
         const struct page_use *use = &builder->lists[thread][k];
-        uint32_t *page = table_find(&builder->table, use->page);
+        uint32_t page = map_find_index(&builder->map, use->page);
 
-        if (*page == NONE) {
-            *page = builder->n_pages++;
-            builder->seen[*page] = NONE;
+        if (page == MAP_NONE) {
+            page = builder->n_pages++;
+            builder->seen[page] = NONE;
+            map_add_index(&builder->map, use->page, page);
         }
-        const uint32_t before = builder->seen[*page];
+        const uint32_t before = builder->seen[page];
         if (before != NONE && before >= first) {
             merge(&builder->entries[before], use);
             continue;
         }
-        builder->seen[*page] = (uint32_t)at;
+        builder->seen[page] = (uint32_t)at;
         builder->entries[at++] =
-            (struct entry){*page, use->flags, use->diff_bytes};
+            (struct entry){page, use->flags, use->diff_bytes};
     }
     return at;
 }
@@ -153,13 +113,12 @@ static void number_pages(struct builder *builder)
     builder->first_entry =
         memory_new(builder->n_threads + 1ull, sizeof *builder->first_entry);
     builder->seen = memory_new(n, sizeof *builder->seen);
-    table_init(&builder->table, n);
     for (uint32_t i = 0; i < builder->n_threads; i++) {
         builder->first_entry[i] = at;
         at = next_list(builder, i, at);
     }
     builder->first_entry[builder->n_threads] = at;
-    table_free(&builder->table);
+    map_release(&builder->map);
 }
 
 // ---- refining the classes ----
@@ -170,14 +129,17 @@ static uint32_t split(struct builder *builder, uint32_t thread, uint32_t old,
 {
     const uint64_t way =
         entry->flags | (entry->diff_bytes > 0 ? SENDS_DIFF : 0u);
-    uint32_t *class = table_find(&builder->table, (uint64_t)old << 3 | way);
+    const uint64_t key = (uint64_t)old << 3 | way;
+    uint32_t class = map_find_index(&builder->map, key);
 
     // What an earlier thread has split off is another class.
-    if (*class == NONE || builder->split_by[*class] != thread) {
-        *class = builder->n_classes++;
-        builder->split_by[*class] = thread;
+    if (class == MAP_NONE || builder->split_by[class] != thread) {
+        class = builder->n_classes++;
+        builder->split_by[class] = thread;
+        map_take(&builder->map, key);
+        map_add_index(&builder->map, key, class);
     }
-    return *class;
+    return class;
 }
 
 static void refine(struct builder *builder)
@@ -186,7 +148,6 @@ static void refine(struct builder *builder)
 
     builder->class_of = memory_new(builder->n_pages, sizeof(uint32_t));
     builder->split_by = memory_new(n_entries + 1, sizeof(uint32_t));
-    table_init(&builder->table, n_entries);
     builder->n_classes = 1; // class 0, of pages that nobody has told apart
     for (uint32_t i = 0; i < builder->n_threads; i++) {
         for (uint64_t k = builder->first_entry[i];
@@ -197,7 +158,7 @@ static void refine(struct builder *builder)
             *class = split(builder, i, *class, entry);
         }
     }
-    table_free(&builder->table);
+    map_release(&builder->map);
 }
 
 // ---- groups out of classes ----

@@ -60,20 +60,8 @@ struct work {
 static void sort_threads(struct work *work, const uint32_t *node_of)
 {
     const struct cluster_view *view = work->view;
-    uint32_t *first = work->first_thread;
 
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        first[node_of[i] + 1]++;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        first[x + 1] += first[x];
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        work->threads[first[node_of[i]]++] = i;
-    }
-    // Each has become the next one's.
-    memmove(first + 1, first, view->n_nodes * sizeof *first);
-    first[0] = 0;
+    cluster_view_list_threads(view, node_of, work->first_thread, work->threads);
     for (uint32_t k = 0; k < view->n_threads; k++) {
         work->times[k] = view->threads[work->threads[k]].computation_s;
     }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "net/message_equal_test.h"
+
 static void a_frame_has_room_for_its_size(void **unused)
 {
     static const uint32_t sizes[] = {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Encoding and decoding, written out by the preprocessor from messages.def: for
-// each message one case that puts, gets or compares its fields one by one in
-// their order. A structure never reaches the wire, so neither padding nor byte
-// order nor the compiler can change the format.
+// each message one case that puts or gets its fields one by one in their order. A
+// structure never reaches the wire, so neither padding nor byte order nor the compiler
+// can change the format.
 //
 // I1  The header of every message fits MESSAGE_HEADER_MAX (checked when this
 //     file is compiled), so that a writer over such a header cannot fail.
 #include "net/message.h"
-
-#include <string.h>
 
 #include "base/ensure.h"
 
@@ -53,22 +51,6 @@ static int get_fields(struct wire_reader *reader, struct message *message)
     case number: {                                                             \
         struct message_##name *to = &message->u.name;                          \
         fields return 1;                                                       \
-    }
-#include "net/messages.def"
-    default:
-        return 0;
-    }
-}
-
-static int fields_are_equal(const struct message *a, const struct message *b)
-{
-    switch ((unsigned)a->type) {
-#define FIELD(width, name) &&one->name == other->name
-#define MESSAGE(number, owner, name, meaning, fields, body)                    \
-    case number: {                                                             \
-        const struct message_##name *one = &a->u.name;                         \
-        const struct message_##name *other = &b->u.name;                       \
-        return 1 fields;                                                       \
     }
 #include "net/messages.def"
     default:
@@ -143,13 +125,6 @@ uint32_t message_size(const struct message *message)
     default:
         return 0;
     }
-}
-
-int message_is_equal(const struct message *a, const struct message *b)
-{
-    return a->type == b->type && fields_are_equal(a, b) &&
-           a->body_size == b->body_size &&
-           (a->body_size == 0 || memcmp(a->body, b->body, a->body_size) == 0);
 }
 
 enum message_owner message_owner(unsigned type)

@@ -98,9 +98,6 @@ int message_body_is_good(const struct message *message);
  * Context: any thread; pure. */
 uint32_t message_size(const struct message *message);
 
-/** @return 1 if type, fields and body of two messages are the same. */
-int message_is_equal(const struct message *a, const struct message *b);
-
 /** @return who receives a type. */
 enum message_owner message_owner(unsigned type);
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "net/message_equal_test.h"
 
 // NOLINTBEGIN(bugprone-macro-parentheses): these make lists
 static uint64_t state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

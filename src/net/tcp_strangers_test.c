@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/harness.h"
-#include "net/tcp_harness.h"
+#include "harness/harness.h"
+#include "harness/tcp_harness.h"
 
 #define KIND_MESSAGE 1u
 #define KIND_CONFIRM 2u

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "net/harness.h"
-#include "net/tcp_harness.h"
+#include "harness/harness.h"
+#include "harness/tcp_harness.h"
 #include "net/tcp_socket.h"
 
 static struct end ends[ENDS_MAX];

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/cluster_harness.h"
+#include "harness/cluster_harness.h"
 
 static void use_shared_memory(void)
 {

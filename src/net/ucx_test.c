@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "harness/cluster_harness.h"
+#include "harness/harness.h"
 #include "net/address.h"
-#include "net/cluster_harness.h"
-#include "net/harness.h"
 #include "net/ucx.h"
 
 static int start_tests(void **unused)

@@ -3,7 +3,7 @@
 #define OBSERVE_OWN_CAPACITY_H
 
 #include "cluster/node_capacity.h"
-#include "os/memory.h"
+#include "os/memory_watch.h"
 
 /** What is declared of a node, not measured. */
 struct declared {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 
 enum { N_NODES = 3, DELAY_NS = 7000 };
 

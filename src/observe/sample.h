@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "os/memory.h"
+#include "os/memory_watch.h"
 
 /** The latest that is known of a node's memory. One kernel thread takes samples,
  * all others may read single numbers at any time, relaxed: they need not be of one
@@ -16,7 +16,7 @@ struct node_sample {
     _Atomic uint64_t total;     ///< bytes; what the node could get at most
     _Atomic uint64_t available; ///< bytes; what it can get without swapping
     _Atomic uint64_t
-        shared; ///< bytes; shared memory in the group, see os/memory.h
+        shared; ///< bytes; shared memory in the group, see os/memory_watch.h
     _Atomic uint64_t swap_free; ///< bytes of the kernel's swap
     _Atomic uint64_t stall_us; ///< PSI memory "some" since the machine's start;
                                ///< 0 if the kernel does not say

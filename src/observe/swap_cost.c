@@ -2,8 +2,8 @@
 //
 // What a page costs that is swapped out, and one that is swapped in: t_spo and t_spi
 // of [Liu06], for each node by itself, since disks do not scale with processors.
-// Measured with a swap file where the pager's is, in clusters as the pager's, one
-// after the other at random places; a page's price is its part of a cluster's.
+// Measured with a swap file where the pager's is, in transfers as the pager's, one
+// after the other at random places; a page's price is its part of a transfer's.
 // A page read soon after it was written may come from the memory of the disk, or, in
 // a virtual machine, of its host: such a device looks faster here than it is over
 // more data. The times of real paging correct the model as soon as there are any.
@@ -21,18 +21,18 @@
 #include "os/unnamed_file.h"
 
 enum {
-    N_CLUSTERS = 16,
+    N_PLACES = 16,
     N_TRANSFERS = 16, ///< of each kind
     MIN_TRANSFERS = 3,
     ENOUGH_NS = 50 * 1000 * 1000, ///< for each kind
 };
 
-#define CLUSTER_BYTES ((size_t)SWAP_TRANSFER_MAX * TM_PAGE_SIZE)
+#define TRANSFER_BYTES ((size_t)SWAP_TRANSFER_MAX * TM_PAGE_SIZE)
 
 struct measuring {
     struct swap_file *file;
-    char *bytes; ///< [CLUSTER_BYTES]
-    uint64_t slots[N_CLUSTERS];
+    char *bytes; ///< [TRANSFER_BYTES]
+    uint64_t slots[N_PLACES];
     const _Atomic int *stop;
 };
 
@@ -63,13 +63,13 @@ static void note_done(struct swap_transfer *transfer, tm_status status)
 
 // @param[out] took_ns  a page's part
 static tm_status transfer(const struct measuring *measuring, enum swap_op op,
-                          unsigned cluster, uint64_t *took_ns)
+                          unsigned place, uint64_t *took_ns)
 {
     tm_status status = TM_ESYSTEM;
     struct swap_transfer swap = {
         .op = op,
         .n_pages = SWAP_TRANSFER_MAX,
-        .slot = measuring->slots[cluster],
+        .slot = measuring->slots[place],
         .owner = &status,
         .done = note_done,
     };
@@ -98,17 +98,17 @@ static tm_status measure(const struct measuring *measuring, enum swap_op op,
 {
     uint64_t times_ns[N_TRANSFERS];
     uint64_t all_ns = 0;
-    unsigned cluster = 0;
+    unsigned place = 0;
     unsigned n = 0;
 
     while (goes_on(measuring, n, all_ns)) {
-        tm_status status = transfer(measuring, op, cluster, &times_ns[n]);
+        tm_status status = transfer(measuring, op, place, &times_ns[n]);
 
         if (status != TM_OK) {
             return status;
         }
         all_ns += times_ns[n++] * SWAP_TRANSFER_MAX;
-        cluster = (cluster * 5 + 3) % N_CLUSTERS; // goes through all of them
+        place = (place * 5 + 3) % N_PLACES; // goes through all of them
     }
     *quartiles = quartiles_of(times_ns, n);
     *n_measured = n;
@@ -116,12 +116,12 @@ static tm_status measure(const struct measuring *measuring, enum swap_op op,
 }
 
 // Its blocks are there before anything is measured.
-static tm_status make_clusters(struct measuring *measuring)
+static tm_status write_all_places(struct measuring *measuring)
 {
     tm_status status = TM_OK;
     uint64_t ns;
 
-    for (unsigned i = 0; status == TM_OK && i < N_CLUSTERS; i++) {
+    for (unsigned i = 0; status == TM_OK && i < N_PLACES; i++) {
         if (swap_file_reserve(measuring->file, SWAP_TRANSFER_MAX,
                               &measuring->slots[i]) < SWAP_TRANSFER_MAX) {
             return TM_ELIMIT;
@@ -143,7 +143,7 @@ static tm_status measure_file(struct measuring *measuring,
                               struct swap_cost *cost)
 {
     struct swap_cost result = {.kind = kind_of(measuring->file)};
-    tm_status status = make_clusters(measuring);
+    tm_status status = write_all_places(measuring);
 
     if (status == TM_OK) {
         status = measure(measuring, SWAP_OUT, &result.out_ns, &result.n_out);
@@ -172,7 +172,7 @@ tm_status swap_cost_measure(const char *folder, uint64_t rate,
 {
     const struct swap_settings settings = {.folder = folder, .rate = rate};
     struct measuring measuring = {
-        .bytes = aligned_alloc(TM_PAGE_SIZE, CLUSTER_BYTES),
+        .bytes = aligned_alloc(TM_PAGE_SIZE, TRANSFER_BYTES),
         .stop = stop,
     };
     tm_status status;
@@ -181,7 +181,8 @@ tm_status swap_cost_measure(const char *folder, uint64_t rate,
         snprintf(reason, size, "no memory");
         return TM_ENOMEM;
     }
-    fill((uint64_t *)(void *)measuring.bytes, CLUSTER_BYTES / sizeof(uint64_t));
+    fill((uint64_t *)(void *)measuring.bytes,
+         TRANSFER_BYTES / sizeof(uint64_t));
     if (!takes_file(folder)) {
         snprintf(reason, size, "cannot make a file in %s: %s", folder,
                  strerror(errno));

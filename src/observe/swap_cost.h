@@ -11,8 +11,8 @@
 /** What it costs to swap a page here. */
 struct swap_cost {
     enum swap_kind kind;
-    struct quartiles out_ns; ///< a page that is written in a cluster
-    struct quartiles in_ns;  ///< a page that is read in a cluster
+    struct quartiles out_ns; ///< a page that is written, of a transfer of many
+    struct quartiles in_ns;  ///< a page that is read, of a transfer of many
     unsigned n_out;          ///< how often each was measured
     unsigned n_in;
 };
@@ -23,7 +23,7 @@ struct swap_cost {
 const char *swap_folder(const char *option);
 
 /**
- * Measure what it costs to write and to read clusters of pages at random places of a
+ * Measure what it costs to write and to read many pages together at random places of a
  * swap file in a folder: a few of each, fewer if that takes long.
  *
  * @param rate         of the swap file: struct swap_settings

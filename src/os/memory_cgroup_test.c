@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/memory.h"
+#include "os/memory_watch.h"
 
 enum { SKIPPED = 77 };
 

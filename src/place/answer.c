@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "place/clusters.h"
+#include "place/partition.h"
 
 #define WORTH 0.005 ///< part of an iteration that a cut is worth
 
@@ -34,17 +34,17 @@ void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
     }
 }
 
-void answer_clusters(const struct place_request *request,
-                     const uint32_t *counts, double iteration_s, double page_s,
-                     uint32_t *node_of)
+void answer_partition(const struct place_request *request,
+                      const uint32_t *counts, double iteration_s, double page_s,
+                      uint32_t *node_of)
 {
     const struct cluster_view *view = request->view;
     struct affinity affinity;
-    const struct cluster_problem problem = {view, &affinity, counts,
-                                            request->current, INFINITY};
+    const struct partition_problem problem = {view, &affinity, counts,
+                                              request->current, INFINITY};
 
     affinity_init(&affinity, view, AFFINITY_COST, page_s);
-    clusters_find(&problem, WORTH * view->n_nodes * iteration_s, node_of);
+    partition_find(&problem, WORTH * view->n_nodes * iteration_s, node_of);
     affinity_release(&affinity);
 }
 

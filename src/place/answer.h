@@ -21,9 +21,9 @@ void answer_blocks(const struct cluster_view *view, const uint32_t *counts,
  * @param iteration_s  what an iteration takes: half a percent of it is not searched for
  * @param page_s       what a page costs which two nodes hold instead of one, besides
  *                     packets */
-void answer_clusters(const struct place_request *request,
-                     const uint32_t *counts, double iteration_s, double page_s,
-                     uint32_t *node_of);
+void answer_partition(const struct place_request *request,
+                      const uint32_t *counts, double iteration_s, double page_s,
+                      uint32_t *node_of);
 
 /** Bring pinned threads back to where they are now; of the threads that take
  * their nodes, the one that computes most nearly as long goes in exchange. */

@@ -25,6 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "place/counts.h"
 
@@ -43,14 +44,6 @@ struct tables {
 
 // ---- tables ----
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 /** From values of threads at 1..n to sums over the smallest at 0..n. Often they are
  * all equal. */
 static void sum_smallest(double *table, uint32_t n)
@@ -62,7 +55,7 @@ static void sum_smallest(double *table, uint32_t n)
         n_sorted++;
     }
     if (n_sorted < n) {
-        qsort(table + 1, n, sizeof *table, compare);
+        qsort(table + 1, n, sizeof *table, compare_doubles);
     }
     for (uint32_t i = 1; i <= n; i++) {
         table[i] += table[i - 1];

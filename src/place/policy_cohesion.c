@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "place/clusters.h"
 #include "place/counts.h"
+#include "place/partition.h"
 #include "place/policies.h"
 
 #define EQUAL 0.01 ///< threads whose times differ less compute equally long
@@ -123,9 +123,9 @@ static double mean_time(const struct cluster_view *view)
 static void run(struct migration *migration, uint32_t *counts)
 {
     const struct cluster_view *view = migration->view;
-    const struct cluster_problem problem = {view, migration->affinity, counts,
-                                            migration->current,
-                                            EQUAL * mean_time(view)};
+    const struct partition_problem problem = {view, migration->affinity, counts,
+                                              migration->current,
+                                              EQUAL * mean_time(view)};
 
     for (uint32_t i = 0; i < view->n_threads; i++) {
         migration->loads[migration->node_of[i]] +=
@@ -134,7 +134,7 @@ static void run(struct migration *migration, uint32_t *counts)
     for (uint32_t k = 0; k < 4 * view->n_threads && migrate(migration); k++) {
     }
     counts_of(view, migration->node_of, counts);
-    clusters_swap(&problem, migration->node_of);
+    partition_swap(&problem, migration->node_of);
 }
 
 static void place(const struct place_request *request, struct mapping *mapping)

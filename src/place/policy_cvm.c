@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// After CVM, [CVM]: as many threads as a node's power is of all power; clusters
+// After CVM, [CVM]: as many threads as a node's power is of all power; groups
 // of these sizes grown by correlation, c(i, j) = pages that both use, each from
 // the thread least related to the rest; pairs swapped while that keeps more
-// together; clusters given to the nodes that have most of their threads.
+// together; groups given to the nodes that have most of their threads.
 // Memory does not come into it.
 //
 // Growing: the thread that comes next is looked for on the *rim* only: threads
-// without a node that have affinity to the cluster. Of a chain that is two
+// without a node that have affinity to the group. Of a chain that is two
 // threads, of a grid the border.
 //
 // I1  A thread is on the rim, just once, if and only if it has no node and its
-//     to_cluster is not 0.
+//     to_group is not 0.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "place/clusters.h"
 #include "place/counts.h"
+#include "place/partition.h"
 #include "place/policies.h"
 
 #define GROW_MAX 4096u  ///< threads; growing takes up to their square
-#define NODES_MAX 2048u ///< among which clusters are exchanged
+#define NODES_MAX 2048u ///< among which groups are exchanged
 #define NOWHERE UINT32_MAX
 
 // ---- growing ----
@@ -30,9 +30,9 @@
 struct growth {
     const struct affinity *affinity;
     uint32_t *node_of;
-    double *to_rest;    ///< [n_threads]: affinity to threads without a node
-    double *to_cluster; ///< [n_threads]: of threads without one; to the cluster
-    uint32_t *rim;      ///< [n_threads]: n_rim threads, I1
+    double *to_rest;  ///< [n_threads]: affinity to threads without a node
+    double *to_group; ///< [n_threads]: of threads without one; to the group
+    uint32_t *rim;    ///< [n_threads]: n_rim threads, I1
     uint32_t n_rim;
     uint32_t lowest; ///< no thread below it is without a node
 };
@@ -51,11 +51,11 @@ static uint32_t pick_seed(const struct growth *growth)
     return best;
 }
 
-/** The thread most related to the cluster, of equals the lowest number; any if none
+/** The thread most related to the group, of equals the lowest number; any if none
  * is related. */
 static uint32_t pick_next(struct growth *growth)
 {
-    const double *to_cluster = growth->to_cluster;
+    const double *to_group = growth->to_group;
     uint32_t *rim = growth->rim;
     uint32_t at = 0;
 
@@ -66,7 +66,7 @@ static uint32_t pick_next(struct growth *growth)
         return growth->lowest;
     }
     for (uint32_t k = 1; k < growth->n_rim; k++) {
-        const double more = to_cluster[rim[k]] - to_cluster[rim[at]];
+        const double more = to_group[rim[k]] - to_group[rim[at]];
 
         if (more > 0 || (more == 0 && rim[k] < rim[at])) {
             at = k;
@@ -78,7 +78,7 @@ static uint32_t pick_next(struct growth *growth)
     return best;
 }
 
-/** A thread, not on the rim any more, joins the cluster on a node. */
+/** A thread, not on the rim any more, joins the group on a node. */
 static void join_cluster(struct growth *growth, uint32_t thread, uint32_t node)
 {
     const struct affinity *affinity = growth->affinity;
@@ -90,10 +90,10 @@ static void join_cluster(struct growth *growth, uint32_t thread, uint32_t node)
 
         growth->to_rest[peer] -= affinity->weights[e];
         if (growth->node_of[peer] == NOWHERE) {
-            if (growth->to_cluster[peer] == 0) {
+            if (growth->to_group[peer] == 0) {
                 growth->rim[growth->n_rim++] = peer;
             }
-            growth->to_cluster[peer] += affinity->weights[e];
+            growth->to_group[peer] += affinity->weights[e];
         }
     }
 }
@@ -107,7 +107,7 @@ static void grow(struct growth *growth, uint32_t node, uint32_t n_threads)
         join_cluster(growth, pick_next(growth), node);
     }
     while (growth->n_rim > 0) {
-        growth->to_cluster[growth->rim[--growth->n_rim]] = 0;
+        growth->to_group[growth->rim[--growth->n_rim]] = 0;
     }
 }
 
@@ -123,14 +123,14 @@ static void begin(struct growth *growth)
     }
 }
 
-static void grow_all(const struct cluster_problem *problem, uint32_t *node_of)
+static void grow_all(const struct partition_problem *problem, uint32_t *node_of)
 {
     const size_t n = problem->view->n_threads;
     struct growth growth = {
         .affinity = problem->affinity,
         .node_of = node_of,
         .to_rest = memory_new(n, sizeof(double)),
-        .to_cluster = memory_new(n, sizeof(double)),
+        .to_group = memory_new(n, sizeof(double)),
         .rim = memory_new(n, sizeof(uint32_t)),
     };
 
@@ -139,16 +139,16 @@ static void grow_all(const struct cluster_problem *problem, uint32_t *node_of)
         grow(&growth, x, problem->counts[x]);
     }
     free(growth.to_rest);
-    free(growth.to_cluster);
+    free(growth.to_group);
     free(growth.rim);
 }
 
-// ---- which cluster goes where ----
+// ---- which group goes where ----
 
-/** Exchange the nodes of clusters of one size as long as more threads stay then.
- * @param stay  [n_nodes][n_nodes]: threads of a cluster that are on a node now
- * @param node_for  [n_nodes]: of each cluster */
-static void exchange_nodes(const struct cluster_problem *problem,
+/** Exchange the nodes of groups of one size as long as more threads stay then.
+ * @param stay  [n_nodes][n_nodes]: threads of a group that are on a node now
+ * @param node_for  [n_nodes]: of each group */
+static void exchange_nodes(const struct partition_problem *problem,
                            const uint32_t *stay, uint32_t *node_for)
 {
     const uint32_t n = problem->view->n_nodes;
@@ -174,7 +174,7 @@ static void exchange_nodes(const struct cluster_problem *problem,
     } while (has_won);
 }
 
-static void relabel(const struct cluster_problem *problem, uint32_t *node_of)
+static void relabel(const struct partition_problem *problem, uint32_t *node_of)
 {
     const uint32_t n = problem->view->n_nodes;
     uint32_t *stay;
@@ -201,14 +201,15 @@ static void relabel(const struct cluster_problem *problem, uint32_t *node_of)
 
 // ---- all ----
 
-static void cluster(const struct cluster_problem *problem, uint32_t *node_of)
+static void group_threads(const struct partition_problem *problem,
+                          uint32_t *node_of)
 {
     if (problem->view->n_threads <= GROW_MAX) {
         grow_all(problem, node_of);
     } else {
-        clusters_blocks(problem, node_of);
+        partition_into_blocks(problem, node_of);
     }
-    clusters_swap(problem, node_of);
+    partition_swap(problem, node_of);
     relabel(problem, node_of);
 }
 
@@ -218,15 +219,15 @@ static void place(const struct place_request *request, struct mapping *mapping)
     double *powers = memory_new(view->n_nodes, sizeof *powers);
     uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
     struct affinity affinity;
-    const struct cluster_problem problem = {view, &affinity, counts,
-                                            request->current, INFINITY};
+    const struct partition_problem problem = {view, &affinity, counts,
+                                              request->current, INFINITY};
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         powers[x] = view->nodes[x].power * view->nodes[x].n_processors;
     }
     counts_in_proportion(view->n_threads, powers, view->n_nodes, counts);
     affinity_init(&affinity, view, AFFINITY_CORRELATION, 0);
-    cluster(&problem, mapping->node_of);
+    group_threads(&problem, mapping->node_of);
     affinity_release(&affinity);
     free(powers);
     free(counts);

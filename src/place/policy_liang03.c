@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "place/clusters.h"
 #include "place/counts.h"
+#include "place/partition.h"
 #include "place/policies.h"
 
 static void place(const struct place_request *request, struct mapping *mapping)
@@ -18,7 +18,7 @@ static void place(const struct place_request *request, struct mapping *mapping)
         .n_threads = view->n_threads,
         .first = memory_new(view->n_threads + 1ull, sizeof *none.first)};
     uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
-    const struct cluster_problem problem = {
+    const struct partition_problem problem = {
         .view = view,
         .affinity = &none,
         .counts = counts,
@@ -32,7 +32,7 @@ static void place(const struct place_request *request, struct mapping *mapping)
     counts_search(&curve, STEPS_LIANG03, counts);
     memcpy(mapping->node_of, request->current,
            view->n_threads * sizeof *mapping->node_of);
-    clusters_repair(&problem, mapping->node_of);
+    partition_repair(&problem, mapping->node_of);
     demand_curve_release(&curve);
     free(none.first);
     free(counts);

@@ -95,9 +95,9 @@ static void run(struct liu06 *liu06, const struct place_request *request,
     demand_curve_init(&liu06->curve, request->view, request->model,
                       request->current, terms);
     find_counts(liu06);
-    answer_clusters(request, liu06->counts,
-                    demand_curve_iteration(&liu06->curve, liu06->counts),
-                    page_cost(liu06), node_of);
+    answer_partition(request, liu06->counts,
+                     demand_curve_iteration(&liu06->curve, liu06->counts),
+                     page_cost(liu06), node_of);
 }
 
 static void place_terms(const struct place_request *request,

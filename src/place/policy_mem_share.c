@@ -35,7 +35,7 @@ static void place(const struct place_request *request, struct mapping *mapping)
     uint32_t *counts = memory_new(n_nodes, sizeof *counts);
 
     count(request->view, memory, counts);
-    answer_clusters(request, counts, mapping->before_s, 0, mapping->node_of);
+    answer_partition(request, counts, mapping->before_s, 0, mapping->node_of);
     free(memory);
     free(counts);
 }

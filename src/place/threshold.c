@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "place/counts.h"
 
@@ -139,26 +140,10 @@ void counts_threshold(const struct demand_curve *curve, uint32_t *counts)
 
 // ---- in proportion ----
 
-struct remainder {
-    double part;
-    uint32_t node;
-};
-
-static int compare_remainders(const void *left, const void *right)
-{
-    const struct remainder *a = left;
-    const struct remainder *b = right;
-
-    if (a->part != b->part) {
-        return a->part < b->part ? 1 : -1;
-    }
-    return (a->node > b->node) - (a->node < b->node);
-}
-
 void counts_in_proportion(uint32_t n_threads, const double *weights,
                           uint32_t n_nodes, uint32_t *counts)
 {
-    struct remainder *remainders = memory_new(n_nodes, sizeof *remainders);
+    struct ranked *remainders = memory_new(n_nodes, sizeof *remainders);
     uint32_t left = n_threads;
     double sum = 0;
 
@@ -170,11 +155,11 @@ void counts_in_proportion(uint32_t n_threads, const double *weights,
 
         counts[x] = (uint32_t)share < left ? (uint32_t)share : left;
         left -= counts[x];
-        remainders[x] = (struct remainder){share - counts[x], x};
+        remainders[x] = (struct ranked){share - counts[x], x};
     }
-    qsort(remainders, n_nodes, sizeof *remainders, compare_remainders);
+    qsort(remainders, n_nodes, sizeof *remainders, compare_falling);
     for (uint32_t k = 0; left > 0; k = (k + 1) % n_nodes) {
-        counts[remainders[k].node]++;
+        counts[remainders[k].number]++;
         left--;
     }
     free(remainders);

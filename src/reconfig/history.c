@@ -74,13 +74,11 @@ static uint32_t *place_of(struct history *history, uint64_t number)
     uint32_t slot = (uint32_t)number;
 
     if (slot >= history->n_places) {
-        uint32_t n = slot * 2 + 64;
+        const uint32_t n = history->n_places;
 
-        history->place = realloc(history->place, n * sizeof *history->place);
-        ensure_memory(history->place != NULL);
-        memset(history->place + history->n_places, 0,
-               (n - history->n_places) * sizeof *history->place);
-        history->n_places = n;
+        vector_reserve(history->place, history->n_places, slot + 1);
+        memset(history->place + n, 0,
+               (history->n_places - n) * sizeof *history->place);
     }
     return &history->place[slot];
 }

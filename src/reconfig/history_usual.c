@@ -6,26 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "reconfig/history_priv.h"
 
 /** The standard error of a median, by the median deviation of n values: with a normal
  * distribution's numbers, 1.2533 * 1.4826 / sqrt(n). */
 #define ERROR_OF_MEDIAN 1.858
 
-static int compare_values(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 double history_median(double *values, unsigned n)
 {
     if (n == 0) {
         return 0;
     }
-    qsort(values, n, sizeof *values, compare_values);
+    qsort(values, n, sizeof *values, compare_doubles);
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "os/range.h"
 
 // Addresses below are taken for numbers. Programs that lie there are not warned.
@@ -50,9 +51,7 @@ void argument_open(struct argument_watch *watch, const struct space *space,
 // One of the bits of watch->objects.
 static uint64_t choose_bit(const void *object, unsigned *word)
 {
-    // The bits in front are the ones that depend on all of the address.
-    uint64_t hash =
-        (uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    const uint64_t hash = random_mix((uintptr_t)object);
 
     *word =
         (unsigned)(hash / ARGUMENT_WORD % (ARGUMENT_OBJECTS / ARGUMENT_WORD));

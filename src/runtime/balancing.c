@@ -2,11 +2,11 @@
 //
 // The workload distribution scheme (reconfig/scheme.h) in a running node: on the
 // root, fed with the reports of all nodes; what it asks for is done here.
+#include "runtime/balancing.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/cluster_capacity.h"
-#include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
@@ -282,12 +282,12 @@ static void start_late(struct node *node)
     }
 }
 
-int distribution_is_busy(struct node *node)
+int balancing_is_busy(struct node *node)
 {
     return node->scheme != NULL && scheme_is_busy(node->scheme);
 }
 
-int distribution_decides(struct node *node)
+int balancing_decides(struct node *node)
 {
     return node->scheme != NULL;
 }

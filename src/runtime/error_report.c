@@ -205,7 +205,7 @@ void report_trap(struct node *node, const struct trap *trap)
     char place[384];
 
     describe_speaker(node, speaker, sizeof speaker);
-    place_describe(trap, place, sizeof place);
+    call_site_describe(trap, place, sizeof place);
     if (trap->signal == SIGSEGV || trap->signal == SIGBUS) {
         describe_access(node, trap, what, sizeof what);
     } else {

@@ -67,10 +67,10 @@ void freed_note(struct node *node, const struct message *extent_close);
  * @return 0 if the page was in no block lately. Under the node lock. */
 int freed_describe(struct node *node, page_no page, char *text, size_t size);
 
-// ---- place.c: where the program was
+// ---- call_site.c: where the program was
 
 /** "main (a.c:12)", or "libc.so.6+0x12, called from main (a.c:12)". */
-void place_describe(const struct trap *trap, char *text, size_t size);
+void call_site_describe(const struct trap *trap, char *text, size_t size);
 
 /** Where the program called the function of a library that calls this one, perhaps
  * through others; 0 if that cannot be told. */

@@ -25,6 +25,7 @@
 #include "runtime/iteration.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "base/random.h"
 #include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
@@ -105,9 +106,7 @@ void iteration_start(struct node *node)
 // Where in the program, and at which barrier: the same on all nodes.
 static uint32_t place_of(const struct thread *thread, uint64_t key)
 {
-    uint64_t mixed = (thread->place * 31 + key) * 0x9e3779b97f4a7c15u;
-
-    return (uint32_t)(mixed >> 32);
+    return (uint32_t)random_mix(thread->place * 31 + key);
 }
 
 static struct arrival *next_arrival(struct iteration *iteration)

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_KERNEL_PAGING_H
 #define RUNTIME_KERNEL_PAGING_H
 
-#include "os/memory.h"
+#include "os/memory_watch.h"
 #include "runtime/threads.h"
 
 struct node;
@@ -36,7 +36,7 @@ struct kernel_passing {
     struct memory_watch watch;
     struct passing_list *lists; ///< [n_workers]
     unsigned window;            ///< pages of a list that go together
-    uint64_t looked_ns;         ///< for more memory
+    uint64_t polled_ns;         ///< free memory
     uint64_t n_may_stay;        ///< pages that come in and stay
     uint64_t n_told;            ///< pages that the kernel was told to page out
 };

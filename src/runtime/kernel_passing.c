@@ -48,8 +48,8 @@
 #define WINDOWS 4u
 // Pages of a block that is read ahead.
 #define BLOCK 16u
-// Time between looks for more memory.
-#define LOOK_NS (100 * 1000 * 1000u)
+// How often it is asked what memory there is.
+#define POLL_NS (100 * 1000 * 1000u)
 
 static int is_on(struct node *node)
 {
@@ -157,16 +157,16 @@ static int passes(uint32_t before, uint32_t turn)
 }
 
 // Others may want what there is, too.
-static void look_for_more(struct node *node, struct kernel_passing *passing)
+static void poll_free_memory(struct node *node, struct kernel_passing *passing)
 {
     const uint64_t now_ns = clock_now_ns();
     struct memory_state state;
     uint64_t n_pages;
 
-    if (now_ns - passing->looked_ns < LOOK_NS) {
+    if (now_ns - passing->polled_ns < POLL_NS) {
         return;
     }
-    passing->looked_ns = now_ns;
+    passing->polled_ns = now_ns;
     memory_read(&passing->watch, &state);
     n_pages = state.available.bytes / TM_PAGE_SIZE / 2;
     passing->n_may_stay =
@@ -216,7 +216,7 @@ void kernel_passing_came(struct node *node, const struct thread *thread,
         return;
     }
     read_ahead(node, passing->turns, page);
-    look_for_more(node, passing);
+    poll_free_memory(node, passing);
     if (passing->n_may_stay > 0) {
         passing->n_may_stay--;
         passing->turns[page] = 0;

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "runtime/balancing.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
-#include "runtime/distribution.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
@@ -77,7 +77,7 @@ static int is_ready(void *owner)
     struct node *node = owner;
 
     return node_step(node) == RUNTIME_RUNNING && !tracking_is_active(node) &&
-           !distribution_is_busy(node);
+           !balancing_is_busy(node);
 }
 
 static double power_of(void *owner, node_id id)
@@ -193,7 +193,7 @@ static void tell(void *owner, node_id id, int comes,
     }
     if (report == MEMBERSHIP_DONE && comes) {
         iteration_tell_mode(node, id);
-        if (distribution_decides(node)) {
+        if (balancing_decides(node)) {
             share_with(node, id);
         } else if (node->options.shuffle == 0) {
             why = "threads stay where they are (--policy), so it has none";

@@ -13,7 +13,7 @@
 // for none: its calls of the API are refused.
 //
 // O1 Jobs run one after another, in the order in which they were asked for, without
-//    any lock. One that takes longer than 100 ms looks at observer_is_stopping().
+//    any lock. One that takes longer than 100 ms looks at `is_stopping`.
 // O2 When observer_stop() has returned no job runs and none will. (One that does not
 //    end within STOP_TIMEOUT_NS, for a disk that does not answer, is left behind with
 //    a warning.)
@@ -27,6 +27,12 @@
 
 #define SAMPLE_NS (100 * 1000 * 1000u)
 #define STOP_TIMEOUT_NS (2 * 1000 * 1000 * 1000ull)
+
+static int must_stop(struct node *node)
+{
+    return atomic_load_explicit(&node->observer.is_stopping,
+                                memory_order_relaxed);
+}
 
 static void raise_alarm(struct node *node)
 {
@@ -76,12 +82,12 @@ static void *observe(void *argument)
     struct node *node = argument;
     uint64_t due_ns = 0;
 
-    while (!observer_is_stopping(node)) {
+    while (!must_stop(node)) {
         uint32_t alarms =
             atomic_load_explicit(&node->observer.alarms, memory_order_acquire);
         uint64_t left_ns = look(node, &due_ns);
 
-        if (!run_next_job(node) && !observer_is_stopping(node)) {
+        if (!run_next_job(node) && !must_stop(node)) {
             kthread_wait(&node->observer.alarms, alarms, left_ns);
         }
     }
@@ -135,27 +141,20 @@ tm_status observer_run(struct node *node, observer_job *job, void *owner)
     return TM_OK;
 }
 
-int observer_is_stopping(struct node *node)
-{
-    return atomic_load_explicit(&node->observer.is_stopping,
-                                memory_order_relaxed);
-}
-
 int observer_sleep(struct node *node, uint64_t duration_ns)
 {
     uint64_t until_ns = clock_now_ns() + duration_ns;
     uint64_t now_ns;
 
-    while (!observer_is_stopping(node) &&
-           (now_ns = clock_now_ns()) < until_ns) {
+    while (!must_stop(node) && (now_ns = clock_now_ns()) < until_ns) {
         uint32_t alarms =
             atomic_load_explicit(&node->observer.alarms, memory_order_acquire);
 
-        if (!observer_is_stopping(node)) {
+        if (!must_stop(node)) {
             kthread_wait(&node->observer.alarms, alarms, until_ns - now_ns);
         }
     }
-    return !observer_is_stopping(node);
+    return !must_stop(node);
 }
 
 // Nobody waits for ever for a job that does not end.

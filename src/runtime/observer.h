@@ -41,13 +41,11 @@ int observer_has_watch(struct node *node);
 tm_status observer_start(struct node *node);
 /** Have a function run on the observer thread, without any lock, after those asked
  * for before. Under the node lock; does not block. If it takes long it looks at
- * observer_is_stopping() ten times a second.
+ * `is_stopping` ten times a second.
  * @return TM_OK
  * @return TM_ELIMIT  OBSERVER_MAX_JOBS wait already
  * @return TM_ESTATE, TM_ESYSTEM  as observer_start() */
 tm_status observer_run(struct node *node, observer_job *job, void *owner);
-/** In a job: 1 if it should end now. */
-int observer_is_stopping(struct node *node);
 /** In a job: sleep. @return 0 if it should end now */
 int observer_sleep(struct node *node, uint64_t duration_ns);
 /** End it. When this returns no job runs, and none will. Not under the node lock.

@@ -5,8 +5,8 @@
 // never half a profile under it.
 #include "base/log.h"
 #include "observe/profile_write.h"
+#include "runtime/balancing.h"
 #include "runtime/cluster_capacity.h"
-#include "runtime/distribution.h"
 #include "runtime/node.h"
 
 #include <errno.h>

@@ -33,19 +33,19 @@
 //
 // With other nodes it has real-time priority, where the system allows that: with all
 // processors computing it answers in a tenth of a millisecond instead of four. It gives
-// that back for a while when it has used its share (haste.c).
+// that back for a while when it has used its share (service_priority.c).
 #include "runtime/service.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
 #include "os/processor.h"
-#include "runtime/haste.h"
 #include "runtime/liveness.h"
 #include "runtime/members.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
+#include "runtime/service_priority.h"
 
 #include <poll.h>
 #include <string.h>
@@ -62,7 +62,7 @@
 
 // Of the service thread.
 struct pace {
-    struct haste haste;
+    struct service_priority priority;
     int hurries; // has real-time priority
     int is_refused;
 };
@@ -229,8 +229,9 @@ static uint64_t sleep_ns(struct node *node, int is_busy)
 // Real-time priority while it has a share of that left. Service thread.
 static void keep_pace(struct node *node, struct pace *pace)
 {
-    int hurries = node->n_nodes > 1 && haste_note(&pace->haste, clock_now_ns(),
-                                                  clock_thread_cpu_ns());
+    int hurries = node->n_nodes > 1 &&
+                  service_priority_note(&pace->priority, clock_now_ns(),
+                                        clock_thread_cpu_ns());
 
     if (hurries == pace->hurries || pace->is_refused) {
         return;
@@ -253,8 +254,9 @@ static void *serve(void *argument)
     unsigned n_stuck = 0;
     int is_busy = 0;
 
-    haste_init(&pace.haste, capacity_n_beside(node, node->n_nodes),
-               node->n_workers, processor_count());
+    service_priority_init(&pace.priority,
+                          capacity_n_beside(node, node->n_nodes),
+                          node->n_workers, processor_count());
     keep_pace(node, &pace);
     while (!atomic_load_explicit(&node->is_stopping, memory_order_acquire)) {
         unsigned n_handled;

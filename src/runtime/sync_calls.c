@@ -132,26 +132,81 @@ unsigned tm_node_workers(void)
     return node_step(node) == RUNTIME_NONE ? 1 : node->n_workers;
 }
 
-tm_status tm_mutex_lock(tm_mutex *mutex)
-{
-    BEGIN_CALL("tm_mutex_lock");
-    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
+// Those of which sync/ has a function: it is called, and its answer waited for.
+#define SYNC_CALL(name, parameters, call)                                      \
+    tm_status name parameters                                                  \
+    {                                                                          \
+        BEGIN_CALL(#name);                                                     \
+        call;                                                                  \
+        return leave_call(node, &wait);                                        \
+    }
 
-tm_status tm_mutex_trylock(tm_mutex *mutex)
-{
-    BEGIN_CALL("tm_mutex_trylock");
-    sync_lock(sync, key_of(node, mutex), 1, &wait.waiter);
-    return leave_call(node, &wait);
-}
+#define SYNC_TIMED_CALL(name, parameters, call)                                \
+    tm_status name parameters                                                  \
+    {                                                                          \
+        BEGIN_TIMED_CALL(#name, deadline);                                     \
+        call;                                                                  \
+        return leave_call(node, &wait);                                        \
+    }
 
-tm_status tm_mutex_timedlock(tm_mutex *mutex, const struct timespec *deadline)
-{
-    BEGIN_TIMED_CALL("tm_mutex_timedlock", deadline);
-    sync_lock(sync, key_of(node, mutex), 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
+// clang-format off
+SYNC_CALL(tm_mutex_lock, (tm_mutex *mutex),
+          sync_lock(sync, key_of(node, mutex), 0, &wait.waiter))
+SYNC_CALL(tm_mutex_trylock, (tm_mutex *mutex),
+          sync_lock(sync, key_of(node, mutex), 1, &wait.waiter))
+SYNC_TIMED_CALL(tm_mutex_timedlock,
+                (tm_mutex *mutex, const struct timespec *deadline),
+                sync_lock(sync, key_of(node, mutex), 0, &wait.waiter))
+SYNC_CALL(tm_mutex_unlock, (tm_mutex *mutex),
+          sync_unlock(sync, key_of(node, mutex), &wait.waiter))
+
+SYNC_CALL(tm_cond_wait, (tm_cond *cond, tm_mutex *mutex),
+          sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
+                         &wait.waiter))
+SYNC_TIMED_CALL(tm_cond_timedwait,
+                (tm_cond *cond, tm_mutex *mutex,
+                 const struct timespec *deadline),
+                sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex),
+                               &wait.waiter))
+SYNC_CALL(tm_cond_signal, (tm_cond *cond),
+          sync_cond_signal(sync, key_of(node, cond), 0, &wait.waiter))
+SYNC_CALL(tm_cond_broadcast, (tm_cond *cond),
+          sync_cond_signal(sync, key_of(node, cond), 1, &wait.waiter))
+
+SYNC_CALL(tm_sem_init, (tm_sem *sem, unsigned value),
+          sync_sem_init(sync, key_of(node, sem), value, &wait.waiter))
+SYNC_CALL(tm_sem_wait, (tm_sem *sem),
+          sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter))
+SYNC_CALL(tm_sem_trywait, (tm_sem *sem),
+          sync_sem_wait(sync, key_of(node, sem), 1, &wait.waiter))
+SYNC_TIMED_CALL(tm_sem_timedwait,
+                (tm_sem *sem, const struct timespec *deadline),
+                sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter))
+SYNC_CALL(tm_sem_post, (tm_sem *sem),
+          sync_sem_post(sync, key_of(node, sem), &wait.waiter))
+
+SYNC_CALL(tm_rwlock_rdlock, (tm_rwlock *lock),
+          sync_rwlock(sync, key_of(node, lock), HOLD_TO_READ, 0, &wait.waiter))
+SYNC_CALL(tm_rwlock_tryrdlock, (tm_rwlock *lock),
+          sync_rwlock(sync, key_of(node, lock), HOLD_TO_READ, 1, &wait.waiter))
+SYNC_TIMED_CALL(tm_rwlock_timedrdlock,
+                (tm_rwlock *lock, const struct timespec *deadline),
+                sync_rwlock(sync, key_of(node, lock), HOLD_TO_READ, 0,
+                            &wait.waiter))
+SYNC_CALL(tm_rwlock_wrlock, (tm_rwlock *lock),
+          sync_rwlock(sync, key_of(node, lock), HOLD_TO_WRITE, 0, &wait.waiter))
+SYNC_CALL(tm_rwlock_trywrlock, (tm_rwlock *lock),
+          sync_rwlock(sync, key_of(node, lock), HOLD_TO_WRITE, 1, &wait.waiter))
+SYNC_TIMED_CALL(tm_rwlock_timedwrlock,
+                (tm_rwlock *lock, const struct timespec *deadline),
+                sync_rwlock(sync, key_of(node, lock), HOLD_TO_WRITE, 0,
+                            &wait.waiter))
+SYNC_CALL(tm_rwlock_unlock, (tm_rwlock *lock),
+          sync_rwlock_unlock(sync, key_of(node, lock), &wait.waiter))
+
+SYNC_CALL(tm_barrier_init, (tm_barrier *barrier, unsigned count),
+          sync_barrier_init(sync, key_of(node, barrier), count, &wait.waiter))
+// clang-format on
 
 static inline __attribute__((always_inline)) tm_status set_type(
     tm_mutex *mutex, tm_mutex_type type, const char *function)
@@ -184,133 +239,6 @@ tm_status tm_mutex_destroy(tm_mutex *mutex)
     return set_type(mutex, TM_MUTEX_NORMAL, "tm_mutex_destroy");
 }
 
-tm_status tm_mutex_unlock(tm_mutex *mutex)
-{
-    BEGIN_CALL("tm_mutex_unlock");
-    sync_unlock(sync, key_of(node, mutex), &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_cond_wait(tm_cond *cond, tm_mutex *mutex)
-{
-    BEGIN_CALL("tm_cond_wait");
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_cond_timedwait(tm_cond *cond, tm_mutex *mutex,
-                            const struct timespec *deadline)
-{
-    BEGIN_TIMED_CALL("tm_cond_timedwait", deadline);
-    sync_cond_wait(sync, key_of(node, cond), key_of(node, mutex), &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_cond_signal(tm_cond *cond)
-{
-    BEGIN_CALL("tm_cond_signal");
-    sync_cond_signal(sync, key_of(node, cond), 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_cond_broadcast(tm_cond *cond)
-{
-    BEGIN_CALL("tm_cond_broadcast");
-    sync_cond_signal(sync, key_of(node, cond), 1, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_sem_init(tm_sem *sem, unsigned value)
-{
-    BEGIN_CALL("tm_sem_init");
-    sync_sem_init(sync, key_of(node, sem), value, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_sem_wait(tm_sem *sem)
-{
-    BEGIN_CALL("tm_sem_wait");
-    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_sem_trywait(tm_sem *sem)
-{
-    BEGIN_CALL("tm_sem_trywait");
-    sync_sem_wait(sync, key_of(node, sem), 1, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_sem_timedwait(tm_sem *sem, const struct timespec *deadline)
-{
-    BEGIN_TIMED_CALL("tm_sem_timedwait", deadline);
-    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_sem_post(tm_sem *sem)
-{
-    BEGIN_CALL("tm_sem_post");
-    sync_sem_post(sync, key_of(node, sem), &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-static inline __attribute__((always_inline)) tm_status lock_to(
-    tm_rwlock *lock, enum sync_hold hold, int only_try, const char *function)
-{
-    BEGIN_CALL(function);
-    sync_rwlock(sync, key_of(node, lock), hold, only_try, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-static inline __attribute__((always_inline)) tm_status lock_until(
-    tm_rwlock *lock, enum sync_hold hold, const struct timespec *deadline,
-    const char *function)
-{
-    BEGIN_TIMED_CALL(function, deadline);
-    sync_rwlock(sync, key_of(node, lock), hold, 0, &wait.waiter);
-    return leave_call(node, &wait);
-}
-
-tm_status tm_rwlock_rdlock(tm_rwlock *lock)
-{
-    return lock_to(lock, HOLD_TO_READ, 0, "tm_rwlock_rdlock");
-}
-
-tm_status tm_rwlock_tryrdlock(tm_rwlock *lock)
-{
-    return lock_to(lock, HOLD_TO_READ, 1, "tm_rwlock_tryrdlock");
-}
-
-tm_status tm_rwlock_timedrdlock(tm_rwlock *lock,
-                                const struct timespec *deadline)
-{
-    return lock_until(lock, HOLD_TO_READ, deadline, "tm_rwlock_timedrdlock");
-}
-
-tm_status tm_rwlock_wrlock(tm_rwlock *lock)
-{
-    return lock_to(lock, HOLD_TO_WRITE, 0, "tm_rwlock_wrlock");
-}
-
-tm_status tm_rwlock_trywrlock(tm_rwlock *lock)
-{
-    return lock_to(lock, HOLD_TO_WRITE, 1, "tm_rwlock_trywrlock");
-}
-
-tm_status tm_rwlock_timedwrlock(tm_rwlock *lock,
-                                const struct timespec *deadline)
-{
-    return lock_until(lock, HOLD_TO_WRITE, deadline, "tm_rwlock_timedwrlock");
-}
-
-tm_status tm_rwlock_unlock(tm_rwlock *lock)
-{
-    BEGIN_CALL("tm_rwlock_unlock");
-    sync_rwlock_unlock(sync, key_of(node, lock), &wait.waiter);
-    return leave_call(node, &wait);
-}
-
 // The caller is to run it. It may move meanwhile.
 static tm_status run_once(struct node *node, struct sync *sync, tm_once *once,
                           void (*function)(void))
@@ -341,13 +269,6 @@ tm_status tm_once_run(tm_once *once, void (*function)(void))
     sync_once_know(sync, key_of(node, once));
     node_leave(node);
     return TM_OK;
-}
-
-tm_status tm_barrier_init(tm_barrier *barrier, unsigned count)
-{
-    BEGIN_CALL("tm_barrier_init");
-    sync_barrier_init(sync, key_of(node, barrier), count, &wait.waiter);
-    return leave_call(node, &wait);
 }
 
 static inline __attribute__((always_inline)) tm_status arrive(

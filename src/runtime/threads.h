@@ -32,7 +32,7 @@ struct thread {
     page_no last_page;
     uintptr_t place;     ///< return address of its latest call of ours
     const char *wrapped; ///< the C library's function that wrap.c does for it
-    int is_walked;       ///< its frames are being walked: place.c
+    int is_walked;       ///< its frames are being walked: call_site.c
     uint64_t end_key;  ///< barrier that it waits at, if that ends an iteration
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
     int is_tracked;    ///< it is in the iteration that is tracked

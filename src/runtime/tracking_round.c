@@ -10,7 +10,7 @@
 //
 // When the first node is done with a tracked iteration, the others are told, since
 // a node without threads in iterations will never begin one. Nodes that have not
-// answered when GRACE times that iteration has passed again are given up.
+// answered when ANSWER_ITERATIONS times that iteration has passed again are given up.
 //
 // --track asks for rounds by itself, and writes what comes as text.
 #include "base/clock.h"
@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GRACE = 10 };
+enum { ANSWER_ITERATIONS = 10 };
 
-#define LEAST_GRACE_NS (2 * 1000000000ull)
+#define ANSWER_MIN_NS (2 * 1000000000ull)
 
 static void tell_all(struct node *node, uint32_t round, enum track_what what)
 {
@@ -116,11 +116,11 @@ static tm_status note_done(struct node *node, struct tracking *tracking,
         complete(node, tracking);
     } else if (tracking->give_up_ns == 0 &&
                (said.took_ns > 0 || said.is_cancelled)) {
-        uint64_t grace_ns = GRACE * said.took_ns;
+        uint64_t timeout_ns = ANSWER_ITERATIONS * said.took_ns;
 
         tracking->give_up_ns =
             clock_now_ns() +
-            (grace_ns > LEAST_GRACE_NS ? grace_ns : LEAST_GRACE_NS);
+            (timeout_ns > ANSWER_MIN_NS ? timeout_ns : ANSWER_MIN_NS);
         tell_all(node, tracking->last_round, TRACK_SOMEBODY_DONE);
     }
     return TM_OK;

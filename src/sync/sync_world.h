@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 #include "sync/sync.h"
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node computes while all others ask it something all the time: it answers in haste,
-// and stops doing so when it has taken its share of the processors (runtime/haste.c).
+// A node computes while all others ask it something all the time: it answers with real-time priority,
+// and stops doing so when it has taken its share of the processors (runtime/service_priority.c).
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>

@@ -197,7 +197,7 @@ class Tests:
                                     "TEAMSTER_SPACE": space})
 
     def pace(self, _seed):
-        """A service thread is not in haste for ever."""
+        """A service thread has no real-time priority for ever."""
         if len(os.sched_getaffinity(0)) > 4:
             raise jobs.Skip("with so many processors it has all it can use")
         job = self.start(8, self.program("pace"))

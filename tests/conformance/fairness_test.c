@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 #include "pages/engine.h"
 #include "runtime/registry.h"
 

@@ -2,7 +2,7 @@
 #ifndef PAGE_TRACE_H
 #define PAGE_TRACE_H
 
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 
 /** Say on stderr what a message does with a page, if it names it: the time, who
  * sends to whom, and the fields that matter to the protocol. */

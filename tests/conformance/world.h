@@ -2,8 +2,8 @@
 #ifndef WORLD_H
 #define WORLD_H
 
+#include "harness/sim_harness.h"
 #include "mem/pager.h"
-#include "net/sim_harness.h"
 #include "observe/track.h"
 #include "pages/causality.h"
 #include "pages/engine.h"

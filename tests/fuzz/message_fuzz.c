@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "net/frame.h"
+#include "net/message_equal_test.h"
 
 static void encode_again(const struct message *message, const uint8_t *data,
                          size_t size)

@@ -99,6 +99,15 @@ class LayersTest(LintTest):
         self.tree.write("src/net/port.c", '#include "port.h"\n')
         self.expect("check_layers.py", "does not name its layer")
 
+    def test_what_tests_have_in_common_is_for_tests(self):
+        self.tree.write("tests/harness/fake.h", "")
+        self.tree.write("src/net/port_test.c", '#include "harness/fake.h"\n')
+        self.expect_clean("check_layers.py")
+        self.tree.write("src/net/port_test.c", '#include "harness/none.h"\n')
+        self.expect("check_layers.py", "harness/none.h does not exist")
+        self.tree.write("src/net/port_test.c", "")
+        self.tree.write("src/net/port.c", '#include "harness/fake.h"\n')
+        self.expect("check_layers.py", "harness/fake.h is for tests")
 
     def test_only_the_table_knows_protocols_by_name(self):
         complaint = "src/pages/fetch.c:2: asks for a protocol"

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "mem/replace_valid_test.h"
+
 #define AT_ONCE 256u
 
 struct player {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef OS_MEMORY_H
-#define OS_MEMORY_H
+#ifndef OS_MEMORY_WATCH_H
+#define OS_MEMORY_WATCH_H
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 // Measures what a frame between hosts costs both ends for its seal, in processor time,
 // which other programs of the machine hardly change.
 //
-//     seal_bench [frames]
+//     micro_seal [frames]
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef NET_CLUSTER_HARNESS_H
-#define NET_CLUSTER_HARNESS_H
+#ifndef HARNESS_CLUSTER_HARNESS_H
+#define HARNESS_CLUSTER_HARNESS_H
 
 /*
  * For tests of transports: several processes that are connected to each other.

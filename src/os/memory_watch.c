@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/memory.h"
+#include "os/memory_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

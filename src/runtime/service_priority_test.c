@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/haste.h"
+#include "runtime/service_priority.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 #define MS_NS (1000 * 1000u)
 #define SECOND_MS 1000u
 
-// A processor at which real-time threads come first, and a thread in haste that would
+// A processor at which real-time threads come first, and a thread that has that priority and would
 // always run; the time passes by milliseconds.
 struct bench {
-    struct haste haste;
+    struct service_priority priority;
     uint64_t now_ns;
     uint64_t used_ns;
 };
@@ -23,7 +23,7 @@ static struct bench make_bench(unsigned n_here, unsigned n_workers,
 {
     struct bench bench = {.now_ns = 12345};
 
-    haste_init(&bench.haste, n_here, n_workers, n_processors);
+    service_priority_init(&bench.priority, n_here, n_workers, n_processors);
     return bench;
 }
 
@@ -34,8 +34,8 @@ static unsigned run_for(struct bench *bench, unsigned n_ms,
     unsigned n_hasty = 0;
 
     for (unsigned i = 0; i < n_ms; i++) {
-        n_hasty +=
-            haste_note(&bench->haste, bench->now_ns, bench->used_ns) != 0;
+        n_hasty += service_priority_note(&bench->priority, bench->now_ns,
+                                         bench->used_ns) != 0;
         bench->now_ns += MS_NS;
         bench->used_ns += MS_NS / 10 * used_of_ten;
     }
@@ -83,9 +83,11 @@ static void it_comes_back_with_the_next_period(void **unused)
 
     (void)unused;
     assert_true(run_for(&bench, 90, 10) < 90);
-    assert_false(haste_note(&bench.haste, bench.now_ns, bench.used_ns));
+    assert_false(
+        service_priority_note(&bench.priority, bench.now_ns, bench.used_ns));
     bench.now_ns += SECOND_MS * (uint64_t)MS_NS; // asleep
-    assert_true(haste_note(&bench.haste, bench.now_ns, bench.used_ns));
+    assert_true(
+        service_priority_note(&bench.priority, bench.now_ns, bench.used_ns));
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "model/sample_views_test.h"
-#include "place/clusters.h"
+#include "place/partition.h"
 
 #define MAX_NODES 8
 #define MAX_THREADS 256
@@ -19,14 +19,14 @@ struct fixture {
     struct affinity affinity;
     uint32_t counts[MAX_NODES];
     uint32_t current[MAX_THREADS];
-    struct cluster_problem problem;
+    struct partition_problem problem;
 };
 
 static void fixture_finish(struct fixture *f)
 {
     affinity_init(&f->affinity, &f->view, AFFINITY_COST, 0);
-    f->problem = (struct cluster_problem){&f->view, &f->affinity, f->counts,
-                                          f->current, INFINITY};
+    f->problem = (struct partition_problem){&f->view, &f->affinity, f->counts,
+                                            f->current, INFINITY};
 }
 
 static void fixture_release(struct fixture *f)
@@ -143,7 +143,7 @@ static void weights_are_those_of_the_kinds(void **state)
     cluster_view_release(&view);
 }
 
-static void clusters_have_the_sizes_asked_for(void **state)
+static void groups_have_the_sizes_asked_for(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 150; round++) {
@@ -161,16 +161,16 @@ static void clusters_have_the_sizes_asked_for(void **state)
         draw_counts(&f);
         mapping_draw(&f.view, f.current);
         fixture_finish(&f);
-        clusters_blocks(&f.problem, node_of);
+        partition_into_blocks(&f.problem, node_of);
         assert_sizes(&f, node_of);
         memcpy(node_of, f.current, sizeof node_of);
-        clusters_repair(&f.problem, node_of);
+        partition_repair(&f.problem, node_of);
         assert_sizes(&f, node_of);
         cut = affinity_cut(&f.affinity, node_of);
-        clusters_swap(&f.problem, node_of);
+        partition_swap(&f.problem, node_of);
         assert_sizes(&f, node_of);
         assert_true(affinity_cut(&f.affinity, node_of) <= cut * (1 + 1e-9));
-        clusters_find(&f.problem, 0, node_of);
+        partition_find(&f.problem, 0, node_of);
         assert_sizes(&f, node_of);
         fixture_release(&f);
     }
@@ -198,7 +198,7 @@ static void a_chain_in_order_is_cut_into_runs(void **state)
         for (uint32_t x = 0; x < 4; x++) {
             n_nodes += f.counts[x] > 0;
         }
-        clusters_find(&f.problem, 0, node_of);
+        partition_find(&f.problem, 0, node_of);
         assert_true(affinity_cut(&f.affinity, node_of) <=
                     n_nodes * edge * 1.001); // as many cuts as runs
         fixture_release(&f);
@@ -243,7 +243,7 @@ static void no_swap_that_wins_is_left(void **state)
         mapping_draw(&f.view, f.current);
         mapping_draw(&f.view, node_of);
         fixture_finish(&f);
-        clusters_swap(&f.problem, node_of);
+        partition_swap(&f.problem, node_of);
         assert_true(most_to_win(&f, node_of) <= 1e-8 * f.affinity.total);
         fixture_release(&f);
     }
@@ -265,7 +265,7 @@ static void nothing_moves_where_nothing_is_to_be_won(void **state)
         f.counts[x] = 16;
     }
     fixture_finish(&f);
-    clusters_find(&f.problem, 0, node_of);
+    partition_find(&f.problem, 0, node_of);
     assert_memory_equal(node_of, f.current, sizeof node_of);
     fixture_release(&f);
 }
@@ -275,7 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(affinity_is_symmetric_and_adds_up),
         cmocka_unit_test(weights_are_those_of_the_kinds),
-        cmocka_unit_test(clusters_have_the_sizes_asked_for),
+        cmocka_unit_test(groups_have_the_sizes_asked_for),
         cmocka_unit_test(a_chain_in_order_is_cut_into_runs),
         cmocka_unit_test(no_swap_that_wins_is_left),
         cmocka_unit_test(nothing_moves_where_nothing_is_to_be_won),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory limits, on folders that look like /proc and /sys of machines and
 // containers of several kinds.
-#include "os/memory.h"
+#include "os/memory_watch.h"
 
 #include <errno.h>
 #include <ftw.h>

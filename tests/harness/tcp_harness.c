@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/tcp_harness.h"
+#include "harness/tcp_harness.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/harness.h"
+#include "harness/harness.h"
 #include "net/tcp_socket.h"
 
 #define WAIT_S 20

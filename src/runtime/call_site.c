@@ -71,7 +71,7 @@ uintptr_t place_of_call(void)
     return walk.caller;
 }
 
-void place_describe(const struct trap *trap, char *text, size_t size)
+void call_site_describe(const struct trap *trap, char *text, size_t size)
 {
     struct thread *thread = thread_self();
     uintptr_t caller = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef NET_TCP_HARNESS_H
-#define NET_TCP_HARNESS_H
+#ifndef HARNESS_TCP_HARNESS_H
+#define HARNESS_TCP_HARNESS_H
 
 /*
  * For tests of the wire between hosts: several ends of it in one process, over the

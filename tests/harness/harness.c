@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/harness.h"
+#include "harness/harness.h"
 
 #include <stdlib.h>
 

@@ -4,14 +4,14 @@
 // polling, and asleep on the event descriptor. Time is for one message there and
 // back, or for one message of a stream.
 //
-//     transport_bench [round trips [hosts [plain]]]
+//     micro_transport [round trips [hosts [plain]]]
 //
 // 2 hosts: the wire between hosts, over the loopback interface; plain: not encrypted.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "net/cluster_harness.h"
+#include "harness/cluster_harness.h"
 
 struct ping {
     const char *name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_DISTRIBUTION_H
-#define RUNTIME_DISTRIBUTION_H
+#ifndef RUNTIME_BALANCING_H
+#define RUNTIME_BALANCING_H
 
 #include "base/status.h"
 #include "net/message.h"
@@ -10,9 +10,9 @@ struct node;
 /* The scheme, on the root: who runs where. */
 
 /** On the root: is it about to change something, and not to be disturbed? */
-int distribution_is_busy(struct node *node);
+int balancing_is_busy(struct node *node);
 /** On the root: does somebody decide where threads run? */
-int distribution_decides(struct node *node);
+int balancing_decides(struct node *node);
 
 /** With --save-profile, end the run at once if the root could not write it: the run
  * that the profile is to be of may take hours. */

@@ -10,6 +10,7 @@
 #include "base/thread_counts.h"
 #include "command.h"
 #include "hostfile.h"
+#include "place/profile_fields.h"
 #include "planner/hosts.h"
 #include "planner/plan.h"
 #include "planner/profile_read.h"
@@ -293,8 +294,8 @@ static int tell(tm_status status, int exit_code, const char *what,
 static int refuse_model(const char *name)
 {
     fprintf(stderr, "teamster plan: --model is '%s'; allowed: ", name);
-    for (unsigned i = 0; i < scenario_n_models; i++) {
-        fprintf(stderr, "%s%s", i == 0 ? "" : ", ", scenario_models[i]);
+    for (unsigned i = 0; i < profile_kinds.n; i++) {
+        fprintf(stderr, "%s%s", i == 0 ? "" : ", ", profile_kinds.all[i]);
     }
     putc('\n', stderr);
     return EXIT_USAGE;
@@ -307,11 +308,11 @@ static int use_model(const struct question *question, struct scenario *scenario)
     if (question->model == NULL) {
         return 0;
     }
-    while (kind < scenario_n_models &&
-           strcmp(scenario_models[kind], question->model) != 0) {
+    while (kind < profile_kinds.n &&
+           strcmp(profile_kinds.all[kind], question->model) != 0) {
         kind++;
     }
-    if (kind == scenario_n_models) {
+    if (kind == profile_kinds.n) {
         return refuse_model(question->model);
     }
     if (scenario_use_model(scenario, (enum cost_kind)kind) != TM_OK) {

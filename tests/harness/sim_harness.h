@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef NET_SIM_HARNESS_H
-#define NET_SIM_HARNESS_H
+#ifndef HARNESS_SIM_HARNESS_H
+#define HARNESS_SIM_HARNESS_H
 
 #include "net/port.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/cluster_harness.h"
+#include "harness/cluster_harness.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "net/harness.h"
+#include "harness/harness.h"
 
 #define WAIT_S 20
 #define RUN_S 30

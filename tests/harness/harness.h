@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef NET_HARNESS_H
-#define NET_HARNESS_H
+#ifndef HARNESS_HARNESS_H
+#define HARNESS_HARNESS_H
 
 /* For tests of transports: what both harnesses need. */
 #include "net/seal.h"

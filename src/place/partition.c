@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which threads share a node. The sizes are given; the best clustering is hard to
+// Which threads share a node. The sizes are given; the best partition is hard to
 // find, so two are made that cost little:
 //
 // - the threads as they are now, those that lose least moved to where threads are
@@ -8,12 +8,13 @@
 // - blocks of thread numbers, if that cuts too much: best for most programs, whose
 //   threads are numbered as their data lie.
 //
-// The better one is improved by swaps (cluster_swaps.c), which keep the sizes.
-#include "place/clusters.h"
+// The better one is improved by swaps (partition_swaps.c), which keep the sizes.
+#include "place/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 
 #define PEEL_MAX 8192u ///< threads among which each move is chosen anew
@@ -21,52 +22,38 @@
 
 // ---- blocks ----
 
-struct node_order {
-    double mean; ///< number of the threads that the node has now
-    uint32_t node;
-};
-
-static int compare_nodes(const void *left, const void *right)
-{
-    const struct node_order *a = left;
-    const struct node_order *b = right;
-
-    if (a->mean != b->mean) {
-        return a->mean < b->mean ? -1 : 1;
-    }
-    return (a->node > b->node) - (a->node < b->node);
-}
-
-static void order_nodes(const struct cluster_problem *problem,
-                        struct node_order *order, uint32_t *n_now)
+/** By the mean number of the threads that they have now. */
+static void order_nodes(const struct partition_problem *problem,
+                        struct ranked *order, uint32_t *n_now)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
     const uint32_t n_threads = problem->view->n_threads;
 
     for (uint32_t x = 0; x < n_nodes; x++) {
-        order[x] = (struct node_order){0, x};
+        order[x] = (struct ranked){0, x};
     }
     for (uint32_t i = 0; i < n_threads; i++) {
-        order[problem->current[i]].mean += i;
+        order[problem->current[i]].value += i;
         n_now[problem->current[i]]++;
     }
     for (uint32_t x = 0; x < n_nodes; x++) {
-        order[x].mean = n_now[x] > 0 ? order[x].mean / n_now[x] : n_threads;
+        order[x].value = n_now[x] > 0 ? order[x].value / n_now[x] : n_threads;
     }
-    qsort(order, n_nodes, sizeof *order, compare_nodes);
+    qsort(order, n_nodes, sizeof *order, compare_rising);
 }
 
-void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_into_blocks(const struct partition_problem *problem,
+                           uint32_t *node_of)
 {
     const uint32_t n_nodes = problem->view->n_nodes;
-    struct node_order *order = memory_new(n_nodes, sizeof *order);
+    struct ranked *order = memory_new(n_nodes, sizeof *order);
     uint32_t *n_now = memory_new(n_nodes, sizeof *n_now);
     uint32_t thread = 0;
 
     order_nodes(problem, order, n_now);
     for (uint32_t k = 0; k < n_nodes; k++) {
-        for (uint32_t n = problem->counts[order[k].node]; n > 0; n--) {
-            node_of[thread++] = order[k].node;
+        for (uint32_t n = problem->counts[order[k].number]; n > 0; n--) {
+            node_of[thread++] = order[k].number;
         }
     }
     free(order);
@@ -78,7 +65,7 @@ void clusters_blocks(const struct cluster_problem *problem, uint32_t *node_of)
 #define NOWHERE UINT32_MAX
 
 struct repair {
-    const struct cluster_problem *problem;
+    const struct partition_problem *problem;
     uint32_t *node_of;
     uint32_t *n_on;  ///< [n_nodes]
     double *to_node; ///< [n_nodes]: affinity of one thread
@@ -180,36 +167,28 @@ static void peel_quickly(struct repair *repair, uint32_t node,
 static void repair_nodes(struct repair *repair, uint32_t *first)
 {
     const struct cluster_view *view = repair->problem->view;
+    uint32_t *const lists = repair->list;
     uint32_t next = 0;
 
-    // All threads, by node; first[x] is where those of x begin.
-    for (uint32_t x = 0, sum = 0; x < view->n_nodes; x++) {
-        first[x] = sum;
-        sum += repair->n_on[x];
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        repair->list[first[repair->node_of[i]]++] = i;
-    }
-    uint32_t *const lists = repair->list;
+    cluster_view_list_threads(view, repair->node_of, first, lists);
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const uint32_t n = first[x + 1] - first[x];
 
-    for (uint32_t x = 0, begin = 0; x < view->n_nodes; x++) {
-        const uint32_t end = first[x];
-
-        repair->list = lists + begin;
+        repair->list = lists + first[x];
         if (view->n_threads <= PEEL_MAX) {
-            peel(repair, x, end - begin);
+            peel(repair, x, n);
         } else {
-            peel_quickly(repair, x, end - begin, &next);
+            peel_quickly(repair, x, n, &next);
         }
-        begin = end;
     }
     repair->list = lists;
 }
 
-void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_repair(const struct partition_problem *problem,
+                      uint32_t *node_of)
 {
     const size_t n = problem->view->n_nodes;
-    uint32_t *first = memory_new(n, sizeof *first);
+    uint32_t *first = memory_new(n + 1, sizeof *first);
     struct repair repair = {
         .problem = problem,
         .node_of = node_of,
@@ -230,24 +209,24 @@ void clusters_repair(const struct cluster_problem *problem, uint32_t *node_of)
 
 // ---- the better one ----
 
-void clusters_find(const struct cluster_problem *problem, double worth,
-                   uint32_t *node_of)
+void partition_find(const struct partition_problem *problem, double worth,
+                    uint32_t *node_of)
 {
     const size_t n = problem->view->n_threads;
     uint32_t *blocks;
     double cut;
 
     memcpy(node_of, problem->current, n * sizeof *node_of);
-    clusters_repair(problem, node_of);
+    partition_repair(problem, node_of);
     cut = affinity_cut(problem->affinity, node_of);
     if (cut <= worth) {
         return;
     }
     blocks = memory_new(n, sizeof *blocks);
-    clusters_blocks(problem, blocks);
+    partition_into_blocks(problem, blocks);
     if (affinity_cut(problem->affinity, blocks) * CLEARLY < cut) {
         memcpy(node_of, blocks, n * sizeof *node_of);
     }
     free(blocks);
-    clusters_swap(problem, node_of);
+    partition_swap(problem, node_of);
 }

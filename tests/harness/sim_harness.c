@@ -17,7 +17,7 @@
 // Every message goes over a real wire: it is encoded when it is sent, decoded and
 // compared then (whoever sends it still has it), and decoded again, from memory
 // of exactly its size, where it arrives.
-#include "net/sim_harness.h"
+#include "harness/sim_harness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/vector.h"
+#include "net/message_equal_test.h"
 
 struct event {
     uint64_t time_ns;

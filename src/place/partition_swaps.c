@@ -3,20 +3,20 @@
 // Swaps of pairs of threads.
 //
 // I1  to_node[i][x] is the affinity of thread i to the threads on node x.
-// I2  A swap keeps the size of each cluster.
+// I2  A swap keeps the size of each group.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "place/answer.h"
-#include "place/clusters.h"
+#include "place/partition.h"
 
 #define TABLE_MAX (4u << 20) ///< entries of the table of I1
 #define N_PASSES 8
 
 struct swaps {
-    const struct cluster_problem *problem;
+    const struct partition_problem *problem;
     uint32_t *node_of;
     uint32_t n_nodes;
     double *to_node;   ///< [n_threads][n_nodes], I1
@@ -26,25 +26,6 @@ struct swaps {
     double least;      ///< gain that counts as one
     uint32_t n_swaps;  ///< so far
 };
-
-/** List threads by node.
- * @param[out] first  [n_nodes + 1], zeros: where each node's begin in `members` */
-static void list_members(const struct cluster_view *view,
-                         const uint32_t *node_of, uint32_t *first,
-                         uint32_t *members)
-{
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        first[node_of[i] + 1]++;
-    }
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        first[x + 1] += first[x];
-    }
-    for (uint32_t i = 0; i < view->n_threads; i++) {
-        members[first[node_of[i]]++] = i;
-    }
-    memmove(first + 1, first, view->n_nodes * sizeof *first);
-    first[0] = 0;
-}
 
 // ---- pairs ----
 
@@ -178,14 +159,14 @@ static void fill_in(struct swaps *swaps)
             row[swaps->node_of[affinity->peers[e]]] += affinity->weights[e];
         }
     }
-    list_members(swaps->problem->view, swaps->node_of, swaps->first,
-                 swaps->members);
+    cluster_view_list_threads(swaps->problem->view, swaps->node_of,
+                              swaps->first, swaps->members);
     for (uint32_t k = 0; k < n; k++) {
         swaps->place[swaps->members[k]] = k;
     }
 }
 
-void clusters_swap(const struct cluster_problem *problem, uint32_t *node_of)
+void partition_swap(const struct partition_problem *problem, uint32_t *node_of)
 {
     const size_t n_nodes = problem->view->n_nodes;
     const size_t n_threads = problem->view->n_threads;
