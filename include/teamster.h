@@ -401,7 +401,7 @@ TM_API tm_status tm_thread_detach(tm_thread thread);
 /**
  * End the calling thread, as if its function returned. Handlers of
  * pthread_cleanup_push(), and destructors of C++ objects on its stack, do not run. A mutex
- * that it holds stays locked.
+ * that it holds stays locked. pthread_exit() and thrd_exit() do the same.
  *
  * In main() it waits until all other threads have ended, detached ones too, then ends
  * the program as exit(0) does.
