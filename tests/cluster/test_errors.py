@@ -220,6 +220,24 @@ class Limits(ErrorsTest):
                               run.stderr)
 
 
+    def test_too_few_descriptors_are_told(self):
+        """Wherever they end, from where the launcher itself can be loaded."""
+        codes = set()
+        for most in range(4, 41):
+            run = subprocess.run(
+                ["prlimit", f"--nofile={most}", TEAMSTER, "run", "-n", "3",
+                 program("waits"), "nothing"], text=True, capture_output=True,
+                env=self.environment, check=False, timeout=PATIENCE_S)
+            codes.add(run.returncode)
+            with self.subTest(most=most):
+                self.assertIn(run.returncode, (0, 71), run.stderr)
+                self.assertRegex(
+                    run.stderr,
+                    "^$" if run.returncode == 0 else
+                    r"^.*Too many open files; see ulimit -n.*\n$")
+        self.assertEqual(codes, {0, 71})
+
+
 class Mistakes(ErrorsTest):
     """Errors that end the program, by a thread of node 1 and by main()."""
 
