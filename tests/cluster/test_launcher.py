@@ -380,10 +380,14 @@ class StartUp(LauncherTest):
         for command, cause in (
                 ("mount -t tmpfs none /dev", "there is no /dev/shm"),
                 ("mount -t tmpfs -o ro none /dev/shm",
-                 "/dev/shm is mounted read-only")):
-            code, _, err = self.in_container(command)
-            self.assertEqual(code, 78)
-            self.assertIn(cause, err)
+                 "/dev/shm is mounted read-only"),
+                *((f"mount -t tmpfs -o size={size} none /dev/shm",
+                   r"/dev/shm (is full|has only \d\.\d MiB free, and each node needs "
+                   r"3)") for size in ("64k", "512k", "1m", "2m", "4m"))):
+            with self.subTest(command=command):
+                code, _, err = self.in_container(command)
+                self.assertEqual(code, 78)
+                self.assertRegex(err, cause)
 
     def test_a_refused_personality_is_told(self):
         code, _, err = self.run_teamster("run", "-n", 2, JOINER,
