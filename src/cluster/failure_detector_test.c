@@ -93,11 +93,29 @@ static void a_silent_node_is_suspect_then_lost(void **unused)
     assert_int_equal(let_pass(&detector, 100, 1), DETECTOR_LOST);
 }
 
+static void one_that_has_not_begun_has_longer(void **unused)
+{
+    struct failure_detector detector = new_pulse(5);
+    uint64_t start_ns = now_ns;
+
+    (void)unused;
+    assert_int_equal(let_pass(&detector, 60000, 1), DETECTOR_SUSPECT);
+    assert_in_range(now_ns - start_ns, 32900 * MS, 33100 * MS);
+    assert_int_equal(let_pass(&detector, 60000, 1), DETECTOR_LOST);
+    assert_in_range(now_ns - start_ns, 34900 * MS, 35100 * MS);
+    assert_int_equal(detector_silent_s(&detector, 2), 35);
+    detector = new_pulse(5);
+    detector_expect(&detector, 2); // that one has joined
+    assert_int_equal(let_pass(&detector, 4000, 1), DETECTOR_SUSPECT);
+    assert_int_equal(detector_silent_s(&detector, 2), 3);
+}
+
 static void a_suspect_that_is_heard_again_is_told_once(void **unused)
 {
     struct failure_detector detector = new_pulse(5);
 
     (void)unused;
+    let_pass(&detector, 100, 0);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(let_pass(&detector, 4500, 1), DETECTOR_SUSPECT);
         assert_int_equal(let_pass(&detector, 100, 0), DETECTOR_BACK);
@@ -210,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_node_gets_a_beat_a_second),
         cmocka_unit_test(a_silent_node_is_suspect_then_lost),
+        cmocka_unit_test(one_that_has_not_begun_has_longer),
         cmocka_unit_test(a_suspect_that_is_heard_again_is_told_once),
         cmocka_unit_test(nobody_is_lost_while_this_node_was_stopped),
         cmocka_unit_test(own_pauses_do_not_begin_silences_anew),

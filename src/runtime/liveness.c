@@ -152,14 +152,16 @@ static void tell_heard(struct node *node)
 
 static void look_at_pulse(struct node *node)
 {
-    unsigned seconds = node->options.peer_timeout;
     uint32_t n_beats = node->detector.n_beats;
     char why[64];
-    node_id id;
+    unsigned seconds;
+    node_id id = node->self;
+    enum detector_event event = detector_poll(&node->detector, &id);
 
-    switch (detector_poll(&node->detector, &id)) {
+    seconds = detector_silent_s(&node->detector, id);
+    switch (event) {
     case DETECTOR_SUSPECT:
-        tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
+        tell(node, id, BOOT_PEER_SUSPECT, seconds);
         break;
     case DETECTOR_BACK:
         tell(node, id, BOOT_PEER_BACK, 0);
