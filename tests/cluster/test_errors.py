@@ -213,9 +213,10 @@ class Limits(ErrorsTest):
                 capture_output=True, env=self.environment, check=False,
                 timeout=PATIENCE_S)
             with self.subTest(most=most):
-                if "ucs_async" in run.stderr:
-                    continue  # it was there, and another node took it from UCX
-                self.assertIn(run.returncode, (0, 71), run.stderr)
+                # It may be UCX that gets no kernel thread, and aborts.
+                self.assertIn(run.returncode,
+                              (0, 71, 134 if "ucs_async" in run.stderr else 71),
+                              run.stderr)
                 self.assertIn("ulimit -u" if run.returncode else "",
                               run.stderr)
 
