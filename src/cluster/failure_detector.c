@@ -19,10 +19,15 @@
 //     a few processors the last one begins many seconds after the first. So who has not
 //     been heard yet has START_NS more. If its process has ended, its launcher or agent
 //     says so at once.
+// I4  Beats grow as the square of the number of nodes: those of 256 nodes, one a second to
+//     each other, would need a processor of their own. Among more than CROWD nodes both
+//     the time between beats and the time of silence are longer in proportion, so that no
+//     node sends more than CROWD beats a second.
 #include "cluster/failure_detector.h"
 
 #define BEAT_NS UINT64_C(1000000000)
 #define START_NS UINT64_C(30000000000)
+#define CROWD 64
 
 void detector_init(struct failure_detector *detector, const struct port *port,
                    double timeout_s)
@@ -49,6 +54,19 @@ void detector_hear(struct failure_detector *detector, node_id from)
     }
 }
 
+/** I4. By how much times are longer. */
+static double stretch(const struct failure_detector *detector)
+{
+    unsigned n = detector->port->roster.n_live;
+
+    return n <= CROWD ? 1 : (double)n / CROWD;
+}
+
+static uint64_t beat_ns(const struct failure_detector *detector)
+{
+    return (uint64_t)(stretch(detector) * BEAT_NS);
+}
+
 static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 {
     const struct message message = {.type = MESSAGE_beat,
@@ -57,7 +75,7 @@ static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 
     const struct roster *roster = &detector->port->roster;
 
-    if (now_ns - detector->sent_ns < BEAT_NS) {
+    if (now_ns - detector->sent_ns < beat_ns(detector)) {
         return;
     }
     detector->sent_ns = now_ns;
@@ -72,10 +90,12 @@ static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 static enum detector_event judge(const struct failure_detector *detector,
                                  struct detector_node *node)
 {
+    uint64_t lost_ns =
+        (uint64_t)(stretch(detector) * (double)detector->timeout_ns);
     uint64_t more_ns = node->has_begun ? 0 : START_NS; // I3
-    enum silence_state state = silence_judge(
-        &node->silence, &detector->watch,
-        more_ns + detector->timeout_ns / 5 * 3, more_ns + detector->timeout_ns);
+    enum silence_state state =
+        silence_judge(&node->silence, &detector->watch,
+                      more_ns + lost_ns / 5 * 3, more_ns + lost_ns);
     int was_suspect = node->is_suspect;
 
     if (state == SILENCE_LOST) {
@@ -139,7 +159,7 @@ uint8_t detector_tenths(const struct failure_detector *detector, node_id node)
 int detector_is_silent(const struct failure_detector *detector, node_id node)
 {
     return silence_ns(&detector->nodes[node].silence, &detector->watch) >=
-           2 * BEAT_NS;
+           2 * beat_ns(detector);
 }
 
 uint64_t detector_away_ns(const struct failure_detector *detector)

@@ -31,7 +31,7 @@ enum detector_event {
 /**
  * @param port       outlives it; beats are sent through it
  * @param timeout_s  seconds of silence until a node is lost; 0: never. One that has not
- *                   been heard yet has more
+ *                   been heard yet has more, and so have all in large clusters
  */
 void detector_init(struct failure_detector *detector, const struct port *port,
                    double timeout_s);
