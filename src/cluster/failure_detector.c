@@ -22,7 +22,8 @@
 // I4  Beats grow as the square of the number of nodes: those of 256 nodes, one a second to
 //     each other, would need a processor of their own. Among more than CROWD nodes both
 //     the time between beats and the time of silence are longer in proportion, so that no
-//     node sends more than CROWD beats a second.
+//     node sends more than CROWD beats a second. What nodes that share so few processors
+//     do in turn takes longer, too: detector_stretch_ns().
 #include "cluster/failure_detector.h"
 
 #define BEAT_NS UINT64_C(1000000000)
@@ -54,17 +55,17 @@ void detector_hear(struct failure_detector *detector, node_id from)
     }
 }
 
-/** I4. By how much times are longer. */
-static double stretch(const struct failure_detector *detector)
+uint64_t detector_stretch_ns(const struct failure_detector *detector,
+                             uint64_t ns)
 {
     unsigned n = detector->port->roster.n_live;
 
-    return n <= CROWD ? 1 : (double)n / CROWD;
+    return n <= CROWD ? ns : ns * n / CROWD; // I4
 }
 
 static uint64_t beat_ns(const struct failure_detector *detector)
 {
-    return (uint64_t)(stretch(detector) * BEAT_NS);
+    return detector_stretch_ns(detector, BEAT_NS);
 }
 
 static void send_beats(struct failure_detector *detector, uint64_t now_ns)
@@ -90,8 +91,7 @@ static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 static enum detector_event judge(const struct failure_detector *detector,
                                  struct detector_node *node)
 {
-    uint64_t lost_ns =
-        (uint64_t)(stretch(detector) * (double)detector->timeout_ns);
+    uint64_t lost_ns = detector_stretch_ns(detector, detector->timeout_ns);
     uint64_t more_ns = node->has_begun ? 0 : START_NS; // I3
     enum silence_state state =
         silence_judge(&node->silence, &detector->watch,

@@ -57,6 +57,10 @@ enum detector_event detector_poll(struct failure_detector *detector,
  * @return 1 if it is news */
 int detector_hear_launcher(struct failure_detector *detector, uint32_t number);
 
+/** @return a time as long as it is to be in a cluster of this size */
+uint64_t detector_stretch_ns(const struct failure_detector *detector,
+                             uint64_t ns);
+
 /** Whole seconds since a node was heard, in time in which this one did poll. */
 unsigned detector_silent_s(const struct failure_detector *detector,
                            node_id node);

@@ -7,7 +7,8 @@
 // A node is lost when it has been silent for --peer-timeout, or when its connection
 // ends, which is at once if its process does. In that case whoever has started it
 // knows better of what it has died, or that the run has ended in order, and gets
-// GRACE_NS to say so.
+// GRACE_NS to say so, or longer in a large cluster: when a run ends the first nodes may be
+// gone long before the last has read that it ends.
 //
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
@@ -127,11 +128,17 @@ static _Noreturn void end_without(struct node *node, node_id id,
     _exit(EXIT_NODE_LOST);
 }
 
+static uint64_t grace_ns(const struct node *node)
+{
+    return node->has_detector ? detector_stretch_ns(&node->detector, GRACE_NS)
+                              : GRACE_NS;
+}
+
 static void look_at_loss(struct node *node, const struct loss *loss)
 {
     if (loss->seen_ns != 0 && !node_is_finishing(node) &&
         node_step(node) == RUNTIME_RUNNING &&
-        clock_now_ns() - loss->seen_ns > GRACE_NS) {
+        clock_now_ns() - loss->seen_ns > grace_ns(node)) {
         end_without(node, loss->node, 0, loss->why);
     }
 }
