@@ -376,6 +376,12 @@ class StartUp(LauncherTest):
             "mount -t tmpfs none /dev && mkdir -m 1777 /dev/shm")
         self.assertEqual((code, err), (0, ""))
 
+    def test_a_missing_proc_is_told(self):
+        code, _, err = self.in_container("umount --lazy /proc")
+        self.assertEqual(code, 78)
+        self.assertIn("is /proc mounted?", err)
+        self.assertNotIn("please report", err)
+
     def test_what_is_wrong_with_dev_shm_is_told(self):
         for command, cause in (
                 ("mount -t tmpfs none /dev", "there is no /dev/shm"),
