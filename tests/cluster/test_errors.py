@@ -368,6 +368,11 @@ class Mistakes(ErrorsTest):
             r"double_unlock \(mistakes\.c:(\d+)\); thread \d+ unlocked it "
             r"last, in double_unlock \(mistakes\.c:(?!\2\b)\d+\)$")
 
+    def test_call_of_a_kernel_thread(self):
+        self.expect_mistake(
+            "kernel_thread", 70, r"tm_mutex_lock\(\) outside a Teamster thread: "
+            r"kernel threads made with pthread_create\(\) cannot call it$")
+
     def expect_mistake_of_two(self, name, code, *patterns):
         for source in self.sources():
             result = self.run_words("-n", 2, program("mistakes"), name)
