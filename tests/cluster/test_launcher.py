@@ -394,6 +394,7 @@ class StartUp(LauncherTest):
                 code, _, err = self.in_container(command)
                 self.assertEqual(code, 78)
                 self.assertRegex(err, cause)
+                self.assertNotIn("cannot start: ", err)
 
     def test_a_refused_personality_is_told(self):
         code, _, err = self.run_teamster("run", "-n", 2, JOINER,
