@@ -197,6 +197,13 @@ static int enter_folder(struct agent *agent, const struct remote_start *start)
     return 0;
 }
 
+static void say_alive(struct agent *agent, uint64_t now_ns)
+{
+    if (beat_is_due(&agent->beat, now_ns)) {
+        mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
+    }
+}
+
 static int start_nodes(struct agent *agent, const struct remote_start *start)
 {
     char device[32];
@@ -222,6 +229,7 @@ static int start_nodes(struct agent *agent, const struct remote_start *start)
     }
     for (unsigned i = 0; i < start->n_here; i++) {
         start_node(agent, start, i, device);
+        say_alive(agent, clock_now_ns()); // it is not in run_loop() for long
     }
     return 1;
 }
@@ -375,9 +383,7 @@ static void hear_nodes(struct agent *agent)
 
 static void look_at_clock(struct agent *agent, uint64_t now_ns)
 {
-    if (beat_is_due(&agent->beat, now_ns)) {
-        mux_send(&agent->mux, MUX_BEAT, 0, NULL, 0);
-    }
+    say_alive(agent, now_ns);
     beat_poll(&agent->beat, now_ns);
     beat_hear(&agent->beat, &agent->launcher, agent->mux.heard_ns);
     hear_nodes(agent);

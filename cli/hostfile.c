@@ -6,12 +6,15 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -19,6 +22,7 @@
 #include "base/text.h"
 #include "base/vector.h"
 #include "nodelist.h"
+#include "os/descriptor.h"
 
 #define BLANKS " \t\r\n\v\f"
 
@@ -28,6 +32,9 @@
 /** Of a line, with its end: a device or a program that was named by mistake has longer
  * ones. */
 #define LINE_MAX_SIZE 4096
+
+/** A pipe in a folder waits so long for somebody to write to it. */
+#define WRITER_MS 3000
 
 /** Where in the file, and what to say of it. */
 struct place {
@@ -324,14 +331,62 @@ tm_status hosts_parse_list(const char *list, struct hosts *hosts, char *error,
     return TM_OK;
 }
 
+/** Has a pipe no writer? One that has may take its time: <(...) of a shell.
+ * @param first  what had to be read to know that, EOF if nothing */
+static int is_deserted(int fd, int *first)
+{
+    struct pollfd set = {.fd = fd, .events = POLLIN};
+    unsigned char byte;
+    ssize_t n;
+
+    if (poll(&set, 1, WRITER_MS) != 0) {
+        return 0;
+    }
+    n = read(fd, &byte, 1);
+    *first = n == 1 ? byte : EOF;
+    return n == 0;
+}
+
+/** Without waiting for ever. @return NULL with `why` */
+static FILE *open_file(const char *path, const char **why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int first = EOF;
+    struct stat state;
+    FILE *file;
+
+    *why = NULL;
+    if (fd < 0 || fstat(fd, &state) != 0) {
+        *why = strerror(errno);
+    } else if (S_ISDIR(state.st_mode)) {
+        *why = strerror(EISDIR);
+    } else if (S_ISFIFO(state.st_mode) && is_deserted(fd, &first)) {
+        *why = "it is a pipe, and nobody writes to it";
+    }
+    if (*why != NULL) {
+        descriptor_close(fd);
+        return NULL;
+    }
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    file = fdopen(fd, "r");
+    if (file == NULL) {
+        *why = strerror(errno);
+        descriptor_close(fd);
+    } else if (first != EOF) {
+        ungetc(first, file);
+    }
+    return file;
+}
+
 tm_status hosts_read(const char *path, unsigned n_most, struct hosts *hosts,
                      char *error, size_t size)
 {
-    FILE *file = fopen(path, "re");
+    const char *why;
+    FILE *file = open_file(path, &why);
     tm_status status;
 
     if (file == NULL) {
-        snprintf(error, size, "%s: %s", path, strerror(errno));
+        snprintf(error, size, "%s: %s", path, why);
         return TM_ECONFIG;
     }
     status = hosts_parse(file, path, n_most, hosts, error, size);

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,6 +44,65 @@ static void expect_refusal(const char *text, const char *expected)
     assert_int_equal(parse(text, &hosts, error, sizeof error), TM_ECONFIG);
     assert_string_equal(error, expected);
     assert_int_equal(hosts.n, 77);
+}
+
+static void expect_no_file(const char *path, const char *expected)
+{
+    struct hosts hosts = {.n = 77};
+    char error[256] = "";
+    char line[256];
+
+    assert_int_equal(
+        hosts_read(path, TM_MAX_NODES, &hosts, error, sizeof error),
+        TM_ECONFIG);
+    snprintf(line, sizeof line, "%s: %s", path, expected);
+    assert_string_equal(error, line);
+    assert_int_equal(hosts.n, 77);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    char folder[] = "/tmp/hostfile_test.XXXXXX";
+    char path[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    expect_no_file(folder, "Is a directory");
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    expect_no_file(path, "No such file or directory");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_no_file(path, "it is a pipe, and nobody writes to it");
+    unlink(path);
+    rmdir(folder);
+}
+
+// As <(...) of a shell; who writes may take longer than a pipe without a writer has.
+static void a_pipe_is_read(void **state)
+{
+    for (unsigned delay_s = 0; delay_s < 6; delay_s += 5) {
+        struct hosts hosts = {0};
+        char path[32];
+        char error[256] = "";
+        int ends[2];
+        pid_t child;
+
+        (void)state;
+        assert_int_equal(pipe(ends), 0);
+        child = fork();
+        if (child == 0) {
+            close(ends[0]);
+            sleep(delay_s);
+            _exit(write(ends[1], "n1\nn2\n", 6) == 6 ? 0 : 1);
+        }
+        close(ends[1]);
+        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+        assert_int_equal(
+            hosts_read(path, TM_MAX_NODES, &hosts, error, sizeof error), TM_OK);
+        assert_int_equal(hosts.n, 2);
+        hosts_release(&hosts);
+        close(ends[0]);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+    }
 }
 
 static void each_line_is_a_node(void **state)
@@ -399,6 +460,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_line_is_a_node),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(a_pipe_is_read),
         cmocka_unit_test(nodelists_of_charm_are_read),
         cmocka_unit_test(what_a_nodelist_cannot_say_is_refused),
         cmocka_unit_test(a_refusal_names_file_line_and_what_is_allowed),

@@ -103,6 +103,16 @@ enum beat_state remote_listen(struct remote *remote, struct remote_host *host,
     return beat_of(&remote->beat, &host->life);
 }
 
+void remote_say_alive(struct remote *remote)
+{
+    if (remote->n == 0 || !beat_is_due(&remote->beat, clock_now_ns())) {
+        return;
+    }
+    for (unsigned i = 0; i < remote->n; i++) {
+        mux_send(&remote->hosts[i].mux, MUX_BEAT, 0, NULL, 0);
+    }
+}
+
 void remote_give_up(const struct remote *remote, struct remote_host *host)
 {
     if (host->why[0] == '\0') {

@@ -57,6 +57,9 @@ struct remote;
 enum beat_state remote_listen(struct remote *remote, struct remote_host *host,
                               int is_due);
 
+/** Tell all agents that the launcher lives, if it is time to: in what takes long. */
+void remote_say_alive(struct remote *remote);
+
 /** Take a frame that is about a node, or a beat. */
 void remote_take(struct remote_host *host, const struct mux_frame *frame);
 

@@ -26,6 +26,7 @@
 #include "job.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -39,6 +40,9 @@
 #define CLOSE_TERM_S 4
 #define CLOSE_KILL_S 6
 #define CUT_S 1
+
+/** A limit of processes and kernel threads that is worth a word. */
+#define FEW_TASKS 1000
 
 static void signal_all(struct job *job, int signal)
 {
@@ -125,6 +129,20 @@ static int died_as_well(const struct job *job, const struct node *node)
            node->has_card && !node->is_put_down && job->n_started > 1;
 }
 
+/** UCX aborts its process if it gets no kernel thread. */
+static const char *hint_of_signal(const struct job *job,
+                                  const struct node *node, int signal)
+{
+    struct rlimit limit;
+
+    return signal == SIGABRT && node->host == 0 &&
+                   job->phase <= JOB_CONNECTING &&
+                   getrlimit(RLIMIT_NPROC, &limit) == 0 &&
+                   limit.rlim_cur < FEW_TASKS
+               ? "; see ulimit -u, which may be too low for so many nodes"
+               : "";
+}
+
 static void judge_signal(struct job *job, struct node *node, int code,
                          int signal)
 {
@@ -143,7 +161,8 @@ static void judge_signal(struct job *job, struct node *node, int code,
                   " Use fewer threads there, or --memory.");
     } else if (is_cause) {
         process_end_describe(code, signal, how, sizeof how);
-        lose_node(job, node, process_end_code(signal), how, "");
+        lose_node(job, node, process_end_code(signal), how,
+                  hint_of_signal(job, node, signal));
     } else if (died_as_well(job, node)) {
         process_end_describe(code, signal, how, sizeof how);
         job_say(job, "%s died as well: %s", node->name,

@@ -38,7 +38,13 @@ struct channels {
     int out[2];
     int err[2];
     int link[2];   ///< [0] the launcher's
-    int report[2]; ///< errno of a failed execve()
+    int report[2]; ///< a failure, which execve() closes
+};
+
+/** Why the new process does not run the program. */
+struct failure {
+    int error; ///< errno; 0: it does
+    int is_of_program;
 };
 
 /** Of core files, for nodes; see spawn_keep_cores_away(). */
@@ -133,13 +139,17 @@ static int keep_descriptor(int fd)
     return kept >= 0 ? kept : dup(fd);
 }
 
-static void set_descriptors(const struct spawn_request *request,
-                            const struct channels *channels)
+/** @return 0, -1 with errno set */
+static int set_descriptors(const struct spawn_request *request,
+                           const struct channels *channels)
 {
     int input = request->input >= 0 ? request->input : descriptor_open_null();
     int link = keep_descriptor(channels->link[1]);
     int life = request->life >= 0 ? keep_descriptor(request->life) : -1;
 
+    if (input < 0 || link < 0 || (life < 0 && request->life >= 0)) {
+        return -1;
+    }
     dup2(input, STDIN_FILENO);
     dup2(channels->out[1], STDOUT_FILENO);
     dup2(channels->err[1], STDERR_FILENO);
@@ -151,6 +161,7 @@ static void set_descriptors(const struct spawn_request *request,
         fcntl(life, F_SETFD, 0);
         set_number("TEAMSTER_LIFE_FD", life);
     }
+    return 0;
 }
 
 /** Where memory ends, the kernel is to take a node, which can be named, rather than the
@@ -168,13 +179,21 @@ static void offer_to_kernel(void)
     descriptor_close(fd);
 }
 
+/** Tell errno to spawn_node(), and end. */
+_Noreturn static void report_failure(const struct channels *channels,
+                                     int is_of_program)
+{
+    const struct failure failure = {errno, is_of_program};
+    ssize_t written = write(channels->report[1], &failure, sizeof failure);
+
+    _exit(written > 0 ? 127 : 126);
+}
+
 _Noreturn static void become_node(const struct spawn_request *request,
                                   const struct channels *channels,
                                   pid_t launcher)
 {
     int persona = personality(0xffffffff);
-    ssize_t written;
-    int error;
 
     setpgid(0, 0);
     end_with_launcher(launcher);
@@ -183,7 +202,9 @@ _Noreturn static void become_node(const struct spawn_request *request,
         personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
     }
     offer_to_kernel();
-    set_descriptors(request, channels);
+    if (set_descriptors(request, channels) != 0) {
+        report_failure(channels, 0);
+    }
     set_number("TEAMSTER_NODE", (int)request->node);
     set_number("TEAMSTER_NODES", (int)request->n_nodes);
     set_text("TEAMSTER_NAME", NULL);
@@ -207,21 +228,27 @@ _Noreturn static void become_node(const struct spawn_request *request,
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, request->signals, NULL);
     execvp(request->argv[0], request->argv);
-    error = errno;
-    written = write(channels->report[1], &error, sizeof error);
-    _exit(written > 0 ? 127 : 126);
+    report_failure(channels, 1);
 }
 
-/** @return 0 if execve() succeeded, else its errno */
-static int read_report(int fd)
+static struct failure read_report(int fd)
 {
-    int error = 0;
+    struct failure failure = {0};
     ssize_t size;
 
     do {
-        size = read(fd, &error, sizeof error);
+        size = read(fd, &failure, sizeof failure);
     } while (size < 0 && errno == EINTR);
-    return size == sizeof error ? error : 0;
+    return size == sizeof failure ? failure : (struct failure){0};
+}
+
+/** Wait until the new process runs the program. @return 0, or errno of *what */
+static int await_program(const struct channels *channels, const char **what)
+{
+    const struct failure failure = read_report(channels->report[0]);
+
+    *what = failure.is_of_program ? SPAWN_PROGRAM : "keep descriptors";
+    return failure.error;
 }
 
 int spawn_node(const struct spawn_request *request, struct spawned *spawned,
@@ -253,8 +280,7 @@ int spawn_node(const struct spawn_request *request, struct spawned *spawned,
         *what = SPAWN_GROUP;
         kill(spawned->pid, SIGKILL);
     } else {
-        *what = SPAWN_PROGRAM;
-        error = read_report(channels.report[0]);
+        error = await_program(&channels, what);
     }
     if (error != 0) {
         waitpid(spawned->pid, NULL, 0);

@@ -226,6 +226,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
         }
         if (error == 0) {
             job_adopt(job, &spawned, request.host);
+            remote_say_alive(&job->remote); // as remote_poll() will
         }
     }
     descriptor_close(root_input);

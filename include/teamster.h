@@ -29,6 +29,10 @@
  * to each node: a thread that may run elsewhere must not keep pointers to them, nor
  * to thread-local variables (errno among them), across tm_iteration_end().
  *
+ * Only threads of Teamster may call what is below. A kernel thread that was made with
+ * pthread_create() and calls a function which needs a thread ends the process with one
+ * line, exit code 70.
+ *
  * Synchronisation objects (tm_mutex, tm_barrier, tm_cond, tm_sem, tm_rwlock,
  * tm_once) are named by their address, and their bytes are never read. They may
  * therefore be globals, locals of main(), members of a shared structure, whatever has
@@ -408,7 +412,7 @@ TM_API tm_status tm_thread_detach(tm_thread thread);
 /**
  * End the calling thread, as if its function returned. Handlers of
  * pthread_cleanup_push(), and destructors of C++ objects on its stack, do not run. A mutex
- * that it holds stays locked.
+ * that it holds stays locked. pthread_exit() and thrd_exit() do the same.
  *
  * In main() it waits until all other threads have ended, detached ones too, then ends
  * the program as exit(0) does.

@@ -14,6 +14,7 @@
 
 static char speaker[64];
 static void (*fatal_hook)(int exit_code);
+static atomic_int has_told; ///< an error
 
 void log_set_speaker(const char *name)
 {
@@ -57,6 +58,7 @@ void log_error(const char *format, ...)
 {
     va_list arguments;
 
+    atomic_store_explicit(&has_told, 1, memory_order_relaxed);
     va_start(arguments, format);
     write_line("", format, arguments);
     va_end(arguments);
@@ -98,6 +100,14 @@ void log_debug(const char *format, ...)
     va_end(arguments);
 }
 
+static _Noreturn void end_process(int exit_code)
+{
+    if (fatal_hook != NULL) {
+        fatal_hook(exit_code);
+    }
+    _exit(exit_code);
+}
+
 void log_fatal(int exit_code, const char *format, ...)
 {
     va_list arguments;
@@ -105,8 +115,17 @@ void log_fatal(int exit_code, const char *format, ...)
     va_start(arguments, format);
     write_line("", format, arguments);
     va_end(arguments);
-    if (fatal_hook != NULL) {
-        fatal_hook(exit_code);
+    end_process(exit_code);
+}
+
+void log_fatal_unless_told(int exit_code, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!atomic_load_explicit(&has_told, memory_order_relaxed)) {
+        va_start(arguments, format);
+        write_line("", format, arguments);
+        va_end(arguments);
     }
-    _exit(exit_code);
+    end_process(exit_code);
 }

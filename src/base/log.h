@@ -29,6 +29,11 @@ LOG_PRINTF void log_debug(const char *format, ...);
 _Noreturn __attribute__((format(printf, 2, 3))) void log_fatal(
     int exit_code, const char *format, ...);
 
+/** The same for who was passed a failure: without a line if the process has told an
+ * error, which is the cause then. */
+_Noreturn __attribute__((format(printf, 2, 3))) void log_fatal_unless_told(
+    int exit_code, const char *format, ...);
+
 /**
  * A function to call in log_fatal() before the process ends, so that the layer
  * above can tell other processes; NULL for none. It must not return late: it

@@ -9,14 +9,26 @@
 //   silent for longer              suspect: DETECTOR_SUSPECT, once; DETECTOR_BACK if it
 //                                  is heard again
 //   silent for all of it           DETECTOR_LOST, at each poll
+//   not heard yet                  the same START_NS later
 //
 // I1  Time in which this node itself did not poll does not count (silence.c): it was
 //     stopped, or had no processor, and could hear nobody.
 // I2  A silence begins with the poll before the message, so that no clock is read for
 //     each message; polls are much more frequent than beats.
+// I3  Nodes begin when the launcher lets them go, each at its own pace: where hundreds share
+//     a few processors the last one begins many seconds after the first. So who has not
+//     been heard yet has START_NS more. If its process has ended, its launcher or agent
+//     says so at once.
+// I4  Beats grow as the square of the number of nodes: those of 256 nodes, one a second to
+//     each other, would need a processor of their own. Among more than CROWD nodes both
+//     the time between beats and the time of silence are longer in proportion, so that no
+//     node sends more than CROWD beats a second. What nodes that share so few processors
+//     do in turn takes longer, too: detector_stretch_ns().
 #include "cluster/failure_detector.h"
 
 #define BEAT_NS UINT64_C(1000000000)
+#define START_NS UINT64_C(30000000000)
+#define CROWD 64
 
 void detector_init(struct failure_detector *detector, const struct port *port,
                    double timeout_s)
@@ -31,14 +43,29 @@ void detector_init(struct failure_detector *detector, const struct port *port,
 void detector_expect(struct failure_detector *detector, node_id node)
 {
     detector->nodes[node].is_suspect = 0;
+    detector->nodes[node].has_begun = 1;
     silence_end(&detector->nodes[node].silence, &detector->watch);
 }
 
 void detector_hear(struct failure_detector *detector, node_id from)
 {
     if (from < TM_MAX_NODES) {
+        detector->nodes[from].has_begun = 1;
         silence_end(&detector->nodes[from].silence, &detector->watch); // I2
     }
+}
+
+uint64_t detector_stretch_ns(const struct failure_detector *detector,
+                             uint64_t ns)
+{
+    unsigned n = detector->port->roster.n_live;
+
+    return n <= CROWD ? ns : ns * n / CROWD; // I4
+}
+
+static uint64_t beat_ns(const struct failure_detector *detector)
+{
+    return detector_stretch_ns(detector, BEAT_NS);
 }
 
 static void send_beats(struct failure_detector *detector, uint64_t now_ns)
@@ -49,7 +76,7 @@ static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 
     const struct roster *roster = &detector->port->roster;
 
-    if (now_ns - detector->sent_ns < BEAT_NS) {
+    if (now_ns - detector->sent_ns < beat_ns(detector)) {
         return;
     }
     detector->sent_ns = now_ns;
@@ -64,9 +91,11 @@ static void send_beats(struct failure_detector *detector, uint64_t now_ns)
 static enum detector_event judge(const struct failure_detector *detector,
                                  struct detector_node *node)
 {
+    uint64_t lost_ns = detector_stretch_ns(detector, detector->timeout_ns);
+    uint64_t more_ns = node->has_begun ? 0 : START_NS; // I3
     enum silence_state state =
         silence_judge(&node->silence, &detector->watch,
-                      detector->timeout_ns / 5 * 3, detector->timeout_ns);
+                      more_ns + lost_ns / 5 * 3, more_ns + lost_ns);
     int was_suspect = node->is_suspect;
 
     if (state == SILENCE_LOST) {
@@ -110,6 +139,14 @@ int detector_hear_launcher(struct failure_detector *detector, uint32_t number)
     return 1;
 }
 
+unsigned detector_silent_s(const struct failure_detector *detector,
+                           node_id node)
+{
+    return (
+        unsigned)(silence_ns(&detector->nodes[node].silence, &detector->watch) /
+                  BEAT_NS);
+}
+
 uint8_t detector_tenths(const struct failure_detector *detector, node_id node)
 {
     uint64_t tenths =
@@ -122,7 +159,7 @@ uint8_t detector_tenths(const struct failure_detector *detector, node_id node)
 int detector_is_silent(const struct failure_detector *detector, node_id node)
 {
     return silence_ns(&detector->nodes[node].silence, &detector->watch) >=
-           2 * BEAT_NS;
+           2 * beat_ns(detector);
 }
 
 uint64_t detector_away_ns(const struct failure_detector *detector)

@@ -16,6 +16,7 @@ struct failure_detector {
     struct detector_node {
         struct silence silence;
         int is_suspect;
+        int has_begun;     ///< it has been heard, or has joined
     } nodes[TM_MAX_NODES]; ///< of those who have left nothing counts
 };
 
@@ -29,12 +30,13 @@ enum detector_event {
 
 /**
  * @param port       outlives it; beats are sent through it
- * @param timeout_s  seconds of silence until a node is lost; 0: never
+ * @param timeout_s  seconds of silence until a node is lost; 0: never. One that has not
+ *                   been heard yet has more, and so have all in large clusters
  */
 void detector_init(struct failure_detector *detector, const struct port *port,
                    double timeout_s);
 
-/** A node has come: its silence counts from now on. */
+/** A node has joined: its silence counts from now on. */
 void detector_expect(struct failure_detector *detector, node_id node);
 
 /** A message has come from a node, whatever it says. */
@@ -54,6 +56,14 @@ enum detector_event detector_poll(struct failure_detector *detector,
 /** A beat of the launcher's is known to somebody.
  * @return 1 if it is news */
 int detector_hear_launcher(struct failure_detector *detector, uint32_t number);
+
+/** @return a time as long as it is to be in a cluster of this size */
+uint64_t detector_stretch_ns(const struct failure_detector *detector,
+                             uint64_t ns);
+
+/** Whole seconds since a node was heard, in time in which this one did poll. */
+unsigned detector_silent_s(const struct failure_detector *detector,
+                           node_id node);
 
 /** Tenths of a second since a node was heard, up to 255. */
 uint8_t detector_tenths(const struct failure_detector *detector, node_id node);

@@ -14,7 +14,7 @@
 #define POLL_MS 20
 
 static uint64_t now_ns;
-static unsigned n_beats[N_NODES];
+static unsigned n_beats[TM_MAX_NODES];
 
 static uint64_t read_clock(void *owner)
 {
@@ -26,7 +26,7 @@ static void count_beats(void *owner, node_id to, const struct message *message)
 {
     (void)owner;
     assert_int_equal(message->type, MESSAGE_beat);
-    assert_true(to < N_NODES && to != 1);
+    assert_true(to < TM_MAX_NODES && to != 1);
     n_beats[to]++;
 }
 
@@ -93,11 +93,68 @@ static void a_silent_node_is_suspect_then_lost(void **unused)
     assert_int_equal(let_pass(&detector, 100, 1), DETECTOR_LOST);
 }
 
+static void one_that_has_not_begun_has_longer(void **unused)
+{
+    struct failure_detector detector = new_pulse(5);
+    uint64_t start_ns = now_ns;
+
+    (void)unused;
+    assert_int_equal(let_pass(&detector, 60000, 1), DETECTOR_SUSPECT);
+    assert_in_range(now_ns - start_ns, 32900 * MS, 33100 * MS);
+    assert_int_equal(let_pass(&detector, 60000, 1), DETECTOR_LOST);
+    assert_in_range(now_ns - start_ns, 34900 * MS, 35100 * MS);
+    assert_int_equal(detector_silent_s(&detector, 2), 35);
+    detector = new_pulse(5);
+    detector_expect(&detector, 2); // that one has joined
+    assert_int_equal(let_pass(&detector, 4000, 1), DETECTOR_SUSPECT);
+    assert_int_equal(detector_silent_s(&detector, 2), 3);
+}
+
+/** Of node 2, while all others are heard. */
+static enum detector_event let_pass_in_crowd(struct failure_detector *detector,
+                                             unsigned ms, int is_silent)
+{
+    for (unsigned at = 0; at < ms; at += POLL_MS) {
+        enum detector_event event;
+        node_id node = NODE_NONE;
+
+        now_ns += POLL_MS * MS;
+        for (unsigned i = 0; i < port.roster.n_live; i++) {
+            if (i != 2 || !is_silent) {
+                detector_hear(detector, (node_id)i);
+            }
+        }
+        event = detector_poll(detector, &node);
+        if (event != DETECTOR_NOTHING) {
+            assert_int_equal(node, 2);
+            return event;
+        }
+    }
+    return DETECTOR_NOTHING;
+}
+
+static void in_a_crowd_all_takes_longer(void **unused)
+{
+    struct failure_detector detector = new_pulse(5);
+    uint64_t start_ns;
+
+    (void)unused;
+    roster_init(&port.roster, 256); // four times as many as beat each second
+    let_pass_in_crowd(&detector, 20000, 0);
+    assert_in_range(n_beats[2], 4, 6);
+    start_ns = now_ns;
+    assert_int_equal(let_pass_in_crowd(&detector, 60000, 1), DETECTOR_SUSPECT);
+    assert_in_range(now_ns - start_ns, 11900 * MS, 12100 * MS);
+    assert_int_equal(let_pass_in_crowd(&detector, 60000, 1), DETECTOR_LOST);
+    assert_in_range(now_ns - start_ns, 19900 * MS, 20100 * MS);
+}
+
 static void a_suspect_that_is_heard_again_is_told_once(void **unused)
 {
     struct failure_detector detector = new_pulse(5);
 
     (void)unused;
+    let_pass(&detector, 100, 0);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(let_pass(&detector, 4500, 1), DETECTOR_SUSPECT);
         assert_int_equal(let_pass(&detector, 100, 0), DETECTOR_BACK);
@@ -210,6 +267,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_node_gets_a_beat_a_second),
         cmocka_unit_test(a_silent_node_is_suspect_then_lost),
+        cmocka_unit_test(one_that_has_not_begun_has_longer),
+        cmocka_unit_test(in_a_crowd_all_takes_longer),
         cmocka_unit_test(a_suspect_that_is_heard_again_is_told_once),
         cmocka_unit_test(nobody_is_lost_while_this_node_was_stopped),
         cmocka_unit_test(own_pauses_do_not_begin_silences_anew),

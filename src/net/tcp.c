@@ -23,7 +23,8 @@
 //   LOST         tcp_add()                                    as from ABSENT
 //
 // L1  Who has not the job's key gets no byte from this node, and has of it one of
-//     N_GREETERS places, HELLO_SIZE bytes, for GREET_S: tcp_greet.c.
+//     N_GREETERS places, HELLO_SIZE bytes, for GREET_S, or PROVEN_S if it has recorded a
+//     hello: tcp_greet.c.
 // L2  A node listens only while it awaits somebody. When all nodes of a run are
 //     connected, nothing of it can be reached.
 // L3  What waits for a node that takes it is what the program has sent, and as much

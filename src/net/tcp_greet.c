@@ -8,13 +8,16 @@
 //                                                       names is not known yet
 //   WANTS_PEER      tcp_add() of that node              WANTS_CONFIRM, answered
 //   WANTS_CONFIRM   the first frame opens               the node's channel is up
-//   all of these    anything else, or GREET_S           closed, and counted
+//   all of these    anything else, or its time is over  closed, and counted
 //
 // G1  A greeter is asked for no more bytes than the hello or the confirm has: what is
 //     behind them stays in the kernel, for the channel.
 // G2  Nothing is sent before a hello with a good MAC (handshake.c, H1). Nothing of a
 //     node's channel is touched before the confirm, so a recorded hello does no harm.
-// G3  There is a place for each node that there may be, and some for strangers. If all are
+// G3  Who has shown a good hello has PROVEN_S, others GREET_S. For a node that has read its
+//     answer the channel is up: to close it then ends the run, and where hundreds of
+//     nodes start on a few processors it may take long to confirm.
+// G4  There is a place for each node that there may be, and some for strangers. If all are
 //     taken the oldest greeter goes, one that has shown nothing before others. A node that
 //     was sent away comes again (tcp_reach.c).
 #include <errno.h>
@@ -25,7 +28,8 @@
 #include "base/log.h"
 #include "net/tcp_priv.h"
 
-#define GREET_NS UINT64_C(5000000000)
+#define GREET_S 5
+#define PROVEN_S 60
 
 /** So many connections are taken at once; others get their turn. */
 #define N_ACCEPTED 16
@@ -88,6 +92,12 @@ static void refuse(struct tcp *tcp, struct greeter *greeter,
 
 // ---- the steps of the table ----
 
+static void give_time(const struct tcp *tcp, struct greeter *greeter,
+                      unsigned seconds)
+{
+    greeter->due_ns = tcp->time_ns + seconds * UINT64_C(1000000000);
+}
+
 /** Answers are short enough to go at once. @return 0 if it does not */
 static int send_answer(const struct greeter *greeter,
                        const struct handshake *draft)
@@ -111,6 +121,7 @@ static void answer(struct tcp *tcp, struct greeter *greeter, int is_fenced)
     } else {
         greeter->state = WANTS_CONFIRM;
         greeter->n_bytes = 0;
+        give_time(tcp, greeter, PROVEN_S); // G3
     }
 }
 
@@ -126,6 +137,7 @@ static void consider(struct tcp *tcp, struct greeter *greeter)
         answer(tcp, greeter, 0);
     } else if (channel->state == CHANNEL_ABSENT) {
         greeter->state = WANTS_PEER;
+        give_time(tcp, greeter, PROVEN_S);
     } else {
         refuse(tcp, greeter, NET_NOT_AWAITED);
     }
@@ -260,7 +272,7 @@ void greeters_look_for(struct tcp *tcp, node_id node)
 
 // ---- coming and going ----
 
-/** G3. Is one to go before the other? */
+/** G4. Is one to go before the other? */
 static int goes_before(const struct greeter *a, const struct greeter *b)
 {
     int a_is_new = a->state == WANTS_HELLO;
@@ -291,11 +303,8 @@ static void greet(struct tcp *tcp, int fd)
 {
     struct greeter *greeter = find_place(tcp);
 
-    *greeter = (struct greeter){
-        .fd = fd,
-        .state = WANTS_HELLO,
-        .due_ns = tcp->time_ns + GREET_NS,
-    };
+    *greeter = (struct greeter){.fd = fd, .state = WANTS_HELLO};
+    give_time(tcp, greeter, GREET_S);
     tcp->n_greeters++;
     watch(tcp, greeter);
     greeter_go_on(tcp, greeter); // most often it is all there

@@ -148,6 +148,29 @@ static void one_that_comes_before_it_is_added_waits(void **unused)
     ends_close(ends, 2);
 }
 
+// It has its answer: for it the connection is made.
+static void one_that_confirms_late_is_let_in(void **unused)
+{
+    const struct hello hello = {.from = 1, .to = 2, .epoch = 0};
+    struct answer answer;
+    struct hand slow;
+    uint8_t bytes[200];
+
+    (void)unused;
+    end_open(&ends[2], 2);
+    assert_int_equal(tcp_add(ends[2].tcp, 1, NULL, 0, 1), TM_OK);
+    hand_connect(&slow, &ends[2]);
+    assert_true(hand_greet(&slow, &ends[2], &hello, &answer));
+    for (unsigned i = 0; i < 2; i++) { // longer than strangers have
+        ends_progress(ends, 3, 3500);
+    }
+    hand_write(&slow, bytes, hand_frame(&slow, 2, 0, bytes));
+    ends_wait(ends, 3, &ends[2].from[1].n_up, 1);
+    assert_int_equal(end_n_refused(&ends[2]), 0);
+    hand_close(&slow);
+    ends_close(ends, 3);
+}
+
 static void a_removed_node_is_refused_and_told(void **unused)
 {
     (void)unused;
@@ -522,6 +545,7 @@ int main(void)
         cmocka_unit_test(answers_from_receive_go_out),
         cmocka_unit_test(nodes_are_added_while_others_talk),
         cmocka_unit_test(one_that_comes_before_it_is_added_waits),
+        cmocka_unit_test(one_that_confirms_late_is_let_in),
         cmocka_unit_test(a_removed_node_is_refused_and_told),
         cmocka_unit_test(a_frozen_node_reads_that_it_was_removed),
         cmocka_unit_test(a_number_can_be_added_again),

@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -206,10 +207,17 @@ static tm_status load(struct ucx *ucx)
     return TM_OK;
 }
 
-/** What may keep nodes of one host from sharing memory. */
-static const char *memory_hint(void)
+/** The shared memory of a node's transport, roughly. */
+#define NODE_MIB 3u
+
+#define HINT_SIZE 80
+
+/** What may keep nodes of one host from sharing memory.
+ * @param text  [HINT_SIZE] is used for it */
+static const char *memory_hint(unsigned n_nodes, char *text)
 {
     struct statvfs state;
+    double free_mib;
 
     if (statvfs("/dev/shm", &state) != 0) {
         return "there is no /dev/shm";
@@ -220,8 +228,17 @@ static const char *memory_hint(void)
     if (access("/dev/shm", W_OK | X_OK) != 0) {
         return "/dev/shm may not be written to";
     }
-    return state.f_bavail == 0 ? "/dev/shm is full"
-                               : "UCX_LOG_LEVEL=info says more";
+    free_mib = (double)state.f_bavail * (double)state.f_frsize / (1 << 20);
+    if (state.f_bavail == 0) {
+        return "/dev/shm is full";
+    }
+    if (free_mib < (double)n_nodes * NODE_MIB) {
+        snprintf(text, HINT_SIZE,
+                 "/dev/shm has only %.1f MiB free, and each node needs %u",
+                 free_mib, NODE_MIB);
+        return text;
+    }
+    return "UCX_LOG_LEVEL=info says more";
 }
 
 static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
@@ -233,6 +250,7 @@ static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
         .estimated_num_eps = n_nodes,
     };
+    char hint[HINT_SIZE];
     ucp_config_t *config;
     ucs_status_t result = ucx->ucp_config_read(NULL, NULL, &config);
 
@@ -243,14 +261,14 @@ static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
     }
     if (result != UCS_OK) {
         log_error("cannot start UCX: %s; %s", ucx->ucs_status_string(result),
-                  memory_hint());
+                  memory_hint(n_nodes, hint));
         return TM_ESYSTEM;
     }
     return TM_OK;
 }
 
-static tm_status open_worker(const struct ucx *ucx, ucp_context_h context,
-                             ucp_worker_h *worker)
+static tm_status open_worker(const struct ucx *ucx, unsigned n_nodes,
+                             ucp_context_h context, ucp_worker_h *worker)
 {
     const ucp_worker_params_t params = {
         .field_mask =
@@ -260,10 +278,11 @@ static tm_status open_worker(const struct ucx *ucx, ucp_context_h context,
         .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
     };
     ucs_status_t result = ucx->ucp_worker_create(context, &params, worker);
+    char hint[HINT_SIZE];
 
     if (result != UCS_OK) {
         log_error("UCX cannot open its transports: %s; %s",
-                  ucx->ucs_status_string(result), memory_hint());
+                  ucx->ucs_status_string(result), memory_hint(n_nodes, hint));
         return TM_ESYSTEM;
     }
     return TM_OK;
@@ -280,7 +299,7 @@ static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
     if (status != TM_OK) {
         return status;
     }
-    status = open_worker(ucx, *context, worker);
+    status = open_worker(ucx, n_nodes, *context, worker);
     if (status != TM_OK) {
         ucx->ucp_cleanup(*context);
     }

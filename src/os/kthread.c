@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,7 +108,14 @@ void kthread_stack(char **low, size_t *size)
     pthread_attr_t attributes;
     void *address;
 
-    ensure(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    int error = pthread_getattr_np(pthread_self(), &attributes);
+
+    if (error != 0) {
+        log_fatal(EXIT_CONFIG,
+                  "cannot find the stack of a kernel thread, which "
+                  "/proc/self/maps tells: %s; is /proc mounted?",
+                  strerror(error));
+    }
     ensure(pthread_attr_getstack(&attributes, &address, size) == 0);
     pthread_attr_destroy(&attributes);
     *low = address;

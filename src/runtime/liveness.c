@@ -7,7 +7,8 @@
 // A node is lost when it has been silent for --peer-timeout, or when its connection
 // ends, which is at once if its process does. In that case whoever has started it
 // knows better of what it has died, or that the run has ended in order, and gets
-// GRACE_NS to say so.
+// GRACE_NS to say so, or longer in a large cluster: when a run ends the first nodes may be
+// gone long before the last has read that it ends.
 //
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
@@ -127,11 +128,17 @@ static _Noreturn void end_without(struct node *node, node_id id,
     _exit(EXIT_NODE_LOST);
 }
 
+static uint64_t grace_ns(const struct node *node)
+{
+    return node->has_detector ? detector_stretch_ns(&node->detector, GRACE_NS)
+                              : GRACE_NS;
+}
+
 static void look_at_loss(struct node *node, const struct loss *loss)
 {
     if (loss->seen_ns != 0 && !node_is_finishing(node) &&
         node_step(node) == RUNTIME_RUNNING &&
-        clock_now_ns() - loss->seen_ns > GRACE_NS) {
+        clock_now_ns() - loss->seen_ns > grace_ns(node)) {
         end_without(node, loss->node, 0, loss->why);
     }
 }
@@ -152,14 +159,16 @@ static void tell_heard(struct node *node)
 
 static void look_at_pulse(struct node *node)
 {
-    unsigned seconds = node->options.peer_timeout;
     uint32_t n_beats = node->detector.n_beats;
     char why[64];
-    node_id id;
+    unsigned seconds;
+    node_id id = node->self;
+    enum detector_event event = detector_poll(&node->detector, &id);
 
-    switch (detector_poll(&node->detector, &id)) {
+    seconds = detector_silent_s(&node->detector, id);
+    switch (event) {
     case DETECTOR_SUSPECT:
-        tell(node, id, BOOT_PEER_SUSPECT, seconds * 3 / 5);
+        tell(node, id, BOOT_PEER_SUSPECT, seconds);
         break;
     case DETECTOR_BACK:
         tell(node, id, BOOT_PEER_BACK, 0);

@@ -209,10 +209,11 @@ tm_status check_call(const char *function, uintptr_t place)
         return TM_ESTATE;
     }
     if (thread == NULL) {
-        log_error("%s() outside a Teamster thread: kernel threads made with "
+        // A lock that is none would be missed by those only who look.
+        log_fatal(EXIT_INTERNAL,
+                  "%s() outside a Teamster thread: kernel threads made with "
                   "pthread_create() cannot call it",
                   function);
-        return TM_ESTATE;
     }
     thread->place = place;
     node_pay(node);

@@ -48,7 +48,8 @@
 
 static _Noreturn void refuse(int exit_code, const char *what, tm_status status)
 {
-    log_fatal(exit_code, "cannot start: %s: %s", what, tm_strerror(status));
+    log_fatal_unless_told(exit_code, "cannot start: %s: %s", what,
+                          tm_strerror(status));
 }
 
 static void must(tm_status status, const char *what)

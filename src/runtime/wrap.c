@@ -18,7 +18,8 @@
 // _FORTIFY_SOURCE. The C library's own calls among themselves do not come here.
 // What all share is here, and what has a descriptor and one buffer; vectors are in
 // wrap_vector.c, sockets in wrap_socket.c, streams in wrap_stream.c, printf() in
-// wrap_print.c. wrap_sleep.c has what does not read or write, but waits.
+// wrap_print.c. wrap_sleep.c has what does not read or write, but waits; wrap_exit.c
+// what ends a thread.
 #include "runtime/wrap.h"
 
 #include <dlfcn.h>

@@ -36,7 +36,9 @@
     X(__read_chk) X(__pread_chk) X(__recv_chk) X(__recvfrom_chk)               \
     X(__fread_chk) X(__fread_unlocked_chk) X(__fgets_chk)                      \
     X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)   \
-    X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
+    X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(thrd_sleep)           \
+    X(poll) X(ppoll) X(select) X(pselect)                                      \
+    X(pthread_exit) X(thrd_exit)
 // clang-format on
 
 // Those that the C library's headers do not declare to us.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sleep() and its like: a worker whose thread sleeps runs others. They are told from
+// sleep() and its like: a worker whose thread sleeps runs others. So do poll() and its
+// like with a time and no descriptors, which are such a sleep. They are told from
 // other calls by their place: a library that sleeps may hold a lock of its own that
 // the next thread would wait for, on the same worker, so there the worker sleeps, as it
 // does on kernel threads of the program's own.
@@ -10,6 +11,10 @@
 //   W5 The service thread keeps the time, in steps of a millisecond or so: a shorter
 //      sleep is the worker's, after others that can run have run.
 #include "runtime/wrap.h"
+
+#include <poll.h>
+#include <sys/select.h>
+#include <threads.h>
 
 #include "base/clock.h"
 #include "os/image.h"
@@ -101,4 +106,45 @@ EXPORTED int clock_nanosleep(clockid_t clock, int flags,
                                          : sleep_for_time(time, PLACE);
     }
     return is_done ? 0 : CALL(clock_nanosleep)(clock, flags, time, left);
+}
+
+EXPORTED int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+    return sleep_for_time(time, PLACE) ? 0 : CALL(thrd_sleep)(time, left);
+}
+
+// ---- of no descriptors
+
+EXPORTED int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    return n == 0 && sleep_apart(ms / 1000, ms % 1000 * 1000000ll, PLACE)
+               ? 0
+               : CALL(poll)(fds, n, ms);
+}
+
+EXPORTED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *time,
+                   const sigset_t *mask)
+{
+    return n == 0 && mask == NULL && sleep_for_time(time, PLACE)
+               ? 0
+               : CALL(ppoll)(fds, n, time, mask);
+}
+
+EXPORTED int select(int n, fd_set *read, fd_set *write, fd_set *error,
+                    struct timeval *left)
+{
+    if (n == 0 && left != NULL &&
+        sleep_apart(left->tv_sec, left->tv_usec * 1000ll, PLACE)) {
+        *left = (struct timeval){0, 0};
+        return 0;
+    }
+    return CALL(select)(n, read, write, error, left);
+}
+
+EXPORTED int pselect(int n, fd_set *read, fd_set *write, fd_set *error,
+                     const struct timespec *time, const sigset_t *mask)
+{
+    return n == 0 && mask == NULL && sleep_for_time(time, PLACE)
+               ? 0
+               : CALL(pselect)(n, read, write, error, time, mask);
 }

@@ -6,10 +6,13 @@
  *     posix TEST
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/select.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -659,18 +662,44 @@ static void blocks(void)
 
 // ---- ends of threads ----
 
-static __attribute__((noinline)) void leave_early(void)
+static __attribute__((noinline)) void leave_early(size_t kind)
 {
-    tm_thread_exit((void *)(size_t)(1000 + tm_thread_self()));
+    const size_t result = 1000 + (size_t)tm_thread_self();
+
+    switch (kind) {
+    case 1:
+        tm_thread_exit((void *)result);
+    case 2:
+        pthread_exit((void *)result);
+    default:
+        thrd_exit((int)result);
+    }
 }
 
 static void *exit_somewhere(void *arg)
 {
     OK(tm_iteration_end(&job.barrier));
     if (arg != NULL) {
-        leave_early();
+        leave_early((size_t)arg);
     }
     return (void *)(size_t)(1000 + tm_thread_self());
+}
+
+// A kernel thread of the program's own.
+static void *exit_alone(void *arg)
+{
+    pthread_exit(arg);
+}
+
+static void end_kernel_thread(void)
+{
+    void *result = NULL;
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, exit_alone, &job) != 0 ||
+        pthread_join(thread, &result) != 0 || result != &job) {
+        FAIL("%s", "a kernel thread has another result");
+    }
 }
 
 static void *count_down(void *arg)
@@ -727,6 +756,7 @@ static void ends(void)
         }
     }
     detach_many(200);
+    end_kernel_thread();
 }
 
 static void *say_the_last_word(void *arg)
@@ -746,7 +776,7 @@ static void *say_the_last_word(void *arg)
 }
 
 // main() leaves before its threads.
-static void main_exits(void)
+static void start_last_words(void)
 {
     const tm_thread_attr attr = {.is_detached = 1};
 
@@ -754,7 +784,18 @@ static void main_exits(void)
         OK(tm_thread_create(NULL, i % 2 == 0 ? &attr : NULL, say_the_last_word,
                             (void *)4));
     }
+}
+
+static void main_exits(void)
+{
+    start_last_words();
     tm_thread_exit(NULL);
+}
+
+static void main_exits_as_posix(void)
+{
+    start_last_words();
+    pthread_exit(NULL);
 }
 
 // ---- a long wait is no deadlock ----
@@ -809,7 +850,7 @@ static void places(void)
 
 // ---- sleep ----
 
-enum { NAP_MS = 20, MOST_NAPS = 500 };
+enum { NAP_MS = 20, MOST_NAPS = 500, N_NAPS = 10 };
 
 static atomic_int has_run; // of each node
 
@@ -817,6 +858,26 @@ static void *run_meanwhile(void *arg)
 {
     atomic_store(&has_run, 1);
     return arg;
+}
+
+// With what is to wait for descriptors, and has none.
+static int nap_of_none(unsigned kind)
+{
+    const struct timespec time = {.tv_nsec = NAP_MS * 1000000};
+    struct timeval left = {.tv_usec = NAP_MS * 1000};
+
+    switch (kind) {
+    case 5:
+        return poll(NULL, 0, NAP_MS);
+    case 6:
+        return ppoll(NULL, 0, &time, NULL);
+    case 7:
+        return pselect(0, NULL, NULL, NULL, &time, NULL);
+    case 8:
+        return thrd_sleep(&time, NULL);
+    default:
+        return select(0, NULL, NULL, NULL, &left) + (int)left.tv_usec;
+    }
 }
 
 static int nap(unsigned kind)
@@ -835,8 +896,10 @@ static int nap(unsigned kind)
         time = in_ms(NAP_MS);
         flags = TIMER_ABSTIME;
         break;
-    default:
+    case 4:
         break;
+    default:
+        return nap_of_none(kind);
     }
     return clock_nanosleep(CLOCK_REALTIME, flags, &time, NULL);
 }
@@ -860,7 +923,7 @@ static void *sleep_here(void *arg)
     struct timespec began;
     tm_thread thread;
 
-    for (unsigned kind = 0; kind < 5; kind++) {
+    for (unsigned kind = 0; kind < N_NAPS; kind++) {
         atomic_store(&has_run, 0);
         OK(tm_thread_create(&thread, &attr, run_meanwhile, NULL));
         for (unsigned i = 0; !atomic_load(&has_run); i++) {
@@ -979,6 +1042,7 @@ int main(int argc, char **argv)
         {"naps", naps},
         {"streams", streams},
         {"main_exits", main_exits},
+        {"main_exits_as_posix", main_exits_as_posix},
         {"long_waits", long_waits},
     };
 

@@ -376,14 +376,25 @@ class StartUp(LauncherTest):
             "mount -t tmpfs none /dev && mkdir -m 1777 /dev/shm")
         self.assertEqual((code, err), (0, ""))
 
+    def test_a_missing_proc_is_told(self):
+        code, _, err = self.in_container("umount --lazy /proc")
+        self.assertEqual(code, 78)
+        self.assertIn("is /proc mounted?", err)
+        self.assertNotIn("please report", err)
+
     def test_what_is_wrong_with_dev_shm_is_told(self):
         for command, cause in (
                 ("mount -t tmpfs none /dev", "there is no /dev/shm"),
                 ("mount -t tmpfs -o ro none /dev/shm",
-                 "/dev/shm is mounted read-only")):
-            code, _, err = self.in_container(command)
-            self.assertEqual(code, 78)
-            self.assertIn(cause, err)
+                 "/dev/shm is mounted read-only"),
+                *((f"mount -t tmpfs -o size={size} none /dev/shm",
+                   r"/dev/shm (is full|has only \d\.\d MiB free, and each node needs "
+                   r"3)") for size in ("64k", "512k", "1m", "2m", "4m"))):
+            with self.subTest(command=command):
+                code, _, err = self.in_container(command)
+                self.assertEqual(code, 78)
+                self.assertRegex(err, cause)
+                self.assertNotIn("cannot start: ", err)
 
     def test_a_refused_personality_is_told(self):
         code, _, err = self.run_teamster("run", "-n", 2, JOINER,

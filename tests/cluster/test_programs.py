@@ -24,10 +24,12 @@ import jobs
 SOURCES = ("userfaultfd", "mprotect")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration")
-POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits", "long_waits",
+POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits",
+               "main_exits_as_posix", "long_waits",
                "book", "first", "places", "own",
                "blocks", "naps", "streams")
-POSIX_WORDS = {"main_exits": "the last word"}
+POSIX_WORDS = {"main_exits": "the last word",
+               "main_exits_as_posix": "the last word"}
 LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 # So long only where many others compute on the same processors.
 TEST_S = 600 * jobs.SLOWDOWN  # until ctest ends a test

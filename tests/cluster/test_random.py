@@ -25,7 +25,7 @@ import test_members
 NODES = (1, 2, 2, 3, 3, 4, 5, 8)  # more than there are processors, too
 POLICIES = ("cpu-mem",) * 6 + ("cpu", "mem", "mem-share", "liang03", "cvm",
                                "jiajia", "cohesion", "gate", "optimal")
-WORKING_SETS = (1, 1.1, 1.25, 1.5, 2, 3, 5, 10)  # of what a run needs at least
+WORKING_SETS = (1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20)  # of what a run needs at least
 
 
 class Case:

@@ -41,6 +41,12 @@ def parts_of_memory(pid, memory):
                 yield "dd" in words[1:], memory.read(last - first)
 
 
+def all_of_memory(pid):
+    """The same as a list."""
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        return list(parts_of_memory(pid, memory))
+
+
 class Tests(test_runs.Tests):
     """With what is done to the network."""
 
@@ -60,18 +66,23 @@ class Tests(test_runs.Tests):
             lines += process.communicate()[0].splitlines()
 
     def the_launcher_has_one_copy_of_the_key(self):
-        """In memory that no core file has. It has been sent to every host by then."""
+        """In memory that no core file has. It has been sent to every host by then, and
+        agents, which pass it on, have none."""
         with lab.lab(n_hosts=3) as bed:
             run = self.long_run(bed)
             pid = run.launcher()
-            with open(f"/proc/{pid}/mem", "rb") as memory:
-                parts = list(parts_of_memory(pid, memory))
+            parts = all_of_memory(pid)
             secrets = [content for is_secret, content in parts if is_secret]
             self.expect(secrets, "there is memory for secrets", str(len(parts)))
             key = secrets[0][:KEY_SIZE]
             self.expect(len(set(key)) > 8, "a key", key.hex())
             found = [content.count(key) for is_secret, content in parts]
             self.expect(sum(found) == 1, "one copy", str(found))
+            for host in ("n2", "n3"):
+                found = [content.count(key)
+                         for _, content in all_of_memory(bed.agent(host))]
+                self.expect(found and sum(found) == 0,
+                            f"no copy at the agent of {host}", str(found))
             os.kill(pid, signal.SIGTERM)
             run.finish(128 + signal.SIGTERM)
 

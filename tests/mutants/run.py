@@ -43,6 +43,7 @@ SKIPPED = 77
 LIMIT_S = 20  # and ten times what the test takes without a fault
 MEMORY_KB = 3 << 20
 OUTPUT = 64 << 20
+CANNOT_RUN = "its test cannot run here"
 
 Result = collections.namedtuple("Result", "mutant what test took_s")
 
@@ -268,7 +269,9 @@ class Trial:
             tried.append(test)
             if ended not in (0, SKIPPED):
                 return ended if isinstance(ended, str) else "killed", test
-        return ("alive", "") if tried else ("no test can run here", "")
+        can_tell = tried and all(self.limits[test] is not None for test in tests
+                                 if test in mutant.expected)
+        return ("alive" if can_tell else CANNOT_RUN), ""
 
     def try_one(self, mutant, tests):
         """@return a Result"""
@@ -410,7 +413,7 @@ def try_all(arguments, tables):
 def is_bad(result):
     """Is it something to be done about?"""
     return result.what not in ("killed", "time-out", "too much memory",
-                               "endless output") and \
+                               "endless output", CANNOT_RUN) and \
         not (result.what == "alive" and result.mutant.alive)
 
 

@@ -2,6 +2,7 @@
 //
 // mistakes NAME [NODE]: a thread on the last node, or that one, or main() if there is one
 // node, makes a mistake.
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,20 @@ static void double_unlock(void)
     (void)tm_mutex_lock(&shared.mutex);
     (void)tm_mutex_unlock(&shared.mutex);
     (void)tm_mutex_unlock(&shared.mutex);
+}
+
+static void *lock_alone(void *arg)
+{
+    (void)!tm_mutex_lock(&shared.mutex);
+    return arg;
+}
+
+static void kernel_thread(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, lock_alone, NULL);
+    pthread_join(thread, NULL);
 }
 
 static void wrong_rwlock(void)
@@ -301,6 +316,7 @@ static const struct {
     {"illegal_instruction", illegal_instruction, NULL, NULL},
     {"wrong_unlock", wrong_unlock, NULL, NULL},
     {"double_unlock", double_unlock, NULL, NULL},
+    {"kernel_thread", kernel_thread, NULL, NULL},
     {"wrong_rwlock", wrong_rwlock, NULL, NULL},
     {"no_barrier", no_barrier, NULL, NULL},
     {"too_few", too_few, NULL, NULL},
