@@ -439,7 +439,7 @@ static void access_page(struct world *world, struct wire_reader *input,
     uint8_t thread = wire_get_u8(input) % N_THREADS;
     page_no page = page_of(input);
 
-    if (page < world->space.n_pages &&
+    if (page < world->space.n_pages && !world->is_frozen &&
         is_admitted(world, page, is_write, thread) &&
         engine_fault(world->engine, page, is_write, &world->histories[thread],
                      new_waiter(world)) == FAULT_ALLOWED &&
