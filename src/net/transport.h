@@ -159,7 +159,8 @@ struct transport {
     unsigned (*progress)(struct net *net);
 
     /** Get ready to sleep on wait_fd(): afterwards each arrival makes it
-     * readable. May deliver messages, as progress() does.
+     * readable. Who sleeps calls progress() once more before, and does not sleep if
+     * that delivers something.
      * @return 1 ready, 0 something has arrived meanwhile: call progress() */
     int (*arm)(struct net *net);
 

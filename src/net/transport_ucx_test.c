@@ -274,8 +274,8 @@ static int becomes_readable(struct harness_node *node, int timeout_ms)
 
 static void get_armed(struct harness_node *node)
 {
-    while (!node->transport->arm(node->net)) {
-        node->transport->progress(node->net);
+    while (!node->transport->arm(node->net) ||
+           node->transport->progress(node->net) > 0) {
     }
 }
 
@@ -462,7 +462,8 @@ static void sleep_between_pieces(struct harness_node *node)
             node->transport->progress(node->net);
         }
         while (node->self == 1 && n_come < N_LONG) {
-            if (node->transport->arm(node->net)) {
+            if (node->transport->arm(node->net) &&
+                node->transport->progress(node->net) == 0) {
                 harness_check(becomes_readable(node, 10000));
             }
             node->transport->progress(node->net);

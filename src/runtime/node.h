@@ -19,6 +19,7 @@
 #include "reconfig/migration_pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
+#include "runtime/attendance.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/deadlock.h"
 #include "runtime/error_report.h"
@@ -110,15 +111,9 @@ struct node {
         struct node *node); ///< what the service thread does at the end
     int wake_fd;            ///< eventfd: wakes the service thread
     int has_worker_affinity; ///< workers prefer one processor (worker_affinity.c)
-    int spins; ///< this machine has a processor for each worker of each node
+    struct attendance attendance; ///< who attends to the network
     _Atomic int is_stopping;
-    _Atomic uint32_t is_frozen;        ///< changed under the node lock
-    _Atomic uint64_t crowded_until_ns; ///< others want this processor
-    _Atomic uint64_t polled_ns; ///< when a worker last polled the network
-    _Atomic uint64_t polling_since_ns; ///< since when one does so, 0: none
-    _Atomic uint64_t polled_short_ns;  ///< the end of the last short polling
-    _Atomic int is_polling_left; ///< the transport believes a worker polls
-    _Atomic int is_polled_periodically; ///< the service thread ends that
+    _Atomic uint32_t is_frozen; ///< changed under the node lock
     struct meter meter;
     _Atomic uint64_t sync_ns;
     uint64_t start_ns;

@@ -76,7 +76,8 @@ void harness_wait(struct harness_node *node, const volatile int *done,
             continue;
         }
         harness_check(clock_now_ns() < deadline);
-        if (asleep && node->transport->arm(node->net)) {
+        if (asleep && node->transport->arm(node->net) &&
+            node->transport->progress(node->net) == 0) {
             struct pollfd wait = {
                 .fd = node->transport->wait_fd(node->net),
                 .events = POLLIN,
