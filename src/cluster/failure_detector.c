@@ -9,16 +9,16 @@
 //   silent for longer              suspect: DETECTOR_SUSPECT, once; DETECTOR_BACK if it
 //                                  is heard again
 //   silent for all of it           DETECTOR_LOST, at each poll
-//   not heard yet                  the same START_NS later
+//   not heard yet, in a crowd      the same START_NS later
 //
 // I1  Time in which this node itself did not poll does not count (silence.c): it was
 //     stopped, or had no processor, and could hear nobody.
 // I2  A silence begins with the poll before the message, so that no clock is read for
 //     each message; polls are much more frequent than beats.
 // I3  Nodes begin when the launcher lets them go, each at its own pace: where hundreds share
-//     a few processors the last one begins many seconds after the first. So who has not
-//     been heard yet has START_NS more. If its process has ended, its launcher or agent
-//     says so at once.
+//     a few processors the last one begins many seconds after the first. So among more than
+//     CROWD nodes who has not been heard yet has START_NS more. If its process has ended,
+//     its launcher or agent says so at once.
 // I4  Beats grow as the square of the number of nodes: those of 256 nodes, one a second to
 //     each other, would need a processor of their own. Among more than CROWD nodes both
 //     the time between beats and the time of silence are longer in proportion, so that no
@@ -55,12 +55,17 @@ void detector_hear(struct failure_detector *detector, node_id from)
     }
 }
 
+static int is_crowd(const struct failure_detector *detector)
+{
+    return detector->port->roster.n_live > CROWD;
+}
+
 uint64_t detector_stretch_ns(const struct failure_detector *detector,
                              uint64_t ns)
 {
-    unsigned n = detector->port->roster.n_live;
+    const unsigned n = detector->port->roster.n_live;
 
-    return n <= CROWD ? ns : ns * n / CROWD; // I4
+    return is_crowd(detector) ? ns * n / CROWD : ns; // I4
 }
 
 static uint64_t beat_ns(const struct failure_detector *detector)
@@ -92,7 +97,8 @@ static enum detector_event judge(const struct failure_detector *detector,
                                  struct detector_node *node)
 {
     uint64_t lost_ns = detector_stretch_ns(detector, detector->timeout_ns);
-    uint64_t more_ns = node->has_begun ? 0 : START_NS; // I3
+    uint64_t more_ns =
+        is_crowd(detector) && !node->has_begun ? START_NS : 0; // I3
     enum silence_state state =
         silence_judge(&node->silence, &detector->watch,
                       more_ns + lost_ns / 5 * 3, more_ns + lost_ns);
