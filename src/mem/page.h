@@ -33,6 +33,9 @@ enum page_access {
     ACCESS_WRITE,
 };
 
+/** Bytes of a page's record whose meaning is its protocol's. */
+#define PAGE_OWN_BYTES 4
+
 struct page {
     uint8_t state;  ///< enum page_state
     uint8_t access; ///< enum page_access: of the application's view
@@ -41,24 +44,21 @@ struct page {
     uint8_t fetching;       ///< a fetch is under way
     uint8_t want_write;     ///< and one that waits for it wants to write
     uint8_t listed;         ///< on the list of pages that a release looks at
-    uint8_t hot;            ///< releases that may find it unwritten; 0: not hot
     uint8_t busy : 1;       ///< sequential: waits for invalidations
     uint8_t subscribed : 1; ///< a copy that its owner pushes to, or invalidates
-    uint8_t pinned;   ///< sequential: has come for a thread that has not run
-    uint8_t queues;   ///< sequential: that fetch will make it the owner
-    uint8_t unread;   ///< pushes since it was unmapped
-    uint8_t probe_in; ///< pushes until it is unmapped again
-    uint8_t probe_every;
-    uint8_t in_flight; ///< its diff is on the way to the owner
-    uint8_t untold;    ///< given up without telling its owner (residence.c)
-    uint8_t exists;    ///< pager: its bytes are in memory, and count
-    uint8_t io;        ///< pager: enum page_io
-    uint8_t stays;     ///< pager: wanted while on its way out
-    uint8_t ahead;     ///< pager: has come before it was asked for
-    uint16_t claims;   ///< pager: threads that it stays for (pager_claims.c)
-    uint16_t pushing;  ///< updates being pushed, not acknowledged
-    uint16_t hint;     ///< probable owner + 1; 0: none
-    uint8_t mapped;    ///< enum page_access: while uses are tracked (space.h)
+    uint8_t pinned; ///< sequential: has come for a thread that has not run
+    uint8_t queues; ///< sequential: that fetch will make it the owner
+    uint8_t own[PAGE_OWN_BYTES]; ///< its protocol's; zeros when contents come
+    uint8_t in_flight;           ///< its diff is on the way to the owner
+    uint8_t untold;   ///< given up without telling its owner (residence.c)
+    uint8_t exists;   ///< pager: its bytes are in memory, and count
+    uint8_t io;       ///< pager: enum page_io
+    uint8_t stays;    ///< pager: wanted while on its way out
+    uint8_t ahead;    ///< pager: has come before it was asked for
+    uint16_t claims;  ///< pager: threads that it stays for (pager_claims.c)
+    uint16_t pushing; ///< updates being pushed, not acknowledged
+    uint16_t hint;    ///< probable owner + 1; 0: none
+    uint8_t mapped;   ///< enum page_access: while uses are tracked (space.h)
     uint8_t updates_pending; ///< updates of it are kept (pending_updates.c)
     uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
     uint32_t version;   ///< owner: updates ordered so far

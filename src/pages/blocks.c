@@ -263,7 +263,6 @@ static tm_status receive_gone(struct engine *engine,
         return TM_EWIRE;
     }
     bases_forget(engine, extent);
-    page_list_leave_out(&engine->copies, extent);
     pinning_forget(engine, extent);
     deny_all(engine, extent);
     space_discard(engine->space, extent->page, extent->n_pages);

@@ -223,7 +223,6 @@ void engine_free(struct engine *engine)
     bases_close(engine);
     causality_close(engine);
     blocks_close(engine);
-    free(engine->copies.at);
     for (unsigned i = 0; i < TM_MAX_NODES; i++) {
         free(engine->owner_updates[i].at);
     }

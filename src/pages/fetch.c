@@ -452,10 +452,7 @@ static tm_status install(struct engine *engine, node_id from,
     page->base = answer->version;
     page->version = answer->version;
     page->moves = answer->moves;
-    page->unread = 0;
-    page->probe_in = 0;
-    page->probe_every = 0;
-    page->hot = 0;
+    memset(page->own, 0, sizeof page->own);
     page->untold = 0;
     if (answer->flags & PAGE_WITH_OWNERSHIP) {
         page->state = PAGE_EXCLUSIVE;

@@ -104,8 +104,6 @@ struct engine {
     struct pool copysets; ///< struct node_set
     /** Of the protocols that have them: protocol/updates.h. */
     struct updates *updates;
-    struct page_list copies; ///< that the next acquire looks at
-    uint32_t acquired_fetch; ///< the last fetch before the last acquire
     /** Of what a protocol has sent that names pages: no block is forgotten before that
      * has ended. */
     size_t n_unfinished;

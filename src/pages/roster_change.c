@@ -24,6 +24,7 @@
 #include "pages/small_blocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // ---- standing still
 
@@ -164,7 +165,6 @@ static void give(struct engine *engine, page_no page_number)
     engine->stats.pages_served++;
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
-    page->hot = 0;
     page->hint = (uint16_t)(heir + 1);
     copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
@@ -242,7 +242,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
     if (page->state == PAGE_ABSENT) {
         space_fill(engine->space, given->page, message->body);
         page->state = PAGE_CLEAN;
-        page->hot = 0;
+        memset(page->own, 0, sizeof page->own);
         engine->stats.pages_fetched++;
     }
     copyset_add_others(engine, page, &copies);
@@ -256,9 +256,6 @@ static tm_status receive_given(struct engine *engine, node_id from,
     page->version = given->version;
     page->base = given->version;
     page->moves = 0; // it follows the first who asks
-    page->unread = 0;
-    page->probe_in = 0;
-    page->probe_every = 0;
     page->untold = 0;
     engine->stats.pages_moved_in++;
     owner_updates_announce(engine, given->page, from);

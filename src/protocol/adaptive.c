@@ -82,7 +82,7 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     struct page *page = page_of(engine, page_number);
 
     if (page->subscribed && want_write) {
-        page->probe_in = PATIENCE;
+        page_use_of(page)->probe_in = PATIENCE;
     }
     pushes_arrived(engine, page_number,
                    want_write &&

@@ -64,7 +64,8 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
 static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
 {
     (void)version;
-    return (int32_t)(page_of(engine, page)->fetch - engine->acquired_fetch) > 0;
+    return (int32_t)(page_of(engine, page)->fetch -
+                     engine->updates->acquired_fetch) > 0;
 }
 
 static void arrived(struct engine *engine, page_no page_number, int want_write)
@@ -72,7 +73,7 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
     const struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_CLEAN) {
-        page_list_add(&engine->copies, page_number); // M5
+        page_list_add(&engine->updates->copies, page_number); // M5
     }
     if (page->state == PAGE_CLEAN && want_write && race_of(engine) == NULL &&
         !engine->is_frozen) { // M6
@@ -86,13 +87,13 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 
 static void acquired(struct engine *engine)
 {
-    engine->acquired_fetch = engine->last_fetch;
-    copies_drop(engine, &engine->copies);
+    engine->updates->acquired_fetch = engine->last_fetch;
+    copies_drop(engine, &engine->updates->copies);
 }
 
 static void frozen(struct engine *engine)
 {
-    copies_clean(engine, &engine->copies); // M6
+    copies_clean(engine, &engine->updates->copies); // M6
 }
 
 // ---- updates

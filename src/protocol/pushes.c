@@ -47,15 +47,15 @@ static void begin_writing(struct engine *engine, page_no page_number)
 }
 
 // A page that was unmapped to see whether it is used, is: look less often.
-static void note_use(struct page *page)
+static void note_use(struct page_use *use)
 {
-    unsigned every = page->probe_every * 2u;
+    unsigned every = use->probe_every * 2u;
 
-    page->probe_every = (uint8_t)(every == 0          ? 1
-                                  : every > PROBE_MAX ? PROBE_MAX
-                                                      : every);
-    page->probe_in = page->probe_every;
-    page->unread = 0;
+    use->probe_every = (uint8_t)(every == 0          ? 1
+                                 : every > PROBE_MAX ? PROBE_MAX
+                                                     : every);
+    use->probe_in = use->probe_every;
+    use->unread = 0;
 }
 
 int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
@@ -65,7 +65,7 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
     switch (page->state) {
     case PAGE_CLEAN:
         if (page->access == ACCESS_NONE) {
-            note_use(page);
+            note_use(page_use_of(page));
         }
         if (is_write) {
             begin_writing(engine, page_number);
@@ -164,20 +164,21 @@ static void keep_diff(struct page *page, const struct update_item *item)
 static int look_for_use(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
+    struct page_use *use = page_use_of(page);
 
     if (page->state != PAGE_CLEAN || page->is_owner || page->in_flight) {
         return 0;
     }
     if (page->access != ACCESS_NONE) {
-        if (page->probe_in > 0) {
-            page->probe_in--;
+        if (use->probe_in > 0) {
+            use->probe_in--;
         } else {
             space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-            page->unread = 0;
+            use->unread = 0;
         }
         return 0;
     }
-    if (++page->unread < UNREAD_MAX) {
+    if (++use->unread < UNREAD_MAX) {
         return 0;
     }
     page->state = PAGE_ABSENT;
@@ -303,13 +304,14 @@ void pushes_evicted(struct engine *engine, page_no page)
 static void forget_use(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
+    struct page_use *use = page_use_of(page);
 
     if (page->state == PAGE_CLEAN && page->access != ACCESS_NONE &&
         !page->fetching && !page->pinned) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-        page->probe_in = 0;
-        page->probe_every = 0;
-        page->unread = UNREAD_MAX - 1; // the next push finds it unused
+        use->probe_in = 0;
+        use->probe_every = 0;
+        use->unread = UNREAD_MAX - 1; // the next push finds it unused
     }
 }
 

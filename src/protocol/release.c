@@ -60,7 +60,7 @@ static void drop_twin(struct engine *engine, struct page *page)
 {
     twin_pool_put(&engine->space->twins, page->twin);
     page->twin = NULL;
-    page->hot = 0;
+    page_use_of(page)->hot = 0;
 }
 
 static void send_diff(struct engine *engine, struct flight *flight,
@@ -102,10 +102,10 @@ static size_t take_diff(struct engine *engine, page_no page_number, void *diff)
 // once more for what was written before it was protected.
 static size_t cool_down(struct engine *engine, page_no page_number, void *diff)
 {
-    struct page *page = page_of(engine, page_number);
+    struct page_use *use = page_use_of(page_of(engine, page_number));
 
-    page->hot--;
-    if (page->hot > 0) {
+    use->hot--;
+    if (use->hot > 0) {
         return 0;
     }
     space_set_access(engine->space, page_number, 1, ACCESS_READ);
@@ -117,6 +117,7 @@ static void release_page(struct engine *engine, struct flight *flight,
                          page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
+    struct page_use *use = page_use_of(page);
     uint8_t diff[DIFF_MAX];
     size_t size = take_diff(engine, page_number, diff);
 
@@ -127,11 +128,11 @@ static void release_page(struct engine *engine, struct flight *flight,
         send_diff(engine, flight, page_number, diff, size);
     }
     if (page->access == ACCESS_WRITE) {
-        page->hot = size > 0 ? HOT_RELEASES : page->hot;
+        use->hot = size > 0 ? HOT_RELEASES : use->hot;
         return; // stays dirty and listed
     }
     drop_twin(engine, page);
-    page->hot = size > 0 && race_of(engine) == NULL ? HOT_RELEASES : 0;
+    use->hot = size > 0 && race_of(engine) == NULL ? HOT_RELEASES : 0;
     page->state = PAGE_CLEAN;
 }
 
@@ -146,9 +147,10 @@ static void make_exclusive(struct engine *engine, page_no page_number)
 
 static int to_be_protected(const struct engine *engine, page_no page_number)
 {
-    const struct page *page = page_of(engine, page_number);
+    struct page *page = page_of(engine, page_number);
 
-    return page->state == PAGE_DIRTY && (!page->hot || engine->is_short);
+    return page->state == PAGE_DIRTY &&
+           (!page_use_of(page)->hot || engine->is_short);
 }
 
 // Protect the pages that are not hot, neighbours in one call.

@@ -453,6 +453,7 @@ static void close_updates(struct engine *engine)
         free(updates->outboxes[i].bytes);
     }
     free(updates->dirty.at);
+    free(updates->copies.at);
     pending_updates_free(updates);
     notices_free(updates);
     readers_free(updates);
@@ -462,6 +463,7 @@ static void close_updates(struct engine *engine)
 static void forget(struct engine *engine, const struct extent *extent)
 {
     page_list_leave_out(&engine->updates->dirty, extent);
+    page_list_leave_out(&engine->updates->copies, extent);
     flight_forget(engine, extent);
     race_forget(engine, extent);
     notices_forget(engine, extent);

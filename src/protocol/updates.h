@@ -49,9 +49,26 @@ struct updates {
     struct pending_update *first_pending; ///< updates that wait for the disk
     struct pending_update *last_pending;
     struct race *race;       ///< NULL: nobody looks for data races
+    struct page_list copies; ///< implicit: that the next acquire drops
+    uint32_t acquired_fetch; ///< the last fetch before the last acquire
     struct notices *notices; ///< NULL: there have been none
     struct readers *readers; ///< NULL: all copies have been pushed to
 };
+
+/** What protocols of this base keep in the bytes of a page's record that are theirs. */
+struct page_use {
+    uint8_t hot;         ///< releases that may find it unwritten; 0: not hot
+    uint8_t unread;      ///< pushes since it was unmapped
+    uint8_t probe_in;    ///< pushes until it is unmapped again
+    uint8_t probe_every; ///< the last such number
+};
+
+_Static_assert(sizeof(struct page_use) <= PAGE_OWN_BYTES, "there is room");
+
+static inline struct page_use *page_use_of(struct page *page)
+{
+    return (struct page_use *)page->own;
+}
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
 struct update_rules {
