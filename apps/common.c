@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
+#include "paging.h"
+#include "times.h"
+
 void *shared_memory(const char *name, size_t size)
 {
     void *block = tm_alloc(size, &(tm_alloc_attr){.name = name});
@@ -61,7 +65,8 @@ size_t extra_rows(const struct settings *settings, size_t thread, size_t n_rows)
     return (size_t)(settings->uneven * draw(thread) * (double)n_rows + 0.5);
 }
 
-void nodes_print(const unsigned *node_of, size_t n_threads)
+// What each node did, a line for each.
+static void nodes_print(const unsigned *node_of, size_t n_threads)
 {
     unsigned threads_on[TM_MAX_NODES] = {0};
 
@@ -84,6 +89,64 @@ void nodes_print(const unsigned *node_of, size_t n_threads)
                stats.bytes_sent);
     }
     printf("\n");
+}
+
+struct course course_begin(const struct settings *settings)
+{
+    return (struct course){
+        .ends_s = shared_memory("times",
+                                (settings->n_iterations + 1) * sizeof(double)),
+        .node_of =
+            shared_memory("places", settings->n_threads * sizeof(unsigned)),
+        .reports = settings->report,
+        .tells = settings->time,
+        .start_s = now_s(),
+    };
+}
+
+struct course course_begin_alone(const struct settings *settings)
+{
+    return (struct course){
+        .ends_s = plain_memory((settings->n_iterations + 1) * sizeof(double)),
+        .reports = settings->sequential && settings->report,
+        .tells = settings->sequential && settings->time,
+        .start_s = now_s(),
+    };
+}
+
+void course_note(const struct course *course, const struct settings *settings,
+                 size_t me, unsigned iteration)
+{
+    if (me == 0 && iteration == 0) {
+        course->ends_s[0] = now_s();
+    } else if (me == 0) {
+        times_note(course->ends_s, iteration, course->reports);
+        paging_note(iteration, course->reports && course->node_of != NULL);
+    }
+    if (iteration == settings->n_iterations && course->node_of != NULL) {
+        course->node_of[me] = tm_node_self();
+    }
+}
+
+void course_print(const struct course *course, const struct settings *settings,
+                  double amount, const char *unit)
+{
+    if (course->node_of != NULL) {
+        printf("threads: %u, nodes: %u\n", settings->n_threads,
+               tm_node_count());
+    } else {
+        printf("sequential\n");
+    }
+    times_print(course->start_s, course->ends_s, settings->n_iterations, amount,
+                unit);
+    if (course->tells) {
+        last_half_print(course->ends_s, settings->n_iterations);
+    }
+    if (course->node_of == NULL) {
+        free(course->ends_s);
+    } else if (settings->stats) {
+        nodes_print(course->node_of, settings->n_threads);
+    }
 }
 
 static uint64_t bits_of(double value)
@@ -133,6 +196,31 @@ bool is_identical_bytes(const void *result, const void *expected, size_t n)
     }
     identical_print();
     return true;
+}
+
+int solver_run(const struct solver *solver, const struct about *about,
+               struct settings *settings, int argc, char **argv)
+{
+    bool right = true;
+    size_t n_values;
+    double *result;
+
+    settings->n_threads = 4 * tm_node_count();
+    settings_parse(settings, argc, argv, about);
+    n_values = solver->n_values(settings);
+    result = settings->sequential ? solver->sequentially(settings)
+                                  : solver->with_threads(settings);
+    checksum_print(checksum(result, n_values, 0));
+    if (settings->verify) {
+        double *expected = solver->sequentially(settings);
+
+        right = is_identical(result, expected, n_values);
+        free(expected);
+    }
+    if (settings->sequential) {
+        free(result);
+    }
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 double psnr_db(uint64_t error, double n_pixels)

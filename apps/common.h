@@ -29,11 +29,41 @@ void threads_run(size_t n_threads, void *(*start)(void *));
 size_t extra_rows(const struct settings *settings, size_t thread,
                   size_t n_rows);
 
-/**
- * Print what each node did, a line for each.
- * @param node_of  [n_threads]  the node that each thread was on
- */
-void nodes_print(const unsigned *node_of, size_t n_threads);
+/** When iterations ended and where threads were: a part of what they share. */
+struct course {
+    double start_s;    ///< when the program began with its data
+    double *ends_s;    ///< [n_iterations + 1]  see times_print()
+    unsigned *node_of; ///< [n_threads]  where each ended; NULL: there are none
+    bool reports;      ///< the time of each iteration
+    bool tells;        ///< a line for programs to read
+};
+
+/** The program begins with its data now, in threads. */
+struct course course_begin(const struct settings *settings);
+
+/** The sequential program does: as itself, or to verify. */
+struct course course_begin_alone(const struct settings *settings);
+
+/** Thread `me` has ended an iteration; 0: start values are ready. */
+void course_note(const struct course *course, const struct settings *settings,
+                 size_t me, unsigned iteration);
+
+/** Print what times and nodes were, behind what has been worked on; the sequential
+ * program's course is over. @param amount, unit  as times_print() */
+void course_print(const struct course *course, const struct settings *settings,
+                  double amount, const char *unit);
+
+/** A program whose result is numbers. Their memory is shared, or for free(). */
+struct solver {
+    double *(*with_threads)(const struct settings *settings);
+    double *(*sequentially)(const struct settings *settings);
+    size_t (*n_values)(const struct settings *settings); ///< numbers
+};
+
+/** What main() does after tm_init(). @param settings  the defaults
+ * @return the exit code */
+int solver_run(const struct solver *solver, const struct about *about,
+               struct settings *settings, int argc, char **argv);
 
 /** Compare all bits of two arrays, and print what was found. */
 bool is_identical(const double *result, const double *expected, size_t n);

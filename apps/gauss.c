@@ -33,12 +33,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checksum.h"
 #include "common.h"
 #include "dense.h"
-#include "paging.h"
 #include "teamster.h"
-#include "times.h"
 
 // The memory that the data take.
 static double data_bytes(const struct settings *settings)
@@ -65,10 +62,9 @@ static const struct about about = {
 // What all threads share. main() fills it in before it starts them.
 static TM_SHARED struct {
     struct settings settings;
-    double *matrix;    // [size][system_width(size)]
-    double *pivots;    // [2][system_width(size)]  row s for step s, at s % 2
-    double *ends_s;    // [n_iterations + 1]  see times_print()
-    unsigned *node_of; // [n_threads]  where each thread ended
+    double *matrix; // [size][system_width(size)]
+    double *pivots; // [2][system_width(size)]  row s for step s, at s % 2
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -219,9 +215,7 @@ static void *thread_work(void *arg)
         pivot_offer(0);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         const size_t end = steps_until(&settings, k);
 
@@ -235,12 +229,8 @@ static void *thread_work(void *arg)
             }
         }
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -260,33 +250,20 @@ static void solution_find(double *matrix, const struct settings *settings)
 static double *solve_with_threads(const struct settings *settings)
 {
     const size_t size = settings->size;
-    const unsigned n_iterations = settings->n_iterations;
-    double start_s;
 
     job.settings = *settings;
     job.matrix =
         shared_memory("matrix", size * system_width(size) * sizeof(double));
     job.pivots =
         shared_memory("pivots", 2 * system_width(size) * sizeof(double));
-    job.ends_s =
-        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->init_on_root) {
         rows_fill(job.matrix, size, rows_all(size));
     }
     threads_run(settings->n_threads, thread_work);
-    printf("gauss, %zu equations, threads: %u, nodes: %u\n", size,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, 0.0, "");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    printf("gauss, %zu equations, ", size);
+    course_print(&job.course, settings, 0.0, "");
     solution_find(job.matrix, settings);
     return job.matrix;
 }
@@ -297,11 +274,10 @@ static double *solve_sequentially(const struct settings *settings)
     const size_t size = settings->size;
     const unsigned n_iterations = settings->n_iterations;
     double *matrix = plain_memory(size * system_width(size) * sizeof *matrix);
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
 
     rows_fill(matrix, size, rows_all(size));
-    ends_s[0] = now_s();
+    course_note(&course, settings, 0, 0);
     for (unsigned k = 1; k <= n_iterations; k++) {
         const size_t end = steps_until(settings, k);
 
@@ -309,40 +285,26 @@ static double *solve_sequentially(const struct settings *settings)
             rows_step(matrix, size, s, &matrix[s * system_width(size)],
                       rows_below(rows_all(size), s), eliminate_row, 1);
         }
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
-    printf("gauss, %zu equations, sequential\n", size);
-    times_print(start_s, ends_s, n_iterations, 0.0, "");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    printf("gauss, %zu equations, ", size);
+    course_print(&course, settings, 0.0, "");
     solution_find(matrix, settings);
     return matrix;
 }
 
+static size_t n_values(const struct settings *settings)
+{
+    return settings->size * system_width(settings->size);
+}
+
+static const struct solver solver = {solve_with_threads, solve_sequentially,
+                                     n_values};
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
-    bool right = true;
-    size_t n_values;
-    double *result;
 
     tm_init(&argc, &argv);
-    settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, &about);
-    n_values = settings.size * system_width(settings.size);
-    result = settings.sequential ? solve_sequentially(&settings)
-                                 : solve_with_threads(&settings);
-    checksum_print(checksum(result, n_values, 0));
-    if (settings.verify) {
-        double *expected = solve_sequentially(&settings);
-
-        right = is_identical(result, expected, n_values);
-        free(expected);
-    }
-    if (settings.sequential) {
-        free(result);
-    }
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return solver_run(&solver, &about, &settings, argc, argv);
 }

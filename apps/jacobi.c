@@ -18,12 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checksum.h"
 #include "common.h"
-#include "paging.h"
 #include "stencil.h"
 #include "teamster.h"
-#include "times.h"
 
 // The memory that the data take.
 static double data_bytes(const struct settings *settings)
@@ -52,9 +49,8 @@ static const struct about about = {
 // What all threads share. main() fills it in before it starts them.
 static TM_SHARED struct {
     struct settings settings;
-    double *grids[2];  // [size + 2][size + 2]
-    double *ends_s;    // [n_iterations + 1]  see times_print()
-    unsigned *node_of; // [n_threads]  where each thread ended
+    double *grids[2]; // [size + 2][size + 2]
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -156,9 +152,7 @@ static void *thread_work(void *arg)
         thread_fill(me, first, end);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         const double *from = job.grids[(k - 1) % 2];
         double *to = job.grids[k % 2];
@@ -166,15 +160,11 @@ static void *thread_work(void *arg)
         rows_step(to, from, size, first, end, settings.effort);
         rows_step_again(to, from, me, first, end);
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
         if (settings.residual_every > 0 && k % settings.residual_every == 0) {
             residual_print(me, k, rows_change(to, from, size, first, end));
         }
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -184,32 +174,19 @@ static double *solve_with_threads(const struct settings *settings)
     const size_t size = settings->size;
     const size_t n_bytes = (size + 2) * (size + 2) * sizeof(double);
     const unsigned n_iterations = settings->n_iterations;
-    double start_s;
 
     job.settings = *settings;
     job.grids[0] = shared_memory("grid 0", n_bytes);
     job.grids[1] = shared_memory("grid 1", n_bytes);
-    job.ends_s =
-        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->init_on_root) {
         rows_fill(job.grids[0], size, 0, size + 2);
         rows_fill(job.grids[1], size, 0, size + 2);
     }
     threads_run(settings->n_threads, thread_work);
-    printf("jacobi, %zu x %zu points, threads: %u, nodes: %u\n", size, size,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, (double)size * size,
-                "point");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    printf("jacobi, %zu x %zu points, ", size, size);
+    course_print(&job.course, settings, (double)size * size, "point");
     return job.grids[n_iterations % 2];
 }
 
@@ -220,48 +197,33 @@ static double *solve_sequentially(const struct settings *settings)
     const size_t n_bytes = (size + 2) * (size + 2) * sizeof(double);
     const unsigned n_iterations = settings->n_iterations;
     double *grids[2] = {plain_memory(n_bytes), plain_memory(n_bytes)};
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
 
     rows_fill(grids[0], size, 0, size + 2);
     rows_fill(grids[1], size, 0, size + 2);
-    ends_s[0] = now_s();
+    course_note(&course, settings, 0, 0);
     for (unsigned k = 1; k <= n_iterations; k++) {
         rows_step(grids[k % 2], grids[(k - 1) % 2], size, 1, size + 1, 1);
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
-    printf("jacobi, %zu x %zu points, sequential\n", size, size);
-    times_print(start_s, ends_s, n_iterations, (double)size * size, "point");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    printf("jacobi, %zu x %zu points, ", size, size);
+    course_print(&course, settings, (double)size * size, "point");
     free(grids[(n_iterations + 1) % 2]);
     return grids[n_iterations % 2];
 }
 
+static size_t n_values(const struct settings *settings)
+{
+    return (settings->size + 2) * (settings->size + 2);
+}
+
+static const struct solver solver = {solve_with_threads, solve_sequentially,
+                                     n_values};
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
-    bool right = true;
-    size_t n_values;
-    double *result;
 
     tm_init(&argc, &argv);
-    settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, &about);
-    n_values = (settings.size + 2) * (settings.size + 2);
-    result = settings.sequential ? solve_sequentially(&settings)
-                                 : solve_with_threads(&settings);
-    checksum_print(checksum(result, n_values, 0));
-    if (settings.verify) {
-        double *expected = solve_sequentially(&settings);
-
-        right = is_identical(result, expected, n_values);
-        free(expected);
-    }
-    if (settings.sequential) {
-        free(result);
-    }
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return solver_run(&solver, &about, &settings, argc, argv);
 }

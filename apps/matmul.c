@@ -16,12 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checksum.h"
 #include "common.h"
 #include "dense.h"
-#include "paging.h"
 #include "teamster.h"
-#include "times.h"
 
 // The memory that the data take.
 static double data_bytes(const struct settings *settings)
@@ -48,8 +45,7 @@ static TM_SHARED struct {
     struct settings settings;
     double *products[2]; // [size][size]  A and C take turns
     double *b;           // [size][size]
-    double *ends_s;      // [n_iterations + 1]  see times_print()
-    unsigned *node_of;   // [n_threads]  where each thread ended
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -99,9 +95,7 @@ static void *thread_work(void *arg)
         rows_fill(job.products[0], job.b, size, first, end);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         const double *a = job.products[(k - 1) % 2];
         double *c = job.products[k % 2];
@@ -109,12 +103,8 @@ static void *thread_work(void *arg)
         rows_step(c, a, job.b, size, first, end, settings.effort);
         rows_step_again(c, a, me, first, end);
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -131,32 +121,19 @@ static double *multiply_with_threads(const struct settings *settings)
     const size_t size = settings->size;
     const size_t n_bytes = size * size * sizeof(double);
     const unsigned n_iterations = settings->n_iterations;
-    double start_s;
 
     job.settings = *settings;
     job.products[0] = shared_memory("product 0", n_bytes);
     job.products[1] = shared_memory("product 1", n_bytes);
     job.b = shared_memory("B", n_bytes);
-    job.ends_s =
-        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->init_on_root) {
         rows_fill(job.products[0], job.b, size, 0, size);
     }
     threads_run(settings->n_threads, thread_work);
-    printf("matmul, %zu x %zu numbers, threads: %u, nodes: %u\n", size, size,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, n_operations(settings),
-                "flop");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    printf("matmul, %zu x %zu numbers, ", size, size);
+    course_print(&job.course, settings, n_operations(settings), "flop");
     return job.products[n_iterations % 2];
 }
 
@@ -168,48 +145,33 @@ static double *multiply_sequentially(const struct settings *settings)
     const unsigned n_iterations = settings->n_iterations;
     double *products[2] = {plain_memory(n_bytes), plain_memory(n_bytes)};
     double *b = plain_memory(n_bytes);
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
 
     rows_fill(products[0], b, size, 0, size);
-    ends_s[0] = now_s();
+    course_note(&course, settings, 0, 0);
     for (unsigned k = 1; k <= n_iterations; k++) {
         rows_step(products[k % 2], products[(k - 1) % 2], b, size, 0, size, 1);
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
-    printf("matmul, %zu x %zu numbers, sequential\n", size, size);
-    times_print(start_s, ends_s, n_iterations, n_operations(settings), "flop");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    printf("matmul, %zu x %zu numbers, ", size, size);
+    course_print(&course, settings, n_operations(settings), "flop");
     free(b);
     free(products[(n_iterations + 1) % 2]);
     return products[n_iterations % 2];
 }
 
+static size_t n_values(const struct settings *settings)
+{
+    return settings->size * settings->size;
+}
+
+static const struct solver solver = {multiply_with_threads,
+                                     multiply_sequentially, n_values};
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.size = 1024, .n_iterations = 10, .effort = 1};
-    bool right = true;
-    size_t n_values;
-    double *result;
 
     tm_init(&argc, &argv);
-    settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, &about);
-    n_values = settings.size * settings.size;
-    result = settings.sequential ? multiply_sequentially(&settings)
-                                 : multiply_with_threads(&settings);
-    checksum_print(checksum(result, n_values, 0));
-    if (settings.verify) {
-        double *expected = multiply_sequentially(&settings);
-
-        right = is_identical(result, expected, n_values);
-        free(expected);
-    }
-    if (settings.sequential) {
-        free(result);
-    }
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return solver_run(&solver, &about, &settings, argc, argv);
 }

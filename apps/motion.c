@@ -26,7 +26,6 @@
 #include "checksum.h"
 #include "common.h"
 #include "files.h"
-#include "paging.h"
 #include "scene.h"
 #include "search.h"
 #include "teamster.h"
@@ -94,9 +93,8 @@ static const struct about about = {
 static TM_SHARED struct {
     struct settings settings;
     struct sequence sequence;
-    char *found;       // see found_at()
-    double *ends_s;    // [n_frames]  see times_print()
-    unsigned *node_of; // [n_threads]  where each thread ended
+    char *found; // see found_at()
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -227,19 +225,13 @@ static void *thread_work(void *arg)
         thread_fill(first, end);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         rows_search(k, first, end);
         rows_search_again(k, me, first, end);
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -277,40 +269,44 @@ static void *shared_frames(size_t size)
     return shared_memory("frames", size);
 }
 
+// An iteration for each frame but the first.
+static struct settings settings_for(const struct settings *settings,
+                                    const struct sequence *sequence)
+{
+    struct settings own = *settings;
+
+    own.n_iterations = (unsigned)sequence->n_frames - 1;
+    return own;
+}
+
+static void title_print(const struct settings *settings,
+                        const struct sequence *sequence)
+{
+    printf("motion, %zu x %zu pixels, range: %u, ", sequence->width,
+           sequence->height, settings->range);
+}
+
 // @param[out] sequence  what was searched
 // @return its vectors, for free()
 static struct motion *search_with_threads(const struct settings *settings,
                                           struct sequence *sequence)
 {
     const double start_s = now_s();
-    unsigned n_iterations;
 
     *sequence = sequence_open(settings, shared_frames);
-    n_iterations = (unsigned)sequence->n_frames - 1;
-    job.settings = *settings;
-    job.settings.n_iterations = n_iterations;
+    job.settings = settings_for(settings, sequence);
+    job.course = course_begin(&job.settings);
+    job.course.start_s = start_s;
     job.sequence = *sequence;
     job.found = shared_memory("vectors", blocks_in(sequence->height) *
                                              found_stride(sequence));
-    job.ends_s =
-        shared_memory("times", sequence->n_frames * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
     if (settings->input == NULL && settings->init_on_root) {
         rows_fill(sequence, settings->seed, 0, sequence->height);
     }
     threads_run(settings->n_threads, thread_work);
-    printf("motion, %zu x %zu pixels, range: %u, threads: %u, nodes: %u\n",
-           sequence->width, sequence->height, settings->range,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, 0.0, "");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    title_print(settings, sequence);
+    course_print(&job.course, &job.settings, 0.0, "");
     return result_make(sequence);
 }
 
@@ -319,35 +315,31 @@ static struct motion *search_sequentially(const struct settings *settings,
                                           struct sequence *sequence)
 {
     const double start_s = now_s();
-    unsigned n_iterations;
+    struct settings own;
+    struct course course;
     struct motion *result;
     struct motion *to;
-    double *ends_s;
 
     *sequence = sequence_open(settings, plain_memory);
-    n_iterations = (unsigned)sequence->n_frames - 1;
+    own = settings_for(settings, sequence);
     result = to = result_memory(sequence);
-    ends_s = plain_memory(sequence->n_frames * sizeof *ends_s);
+    course = course_begin_alone(&own);
+    course.start_s = start_s;
     if (settings->input == NULL) {
         rows_fill(sequence, settings->seed, 0, sequence->height);
     }
-    ends_s[0] = now_s();
-    for (unsigned k = 1; k <= n_iterations; k++) {
+    course_note(&course, &own, 0, 0);
+    for (unsigned k = 1; k <= own.n_iterations; k++) {
         const struct frame_pair pair = pair_at(sequence, k, settings->range);
 
         for (size_t row = 0; row < blocks_in(sequence->height); row++) {
             search_row(to, &pair, row);
             to += blocks_in(sequence->width);
         }
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, &own, 0, k);
     }
-    printf("motion, %zu x %zu pixels, range: %u, sequential\n", sequence->width,
-           sequence->height, settings->range);
-    times_print(start_s, ends_s, n_iterations, 0.0, "");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    title_print(settings, sequence);
+    course_print(&course, &own, 0.0, "");
     free(sequence->luma);
     return result;
 }

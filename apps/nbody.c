@@ -26,11 +26,8 @@
 #include <string.h>
 
 #include "bodies.h"
-#include "checksum.h"
 #include "common.h"
-#include "paging.h"
 #include "teamster.h"
-#include "times.h"
 
 // The memory that the data take.
 static double data_bytes(const struct settings *settings)
@@ -61,8 +58,7 @@ static TM_SHARED struct {
     struct settings settings;
     struct body *bodies[2];      // [size]
     struct velocity *velocities; // [size]
-    double *ends_s;              // [n_iterations + 1]  see times_print()
-    unsigned *node_of;           // [n_threads]  where each thread ended
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -93,21 +89,15 @@ static void *thread_work(void *arg)
                     settings.seed);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         const struct body *from = job.bodies[(k - 1) % 2];
 
         bodies_step(job.bodies[k % 2], from, job.velocities, first, end, size);
         bodies_step_again(from, me, first, end);
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -142,13 +132,12 @@ static double start_energy(const struct settings *settings)
 }
 
 // Places and velocities at the end, of one time, in one array; and what has
-// become of the energy. @return [n_numbers()]  for free()
+// become of the energy. @param[out] result  [n_numbers()]
 static double *result_make(const struct settings *settings,
                            const struct body *bodies,
-                           const struct velocity *velocities)
+                           const struct velocity *velocities, double *result)
 {
     const size_t size = settings->size;
-    double *result = plain_memory(n_numbers(settings) * sizeof *result);
     struct body *places = (struct body *)result;
     const double before = start_energy(settings);
     double after;
@@ -162,41 +151,31 @@ static double *result_make(const struct settings *settings,
     return result;
 }
 
-// @return the bodies after all iterations, for free()
+// @return the bodies after all iterations, in shared memory
 static double *move_with_threads(const struct settings *settings)
 {
     const size_t size = settings->size;
     const unsigned n_iterations = settings->n_iterations;
-    double start_s;
 
     job.settings = *settings;
     job.bodies[0] = shared_memory("bodies 0", size * sizeof *job.bodies[0]);
     job.bodies[1] = shared_memory("bodies 1", size * sizeof *job.bodies[1]);
     job.velocities = shared_memory("velocities", size * sizeof *job.velocities);
-    job.ends_s =
-        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->init_on_root) {
         bodies_fill(job.bodies[0], job.velocities, 0, size, size,
                     settings->seed);
     }
     threads_run(settings->n_threads, thread_work);
-    printf("nbody, %zu bodies, threads: %u, nodes: %u\n", size,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, n_pairs(settings), "pair");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
-    return result_make(settings, job.bodies[n_iterations % 2], job.velocities);
+    printf("nbody, %zu bodies, ", size);
+    course_print(&job.course, settings, n_pairs(settings), "pair");
+    return result_make(
+        settings, job.bodies[n_iterations % 2], job.velocities,
+        shared_memory("result", n_numbers(settings) * sizeof(double)));
 }
 
-// The sequential program. @return the same
+// The sequential program. @return the same, for free()
 static double *move_sequentially(const struct settings *settings)
 {
     const size_t size = settings->size;
@@ -204,48 +183,33 @@ static double *move_sequentially(const struct settings *settings)
     struct body *bodies[2] = {plain_memory(size * sizeof *bodies[0]),
                               plain_memory(size * sizeof *bodies[1])};
     struct velocity *velocities = plain_memory(size * sizeof *velocities);
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
     double *result;
 
     bodies_fill(bodies[0], velocities, 0, size, size, settings->seed);
-    ends_s[0] = now_s();
+    course_note(&course, settings, 0, 0);
     for (unsigned k = 1; k <= n_iterations; k++) {
         bodies_step(bodies[k % 2], bodies[(k - 1) % 2], velocities, 0, size,
                     size);
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
-    printf("nbody, %zu bodies, sequential\n", size);
-    times_print(start_s, ends_s, n_iterations, n_pairs(settings), "pair");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    result = result_make(settings, bodies[n_iterations % 2], velocities);
-    free(ends_s);
+    printf("nbody, %zu bodies, ", size);
+    course_print(&course, settings, n_pairs(settings), "pair");
+    result = result_make(settings, bodies[n_iterations % 2], velocities,
+                         plain_memory(n_numbers(settings) * sizeof *result));
     free(velocities);
     free(bodies[1]);
     free(bodies[0]);
     return result;
 }
 
+static const struct solver solver = {move_with_threads, move_sequentially,
+                                     n_numbers};
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.size = 4096, .n_iterations = 20, .seed = 1};
-    bool right = true;
-    double *result;
 
     tm_init(&argc, &argv);
-    settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, &about);
-    result = settings.sequential ? move_sequentially(&settings)
-                                 : move_with_threads(&settings);
-    checksum_print(checksum(result, n_numbers(&settings), 0));
-    if (settings.verify) {
-        double *expected = move_sequentially(&settings);
-
-        right = is_identical(result, expected, n_numbers(&settings));
-        free(expected);
-    }
-    free(result);
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return solver_run(&solver, &about, &settings, argc, argv);
 }

@@ -16,12 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checksum.h"
 #include "common.h"
-#include "paging.h"
 #include "stencil.h"
 #include "teamster.h"
-#include "times.h"
 
 // The memory that the data take.
 static double data_bytes(const struct settings *settings)
@@ -53,9 +50,8 @@ enum { RED = 0, BLACK = 1 };
 // What all threads share. main() fills it in before it starts them.
 static TM_SHARED struct {
     struct settings settings;
-    double *cells[2];  // RED, BLACK: [size + 2][half_row_width(size)]
-    double *ends_s;    // [n_iterations + 1]  see times_print()
-    unsigned *node_of; // [n_threads]  where each thread ended
+    double *cells[2]; // RED, BLACK: [size + 2][half_row_width(size)]
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -181,9 +177,7 @@ static void *thread_work(void *arg)
         thread_fill(me, first, end);
     }
     tm_barrier_wait(&job.barrier);
-    if (me == 0) {
-        job.ends_s[0] = now_s();
-    }
+    course_note(&job.course, &settings, me, 0);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
         rows_step(job.cells, RED, size, first, end, sor_row, settings.effort);
         rows_step_again(job.cells, RED, me, first, end);
@@ -191,15 +185,11 @@ static void *thread_work(void *arg)
         rows_step(job.cells, BLACK, size, first, end, sor_row, settings.effort);
         rows_step_again(job.cells, BLACK, me, first, end);
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
         if (settings.residual_every > 0 && k % settings.residual_every == 0) {
             residual_print(me, k, rows_residual(job.cells, size, first, end));
         }
     }
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -209,38 +199,28 @@ static size_t n_cells(const struct settings *settings)
     return (settings->size + 2) * half_row_width(settings->size);
 }
 
+static size_t n_values(const struct settings *settings)
+{
+    return 2 * n_cells(settings);
+}
+
 // @return red, and behind it black, after all iterations, in shared memory
 static double *solve_with_threads(const struct settings *settings)
 {
     const size_t size = settings->size;
-    const unsigned n_iterations = settings->n_iterations;
-    double start_s;
 
     job.settings = *settings;
-    job.cells[RED] =
-        shared_memory("grid", 2 * n_cells(settings) * sizeof(double));
+    job.cells[RED] = shared_memory("grid", n_values(settings) * sizeof(double));
     job.cells[BLACK] = job.cells[RED] + n_cells(settings);
-    job.ends_s =
-        shared_memory("times", (n_iterations + 1) * sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->init_on_root) {
         rows_fill(job.cells[RED], RED, size, 0, size + 2);
         rows_fill(job.cells[BLACK], BLACK, size, 0, size + 2);
     }
     threads_run(settings->n_threads, thread_work);
-    printf("sor, %zu x %zu points, threads: %u, nodes: %u\n", size, size,
-           settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, (double)size * size,
-                "point");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    printf("sor, %zu x %zu points, ", size, size);
+    course_print(&job.course, settings, (double)size * size, "point");
     return job.cells[RED];
 }
 
@@ -248,49 +228,30 @@ static double *solve_with_threads(const struct settings *settings)
 static double *solve_sequentially(const struct settings *settings)
 {
     const size_t size = settings->size;
-    const unsigned n_iterations = settings->n_iterations;
-    double *red = plain_memory(2 * n_cells(settings) * sizeof *red);
+    double *red = plain_memory(n_values(settings) * sizeof *red);
     double *cells[2] = {red, red + n_cells(settings)};
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
 
     rows_fill(cells[RED], RED, size, 0, size + 2);
     rows_fill(cells[BLACK], BLACK, size, 0, size + 2);
-    ends_s[0] = now_s();
-    for (unsigned k = 1; k <= n_iterations; k++) {
+    course_note(&course, settings, 0, 0);
+    for (unsigned k = 1; k <= settings->n_iterations; k++) {
         rows_step(cells, RED, size, 1, size + 1, sor_row, 1);
         rows_step(cells, BLACK, size, 1, size + 1, sor_row, 1);
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
-    printf("sor, %zu x %zu points, sequential\n", size, size);
-    times_print(start_s, ends_s, n_iterations, (double)size * size, "point");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    printf("sor, %zu x %zu points, ", size, size);
+    course_print(&course, settings, (double)size * size, "point");
     return red;
 }
+
+static const struct solver solver = {solve_with_threads, solve_sequentially,
+                                     n_values};
 
 int main(int argc, char **argv)
 {
     struct settings settings = {.size = 2048, .n_iterations = 100, .effort = 1};
-    bool right = true;
-    double *result;
 
     tm_init(&argc, &argv);
-    settings.n_threads = 4 * tm_node_count();
-    settings_parse(&settings, argc, argv, &about);
-    result = settings.sequential ? solve_sequentially(&settings)
-                                 : solve_with_threads(&settings);
-    checksum_print(checksum(result, 2 * n_cells(&settings), 0));
-    if (settings.verify) {
-        double *expected = solve_sequentially(&settings);
-
-        right = is_identical(result, expected, 2 * n_cells(&settings));
-        free(expected);
-    }
-    if (settings.sequential) {
-        free(result);
-    }
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return solver_run(&solver, &about, &settings, argc, argv);
 }

@@ -28,9 +28,7 @@
 #include "coding.h"
 #include "common.h"
 #include "image.h"
-#include "paging.h"
 #include "teamster.h"
-#include "times.h"
 
 // Bytes of the cells of a thread, on pages of its own.
 static size_t cells_stride(const struct settings *settings,
@@ -95,8 +93,7 @@ static TM_SHARED struct {
     uint8_t *codebook; // [n_codewords][n_values]
     char *cells;       // [n_threads]  see cells_of()
     uint16_t *numbers; // [n_vectors]
-    double *ends_s;    // [n_iterations + 1]  see times_print()
-    unsigned *node_of; // [n_threads]  where each thread ended
+    struct course course;
     tm_barrier barrier;
 } job;
 
@@ -215,7 +212,7 @@ static void *thread_work(void *arg)
     tm_barrier_wait(&job.barrier);
     if (me == 0) {
         codebook_start(job.codebook, &settings, &all);
-        job.ends_s[0] = now_s();
+        course_note(&job.course, &settings, me, 0);
     }
     tm_barrier_wait(&job.barrier);
     for (unsigned k = 1; k <= settings.n_iterations; k++) {
@@ -225,14 +222,10 @@ static void *thread_work(void *arg)
             cells_gather(k);
         }
         tm_iteration_end(&job.barrier);
-        if (me == 0) {
-            times_note(job.ends_s, k, settings.report);
-            paging_note(k, settings.report);
-        }
+        course_note(&job.course, &settings, me, k);
     }
     vectors_code(&job.numbers[first], &mine, job.codebook,
                  settings.n_codewords);
-    job.node_of[me] = tm_node_self();
     return NULL;
 }
 
@@ -249,10 +242,6 @@ static void job_make(const struct settings *settings,
                                            cells_stride(settings, layout));
     job.numbers =
         shared_memory("numbers", layout->n_vectors * sizeof *job.numbers);
-    job.ends_s = shared_memory("times", (settings->n_iterations + 1) *
-                                            sizeof *job.ends_s);
-    job.node_of =
-        shared_memory("places", settings->n_threads * sizeof *job.node_of);
     tm_barrier_init(&job.barrier, settings->n_threads);
 }
 
@@ -268,26 +257,17 @@ static struct coding train_with_threads(const struct settings *settings,
                                         const struct image *image,
                                         const struct layout *layout)
 {
-    const unsigned n_iterations = settings->n_iterations;
     struct coding result = coding_make(layout, settings->n_codewords);
-    double start_s;
 
     job_make(settings, layout);
-    start_s = now_s();
+    job.course = course_begin(settings);
     if (settings->input != NULL || settings->init_on_root) {
         vectors_cut(job.vectors, image, layout, settings->seed, 0,
                     layout->n_vectors);
     }
     threads_run(settings->n_threads, thread_work);
     title_print(settings, layout);
-    printf("threads: %u, nodes: %u\n", settings->n_threads, tm_node_count());
-    times_print(start_s, job.ends_s, n_iterations, 0.0, "");
-    if (settings->time) {
-        last_half_print(job.ends_s, n_iterations);
-    }
-    if (settings->stats) {
-        nodes_print(job.node_of, settings->n_threads);
-    }
+    course_print(&job.course, settings, 0.0, "");
     memcpy(result.numbers, job.numbers,
            layout->n_vectors * sizeof *result.numbers);
     memcpy(result.codebook, job.codebook,
@@ -300,36 +280,29 @@ static struct coding train_sequentially(const struct settings *settings,
                                         const struct image *image,
                                         const struct layout *layout)
 {
-    const unsigned n_iterations = settings->n_iterations;
     struct coding result = coding_make(layout, settings->n_codewords);
     uint8_t *values = plain_memory(layout->n_vectors * layout->n_values);
     uint64_t *cells = plain_memory(cells_stride(settings, layout));
-    double *ends_s = plain_memory((n_iterations + 1) * sizeof *ends_s);
     const struct vectors vectors = {values, layout->n_vectors,
                                     layout->n_values};
-    const double start_s = now_s();
+    const struct course course = course_begin_alone(settings);
 
     vectors_cut(values, image, layout, settings->seed, 0, layout->n_vectors);
     codebook_start(result.codebook, settings, &vectors);
-    ends_s[0] = now_s();
-    for (unsigned k = 1; k <= n_iterations; k++) {
+    course_note(&course, settings, 0, 0);
+    for (unsigned k = 1; k <= settings->n_iterations; k++) {
         cells_collect(cells, &vectors, result.codebook,
                       codewords_in(settings, k));
         if (settings->sequential) {
             error_print(cells, settings, layout, k);
         }
         codebook_next(result.codebook, cells, settings, layout, k);
-        times_note(ends_s, k, settings->sequential && settings->report);
+        course_note(&course, settings, 0, k);
     }
     vectors_code(result.numbers, &vectors, result.codebook,
                  settings->n_codewords);
     title_print(settings, layout);
-    printf("sequential\n");
-    times_print(start_s, ends_s, n_iterations, 0.0, "");
-    if (settings->sequential && settings->time) {
-        last_half_print(ends_s, n_iterations);
-    }
-    free(ends_s);
+    course_print(&course, settings, 0.0, "");
     free(cells);
     free(values);
     return result;

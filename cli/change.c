@@ -17,10 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "net/message.h"
-#include "process_end.h"
 
 /** How far the root says it is: enum membership_report of reconfig/membership.h. */
 enum { REPORT_DONE, REPORT_WAITS, REPORT_REFUSED };

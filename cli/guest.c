@@ -23,7 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
 #include "os/descriptor.h"

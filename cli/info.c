@@ -57,38 +57,26 @@ __attribute__((format(printf, 2, 3))) static void print_row(const char *name,
     putchar('\n');
 }
 
-static const struct fault_source *const sources[] = {&fault_userfaultfd,
-                                                     &fault_mprotect};
-
-#define N_SOURCES (sizeof sources / sizeof sources[0])
-
-/** The one that a run would use, or NULL. */
-static const char *fault_source(const struct options *options)
+/** The one that a run would use, or what is said if there is none. */
+static const char *fault_source(const struct options *options, const char *none)
 {
     char reason[256];
+    const struct fault_source *source =
+        fault_source_choose(options->fault_source, reason, sizeof reason);
 
-    for (unsigned i = 0; i < N_SOURCES; i++) {
-        if ((strcmp(options->fault_source, "auto") == 0 ||
-             strcmp(options->fault_source, sources[i]->name) == 0) &&
-            sources[i]->is_available(reason, sizeof reason)) {
-            return sources[i]->name;
-        }
-    }
-    return NULL;
+    return source != NULL ? source->name : none;
 }
 
 static void print_fault_sources(const struct options *options)
 {
-    const char *chosen = fault_source(options);
-
     print_row("fault source", "%s (asked for: %s)",
-              chosen != NULL ? chosen : "none", options->fault_source);
-    for (unsigned i = 0; i < N_SOURCES; i++) {
+              fault_source(options, "none"), options->fault_source);
+    for (unsigned i = 0; fault_sources[i] != NULL; i++) {
         char name[32];
         char reason[256];
-        int works = sources[i]->is_available(reason, sizeof reason);
+        int works = fault_sources[i]->is_available(reason, sizeof reason);
 
-        snprintf(name, sizeof name, "  %s", sources[i]->name);
+        snprintf(name, sizeof name, "  %s", fault_sources[i]->name);
         print_row(name, "%s%s",
                   works ? "available" : "not available: ", works ? "" : reason);
     }
@@ -346,7 +334,6 @@ static void print_messages(void)
 static void print_node(const struct options *options)
 {
     char host[256] = "";
-    const char *source = fault_source(options);
 
     gethostname(host, sizeof host - 1);
     print_row("node", "%s", host);
@@ -359,8 +346,7 @@ static void print_node(const struct options *options)
     print_row("service thread", "%s",
               real_time_error() == 0 ? "real-time priority"
                                      : "ordinary priority; see ulimit -r");
-    print_row("fault source", "%s",
-              source != NULL ? source : "none works here");
+    print_row("fault source", "%s", fault_source(options, "none works here"));
 }
 
 // ---- the command ----

@@ -172,9 +172,7 @@ static int read_times(struct profile *profile, const struct spot *object,
 static int read_acceptance(const struct spot *decision,
                            struct profile_decision *it)
 {
-    struct profile_acceptance *acceptance = &it->acceptance;
     struct spot object;
-    struct spot left;
 
     if (!spot_optional(decision, "acceptance", JSON_OBJECT, &object)) {
         return 0;
@@ -183,22 +181,7 @@ static int read_acceptance(const struct spot *decision,
         return 1;
     }
     it->was_weighed = 1;
-    acceptance->iterations_left = UINT64_MAX;
-    return spot_has_only(&object, "now_s predicted_s iterations_left "
-                                  "moved_bytes bytes_per_s warm_up_s") &&
-           member_number(&object, "now_s", 0, PROFILE_NUMBER_MAX,
-                         &acceptance->now_s) &&
-           member_number(&object, "predicted_s", 0, PROFILE_NUMBER_MAX,
-                         &acceptance->predicted_s) &&
-           spot_optional(&object, "iterations_left", JSON_REAL, &left) &&
-           (left.value == NULL || spot_whole(&left, 0, PROFILE_COUNT_MAX,
-                                             &acceptance->iterations_left)) &&
-           member_number(&object, "moved_bytes", 0, PROFILE_NUMBER_MAX,
-                         &acceptance->moved_bytes) &&
-           member_number(&object, "bytes_per_s", PROFILE_FACTOR_MIN,
-                         PROFILE_NUMBER_MAX, &acceptance->bytes_per_s) &&
-           member_number(&object, "warm_up_s", 0, PROFILE_NUMBER_MAX,
-                         &acceptance->warm_up_s);
+    return record_read(&object, &profile_accepted, &it->acceptance);
 }
 
 static int read_answer(const struct spot *object, struct profile_decision *it)

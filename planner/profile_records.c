@@ -2,6 +2,7 @@
 // The records of a profile, from the one table that says what is in them.
 #include <string.h>
 
+#include "base/text.h"
 #include "planner/profile_read_priv.h"
 
 static int read_field(const struct spot *object,
@@ -10,6 +11,7 @@ static int read_field(const struct spot *object,
     double number;
     uint64_t pages;
     uint32_t count;
+    struct spot left;
 
     if (field->kind == PROFILE_ADDED &&
         json_object_get(object->value, field->name) == NULL) {
@@ -20,6 +22,15 @@ static int read_field(const struct spot *object,
     switch (field->kind) {
     case PROFILE_PAGES:
         if (!member_whole(object, field->name, 0, PROFILE_PAGES_MAX, &pages)) {
+            return 0;
+        }
+        memcpy(record + field->offset, &pages, sizeof pages);
+        return 1;
+    case PROFILE_LEFT:
+        pages = UINT64_MAX;
+        if (!spot_optional(object, field->name, JSON_REAL, &left) ||
+            (left.value != NULL &&
+             !spot_whole(&left, 0, PROFILE_COUNT_MAX, &pages))) {
             return 0;
         }
         memcpy(record + field->offset, &pages, sizeof pages);
@@ -45,12 +56,18 @@ static int read_field(const struct spot *object,
 int record_read(const struct spot *object, const struct profile_record *type,
                 void *record)
 {
+    char words[256];
+    struct text names = {words, sizeof words, 0};
+
+    text_add(&names, "%s", type->besides);
     for (size_t f = 0; f < type->n; f++) {
         if (!read_field(object, &type->fields[f], record)) {
             return 0;
         }
+        text_add(&names, "%s%s", names.length > 0 ? " " : "",
+                 type->fields[f].name);
     }
-    return spot_has_only(object, type->names);
+    return spot_has_only(object, words);
 }
 
 int records_read(const struct spot *array, const struct profile_record *type,

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check that files and functions which comments and documents name are there.
+"""Check that files, functions and names which comments and documents name are there.
 
 usage: check_references.py [ROOT]
 
 A file is what ends as a source file, document or script does: it must be the end of some
 file's path; one whose name is of one letter, or has capitals (NAME.c), stands for any. A
 function is what has "()" behind it: it must be a name in the code, ours or one that it
-calls; in x.c and x.h close() may be x_close().
+calls; in x.c and x.h close() may be x_close(). In documents the same holds of names in
+backquotes that have a "_". In the table "Where is what" of ARCHITECTURE.md what a row says
+to begin with must be in one of the row's files.
 """
 import pathlib
 import re
@@ -26,6 +28,11 @@ EXCEPT = ("CHANGELOG.md", "docs/results/", "docs/decisions/", "tests/lint/",
 ANY = re.compile(r"(?:.*/)?(?:\w|\w_test|.*[A-Z].*|\w_priv)\.\w+$")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 FILE = re.compile(r"(?<![\w./*<$}-])[\w/.-]*\w\.(?:c|h|def|py|sh|md|pml)\b(?![\w*(/-])")
+QUOTED = re.compile(r"`([^`]+)`")
+NAME = re.compile(r"(?<![\w./=-])[a-z]\w*_\w+(?![\w./(*-])")
+# Names that are patterns, and families of the system's and of libraries'.
+PATTERN = re.compile(r"x_|(tm_)?noun|(pthread|posix|sem|fputs|sys|crypto)_")
+ROW = re.compile(r"\| [^|]*\? \| ([^|]*) \| ([^|]*) \|$")
 FUNCTION = re.compile(r"(?<![\w.>-])([A-Za-z_]\w{2,})\(\)")
 
 
@@ -78,11 +85,26 @@ class Tree:
         return word in self.names or f"{stem}_{word}" in self.names or \
             word in ELSEWHERE or re.search("[A-Z]{2}", word)
 
-    def missing_in(self, line, stem):
+    def text_of(self, word):
+        """Of a file, by the end of its path."""
+        return "".join(text for name, text in self.contents.items()
+                       if f"/{name}".endswith(f"/{word}"))
+
+    def missing_in(self, line, path):
         """What a line names that is not there."""
-        return [word for word in FILE.findall(line) if not self.has_file(word)] + \
-            [f"{word}()" for word in FUNCTION.findall(line)
-             if not self.has_function(word, stem)]
+        quoted = QUOTED.findall(line) if path.suffix == ".md" else []
+        missing = [word for word in FILE.findall(line) if not self.has_file(word)]
+        missing += [f"{word}()" for word in FUNCTION.findall(line)
+                    if not self.has_function(word, path.stem)]
+        missing += [word for words in quoted for word in NAME.findall(words)
+                    if word not in self.names and not PATTERN.match(word)]
+        row = ROW.match(line)
+        if row and path.name == "ARCHITECTURE.md":
+            there = "".join(map(self.text_of, FILE.findall(row[1])))
+            missing += [f"{word} in {', '.join(FILE.findall(row[1]))}"
+                        for word in re.findall(r"`(\w+)(?:\(\))?`", row[2])
+                        if not re.search(rf"\b{word}\b", there)]
+        return missing
 
 
 def main():
@@ -96,7 +118,7 @@ def main():
         n_files += 1
         for number, line in enumerate(prose_of(name, text).splitlines(), 1):
             complaints += [f"{name}:{number}: there is no {word}"
-                           for word in tree.missing_in(line, path.stem)]
+                           for word in tree.missing_in(line, path)]
     n = len(complaints)
     print("\n".join([*complaints,
                      f"{n_files} files, {n} complaint{'s' * (n != 1)}"]))

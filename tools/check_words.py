@@ -24,8 +24,14 @@ NAMES = {
     r"(.*_)?laws?(_.*)?": "demand curve, replacement rule",
     r"(n|is)_far": "remote",
     r"swap_clusters?": "swap transfer",
+    r"(.*_)?bells?(_.*)?": "doorbell",
+    r"(.*_)?statics(_.*)?": "capacity",
+    r"(.*_)?tall(y|ies)(_.*)?": "load table",
+    r"books?_.*": "sample history",
 }
 TEXTS = {
+    r"statics": "capacity",
+    r"tall(y|ies)": "load table",
     r"seats?": "worker affinity",
     r"patrol(s|led|ling)?": "idle polling, periodic polling",
     r"handovers?": "manager change, hand-off; of ownership hand-over",

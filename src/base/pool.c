@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 
 struct pool_record {
     struct pool_record *next;
@@ -25,8 +26,7 @@ static void add_chunk(struct pool *pool)
 
     ensure_memory(chunk != NULL);
     record = (char *)chunk->records;
-    chunk->next = pool->chunks;
-    pool->chunks = chunk;
+    list_push(pool->chunks, chunk);
     for (int i = 0; i < RECORDS_PER_CHUNK; i++) {
         pool_give(pool, record + (size_t)i * pool->size);
     }
@@ -41,10 +41,7 @@ void pool_init(struct pool *pool, size_t size)
 
 void pool_release(struct pool *pool)
 {
-    while (pool->chunks != NULL) {
-        struct pool_chunk *chunk = pool->chunks;
-
-        pool->chunks = chunk->next;
+    list_take_each (chunk, pool->chunks) {
         free(chunk);
     }
     pool->free = NULL;
@@ -67,6 +64,5 @@ void pool_give(struct pool *pool, void *record)
 {
     struct pool_record *given = record;
 
-    given->next = pool->free;
-    pool->free = given;
+    list_push(pool->free, given);
 }

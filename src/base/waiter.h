@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/status.h"
 
 /**
@@ -36,6 +37,14 @@ static inline void waiter_wake(struct waiter *waiter, tm_status status,
     waiter->status = status;
     waiter->result = result;
     waiter->wake(waiter);
+}
+
+/** Wake all of a list. */
+static inline void waiter_wake_all(struct waiter *waiters)
+{
+    list_take_each (waiter, waiters) {
+        waiter_wake(waiter, TM_OK, 0);
+    }
 }
 
 #endif

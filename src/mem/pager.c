@@ -86,7 +86,7 @@ int pager_is_unwanted(const struct pager *pager, page_no page)
 
 int pager_is_awaited(const struct pager *pager)
 {
-    return pager->first_outside != NULL;
+    return pager->outside.first != NULL;
 }
 
 void pager_drop_slot(struct pager *pager, page_no page)
@@ -434,13 +434,7 @@ static void write_around(struct pager *pager, page_no page)
 static enum pager_answer wait_outside(struct pager *pager,
                                       struct waiter *waiter)
 {
-    waiter->next = NULL;
-    if (pager->first_outside == NULL) {
-        pager->first_outside = waiter;
-    } else {
-        pager->last_outside->next = waiter;
-    }
-    pager->last_outside = waiter;
+    list_append(&pager->outside, waiter);
     pager->stats.waits++;
     return PAGER_WAIT;
 }
@@ -469,8 +463,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     if (record->io == IO_IN) {
         struct transfer *transfer = pager_transfer_of(pager, page);
 
-        waiter->next = transfer->waiters;
-        transfer->waiters = waiter;
+        list_push(transfer->waiters, waiter);
         pager->stats.waits++;
         return PAGER_WAIT;
     }
@@ -562,13 +555,10 @@ struct pager *pager_new(struct space *space, struct swap_file *swap,
     return pager;
 }
 
-static void free_list(struct transfer *transfer)
+static void free_list(struct transfer *transfers)
 {
-    while (transfer != NULL) {
-        struct transfer *next = transfer->next;
-
+    list_take_each (transfer, transfers) {
         free(transfer);
-        transfer = next;
     }
 }
 

@@ -30,7 +30,6 @@
 // C1 first_loose and those younger than it are loose, those older than it stay.
 // C2 The claims of a page's record are those that stay and name it.
 // C3 Whoever has claims is away, or was seen last on its worker.
-#include "base/ensure.h"
 #include "mem/pager_priv.h"
 
 #include <string.h>

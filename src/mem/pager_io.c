@@ -58,8 +58,7 @@ static void start(struct transfer *transfer,
     struct pager *pager = transfer->pager;
 
     transfer->swap.done = done;
-    transfer->next = pager->in_flight;
-    pager->in_flight = transfer;
+    list_push(pager->in_flight, transfer);
     pager->n_writes += transfer->swap.op == SWAP_OUT;
     swap_file_start(pager->swap, &transfer->swap);
 }
@@ -67,15 +66,10 @@ static void start(struct transfer *transfer,
 static void retire(struct transfer *transfer)
 {
     struct pager *pager = transfer->pager;
-    struct transfer **link = &pager->in_flight;
 
-    while (*link != transfer) {
-        link = &(*link)->next;
-    }
-    *link = transfer->next;
+    list_remove(pager->in_flight, transfer);
+    list_push(pager->unused, transfer);
     pager->n_writes -= transfer->swap.op == SWAP_OUT;
-    transfer->next = pager->unused;
-    pager->unused = transfer;
     pager->has_ended = 1;
 }
 
@@ -88,16 +82,6 @@ static void has_come(struct pager *pager, page_no page)
     record->io = IO_NONE;
     pager->stats.out--;
     pager->stats.ins++;
-}
-
-static void wake_all(struct waiter *waiter)
-{
-    while (waiter != NULL) {
-        struct waiter *next = waiter->next;
-
-        waiter_wake(waiter, TM_OK, 0);
-        waiter = next;
-    }
 }
 
 // The runtime's view need not show it, and the kernel would count it twice.
@@ -128,7 +112,7 @@ static void read_done(struct swap_transfer *swap, tm_status status)
         has_come(pager, transfer->pages[i]);
     }
     retire(transfer);
-    wake_all(transfer->waiters);
+    waiter_wake_all(transfer->waiters);
 }
 
 static void begin_in(struct pager *pager, page_no page, int is_ahead)

@@ -61,7 +61,7 @@ static uint64_t too_many(const struct pager *pager)
     uint64_t mark = pager->budget - low_mark(pager);
     uint64_t used = pager_used(pager) - pager->n_going;
 
-    if (pager->first_outside != NULL) {
+    if (pager->outside.first != NULL) {
         mark = mark > 0 ? mark - 1 : 0;
     }
     return used > mark ? used - mark : 0;
@@ -163,10 +163,10 @@ static void end_without_memory(const struct pager *pager)
 
 static void let_in(struct pager *pager, uint64_t n)
 {
-    while (n > 0 && pager->first_outside != NULL) {
-        struct waiter *waiter = pager->first_outside;
+    while (n > 0 && pager->outside.first != NULL) {
+        struct waiter *waiter = pager->outside.first;
 
-        pager->first_outside = waiter->next;
+        pager->outside.first = waiter->next;
         pager->n_promised++;
         waiter_wake(waiter, TM_OK, 1);
         n--;
@@ -224,13 +224,13 @@ void pager_tell(struct pager *pager)
 void pager_settle(struct pager *pager)
 {
     pager_tell(pager);
-    if (pager->first_outside != NULL) {
+    if (pager->outside.first != NULL) {
         pager->is_blocked = 0;
     }
     if (!pager->is_blocked && too_many(pager) > 0) {
         make_room(pager);
     }
-    if (pager->first_outside != NULL) {
+    if (pager->outside.first != NULL) {
         serve_outside(pager);
     }
 }

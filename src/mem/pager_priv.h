@@ -42,8 +42,10 @@ struct pager {
     struct transfer *unused;
     uint64_t
         n_promised; ///< to threads that were let in and have not asked again
-    struct waiter *first_outside; ///< threads that wait for room
-    struct waiter *last_outside;
+    struct {
+        struct waiter *first;
+        struct waiter *last;
+    } outside;                   ///< threads that wait for room
     struct pager_claims *oldest; ///< of those that have claims
     struct pager_claims *youngest;
     struct pager_claims

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -100,13 +101,10 @@ static void give_back_some(struct twin_pool *pool)
     }
 }
 
-static void unmap_all(struct twin_pool_chunk *chunk)
+static void unmap_all(struct twin_pool_chunk *chunks)
 {
-    while (chunk != NULL) {
-        struct twin_pool_chunk *next = chunk->next;
-
+    list_take_each (chunk, chunks) {
         (void)munmap(chunk, CHUNK_SIZE);
-        chunk = next;
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/inbox.h"
 
+#include "base/list.h"
 #include "base/log.h"
 
 void inbox_init(struct inbox *inbox, node_id self, net_receive_fn *receive,
@@ -41,25 +42,16 @@ void inbox_deliver(struct inbox *inbox, node_id from, const void *frame,
 
 void inbox_send_to_self(struct inbox *inbox, struct frame *frame)
 {
-    frame->next = NULL;
-    if (inbox->first_to_self == NULL) {
-        inbox->first_to_self = frame;
-    } else {
-        inbox->last_to_self->next = frame;
-    }
-    inbox->last_to_self = frame;
+    list_append(&inbox->to_self, frame);
 }
 
 void inbox_deliver_to_self(struct inbox *inbox)
 {
-    struct frame *frame = inbox->first_to_self;
+    struct frame *frames = inbox->to_self.first;
 
-    inbox->first_to_self = NULL;
-    while (frame != NULL) {
-        struct frame *next = frame->next;
-
+    inbox->to_self.first = NULL;
+    list_take_each (frame, frames) {
         inbox_deliver(inbox, inbox->self, frame->bytes, frame->size);
         frame_put(frame);
-        frame = next;
     }
 }

@@ -16,8 +16,10 @@ struct inbox {
     void *owner;
     struct net_counters counters;
     unsigned n_delivered; ///< messages, since the transport set it to 0
-    struct frame *first_to_self;
-    struct frame *last_to_self;
+    struct {
+        struct frame *first;
+        struct frame *last;
+    } to_self;
 };
 
 void inbox_init(struct inbox *inbox, node_id self, net_receive_fn *receive,
@@ -40,7 +42,7 @@ void inbox_deliver_to_self(struct inbox *inbox);
 
 static inline int inbox_is_empty(const struct inbox *inbox)
 {
-    return inbox->first_to_self == NULL;
+    return inbox->to_self.first == NULL;
 }
 
 #endif

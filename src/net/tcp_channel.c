@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/log.h"
 #include "net/tcp_priv.h"
 
@@ -57,13 +58,7 @@ void channel_append(struct tcp *tcp, struct channel *channel,
 {
     int was_heavy = channel_is_heavy(channel);
 
-    frame->next = NULL;
-    if (channel->first == NULL) {
-        channel->first = frame;
-    } else {
-        channel->last->next = frame;
-    }
-    channel->last = frame;
+    list_append(channel, frame);
     channel->waiting += frame_memory(frame);
     tcp->waiting += frame_memory(frame);
     if (channel_is_heavy(channel) && !was_heavy) {
@@ -104,11 +99,8 @@ void channel_drop_queue(struct tcp *tcp, struct channel *channel, int all)
         kept = frame;
         frame = frame->next;
     }
-    while (frame != NULL) {
-        struct frame *next = frame->next;
-
-        free_frame(tcp, channel, frame);
-        frame = next;
+    list_take_each (dropped, frame) {
+        free_frame(tcp, channel, dropped);
     }
     channel->last = kept;
     if (kept != NULL) {

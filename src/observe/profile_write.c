@@ -22,6 +22,12 @@
 
 // ---- the fields ----
 
+static int is_double(const struct profile_field *field)
+{
+    return field->kind != PROFILE_PAGES && field->kind != PROFILE_COUNT &&
+           field->kind != PROFILE_LEFT;
+}
+
 /** The value of a FACTOR or NUMBER. */
 static double field_double(const void *record,
                            const struct profile_field *field)
@@ -32,14 +38,14 @@ static double field_double(const void *record,
     return value;
 }
 
-/** The value of a PAGES or COUNT. */
+/** The value of a PAGES, LEFT or COUNT. */
 static uint64_t field_whole(const void *record,
                             const struct profile_field *field)
 {
     uint64_t pages = 0;
     uint32_t count = 0;
 
-    if (field->kind == PROFILE_PAGES) {
+    if (field->kind != PROFILE_COUNT) {
         memcpy(&pages, (const char *)record + field->offset, sizeof pages);
         return pages;
     }
@@ -61,21 +67,20 @@ static int is_number(double value)
     return value >= 0 && value <= PROFILE_NUMBER_MAX;
 }
 
-static int is_factor(double value)
-{
-    return value >= PROFILE_FACTOR_MIN && value <= PROFILE_NUMBER_MAX;
-}
-
 static int is_in_range(const void *record, const struct profile_field *field)
 {
     switch (field->kind) {
     case PROFILE_FACTOR:
-        return is_factor(field_double(record, field));
+        return is_number(field_double(record, field)) &&
+               field_double(record, field) >= PROFILE_FACTOR_MIN;
     case PROFILE_NUMBER:
     case PROFILE_ADDED:
         return is_number(field_double(record, field));
     case PROFILE_PAGES:
         return field_whole(record, field) <= PROFILE_PAGES_MAX;
+    case PROFILE_LEFT:
+        return field_whole(record, field) <= PROFILE_COUNT_MAX ||
+               field_whole(record, field) == UINT64_MAX;
     default:
         return field_whole(record, field) > 0;
     }
@@ -118,15 +123,6 @@ static int is_model_in_range(const struct cost_model *model)
            are_in_range(&profile_reference, &model->reference, 1);
 }
 
-static int is_acceptance_in_range(const struct profile_acceptance *it)
-{
-    return is_number(it->now_s) && is_number(it->predicted_s) &&
-           (it->iterations_left == UINT64_MAX ||
-            it->iterations_left <= PROFILE_COUNT_MAX) &&
-           is_number(it->moved_bytes) && is_factor(it->bytes_per_s) &&
-           is_number(it->warm_up_s);
-}
-
 static int is_decision_in_range(const struct profile *profile)
 {
     const struct profile_decision *decision = &profile->decision;
@@ -141,7 +137,7 @@ static int is_decision_in_range(const struct profile *profile)
            are_numbers(decision->node_before_s, n_nodes) &&
            are_numbers(decision->node_after_s, n_nodes) &&
            (!decision->was_weighed ||
-            is_acceptance_in_range(&decision->acceptance));
+            are_in_range(&profile_accepted, &decision->acceptance, 1));
 }
 
 /** Would the reader take it? Does not look into the view's uses. */
@@ -252,10 +248,12 @@ static void put_record(FILE *file, const struct profile_record *type,
         const struct profile_field *field = &type->fields[f];
 
         fprintf(file, "%s\"%s\": ", f == 0 ? "" : ", ", field->name);
-        if (field->kind == PROFILE_PAGES || field->kind == PROFILE_COUNT) {
-            fprintf(file, "%" PRIu64, field_whole(record, field));
-        } else {
+        if (is_double(field)) {
             put_double(file, field_double(record, field));
+        } else if (field_whole(record, field) == UINT64_MAX) {
+            fputs("null", file);
+        } else {
+            fprintf(file, "%" PRIu64, field_whole(record, field));
         }
     }
 }
@@ -383,28 +381,13 @@ static void put_measured(FILE *file, const struct profile *profile)
 
 static void put_acceptance(FILE *file, const struct profile_decision *decision)
 {
-    const struct profile_acceptance *it = &decision->acceptance;
-
     fputs(",\n  \"acceptance\": ", file);
     if (!decision->was_weighed) {
         fputs("null", file);
         return;
     }
     putc('{', file);
-    put_double_field(file, "now_s", it->now_s);
-    fputs(", ", file);
-    put_double_field(file, "predicted_s", it->predicted_s);
-    if (it->iterations_left == UINT64_MAX) {
-        fputs(", \"iterations_left\": null, ", file);
-    } else {
-        fprintf(file, ", \"iterations_left\": %" PRIu64 ", ",
-                it->iterations_left);
-    }
-    put_double_field(file, "moved_bytes", it->moved_bytes);
-    fputs(", ", file);
-    put_double_field(file, "bytes_per_s", it->bytes_per_s);
-    fputs(", ", file);
-    put_double_field(file, "warm_up_s", it->warm_up_s);
+    put_record(file, &profile_accepted, &decision->acceptance);
     putc('}', file);
 }
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "os/descriptor.h"
 #include "os/swap_file.h"

@@ -57,4 +57,13 @@ struct fault_source {
 extern const struct fault_source fault_userfaultfd;
 extern const struct fault_source fault_mprotect;
 
+/** All of them, the preferred one first; NULL behind the last. */
+extern const struct fault_source *const fault_sources[];
+
+/** The one that an option names; of "auto" the first that works.
+ * @param[out] reason  [size] why the last that was asked does not
+ * @return NULL: none does; not logged */
+const struct fault_source *fault_source_choose(const char *name, char *reason,
+                                               size_t size);
+
 #endif

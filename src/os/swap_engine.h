@@ -62,7 +62,7 @@ extern const struct swap_engine swap_engine_at_once;
 
 struct swap_job_list {
     struct swap_job *first;
-    struct swap_job **last; ///< where the next one is linked
+    struct swap_job *last;
 };
 
 struct swap_thread {

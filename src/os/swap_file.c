@@ -44,6 +44,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "os/descriptor.h"
 #include "os/swap_engine.h"
@@ -63,7 +64,7 @@
 
 struct transfer_list {
     struct swap_transfer *first;
-    struct swap_transfer **last;
+    struct swap_transfer *last;
 };
 
 /** A job, and whose it is. */
@@ -182,9 +183,6 @@ static void pump(struct swap_file *file)
         struct swap_transfer *transfer = file->queue.first;
 
         file->queue.first = transfer->next;
-        if (file->queue.first == NULL) {
-            file->queue.last = &file->queue.first;
-        }
         submit_rest(file, work_new(file, transfer));
     }
 }
@@ -386,9 +384,7 @@ static void start_work(struct swap_file *file, struct swap_transfer *transfer)
         ring_wake(file);
         return;
     }
-    transfer->next = NULL;
-    *file->queue.last = transfer;
-    file->queue.last = &transfer->next;
+    list_append(&file->queue, transfer);
     pump(file);
 }
 
@@ -613,7 +609,6 @@ static struct swap_file *file_new(const struct swap_settings *settings)
     file->rate = settings->rate;
     file->probe = settings->probe;
     file->can_punch = 1;
-    file->queue.last = &file->queue.first;
     for (unsigned i = 0; i < SWAP_MAX_JOBS; i++) {
         file->works[i].next_free = file->free_works;
         file->free_works = &file->works[i];
@@ -664,7 +659,7 @@ void swap_file_close(struct swap_file *file)
         return;
     }
     ensure(!file->is_delivering);
-    file->queue = (struct transfer_list){.last = &file->queue.first};
+    file->queue.first = NULL;
     while (file->n_jobs > 0) {
         await_job(file);
     }

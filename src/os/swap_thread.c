@@ -13,30 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void empty_list(struct swap_job_list *list)
-{
-    *list = (struct swap_job_list){.last = &list->first};
-}
-
-static void put_job(struct swap_job_list *list, struct swap_job *job)
-{
-    job->next = NULL;
-    *list->last = job;
-    list->last = &job->next;
-}
-
-static struct swap_job *take_job(struct swap_job_list *list)
-{
-    struct swap_job *job = list->first;
-
-    if (job != NULL) {
-        list->first = job->next;
-        if (list->first == NULL) {
-            list->last = &list->first;
-        }
-    }
-    return job;
-}
+#include "base/list.h"
 
 static void *run(void *argument)
 {
@@ -53,7 +30,7 @@ static void *run(void *argument)
 
         mutex_lock(&thread->mutex);
         jobs = thread->todo.first;
-        empty_list(&thread->todo);
+        thread->todo.first = NULL;
         is_closing = thread->is_closing;
         mutex_unlock(&thread->mutex);
         if (jobs != NULL) {
@@ -79,7 +56,7 @@ int swap_thread_open(struct swap_thread *thread,
     thread->serve = serve;
     thread->owner = owner;
     thread->is_closing = 0;
-    empty_list(&thread->todo);
+    thread->todo.first = NULL;
     atomic_init(&thread->posted, 0);
     mutex_init(&thread->mutex, RANK_SWAP);
     if (kthread_start(&thread->thread, "tm-swap", run, thread) != TM_OK) {
@@ -92,7 +69,7 @@ int swap_thread_open(struct swap_thread *thread,
 void swap_thread_post(struct swap_thread *thread, struct swap_job *job)
 {
     mutex_lock(&thread->mutex);
-    put_job(&thread->todo, job);
+    list_append(&thread->todo, job);
     mutex_unlock(&thread->mutex);
     notify(thread);
 }
@@ -142,7 +119,7 @@ static void do_job(struct swap_engine_state *state, struct swap_job *job)
     } while (result < 0 && errno == EINTR);
     job->result = result < 0 ? -errno : (int)result;
     mutex_lock(&state->mutex);
-    put_job(&state->ended, job);
+    list_append(&state->ended, job);
     mutex_unlock(&state->mutex);
     // Fails only if the counter is full, and then it is readable anyway.
     (void)!write(state->wake, &one, sizeof one);
@@ -150,11 +127,8 @@ static void do_job(struct swap_engine_state *state, struct swap_job *job)
 
 static void serve(void *owner, struct swap_job *jobs)
 {
-    while (jobs != NULL) {
-        struct swap_job *next = jobs->next;
-
-        do_job(owner, jobs);
-        jobs = next;
+    list_take_each (job, jobs) {
+        do_job(owner, job);
     }
 }
 
@@ -163,7 +137,10 @@ static struct swap_job *reap(struct swap_engine_state *state)
     struct swap_job *job;
 
     mutex_lock(&state->mutex);
-    job = take_job(&state->ended);
+    job = state->ended.first;
+    if (job != NULL) {
+        state->ended.first = job->next;
+    }
     mutex_unlock(&state->mutex);
     return job;
 }
@@ -177,7 +154,6 @@ static int open_state(struct swap_engine_state **state, int fd, int wake)
     (*state)->fd = fd;
     (*state)->wake = wake;
     mutex_init(&(*state)->mutex, RANK_SWAP);
-    empty_list(&(*state)->ended);
     return 0;
 }
 

@@ -24,7 +24,7 @@ static page_no fetch_group(struct engine *engine, page_no page, page_no n,
     // As if a thread had run up to here in groups of half that size.
     history.streams[0].next = page;
     history.streams[0].group = (uint16_t)((group + 1) / 2);
-    fetch_start(engine, page, is_write, &history);
+    fetch_start(engine, extent_find(engine, page), page, is_write, &history);
     return history.streams[0].next - page;
 }
 

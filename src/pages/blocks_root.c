@@ -53,8 +53,7 @@ static struct allocation *start_step(struct engine *engine, node_id from,
     allocation->extent = *extent;
     allocation->from = from;
     allocation->token = token;
-    allocation->next = engine->allocations;
-    engine->allocations = allocation;
+    list_push(engine->allocations, allocation);
     return allocation;
 }
 
@@ -279,10 +278,8 @@ static void finish_freeing(struct engine *engine,
     blocks_send_free_done(engine, allocation->from, allocation->token, TM_OK);
 }
 
-static void finish_step(struct engine *engine, struct allocation **link)
+static void finish_step(struct engine *engine, struct allocation *allocation)
 {
-    struct allocation *allocation = *link;
-
     if (allocation->step == CLOSING) {
         forget_everywhere(engine, allocation);
         return;
@@ -292,24 +289,24 @@ static void finish_step(struct engine *engine, struct allocation **link)
     } else {
         finish_allocating(engine, allocation);
     }
-    *link = allocation->next;
+    list_remove(engine->allocations, allocation);
     free(allocation);
 }
 
 static tm_status receive_ack(struct engine *engine, node_id from,
                              uint32_t serial)
 {
-    struct allocation **link = &engine->allocations;
+    struct allocation *allocation = engine->allocations;
 
-    while (*link != NULL && (*link)->serial != serial) {
-        link = &(*link)->next;
+    while (allocation != NULL && allocation->serial != serial) {
+        allocation = allocation->next;
     }
-    if (*link == NULL || !node_set_has(&(*link)->missing, from)) {
+    if (allocation == NULL || !node_set_has(&allocation->missing, from)) {
         return TM_EWIRE;
     }
-    node_set_remove(&(*link)->missing, from);
-    if (node_set_is_empty(&(*link)->missing)) {
-        finish_step(engine, link);
+    node_set_remove(&allocation->missing, from);
+    if (node_set_is_empty(&allocation->missing)) {
+        finish_step(engine, allocation);
     }
     return TM_OK;
 }
@@ -340,11 +337,8 @@ tm_status blocks_root_open(struct engine *engine)
 
 void blocks_root_close(struct engine *engine)
 {
-    while (engine->allocations != NULL) {
-        struct allocation *next = engine->allocations->next;
-
-        free(engine->allocations);
-        engine->allocations = next;
+    list_take_each (allocation, engine->allocations) {
+        free(allocation);
     }
     map_release(&engine->last_holders);
     heap_free(engine->heap);

@@ -38,6 +38,7 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "pages/pages.h"
 
 #define BUCKETS 1024u
@@ -274,12 +275,9 @@ void causality_close(struct engine *engine)
         return;
     }
     for (unsigned i = 0; i < BUCKETS; i++) {
-        while (causality->objects[i] != NULL) {
-            struct ordering_object *next = causality->objects[i]->next;
-
-            free(causality->objects[i]->clock.of);
-            free(causality->objects[i]);
-            causality->objects[i] = next;
+        list_take_each (object, causality->objects[i]) {
+            free(object->clock.of);
+            free(object);
         }
     }
     free(causality->own.of);

@@ -60,7 +60,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         return FAULT_ALLOWED;
     }
     if (!page->fetching) {
-        fetch_start(engine, page_number, is_write, history);
+        fetch_start(engine, extent, page_number, is_write, history);
     }
     page->want_write |= (uint8_t)(is_write != 0);
     waiter->is_late = history != NULL && history->missed == page_number + 1;

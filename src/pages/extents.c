@@ -2,7 +2,6 @@
 //
 // The table of extents, by page: which pages are whose block. When they come and go is
 // told in blocks.c.
-#include "base/ensure.h"
 #include "base/vector.h"
 #include "pages/pages.h"
 

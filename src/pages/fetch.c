@@ -65,13 +65,14 @@ static int may_go_along(const struct engine *engine, page_no page_number,
 }
 
 // The run of pages from `page` on that one fetch may name.
-static unsigned clip_group(const struct engine *engine, page_no page,
+static unsigned clip_group(const struct engine *engine,
+                           const struct extent *extent, page_no page,
                            unsigned group)
 {
-    const struct extent *extent = extent_find(engine, page);
+    const node_id to = fetch_route(engine, page);
+    const uint64_t room = space_room(engine->space);
     page_no end = extent->page + extent->n_pages;
     page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
-    const uint64_t room = space_room(engine->space);
     unsigned n = 1;
 
     if (page_of(engine, page)->state != PAGE_ABSENT) {
@@ -79,23 +80,24 @@ static unsigned clip_group(const struct engine *engine, page_no page,
     }
     end = block_end < end ? block_end : end;
     while (n < group && n < room && page + n < end &&
-           may_go_along(engine, page + n, fetch_route(engine, page))) {
+           may_go_along(engine, page + n, to)) {
         n++;
     }
     return n;
 }
 
-static void send_fetch(struct engine *engine, page_no page, unsigned count,
-                       int is_write)
+static void send_fetch(struct engine *engine, struct extent *extent,
+                       page_no page, unsigned count, int is_write)
 {
+    const node_id to = fetch_route(engine, page);
     struct message message = {.type = MESSAGE_fetch};
-    struct extent *extent = extent_find(engine, page);
 
     // Of a group only the page that is needed: a request for another must not
     // wait for this one, which may itself wait for that request's node.
-    page_of(engine, page)->queues = is_write &&
-                                    protocol_of(engine, page)->pins_pages &&
-                                    !fetch_is_untouched(engine, page);
+    page_of(engine, page)->queues =
+        is_write &&
+        protocol_by_id(engine->protocols, extent->protocol)->pins_pages &&
+        !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
         page_of(engine, at)->fetching = 1;
@@ -111,12 +113,12 @@ static void send_fetch(struct engine *engine, page_no page, unsigned count,
         .requester = engine->port->self,
         .id = engine->last_fetch,
     };
-    stall_note_sent(engine, fetch_route(engine, page), &message);
-    port_send(engine->port, fetch_route(engine, page), &message);
+    stall_note_sent(engine, to, &message);
+    port_send(engine->port, to, &message);
 }
 
-void fetch_start(struct engine *engine, page_no page, int is_write,
-                 struct fault_history *history)
+void fetch_start(struct engine *engine, struct extent *extent, page_no page,
+                 int is_write, struct fault_history *history)
 {
     unsigned stream = 0;
     unsigned group = 1;
@@ -124,12 +126,12 @@ void fetch_start(struct engine *engine, page_no page, int is_write,
     if (history != NULL) {
         group = next_group(history, page, &stream);
     }
-    group = clip_group(engine, page, group);
+    group = clip_group(engine, extent, page, group);
     if (history != NULL) {
         history->streams[stream].next = page + group;
         history->streams[stream].group = (uint16_t)group;
     }
-    send_fetch(engine, page, group, is_write);
+    send_fetch(engine, extent, page, group, is_write);
 }
 
 // ---- answering
@@ -422,7 +424,8 @@ static void ask_again(struct engine *engine, page_no page_number)
     engine_settle(engine, page_number);
     page->waiters = waiters;
     page->want_write = (uint8_t)want_write;
-    send_fetch(engine, page_number, 1, want_write);
+    send_fetch(engine, extent_find(engine, page_number), page_number, 1,
+               want_write);
 }
 
 static tm_status install(struct engine *engine, node_id from,

@@ -68,15 +68,12 @@ static void transfers_ended(void *owner)
     bases_brought(engine); // P3
     parked = engine->parked;
     engine->parked = NULL; // those that are to wait come back, in order
-    while (parked != NULL) {
-        struct deferred *next = parked->next;
-
-        if (parked->message.type != MESSAGE_fetch ||
-            extent_find(engine, parked->message.u.fetch.page) != NULL) {
-            (void)engine->deliver(engine, parked->from, &parked->message);
+    list_take_each (request, parked) {
+        if (request->message.type != MESSAGE_fetch ||
+            extent_find(engine, request->message.u.fetch.page) != NULL) {
+            (void)engine->deliver(engine, request->from, &request->message);
         }
-        free(parked);
-        parked = next;
+        free(request);
     }
     roster_change_go_on(engine);
     engine_discard_now(engine);

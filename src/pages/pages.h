@@ -230,8 +230,8 @@ void extent_insert(struct engine *engine, const struct extent *extent);
 void extent_remove(struct engine *engine, struct extent *extent);
 
 // ---- fetch.c
-void fetch_start(struct engine *engine, page_no page, int is_write,
-                 struct fault_history *history);
+void fetch_start(struct engine *engine, struct extent *extent, page_no page,
+                 int is_write, struct fault_history *history);
 tm_status fetch_receive(struct engine *engine, node_id from,
                         const struct message *message);
 /** An untouched page, at its directory node: give it, and untouched ones behind

@@ -30,6 +30,7 @@
 // D1 A page that is neither pinned nor busy nor queueing has no deferred messages.
 // D2 A page is pinned exactly if it is in the list, once.
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/vector.h"
 #include "pages/pages.h"
 
@@ -217,11 +218,8 @@ struct deferred *deferred_add(struct deferred **list, size_t room)
 
 void deferred_drop(struct deferred **list)
 {
-    while (*list != NULL) {
-        struct deferred *next = (*list)->next;
-
-        free(*list);
-        *list = next;
+    list_take_each (deferred, *list) {
+        free(deferred);
     }
 }
 
@@ -252,11 +250,8 @@ void page_run_deferred(struct engine *engine, page_no page_number)
         return;
     }
     page->deferred = NULL; // those that are to wait come back, in order
-    while (first != NULL) {
-        struct deferred *next = first->next;
-
-        (void)engine->deliver(engine, first->from, &first->message);
-        free(first);
-        first = next;
+    list_take_each (deferred, first) {
+        (void)engine->deliver(engine, deferred->from, &deferred->message);
+        free(deferred);
     }
 }

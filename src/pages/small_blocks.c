@@ -188,14 +188,10 @@ static void slab_has_come(struct waiter *waiter)
 {
     struct slab_request *request = (struct slab_request *)waiter;
     struct engine *engine = request->engine;
-    struct slab_request **link = &engine->small->requests;
     const uint32_t cell_size = request->cell_size;
     struct wanted **wanted = find_wanted(engine, cell_size);
 
-    while (*link != request) {
-        link = &(*link)->next;
-    }
-    *link = request->next;
+    list_remove(engine->small->requests, request);
     if (waiter->status != TM_OK ||
         hold_slab(engine, waiter->result, cell_size) != TM_OK) {
         end_wanted(wanted, TM_ENOMEM, 0); // said by the root
@@ -215,8 +211,7 @@ static void ask_for_slab(struct engine *engine, const struct wanted *wanted)
     request->waiter.wake = slab_has_come;
     request->engine = engine;
     request->cell_size = wanted->cell_size;
-    request->next = engine->small->requests;
-    engine->small->requests = request;
+    list_push(engine->small->requests, request);
     wire_put_block_name(&writer,
                         &(struct wire_block_name){wanted->name, wanted->file});
     message.body_size = (uint32_t)(writer.at - body);
@@ -389,12 +384,7 @@ static void send_leaving(struct waiter *waiter)
             small->n_freed * sizeof *small->freed);
     small->n_leaving = 0;
     small->waiting = NULL;
-    while (waiting != NULL) {
-        struct waiter *next = waiting->next;
-
-        waiter_wake(waiting, TM_OK, 0);
-        waiting = next;
-    }
+    waiter_wake_all(waiting);
 }
 
 static void begin_sending(struct engine *engine)
@@ -441,8 +431,7 @@ static void free_elsewhere(struct engine *engine, uint64_t address,
 
     note_cell(engine, &cell);
     if (small->n_leaving > 0 && small->n_freed >= CELLS_KEPT) {
-        waiter->next = small->waiting;
-        small->waiting = waiter;
+        list_push(small->waiting, waiter);
     } else {
         waiter_wake(waiter, TM_OK, 0);
     }
@@ -719,17 +708,11 @@ void small_blocks_close(struct engine *engine)
     if (small == NULL) {
         return;
     }
-    while (small->wanted != NULL) {
-        struct wanted *next = small->wanted->next;
-
-        free(small->wanted);
-        small->wanted = next;
+    list_take_each (wanted, small->wanted) {
+        free(wanted);
     }
-    while (small->requests != NULL) {
-        struct slab_request *next = small->requests->next;
-
-        free(small->requests);
-        small->requests = next;
+    list_take_each (request, small->requests) {
+        free(request);
     }
     free(small->freed);
     slabs_free(small->slabs);

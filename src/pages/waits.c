@@ -11,22 +11,11 @@ void engine_wake(struct page *page)
 {
     struct waiter *lists[2] = {NULL, NULL}; // late, not late
 
-    while (page->waiters != NULL) {
-        struct waiter *last = page->waiters;
-        struct waiter **list = &lists[!last->is_late];
-
-        page->waiters = last->next;
-        last->next = *list;
-        *list = last;
+    list_take_each (last, page->waiters) {
+        list_push(lists[!last->is_late], last);
     }
-    for (int i = 0; i < 2; i++) {
-        while (lists[i] != NULL) {
-            struct waiter *first = lists[i];
-
-            lists[i] = first->next;
-            waiter_wake(first, TM_OK, 0);
-        }
-    }
+    waiter_wake_all(lists[0]);
+    waiter_wake_all(lists[1]);
 }
 
 void engine_settle(struct engine *engine, page_no page_number)

@@ -47,7 +47,7 @@ struct demand_curve {
  * Make the curves. Of pages that q threads use, a node whose n threads are chosen
  * well holds the q-th part of n threads' worth, at least one thread's worth:
  * the union counts what is shared once. What its threads send goes through the
- * two ends of such a run of threads. docs/placement.md has the formulas.
+ * two ends of such a run of threads. docs/mapping.md has the formulas.
  * With threads that share nothing, or pages that all read, it is exact.
  *
  * @param current  [n_threads]: where pinned threads are

@@ -4,7 +4,7 @@
 
 #include "place/policy.h"
 
-/* Each policy of base/policies.def is in policy_SYMBOL.c; docs/placement.md says what
+/* Each policy of base/policies.def is in policy_SYMBOL.c; docs/mapping.md says what
  * they do. */
 
 #define POLICY(symbol, name) extern const struct policy policy_##symbol;

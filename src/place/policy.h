@@ -7,7 +7,7 @@
 /*
  * A mapping policy decides which node each thread should run on. It is a
  * function without state, I/O or clock: the same request has the same answer,
- * in the runtime, in `teamster plan` and in a test. docs/placement.md says what
+ * in the runtime, in `teamster plan` and in a test. docs/mapping.md says what
  * each one does and how to write one.
  */
 

@@ -6,54 +6,45 @@
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 #define FIELD(type, name, kind)                                                \
     {#name, PROFILE_##kind, offsetof(struct type, name)},
-#define RECORD(type, fields, names)                                            \
+#define RECORD(type, fields, besides)                                          \
     {                                                                          \
-        fields, N_OF(fields), sizeof(struct type), names                       \
+        fields, N_OF(fields), sizeof(struct type), besides                     \
     }
 
 static const struct profile_field node_fields[] = {
 #define NODE_FIELD(name, kind) FIELD(node_view, name, kind)
 #include "place/profile.def"
 };
-static const char node_names[] = "name"
-#define NODE_FIELD(name, kind) " " #name
-#include "place/profile.def"
-    ;
 const struct profile_record profile_node =
-    RECORD(node_view, node_fields, node_names);
+    RECORD(node_view, node_fields, "name");
 
 static const struct profile_field reference_fields[] = {
 #define REFERENCE_FIELD(name, kind) FIELD(reference, name, kind)
 #include "place/profile.def"
 };
-static const char reference_names[] =
-#define REFERENCE_FIELD(name, kind) #name " "
-#include "place/profile.def"
-    ;
 const struct profile_record profile_reference =
-    RECORD(reference, reference_fields, reference_names);
+    RECORD(reference, reference_fields, "");
 
 static const struct profile_field correction_fields[] = {
 #define CORRECTION_FIELD(name, kind) FIELD(correction, name, kind)
 #include "place/profile.def"
 };
-static const char correction_names[] =
-#define CORRECTION_FIELD(name, kind) #name " "
-#include "place/profile.def"
-    ;
 const struct profile_record profile_correction =
-    RECORD(correction, correction_fields, correction_names);
+    RECORD(correction, correction_fields, "");
 
 static const struct profile_field measured_fields[] = {
 #define MEASURED_FIELD(name, kind) FIELD(node_measurement, name, kind)
 #include "place/profile.def"
 };
-static const char measured_names[] =
-#define MEASURED_FIELD(name, kind) #name " "
-#include "place/profile.def"
-    ;
 const struct profile_record profile_measured =
-    RECORD(node_measurement, measured_fields, measured_names);
+    RECORD(node_measurement, measured_fields, "");
+
+static const struct profile_field acceptance_fields[] = {
+#define ACCEPTANCE_FIELD(name, kind) FIELD(profile_acceptance, name, kind)
+#include "place/profile.def"
+};
+const struct profile_record profile_accepted =
+    RECORD(profile_acceptance, acceptance_fields, "");
 
 static const char *const kinds[] = {
 #define COST_WORD(value, word) [value] = (word),

@@ -12,6 +12,7 @@ enum profile_kind {
     PROFILE_PAGES,
     PROFILE_COUNT,
     PROFILE_ADDED,
+    PROFILE_LEFT,
 };
 
 struct profile_field {
@@ -23,14 +24,15 @@ struct profile_field {
 struct profile_record {
     const struct profile_field *fields; ///< [n]
     size_t n;
-    size_t size;       ///< bytes of the struct
-    const char *names; ///< of its fields, as one text
+    size_t size;         ///< bytes of the struct
+    const char *besides; ///< a member of the object that is no field, or ""
 };
 
-extern const struct profile_record profile_node; ///< has a name besides
+extern const struct profile_record profile_node;
 extern const struct profile_record profile_reference;
 extern const struct profile_record profile_correction;
 extern const struct profile_record profile_measured;
+extern const struct profile_record profile_accepted;
 
 /** The words of an enumeration, by its values. */
 struct profile_words {

@@ -35,13 +35,7 @@ struct pending_update {
 
 static void append(struct engine *engine, struct pending_update *pending)
 {
-    pending->next = NULL;
-    if (engine->updates->first_pending == NULL) {
-        engine->updates->first_pending = pending;
-    } else {
-        engine->updates->last_pending->next = pending;
-    }
-    engine->updates->last_pending = pending;
+    list_append(&engine->updates->pending, pending);
     page_of(engine, pending->item.page)->updates_pending = 1;
 }
 
@@ -89,7 +83,7 @@ void pending_updates_bring(struct engine *engine)
     if (!paging_takes(engine, BROUGHT_MAX)) {
         return;
     }
-    for (const struct pending_update *pending = engine->updates->first_pending;
+    for (const struct pending_update *pending = engine->updates->pending.first;
          pending != NULL && n_waiting < PENDING_MAX; pending = pending->next) {
         n_waiting++;
         if (paging_is_out(engine, pending->item.page) &&
@@ -129,12 +123,12 @@ static struct pending_update *apply_run(struct engine *engine,
 
 void pending_updates_apply(struct engine *engine)
 {
-    struct pending_update *pending = engine->updates->first_pending;
+    struct pending_update *pending = engine->updates->pending.first;
 
     if (pending == NULL) {
         return;
     }
-    engine->updates->first_pending =
+    engine->updates->pending.first =
         NULL; // those that are to wait come back, in order
     for (const struct pending_update *at = pending; at != NULL; at = at->next) {
         page_of(engine, at->item.page)->updates_pending = 0;
@@ -147,10 +141,7 @@ void pending_updates_apply(struct engine *engine)
 
 void pending_updates_free(struct updates *updates)
 {
-    while (updates->first_pending != NULL) {
-        struct pending_update *next = updates->first_pending->next;
-
-        free(updates->first_pending);
-        updates->first_pending = next;
+    list_take_each (pending, updates->pending.first) {
+        free(pending);
     }
 }

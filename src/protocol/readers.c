@@ -70,8 +70,7 @@ static struct page_readers *record_of(struct engine *engine, page_no page)
     record = calloc(1, sizeof *record);
     ensure_memory(record != NULL);
     record->page = page;
-    record->next = readers->first;
-    readers->first = record;
+    list_push(readers->first, record);
     map_add(&readers->by_page, page, record);
     return record;
 }
@@ -212,10 +211,7 @@ void readers_free(struct updates *updates)
     if (readers == NULL) {
         return;
     }
-    while (readers->first != NULL) {
-        struct page_readers *record = readers->first;
-
-        readers->first = record->next;
+    list_take_each (record, readers->first) {
         free_record(record);
     }
     map_release(&readers->by_page);

@@ -208,16 +208,6 @@ static void sort_out(struct engine *engine)
 
 static void start_flush(struct engine *engine);
 
-static void wake_list(struct waiter *waiter)
-{
-    while (waiter != NULL) {
-        struct waiter *next = waiter->next;
-
-        waiter_wake(waiter, TM_OK, 0);
-        waiter = next;
-    }
-}
-
 // The release under way is over, if all of it is.
 static void flushed(struct engine *engine)
 {
@@ -235,7 +225,7 @@ static void flushed(struct engine *engine)
     if (updates->flush_waiters != NULL) {
         start_flush(engine);
     }
-    wake_list(done);
+    waiter_wake_all(done);
 }
 
 // Does the one who gets the diffs have nobody to pass them on to?
@@ -266,7 +256,7 @@ static void sent(struct engine *engine, const struct flight *flight)
             link = &waiter->next;
         }
     }
-    wake_list(ready);
+    waiter_wake_all(ready);
 }
 
 static void flush_arrived(struct engine *engine, struct flight *flight)
@@ -372,8 +362,7 @@ void engine_release(struct engine *engine, node_id next, struct waiter *waiter)
 
     waiter->result2 = next; // for sent()
     if (updates->n_flushes > 0) {
-        waiter->next = updates->next_waiters;
-        updates->next_waiters = waiter;
+        list_push(updates->next_waiters, waiter);
         return;
     }
     if (updates->dirty.n == 0) {

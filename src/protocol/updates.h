@@ -46,8 +46,10 @@ struct updates {
     struct flight **flights;
     size_t n_flights; ///< slots
     struct outbox outboxes[TM_MAX_NODES];
-    struct pending_update *first_pending; ///< updates that wait for the disk
-    struct pending_update *last_pending;
+    struct {
+        struct pending_update *first;
+        struct pending_update *last;
+    } pending;               ///< updates that wait for the disk
     struct race *race;       ///< NULL: nobody looks for data races
     struct page_list copies; ///< implicit: that the next acquire drops
     uint32_t acquired_fetch; ///< the last fetch before the last acquire

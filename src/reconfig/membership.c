@@ -37,7 +37,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ensure.h"
 
 int membership_is_aside(unsigned type)
 {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/log.h"
 
 #define BYTES_MAX (80u << 20) // of the largest stack and arena
@@ -54,11 +55,8 @@ void migration_free(struct migration *migration)
     if (migration == NULL) {
         return;
     }
-    while (migration->travellers != NULL) {
-        struct traveller *next = migration->travellers->next;
-
-        free(migration->travellers);
-        migration->travellers = next;
+    list_take_each (traveller, migration->travellers) {
+        free(traveller);
     }
     free(migration);
 }
@@ -121,8 +119,7 @@ static tm_status begin(struct migration *migration, node_id from,
     traveller->move = *move;
     traveller->size = move->end - move->context;
     snprintf(traveller->name, sizeof traveller->name, "%s", name);
-    traveller->next = migration->travellers;
-    migration->travellers = traveller;
+    list_push(migration->travellers, traveller);
     return TM_OK;
 }
 
@@ -150,15 +147,13 @@ static tm_status arrive(struct migration *migration,
 static tm_status add_part(struct migration *migration, node_id from,
                           const struct message *message)
 {
-    struct traveller **link = &migration->travellers;
-    struct traveller *traveller;
+    struct traveller *traveller = migration->travellers;
 
-    while (*link != NULL &&
-           ((*link)->from != from ||
-            (*link)->move.thread != message->u.thread_stack.thread)) {
-        link = &(*link)->next;
+    while (traveller != NULL &&
+           (traveller->from != from ||
+            traveller->move.thread != message->u.thread_stack.thread)) {
+        traveller = traveller->next;
     }
-    traveller = *link;
     if (traveller == NULL || message->body_size == 0 ||
         message->u.thread_stack.offset != traveller->n_come ||
         message->body_size > traveller->size - traveller->n_come) {
@@ -168,7 +163,7 @@ static tm_status add_part(struct migration *migration, node_id from,
            message->body_size);
     traveller->n_come += message->body_size;
     if (traveller->n_come == traveller->size) {
-        *link = traveller->next;
+        list_remove(migration->travellers, traveller);
         return arrive(migration, traveller);
     }
     return TM_OK;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/vector.h"
 
 #define BATCH (MESSAGE_BODY_MAX / WIRE_SIZE_page_run)
@@ -52,11 +53,10 @@ struct migration_pages *migration_pages_new(const struct port *port,
 
 void migration_pages_free(struct migration_pages *pages)
 {
-    while (pages != NULL && pages->expected != NULL) {
-        struct expected *next = pages->expected->next;
-
-        free(pages->expected);
-        pages->expected = next;
+    if (pages != NULL) {
+        list_take_each (expected, pages->expected) {
+            free(expected);
+        }
     }
     free(pages);
 }
@@ -275,17 +275,23 @@ void migration_pages_withdraw(struct migration_pages *pages,
 
 // ---- receiving
 
+static struct expected *find_expected(const struct migration_pages *pages,
+                                      uint64_t thread)
+{
+    struct expected *expected = pages->expected;
+
+    while (expected != NULL && expected->thread != thread) {
+        expected = expected->next;
+    }
+    return expected;
+}
+
 static void drop_expected(struct migration_pages *pages, uint64_t thread)
 {
-    struct expected **link = &pages->expected;
+    struct expected *expected = find_expected(pages, thread);
 
-    while (*link != NULL && (*link)->thread != thread) {
-        link = &(*link)->next;
-    }
-    if (*link != NULL) {
-        struct expected *expected = *link;
-
-        *link = expected->next;
+    if (expected != NULL) {
+        list_remove(pages->expected, expected);
         free(expected);
     }
 }
@@ -307,8 +313,7 @@ static tm_status expect(struct migration_pages *pages,
     expected->n = n;
     expected->thread = message->u.pages_soon.thread;
     drop_expected(pages, expected->thread);
-    expected->next = pages->expected;
-    pages->expected = expected;
+    list_push(pages->expected, expected);
     return TM_OK;
 }
 
@@ -338,17 +343,6 @@ tm_status migration_pages_receive(struct migration_pages *pages,
 {
     return message->type == MESSAGE_pages_soon ? expect(pages, message)
                                                : forget(pages, message);
-}
-
-static const struct expected *find_expected(const struct migration_pages *pages,
-                                            uint64_t thread)
-{
-    const struct expected *expected = pages->expected;
-
-    while (expected != NULL && expected->thread != thread) {
-        expected = expected->next;
-    }
-    return expected;
 }
 
 size_t migration_pages_announced(const struct migration_pages *pages,

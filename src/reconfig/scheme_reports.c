@@ -3,7 +3,6 @@
 // Reports of iterations, which go into the history.
 #include <stdlib.h>
 
-#include "base/ensure.h"
 #include "base/options.h"
 #include "base/vector.h"
 #include "reconfig/scheme_priv.h"

@@ -12,7 +12,6 @@
 // B1 A value counts only if its key is, with its generation, the one that is asked for.
 #include "runtime/belongings.h"
 #include "runtime/node.h"
-#include "runtime/threads.h"
 
 #include <string.h>
 

@@ -22,7 +22,6 @@
 #include "runtime/parts.h"
 #include "runtime/race_reports.h"
 #include "runtime/service.h"
-#include "runtime/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,6 +58,7 @@ static int sees_faults(struct node *node)
 
 void kernel_paging_open(struct node *node)
 {
+    node->paging.is_kernels = is_on(node);
     if (is_on(node)) {
         node->kernel_paging.major_faults =
             calloc(node->n_workers, sizeof(uint64_t));

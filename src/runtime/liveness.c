@@ -21,6 +21,9 @@
 // A node that is silent when the others end may be frozen, or its host. It shall read
 // why it cannot go on when it does (fence_silent): its connections would only say that
 // the others are gone.
+//
+// If a node is lost the launcher says how far the program was, and how many threads were
+// there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,6 +34,9 @@
 #include "runtime/node.h"
 
 #define GRACE_NS UINT64_C(1500000000)
+
+/** So old may be what the launcher knows of progress: each time wakes it. */
+#define TOLD_AGE_NS UINT64_C(250000000)
 
 // All members begin now, if some share no memory and they have not begun.
 static void begin(struct node *node, int is_first)
@@ -44,7 +50,7 @@ static void begin(struct node *node, int is_first)
 
 static void start(struct node *node)
 {
-    planned_open(&node->planned, node->self);
+    planned_faults_open(&node->planned_faults, node->self);
     // To one that joins nobody gives a sign before it is a member.
     if (!node->members.is_new) {
         begin(node, 1);
@@ -184,6 +190,24 @@ static void look_at_pulse(struct node *node)
     }
 }
 
+// How far this node is, told while all is well: who is lost does not answer.
+static void tell_progress(struct node *node, struct told *told)
+{
+    unsigned n_threads = ult_count(node->ult);
+    uint64_t n_iterations = node->iteration.n_ended;
+    uint64_t now_ns;
+
+    if (n_threads == told->n_threads && n_iterations == told->n_iterations) {
+        return;
+    }
+    now_ns = clock_now_ns();
+    if (told->at_ns != 0 && now_ns - told->at_ns < TOLD_AGE_NS) {
+        return;
+    }
+    *told = (struct told){now_ns, n_iterations, n_threads};
+    bootstrap_tell_progress(&node->bootstrap, n_iterations, n_threads);
+}
+
 static int tick(struct node *node)
 {
     look_at_loss(node, &node->loss);
@@ -191,7 +215,7 @@ static int tick(struct node *node)
         look_at_pulse(node);
     }
     if (!node_is_frozen(node)) {
-        progress_tick(node);
+        tell_progress(node, &node->told);
         process_watch_tick(node);
     }
     return 0;

@@ -10,7 +10,7 @@ struct node;
 
 /* Who is alive, and what the launcher is told of this node. */
 
-/** How far the launcher believes this node to be: progress.c. */
+/** How far the launcher believes this node to be. */
 struct told {
     uint64_t at_ns;
     uint64_t n_iterations;
@@ -45,12 +45,6 @@ void liveness_hear(struct node *node, node_id from);
 
 /** A beat of the launcher's, of that number, is known to another node or has come. */
 void liveness_hear_launcher(struct node *node, uint32_t number);
-
-// ---- progress.c
-
-/** Tell the launcher how far this node is, if that is news. Under the node lock, from
- * the service thread. */
-void progress_tick(struct node *node);
 
 // ---- process_watch.c: deaths on this host, if no launcher sees them
 

@@ -15,7 +15,6 @@
 //    never while the program's view of shared memory is touched.
 #include "runtime/node.h"
 #include "base/clock.h"
-#include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
 #include "protocol/protocol_calls.h"

@@ -31,7 +31,7 @@
 #include "runtime/observer.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
-#include "runtime/planned.h"
+#include "runtime/planned_faults.h"
 #include "runtime/race_reports.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
@@ -100,9 +100,9 @@ struct node {
     struct races races;
     struct failure_detector detector; ///< who is alive, if has_detector
     int has_detector;
-    struct told told;       ///< what the launcher knows
-    struct loss loss;       ///< guarded by the node lock
-    struct planned planned; ///< for tests
+    struct told told;                     ///< what the launcher knows
+    struct loss loss;                     ///< guarded by the node lock
+    struct planned_faults planned_faults; ///< for tests
 
     struct ult_system *ult;
     struct observer observer;

@@ -9,7 +9,6 @@
 // program's own. Inside the C library the kernel thread waits in place: its state
 // (stdio's, say) must not be entered twice.
 #include "base/clock.h"
-#include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
 #include "os/kthread.h"
@@ -55,13 +54,18 @@ static enum fault_result serve(struct node *node, struct thread *thread,
                                const struct trap *trap, page_no page,
                                struct wait *wait, struct fault_paging *paging)
 {
+    const int is_paged = paging_follows_faults(&node->paging);
     enum fault_result result;
 
     node_enter(node);
-    paging_admit(node, thread, trap->pc, page, trap->is_write, paging);
+    if (is_paged) {
+        paging_admit(node, thread, trap->pc, page, trap->is_write, paging);
+    }
     result = engine_fault(node->engine, page, trap->is_write, &thread->history,
                           &wait->waiter);
-    paging_note_result(node, thread, page, result, paging);
+    if (is_paged) {
+        paging_note_result(node, thread, page, result, paging);
+    }
     if (result == FAULT_ALLOWED) {
         touch(node, thread, page, trap->is_write);
     }
@@ -114,7 +118,7 @@ static int fault(struct node *node, struct thread *thread,
     thread->repeats = 0;
     await_page(node, &wait, image_is_program_text(trap->pc));
     engine_note_missed(node->engine, page, trap->is_write, &thread->history);
-    if (paging_is_on(node) || engine_pins(node->engine, page) ||
+    if (paging_is_on(&node->paging) || engine_pins(node->engine, page) ||
         tracking_is_on(&node->tracking)) {
         resume(node, thread, page, trap->is_write);
     }

@@ -31,16 +31,11 @@
 // twice, whatever the budget.
 #define FAR_TOO_OFTEN 16u
 
-int paging_is_on(struct node *node)
-{
-    return node->paging.pager != NULL;
-}
-
 // Is this node short of memory? Then nearly all faults on pages that are there come
 // from that.
 static int is_short(struct node *node)
 {
-    return paging_is_on(node) && pager_is_short(node->paging.pager);
+    return paging_is_on(&node->paging) && pager_is_short(node->paging.pager);
 }
 
 static void open_swap(struct node *node)
@@ -125,7 +120,8 @@ static void start(struct node *node)
 {
     uint64_t bytes;
 
-    if (paging_is_on(node) || node->options.memory_by != MEMORY_BY_RUNTIME) {
+    if (paging_is_on(&node->paging) ||
+        node->options.memory_by != MEMORY_BY_RUNTIME) {
         return;
     }
     bytes = budget_of_group(node);
@@ -138,7 +134,7 @@ static void start(struct node *node)
 static void bring_globals(struct node *node)
 {
     kernel_paging_explain(node);
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return;
     }
     explain(node);
@@ -153,7 +149,7 @@ void paging_close(struct node *node)
 
     kernel_paging_close(node);
     thread_paging_close(node);
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return;
     }
     swap_file_close(paging->swap);
@@ -164,7 +160,7 @@ void paging_close(struct node *node)
 
 int paging_fd(struct node *node)
 {
-    return paging_is_on(node) ? swap_file_fd(node->paging.swap) : -1;
+    return paging_is_on(&node->paging) ? swap_file_fd(node->paging.swap) : -1;
 }
 
 void paging_serve_disk(struct node *node)
@@ -174,7 +170,7 @@ void paging_serve_disk(struct node *node)
 
 int paging_poll(struct node *node)
 {
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return 0;
     }
     budget_follow(node);
@@ -187,7 +183,7 @@ static struct memory_use totals(struct node *node)
 {
     struct pager_stats counted;
 
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return (struct memory_use){
             .wait_ns = node->kernel_paging.wait_ns,
             .n_pages = node->kernel_paging.n_page_ins,
@@ -233,7 +229,7 @@ static void add_stats(struct node *node, struct tm_node_stats *stats)
     struct pager_stats counted;
 
     kernel_paging_stats(node, stats);
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return; // zeros
     }
     pager_stats(node->paging.pager, &counted);
@@ -336,7 +332,7 @@ void paging_learn(struct node *node, const struct access_set *set)
 {
     page_no *pages;
 
-    if (!paging_is_on(node) || set->n == 0) {
+    if (!paging_is_on(&node->paging) || set->n == 0) {
         return;
     }
     pages = malloc(set->n * sizeof *pages);
@@ -357,7 +353,7 @@ static void thread_arrived(struct node *node, struct thread *thread)
     page_no *list;
     size_t n;
 
-    if (!paging_is_on(node)) {
+    if (!paging_is_on(&node->paging)) {
         return;
     }
     list = malloc(PAGES_SOON_MAX * sizeof *list);
@@ -380,7 +376,7 @@ static void thread_arrived(struct node *node, struct thread *thread)
 
 static void thread_left(struct node *node, struct thread *thread)
 {
-    if (paging_is_on(node)) {
+    if (paging_is_on(&node->paging)) {
         rounds_leave(&node->paging.rounds, (uint32_t)thread->number,
                      &thread->place_in_round);
         replace_forget(pager_replace(node->paging.pager),
@@ -476,7 +472,7 @@ void paging_admit(struct node *node, struct thread *thread,
                   uintptr_t instruction, page_no page, int is_write,
                   struct fault_paging *fault)
 {
-    if (paging_is_on(node)) {
+    if (paging_is_on(&node->paging)) {
         fault->waited_ns = admit(node, thread, instruction, page, is_write);
     }
     fault->taken_ns = kernel_paging_began(node, page, is_write);
@@ -489,14 +485,14 @@ void paging_note_result(struct node *node, struct thread *thread, page_no page,
         fault->waited_ns +=
             kernel_paging_ended(node, thread, page, fault->taken_ns);
         fault->is_cause = is_short(node);
-    } else if (result == FAULT_WAIT && paging_is_on(node)) {
+    } else if (result == FAULT_WAIT && paging_is_on(&node->paging)) {
         pager_note_away(&thread->claims);
     }
 }
 
 void paging_note_back(struct node *node, struct thread *thread)
 {
-    if (paging_is_on(node)) {
+    if (paging_is_on(&node->paging)) {
         pager_note_back(node->paging.pager, &thread->claims);
     }
 }

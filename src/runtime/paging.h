@@ -31,6 +31,7 @@ struct paging {
     struct pager *pager; ///< NULL: there is no budget
     struct swap_file *swap;
     struct rounds rounds; ///< of its workers
+    int is_kernels;       ///< the kernel pages: kernel_paging.c
     uint64_t first_pages; ///< the budget at the start
     uint64_t least_pages; ///< what a budget must be
     double part; ///< of what a control group leaves; 0: the budget is fixed
@@ -45,6 +46,19 @@ struct paging {
     uint64_t out_ns;          ///< of it, until there was room
     struct memory_use told; ///< of these and the pager's, by paging_take_use()
 };
+
+/** Is there a budget? Without the lock, too. */
+static inline int paging_is_on(const struct paging *paging)
+{
+    return paging->pager != NULL;
+}
+
+/** Is a fault to be asked what it has to do with memory: paging_admit(),
+ * paging_note_result()? */
+static inline int paging_follows_faults(const struct paging *paging)
+{
+    return paging_is_on(paging) || paging->is_kernels;
+}
 
 /** Threads that have left or ended, and what paging cost them here. Guarded by the
  * node lock. */
@@ -70,8 +84,6 @@ void paging_note_result(struct node *node, struct thread *thread, page_no page,
 /** It has waited for another node, and tries its instruction again. Under the node
  * lock. */
 void paging_note_back(struct node *node, struct thread *thread);
-/** Is there a budget? Without the lock, too. */
-int paging_is_on(struct node *node);
 /** A fault that came from memory being short has cost a thread this, with all
  * waiting. */
 void paging_note_cost(struct node *node, struct thread *thread, uint64_t ns);

@@ -83,7 +83,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     if (from == node->self) {
         node->n_to_self--;
     }
-    if (planned_takes(&node->planned, message)) {
+    if (planned_faults_take(&node->planned_faults, message)) {
         return;
     }
     node->activity += is_activity(message->type);

@@ -14,7 +14,6 @@
 // that back for a while when it has used its share (service_priority.c).
 #include "runtime/service.h"
 #include "base/clock.h"
-#include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
 #include "os/processor.h"

@@ -152,12 +152,15 @@ static void check_globals(const struct tm_program *program, size_t size)
 static void open_memory(struct node *node, const struct tm_program *program)
 {
     size_t globals_size = (size_t)(program->shared_end - program->shared_start);
+    char reason[160];
 
     check_globals(program, globals_size);
     must(image_init(), "the program's image");
-    node->fault_source = fault_source_choose(node->options.fault_source);
+    node->fault_source =
+        fault_source_choose(node->options.fault_source, reason, sizeof reason);
     if (node->fault_source == NULL) {
-        exit(EXIT_CONFIG);
+        log_fatal(EXIT_CONFIG, "fault source %s cannot be used: %s",
+                  node->options.fault_source, reason);
     }
     must(trap_cost_measure(&node->meter.trap_ns), "the cost of a trap");
     must(trap_install(node->fault_source->signal, access_trap, node),

@@ -18,7 +18,6 @@
 // T3 Between a thread's decision to go and its leaving the node lock is free: it may
 //    be wanted elsewhere by then, and the node it was to go to may have left.
 #include "runtime/threads.h"
-#include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/random.h"

@@ -33,7 +33,6 @@
 #include "base/ensure.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
-#include "runtime/paging.h"
 #include "runtime/threads.h"
 
 #define STEP ((size_t)1024 * 1024)

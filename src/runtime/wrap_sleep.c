@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "os/image.h"
 #include "runtime/node.h"
-#include "runtime/threads.h"
 
 #define SECOND_NS 1000000000ll
 #define SHORT_NS 2000000ll

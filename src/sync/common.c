@@ -38,13 +38,7 @@ void request_push(struct sync *sync, struct request_queue *queue,
     struct request *kept = pool_take(&sync->request_pool);
 
     *kept = request;
-    kept->next = NULL;
-    if (queue->first == NULL) {
-        queue->first = kept;
-    } else {
-        queue->last->next = kept;
-    }
-    queue->last = kept;
+    list_append(queue, kept);
 }
 
 struct request request_pop(struct sync *sync, struct request_queue *queue)

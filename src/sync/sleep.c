@@ -7,8 +7,7 @@
 
 void sync_sleep(struct sync *sync, struct waiter *waiter)
 {
-    waiter->next = sync->sleepers;
-    sync->sleepers = waiter;
+    list_push(sync->sleepers, waiter);
     time_begins(sync, waiter->until_ns); // I1
 }
 
@@ -17,16 +16,12 @@ void sleep_poll(struct sync *sync, uint64_t now_ns)
     struct waiter *left = sync->sleepers;
 
     sync->sleepers = NULL;
-    while (left != NULL) {
-        struct waiter *waiter = left;
-
-        left = waiter->next;
+    list_take_each (waiter, left) {
         if (waiter->until_ns <= now_ns) {
             sync->n_timed--; // I1
             waiter_wake(waiter, TM_OK, 0);
         } else {
-            waiter->next = sync->sleepers;
-            sync->sleepers = waiter;
+            list_push(sync->sleepers, waiter);
             time_goes_on(sync, waiter->until_ns);
         }
     }

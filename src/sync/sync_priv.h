@@ -68,13 +68,7 @@ struct waiter_queue {
 
 static inline void queue_push(struct waiter_queue *queue, struct waiter *waiter)
 {
-    waiter->next = NULL;
-    if (queue->first == NULL) {
-        queue->first = waiter;
-    } else {
-        queue->last->next = waiter;
-    }
-    queue->last = waiter;
+    list_append(queue, waiter);
     queue->n++;
 }
 

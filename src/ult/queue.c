@@ -21,26 +21,21 @@
 //    queues something does so and then looks at asleep. All four are
 //    sequentially consistent, so at least one of them sees the other.
 #include "base/clock.h"
+#include "base/list.h"
 #include "os/kthread.h"
 #include "ult/ult_priv.h"
 
 void queue_push(struct queue *queue, struct ult *thread)
 {
-    thread->next = NULL;
-    if (queue->head == NULL) {
-        queue->head = thread;
-    } else {
-        queue->tail->next = thread;
-    }
-    queue->tail = thread;
+    list_append(queue, thread);
 }
 
 static struct ult *pop(struct queue *queue)
 {
-    struct ult *thread = queue->head;
+    struct ult *thread = queue->first;
 
     if (thread != NULL) {
-        queue->head = thread->next;
+        queue->first = thread->next;
     }
     return thread;
 }
@@ -64,17 +59,11 @@ void queue_empty_inbox(struct worker *worker)
         in_order = thread;
         thread = NULL;
     }
-    while (thread != NULL) {
-        struct ult *next = thread->next;
-
-        thread->next = in_order;
-        in_order = thread;
-        thread = next;
+    list_take_each (last, thread) {
+        list_push(in_order, last);
     }
-    while (in_order != NULL) {
-        thread = in_order;
-        in_order = thread->next;
-        queue_push(&worker->ready, thread);
+    list_take_each (first, in_order) {
+        list_append(&worker->ready, first);
     }
 }
 
@@ -109,7 +98,7 @@ static void wake_taker(const struct worker *other)
 
 static int may_take(const struct worker *worker, const struct worker *other)
 {
-    const struct ult *thread = other->fresh.head;
+    const struct ult *thread = other->fresh.first;
 
     return thread != NULL &&
            (worker == other ||
@@ -251,7 +240,7 @@ void queue_add_fresh(struct ult_system *system, struct ult *thread)
 
 int queue_is_empty(const struct worker *worker)
 {
-    return worker->ready.head == NULL &&
+    return worker->ready.first == NULL &&
            atomic_load_explicit(&worker->inbox, memory_order_relaxed) == NULL &&
            atomic_load_explicit(&worker->n_fresh, memory_order_relaxed) == 0;
 }

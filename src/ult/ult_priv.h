@@ -39,8 +39,8 @@ struct ult {
 };
 
 struct queue {
-    struct ult *head;
-    struct ult *tail;
+    struct ult *first;
+    struct ult *last;
 };
 
 enum switch_reason { REASON_YIELD, REASON_PARK, REASON_SUSPEND, REASON_EXIT };

@@ -261,6 +261,10 @@ class WordsTest(LintTest):
         self.tree.write("docs/model.md", "By the Law of replacement.\n")
         self.expect("check_words.py", "docs/model.md:2: Law: say demand curve")
 
+    def test_a_word_that_stands_alone_in_code_is_found(self):
+        self.tree.write("src/net/port.c", "struct tally;\n")
+        self.expect("check_words.py", "src/net/port.c:2: tally: say load table")
+
     def test_a_file_name_is_found(self):
         self.tree.write("src/net/remote_look.c", "")
         self.expect("check_words.py",
@@ -291,6 +295,15 @@ class ReferencesTest(LintTest):
         self.tree.write("src/net/port.c", "int x;\n")
         self.tree.write("docs/model.md", "See `port_ring()`.\n")
         self.expect("check_references.py", "docs/model.md:2: there is no port_ring()")
+        self.tree.write("docs/model.md", "Or `port_bell`, not port_bell.\n")
+        self.expect("check_references.py", "docs/model.md:2: there is no port_bell\n")
+
+    def test_a_row_that_leads_to_another_file_is_found(self):
+        row = "| Where is it said? | `net/port.h` | `log_say()` |\n"
+        self.tree.write("ARCHITECTURE.md", row)
+        self.expect("check_references.py", "there is no log_say in net/port.h")
+        self.tree.write("ARCHITECTURE.md", row.replace("net/port.h", "base/log.h"))
+        self.expect_clean("check_references.py")
 
 
 class SymbolsTest(LintTest):

@@ -5,7 +5,7 @@
 usage: test_placing.py MICRO_PLACE
 
 The aims are 1 ms for 512 threads on 16 nodes and 1 s for a million on 4096, where one
-prediction takes 0.02 ms and 0.1 s (docs/placement.md). How fast this machine is and what
+prediction takes 0.02 ms and 0.1 s (docs/mapping.md). How fast this machine is and what
 else it does makes both longer, so predictions are what is counted in: twice as many as
 the aims leave room for. (Where all threads use all pages a prediction is of the view with all
 uses, and mostly reading these; a policy leaves them out.)

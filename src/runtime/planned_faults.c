@@ -4,7 +4,7 @@
 //   TEAMSTER_TEST_DIE_AT=NODE:N    a node kills itself at the Nth message that comes to
 //                                  it, or that it sends itself
 //   TEAMSTER_TEST_LOSE_PAGE=NODE:N the Nth page that comes to a node is lost
-#include "runtime/planned.h"
+#include "runtime/planned_faults.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,13 +25,14 @@ static uint64_t number_for(node_id self, const char *name)
                : 0;
 }
 
-void planned_open(struct planned *planned, node_id self)
+void planned_faults_open(struct planned_faults *planned, node_id self)
 {
     planned->die_in = number_for(self, "TEAMSTER_TEST_DIE_AT");
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
 }
 
-int planned_takes(struct planned *planned, const struct message *message)
+int planned_faults_take(struct planned_faults *planned,
+                        const struct message *message)
 {
     if (planned->die_in > 0 && --planned->die_in == 0) {
         raise(SIGKILL);
@@ -42,13 +43,14 @@ int planned_takes(struct planned *planned, const struct message *message)
 
 #else
 
-void planned_open(struct planned *planned, node_id self)
+void planned_faults_open(struct planned_faults *planned, node_id self)
 {
     (void)planned;
     (void)self;
 }
 
-int planned_takes(struct planned *planned, const struct message *message)
+int planned_faults_take(struct planned_faults *planned,
+                        const struct message *message)
 {
     (void)planned;
     (void)message;

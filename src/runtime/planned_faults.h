@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_PLANNED_H
-#define RUNTIME_PLANNED_H
+#ifndef RUNTIME_PLANNED_FAULTS_H
+#define RUNTIME_PLANNED_FAULTS_H
 
 #include "net/message.h"
 
-/* Faults that tests of whole runs ask for: planned.c. */
-struct planned {
+/* Faults that tests of whole runs ask for: planned_faults.c. */
+struct planned_faults {
     uint64_t die_in;  ///< messages until this node dies; 0: never
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
-void planned_open(struct planned *planned, node_id self);
+void planned_faults_open(struct planned_faults *planned, node_id self);
 
 /** A message has come, or this node has sent it to itself. Under the node lock.
  * @return 1 if it is lost */
-int planned_takes(struct planned *planned, const struct message *message);
+int planned_faults_take(struct planned_faults *planned,
+                        const struct message *message);
 
 #endif
