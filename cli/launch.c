@@ -182,6 +182,7 @@ static uint64_t next_due_ns(const struct job *job)
         job->n_started > 0 ? stream_prompt_ns(&job->nodes[0].out) : 0,
         job->input.to_root >= 0 ? job->input.retry_ns : 0,
         remote_due_ns(&job->remote),
+        sink_due_ns(job->err),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -230,10 +231,11 @@ static void move_data(struct job *job, const struct pollfd *set,
 }
 
 /** Write what waits; if nobody reads it, the run ends. */
-static void write_sinks(struct job *job)
+static void write_sinks(struct job *job, uint64_t now_ns)
 {
     int before = job->out.error;
 
+    sink_settle(job->err, now_ns);
     sink_write(&job->out);
     sink_write(job->err);
     if (job->out.error == 0 || before != 0) {
@@ -285,7 +287,7 @@ static void run_loop(struct job *job)
         remote_poll(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
-        write_sinks(job);
+        write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }
     free(set);
@@ -321,6 +323,7 @@ static void flush(struct job *job)
     uint64_t give_up_ns =
         is_interrupted ? clock_now_ns() + LAST_WORDS_S * SECOND_NS : UINT64_MAX;
 
+    sink_settle(job->err, UINT64_MAX);
     do {
         sink_write(&job->out);
         sink_write(job->err);

@@ -14,6 +14,9 @@
 //     it; while one is full its streams are not read, so that nodes which write
 //     faster than their reader reads wait in their own write().
 //
+// Errors and warnings of several nodes that are alike become one line: they wait in the
+// sink (fold.c), and all that comes to the sink goes behind them.
+//
 // An inherited descriptor must not be made non-blocking: its other users, a
 // shell for one, would notice. So pipes and terminals are opened once more,
 // sockets are written with MSG_DONTWAIT, and files do not block. Where opening
@@ -74,6 +77,7 @@ void sink_close(struct sink *sink)
         close(sink->fd);
     }
     buffer_release(&sink->waiting);
+    fold_release(&sink->fold);
 }
 
 int sink_is_same(int fd_a, int fd_b)
@@ -130,13 +134,40 @@ void sink_write(struct sink *sink)
     }
 }
 
-/** I1: begin a line of this stream, NULL for the launcher. */
-static void begin_line(struct sink *sink, const struct stream *stream)
+/** I1: what comes next is not of this stream. */
+static void end_line_but_of(struct sink *sink, const struct stream *stream)
 {
     if (sink->open != NULL && sink->open != stream) {
         buffer_append(&sink->waiting, "\n", 1);
         sink->open = NULL;
     }
+}
+
+static void let_go(struct sink *sink)
+{
+    if (sink->fold.n > 0) {
+        end_line_but_of(sink, NULL);
+        fold_flush(&sink->fold, &sink->waiting);
+    }
+}
+
+void sink_settle(struct sink *sink, uint64_t now_ns)
+{
+    if (sink->fold.due_ns <= now_ns) {
+        let_go(sink);
+    }
+}
+
+uint64_t sink_due_ns(const struct sink *sink)
+{
+    return sink->fold.due_ns;
+}
+
+/** I1: begin a line of this stream, NULL for the launcher. */
+static void begin_line(struct sink *sink, const struct stream *stream)
+{
+    let_go(sink);
+    end_line_but_of(sink, stream);
     if (stream != NULL && sink->open == NULL) {
         buffer_append(&sink->waiting, stream->tag, strlen(stream->tag));
     }
@@ -156,9 +187,21 @@ static void pass_on(struct stream *stream, const char *bytes, size_t size)
     sink->open = bytes[size - 1] == '\n' ? NULL : stream;
 }
 
-static void pass_on_lines(struct stream *stream, const char *bytes, size_t size)
+/** Add a line, or what there is of it, or have it wait for its like. */
+static void pass_on_line(struct stream *stream, const char *bytes, size_t size,
+                         uint64_t now_ns)
 {
-    if (stream->tag[0] == '\0') {
+    if (stream->speaker[0] == '\0' || stream->sink->open == stream ||
+        bytes[size - 1] != '\n' ||
+        !fold_take(&stream->sink->fold, stream->speaker, bytes, size, now_ns)) {
+        pass_on(stream, bytes, size);
+    }
+}
+
+static void pass_on_lines(struct stream *stream, const char *bytes, size_t size,
+                          uint64_t now_ns)
+{
+    if (stream->tag[0] == '\0' && stream->speaker[0] == '\0') {
         pass_on(stream, bytes, size);
         return;
     }
@@ -166,21 +209,23 @@ static void pass_on_lines(struct stream *stream, const char *bytes, size_t size)
         const char *newline = memchr(bytes, '\n', size);
         size_t length = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
 
-        pass_on(stream, bytes, length);
+        pass_on_line(stream, bytes, length, now_ns);
         bytes += length;
         size -= length;
     }
 }
 
-static void pass_on_rest(struct stream *stream)
+static void pass_on_rest(struct stream *stream, uint64_t now_ns)
 {
     if (stream->line.used > 0) {
-        pass_on(stream, buffer_front(&stream->line), stream->line.used);
+        pass_on_line(stream, buffer_front(&stream->line), stream->line.used,
+                     now_ns);
         buffer_drop(&stream->line, stream->line.used);
     }
 }
 
-static void take_bytes(struct stream *stream, const char *bytes, size_t size)
+static void take_bytes(struct stream *stream, const char *bytes, size_t size,
+                       uint64_t now_ns)
 {
     const char *newline = memrchr(bytes, '\n', size);
     size_t whole = newline != NULL ? (size_t)(newline - bytes) + 1 : 0;
@@ -189,12 +234,12 @@ static void take_bytes(struct stream *stream, const char *bytes, size_t size)
     if (whole > 0 && stream->line.used > 0) {
         first = (size_t)((char *)memchr(bytes, '\n', whole) - bytes) + 1;
         buffer_append(&stream->line, bytes, first);
-        pass_on_rest(stream);
+        pass_on_rest(stream, now_ns);
     }
-    pass_on_lines(stream, bytes + first, whole - first);
+    pass_on_lines(stream, bytes + first, whole - first, now_ns);
     buffer_append(&stream->line, bytes + whole, size - whole);
     if (stream->line.used >= LINE_LIMIT) {
-        pass_on_rest(stream);
+        pass_on_rest(stream, now_ns);
     }
 }
 
@@ -207,7 +252,7 @@ int stream_read(struct stream *stream, uint64_t now_ns)
         ssize_t size = read(stream->fd, bytes, sizeof bytes);
 
         if (size > 0) {
-            take_bytes(stream, bytes, (size_t)size);
+            take_bytes(stream, bytes, (size_t)size, now_ns);
             stream->last_ns = now_ns;
             stream->n_read += (size_t)size;
             has_bytes = 1;
@@ -239,14 +284,14 @@ void stream_show_prompt(struct stream *stream, uint64_t now_ns)
     uint64_t due_ns = stream_prompt_ns(stream);
 
     if (due_ns != 0 && due_ns <= now_ns) {
-        pass_on_rest(stream);
+        pass_on_rest(stream, now_ns);
     }
 }
 
 void stream_close(struct stream *stream)
 {
     descriptor_drop(&stream->fd);
-    pass_on_rest(stream);
+    pass_on_rest(stream, stream->last_ns);
     buffer_release(&stream->line);
 }
 

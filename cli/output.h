@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "fold.h"
 
 /** Where lines go: the launcher's own stdout or stderr. */
 struct sink {
@@ -15,16 +16,18 @@ struct sink {
     int error;   ///< errno of the first write that failed; all else is dropped
     struct buffer waiting;
     const struct stream *open; ///< whose unfinished line is the last thing here
+    struct fold fold;          ///< lines that go behind what waits
 };
 
 /** Where lines come from: a node's stdout or stderr. */
 struct stream {
     int fd; ///< read end of its pipe, not blocking; -1 after its end
     struct sink *sink;
-    char tag[16];       ///< "[2] ", or ""
-    int is_prompting;   ///< unfinished lines are shown after a quiet time
-    uint64_t last_ns;   ///< when bytes came last
-    uint64_t n_read;    ///< bytes that have come
+    char tag[16];     ///< "[2] ", or ""
+    char speaker[64]; ///< as its errors name the node; "": they are not folded
+    int is_prompting; ///< unfinished lines are shown after a quiet time
+    uint64_t last_ns; ///< when bytes came last
+    uint64_t n_read;  ///< bytes that have come
     struct buffer line; ///< the unfinished line
 };
 
@@ -41,6 +44,12 @@ int sink_is_full(const struct sink *sink);
 
 /** Write what can be written now. Sets sink->error on failure. */
 void sink_write(struct sink *sink);
+
+/** Lines that have waited for their like until now go. */
+void sink_settle(struct sink *sink, uint64_t now_ns);
+
+/** When to call that next, 0 if not at all. */
+uint64_t sink_due_ns(const struct sink *sink);
 
 /** Add a line of the launcher's own; text without newline. */
 void sink_say(struct sink *sink, const char *text);

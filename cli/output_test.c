@@ -269,6 +269,59 @@ static void lines_stay_whole_however_they_come(void **state)
     close_fixture(&fixture);
 }
 
+// They wait for each other, and what comes next does not overtake them.
+static void errors_alike_become_one_line(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    for (unsigned i = 1; i < N_STREAMS; i++) {
+        snprintf(fixture.streams[i].speaker, sizeof fixture.streams[i].speaker,
+                 "n%u", i);
+    }
+    node_writes(&fixture, 1, "teamster: n1: full\n");
+    node_writes(&fixture, 2, "teamster: n2: fu");
+    node_writes(&fixture, 3, "teamster: n3: full\n");
+    node_writes(&fixture, 2, "ll\n");
+    expect_output(&fixture, "");
+    sink_settle(&fixture.sink, sink_due_ns(&fixture.sink) - 1);
+    expect_output(&fixture, "");
+    sink_settle(&fixture.sink, sink_due_ns(&fixture.sink));
+    expect_output(&fixture, "teamster: n1 n2 n3: full\n");
+    assert_int_equal(sink_due_ns(&fixture.sink), 0);
+    node_writes(&fixture, 1, "teamster: n1: full\n");
+    node_writes(&fixture, 2, "mine\n");
+    node_writes(&fixture, 2, "teamster: n2: full\n");
+    sink_say(&fixture.sink, "launcher");
+    expect_output(&fixture, "teamster: n1: full\nmine\n"
+                            "teamster: n2: full\nlauncher\n");
+    close_fixture(&fixture);
+}
+
+// I1 holds for lines that have waited, and in a line "teamster:" means nothing.
+static void errors_begin_lines(void **state)
+{
+    struct fixture fixture;
+    struct stream *root = &fixture.streams[0];
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    root->is_prompting = 1;
+    snprintf(root->speaker, sizeof root->speaker, "n0");
+    snprintf(fixture.streams[1].speaker, sizeof root->speaker, "n1");
+    node_writes(&fixture, 0, "size? ");
+    stream_show_prompt(root, stream_prompt_ns(root));
+    node_writes(&fixture, 0, "teamster: n0: no\n");
+    expect_output(&fixture, "size? teamster: n0: no\n");
+    node_writes(&fixture, 0, "size? ");
+    stream_show_prompt(root, stream_prompt_ns(root));
+    node_writes(&fixture, 1, "teamster: n1: no\n");
+    sink_settle(&fixture.sink, UINT64_MAX);
+    expect_output(&fixture, "size? \nteamster: n1: no\n");
+    close_fixture(&fixture);
+}
+
 static void a_reader_that_is_gone_is_an_error_once(void **state)
 {
     struct fixture fixture;
@@ -298,6 +351,8 @@ int main(void)
         cmocka_unit_test(half_a_line_is_no_prompt),
         cmocka_unit_test(a_line_of_any_length_stays_whole),
         cmocka_unit_test(lines_stay_whole_however_they_come),
+        cmocka_unit_test(errors_alike_become_one_line),
+        cmocka_unit_test(errors_begin_lines),
         cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
     };
 

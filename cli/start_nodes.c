@@ -109,6 +109,17 @@ static void tell_spawn_failure(struct job *job, unsigned node,
     job_stop(job, SIGKILL, exit_code);
 }
 
+/** Errors that are alike become one line, but not where each line has its node in front.
+ * @param host  NULL: not known */
+static void name_speaker(struct node *node, const struct host *host)
+{
+    if (host != NULL && host->label[0] != '\0') {
+        memcpy(node->err.speaker, host->label, sizeof node->err.speaker);
+    } else {
+        snprintf(node->err.speaker, sizeof node->err.speaker, "n%u", node->id);
+    }
+}
+
 /** @param host  NULL: all nodes are here */
 static void name_node(struct node *node, const struct host *host)
 {
@@ -139,6 +150,8 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     if (job->plan->is_tagged) {
         snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);
         snprintf(node->err.tag, sizeof node->err.tag, "[%u] ", node->id);
+    } else {
+        name_speaker(node, host);
     }
     job->n_started++;
     job->n_alive++;

@@ -262,6 +262,36 @@ static size_t add_node(unsigned node, struct printed **all, size_t n_all)
     return n_all;
 }
 
+// The numbers of threads whose slots others have had before are long.
+static int number_width(const struct printed *rows, size_t n)
+{
+    int width = sizeof "thread" - 1;
+
+    for (size_t i = 0; i < n; i++) {
+        const int length =
+            snprintf(NULL, 0, "%llu", (unsigned long long)rows[i].row.thread);
+
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void print_rows(const struct printed *rows, size_t n)
+{
+    const int width = number_width(rows, n);
+
+    fprintf(stderr, "%*s %4s %10s %10s %10s\n", width, "thread", "node",
+            "pages in", "waited s", "for room");
+    for (size_t i = 0; i < n; i++) {
+        const struct tm_paging_stats *row = &rows[i].row;
+
+        fprintf(stderr, "%*llu %4u %10llu %10.3f %10.3f\n", width,
+                (unsigned long long)row->thread, rows[i].node,
+                (unsigned long long)row->page_ins, (double)row->swap_ns * 1e-9,
+                (double)row->swap_out_ns * 1e-9);
+    }
+}
+
 void thread_paging_print(struct node *node)
 {
     struct printed *all = NULL;
@@ -272,16 +302,7 @@ void thread_paging_print(struct node *node)
     }
     if (n > 0) {
         qsort(all, n, sizeof *all, compare_time);
-        fprintf(stderr, "%6s %4s %10s %10s %10s\n", "thread", "node",
-                "pages in", "waited s", "for room");
-    }
-    for (size_t i = 0; i < n && i < PRINTED_MAX; i++) {
-        const struct tm_paging_stats *row = &all[i].row;
-
-        fprintf(stderr, "%6llu %4u %10llu %10.3f %10.3f\n",
-                (unsigned long long)row->thread, all[i].node,
-                (unsigned long long)row->page_ins, (double)row->swap_ns * 1e-9,
-                (double)row->swap_out_ns * 1e-9);
+        print_rows(all, n < PRINTED_MAX ? n : PRINTED_MAX);
     }
     if (n > PRINTED_MAX) {
         fprintf(stderr, "and %zu more that paged less long\n", n - PRINTED_MAX);

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -400,7 +401,7 @@ class StartUp(LauncherTest):
         code, _, err = self.run_teamster("run", "-n", 2, JOINER,
                                          preexec_fn=refuse_personality)
         self.assertEqual(code, 78)
-        self.assertRegex(err, r"teamster: n\d: address randomisation is on in this "
+        self.assertRegex(err, r"teamster: n\d( n\d)?: address randomisation is on in this "
                          r"process, and personality\(\), which turns it off, is "
                          r"refused: Operation not permitted; ")
 
@@ -436,6 +437,45 @@ class Output(LauncherTest):
                                         "echo out; echo err >&2")
         self.assertEqual(sorted(out.splitlines()), ["[0] out", "[1] out"])
         self.assertEqual(sorted(err.splitlines())[:2], ["[0] err", "[1] err"])
+
+    def test_errors_alike_are_one_line(self):
+        """Of nodes that find the same at the same time; here the launcher is stopped
+        until all have said it. What comes behind them stays behind, and where each line
+        has its node in front they are left alone."""
+        def touched(name):
+            return [path for path in os.listdir(self.folder.name)
+                    if path.startswith(name)]
+
+        script = ("touch ready.$TEAMSTER_NODE\n"
+                  "until test -e go; do sleep 0.01; done\n"
+                  "me=teamster:\\ n$TEAMSTER_NODE:\n"
+                  "test $TEAMSTER_NODE = 0 || echo $me warning: no room >&2\n"
+                  "test $TEAMSTER_NODE != 2 || echo $me it ends >&2\n"
+                  "test $TEAMSTER_NODE != 3 || echo my own words >&2\n"
+                  "touch done.$TEAMSTER_NODE\n")
+        for options, expected in (
+                ([], "teamster: n1 n2 n3: warning: no room\n"
+                     "teamster: n2: it ends\nmy own words\n"),
+                (["-t"], "[1] teamster: n1: warning: no room\n"
+                         "[2] teamster: n2: warning: no room\n"
+                         "[2] teamster: n2: it ends\n"
+                         "[3] teamster: n3: warning: no room\n"
+                         "[3] my own words\n")):
+            process = self.start("run", "-n", 4, *options, "sh", "-c", script)
+            self.assertTrue(jobs.wait_until(lambda: len(touched("ready")) == 4))
+            process.send_signal(signal.SIGSTOP)
+            self.assertTrue(jobs.wait_until(
+                lambda: state_of(process.pid) == "T"))
+            with open(os.path.join(self.folder.name, "go"), "w"):
+                pass
+            self.assertTrue(jobs.wait_until(lambda: len(touched("done")) == 4))
+            process.send_signal(signal.SIGCONT)
+            code, _, err = self.finish(process)
+            self.assertEqual(code, 0)
+            self.assertRegex(err, "^" + re.escape(expected) +
+                             r"teamster run: 'sh' never called tm_init\(\).*\n$")
+            for name in touched(""):
+                os.unlink(os.path.join(self.folder.name, name))
 
     def test_long_lines_stay_whole(self):
         _, out, _ = self.run_nodes(3, "*:long=3000000", "*:done=0", "*:exit=0")

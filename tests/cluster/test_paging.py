@@ -5,7 +5,7 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), policies (of --app), random, uneven, crossing,
-scattered, litmus, calls, end, full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
+scattered, litmus, calls, end, numbers, full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
 choice of the combinations, but all.
 """
 import argparse
@@ -303,6 +303,23 @@ class Tests:
         code, output = job.finish()
         if code != 124:
             job.fail(f"a deadlock ends with {code}", output)
+
+    def numbers(self):
+        """Numbers of threads in --stats are those that messages name them by: long ones
+        where they have stacks that others have had before. Columns fit."""
+        for seed in range(3, 20):
+            output = self.run(2, "200K", "--stats",
+                              self.path("tests/cluster", "random_program"),
+                              "-s", seed, variables={"TEAMSTER_WORKERS": "1"})
+            table = re.search(r"^\[0\] +thread node .*\n((?:\[0\] +\d.*\n)+)",
+                              output, re.M)
+            if table is None:
+                raise jobs.Failure(f"there is no table of threads\n{output}")
+            if len({len(line) for line in table[0].splitlines()}) != 1:
+                raise jobs.Failure(f"columns do not fit\n{table[0]}")
+            if re.search(r"\d{10} +\d ", table[1]):
+                return
+        raise jobs.Failure(f"no number is long\n{output}")
 
     def full_disk(self):
         for n_nodes in (1, 2, 3):
