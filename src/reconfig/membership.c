@@ -37,7 +37,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 int membership_is_aside(unsigned type)
 {
     const enum message_owner owner = message_owner(type);

@@ -13,6 +13,8 @@ import uuid
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 FAULT_SOURCE = os.environ.get("TM_TEST_FAULT_SOURCE")  # unless a test chooses
 DEADLINE_S = 60 * SLOWDOWN  # what is never reached if all is well
+PATIENCE = 10  # so many of them, if it goes on
+PROGRESS = re.compile(rb"node (\d+): (\d+) barriers passed")
 LEFTOVER_S = 10 * SLOWDOWN  # what is promised
 N_LAST_LINES = 6
 CONFIGURATION = 78
@@ -175,24 +177,38 @@ class Job:
         return self.heard.decode(errors="replace") + rest
 
     def read_all(self, deadline_s, sign):
-        """Read until it ends. @return None: it has not"""
+        """Read until it ends. @return None: it does not, and is no further than it was"""
         n_before = 0
-        while True:
+        for _ in range(PATIENCE):
             try:
                 return self.rest(deadline_s)
             except subprocess.TimeoutExpired as timeout:
                 output = (timeout.output or b"").decode(errors="replace")
                 n_signs = output.count(sign) if sign else 0
-                if n_signs == n_before:
+                if n_signs == n_before and not self.goes_on():
                     return None
                 n_before = n_signs
+        return None
+
+    def goes_on(self):
+        """Have some barriers opened in the three seconds between its answers, or has it
+        ended?"""
+        self.ask_status()
+        try:
+            self.rest(1)
+        except subprocess.TimeoutExpired as timeout:
+            counts = {}
+            for node, count in PROGRESS.findall(timeout.output or b""):
+                counts.setdefault(node, []).append(count)
+            return any(told[-2:-1] not in ([], told[-1:])
+                       for told in counts.values())
+        return True
 
     def finish(self, deadline_s=DEADLINE_S, sign=None):
-        """Wait for the end, if there is a sign as long as it goes on: what the
-        program then says at least once in the time given. @return exit code, output"""
+        """Wait for the end, as long as it goes on: iterations and barriers do, or the
+        program says the sign at least once in the time given. @return exit code, output"""
         output = self.read_all(deadline_s, sign)
         if output is None:
-            self.ask_status()
             output = self.kill_all()
             what = f"{sign!r}" if sign else "end"
             self.fail(f"no {what} in {deadline_s:.0f} s", output)
