@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, cells, vast, pace, kill_node,
+Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, cells, flags, vast, pace, kill_node,
 kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
@@ -184,6 +184,12 @@ class Tests:
         """Small blocks cost next to no messages."""
         for protocol, n_nodes in itertools.product(jobs.PROTOCOLS, (2, 4)):
             self.succeed(n_nodes, self.program("cells"),
+                         variables={"TEAMSTER_PROTOCOL": protocol})
+
+    def flags(self, _seed):
+        """Atomic operations order what is written before and read behind them."""
+        for protocol in jobs.PROTOCOLS:
+            self.succeed(3, self.program("flags"),
                          variables={"TEAMSTER_PROTOCOL": protocol})
 
     def vast(self, _seed):
