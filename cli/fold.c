@@ -10,6 +10,7 @@
 //     last of its node's. So what a node says twice is there twice.
 // F2  Nothing overtakes what waits (output.c), and nothing waits longer than FOLD_NS.
 //
+// What the launcher says meanwhile, that a node has ended the run for one, waits with them.
 // Lines for --verbose are left alone: they tell what happens when.
 #include "fold.h"
 
@@ -28,7 +29,7 @@ struct held_line {
     char *text; ///< [size] behind the speaker, with the newline
     size_t size;
     const char **speakers; ///< [n_speakers] in the order of their numbers
-    size_t n_speakers;
+    size_t n_speakers;     ///< 0: it is the launcher's
     size_t room;
     int is_named; ///< it says by itself who speaks
 };
@@ -69,21 +70,24 @@ static int has_speaker(const struct held_line *line, const char *speaker)
     return 0;
 }
 
-// F1. @return NULL: there is none
+// The first one behind the last of the speaker's, F1. @return NULL: there is none
 static struct held_line *find_alike(struct fold *fold, const char *speaker,
                                     const char *text, size_t size)
 {
+    struct held_line *found = NULL;
+
     for (size_t i = fold->n; i-- > 0;) {
         struct held_line *line = &fold->lines[i];
 
         if (has_speaker(line, speaker)) {
-            return NULL;
+            return found;
         }
-        if (line->size == size && memcmp(line->text, text, size) == 0) {
-            return line;
+        if (line->n_speakers > 0 && line->size == size &&
+            memcmp(line->text, text, size) == 0) {
+            found = line;
         }
     }
-    return NULL;
+    return found;
 }
 
 static struct held_line *hold(struct fold *fold, const char *text, size_t size)
@@ -138,9 +142,24 @@ int fold_take(struct fold *fold, const char *speaker, const char *line,
     return 1;
 }
 
-static void write_line(const struct held_line *line, struct buffer *to)
+int fold_add(struct fold *fold, const char *text)
 {
-    buffer_append(to, PREFIX, strlen(PREFIX));
+    const size_t size = strlen(text) + 1;
+    struct held_line *line;
+
+    if (fold->n == 0 || fold->n == LINES_MAX) {
+        return 0;
+    }
+    line = hold(fold, text, size);
+    line->text[size - 1] = '\n';
+    return 1;
+}
+
+static void write_speakers(const struct held_line *line, struct buffer *to)
+{
+    if (line->n_speakers > 0) {
+        buffer_append(to, PREFIX, strlen(PREFIX));
+    }
     if (line->is_named || line->n_speakers > 1) {
         for (size_t i = 0; i < line->n_speakers; i++) {
             buffer_append(to, " ", i > 0);
@@ -148,7 +167,6 @@ static void write_line(const struct held_line *line, struct buffer *to)
         }
         buffer_append(to, ": ", 2);
     }
-    buffer_append(to, line->text, line->size);
 }
 
 void fold_flush(struct fold *fold, struct buffer *to)
@@ -156,7 +174,8 @@ void fold_flush(struct fold *fold, struct buffer *to)
     for (size_t i = 0; i < fold->n; i++) {
         struct held_line *line = &fold->lines[i];
 
-        write_line(line, to);
+        write_speakers(line, to);
+        buffer_append(to, line->text, line->size);
         free(line->text);
         free(line->speakers);
     }

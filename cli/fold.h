@@ -28,6 +28,11 @@ struct fold {
 int fold_take(struct fold *fold, const char *speaker, const char *line,
               size_t size, uint64_t now_ns);
 
+/** If lines wait, have one of the launcher's own wait behind them.
+ * @param text  without newline
+ * @return whether it was taken; if not, what waits goes before it */
+int fold_add(struct fold *fold, const char *text);
+
 /** Let all go. */
 void fold_flush(struct fold *fold, struct buffer *to);
 

@@ -108,6 +108,25 @@ static void other_lines_are_not_taken(void **state)
     fold_release(&fold);
 }
 
+static void what_the_launcher_says_waits_behind_them(void **state)
+{
+    struct fold fold = {0};
+
+    (void)state;
+    assert_false(fold_add(&fold, "teamster run: it begins"));
+    node_says(&fold, 1, "full");
+    assert_true(fold_add(&fold, "teamster run: it ends"));
+    node_says(&fold, 2, "full");
+    node_says(&fold, 1, "full");
+    assert_true(fold_add(&fold, "teamster: n3: full"));
+    node_says(&fold, 3, "full");
+    expect_lines(&fold, "teamster: n1 n2 n3: full\n"
+                        "teamster run: it ends\n"
+                        "teamster: n1: full\n"
+                        "teamster: n3: full\n");
+    fold_release(&fold);
+}
+
 static void the_first_says_how_long_it_takes(void **state)
 {
     static const char line[] = "teamster: n1: slow\n";
@@ -209,6 +228,7 @@ int main(void)
         cmocka_unit_test(what_a_node_says_twice_is_there_twice),
         cmocka_unit_test(who_does_not_know_its_name_yet_is_named),
         cmocka_unit_test(other_lines_are_not_taken),
+        cmocka_unit_test(what_the_launcher_says_waits_behind_them),
         cmocka_unit_test(the_first_says_how_long_it_takes),
         cmocka_unit_test(all_is_said_in_order),
     };

@@ -297,7 +297,7 @@ void stream_close(struct stream *stream)
 
 void sink_say(struct sink *sink, const char *text)
 {
-    if (sink->error != 0) {
+    if (sink->error != 0 || fold_add(&sink->fold, text)) {
         return;
     }
     begin_line(sink, NULL);

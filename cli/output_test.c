@@ -294,8 +294,10 @@ static void errors_alike_become_one_line(void **state)
     node_writes(&fixture, 2, "mine\n");
     node_writes(&fixture, 2, "teamster: n2: full\n");
     sink_say(&fixture.sink, "launcher");
-    expect_output(&fixture, "teamster: n1: full\nmine\n"
-                            "teamster: n2: full\nlauncher\n");
+    expect_output(&fixture, "teamster: n1: full\nmine\n");
+    node_writes(&fixture, 3, "teamster: n3: full\n");
+    sink_settle(&fixture.sink, UINT64_MAX);
+    expect_output(&fixture, "teamster: n2 n3: full\nlauncher\n");
     close_fixture(&fixture);
 }
 

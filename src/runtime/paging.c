@@ -63,10 +63,10 @@ static void open_pager(struct node *node, uint64_t bytes)
 
     if (pages < least) {
         log_fatal(EXIT_CONFIG,
-                  "node %u may use %llu KiB for shared data and needs %llu KiB "
-                  "at least: TM_SHARED variables, and some pages for each of "
-                  "%u workers; give it more --memory",
-                  node->self, (unsigned long long)bytes >> 10,
+                  "the node may use %llu KiB for shared data and needs %llu "
+                  "KiB at least: TM_SHARED variables, and some pages for each "
+                  "of %u workers; give it more --memory",
+                  (unsigned long long)bytes >> 10,
                   (unsigned long long)(least * TM_PAGE_SIZE) >> 10,
                   node->n_workers);
     }
@@ -276,11 +276,11 @@ static void tell_if_far_too_small(struct node *node)
     paging->is_told = 1;
     pager_stats(paging->pager, &counted);
     log_warning(
-        "node %u may use %llu KiB for shared data, far too little: "
+        "the node may use %llu KiB for shared data, far too little: "
         "between two barriers each page of it has come back from its "
         "swap file %llu times; give it more --memory (with a protocol that "
         "makes diffs a page that is written takes twice its size)",
-        node->self, (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
+        (unsigned long long)(counted.budget * TM_PAGE_SIZE >> 10),
         (unsigned long long)n_times);
 }
 
