@@ -212,10 +212,17 @@ inline step_begins(x)
     c_code { model_begins(s_node); };
 }
 
-// Of the message that is sent.
-inline step_sends(message, dst)
+// Of a message, what the table calls it.
+#define SENDS(type, f2)                                                        \
+    (type == FETCH || type == ASK_AHEAD -> SENDS_FETCH :                       \
+     (type == PAGE -> (f2 >= 128 -> SENDS_AWAY : SENDS_COPY) :                 \
+      (type == GRANT -> SENDS_GRANT :                                          \
+       (type == INVALIDATE -> SENDS_INVALIDATE :                               \
+        (type == INVALID -> SENDS_INVALID : SENDS_NOTHING)))))
+
+inline step_sends(type, f2, dst)
 {
-    s_sends = message;
+    s_sends = SENDS(type, (f2));
     s_node = dst;
     c_code { model_sends(s_sends, s_node); };
 }
@@ -253,7 +260,7 @@ inline step_so_far(x, event, from, who, facts, ver, e)
 }
 #else
 inline step_begins(x) { skip }
-inline step_sends(message, dst) { skip }
+inline step_sends(type, f2, dst) { skip }
 inline step_ends(x, event, from, who, facts, ver, e) { skip }
 inline step_so_far(x, event, from, who, facts, ver, e) { skip }
 #endif
@@ -297,12 +304,7 @@ inline send(src, dst, type, f1, f2, f3)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
-    step_sends((type == FETCH || type == ASK_AHEAD -> SENDS_FETCH :
-                (type == PAGE -> (f2 >= 128 -> SENDS_AWAY : SENDS_COPY) :
-                 (type == GRANT -> SENDS_GRANT :
-                  (type == INVALIDATE -> SENDS_INVALIDATE :
-                   (type == INVALID -> SENDS_INVALID : SENDS_NOTHING))))),
-               dst);
+    step_sends(type, f2, dst);
     WIRE(src, dst)!type, f1, f2, f3;
 }
 
