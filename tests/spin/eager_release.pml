@@ -191,11 +191,6 @@ byte coin; // a free choice of the step under way; 0 between steps
 #else
 #define IS_NEW(version, base) ((version) > (base))
 #endif
-#ifdef M_DROP_AFTER_OLD_PUSH
-#define ENDS_COPY(version, base) true
-#else
-#define ENDS_COPY(version, base) IS_NEW(version, base)
-#endif
 #ifdef M_DROP_IN_FLIGHT
 #define MAY_DROP(x) true
 #else
@@ -725,7 +720,7 @@ inline on_push(x, from, writer, diff, e, ver)
         :: else
         fi;
         if
-        :: coin && state[x] == CLEAN && MAY_DROP(x) && ENDS_COPY(ver, base[x]) ->
+        :: coin && state[x] == CLEAN && MAY_DROP(x) && IS_NEW(ver, base[x]) ->
             w = 1;
             become_absent(x);
         :: else

@@ -48,8 +48,7 @@ GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a
 NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
 QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers nothing ends queueing
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
-MOVE_WHILE_PUSHING|eager_release|$no_step|no page moves while a push of it is out
-DROP_AFTER_OLD_PUSH|eager_release -DATOMICS=1|$no_step|a push up to base does not end a copy
+MOVE_WHILE_PUSHING|eager_release -DPAIR -DWRITES=2 -DFETCHES=1 -DRELEASES=1 -DATOMICS=1|$no_step|no page moves while a push of it is out
 QUEUE_FIRST_TOUCH|sequential -DSTART=0|$no_step|the directory node queues for no page that is untouched
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
