@@ -64,6 +64,7 @@ static void advise(struct engine *engine, page_no first, page_no n,
         if (extent_find(engine, page) != NULL &&
             protocol_of(engine, page)->advised != NULL) {
             protocol_of(engine, page)->advised(engine, page, advice);
+            steps_made_run(engine, page, 1, STEP_ADVISED);
         }
     }
 }

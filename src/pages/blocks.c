@@ -229,6 +229,7 @@ static tm_status receive_close(struct engine *engine,
     extent->is_closed = 1;
     extent->closing = close->token;
     deny_all(engine, extent);
+    steps_made_run(engine, extent->page, extent->n_pages, STEP_CLOSED);
     blocks_check_closing(engine, extent);
     return TM_OK;
 }
@@ -271,6 +272,7 @@ static tm_status receive_gone(struct engine *engine,
             forget_page(engine, at);
         }
     }
+    steps_forget(engine, extent);
     extent_remove(engine, extent);
     acknowledge(engine, gone->token);
     return TM_OK;

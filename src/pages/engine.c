@@ -17,6 +17,7 @@
 //   causality.c      what comes after what
 //   protocols.c      the table of protocols
 //   stall.c          threads that wait for a page for ever, in debug builds
+//   page_steps.c     for who watches what pages do, in debug builds
 // and each protocol is in src/protocol/, behind the table of protocol.h. Nothing here asks
 // which one it is. docs/protocols.md says what all of them do together.
 //
@@ -57,6 +58,9 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     if (page->state != PAGE_ABSENT &&
         protocol_by_id(engine->protocols, extent->protocol)
             ->local_fault(engine, page_number, is_write)) {
+        steps_made(engine, page_number,
+                   (struct step_cause){.event = STEP_FAULT,
+                                       .facts = is_write ? STEP_WRITE : 0});
         return FAULT_ALLOWED;
     }
     if (!page->fetching) {
@@ -71,8 +75,8 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     return FAULT_WAIT;
 }
 
-static tm_status dispatch(struct engine *engine, node_id from,
-                          const struct message *message)
+static tm_status hand_on(struct engine *engine, node_id from,
+                         const struct message *message)
 {
     const struct protocol_base *base = base_of_message(engine, message->type);
 
@@ -95,6 +99,16 @@ static tm_status dispatch(struct engine *engine, node_id from,
     default:
         return blocks_receive(engine, from, message);
     }
+}
+
+static tm_status dispatch(struct engine *engine, node_id from,
+                          const struct message *message)
+{
+    const struct step_cause before = steps_begin_message(engine, from, message);
+    const tm_status status = hand_on(engine, from, message);
+
+    steps_end(engine, before, status);
+    return status;
 }
 
 // The pages that a message names, so that none outside the space is looked up.
@@ -231,6 +245,7 @@ void engine_free(struct engine *engine)
     deferred_drop(&engine->parked);
     deferred_drop(&engine->given);
     stall_close(&engine->stall);
+    steps_close_watch(engine);
     tokens_release(&engine->tokens);
     free(engine);
 }

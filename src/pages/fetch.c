@@ -114,6 +114,13 @@ static void send_fetch(struct engine *engine, struct extent *extent,
         .id = engine->last_fetch,
     };
     stall_note_sent(engine, to, &message);
+    for (page_no at = page; at < page + count; at++) {
+        steps_sent(engine, at, STEP_SENT_FETCH, to);
+        steps_made(engine, at,
+                   (struct step_cause){.event = STEP_ASKS,
+                                       .facts = (is_write ? STEP_WRITE : 0) |
+                                                (at > page ? STEP_AHEAD : 0)});
+    }
     port_send(engine->port, to, &message);
 }
 
@@ -168,6 +175,7 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
     engine->stats.pages_served++;
     order_by_page(engine, page_number, to);
     stall_note_sent(engine, to, &message);
+    steps_sent(engine, page_number, STEP_SENT_COPY, to);
     port_send(engine->port, to, &message);
 }
 
@@ -197,6 +205,7 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     engine->stats.pages_served++;
     order_by_page(engine, page_number, to);
     stall_note_sent(engine, to, &message);
+    steps_sent(engine, page_number, STEP_SENT_AWAY, to);
     port_send(engine->port, to, &message);
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
@@ -279,6 +288,7 @@ static void serve_group(struct engine *engine, node_id from,
             protocol->serve(engine, at, &request) != SERVED) {
             n_unserved++;
         }
+        steps_ahead(engine, at);
     }
     if (n_unserved > 0) {
         send_done(engine, fetch->requester, fetch->page + 1, fetch->count - 1u,
@@ -319,6 +329,9 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
     while (n < count && fetch_is_untouched(engine, page + n) &&
            placed_node(engine, page + n, toucher) == owner) {
         hint_set(page_of(engine, page + n), owner, 1);
+        steps_sent(engine, page + n, STEP_SENT_GRANT, owner);
+        steps_made(engine, page + n,
+                   (struct step_cause){.event = STEP_GRANTS, .who = owner});
         n++;
     }
     message.u.grant = (struct message_grant){
@@ -351,6 +364,8 @@ static void forward_fetch(struct engine *engine, const struct message *message)
     struct message on = *message;
 
     on.u.fetch.hops++; // whoever gets it looks whether they are too many: H2
+    steps_sent(engine, on.u.fetch.page, STEP_SENT_FORWARD,
+               fetch_route(engine, on.u.fetch.page));
     port_send(engine->port, fetch_route(engine, on.u.fetch.page), &on);
 }
 
@@ -498,6 +513,7 @@ static void own_granted(struct engine *engine, page_no first, page_no count)
     }
     space_set_access(engine->space, first, count,
                      state == PAGE_CLEAN ? ACCESS_READ : ACCESS_WRITE);
+    steps_so_far_run(engine, first, count);
 }
 
 static tm_status accept_grant(struct engine *engine, node_id from,

@@ -50,4 +50,5 @@ void engine_add_globals(struct engine *engine)
     } else {
         note_owner_of_globals(engine, extent.n_pages);
     }
+    steps_made_run(engine, 0, extent.n_pages, STEP_STARTS);
 }

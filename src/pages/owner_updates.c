@@ -83,6 +83,10 @@ tm_status owner_updates_receive(struct engine *engine, node_id from,
                                                 .node = from,
                                                 .who = from});
             hint_set(page_of(engine, entry.page), from, entry.epoch);
+            steps_made(engine, entry.page,
+                       (struct step_cause){.event = STEP_OWNER_IS,
+                                           .from = from,
+                                           .epoch = entry.epoch});
         }
     }
     return TM_OK;

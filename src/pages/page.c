@@ -166,7 +166,9 @@ void engine_finish_batch(struct engine *engine)
             n++;
         }
         if (n > 0 && access != ACCESS_NONE) {
+            steps_so_far_run(engine, at, n);
             space_set_access(engine->space, at, n, access);
+            steps_made_run(engine, at, n, STEP_MAPPED);
         }
         at += n > 0 ? n : 1;
     }

@@ -38,6 +38,7 @@ static void drop(void *owner, page_no page_number)
     if (protocol->evicted != NULL) {
         protocol->evicted(engine, page_number);
     }
+    steps_made(engine, page_number, (struct step_cause){.event = STEP_EVICTED});
 }
 
 static void relieve(void *owner)

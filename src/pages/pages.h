@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "base/tokens.h"
 #include "mem/heap.h"
+#include "pages/page_steps.h"
 #include "pages/protocol.h"
 #include "pages/stall.h"
 
@@ -127,7 +128,8 @@ struct engine {
     int is_frozen;        ///< roster_change.c: nothing begins by itself
     struct roster before; ///< and the roster that was in force before it
     struct giving giving;
-    struct stall stall; ///< threads that wait too long: debug builds
+    struct stall stall;  ///< threads that wait too long: debug builds
+    struct steps *steps; ///< NULL: nobody watches (page_steps.h)
     struct tm_node_stats stats;
 };
 

@@ -135,6 +135,8 @@ int engine_resumed(struct engine *engine, page_no page_number)
     index = find_pinned(list, page_number);
     if (page->deferred == NULL) {
         set_pinned(page, 0);
+        steps_made(engine, page_number,
+                   (struct step_cause){.event = STEP_LETS_GO});
         remove_at(list, index);
         find_due(list);
         return 0;
@@ -160,6 +162,8 @@ static int let_one_go(struct engine *engine, uint64_t at_ns)
             page = list->at[i].page;
             remove_at(list, i);
             set_pinned(page_of(engine, page), 0);
+            steps_made(engine, page,
+                       (struct step_cause){.event = STEP_LETS_GO});
             page_run_deferred(engine, page); // may pin it, or another, again
             return 1;
         }
@@ -245,6 +249,7 @@ void page_run_deferred(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
     struct deferred *first = page->deferred;
 
+    steps_so_far(engine, page_number);
     if (first == NULL || page->pinned || page->busy ||
         !protocol_of(engine, page_number)->pins_pages) {
         return;

@@ -95,6 +95,7 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
                  at++) {
                 forget_node(engine, page_of(engine, at), gone);
             }
+            steps_made_run(engine, extent->page, extent->n_pages, STEP_FORGETS);
         }
     }
 }
@@ -168,6 +169,9 @@ static void give(struct engine *engine, page_no page_number)
     page->hint = (uint16_t)(heir + 1);
     copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
+    steps_sent(engine, page_number, STEP_SENT_GIVEN, heir);
+    steps_made(engine, page_number,
+               (struct step_cause){.event = STEP_GIVES, .who = heir});
 }
 
 // @return 0 there is no page to give from `giving.at` on

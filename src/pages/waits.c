@@ -26,9 +26,11 @@ void engine_settle(struct engine *engine, page_no page_number)
     if (!page->fetching) {
         return;
     }
+    steps_so_far(engine, page_number);
     page->fetching = 0;
     page->queues = 0;
     page->want_write = 0;
+    steps_made(engine, page_number, (struct step_cause){.event = STEP_SETTLED});
     engine->n_fetching--;
     if (extent != NULL) {
         extent->n_fetching--;

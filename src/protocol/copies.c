@@ -65,6 +65,8 @@ void copies_drop(struct engine *engine, struct page_list *copies)
     release_now(engine, copies); // C1
     for (size_t i = 0; i < copies->n; i++) {
         page_of(engine, copies->at[i])->state = PAGE_ABSENT;
+        steps_made(engine, copies->at[i],
+                   (struct step_cause){.event = STEP_DROPS});
         engine->stats.copies_dropped++;
         engine_discard_later(engine, copies->at[i]);
     }

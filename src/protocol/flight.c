@@ -160,6 +160,8 @@ void flight_add(struct engine *engine, struct flight *flight, node_id to,
     sent.epoch = page->epoch;
     sent.kind = kind;
     add_item(outbox, &sent);
+    steps_sent(engine, item->page,
+               kind == ITEM_PUSH ? STEP_SENT_PUSH : STEP_SENT_DIFF, to);
     engine->stats.updates_sent++;
 }
 
@@ -210,6 +212,7 @@ static void finish(struct engine *engine, struct flight *flight)
         } else if (kind->is_own) {
             page->in_flight = 0;
         }
+        steps_made_run(engine, flight->pages[i].page, 1, STEP_ACKNOWLEDGED);
     }
     kind->arrived(engine, flight);
     flight->kind = NULL;

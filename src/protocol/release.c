@@ -182,6 +182,8 @@ static void take_off(struct engine *engine, page_no page_number)
     if (page->is_owner) {
         update_owner_wrote(engine, page_number);
     }
+    steps_made(engine, page_number,
+               (struct step_cause){.event = STEP_RELEASED});
 }
 
 // Take pages off the list that are not dirty or need no diff.
@@ -322,6 +324,8 @@ static void start_flush(struct engine *engine)
         } else {
             page->listed = 0;
         }
+        steps_made(engine, dirty->at[i],
+                   (struct step_cause){.event = STEP_RELEASED});
     }
     dirty->n = kept;
     engine->stats.releases++;
@@ -341,6 +345,8 @@ void release_now(struct engine *engine, const struct page_list *pages)
                 new_flush(engine, &flush_now, engine->updates->n_flushes > 0);
         }
         release_page(engine, flight, pages->at[i]);
+        steps_made(engine, pages->at[i],
+                   (struct step_cause){.event = STEP_RELEASED});
     }
     if (flight != NULL) {
         flight_depart(engine, flight);

@@ -92,6 +92,8 @@ static unsigned invalidate_others(struct engine *engine, page_no page_number,
     for (int node = node_set_next(page->copyset, 0); node >= 0;
          node = node_set_next(page->copyset, (unsigned)node + 1)) {
         if (node != requester) {
+            steps_sent(engine, page_number, STEP_SENT_INVALIDATE,
+                       (node_id)node);
             port_send(engine->port, (node_id)node, &message);
             n++;
         }
@@ -173,6 +175,7 @@ static tm_status receive_invalidate(struct engine *engine, node_id from,
     }
     page->state = PAGE_ABSENT;
     engine_discard_later(engine, page_number);
+    steps_sent(engine, page_number, STEP_SENT_INVALIDATE_ACK, from);
     port_send(engine->port, from, &answer);
     return TM_OK;
 }

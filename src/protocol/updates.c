@@ -82,6 +82,9 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
     page->hint = (uint16_t)(to + 1);
     page->state = PAGE_ABSENT;
     engine_discard_later(engine, page_number);
+    steps_sent(engine, page_number, STEP_SENT_HANDED, to);
+    steps_made(engine, page_number,
+               (struct step_cause){.event = STEP_HAND_OVER, .who = to});
 }
 
 static void send_ack(struct engine *engine, const struct flight *flight,
@@ -238,10 +241,19 @@ void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item)
 {
     const struct update_rules *rules = update_rules_of(engine, item->page);
+    struct step_cause before;
 
     if (rules == NULL) {
         return; // the program has freed what it still wrote to
     }
+    before = steps_begin(
+        engine, (struct step_cause){
+                    .event = item->kind == ITEM_PUSH ? STEP_PUSHED : STEP_DIFF,
+                    .page = item->page,
+                    .from = from,
+                    .who = flight->origin,
+                    .version = item->version,
+                    .epoch = item->epoch});
     stall_note_item(engine, (struct stall_note){.type = MESSAGE_update,
                                                 .page = item->page,
                                                 .version = item->version,
@@ -258,6 +270,7 @@ void update_receive_item(struct engine *engine, struct flight *flight,
     } else {
         engine_refuse_part(engine, item->page, "a push to what takes none");
     }
+    steps_end(engine, before, TM_OK);
 }
 
 int update_apply(struct engine *engine, page_no page_number, const void *diff,
@@ -365,19 +378,32 @@ static void read_dropped(struct engine *engine, page_no page_number,
     }
 }
 
+static void read_ack_item(struct engine *engine, node_id from,
+                          struct flight *flight, struct wire_reader *reader,
+                          const struct wire_ack_item *item)
+{
+    if (item->what == ACK_HANDED) {
+        read_handed(engine, reader, item->page, from);
+    } else if (item->what == ACK_APPLIED) {
+        read_applied(engine, flight, reader, item->page);
+    } else {
+        read_dropped(engine, item->page, from);
+    }
+}
+
 static void read_items(struct engine *engine, node_id from,
                        struct flight *flight, struct wire_reader *reader)
 {
     while (wire_has_more(reader)) {
         const struct wire_ack_item item = wire_get_ack_item(reader);
 
-        if (item.what == ACK_HANDED) {
-            read_handed(engine, reader, item.page, from);
-        } else if (item.what == ACK_APPLIED) {
-            read_applied(engine, flight, reader, item.page);
-        } else {
-            read_dropped(engine, item.page, from);
-        }
+        read_ack_item(engine, from, flight, reader, &item);
+        steps_made(engine, item.page,
+                   (struct step_cause){
+                       .event = item.what == ACK_HANDED    ? STEP_HANDED
+                                : item.what == ACK_APPLIED ? STEP_APPLIED
+                                                           : STEP_DROPPED,
+                       .from = from});
     }
 }
 

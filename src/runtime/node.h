@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/mutex.h"
 #include "base/options.h"
@@ -103,6 +104,7 @@ struct node {
     struct told told;                     ///< what the launcher knows
     struct loss loss;                     ///< guarded by the node lock
     struct planned_faults planned_faults; ///< for tests
+    FILE *step_log;                       ///< for tests, or NULL: step_log.c
 
     struct ult_system *ult;
     struct observer observer;

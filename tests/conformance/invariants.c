@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "death.h"
+#include "steps.h"
 #include "world.h"
 
 // What the nodes have of a page, together.
@@ -28,7 +29,8 @@ static void check_node(struct world *world, unsigned number,
         const struct page *record = &node->space.pages[world->first + i];
 
         CHECK(engine_page_is_valid(node->engine, world->first + i));
-        if (engine_is_quiet(node->engine)) { // F2
+        steps_check_page(world, number, world->first + i); // W1
+        if (engine_is_quiet(node->engine)) {               // F2
             CHECK(record->pushing == 0 || record->busy);
             CHECK(!record->in_flight);
         }

@@ -41,6 +41,9 @@
 // PROTOCOL/audit: the judge of tests/audit is told what threads do, and must find that
 // all their reads are right (audit.c). With /budget, /members and /early too.
 //
+// In debug builds each step of each page is compared with the protocol's table (steps.c);
+// TELL_STEPS=1 says which were made how often.
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
 // PROTOCOL/stall: an answer that a thread waits for is lost. The run must fail, with the
@@ -62,6 +65,7 @@
 #include "pages/protocol.h"
 #include "parcels.h"
 #include "pending_play.h"
+#include "steps.h"
 #include "world.h"
 
 #define HEAP_BYTES (1u << 22) // some blocks; the pagers' checks look at all
@@ -293,6 +297,9 @@ static void open_nodes(struct world *world)
         node->track = track_new(&node->space, MAX_THREADS);
         CHECK(node->track != NULL);
         node->end = (struct end){world, (node_id)i};
+        if (!has_races) {
+            steps_watch_node(world, i);
+        }
         sim_attach(world->sim, (node_id)i, receive, &node->end);
         sim_after(world->sim, 1000 * i, tick, world, i);
         if (has_budget) {
@@ -679,5 +686,6 @@ int main(int argc, char **argv)
         "%016llx\n",
         protocol_name, (unsigned long long)n, (unsigned long long)first,
         (unsigned long long)n_changes, (unsigned long long)events);
+    steps_tell(protocol->id);
     return 0;
 }

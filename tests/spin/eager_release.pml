@@ -34,6 +34,10 @@
 // PLACED: an untouched page goes to any node instead of to the one that asks for
 // it.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
+//
+// Each step is compared with the table of tests/steps; not with -DNO_STEPS.
+
+#include "model_steps.h"
 
 #ifndef WRITES
 #define WRITES 3
@@ -226,6 +230,103 @@ byte coin; // a free choice of the step under way; 0 between steps
     (pushing[AT(x, 0)] + pushing[AT(x, 1)] + pushing[AT(x, 2)] == 0)
 #endif
 
+
+// ---- each step is one of the protocol's table (model_steps.c)
+
+#ifndef NO_STEPS
+c_decl {
+    extern void model_begins(int node);
+    extern void model_sends(int message, int to);
+    extern int model_ends(int node, int event, int from, int who, int facts,
+                          int version, int epoch, int only_changed);
+};
+
+c_code {
+    const char *const model_protocol = "eager-release";
+
+    void model_record(int x, int *to)
+    {
+        to[AT_STATE] = now.state[x];
+        to[AT_OWNER] = now.is_owner[x];
+        to[AT_COPIES] = now.copyset[x];
+        to[AT_HINT] = now.is_owner[x]         ? x + 1
+                      : now.hint[x] == NOBODY ? 0
+                                              : now.hint[x] + 1;
+        to[AT_EPOCH] = now.epoch[x];
+        to[AT_FETCHING] = now.fetching[x];
+        to[AT_MOVES] = now.moves[x];
+        to[AT_VERSION] = now.version[x];
+        to[AT_BASE] = now.base[x];
+        to[AT_IN_FLIGHT] = now.in_flight[x] > 0;
+        for (int i = 0; i < WRITERS; i++) {
+            to[AT_PUSHING] += now.pushing[AT(x, i)] > 0;
+        }
+    }
+};
+
+hidden byte s_node, s_event, s_from, s_who, s_facts, s_version, s_epoch, s_sends;
+hidden byte s_is_allowed;
+
+inline step_begins(x)
+{
+    s_node = x;
+    c_code { model_begins(s_node); };
+}
+
+// Of a message, what the table calls it.
+#define SENDS(type, f2)                                                        \
+    (type == FETCH || type == ASK_AHEAD -> SENDS_FETCH :                       \
+     (type == PAGE -> (f2 >= 128 -> SENDS_AWAY : SENDS_COPY) :                 \
+      (type == GRANT -> SENDS_GRANT :                                          \
+       (type == PUSH -> SENDS_PUSH :                                           \
+        (type == UPDATE -> SENDS_DIFF :                                        \
+         (type == ACK && f2 >= 128 -> SENDS_HANDED : SENDS_NOTHING))))))
+
+inline step_sends(type, f2, dst)
+{
+    s_sends = SENDS(type, (f2));
+    s_node = dst;
+    c_code { model_sends(s_sends, s_node); };
+}
+
+inline step_is(x, event, from, who, facts, ver, e)
+{
+    s_node = x;
+    s_event = event;
+    s_from = from;
+    s_who = who;
+    s_facts = facts;
+    s_version = ver;
+    s_epoch = e;
+}
+
+inline step_ends(x, event, from, who, facts, ver, e)
+{
+    step_is(x, event, from, who, facts, ver, e);
+    c_code {
+        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+                                  s_version, s_epoch, 0);
+    };
+    assert(s_is_allowed);
+}
+
+// If anything has changed, or was sent.
+inline step_so_far(x, event, from, who, facts, ver, e)
+{
+    step_is(x, event, from, who, facts, ver, e);
+    c_code {
+        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+                                  s_version, s_epoch, 1);
+    };
+    assert(s_is_allowed);
+}
+#else
+inline step_begins(x) { skip }
+inline step_sends(type, f2, dst) { skip }
+inline step_ends(x, event, from, who, facts, ver, e) { skip }
+inline step_so_far(x, event, from, who, facts, ver, e) { skip }
+#endif
+
 // ---- checks
 
 inline check_node(j, o1, o2)
@@ -272,6 +373,7 @@ inline send(src, dst, type, f1, f2, f3, f4)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
+    step_sends(type, f2, dst);
     WIRE(src, dst)!type, f1, f2, f3, f4;
 }
 
@@ -514,6 +616,7 @@ inline on_update(x, from, writer, diff, followed)
         mem[x] = MERGE(mem[x], diff);
         apply_to_twin(x, diff);
         push(x, writer, diff, copyset[x] & ~BIT(writer));
+        step_ends(x, ON_DIFF, from, writer, 0, 0, 0);
         if
 #ifdef M_ACKNOWLEDGE_EARLY
         :: pushing[AT(x, writer)] > 0 -> acknowledge(x, writer);
@@ -526,6 +629,7 @@ inline on_update(x, from, writer, diff, followed)
         assert(false); // of two nodes the other one is the owner
 #endif
         forward(x, UPDATE, writer, diff, followed);
+        step_ends(x, ON_DIFF, from, writer, 0, 0, 0);
     fi
 }
 
@@ -582,10 +686,12 @@ inline on_ack(x, from, writer, owned, e, ver)
     :: reply_to[AT(x, writer)] == 0 -> // nobody: it is this node's own
         assert(writer == x);
         in_flight[x]--;
+        step_so_far(x, ON_ACKNOWLEDGED, from, x, 0, 0, 0);
         if
         :: owned ->
             assert(state[x] != ABSENT);
             take_ownership(x, from, e, ver, (owned >> 3) & 7, owned & 7);
+            step_ends(x, ON_HANDED, from, x, 0, ver, e);
         :: else
         fi;
         end_release_if_done(x);
@@ -614,7 +720,7 @@ inline on_push(x, from, writer, diff, e, ver)
         :: else
         fi;
         if
-        :: coin && state[x] == CLEAN && MAY_DROP(x) ->
+        :: coin && state[x] == CLEAN && MAY_DROP(x) && IS_NEW(ver, base[x]) ->
             w = 1;
             become_absent(x);
         :: else
@@ -630,9 +736,11 @@ inline on_push_ack(x, from, writer, dropped)
     :: dropped ->
         assert(is_owner[x]);
         copyset[x] = copyset[x] & ~BIT(from);
+        step_ends(x, ON_DROPPED, from, writer, 0, 0, 0);
     :: else
     fi;
     pushing[AT(x, writer)]--;
+    step_so_far(x, ON_ACKNOWLEDGED, from, writer, 0, 0, 0);
     if
     :: pushing[AT(x, writer)] > 0
     :: pushing[AT(x, writer)] == 0 && writer >= NODES ->
@@ -689,22 +797,47 @@ inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c, d;
     printf("%d: %e from %d: %d %d %d %d\n", x, kind, from, a, b, c, d);
+    step_begins(x);
     if
-    :: kind == FETCH -> on_fetch(x, a, b, c);
-    :: kind == GRANT -> on_grant(x, from, a);
-    :: kind == PAGE -> on_page(x, from, a, b, c, d);
-    :: kind == UPDATE -> on_update(x, from, a, b, c);
-    :: kind == ACK -> on_ack(x, from, a, b, c, d);
-    :: kind == PUSH -> on_push(x, from, a, b, c, d);
-    :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
-    :: kind == OWNER_IS -> learn_owner(x, from, a);
+    :: kind == FETCH ->
+        on_fetch(x, a, b, c);
+        step_ends(x, ON_FETCH, from, a, b, 0, 0);
+    :: kind == GRANT ->
+        on_grant(x, from, a);
+        step_ends(x, ON_GRANT, from, x, 0, 0, 0);
+    :: kind == PAGE ->
+        on_page(x, from, a, b, c, d);
+        step_ends(x, ON_PAGE, from, x,
+                  WITH_CONTENTS + (b >= 128 -> WITH_OWNERSHIP : 0), d, c);
+    :: kind == UPDATE ->
+        on_update(x, from, a, b, c);
+        step_so_far(x, ON_HAND_OVER, from, a, 0, 0, 0);
+    :: kind == ACK ->
+        on_ack(x, from, a, b, c, d);
+        step_so_far(x, ON_HAND_OVER, from, a, 0, 0, 0);
+    :: kind == PUSH ->
+        on_push(x, from, a, b, c, d);
+        step_ends(x, ON_PUSHED, from, a, 0, d, c);
+    :: kind == PUSH_ACK ->
+        on_push_ack(x, from, a, b);
+        step_so_far(x, ON_HAND_OVER, from, a, 0, 0, 0);
+    :: kind == OWNER_IS ->
+        learn_owner(x, from, a);
+        step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(from, a);
 #ifdef AHEAD
-    :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
-    :: kind == DONE -> assert(fetching[x]); fetching[x] = 0;
+    :: kind == ASK_AHEAD ->
+        on_ask_ahead(x, a, b);
+        step_ends(x, ON_FETCH, from, a, IS_AHEAD + b, 0, 0);
+    :: kind == DONE ->
+        assert(fetching[x]);
+        fetching[x] = 0;
+        step_ends(x, ON_SETTLED, from, 0, 0, 0, 0);
 #endif
 #if ATOMICS > 0
-    :: kind == ATOMIC -> on_atomic(x, a, c);
+    :: kind == ATOMIC ->
+        on_atomic(x, a, c);
+        step_ends(x, ON_ATOMIC, from, a, 0, 0, 0);
     :: kind == ATOMIC_DONE -> on_atomic_done(x);
 #endif
     fi;
@@ -714,10 +847,12 @@ inline receive(x, from)
 inline fault(x, writing)
 {
     printf("%d: fault %d\n", x, writing);
+    step_begins(x);
     n_fetches++;
     fetching[x] = 1;
     w = ROUTE(x);
     send(x, w, FETCH, x, writing, epoch[x], 0);
+    step_ends(x, ON_ASKS, x, x, writing, 0, 0);
     check();
 }
 
@@ -725,9 +860,11 @@ inline fault(x, writing)
 inline ask_ahead(x, writing, first)
 {
     printf("%d: ask ahead %d\n", x, writing);
+    step_begins(x);
     n_fetches++;
     fetching[x] = 1;
     send(x, first, ASK_AHEAD, x, writing, 0, 0);
+    step_ends(x, ON_ASKS, x, x, IS_AHEAD, 0, 0);
     check();
 }
 
@@ -757,6 +894,7 @@ inline tell_owner(x)
 inline write_byte(x, k)
 {
     printf("%d: write of byte %d in state %d\n", x, k, state[x]);
+    step_begins(x);
     n_writes++;
     if
 #ifdef M_NO_UNMAP
@@ -773,6 +911,7 @@ inline write_byte(x, k)
     wanted = wanted ^ BIT(k);
     token[k] = x;
     unreleased[k] = 1;
+    step_so_far(x, ON_FAULT, x, x, TO_WRITE, 0, 0);
     check();
 }
 
@@ -802,6 +941,7 @@ inline send_diff(x, stays_dirty)
 inline start_release(x, stays_dirty)
 {
     printf("%d: release\n", x);
+    step_begins(x);
     releasing[x] = 1;
     n = 0;
     do
@@ -824,6 +964,7 @@ inline start_release(x, stays_dirty)
         :: else -> send_diff(x, stays_dirty);
         fi
     fi;
+    step_so_far(x, ON_RELEASED, x, x, 0, 0, 0);
     end_release_if_done(x);
     check();
 }

@@ -20,6 +20,7 @@ unasked='fetching\[me\]'          # an answer without a question
 twice='moving'                   # granted although it has an owner: E1, H3
 waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
+no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
 mutants=$(
@@ -47,6 +48,8 @@ GRANT_ENDS_FETCH|sequential -DSTART=0 -DPLACED|$unasked|one fetch of a node at a
 NO_HOLD|sequential -DSTART=0 -DLIVE|$for_ever|hold a page until its thread has run
 QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers nothing ends queueing
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
+MOVE_WHILE_PUSHING|eager_release -DPAIR -DWRITES=2 -DFETCHES=1 -DRELEASES=1 -DATOMICS=1|$no_step|no page moves while a push of it is out
+QUEUE_FIRST_TOUCH|sequential -DSTART=0|$no_step|the directory node queues for no page that is untouched
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again

@@ -26,6 +26,14 @@
 // to the one that asks for it. HURRY: a page may also be let go before the
 // thread that it came for has run (the 2 ms are over).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
+//
+// Each step is compared with the table of tests/steps; not with -DNO_STEPS or -DLIVE.
+
+#ifdef LIVE
+#define NO_STEPS
+#endif
+
+#include "model_steps.h"
 
 #ifndef FAULTS
 #define FAULTS 5
@@ -96,9 +104,15 @@ byte served_last[NODES];
 #endif
 
 hidden mtype kind;
-hidden byte a, b, c, v, w, n, rest;
+hidden byte a, b, c, s, v, w, n, rest;
 
 #define BIT(n) (1 << (n))
+// READ or WRITE, and 4 for a copy: facts of a step.
+#define FETCH_FACTS(asked)                                                     \
+    (((asked) & WRITE -> TO_WRITE : 0) + ((asked) & 4 -> WITH_COPY : 0))
+#define PAGE_FACTS(contents, owned)                                            \
+    (((contents) == NO_CONTENTS -> 0 : WITH_CONTENTS) +                        \
+     ((owned) -> WITH_OWNERSHIP : 0))
 #define QUIET                                                                  \
     (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
          len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
@@ -155,6 +169,102 @@ hidden byte a, b, c, v, w, n, rest;
 #define ENDS_FETCH(answers) (answers)
 #endif
 
+
+// ---- each step is one of the protocol's table (model_steps.c)
+
+#ifndef NO_STEPS
+c_decl {
+    extern void model_begins(int node);
+    extern void model_sends(int message, int to);
+    extern int model_ends(int node, int event, int from, int who, int facts,
+                          int version, int epoch, int only_changed);
+};
+
+c_code {
+    const char *const model_protocol = "sequential";
+
+    void model_record(int x, int *to)
+    {
+        static const int states[] = {0, 1, 3};
+
+        to[AT_STATE] = states[now.state[x]];
+        to[AT_OWNER] = now.is_owner[x];
+        to[AT_COPIES] = now.copyset[x];
+        to[AT_HINT] = now.is_owner[x]         ? x + 1
+                      : now.hint[x] == NOBODY ? 0
+                                              : now.hint[x] + 1;
+        to[AT_EPOCH] = now.epoch[x];
+        to[AT_FETCHING] = now.fetching[x];
+        to[AT_QUEUES] = now.queues[x];
+        to[AT_PINNED] = now.held[x];
+        to[AT_BUSY] = now.busy_for[x] != NOBODY;
+        to[AT_PUSHING] = now.to_come[x];
+        to[AT_MOVES] = now.has_moved[x];
+    }
+};
+
+hidden byte s_node, s_event, s_from, s_who, s_facts, s_version, s_epoch, s_sends;
+hidden byte s_is_allowed;
+
+inline step_begins(x)
+{
+    s_node = x;
+    c_code { model_begins(s_node); };
+}
+
+// Of a message, what the table calls it.
+#define SENDS(type, f2)                                                        \
+    (type == FETCH || type == ASK_AHEAD -> SENDS_FETCH :                       \
+     (type == PAGE -> (f2 >= 128 -> SENDS_AWAY : SENDS_COPY) :                 \
+      (type == GRANT -> SENDS_GRANT :                                          \
+       (type == INVALIDATE -> SENDS_INVALIDATE :                               \
+        (type == INVALID -> SENDS_INVALID : SENDS_NOTHING)))))
+
+inline step_sends(type, f2, dst)
+{
+    s_sends = SENDS(type, (f2));
+    s_node = dst;
+    c_code { model_sends(s_sends, s_node); };
+}
+
+inline step_is(x, event, from, who, facts, ver, e)
+{
+    s_node = x;
+    s_event = event;
+    s_from = from;
+    s_who = who;
+    s_facts = facts;
+    s_version = ver;
+    s_epoch = e;
+}
+
+inline step_ends(x, event, from, who, facts, ver, e)
+{
+    step_is(x, event, from, who, facts, ver, e);
+    c_code {
+        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+                                  s_version, s_epoch, 0);
+    };
+    assert(s_is_allowed);
+}
+
+// If anything has changed, or was sent.
+inline step_so_far(x, event, from, who, facts, ver, e)
+{
+    step_is(x, event, from, who, facts, ver, e);
+    c_code {
+        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+                                  s_version, s_epoch, 1);
+    };
+    assert(s_is_allowed);
+}
+#else
+inline step_begins(x) { skip }
+inline step_sends(type, f2, dst) { skip }
+inline step_ends(x, event, from, who, facts, ver, e) { skip }
+inline step_so_far(x, event, from, who, facts, ver, e) { skip }
+#endif
+
 // ---- checks
 
 inline check_node(j, o1, o2)
@@ -194,6 +304,7 @@ inline send(src, dst, type, f1, f2, f3)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
+    step_sends(type, f2, dst);
     WIRE(src, dst)!type, f1, f2, f3;
 }
 
@@ -409,10 +520,14 @@ inline run_deferred(x)
     rest = (held[x] || IS_BUSY(x) -> 0 : len(deferred[x]));
     do
     :: rest > 0 ->
-        deferred[x]?kind, w, a, b, c;
+        deferred[x]?kind, s, a, b, c;
         if
-        :: kind == FETCH -> on_fetch(x, w, a, b, c);
-        :: kind == INVALIDATE -> on_invalidate(x, w);
+        :: kind == FETCH ->
+            on_fetch(x, s, a, b, c);
+            step_ends(x, ON_FETCH, s, a, FETCH_FACTS(b), 0, 0);
+        :: kind == INVALIDATE ->
+            on_invalidate(x, s);
+            step_ends(x, ON_INVALIDATE, s, 0, 0, 0, 0);
         fi;
         rest--
     :: else -> break
@@ -443,16 +558,35 @@ inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c;
     printf("%d: %e from %d: %d %d %d\n", x, kind, from, a, b, c);
+    step_begins(x);
     if
-    :: kind == FETCH -> on_fetch(x, from, a, b, c);
-    :: kind == GRANT -> on_grant(x, a);
-    :: kind == PAGE -> on_page(x, from, a, b, c);
-    :: kind == INVALIDATE -> on_invalidate(x, from);
-    :: kind == INVALID -> on_invalid(x, from);
-    :: kind == OWNER_IS -> learn_owner(x, from, a);
+    :: kind == FETCH ->
+        on_fetch(x, from, a, b, c);
+        step_ends(x, ON_FETCH, from, a, FETCH_FACTS(b), 0, 0);
+    :: kind == GRANT ->
+        on_grant(x, a);
+        step_ends(x, ON_GRANT, from, x, 0, 0, 0);
+    :: kind == PAGE ->
+        on_page(x, from, a, b, c);
+        step_ends(x, ON_PAGE, from, x, PAGE_FACTS(a, b), 0, c);
+    :: kind == INVALIDATE ->
+        on_invalidate(x, from);
+        step_ends(x, ON_INVALIDATE, from, 0, 0, 0, 0);
+    :: kind == INVALID ->
+        on_invalid(x, from);
+        step_ends(x, ON_INVALIDATE_ACK, from, 0, 0, 0, 0);
+    :: kind == OWNER_IS ->
+        learn_owner(x, from, a);
+        step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
 #ifdef AHEAD
-    :: kind == ASK_AHEAD -> on_ask_ahead(x, a, b);
-    :: kind == DONE -> assert(fetching[x]); fetching[x] = 0; queues[x] = 0;
+    :: kind == ASK_AHEAD ->
+        on_ask_ahead(x, a, b);
+        step_ends(x, ON_FETCH, from, a, IS_AHEAD + FETCH_FACTS(b), 0, 0);
+    :: kind == DONE ->
+        assert(fetching[x]);
+        fetching[x] = 0;
+        queues[x] = 0;
+        step_ends(x, ON_SETTLED, from, 0, 0, 0, 0);
 #endif
     fi;
     run_deferred(x);
@@ -471,13 +605,19 @@ inline tell_owner(x)
 
 inline let_go(x)
 {
-    held[x] = 0;
+    if
+    :: held[x] ->
+        held[x] = 0;
+        step_ends(x, ON_LETS_GO, x, x, 0, 0, 0);
+    :: else
+    fi;
     run_deferred(x);
 }
 
 // The thread's access, if the page allows it, else a fault.
 inline try_access(x)
 {
+    step_begins(x);
     if
     :: MAY_ACCESS(x, wants[x]) ||
        (state[x] == CLEAN && is_owner[x] && copyset[x] == 0 && !IS_BUSY(x)) ->
@@ -492,6 +632,7 @@ inline try_access(x)
         fi;
         printf("%d: access %d\n", x, wants[x]);
         wants[x] = NOTHING;
+        step_so_far(x, ON_FAULT, x, x, TO_WRITE, 0, 0);
         let_go(x);
     :: else ->
         n_faults++;
@@ -501,6 +642,7 @@ inline try_access(x)
         v = ROUTE(x);
         w = wants[x] + 4 * (state[x] == CLEAN && wants[x] == WRITE);
         send(x, v, FETCH, x, w, epoch[x]);
+        step_ends(x, ON_ASKS, x, x, FETCH_FACTS(wants[x]), 0, 0);
         printf("%d: fault %d\n", x, wants[x]);
     fi;
     check();
@@ -510,9 +652,11 @@ inline try_access(x)
 inline ask_ahead(x, asked, first)
 {
     printf("%d: ask ahead %d\n", x, asked);
+    step_begins(x);
     n_faults++;
     fetching[x] = 1;
     send(x, first, ASK_AHEAD, x, asked, 0);
+    step_ends(x, ON_ASKS, x, x, IS_AHEAD, 0, 0);
     check();
 }
 
@@ -551,7 +695,7 @@ end:
        }
     :: d_step { has_owner_update[me] -> tell_owner(me) }
 #ifdef HURRY
-    :: d_step { held[me] -> let_go(me); check() }
+    :: d_step { held[me] -> step_begins(me); let_go(me); check() }
 #endif
     od
 }
