@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "mem/diff.h"
+#include "protocol/protocol_calls.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
@@ -300,6 +301,50 @@ static void a_second_copy_is_ignored(void **state)
     get_update(2, REMOTE, ITEM_PUSH, 11, 2);
     get_page(2, REMOTE, 10, PAGE_WITH_CONTENTS, 0); // I4
     assert_int_equal(byte_of(REMOTE), 2);
+}
+
+// ---- pages of this node
+
+// This node owns pages of its own from then on.
+static void own_pages(page_no first, unsigned n)
+{
+    for (page_no page = first; page < first + n; page++) {
+        read_page(page);
+        get_page(2, page, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
+    }
+    world.n_sent = 0;
+}
+
+// ---- atomic operations
+
+static void atomic_add(page_no page)
+{
+    engine_atomic(world.engine, page, 8, ATOMIC_ADD, 5, 0, &world.waiter);
+}
+
+static void an_atomic_operation_on_a_page_of_its_own_sends_nothing(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    atomic_add(REMOTE);
+    atomic_add(REMOTE);
+    assert_int_equal(world.n_sent, 0);
+    assert_int_equal(world.n_woken, 3);
+    assert_int_equal(world.waiter.result, 5);
+    assert_int_equal(byte_of(REMOTE), 10);
+}
+
+static void an_atomic_operation_on_a_shared_page_is_told(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    page_of(world.engine, REMOTE)->moves = 9;
+    get_fetch(2, REMOTE);
+    world.n_sent = 0;
+    world.n_woken = 0;
+    atomic_add(REMOTE);
+    assert_int_equal(world.n_woken, 0);
+    sent_at(0, SELF, MESSAGE_atomic);
 }
 
 // ---- versions
@@ -714,6 +759,8 @@ int main(void)
         TEST(untouched_pages_go_where_their_block_is_placed),
         TEST(who_asks_for_a_page_gets_what_is_released),
         TEST(a_second_copy_is_ignored),
+        TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
+        TEST(an_atomic_operation_on_a_shared_page_is_told),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
