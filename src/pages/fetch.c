@@ -32,6 +32,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// So many pages of a block may be asked back, and that part of those given away.
+#define BACK_FREE 8u
+#define BACK_SHARE 4u
+
 // ---- asking
 
 // How many pages to ask for: streams that go on double their group.
@@ -86,6 +90,13 @@ static unsigned clip_group(const struct engine *engine,
     return n;
 }
 
+// Is it one that was given away? Then it was of use here.
+static void note_asked_back(struct extent *extent, struct page *page)
+{
+    extent->n_asked_back += page->was_here;
+    page->was_here = 0;
+}
+
 static void send_fetch(struct engine *engine, struct extent *extent,
                        page_no page, unsigned count, int is_write)
 {
@@ -102,6 +113,7 @@ static void send_fetch(struct engine *engine, struct extent *extent,
     for (page_no at = page; at < page + count; at++) {
         page_of(engine, at)->fetching = 1;
         page_of(engine, at)->fetch = engine->last_fetch;
+        note_asked_back(extent, page_of(engine, at));
     }
     extent->n_fetching += count;
     engine->n_fetching += count;
@@ -171,6 +183,24 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
     port_send(engine->port, to, &message);
 }
 
+// A node that asks for what it has given away finds out that the pages of that block are of
+// use on both sides. Some of them are in each: those where the parts of two nodes meet.
+int fetch_asks_back(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent->n_asked_back > BACK_FREE &&
+           extent->n_asked_back > extent->n_away / BACK_SHARE;
+}
+
+void fetch_forget_asked_back(struct engine *engine, page_no page)
+{
+    struct extent *extent = extent_find(engine, page);
+
+    extent->n_away = 0;
+    extent->n_asked_back = 0;
+}
+
 void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
                      int with_contents)
 {
@@ -201,6 +231,8 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
+    page->was_here = 1;
+    extent_find(engine, page_number)->n_away++;
     copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
 }

@@ -243,6 +243,11 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
  * @param is_subscribed  it joins the copyset, and hears that it has */
 void fetch_send_copy(struct engine *engine, page_no page, node_id to,
                      int is_subscribed);
+/** Has this node given away pages of the page's block, with their ownership, that it
+ * needed again? Then no more of them should move for a single fault. */
+int fetch_asks_back(const struct engine *engine, page_no page);
+/** Threads come or go: what was asked back says nothing any more. */
+void fetch_forget_asked_back(struct engine *engine, page_no page);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

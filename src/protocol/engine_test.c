@@ -303,7 +303,7 @@ static void a_second_copy_is_ignored(void **state)
     assert_int_equal(byte_of(REMOTE), 2);
 }
 
-// ---- pages of this node
+// ---- pages that move
 
 // This node owns pages of its own from then on.
 static void own_pages(page_no first, unsigned n)
@@ -313,6 +313,47 @@ static void own_pages(page_no first, unsigned n)
         get_page(2, page, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
     }
     world.n_sent = 0;
+}
+
+// @return what goes to node 2 if it reads the page
+static uint8_t flags_served(page_no page)
+{
+    world.n_sent = 0;
+    get_fetch(2, page);
+    return sent_at(0, 2, MESSAGE_page)->message.u.page.flags;
+}
+
+static void pages_that_are_asked_back_move_no_more(void **state)
+{
+    enum { N = 16, N_FREE = 8 };
+
+    (void)state;
+    own_pages(REMOTE, N + 2);
+    for (page_no page = REMOTE; page < REMOTE + N; page++) {
+        assert_true(flags_served(page) & PAGE_WITH_OWNERSHIP);
+    }
+    for (page_no page = REMOTE; page < REMOTE + N_FREE; page++) {
+        read_page(page);
+    }
+    assert_true(flags_served(REMOTE + N) & PAGE_WITH_OWNERSHIP);
+    read_page(REMOTE + N_FREE);
+    assert_false(flags_served(REMOTE + N + 1) & PAGE_WITH_OWNERSHIP);
+    assert_int_equal(page_of(world.engine, REMOTE + N + 1)->state, PAGE_CLEAN);
+}
+
+static void pages_that_few_are_asked_back_of_move_on(void **state)
+{
+    enum { N = 40, N_BACK = 10 };
+
+    (void)state;
+    own_pages(REMOTE, N + 1);
+    for (page_no page = REMOTE; page < REMOTE + N; page++) {
+        assert_true(flags_served(page) & PAGE_WITH_OWNERSHIP);
+    }
+    for (page_no page = REMOTE; page < REMOTE + N_BACK; page++) {
+        read_page(page);
+    }
+    assert_true(flags_served(REMOTE + N) & PAGE_WITH_OWNERSHIP);
 }
 
 // ---- atomic operations
@@ -759,6 +800,8 @@ int main(void)
         TEST(untouched_pages_go_where_their_block_is_placed),
         TEST(who_asks_for_a_page_gets_what_is_released),
         TEST(a_second_copy_is_ignored),
+        TEST(pages_that_are_asked_back_move_no_more),
+        TEST(pages_that_few_are_asked_back_of_move_on),
         TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
         TEST(an_atomic_operation_on_a_shared_page_is_told),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
