@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One node's engine, message by message: the test plays all other nodes, and sees what
-// is sent. For rules that whole programs meet too seldom.
+// One node's engine, message by message: the test plays all other nodes, and
+// sees what is sent. For rules that whole programs meet too seldom.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ enum {
 struct sent {
     node_id to;
     struct message message;
-    uint8_t body[2 * TM_PAGE_SIZE];
+    uint8_t body[3 * TM_PAGE_SIZE];
 };
 
 static const struct protocol *const rows[] = {&protocol_eager_release,
@@ -356,6 +356,81 @@ static void pages_that_few_are_asked_back_of_move_on(void **state)
     assert_true(flags_served(REMOTE + N) & PAGE_WITH_OWNERSHIP);
 }
 
+// ---- several pages in a message
+
+static void pages_ahead_go_in_one_message(void **state)
+{
+    const struct sent *sent;
+    struct message pages[PAGES_MAX];
+
+    (void)state;
+    own_pages(REMOTE, 3);
+    memset(space_bytes_to_change(&world.space, REMOTE + 2), 9, TM_PAGE_SIZE);
+    get(2,
+        &(struct message){
+            .type = MESSAGE_fetch,
+            .u.fetch = {.page = REMOTE, .count = 4, .requester = 2, .id = 1}});
+    assert_int_equal(world.n_sent, 3);
+    assert_int_equal(sent_at(0, 2, MESSAGE_page)->message.u.page.page, REMOTE);
+    sent = sent_at(1, 2, MESSAGE_pages);
+    assert_int_equal(page_batch_read(&sent->message, pages), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pages[i].u.page.page, REMOTE + 1 + i);
+        assert_int_equal(pages[i].u.page.epoch, 4);
+        assert_int_equal(((const char *)pages[i].body)[7], 9 * i);
+    }
+    // The fourth is not this node's.
+    assert_int_equal(
+        sent_at(2, 2, MESSAGE_fetch_done)->message.u.fetch_done.count, 3);
+}
+
+// @return a message of n pages from `first` on, with as many bytes as `size`
+// says
+static void get_pages(page_no first, unsigned n, size_t size, tm_status status)
+{
+    static uint8_t body[4 * (WIRE_SIZE_page_entry + TM_PAGE_SIZE)];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    memset(body, 0, sizeof body);
+    for (unsigned i = 0; i < n; i++) {
+        wire_put_page_entry(&writer, &(struct wire_page_entry){
+                                         .page = first + i,
+                                         .version = 1,
+                                         .epoch = 3,
+                                         .flags = PAGE_WITH_CONTENTS,
+                                     });
+    }
+    for (unsigned i = 0; i < n; i++) {
+        memset(writer.at + i * (size_t)TM_PAGE_SIZE, (int)i + 1, TM_PAGE_SIZE);
+    }
+    assert_int_equal(engine_receive(world.engine, 2,
+                                    &(struct message){
+                                        .type = MESSAGE_pages,
+                                        .u.pages = {.count = (uint8_t)n},
+                                        .body = body,
+                                        .body_size = (uint32_t)size,
+                                    }),
+                     status);
+}
+
+static void pages_of_a_message_are_taken_each_as_it_is_asked_for(void **state)
+{
+    const size_t size = 3 * ((size_t)WIRE_SIZE_page_entry + TM_PAGE_SIZE);
+
+    (void)state;
+    read_page(REMOTE);
+    read_page(REMOTE + 2);
+    get_pages(REMOTE, 3, size - 1, TM_EWIRE);
+    assert_int_equal(world.n_woken, 0);
+    get_pages(REMOTE, 3, size, TM_OK);
+    assert_int_equal(world.n_woken, 2);
+    assert_int_equal(byte_of(REMOTE), 1);
+    assert_int_equal(byte_of(REMOTE + 2), 3);
+    assert_int_equal(page_of(world.engine, REMOTE + 1)->state, PAGE_ABSENT);
+    assert_int_equal(world.engine->stats.bad_messages, 1);
+    get_pages(N_PAGES - 1, 3, size, TM_EWIRE);
+}
+
 // ---- atomic operations
 
 static void atomic_add(page_no page)
@@ -579,7 +654,8 @@ static void a_wait_that_is_over_is_forgotten(void **state)
 
 // ---- placement
 
-// @return the node that gets an untouched page, of which node 2 is the first to want it
+// @return the node that gets an untouched page, of which node 2 is the first to
+// want it
 static node_id granted_to(page_no page)
 {
     world.n_sent = 0;
@@ -802,6 +878,8 @@ int main(void)
         TEST(a_second_copy_is_ignored),
         TEST(pages_that_are_asked_back_move_no_more),
         TEST(pages_that_few_are_asked_back_of_move_on),
+        TEST(pages_ahead_go_in_one_message),
+        TEST(pages_of_a_message_are_taken_each_as_it_is_asked_for),
         TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
         TEST(an_atomic_operation_on_a_shared_page_is_told),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
