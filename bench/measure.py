@@ -3,7 +3,7 @@
 
 Programs that are compared run in turn, A B B A A B ..., so that whatever
 changes slowly on the machine meets both. A ratio is the median of the pairs'
-ratios, its spread their smallest and largest.
+ratios, its spread their smallest and largest, beside the quartiles.
 """
 import contextlib
 import os
@@ -60,6 +60,10 @@ class Ratio:
         self.theirs = statistics.median(theirs for _, theirs in times)
         self.median = statistics.median(pairs)
         self.least, self.most = min(pairs), max(pairs)
+        self.low, self.high = self.least, self.most
+        if len(pairs) > 2:
+            self.low, _, self.high = statistics.quantiles(
+                pairs, n=4, method="inclusive")
 
 
 def compare(ours, theirs, pattern, n_pairs, environment=None):

@@ -18,6 +18,7 @@ enum {
     N_CHUNK = 64,    // pages, or operations, per sample where one is too short
     N_ROUNDS = 4000, // of messages there and back
     N_HAND_OFFS = 1000,
+    BUSY_US = 400000,
     STACK_USED = 8192, // bytes, of a thread that moves
 };
 
@@ -126,6 +127,42 @@ static void pages_test(void *(*reader)(void *))
 static void fetch_test(void)
 {
     pages_test(pages_fetch);
+}
+
+// Write a block, and compute for long enough to be asked for all of it meanwhile.
+static void *pages_write_and_compute(void *arg)
+{
+    volatile double sum = 1.0;
+    double end_us;
+
+    pages_write(arg);
+    tm_barrier_wait(&job.barrier);
+    end_us = now_us() + BUSY_US;
+    while (now_us() < end_us) {
+        for (unsigned i = 0; i < 10000; i++) {
+            sum = sum * 1.0000001;
+        }
+    }
+    return NULL;
+}
+
+static void *pages_fetch_from_busy(void *arg)
+{
+    tm_barrier_wait(&job.barrier);
+    return pages_fetch(arg);
+}
+
+// As fetch_test(), from a node that computes.
+static void fetch_busy_test(void)
+{
+    tm_thread writer;
+
+    job.pages = shared_memory((size_t)N_PAGES * TM_PAGE_SIZE);
+    tm_barrier_init(&job.barrier, 2);
+    writer = thread_on(tm_node_count() - 1, pages_write_and_compute, NULL);
+    run_on(0, pages_fetch_from_busy, NULL);
+    tm_thread_join(writer, NULL);
+    tm_free(job.pages);
 }
 
 static void stream_test(void)
@@ -344,15 +381,11 @@ static const struct {
     unsigned n_nodes;  // it needs at least
     void (*run)(void); // fills job.us, sets job.n_samples
 } tests[] = {
-    {"fetch", 2, fetch_test},
-    {"stream", 2, stream_test},
-    {"barrier", 1, barrier_test},
-    {"lock", 1, lock_test},
-    {"lock-remote", 2, lock_remote_test},
-    {"hand-off", 2, hand_off_test},
-    {"yield", 1, yield_test},
-    {"iteration", 1, iteration_test},
-    {"migrate", 2, migrate_test},
+    {"fetch", 2, fetch_test},         {"fetch-busy", 2, fetch_busy_test},
+    {"stream", 2, stream_test},       {"barrier", 1, barrier_test},
+    {"lock", 1, lock_test},           {"lock-remote", 2, lock_remote_test},
+    {"hand-off", 2, hand_off_test},   {"yield", 1, yield_test},
+    {"iteration", 1, iteration_test}, {"migrate", 2, migrate_test},
 };
 
 enum { N_TESTS = sizeof tests / sizeof tests[0] };

@@ -15,6 +15,7 @@ import sys
 sys.dont_write_bytecode = True  # nothing is left in the sources
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "..", "tools"))
+import irregular  # noqa: E402
 import measure  # noqa: E402
 import scheme_cost  # noqa: E402
 from experiment.machine import Busy  # noqa: E402
@@ -24,7 +25,8 @@ N_PAIRS = 400       # of short runs of a balanced program
 N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
 OTHERS_MOST = 0.2   # processors that others may use meanwhile
-PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs", "placing"]
+PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs", "placing",
+         "irregular"]
 PLACINGS = (  # nodes, threads, how these share; the aim, ms
     (16, 512, "chain", 1), (16, 512, "unlike", 1), (16, 512, "scattered", 1),
     (16, 512, "grid", 1), (16, 512, "all", 1), (4096, 1000000, "chain", 1000))
@@ -170,6 +172,7 @@ def latency_commands(bench):
 
     return {
         "page fetch": micro(2, "fetch"),
+        "page fetch, its owner computes": micro(2, "fetch-busy"),
         "page, streamed": micro(2, "stream"),
         "UCX ping 4 KiB, polling":
             (bench.plain("ucx_ping", "poll"), "poll"),
@@ -309,6 +312,8 @@ def main():
         balanced(bench)
     if "newcomer" in parts:
         newcomer(bench)
+    if "irregular" in parts:
+        irregular.report(bench, header, row)
     if "latencies" in parts:
         found = latencies_measure(bench)
         latency_table(found)

@@ -17,7 +17,8 @@ import sys
 BEGIN = "<!-- made by tools/wire_table.py: begin -->\n"
 END = "<!-- made by tools/wire_table.py: end -->\n"
 MESSAGE = re.compile(
-    r'MESSAGE\((\d+), (\w+), (\w+), "([^"]*)",(.*), ([^"]*)\)$', re.S)
+    r'MESSAGE\((\d+), (\w+), (\w+), "([^"]*)",'
+    r'((?:\s*FIELD\(\w+, \w+\))*),\s*([^"]*)\)$', re.S)
 RECORD = re.compile(r"RECORD\((\w+), (.*)\)$", re.S)
 FRAME = re.compile(r'FRAME\((\d+), (\w+), "([^"]*)", "([^"]*)", ([^"]*)\)$', re.S)
 SOURCES = ("src/net/messages.def", "src/cluster/boot_frames.def",
@@ -29,7 +30,8 @@ BODY = {  # how a body is told
     r"BYTES": "bytes",
     r"ONE\((\w+)\)": r"`\1`",
     r"MANY\((\w+)\)": r"`\1` any number of times",
-    r"TIMES\((\w+), (\w+)\)": r"\1 times `\2`,",
+    r"TIMES\((\w+), (\w+)\) (?=\S)": r"\1 times `\2`, ",
+    r"TIMES\((\w+), (\w+)\)": r"\1 times `\2`",
 }
 
 

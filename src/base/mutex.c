@@ -59,8 +59,15 @@ static void note_unlocked(const struct mutex *mutex)
 
 void mutex_init(struct mutex *mutex, enum mutex_rank rank)
 {
+    pthread_mutexattr_t attributes;
+
     ensure(rank >= RANK_NODE && rank < RANK_END);
-    ensure(pthread_mutex_init(&mutex->pthread, NULL) == 0);
+    ensure(pthread_mutexattr_init(&attributes) == 0);
+    // What is held for a microsecond is not worth sleeping for.
+    ensure(pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP) ==
+           0);
+    ensure(pthread_mutex_init(&mutex->pthread, &attributes) == 0);
+    ensure(pthread_mutexattr_destroy(&attributes) == 0);
     mutex->rank = rank;
 }
 

@@ -40,11 +40,13 @@ struct page {
     uint8_t state;  ///< enum page_state
     uint8_t access; ///< enum page_access: of the application's view
     uint8_t is_owner;
-    uint8_t moves;          ///< how often it moved while exclusive
-    uint8_t fetching;       ///< a fetch is under way
-    uint8_t want_write;     ///< and one that waits for it wants to write
-    uint8_t listed;         ///< on the list of pages that a release looks at
-    uint8_t busy : 1;       ///< sequential: waits for invalidations
+    uint8_t moves;      ///< how often it moved while exclusive
+    uint8_t fetching;   ///< a fetch is under way
+    uint8_t want_write; ///< and one that waits for it wants to write
+    uint8_t listed;     ///< on the list of pages that a release looks at
+    uint8_t busy : 1;   ///< sequential: waits for invalidations
+    uint8_t
+        was_here : 1; ///< given away with its ownership, not asked for since
     uint8_t subscribed : 1; ///< a copy that its owner pushes to, or invalidates
     uint8_t pinned; ///< sequential: has come for a thread that has not run
     uint8_t queues; ///< sequential: that fetch will make it the owner

@@ -351,12 +351,12 @@ void space_keep_in_core(struct space *space, page_no page, page_no n,
     }
 }
 
-void space_fill(struct space *space, page_no page, const void *bytes)
+void space_fill(struct space *space, page_no page, page_no n, const void *bytes)
 {
     if (space->pager != NULL) {
-        pager_note_made(space->pager, page, 1);
+        pager_note_made(space->pager, page, n);
     }
-    memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, TM_PAGE_SIZE);
+    memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, n * TM_PAGE_SIZE);
 }
 
 static void populate(struct space *space, page_no page, page_no n)

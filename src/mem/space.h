@@ -167,8 +167,9 @@ static inline void space_changed(struct space *space, page_no page,
 void space_keep_in_core(struct space *space, page_no page, page_no n,
                         unsigned *n_runs);
 
-/** Write a whole page, making it exist. */
-void space_fill(struct space *space, page_no page, const void *bytes);
+/** Write n whole pages, making them exist. @param bytes  of all of them */
+void space_fill(struct space *space, page_no page, page_no n,
+                const void *bytes);
 
 /** Make n pages exist, zero where they did not. */
 void space_populate(struct space *space, page_no page, page_no n);

@@ -263,7 +263,7 @@ static void discarded_pages_read_as_zero(void **state)
     page = space.heap_page;
     memset(page_of_sevens, 7, sizeof page_of_sevens);
     for (page_no i = page; i < page + 3; i++) {
-        space_fill(&space, i, page_of_sevens);
+        space_fill(&space, i, 1, page_of_sevens);
     }
     space_discard(&space, page + 1, 1);
     assert_int_equal(space_bytes(&space, page)[4095], 7);

@@ -111,10 +111,10 @@ static const struct {
 #define BYTES +1
 #define ONE(record)
 #define MANY(record)
-#define TIMES(field, record)
+#define TIMES(field, record) -1 // what is behind it is no matter
 #define FIELD(width, name) +WIRE_SIZE_##width
 #define MESSAGE(number, owner, name, meaning, fields, body)                    \
-    {number, 2 fields, 0 body},
+    {number, 2 fields, (0 body) > 0},
 #include "net/messages.def"
 };
 

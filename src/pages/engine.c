@@ -86,6 +86,7 @@ static tm_status hand_on(struct engine *engine, node_id from,
     switch (message->type) {
     case MESSAGE_fetch:
     case MESSAGE_page:
+    case MESSAGE_pages:
     case MESSAGE_fetch_done:
     case MESSAGE_grant:
         return fetch_receive(engine, from, message);
@@ -111,6 +112,20 @@ static tm_status dispatch(struct engine *engine, node_id from,
     return status;
 }
 
+static int are_good_pages(const struct engine *engine,
+                          const struct message *message)
+{
+    struct message pages[PAGES_MAX];
+    const unsigned n = page_batch_read(message, pages);
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!extent_has(engine, pages[i].u.page.page, 1)) {
+            return 0;
+        }
+    }
+    return n > 0;
+}
+
 // The pages that a message names, so that none outside the space is looked up.
 static int names_good_pages(const struct engine *engine,
                             const struct message *message)
@@ -130,6 +145,8 @@ static int names_good_pages(const struct engine *engine,
         return extent_has(engine, message->u.page.page, 1) &&
                (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
                 message->body_size == TM_PAGE_SIZE);
+    case MESSAGE_pages:
+        return are_good_pages(engine, message);
     case MESSAGE_fetch_done:
         return message->u.fetch_done.page < n_pages &&
                message->u.fetch_done.page + message->u.fetch_done.count <=
@@ -242,6 +259,7 @@ void engine_free(struct engine *engine)
     }
     pool_release(&engine->copysets);
     pinning_close(engine);
+    page_batch_close(engine);
     deferred_drop(&engine->parked);
     deferred_drop(&engine->given);
     stall_close(&engine->stall);

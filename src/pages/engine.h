@@ -20,7 +20,7 @@ struct protocols; ///< pages/protocol.h
 
 /** Where a thread's faults have been running through memory in order, and what
  * it has missed; kept with the thread, all zero at first. */
-#define N_STREAMS 8u
+#define N_STREAMS 16u
 
 struct fault_history {
     page_no missed; ///< a page, + 1, that had gone again when the thread went
@@ -47,7 +47,9 @@ struct extent {
     uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
     uint8_t is_closed;   ///< being freed: faults are errors
     uint32_t n_fetching; ///< pages of it that are being fetched
-    uint32_t closing;    ///< token of the extent_close to acknowledge, 0: none
+    uint32_t n_away; ///< that this node has given away with their ownership,
+    uint32_t n_asked_back; ///< and of them, those it has asked back (pushes.c)
+    uint32_t closing; ///< token of the extent_close to acknowledge, 0: none
     uint32_t line;
     char file[64];
     char name[32];

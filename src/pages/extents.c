@@ -4,6 +4,7 @@
 // told in blocks.c.
 #include "base/vector.h"
 #include "pages/pages.h"
+#include "pages/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,14 @@ tm_protocol engine_protocol(const struct engine *engine, page_no page)
     return extent == NULL ? engine->default_protocol : extent->protocol;
 }
 
+// Are its copies old until their node hears what it comes after?
+static int are_copies_unpushed(const struct engine *engine,
+                               const struct extent *extent)
+{
+    return protocol_by_id(engine->protocols, extent->protocol)->is_fresh !=
+           NULL;
+}
+
 void extent_insert(struct engine *engine, const struct extent *extent)
 {
     size_t index = upper_bound(engine, extent->page);
@@ -96,12 +105,14 @@ void extent_insert(struct engine *engine, const struct extent *extent)
             (engine->n_extents - index) * sizeof *extent);
     engine->extents[index] = *extent;
     engine->n_extents++;
+    engine->n_unpushed += are_copies_unpushed(engine, extent);
 }
 
 void extent_remove(struct engine *engine, struct extent *extent)
 {
     size_t index = (size_t)(extent - engine->extents);
 
+    engine->n_unpushed -= are_copies_unpushed(engine, extent);
     engine->n_extents--;
     memmove(&engine->extents[index], &engine->extents[index + 1],
             (engine->n_extents - index) * sizeof *extent);

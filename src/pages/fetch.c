@@ -32,6 +32,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// So many pages of a block may be asked back, and that part of those given away.
+#define BACK_FREE 8u
+#define BACK_SHARE 4u
+
 // ---- asking
 
 // How many pages to ask for: streams that go on double their group.
@@ -86,6 +90,13 @@ static unsigned clip_group(const struct engine *engine,
     return n;
 }
 
+// Is it one that was given away? Then it was of use here.
+static void note_asked_back(struct extent *extent, struct page *page)
+{
+    extent->n_asked_back += page->was_here;
+    page->was_here = 0;
+}
+
 static void send_fetch(struct engine *engine, struct extent *extent,
                        page_no page, unsigned count, int is_write)
 {
@@ -102,6 +113,7 @@ static void send_fetch(struct engine *engine, struct extent *extent,
     for (page_no at = page; at < page + count; at++) {
         page_of(engine, at)->fetching = 1;
         page_of(engine, at)->fetch = engine->last_fetch;
+        note_asked_back(extent, page_of(engine, at));
     }
     extent->n_fetching += count;
     engine->n_fetching += count;
@@ -150,6 +162,17 @@ static void order_by_page(struct engine *engine, page_no page, node_id to)
     }
 }
 
+static void send_page(struct engine *engine, node_id to,
+                      const struct message *message)
+{
+    stall_note_sent(engine, to, message);
+    engine->stats.pages_served++;
+    order_by_page(engine, message->u.page.page, to);
+    if (!page_batch_takes(engine, to, message)) {
+        port_send(engine->port, to, message);
+    }
+}
+
 void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
                      int is_subscribed)
 {
@@ -172,11 +195,26 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
                        ? page->twin
                        : space_bytes(engine->space, page_number);
     message.body_size = TM_PAGE_SIZE;
-    engine->stats.pages_served++;
-    order_by_page(engine, page_number, to);
-    stall_note_sent(engine, to, &message);
     steps_sent(engine, page_number, STEP_SENT_COPY, to);
-    port_send(engine->port, to, &message);
+    send_page(engine, to, &message);
+}
+
+// A node that asks for what it has given away finds out that the pages of that block are of
+// use on both sides. Some of them are in each: those where the parts of two nodes meet.
+int fetch_asks_back(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent->n_asked_back > BACK_FREE &&
+           extent->n_asked_back > extent->n_away / BACK_SHARE;
+}
+
+void fetch_forget_asked_back(struct engine *engine, page_no page)
+{
+    struct extent *extent = extent_find(engine, page);
+
+    extent->n_away = 0;
+    extent->n_asked_back = 0;
 }
 
 void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
@@ -202,14 +240,13 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
         message.body = space_bytes(engine->space, page_number);
         message.body_size = TM_PAGE_SIZE;
     }
-    engine->stats.pages_served++;
-    order_by_page(engine, page_number, to);
-    stall_note_sent(engine, to, &message);
     steps_sent(engine, page_number, STEP_SENT_AWAY, to);
-    port_send(engine->port, to, &message);
+    send_page(engine, to, &message);
     page->state = PAGE_ABSENT;
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
+    page->was_here = 1;
+    extent_find(engine, page_number)->n_away++;
     copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
 }
@@ -255,44 +292,58 @@ static void end_own_fetch(struct engine *engine,
     send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
 }
 
+// The pages that nobody waits for, as far as they can be had at once.
+static void serve_ahead(struct engine *engine,
+                        const struct message_fetch *fetch)
+{
+    const page_no first = fetch->page + 1;
+    const page_no end = fetch->page + fetch->count;
+    const struct fetch_request request = {
+        .requester = fetch->requester,
+        .is_write = fetch->write,
+        .is_ahead = 1,
+        .id = fetch->id,
+    };
+    unsigned n_unserved = 0;
+
+    page_batch_open(engine, fetch->requester);
+    for (page_no at = first; at < end; at++) {
+        if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||
+            protocol_of(engine, at)->serve(engine, at, &request) != SERVED) {
+            n_unserved++;
+        }
+        steps_ahead(engine, at);
+    }
+    page_batch_send(engine);
+    if (n_unserved > 0) {
+        send_done(engine, fetch->requester, first, (unsigned)(end - first),
+                  fetch->id);
+    }
+}
+
 static void serve_group(struct engine *engine, node_id from,
                         const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
-    const struct protocol *protocol = protocol_of(engine, fetch->page);
-    struct fetch_request request = {
+    const struct fetch_request request = {
         .requester = fetch->requester,
         .is_write = fetch->write,
         .has_copy = fetch->has_copy,
         .id = fetch->id,
     };
-    unsigned n_unserved = 0;
     enum serve_result result;
 
     if (fetch->requester != engine->port->self) {
         unmap_run(engine, fetch->page, fetch->count);
     }
-    result = protocol->serve(engine, fetch->page, &request);
+    result =
+        protocol_of(engine, fetch->page)->serve(engine, fetch->page, &request);
     if (result == DEFERRED) {
         page_defer(engine, fetch->page, from, message);
-        return;
-    }
-    if (result == REFUSED) {
+    } else if (result == REFUSED) {
         end_own_fetch(engine, fetch);
-        return;
-    }
-    request.is_ahead = 1;
-    request.has_copy = 0;
-    for (page_no at = fetch->page + 1; at < fetch->page + fetch->count; at++) {
-        if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||
-            protocol->serve(engine, at, &request) != SERVED) {
-            n_unserved++;
-        }
-        steps_ahead(engine, at);
-    }
-    if (n_unserved > 0) {
-        send_done(engine, fetch->requester, fetch->page + 1, fetch->count - 1u,
-                  fetch->id);
+    } else {
+        serve_ahead(engine, fetch);
     }
 }
 
@@ -443,8 +494,22 @@ static void ask_again(struct engine *engine, page_no page_number)
                want_write);
 }
 
+// May a page that comes be used? With ownership it always is the latest.
+static int is_usable(const struct engine *engine,
+                     const struct message_page *answer)
+{
+    const struct protocol *protocol = protocol_of(engine, answer->page);
+
+    page_of(engine, answer->page)->subscribed =
+        (answer->flags & PAGE_SUBSCRIBED) != 0;
+    return (answer->flags & PAGE_WITH_OWNERSHIP) ||
+           protocol->is_fresh == NULL ||
+           protocol->is_fresh(engine, answer->page, answer->version);
+}
+
+// @param is_filled  its contents have been written already
 static tm_status install(struct engine *engine, node_id from,
-                         const struct message *message)
+                         const struct message *message, int is_filled)
 {
     const struct message_page *answer = &message->u.page;
     struct page *page = page_of(engine, answer->page);
@@ -457,14 +522,14 @@ static tm_status install(struct engine *engine, node_id from,
     if (!is_answer(page, answer->flags)) {
         return TM_EWIRE; // I1
     }
-    page->subscribed = (answer->flags & PAGE_SUBSCRIBED) != 0;
-    if (!(answer->flags & PAGE_WITH_OWNERSHIP) && protocol->is_fresh != NULL &&
-        !protocol->is_fresh(engine, answer->page, answer->version)) {
+    if (!is_usable(engine, answer)) {
         ask_again(engine, answer->page);
         return TM_OK;
     }
     if (answer->flags & PAGE_WITH_CONTENTS) {
-        space_fill(engine->space, answer->page, message->body);
+        if (!is_filled) {
+            space_fill(engine->space, answer->page, 1, message->body);
+        }
         engine->stats.pages_fetched++;
     }
     page->base = answer->version;
@@ -482,6 +547,58 @@ static tm_status install(struct engine *engine, node_id from,
     protocol->arrived(engine, answer->page, want_write);
     engine_settle(engine, answer->page);
     return TM_OK;
+}
+
+// How many pages from the first on lie side by side and will be taken: they are written
+// in one call.
+static unsigned run_to_fill(const struct engine *engine,
+                            const struct message *pages, unsigned n)
+{
+    const page_no first = pages[0].u.page.page;
+    unsigned run = 0;
+
+    while (run < n && pages[run].u.page.page == first + run &&
+           page_of(engine, first + run)->state == PAGE_ABSENT &&
+           is_answer(page_of(engine, first + run), pages[run].u.page.flags) &&
+           is_usable(engine, &pages[run].u.page)) {
+        run++;
+    }
+    return run;
+}
+
+static tm_status install_one(struct engine *engine, node_id from,
+                             const struct message *message, int is_filled)
+{
+    const struct step_cause before = steps_begin_message(engine, from, message);
+    const tm_status status = install(engine, from, message, is_filled);
+
+    steps_end(engine, before, status);
+    return status;
+}
+
+static tm_status install_all(struct engine *engine, node_id from,
+                             const struct message *message)
+{
+    struct message pages[PAGES_MAX];
+    const unsigned n = page_batch_read(message, pages);
+    unsigned n_filled = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const page_no page = pages[i].u.page.page;
+
+        if (n_filled == 0) {
+            n_filled = run_to_fill(engine, &pages[i], n - i);
+            if (n_filled > 0) {
+                space_fill(engine->space, page, n_filled, pages[i].body);
+            }
+        }
+        if (install_one(engine, from, &pages[i], n_filled > 0) != TM_OK) {
+            engine_refuse_part(engine, page, "a page that was not asked for");
+        }
+        n_filled -= n_filled > 0;
+        engine_check_page(engine, page);
+    }
+    return n > 0 ? TM_OK : TM_EWIRE;
 }
 
 // Is the page what only its directory node can give away, and only once (H3)? That node
@@ -562,7 +679,9 @@ tm_status fetch_receive(struct engine *engine, node_id from,
         fetch_receive_request(engine, from, message);
         return TM_OK;
     case MESSAGE_page:
-        return install(engine, from, message);
+        return install(engine, from, message, 0);
+    case MESSAGE_pages:
+        return install_all(engine, from, message);
     case MESSAGE_fetch_done:
         end_fetch(engine, &message->u.fetch_done);
         return TM_OK;

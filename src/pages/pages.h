@@ -78,6 +78,21 @@ struct giving {
     unsigned n_out; ///< not yet taken
 };
 
+/** Pages in one message, at most. More in one would not be cheaper, and come later. */
+#define PAGES_MAX 16u
+
+/** Bytes of a message in front of its pages. */
+#define PAGES_HEAD ((size_t)PAGES_MAX * WIRE_SIZE_page_entry)
+
+/** Pages that go to a node together: page_batch.c. */
+struct page_batch {
+    int is_open;
+    node_id to;
+    unsigned n;
+    struct wire_page_entry entries[PAGES_MAX];
+    uint8_t *bytes; ///< [PAGES_HEAD + PAGES_MAX pages], NULL: not used yet
+};
+
 struct engine {
     const struct port *port;
     struct space *space;
@@ -94,6 +109,7 @@ struct engine {
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;
+    size_t n_unpushed; ///< of them, those whose copies may be old (is_fresh)
     size_t extents_room;
     struct heap *heap;              ///< root only
     struct allocation *allocations; ///< root only: under way
@@ -118,6 +134,8 @@ struct engine {
     struct deferred *given;  ///< PAGE_GIVEN to be answered: roster_change.c
     int is_short;            ///< of memory: residence.c
     int keeps_copies;        ///< when memory is short: residence.c
+
+    struct page_batch batch;
 
     struct page_list
         owner_updates[TM_MAX_NODES]; ///< for directory nodes, not yet sent
@@ -245,9 +263,28 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
  * @param is_subscribed  it joins the copyset, and hears that it has */
 void fetch_send_copy(struct engine *engine, page_no page, node_id to,
                      int is_subscribed);
+/** Has this node given away pages of the page's block, with their ownership, that it
+ * needed again? Then no more of them should move for a single fault. */
+int fetch_asks_back(const struct engine *engine, page_no page);
+/** Threads come or go: what was asked back says nothing any more. */
+void fetch_forget_asked_back(struct engine *engine, page_no page);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);
+
+// ---- page_batch.c
+/** From now on pages to this node are gathered. */
+void page_batch_open(struct engine *engine, node_id to);
+/** Those that were gathered go; no more are. */
+void page_batch_send(struct engine *engine);
+/** A page is about to be sent. @return 1 it is gathered, 0 send it */
+int page_batch_takes(struct engine *engine, node_id to,
+                     const struct message *message);
+/** The pages of a message as messages, which point into it.
+ * @param[out] pages  [PAGES_MAX]
+ * @return how many, 0: it is malformed */
+unsigned page_batch_read(const struct message *message, struct message *pages);
+void page_batch_close(struct engine *engine);
 
 // ---- pinning.c, pages that stay for a thread, and messages that wait for them
 void pinning_open(struct engine *engine);

@@ -244,7 +244,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
         return TM_EWIRE;
     }
     if (page->state == PAGE_ABSENT) {
-        space_fill(engine->space, given->page, message->body);
+        space_fill(engine->space, given->page, 1, message->body);
         page->state = PAGE_CLEAN;
         memset(page->own, 0, sizeof page->own);
         engine->stats.pages_fetched++;

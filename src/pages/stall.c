@@ -132,6 +132,7 @@ void stall_note_item(struct engine *engine, struct stall_note note)
 static void note_message(struct stall *stall, struct stall_note note,
                          const struct message *message)
 {
+    struct message pages[PAGES_MAX];
     page_no n = 1;
 
     note.type = (uint8_t)message->type;
@@ -148,6 +149,12 @@ static void note_message(struct stall *stall, struct stall_note note,
         note.epoch = message->u.page.epoch;
         note.flags = message->u.page.flags;
         break;
+    case MESSAGE_pages:
+        n = page_batch_read(message, pages);
+        for (page_no i = 0; i < n; i++) {
+            note_message(stall, note, &pages[i]);
+        }
+        return;
     case MESSAGE_fetch_done:
         note.page = message->u.fetch_done.page;
         note.fetch = message->u.fetch_done.id;

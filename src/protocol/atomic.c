@@ -2,7 +2,8 @@
 //
 // Atomic operations on words of eager-release pages. They travel to the page's
 // owner like a fetch and are performed there, on the page and its twin; the new
-// word is pushed to all copies before the caller goes on.
+// word is pushed to all copies before the caller goes on. At an owner that shares the page
+// with nobody that is all there is to do.
 #include "protocol/protocol_calls.h"
 
 #include "mem/diff.h"
@@ -10,25 +11,6 @@
 #include "protocol/updates.h"
 
 #include <string.h>
-
-void engine_atomic(struct engine *engine, page_no page, unsigned offset,
-                   enum atomic_op op, uint64_t operand, uint64_t expected,
-                   struct waiter *waiter)
-{
-    struct message message = {.type = MESSAGE_atomic};
-
-    message.u.atomic = (struct message_atomic){
-        .page = page,
-        .offset = (uint16_t)offset,
-        .op = (uint8_t)op,
-        .operand = operand,
-        .expected = expected,
-        .requester = engine->port->self,
-        .token = engine_await(engine, waiter, MESSAGE_atomic_done),
-    };
-    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page), ORDER_GIVES);
-    port_send(engine->port, fetch_route(engine, page), &message);
-}
 
 static uint64_t result_of(const struct message_atomic *atomic, uint64_t before)
 {
@@ -67,41 +49,110 @@ static const struct flight_kind atomic_flight = {
     .ended = flight_ends_so,
 };
 
+static uint64_t word_at(const struct engine *engine,
+                        const struct message_atomic *atomic)
+{
+    uint64_t word;
+
+    memcpy(&word, space_bytes(engine->space, atomic->page) + atomic->offset,
+           sizeof word);
+    return word;
+}
+
+// @param[out] diff  [DIFF_MAX] of the page
+// @return its size
+static size_t change_word(struct engine *engine, page_no page_number,
+                          unsigned offset, uint64_t word, uint8_t *diff)
+{
+    const struct page *page = page_of(engine, page_number);
+    char *bytes = space_bytes_to_change(engine->space, page_number);
+    size_t size;
+
+    memcpy(bytes + offset, &word, sizeof word);
+    if (page->twin != NULL) {
+        memcpy(page->twin + offset, &word, sizeof word);
+    }
+    update_owner_wrote(engine, page_number);
+    size = diff_of_range(bytes + offset, offset, sizeof word, diff);
+    space_changed(engine->space, page_number, diff, size);
+    return size;
+}
+
 static void perform(struct engine *engine, const struct message_atomic *atomic)
 {
-    struct page *page = page_of(engine, atomic->page);
-    char *word =
-        space_bytes_to_change(engine->space, atomic->page) + atomic->offset;
     struct flight *flight;
     uint8_t diff[DIFF_MAX];
     struct update_item item = {.page = atomic->page, .diff = diff};
-    uint64_t before;
-    uint64_t after;
-    size_t size;
+    const uint64_t before = word_at(engine, atomic);
+    const uint64_t after = result_of(atomic, before);
 
-    memcpy(&before, word, sizeof before);
-    after = result_of(atomic, before);
     if (after == before) {
         send_result(engine, atomic->requester, atomic->token, before);
         return;
     }
-    memcpy(word, &after, sizeof after);
-    if (page->twin != NULL) {
-        memcpy(page->twin + atomic->offset, &after, sizeof after);
-    }
-    update_owner_wrote(engine, atomic->page);
-    size = diff_of_range(word, atomic->offset, sizeof after, diff);
-    space_changed(engine->space, atomic->page, diff, size);
+    item.size = (uint16_t)change_word(engine, atomic->page, atomic->offset,
+                                      after, diff);
     flight = flight_new(engine, &atomic_flight);
     flight->origin = engine->port->self;
     flight->reply_to = atomic->requester;
     flight->token = atomic->token;
     flight->before = before;
-    item.size = (uint16_t)size;
     if (flight_push(engine, flight, NODE_NONE, &item)) {
         flight_add_page(flight, atomic->page, 1, 0);
     }
     flight_depart(engine, flight);
+}
+
+// Does this node own the page, and nobody else has it? Then nobody is to hear of the new
+// word. Nor must this node hear of anything: where copies may be old, what was written
+// before the word that is read here has to be told, and it is by messages only.
+static int is_alone(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->is_owner && page->state == PAGE_EXCLUSIVE &&
+           engine->causality == NULL && engine->n_unpushed == 0 &&
+           !paging_is_away(engine, page_number);
+}
+
+static uint64_t perform_alone(struct engine *engine,
+                              const struct message_atomic *atomic)
+{
+    const struct step_cause none =
+        steps_begin(engine, (struct step_cause){.event = STEP_ATOMIC,
+                                                .page = atomic->page});
+    const uint64_t before = word_at(engine, atomic);
+    const uint64_t after = result_of(atomic, before);
+    uint8_t diff[DIFF_MAX];
+
+    if (after != before) {
+        (void)change_word(engine, atomic->page, atomic->offset, after, diff);
+    }
+    steps_end(engine, none, TM_OK);
+    return before;
+}
+
+void engine_atomic(struct engine *engine, page_no page, unsigned offset,
+                   enum atomic_op op, uint64_t operand, uint64_t expected,
+                   struct waiter *waiter)
+{
+    struct message message = {.type = MESSAGE_atomic};
+
+    message.u.atomic = (struct message_atomic){
+        .page = page,
+        .offset = (uint16_t)offset,
+        .op = (uint8_t)op,
+        .operand = operand,
+        .expected = expected,
+        .requester = engine->port->self,
+    };
+    if (is_alone(engine, page)) {
+        waiter_wake(waiter, TM_OK, perform_alone(engine, &message.u.atomic));
+        return;
+    }
+    message.u.atomic.token = engine_await(engine, waiter, MESSAGE_atomic_done);
+    engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page), ORDER_GIVES);
+    port_send(engine->port, fetch_route(engine, page), &message);
 }
 
 static int makes_sense(const struct engine *engine,

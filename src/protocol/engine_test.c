@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One node's engine, message by message: the test plays all other nodes, and sees what
-// is sent. For rules that whole programs meet too seldom.
+// One node's engine, message by message: the test plays all other nodes, and
+// sees what is sent. For rules that whole programs meet too seldom.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "mem/diff.h"
+#include "protocol/protocol_calls.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
@@ -30,7 +31,7 @@ enum {
 struct sent {
     node_id to;
     struct message message;
-    uint8_t body[2 * TM_PAGE_SIZE];
+    uint8_t body[3 * TM_PAGE_SIZE];
 };
 
 static const struct protocol *const rows[] = {&protocol_eager_release,
@@ -302,6 +303,166 @@ static void a_second_copy_is_ignored(void **state)
     assert_int_equal(byte_of(REMOTE), 2);
 }
 
+// ---- pages that move
+
+// This node owns pages of its own from then on.
+static void own_pages(page_no first, unsigned n)
+{
+    for (page_no page = first; page < first + n; page++) {
+        read_page(page);
+        get_page(2, page, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 0);
+    }
+    world.n_sent = 0;
+}
+
+// @return what goes to node 2 if it reads the page
+static uint8_t flags_served(page_no page)
+{
+    world.n_sent = 0;
+    get_fetch(2, page);
+    return sent_at(0, 2, MESSAGE_page)->message.u.page.flags;
+}
+
+static void pages_that_are_asked_back_move_no_more(void **state)
+{
+    enum { N = 16, N_FREE = 8 };
+
+    (void)state;
+    own_pages(REMOTE, N + 2);
+    for (page_no page = REMOTE; page < REMOTE + N; page++) {
+        assert_true(flags_served(page) & PAGE_WITH_OWNERSHIP);
+    }
+    for (page_no page = REMOTE; page < REMOTE + N_FREE; page++) {
+        read_page(page);
+    }
+    assert_true(flags_served(REMOTE + N) & PAGE_WITH_OWNERSHIP);
+    read_page(REMOTE + N_FREE);
+    assert_false(flags_served(REMOTE + N + 1) & PAGE_WITH_OWNERSHIP);
+    assert_int_equal(page_of(world.engine, REMOTE + N + 1)->state, PAGE_CLEAN);
+}
+
+static void pages_that_few_are_asked_back_of_move_on(void **state)
+{
+    enum { N = 40, N_BACK = 10 };
+
+    (void)state;
+    own_pages(REMOTE, N + 1);
+    for (page_no page = REMOTE; page < REMOTE + N; page++) {
+        assert_true(flags_served(page) & PAGE_WITH_OWNERSHIP);
+    }
+    for (page_no page = REMOTE; page < REMOTE + N_BACK; page++) {
+        read_page(page);
+    }
+    assert_true(flags_served(REMOTE + N) & PAGE_WITH_OWNERSHIP);
+}
+
+// ---- several pages in a message
+
+static void pages_ahead_go_in_one_message(void **state)
+{
+    const struct sent *sent;
+    struct message pages[PAGES_MAX];
+
+    (void)state;
+    own_pages(REMOTE, 3);
+    memset(space_bytes_to_change(&world.space, REMOTE + 2), 9, TM_PAGE_SIZE);
+    get(2,
+        &(struct message){
+            .type = MESSAGE_fetch,
+            .u.fetch = {.page = REMOTE, .count = 4, .requester = 2, .id = 1}});
+    assert_int_equal(world.n_sent, 3);
+    assert_int_equal(sent_at(0, 2, MESSAGE_page)->message.u.page.page, REMOTE);
+    sent = sent_at(1, 2, MESSAGE_pages);
+    assert_int_equal(page_batch_read(&sent->message, pages), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pages[i].u.page.page, REMOTE + 1 + i);
+        assert_int_equal(pages[i].u.page.epoch, 4);
+        assert_int_equal(((const char *)pages[i].body)[7], 9 * i);
+    }
+    // The fourth is not this node's.
+    assert_int_equal(
+        sent_at(2, 2, MESSAGE_fetch_done)->message.u.fetch_done.count, 3);
+}
+
+// @return a message of n pages from `first` on, with as many bytes as `size`
+// says
+static void get_pages(page_no first, unsigned n, size_t size, tm_status status)
+{
+    static uint8_t body[4 * (WIRE_SIZE_page_entry + TM_PAGE_SIZE)];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    memset(body, 0, sizeof body);
+    for (unsigned i = 0; i < n; i++) {
+        wire_put_page_entry(&writer, &(struct wire_page_entry){
+                                         .page = first + i,
+                                         .version = 1,
+                                         .epoch = 3,
+                                         .flags = PAGE_WITH_CONTENTS,
+                                     });
+    }
+    for (unsigned i = 0; i < n; i++) {
+        memset(writer.at + i * (size_t)TM_PAGE_SIZE, (int)i + 1, TM_PAGE_SIZE);
+    }
+    assert_int_equal(engine_receive(world.engine, 2,
+                                    &(struct message){
+                                        .type = MESSAGE_pages,
+                                        .u.pages = {.count = (uint8_t)n},
+                                        .body = body,
+                                        .body_size = (uint32_t)size,
+                                    }),
+                     status);
+}
+
+static void pages_of_a_message_are_taken_each_as_it_is_asked_for(void **state)
+{
+    const size_t size = 3 * ((size_t)WIRE_SIZE_page_entry + TM_PAGE_SIZE);
+
+    (void)state;
+    read_page(REMOTE);
+    read_page(REMOTE + 2);
+    get_pages(REMOTE, 3, size - 1, TM_EWIRE);
+    assert_int_equal(world.n_woken, 0);
+    get_pages(REMOTE, 3, size, TM_OK);
+    assert_int_equal(world.n_woken, 2);
+    assert_int_equal(byte_of(REMOTE), 1);
+    assert_int_equal(byte_of(REMOTE + 2), 3);
+    assert_int_equal(page_of(world.engine, REMOTE + 1)->state, PAGE_ABSENT);
+    assert_int_equal(world.engine->stats.bad_messages, 1);
+    get_pages(N_PAGES - 1, 3, size, TM_EWIRE);
+}
+
+// ---- atomic operations
+
+static void atomic_add(page_no page)
+{
+    engine_atomic(world.engine, page, 8, ATOMIC_ADD, 5, 0, &world.waiter);
+}
+
+static void an_atomic_operation_on_a_page_of_its_own_sends_nothing(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    atomic_add(REMOTE);
+    atomic_add(REMOTE);
+    assert_int_equal(world.n_sent, 0);
+    assert_int_equal(world.n_woken, 3);
+    assert_int_equal(world.waiter.result, 5);
+    assert_int_equal(byte_of(REMOTE), 10);
+}
+
+static void an_atomic_operation_on_a_shared_page_is_told(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    page_of(world.engine, REMOTE)->moves = 9;
+    get_fetch(2, REMOTE);
+    world.n_sent = 0;
+    world.n_woken = 0;
+    atomic_add(REMOTE);
+    assert_int_equal(world.n_woken, 0);
+    sent_at(0, SELF, MESSAGE_atomic);
+}
+
 // ---- versions
 
 static void a_push_that_a_copy_has_already_changes_nothing(void **state)
@@ -493,7 +654,8 @@ static void a_wait_that_is_over_is_forgotten(void **state)
 
 // ---- placement
 
-// @return the node that gets an untouched page, of which node 2 is the first to want it
+// @return the node that gets an untouched page, of which node 2 is the first to
+// want it
 static node_id granted_to(page_no page)
 {
     world.n_sent = 0;
@@ -714,6 +876,12 @@ int main(void)
         TEST(untouched_pages_go_where_their_block_is_placed),
         TEST(who_asks_for_a_page_gets_what_is_released),
         TEST(a_second_copy_is_ignored),
+        TEST(pages_that_are_asked_back_move_no_more),
+        TEST(pages_that_few_are_asked_back_of_move_on),
+        TEST(pages_ahead_go_in_one_message),
+        TEST(pages_of_a_message_are_taken_each_as_it_is_asked_for),
+        TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
+        TEST(an_atomic_operation_on_a_shared_page_is_told),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),

@@ -78,7 +78,7 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         return REFUSED; // it has the page already
     }
     if (page->state == PAGE_EXCLUSIVE && page->moves == 0 && !page->listed &&
-        race_of(engine) == NULL) {
+        !fetch_asks_back(engine, page_number) && race_of(engine) == NULL) {
         page->moves++;
         fetch_send_away(engine, page_number, request->requester, 1);
         return SERVED;

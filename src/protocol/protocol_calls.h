@@ -15,6 +15,10 @@
  *              on the way to it, ahead of that message. NODE_NONE: nobody */
 void engine_release(struct engine *engine, node_id next, struct waiter *waiter);
 
+/** Has all that this node has written been made known? Then engine_release() would do
+ * nothing. */
+int engine_has_released(const struct engine *engine);
+
 // ---- atomic.c
 
 enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };

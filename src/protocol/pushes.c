@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An exclusive page moves to the node that asks so often; later it is shared.
+// An exclusive page moves to the node that asks so often; later it is shared. From the
+// start it is, where this node has asked back others of its block.
 #define READ_MOVES 1u
 #define WRITE_MOVES 3u
 
@@ -89,6 +90,9 @@ static unsigned most_moves(const struct engine *engine, page_no page,
 {
     if (paging_is_unwanted(engine, page)) {
         return UNWANTED_MOVES;
+    }
+    if (fetch_asks_back(engine, page)) {
+        return 0;
     }
     return request->is_write ? WRITE_MOVES : READ_MOVES;
 }
@@ -319,6 +323,7 @@ void pushes_advised(struct engine *engine, page_no page,
                     enum page_advice advice)
 {
     page_of(engine, page)->moves = 0; // it may follow its threads again
+    fetch_forget_asked_back(engine, page);
     if (advice == ADVICE_UNUSED) {
         forget_use(engine, page);
     }

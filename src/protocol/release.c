@@ -362,6 +362,11 @@ void release_early(struct engine *engine)
     }
 }
 
+int engine_has_released(const struct engine *engine)
+{
+    return engine->updates->n_flushes == 0 && engine->updates->dirty.n == 0;
+}
+
 void engine_release(struct engine *engine, node_id next, struct waiter *waiter)
 {
     struct updates *updates = engine->updates;

@@ -5,6 +5,9 @@
 // workers it offers its own to others between two polls. Where there are processors for
 // all, it polls as long as an iteration may last: whoever sleeps is woken by an interrupt
 // from another processor, which on a virtual machine takes 40 us.
+//
+// A node without others has no network to poll, but a worker waits for the others of its
+// node just so: they make its threads runnable, at a barrier or by a mutex.
 #include "runtime/service.h"
 
 #include <sched.h>
@@ -13,6 +16,8 @@
 #include "os/processor.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
+
+#define ALONE_SPIN_NS (2 * 1000 * 1000u)
 
 int polling_all_idle(struct node *node)
 {
@@ -76,14 +81,36 @@ static uint64_t give_way(struct node *node, uint64_t now_ns)
     return then_ns;
 }
 
+// @return when a worker of a node without others has waited long enough for its other
+//         workers; at once if there is none, or no processor for each
+static uint64_t alone_until_ns(const struct node *node, uint64_t now_ns)
+{
+    return node->n_workers < 2 || node->n_workers > processor_count()
+               ? now_ns
+               : now_ns + ALONE_SPIN_NS;
+}
+
+static void wait_for_workers(struct node *node, unsigned worker)
+{
+    uint64_t now_ns = clock_now_ns();
+    const uint64_t until_ns = alone_until_ns(node, now_ns);
+
+    while (!ult_is_wanted(node->ult, worker) &&
+           attendance_polls(&node->attendance, now_ns, until_ns)) {
+        const uint64_t before_ns = now_ns;
+
+        __builtin_ia32_pause();
+        now_ns = clock_now_ns();
+        attendance_note_gap(&node->attendance, before_ns, now_ns);
+    }
+}
+
 int service_idle(void *owner, unsigned worker)
 {
     struct node *node = owner;
     struct attendance *attendance = &node->attendance;
     const uint64_t since_ns = clock_now_ns();
-    const uint64_t until_ns =
-        node->n_nodes < 2 ? since_ns
-                          : attendance_poll_until_ns(attendance, since_ns);
+    const uint64_t until_ns = attendance_poll_until_ns(attendance, since_ns);
     uint64_t now_ns = since_ns;
 
     worker_affinity_keep(node, worker);
@@ -93,6 +120,11 @@ int service_idle(void *owner, unsigned worker)
             sync_poll(node->sync, 1);
         }
         node_leave(node);
+    }
+    if (node->n_nodes < 2) {
+        poll_once(node);
+        wait_for_workers(node, worker);
+        return ult_is_wanted(node->ult, worker);
     }
     polling_carry_out(node, attendance_begin_polling(attendance, now_ns));
     poll_once(node);

@@ -286,6 +286,7 @@ static inline __attribute__((always_inline)) int64_t operate(
     struct wait wait;
     page_no page;
     int is_coherent;
+    int is_released;
 
     if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
@@ -295,17 +296,20 @@ static inline __attribute__((always_inline)) int64_t operate(
         log_fatal(EXIT_INTERNAL, "%s(%p): not an aligned word of shared memory",
                   function, (void *)word);
     }
-    node_enter(node);
+    wait_begin(node, &wait);
     is_coherent = engine_extent(node->engine, page) == NULL ||
                   engine_is_coherent(node->engine, page);
-    node_leave(node);
-    if (op != ATOMIC_LOAD) {
-        wait_for_release(node);
+    is_released = op == ATOMIC_LOAD || engine_has_released(node->engine);
+    if (is_coherent || !is_released) {
+        node_leave(node);
+        if (op != ATOMIC_LOAD) {
+            wait_for_release(node);
+        }
+        if (is_coherent) {
+            return operate_here(word, op, operand, expected);
+        }
+        wait_begin(node, &wait);
     }
-    if (is_coherent) {
-        return operate_here(word, op, operand, expected);
-    }
-    wait_begin(node, &wait);
     engine_atomic(node->engine, page,
                   (unsigned)((uintptr_t)word % TM_PAGE_SIZE), op,
                   (uint64_t)operand, (uint64_t)expected, &wait.waiter);

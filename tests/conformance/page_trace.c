@@ -99,6 +99,8 @@ static void trace_range(const struct sim *sim, page_no page, node_id from,
 void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
                 const struct message *message)
 {
+    struct message pages[PAGES_MAX];
+
     switch (message->type) {
     case MESSAGE_update:
         trace_update(sim, page, from, to, message);
@@ -112,6 +114,11 @@ void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
     case MESSAGE_page:
         if (message->u.page.page == page) {
             trace_answer(sim, from, to, &message->u.page);
+        }
+        break;
+    case MESSAGE_pages:
+        for (unsigned i = 0; i < page_batch_read(message, pages); i++) {
+            page_trace(sim, page, from, to, &pages[i]);
         }
         break;
     case MESSAGE_fetch_done:
