@@ -6,7 +6,9 @@
 //
 // Reading processor time is a system call: it is read in one fault in so many, no
 // divisor of usual numbers of pages, and the others are taken to be like these. A
-// thread's first faults are measured more often, for the very first take longer.
+// thread's first faults are measured more often, for the very first take longer; and so is
+// each of a thread that pages: its faults take many times what it computes between them,
+// one unlike the other, so that a mean of few would leave anything of that.
 //
 // What the kernel takes for a trap no clock of the handler sees: it is measured once, at
 // the start.
@@ -25,19 +27,21 @@
 #define MEASURED_EARLY 8u
 #define EARLY 64u
 
+static int is_measured(struct thread *thread)
+{
+    const uint64_t n = thread->n_faults++;
+
+    return thread->pages || n % (n < EARLY ? MEASURED_EARLY : MEASURED) == 0;
+}
+
 struct fault_clock meter_begin(const struct node *node, struct thread *thread)
 {
-    uint64_t n;
-
     if (node->options.share < 1) {
         return (struct fault_clock){.cpu_ns = clock_thread_cpu_ns()};
     }
-    n = thread->n_faults++;
     return (struct fault_clock){
         .wall_ns = clock_now_ns(),
-        .cpu_ns = n % (n < EARLY ? MEASURED_EARLY : MEASURED) == 0
-                      ? clock_thread_cpu_ns()
-                      : 0,
+        .cpu_ns = is_measured(thread) ? clock_thread_cpu_ns() : 0,
     };
 }
 
@@ -56,21 +60,23 @@ static uint64_t handling_ns(struct node *node, const struct fault_clock *clock,
                                         node->meter.trap_ns);
     }
     mean_ns = atomic_load_explicit(usual_ns, memory_order_relaxed);
-    if (clock->cpu_ns > 0) {
-        ns = iteration_cpu_since(node, clock->cpu_ns);
-        mean_ns = mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8;
-        atomic_store_explicit(usual_ns, mean_ns, memory_order_relaxed);
+    if (clock->cpu_ns == 0) {
+        return mean_ns + node->meter.trap_ns;
     }
-    return mean_ns + node->meter.trap_ns;
+    ns = iteration_cpu_since(node, clock->cpu_ns);
+    atomic_store_explicit(usual_ns, mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8,
+                          memory_order_relaxed);
+    return ns + node->meter.trap_ns;
 }
 
 void meter_end(struct node *node, struct thread *thread,
                const struct fault_clock *clock,
                const struct fault_paging *paging)
 {
-    const uint64_t handled_ns =
-        handling_ns(node, clock, paging->is_cause || paging->waited_ns > 0);
+    uint64_t handled_ns;
 
+    thread->pages = paging->is_cause || paging->waited_ns > 0;
+    handled_ns = handling_ns(node, clock, thread->pages);
     thread->handling_ns += handled_ns;
     if (paging->is_cause) {
         paging_note_cost(node, thread,

@@ -28,6 +28,7 @@ struct thread {
     uint64_t noted_ns;   ///< its processor time at the last of them
     uint64_t handling_ns; ///< of which in handling faults, since then
     uint64_t n_faults;    ///< on this node
+    int pages;            ///< its latest fault was for memory that is short
     uint64_t repeats;     ///< faults in a row at one place that changed nothing
     page_no last_page;
     uintptr_t place;     ///< return address of its latest call of ours
