@@ -7,6 +7,7 @@
 
 #include "mem/diff.h"
 #include "pages/causality.h"
+#include "protocol/scopes.h"
 #include "protocol/updates.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
         .requester = engine->port->self,
         .token = engine_await(engine, waiter, MESSAGE_atomic_done),
     };
+    scopes_note(engine, page); // S2
     engine_order(engine, ORDER_ATOMICS, fetch_route(engine, page), ORDER_GIVES);
     port_send(engine->port, fetch_route(engine, page), &message);
 }
