@@ -42,7 +42,8 @@
  *
  * Memory model. A program without data races (any two accesses to one byte, one
  * of them a write, are ordered by the calls below) gets sequentially consistent
- * results, byte by byte. Two nodes may write neighbouring bytes at once.
+ * results, byte by byte. Two nodes may write neighbouring bytes at once. (Blocks to which
+ * the program gives TM_SCOPE promise less: chapter 4.)
  */
 
 #include <stddef.h>
@@ -242,7 +243,53 @@ typedef enum tm_protocol {
     TM_IMPLICIT = 3,         ///< multiple writers, copies dropped at acquires
     TM_LAZY_RELEASE = 4,     ///< multiple writers, copies dropped that are old
     TM_ADAPTIVE = 5,         ///< each copy as with 2 or 4, as it is used
+    TM_SCOPE = 6,            ///< as 4, but weaker: see below
 } tm_protocol;
+
+/*
+ * TM_SCOPE is scope consistency. It promises less than the memory model above, so only
+ * blocks have it to which the program gives it; --protocol cannot name it. With a mutex goes
+ * what was written while that mutex was held, and nothing else: a thread that locks it
+ * sees what all threads have written between their tm_mutex_lock() and tm_mutex_unlock() of
+ * the same mutex, whatever else they held then. What was written under another mutex, or
+ * under none, it may see, byte by byte, as it was written or as it was before; also what
+ * was written just before the mutex was locked.
+ *
+ * All other calls that order threads do so as ever: barriers and the ends of iterations,
+ * reductions, tm_thread_create() and tm_thread_join(), semaphores, signals, reader-writer
+ * locks, tm_once_run(), atomic operations, tm_alloc() and tm_free().
+ *
+ * So a program is right with it if between two barriers each byte of the block is used
+ * by one thread, or is only read, or is used under one mutex, always the same. What it
+ * brings: with a mutex go news of a few pages, not of all that its node has heard of, and
+ * copies of other pages stay.
+ */
+
+/**
+ * How threads use a block, if the program knows. TM_ADAPTIVE takes it for given, instead
+ * of finding out page by page; other protocols do not look at it. What is said wrong costs
+ * time and changes no result, but for TM_READ_ONLY.
+ */
+typedef enum tm_sharing {
+    TM_SHARING_DEFAULT = 0, ///< not known: it is found out
+    /** Written at first, then only read. A page goes to who writes it until another node
+     * reads it, and copies stay. A thread that writes to a page of which another node
+     * has, or has had, a copy ends the program: segmentation fault, with one line that
+     * says who and where. What nobody else has read yet can still be written. */
+    TM_READ_ONLY = 1,
+    /** Used by one thread after the other, each of which reads and writes it, under a
+     * mutex for example. A page goes to whoever asks for it, and leaves no copy behind. */
+    TM_MIGRATORY = 2,
+    /** Written by one thread, and then read by others, again and again. What is written is
+     * pushed to all who have read it. */
+    TM_PRODUCER_CONSUMER = 3,
+    /** Written by several threads at once, each its own bytes, and little read by others. A
+     * page has a home that gets what is written; whoever reads it asks for it. */
+    TM_WRITE_SHARED = 4,
+    /** Results that many threads add to, by atomic operations or under a mutex. A page
+     * stays where it was first used, and what is written goes there. */
+    TM_REDUCTION = 5,
+} tm_sharing;
 
 /** Which node holds a page before anybody has used it. */
 typedef enum tm_placement {
@@ -258,8 +305,9 @@ typedef struct tm_alloc_attr {
     const char *name; ///< for reports, copied, at most 31 characters; or NULL
     tm_protocol protocol; ///< of all pages of the block
     tm_placement placement;
-    unsigned node;    ///< for TM_ON_NODE, < tm_node_count()
-    size_t alignment; ///< a power of two up to TM_PAGE_SIZE; 0: 16
+    unsigned node;      ///< for TM_ON_NODE, < tm_node_count()
+    size_t alignment;   ///< a power of two up to TM_PAGE_SIZE; 0: 16
+    tm_sharing sharing; ///< for TM_ADAPTIVE
 } tm_alloc_attr;
 
 /** tm_alloc() with the place of the call; programs call tm_alloc(). */
@@ -281,8 +329,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  *
  *     grid = tm_alloc(size, &(tm_alloc_attr){.name = "grid", .placement = TM_BLOCK});
  *
- * A block with a protocol or a placement, or larger than 2048 bytes, starts on a page
- * of its own; smaller ones share pages and are aligned to 16 bytes, or to
+ * A block with a protocol, a placement or a sharing, or larger than 2048 bytes, starts on
+ * a page of its own; smaller ones share pages and are aligned to 16 bytes, or to
  * attr.alignment (of more than 1024 bytes: on a page of its own).
  *
  * @param size  bytes, 1 to 64 GiB in all
@@ -300,8 +348,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
     tm_alloc_at((size), (__VA_ARGS__), __FILE__, __LINE__)
 
 /**
- * Give a block another size: a new block with the name, protocol and placement of the old
- * one, the contents of it as far as they fit, and zeros behind them; the old one is
+ * Give a block another size: a new block with the name, protocol, placement and sharing of
+ * the old one, the contents of it as far as they fit, and zeros behind them; the old one is
  * freed. No other thread may be using it, and pointers into it are wrong afterwards.
  * The caller copies, so it is the first to touch what has no other placement.
  *

@@ -158,12 +158,16 @@ static int parse_share(struct reading *reading, struct options *options)
     return 0;
 }
 
+#define SKIP(symbol, id, name, no_diffs)
+
 #define PROTOCOL(symbol, id, name, no_diffs) name,
+#define BLOCK_PROTOCOL SKIP
 static const char *const protocol_names[] = {
 #include "base/protocols.def"
 };
 
 #define PROTOCOL(symbol, id, name, no_diffs) {id, no_diffs},
+#define BLOCK_PROTOCOL SKIP
 static const struct {
     tm_protocol id;
     const char *no_diffs;
@@ -173,18 +177,39 @@ static const struct {
 
 // clang-format off
 #define PROTOCOL(symbol, id, name, no_diffs) name ", "
+#define BLOCK_PROTOCOL SKIP
 static const char protocol_help[] = "consistency protocol: "
 #include "base/protocols.def"
     "of memory that names none";
 // clang-format on
 
+#define PROTOCOL SKIP
+#define BLOCK_PROTOCOL(symbol, id, name, no_diffs) name,
+static const char *const block_protocols[] = {
+#include "base/protocols.def"
+};
+
 enum { N_PROTOCOLS = sizeof protocols / sizeof protocols[0] };
+
+static void refuse_block_protocol(struct reading *reading)
+{
+    for (unsigned i = 0; i < sizeof block_protocols / sizeof block_protocols[0];
+         i++) {
+        if (strcmp(reading->text, block_protocols[i]) == 0) {
+            snprintf(reading->allowed, sizeof reading->allowed,
+                     "one that keeps what teamster.h promises; %s is for "
+                     "blocks (tm_alloc_attr.protocol)",
+                     block_protocols[i]);
+        }
+    }
+}
 
 static int parse_protocol(struct reading *reading, struct options *options)
 {
     unsigned index;
 
     if (!reading_word(reading, protocol_names, N_PROTOCOLS, &index)) {
+        refuse_block_protocol(reading);
         return 0;
     }
     options->protocol = protocols[index].id;

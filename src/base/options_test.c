@@ -181,6 +181,10 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "
                    "eager-release, sequential, implicit, lazy-release or "
                    "adaptive");
+    expect_refusal("TEAMSTER_PROTOCOL", "scope",
+                   "TEAMSTER_PROTOCOL (--protocol) is 'scope'; allowed: one "
+                   "that keeps what teamster.h promises; scope is for blocks "
+                   "(tm_alloc_attr.protocol)");
     expect_refusal("TEAMSTER_STACK_SIZE", "65535",
                    "TEAMSTER_STACK_SIZE (--stack-size) is '65535'; allowed: "
                    "64K to 64M; bytes, or with K, M, G or T");

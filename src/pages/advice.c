@@ -28,12 +28,14 @@ static page_no fetch_group(struct engine *engine, page_no page, page_no n,
     return history.streams[0].next - page;
 }
 
-// B3 in blocks.c: no pages of an extent that others may not know yet.
+// B3 in blocks.c: no pages of an extent that others may not know yet. Nor such as nobody
+// may write to when there is a copy.
 static int is_wanted(const struct engine *engine, page_no page)
 {
     const struct extent *extent = extent_find(engine, page);
 
     return extent != NULL && extent->is_open && !extent->is_closed &&
+           extent->sharing != TM_READ_ONLY &&
            page_of(engine, page)->state == PAGE_ABSENT &&
            !page_of(engine, page)->fetching;
 }

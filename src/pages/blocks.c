@@ -91,8 +91,8 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
     if (!has_free_pages(engine, extent) || extent->serial == 0 ||
         extent->size > extent->n_pages * TM_PAGE_SIZE ||
         protocol_by_id(engine->protocols, extent->protocol) == NULL ||
-        extent->placement > TM_ON_NODE || extent->on_node >= TM_MAX_NODES ||
-        !has_good_cells(extent)) {
+        extent->placement > TM_ON_NODE || extent->sharing > TM_REDUCTION ||
+        extent->on_node >= TM_MAX_NODES || !has_good_cells(extent)) {
         return TM_EWIRE;
     }
     copy_text(extent->name, sizeof extent->name, name.name);
@@ -111,6 +111,7 @@ static tm_status receive_new(struct engine *engine,
         .size = extent_new->size,
         .protocol = (tm_protocol)extent_new->protocol,
         .placement = (tm_placement)extent_new->placement,
+        .sharing = (tm_sharing)extent_new->sharing,
         .on_node = extent_new->on_node,
         .cell_size = extent_new->cell_size,
         .serial = extent_new->token,
@@ -135,6 +136,7 @@ static tm_status receive_is(struct engine *engine,
         .size = is->size,
         .protocol = (tm_protocol)is->protocol,
         .placement = (tm_placement)is->placement,
+        .sharing = (tm_sharing)is->sharing,
         .on_node = is->on_node,
         .cell_size = is->cell_size,
         .serial = is->serial,
@@ -159,6 +161,7 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
         .size = extent->size,
         .protocol = (uint8_t)extent->protocol,
         .placement = (uint8_t)extent->placement,
+        .sharing = (uint8_t)extent->sharing,
         .on_node = extent->on_node,
         .cell_size = extent->cell_size,
         .line = extent->line,
@@ -458,12 +461,13 @@ static const char *file_tail(const char *file)
     return length > 63 ? file + length - 63 : file;
 }
 
-// In which cells does the block lie? 0: with a protocol or a placement it starts on a
-// page of its own, as does what is no small block.
+// In which cells does the block lie? 0: with a protocol, a placement or a sharing it starts
+// on a page of its own, as does what is no small block.
 static uint32_t cell_size_of(uint64_t size, const tm_alloc_attr *attr)
 {
     if (size == 0 || attr->protocol != TM_PROTOCOL_DEFAULT ||
-        attr->placement != TM_FIRST_TOUCH) {
+        attr->placement != TM_FIRST_TOUCH ||
+        attr->sharing != TM_SHARING_DEFAULT) {
         return 0;
     }
     return slabs_cell_size(
@@ -488,6 +492,7 @@ static void ask_for_block(struct engine *engine, uint64_t size,
         .size = size,
         .protocol = (uint8_t)attr->protocol,
         .placement = (uint8_t)attr->placement,
+        .sharing = (uint8_t)attr->sharing,
         .on_node = (uint16_t)(attr->placement == TM_ON_NODE ? attr->node : 0),
         .line = origin->line,
     };

@@ -119,6 +119,7 @@ static void announce_extent(struct engine *engine, node_id from,
         .size = block->size,
         .protocol = ask->protocol,
         .placement = ask->placement,
+        .sharing = ask->sharing,
         .on_node = ask->on_node,
         .cell_size = ask->cell_size,
         .line = block->line,
@@ -134,7 +135,7 @@ static int is_good_request(const struct engine *engine, node_id from,
 {
     return protocol_by_id(engine->protocols, (tm_protocol)ask->protocol) !=
                NULL &&
-           ask->placement <= TM_ON_NODE &&
+           ask->placement <= TM_ON_NODE && ask->sharing <= TM_REDUCTION &&
            ask->on_node < engine->port->roster.n_ids &&
            (ask->cell_size == 0 ||
             (slabs_has_size(ask->cell_size) && ask->on_node == from &&

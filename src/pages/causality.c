@@ -197,16 +197,13 @@ void causality_begin_release(struct engine *engine)
     causality->size = clock_write(&causality->own, causality->bytes);
 }
 
-void engine_order(struct engine *engine, uint64_t object, node_id to,
-                  enum order_way way)
+static void send_clock(struct engine *engine, uint64_t object, node_id to,
+                       enum order_way way)
 {
     struct causality *causality = engine->causality;
     uint8_t bytes[CLOCK_BYTES_MAX];
     struct message message = {.type = MESSAGE_clock, .body = bytes};
 
-    if (to != engine->port->self) {
-        bases_order(engine, to);
-    }
     if (causality == NULL) {
         return;
     }
@@ -221,12 +218,31 @@ void engine_order(struct engine *engine, uint64_t object, node_id to,
     }
 }
 
-void engine_order_now(struct engine *engine, const struct engine *before)
+void engine_order(struct engine *engine, uint64_t object, node_id to,
+                  enum order_way way)
 {
-    if (engine == before) {
-        return;
+    if (to != engine->port->self) {
+        bases_order(engine, to, NO_MUTEX);
     }
-    bases_order_now(engine, before);
+    send_clock(engine, object, to, way);
+}
+
+void engine_order_mutex(struct engine *engine, uint64_t mutex, node_id to,
+                        enum order_way way)
+{
+    if (to != engine->port->self) {
+        bases_order(engine, to, mutex);
+    }
+    send_clock(engine, mutex, to, way);
+}
+
+void engine_held(struct engine *engine, uint64_t mutex, int is_held)
+{
+    bases_held(engine, mutex, is_held);
+}
+
+static void join_now(struct engine *engine, struct engine *before)
+{
     if (engine->causality == NULL) {
         return;
     }
@@ -234,6 +250,20 @@ void engine_order_now(struct engine *engine, const struct engine *before)
     for (unsigned i = 0; i < before->causality->own.n; i++) {
         clock_raise(&engine->causality->own, i, before->causality->own.of[i]);
     }
+}
+
+void engine_order_mutex_now(struct engine *engine, uint64_t mutex,
+                            struct engine *before)
+{
+    if (engine != before) {
+        bases_order_now(engine, before, mutex);
+        join_now(engine, before);
+    }
+}
+
+void engine_order_now(struct engine *engine, struct engine *before)
+{
+    engine_order_mutex_now(engine, NO_MUTEX, before);
 }
 
 tm_status causality_receive(struct engine *engine,

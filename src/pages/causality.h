@@ -25,8 +25,20 @@ enum order_way {
 void engine_order(struct engine *engine, uint64_t object, node_id to,
                   enum order_way way);
 
-/** The same as ORDER_MOVES, at once, over a simulated network. */
-void engine_order_now(struct engine *engine, const struct engine *before);
+/** The same where the object is a mutex, whose token goes with the next message: who has
+ * that is to hear at least of what was written while the mutex was held (engine_held()).
+ * Protocols may tell more. */
+void engine_order_mutex(struct engine *engine, uint64_t mutex, node_id to,
+                        enum order_way way);
+
+/** A thread of this node has locked a mutex whose token is here, or is about to unlock
+ * it. Alternately, for each mutex. */
+void engine_held(struct engine *engine, uint64_t mutex, int is_held);
+
+/* The same as ORDER_MOVES, at once, over a simulated network: `before` tells. */
+void engine_order_now(struct engine *engine, struct engine *before);
+void engine_order_mutex_now(struct engine *engine, uint64_t mutex,
+                            struct engine *before);
 
 // ---- for those that use clocks
 

@@ -40,10 +40,16 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
 {
     struct extent *extent = extent_find(engine, page_number);
     struct page *page = page_of(engine, page_number);
+    const struct protocol *protocol;
 
     ensure(!engine->is_frozen);
     if (extent == NULL || extent->is_closed) {
         return FAULT_OUTSIDE;
+    }
+    protocol = protocol_by_id(engine->protocols, extent->protocol);
+    if (is_write && protocol->forbids_write != NULL &&
+        protocol->forbids_write(engine, page_number)) {
+        return FAULT_READ_ONLY;
     }
     if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
         space_restore(engine->space, page_number, 1);
@@ -56,8 +62,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
         engine->stats.read_faults++;
     }
     if (page->state != PAGE_ABSENT &&
-        protocol_by_id(engine->protocols, extent->protocol)
-            ->local_fault(engine, page_number, is_write)) {
+        protocol->local_fault(engine, page_number, is_write)) {
         steps_made(engine, page_number,
                    (struct step_cause){.event = STEP_FAULT,
                                        .facts = is_write ? STEP_WRITE : 0});

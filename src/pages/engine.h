@@ -41,6 +41,7 @@ struct extent {
     uint64_t size; ///< bytes of the block, <= n_pages pages
     tm_protocol protocol;
     tm_placement placement;
+    tm_sharing sharing;
     node_id on_node;     ///< of a slab: its holder
     uint32_t cell_size;  ///< of a slab of small blocks; 0: it is one block
     uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
@@ -56,9 +57,10 @@ struct extent {
 };
 
 enum fault_result {
-    FAULT_ALLOWED, ///< access has been raised, or was enough: try again
-    FAULT_WAIT,    ///< the waiter will be woken; then try again
-    FAULT_OUTSIDE, ///< the page is in no block: an error of the program
+    FAULT_ALLOWED,   ///< access has been raised, or was enough: try again
+    FAULT_WAIT,      ///< the waiter will be woken; then try again
+    FAULT_OUTSIDE,   ///< the page is in no block: an error of the program
+    FAULT_READ_ONLY, ///< its block is read-only, and this a write: the same
 };
 
 /** @param protocols  all that blocks may have

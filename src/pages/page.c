@@ -215,7 +215,7 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
         return 0;
     }
     return page->deferred == NULL || page_keeps_messages(page) || // D1
-           !protocol_of(engine, page_number)->pins_pages;
+           page_keeps_diffs(page);
 }
 
 int engine_is_valid(const struct engine *engine)

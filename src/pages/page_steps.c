@@ -110,7 +110,13 @@ static int has_changed(const struct engine *engine, page_no page)
     return shadow->n_sent > 0 || !are_equal(&shadow->record, &now);
 }
 
-// Pages of freed blocks make no steps: what a message still says of one is ignored.
+static unsigned fact(int is_so, unsigned bit)
+{
+    return is_so ? bit : 0;
+}
+
+// Pages of freed blocks make no steps: what a message still says of one is ignored. Of
+// blocks whose sharing the program has named there is no table.
 static void tell(struct engine *engine, page_no page,
                  const struct step_cause *cause)
 {
@@ -125,12 +131,15 @@ static void tell(struct engine *engine, page_no page,
     step.page = page;
     step.serial = extent->serial;
     step.node = engine->port->self;
-    step.protocol = (uint8_t)extent->protocol;
+    step.protocol = (uint8_t)(extent->sharing == TM_SHARING_DEFAULT
+                                  ? extent->protocol
+                                  : TM_PROTOCOL_DEFAULT);
     step.cause = *cause;
     step.cause.page = page;
     step.cause.facts |=
-        (uint16_t)(engine->space->pager != NULL ? STEP_PAGED : 0);
-    step.cause.facts |= (uint16_t)(engine->is_frozen ? STEP_FROZEN : 0);
+        (uint16_t)(fact(engine->space->pager != NULL, STEP_PAGED) |
+                   fact(engine->is_frozen, STEP_FROZEN) |
+                   fact(fetch_asks_back(engine, page), STEP_ASKS_BACK));
     step.sent = shadow->sent;
     step.n_sent = shadow->n_sent;
     step.told = shadow->told;
@@ -161,11 +170,6 @@ struct step_cause steps_begin(struct engine *engine, struct step_cause cause)
         engine->steps->cause = cause;
     }
     return before;
-}
-
-static unsigned fact(int is_so, unsigned bit)
-{
-    return is_so ? bit : 0;
 }
 
 static struct step_cause of_fetch(const struct engine *engine,

@@ -65,6 +65,8 @@ enum step_event {
 #define STEP_PAGED 256u   ///< the node has a pager: pages may be on its disk
 #define STEP_FROZEN 512u  ///< nodes may be about to come or go
 #define STEP_WAITED 1024u ///< a thread waits for the page
+#define STEP_ASKS_BACK                                                         \
+    2048u ///< the node needed pages of the block that it gave away
 
 /** What has been sent of a page: STEP_MESSAGE(name). */
 #define STEP_MESSAGES                                                          \

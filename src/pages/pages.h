@@ -163,6 +163,13 @@ static inline int page_keeps_messages(const struct page *page)
     return page->pinned || page->busy || (page->queues && !page->is_owner);
 }
 
+/** Is what waits for the page pushes that have come before it? Then nothing else does. */
+static inline int page_keeps_diffs(const struct page *page)
+{
+    return page->deferred != NULL &&
+           page->deferred->message.type == MESSAGE_update;
+}
+
 /** A page's directory node, by the roster in force. */
 static inline node_id directory_of(const struct engine *engine, page_no page)
 {
@@ -187,8 +194,11 @@ void protocols_roster_changed(struct engine *engine);
 void bases_brought(struct engine *engine);
 void bases_forget(struct engine *engine, const struct extent *extent);
 void bases_roster_changed(struct engine *engine);
-void bases_order(struct engine *engine, node_id to); ///< not to itself
-void bases_order_now(struct engine *engine, const struct engine *before);
+void bases_order(struct engine *engine, node_id to,
+                 uint64_t mutex); ///< not to itself
+void bases_order_now(struct engine *engine, struct engine *before,
+                     uint64_t mutex);
+void bases_held(struct engine *engine, uint64_t mutex, int is_held);
 int bases_are_quiet(const struct engine *engine);
 int bases_are_valid(const struct engine *engine);
 

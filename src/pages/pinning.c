@@ -250,8 +250,7 @@ void page_run_deferred(struct engine *engine, page_no page_number)
     struct deferred *first = page->deferred;
 
     steps_so_far(engine, page_number);
-    if (first == NULL || page->pinned || page->busy ||
-        !protocol_of(engine, page_number)->pins_pages) {
+    if (first == NULL || page->pinned || page->busy || page_keeps_diffs(page)) {
         return;
     }
     page->deferred = NULL; // those that are to wait come back, in order

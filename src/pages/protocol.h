@@ -41,6 +41,9 @@ enum page_advice {
     ADVICE_UNUSED,  ///< no thread here is expected to use it
 };
 
+/** In the place of a mutex, whose address is never this. */
+#define NO_MUTEX UINT64_C(0)
+
 /** What protocols may have in common, updates for example: there is one of each in an
  * engine, however many protocols use it. All slots but receive() may be NULL: nothing is
  * to be done, or it is so. protocols.c alone calls them. */
@@ -70,10 +73,15 @@ struct protocol_base {
     void (*roster_changed)(struct engine *engine);
 
     /** The next message to another node orders what the program does: have it heard of
-     * what comes before. */
-    void (*order)(struct engine *engine, node_id to);
+     * what comes before.
+     * @param mutex  whose token goes with it: what was written under others need not be
+     *               told; NO_MUTEX: all is */
+    void (*order)(struct engine *engine, node_id to, uint64_t mutex);
     /** The same at once, over a simulated network: hear all that `before` has heard of. */
-    void (*order_now)(struct engine *engine, const struct engine *before);
+    void (*order_now)(struct engine *engine, struct engine *before,
+                      uint64_t mutex);
+    /** As engine_held(). */
+    void (*held)(struct engine *engine, uint64_t mutex, int is_held);
 
     /** Is nothing under way? */
     int (*is_quiet)(const struct engine *engine);
@@ -89,11 +97,16 @@ struct protocol {
     const struct protocol_base *base;
     const struct update_rules *updates; ///< NULL: it has no diffs
 
-    /** A node keeps a page for a thread that waited for it until it has run. */
+    /** A node keeps a page for a thread that waited for it until it has run, and the requests
+     * of others behind its own. */
     int pins_pages;
     /** Loads and stores are as on one machine: they order what the program does, and
      * processors' atomic instructions work. */
     int is_coherent;
+
+    /** A thread here is about to write to a page that is here. May it not, by what the
+     * program has said of the block? NULL: it may. */
+    int (*forbids_write)(const struct engine *engine, page_no page);
 
     /** A thread here lacks access. Raise it if that needs nobody else.
      * @return 1 raised, 0 the page must be fetched */

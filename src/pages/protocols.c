@@ -83,9 +83,13 @@ TELL_BASES(forget, (struct engine * engine, const struct extent *extent),
            engine, extent)
 TELL_BASES(roster_changed, (struct engine * engine), engine)
 
-TELL_BASES(order, (struct engine * engine, node_id to), engine, to)
-TELL_BASES(order_now, (struct engine * engine, const struct engine *before),
-           engine, before)
+TELL_BASES(order, (struct engine * engine, node_id to, uint64_t mutex), engine,
+           to, mutex)
+TELL_BASES(order_now,
+           (struct engine * engine, struct engine *before, uint64_t mutex),
+           engine, before, mutex)
+TELL_BASES(held, (struct engine * engine, uint64_t mutex, int is_held), engine,
+           mutex, is_held)
 
 void bases_release(struct engine *engine, struct waiter *waiter)
 {

@@ -39,6 +39,7 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
+#include "protocol/sharing.h"
 
 // Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
 // until it is looked at whether it is used.
@@ -49,11 +50,19 @@ static int is_to_subscribe(struct engine *engine, page_no page_number,
                            const struct fetch_request *request)
 {
     const struct page *page = page_of(engine, page_number);
+    const enum subscription subscribes =
+        sharing_rule_of(engine, page_number)->subscribes;
 
-    return race_of(engine) != NULL ||
-           (page->copyset != NULL &&
-            node_set_has(page->copyset, request->requester)) ||
-           readers_subscribe(engine, page_number, request->requester,
+    if (race_of(engine) != NULL || subscribes == SUBSCRIBES_ALL ||
+        (page->copyset != NULL &&
+         node_set_has(page->copyset, request->requester))) {
+        return 1;
+    }
+    if (subscribes == SUBSCRIBES_NOBODY) {
+        readers_note_copy(engine, page_number, request->requester);
+        return 0;
+    }
+    return readers_subscribe(engine, page_number, request->requester,
                              request->is_write);
 }
 
@@ -62,6 +71,12 @@ static enum serve_result serve(struct engine *engine, page_no page,
 {
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
+    }
+    if (page_of(engine, page)->pinned) {
+        return request->is_ahead ? REFUSED : DEFERRED;
+    }
+    if (request->is_ahead && sharing_is_for_need(engine, page)) {
+        return REFUSED;
     }
     if (!pushes_move(engine, page, request)) { // A3
         fetch_send_copy(engine, page, request->requester,
@@ -80,13 +95,17 @@ static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
 static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
     struct page *page = page_of(engine, page_number);
+    const struct sharing_rule *rule = sharing_rule_of(engine, page_number);
 
     if (page->subscribed && want_write) {
         page_use_of(page)->probe_in = PATIENCE;
     }
     pushes_arrived(engine, page_number,
-                   want_write &&
+                   want_write && !rule->is_read_only &&           // G1
                        (page->subscribed || !engine->is_frozen)); // A6
+    if (rule->stays && page->is_owner) {
+        pin_page(engine, page_number);
+    }
 }
 
 // A1
@@ -131,6 +150,7 @@ const struct protocol protocol_adaptive = {
     .arrived = arrived,
     .frozen = frozen,
     .roster_changed = roster_changed,
+    .forbids_write = sharing_forbids_write,
     .state_alone = pushes_state_alone,
     .evicted = pushes_evicted,
     .advised = pushes_advised,

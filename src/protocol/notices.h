@@ -21,8 +21,8 @@ int notices_are_newer(const struct engine *engine, page_no page,
                       uint32_t version);
 
 /* Slots of updates_base. */
-void notices_send(struct engine *engine, node_id to);
-void notices_hear(struct engine *engine, const struct engine *before);
+void notices_send(struct engine *engine, node_id to, uint64_t mutex);
+void notices_hear(struct engine *engine, struct engine *before, uint64_t mutex);
 tm_status notices_receive(struct engine *engine, node_id from,
                           const struct message *message);
 void notices_forget(struct engine *engine, const struct extent *extent);

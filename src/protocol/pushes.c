@@ -16,14 +16,10 @@
 // while they may, and each version of it is to be known: A1, A3 and A5 of adaptive.c.
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
+#include "protocol/sharing.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// An exclusive page moves to the node that asks so often; later it is shared. From the
-// start it is, where this node has asked back others of its block.
-#define READ_MOVES 1u
-#define WRITE_MOVES 3u
 
 #define PROBE_MAX 64u
 
@@ -85,16 +81,18 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
 
 // ---- a page is asked for, and comes
 
+// An exclusive page moves to the node that asks so often; later it is shared.
 static unsigned most_moves(const struct engine *engine, page_no page,
                            const struct fetch_request *request)
 {
-    if (paging_is_unwanted(engine, page)) {
+    const struct sharing_rule *rule = sharing_rule_of(engine, page);
+    const unsigned most =
+        request->is_write ? rule->write_moves : rule->read_moves;
+
+    if (most < UNWANTED_MOVES && paging_is_unwanted(engine, page)) {
         return UNWANTED_MOVES;
     }
-    if (fetch_asks_back(engine, page)) {
-        return 0;
-    }
-    return request->is_write ? WRITE_MOVES : READ_MOVES;
+    return !rule->stays && fetch_asks_back(engine, page) ? 0 : most;
 }
 
 int pushes_move(struct engine *engine, page_no page_number,
@@ -110,7 +108,7 @@ int pushes_move(struct engine *engine, page_no page_number,
     }
     if (page->moves < most_moves(engine, page_number, request) &&
         page->pushing == 0 && !readers_have_copies(engine, page_number)) {
-        page->moves++;
+        page->moves += page->moves < UINT8_MAX;
         fetch_send_away(engine, page_number, request->requester, 1);
         return 1;
     }

@@ -154,6 +154,11 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node,
     return subscribes;
 }
 
+void readers_note_copy(struct engine *engine, page_no page, node_id node)
+{
+    set_has_copy(engine, page, reader_of(engine, page, node), 1); // V1
+}
+
 void readers_end_subscription(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);

@@ -20,6 +20,9 @@ int readers_have_copies(const struct engine *engine, page_no page);
 int readers_subscribe(struct engine *engine, page_no page, node_id node,
                       int is_write);
 
+/** The same of a node that is never pushed to. */
+void readers_note_copy(struct engine *engine, page_no page, node_id node);
+
 /** A node does not want to be pushed to any more; it has no copy. */
 void readers_end_subscription(struct engine *engine, page_no page,
                               node_id node);

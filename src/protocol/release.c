@@ -27,6 +27,7 @@
 #include "mem/diff.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
+#include "protocol/scopes.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -308,6 +309,7 @@ static void start_flush(struct engine *engine)
     struct page_list *dirty = &engine->updates->dirty;
     size_t kept = 0;
 
+    scopes_begin_release(engine); // S2
     sort_out(engine);
     qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
     protect_runs(engine);

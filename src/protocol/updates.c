@@ -9,6 +9,7 @@
 #include "mem/diff.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
+#include "protocol/scopes.h"
 
 #include <stdlib.h>
 
@@ -482,6 +483,8 @@ static void close_updates(struct engine *engine)
     free(updates->copies.at);
     pending_updates_free(updates);
     notices_free(updates);
+    scopes_free(updates);
+    free(updates->held.at);
     readers_free(updates);
     free(updates);
 }
@@ -493,6 +496,7 @@ static void forget(struct engine *engine, const struct extent *extent)
     flight_forget(engine, extent);
     race_forget(engine, extent);
     notices_forget(engine, extent);
+    scopes_forget(engine, extent);
     readers_forget(engine, extent);
 }
 
@@ -500,6 +504,7 @@ static void roster_changed(struct engine *engine)
 {
     race_forget_writers(engine);
     notices_forget_all(engine);
+    scopes_forget_all(engine);
     readers_free(engine->updates);
 }
 
@@ -538,6 +543,7 @@ const struct protocol_base updates_base = {
     .roster_changed = roster_changed,
     .order = notices_send,
     .order_now = notices_hear,
+    .held = scopes_held,
     .is_quiet = is_quiet,
     .is_valid = is_valid,
 };

@@ -24,6 +24,13 @@
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
 
+/** Mutexes, by address. */
+struct held_list {
+    uint64_t *at;
+    size_t n;
+    size_t room;
+};
+
 struct flight;
 struct notices;
 struct pending_update;
@@ -54,6 +61,8 @@ struct updates {
     struct page_list copies; ///< implicit: that the next acquire drops
     uint32_t acquired_fetch; ///< the last fetch before the last acquire
     struct notices *notices; ///< NULL: there have been none
+    struct held_list held;   ///< mutexes, by threads of this node
+    struct scopes *scopes;   ///< NULL: nobody needs them: scopes.c
     struct readers *readers; ///< NULL: all copies have been pushed to
 };
 
@@ -93,6 +102,9 @@ struct update_rules {
     /** Others have written to pages, of all protocols: their versions are those of
      * notices.c. The list may be reordered. */
     void (*noticed)(struct engine *engine, struct page_list *pages);
+    /** Its notices go with the tokens of those mutexes only under which pages were written:
+     * scopes.c. */
+    int is_scoped;
 };
 
 /** The base of all protocols that have them. */

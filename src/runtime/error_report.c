@@ -82,8 +82,9 @@ static void describe_shared(struct node *node, uintptr_t address, page_no page,
     const struct extent *extent = engine_extent(node->engine, page);
 
     if (extent != NULL && !extent->is_closed) {
-        snprintf(text, size, "in block '%s' of %llu bytes", extent->name,
-                 (unsigned long long)extent->size);
+        snprintf(text, size, "in %sblock '%s' of %llu bytes",
+                 extent->sharing == TM_READ_ONLY ? "read-only " : "",
+                 extent->name, (unsigned long long)extent->size);
         append_origin(extent, text, size);
     } else if (!freed_describe(node, page, text, size)) {
         describe_miss(node, address, page, text, size);

@@ -33,6 +33,9 @@ static const char *find_mistake(struct node *node, size_t size,
         attr->node >= node->n_nodes) {
         return "attr.node is not a node";
     }
+    if (attr != NULL && (unsigned)attr->sharing > TM_REDUCTION) {
+        return "attr.sharing is none that there is";
+    }
     if (attr != NULL && (attr->alignment > TM_PAGE_SIZE ||
                          (attr->alignment & (attr->alignment - 1)) != 0)) {
         return "attr.alignment is not a power of two up to TM_PAGE_SIZE";
@@ -220,6 +223,7 @@ static const tm_alloc_attr *attributes_of(struct node *node,
     if (extent != NULL) {
         attr->placement = extent->placement;
         attr->node = extent->on_node;
+        attr->sharing = extent->sharing;
         attr->protocol = extent->protocol == node->options.protocol
                              ? TM_PROTOCOL_DEFAULT
                              : extent->protocol;

@@ -208,17 +208,33 @@ static void program_error(void *owner, const char *text)
     report_program_error(node, text);
 }
 
+static const enum order_way order_ways[] = {
+    [SYNC_GIVES] = ORDER_GIVES,
+    [SYNC_TAKES] = ORDER_TAKES,
+    [SYNC_PASSES] = ORDER_MOVES,
+};
+
 static void sync_order(void *owner, uint64_t object, node_id to,
                        enum sync_order order)
 {
-    static const enum order_way ways[] = {
-        [SYNC_GIVES] = ORDER_GIVES,
-        [SYNC_TAKES] = ORDER_TAKES,
-        [SYNC_PASSES] = ORDER_MOVES,
-    };
     struct node *node = owner;
 
-    engine_order(node->engine, object, to, ways[order]);
+    engine_order(node->engine, object, to, order_ways[order]);
+}
+
+static void sync_order_mutex(void *owner, uint64_t key, node_id to,
+                             enum sync_order order)
+{
+    struct node *node = owner;
+
+    engine_order_mutex(node->engine, key, to, order_ways[order]);
+}
+
+static void sync_held(void *owner, uint64_t key, int is_held)
+{
+    struct node *node = owner;
+
+    engine_held(node->engine, key, is_held);
 }
 
 static void open_machines(struct node *node)
@@ -233,6 +249,8 @@ static void open_machines(struct node *node)
         .at_barrier = iteration_at_barrier,
         .describe_place = describe_place,
         .order = sync_order,
+        .order_mutex = sync_order_mutex,
+        .held = sync_held,
         .program_error = program_error,
     };
     struct ult_config config = {

@@ -170,13 +170,19 @@ static void decline(struct sync *sync, uint64_t key, bool is_gone)
     send_to(sync, manager_of(sync, key), &message);
 }
 
+static void set_held(struct lock *lock, bool is_held)
+{
+    lock->is_held = is_held;
+    lock->sync->ops.held(lock->sync->ops.owner, lock->key, is_held);
+}
+
 static void hand_to(struct lock *lock, struct waiter *waiter)
 {
     if (lock->try_until != NODE_NONE) {
         lock->try_until = NODE_NONE;
         decline(lock->sync, lock->key, false);
     }
-    lock->is_held = true;
+    set_held(lock, true);
     lock->depth = 0;
     lock->holder = waiter->thread;
     lock->holder_place = waiter->place;
@@ -217,7 +223,7 @@ static void send_back(struct lock *lock, bool again)
     back->was_held = lock->was_held;
     back->thread = lock->last;
     back->place = lock->last_place;
-    order_gives(lock->sync, lock->key, lock->leaves_to);
+    lock_order(lock, lock->leaves_to, SYNC_GIVES);
     send_to(lock->sync, lock->leaves_to, &message);
 }
 
@@ -243,7 +249,7 @@ static void send_on(struct lock *lock)
     grant->was_held = lock->was_held;
     grant->thread = lock->last;
     grant->place = lock->last_place;
-    order_passes(lock->sync, lock->key, lock->leaves_to);
+    lock_order(lock, lock->leaves_to, SYNC_PASSES);
     send_to(lock->sync, lock->leaves_to, &message);
     if (lock->try_until != NODE_NONE) {
         send_try(lock, lock->leaves_to, lock->try_until); // I7
@@ -291,7 +297,7 @@ static void give_back(struct lock *lock, uint64_t place)
         lock->depth--;
         return;
     }
-    lock->is_held = false;
+    set_held(lock, false);
     lock->was_held = true;
     lock->last = lock->holder;
     lock->last_place = place;

@@ -156,7 +156,7 @@ static void grant_first(struct lock *lock)
     grant->was_held = lock->was_held;
     grant->thread = lock->last;
     grant->place = lock->last_place;
-    order_takes(lock->sync, lock->key, lock->owner);
+    lock_order(lock, lock->owner, SYNC_TAKES);
     send_to(lock->sync, lock->owner, &message);
     lock_forget_last(lock);
 }

@@ -84,6 +84,13 @@ bool lock_manager_is_blank(const struct lock *lock);
 
 bool lock_manager_is_valid(const struct lock *lock);
 
+/** The next message to a node is the token. */
+static inline void lock_order(const struct lock *lock, node_id to,
+                              enum sync_order order)
+{
+    lock->sync->ops.order_mutex(lock->sync->ops.owner, lock->key, to, order);
+}
+
 /** The token leaves: what kind of mutex it is, and who had it, is known there. */
 static inline void lock_forget_last(struct lock *lock)
 {

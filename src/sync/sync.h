@@ -77,6 +77,15 @@ struct sync_ops {
     void (*order)(void *owner, uint64_t object, node_id to,
                   enum sync_order order);
 
+    /** The same of a mutex, whose token goes with the message: what was written under
+     * other mutexes it need not order. */
+    void (*order_mutex)(void *owner, uint64_t key, node_id to,
+                        enum sync_order order);
+
+    /** A thread of this node has got a mutex, or gives it back: alternately, also where
+     * one hands it to the next. */
+    void (*held)(void *owner, uint64_t key, int is_held);
+
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */
     void (*program_error)(void *owner, const char *text);

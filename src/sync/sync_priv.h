@@ -178,12 +178,6 @@ static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
     sync->ops.order(sync->ops.owner, object, to, SYNC_TAKES);
 }
 
-/* What this node has released is now known to come before what another one does. */
-static inline void order_passes(struct sync *sync, uint64_t object, node_id to)
-{
-    sync->ops.order(sync->ops.owner, object, to, SYNC_PASSES);
-}
-
 static inline void send_to(struct sync *sync, node_id to,
                            const struct message *message)
 {

@@ -112,6 +112,13 @@ static void ignore_order(void *owner, uint64_t object, node_id to,
     (void)order;
 }
 
+static void ignore_held(void *owner, uint64_t key, int is_held)
+{
+    (void)owner;
+    (void)key;
+    (void)is_held;
+}
+
 static void wakes(struct waiter *waiter)
 {
     size_t i = (size_t)(waiter - node.waiters);
@@ -131,6 +138,8 @@ static void open_node(node_id self, uint64_t seed)
                            .at_barrier = ignore_stage,
                            .describe_place = describe_place,
                            .order = ignore_order,
+                           .order_mutex = ignore_order,
+                           .held = ignore_held,
                            .program_error = ignore_error};
 
     memset(&node, 0, sizeof node);

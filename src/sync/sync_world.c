@@ -260,6 +260,18 @@ static void op_order(void *owner, uint64_t object, node_id to,
     (void)order;
 }
 
+static void op_held(void *owner, uint64_t key, int is_held)
+{
+    struct world_node *node = owner;
+
+    world_check(node->world, (map_find(&node->held, key) != NULL) != is_held);
+    if (is_held) {
+        map_add(&node->held, key, node);
+    } else {
+        (void)map_take(&node->held, key);
+    }
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -552,6 +564,8 @@ struct world *world_new(const struct world_config *config)
                                .at_barrier = op_at_barrier,
                                .describe_place = op_describe_place,
                                .order = op_order,
+                               .order_mutex = op_order,
+                               .held = op_held,
                                .program_error = op_program_error};
 
         node->world = world;
@@ -591,6 +605,7 @@ void world_free(struct world *world)
 {
     for (unsigned i = 0; i < world->config.sim.n_nodes; i++) {
         sync_free(world->nodes[i].sync);
+        map_release(&world->nodes[i].held);
     }
     for (int i = 0; i < WORLD_ACTORS; i++) {
         if (world->actors[i].is_used) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "harness/sim_harness.h"
 #include "sync/sync.h"
 
@@ -82,6 +83,7 @@ struct world_node {
     struct world *world;
     node_id id;
     struct sync *sync;
+    struct map held;      ///< mutexes
     struct port sim_port; ///< as the simulated network made it
     struct writes seen;
 };

@@ -16,7 +16,10 @@
  * `iteration` the order is drawn beforehand and barriers keep it, so only one
  * outcome is right.
  *
- *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED]
+ *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED] [-c]
+ *
+ * -c: the variables are in a block of TM_SCOPE. Under a mutex of its own each is as ever, so
+ * all modes keep the promise but `condition`, which uses them outside of it.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -98,6 +101,7 @@ static TM_SHARED struct {
     enum mode mode;
     unsigned n_runs;
     uint64_t seed;
+    int is_scoped;
     int64_t *variables[N_COPIES][N_VARIABLES];
     tm_barrier barrier;
     tm_mutex mutexes[N_COPIES][N_VARIABLES];
@@ -484,9 +488,11 @@ static void test_run(const char *name, const char *text)
 
 static void variables_allocate(unsigned n_pages)
 {
-    const tm_alloc_attr attr = {
-        .name = "variables",
-        .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL : TM_PROTOCOL_DEFAULT};
+    const tm_alloc_attr attr = {.name = "variables",
+                                .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL
+                                            : job.is_scoped
+                                                ? TM_SCOPE
+                                                : TM_PROTOCOL_DEFAULT};
     char *block =
         tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES * N_COPIES, &attr);
 
@@ -525,7 +531,7 @@ int main(int argc, char **argv)
     job.n_runs = 100;
     job.seed = 1;
     job.mode = MUTEX;
-    while ((option = getopt(argc, argv, "t:m:p:r:s:")) != -1) {
+    while ((option = getopt(argc, argv, "t:m:p:r:s:c")) != -1) {
         switch (option) {
         case 't':
             only = optarg;
@@ -541,6 +547,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             job.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'c':
+            job.is_scoped = 1;
             break;
         default:
             return 64;

@@ -4,11 +4,15 @@
  *
  * Threads go through phases (random_plan.h). In a phase each does a number of
  * things in an order of its own: it writes its bytes of every block, reads bytes
- * that nobody writes in this phase, adds to counters under mutexes, uses atomic
+ * that nobody writes in this phase, adds to counters, each under a mutex of its own, uses atomic
  * operations, allocates blocks and frees those that others allocated, hands
  * items over in a queue of semaphores or of condition variables, and lets a
  * child thread do part of its work. At the end of the phase there is a barrier,
  * the end of an iteration, or a reduction.
+ *
+ * Blocks are of all protocols, and of all that can be said of their sharing. What TM_SCOPE
+ * promises is enough: each byte is used under one mutex, or passes from thread to thread
+ * by a call that orders all.
  *
  * Whatever is read is compared with what the seed says that it must be. The
  * checksum at the end depends on nothing but the seed.
@@ -38,6 +42,7 @@ static TM_SHARED struct {
     int64_t *words;      // [3] for tm_fetch_add() and the like
     uint32_t *tickets;   // [MOST_TICKETS]
     struct queue *queue;
+    struct scoped *scoped;
     int is_racy;
     int is_wide;
     int has_members; // nodes come and go
@@ -68,6 +73,13 @@ static TM_SHARED struct parcel {
     unsigned char *bytes;
     unsigned size;
 } parcels[2][MOST_WORKERS];
+
+// The same as counters, in a block of scope consistency.
+struct scoped {
+    uint64_t values[N_COUNTERS];
+    unsigned char gap[TM_PAGE_SIZE];
+    uint64_t marks[N_COUNTERS];
+};
 
 struct item {
     uint64_t number;
@@ -214,18 +226,32 @@ static uint64_t addend(unsigned me, unsigned phase, unsigned counter)
     return state_of(me, phase, 20 + counter) % 3;
 }
 
+static void scoped_check(unsigned counter)
+{
+    if (job.scoped->values[counter] != counters[counter].value ||
+        job.scoped->marks[counter] != counters[counter].value * 3) {
+        FAIL("counter %u is %" PRIu64 ", in the block of its scope %" PRIu64
+             ", its mark %" PRIu64,
+             counter, counters[counter].value, job.scoped->values[counter],
+             job.scoped->marks[counter]);
+    }
+}
+
 static void counter_add(unsigned counter, uint64_t value)
 {
     OK(tm_mutex_lock(&counters[counter].mutex));
+    scoped_check(counter);
     if (marks.of[counter] != counters[counter].value * 3) {
         FAIL("counter %u is %" PRIu64 ", its mark %" PRIu64, counter,
              counters[counter].value, marks.of[counter]);
     }
     counters[counter].value += value;
+    job.scoped->marks[counter] += 3 * value;
     if (value == 2) {
         tm_thread_yield();
     }
     marks.of[counter] += 3 * value;
+    job.scoped->values[counter] += value;
     OK(tm_mutex_unlock(&counters[counter].mutex));
 }
 
@@ -278,6 +304,19 @@ static void act_atomics(unsigned me, unsigned phase)
     __atomic_fetch_add(job.plain_word, value, __ATOMIC_SEQ_CST);
 }
 
+static tm_protocol some_protocol(uint64_t *state)
+{
+    return (tm_protocol)draw(state, TM_SCOPE + 1);
+}
+
+// But not that it is only read.
+static tm_sharing some_sharing(uint64_t *state)
+{
+    const unsigned sharing = (unsigned)draw(state, TM_REDUCTION + 1);
+
+    return sharing == TM_READ_ONLY ? TM_SHARING_DEFAULT : (tm_sharing)sharing;
+}
+
 static unsigned char parcel_byte(unsigned size, unsigned i)
 {
     return (unsigned char)mix(job.plan.seed + size, i);
@@ -314,7 +353,8 @@ static void parcel_make(unsigned me, unsigned phase)
         return;
     }
     parcel->size = 1 + (unsigned)draw(&state, most[draw(&state, 5)]);
-    attr.protocol = (tm_protocol)draw(&state, 3);
+    attr.protocol = some_protocol(&state);
+    attr.sharing = some_sharing(&state);
     attr.placement = (tm_placement)draw(&state, 4);
     attr.node = (unsigned)draw(&state, n_named_nodes());
     parcel->bytes = tm_alloc(parcel->size, draw(&state, 2) ? &attr : NULL);
@@ -659,6 +699,7 @@ static void check_sums(void)
     }
     for (unsigned i = 0; i < N_COUNTERS; i++) {
         expect("a counter", counters[i].value, sums[i]);
+        scoped_check(i);
     }
     expect("tickets", (uint64_t)tm_atomic_load(&job.words[0]), n_drawn);
     for (unsigned i = 0; i < n_drawn; i++) {
@@ -692,6 +733,7 @@ static void *allocate(size_t size, tm_protocol protocol, uint64_t *state)
     const tm_alloc_attr attr = {
         .name = "block",
         .protocol = protocol,
+        .sharing = some_sharing(state),
         .placement = (tm_placement)draw(state, 4),
         .node = (unsigned)draw(state, n_named_nodes()),
     };
@@ -717,7 +759,7 @@ static void job_make(unsigned times)
 
         plan->sizes[block] = 1 + (unsigned)draw(&size_state, size) * times;
         plan->blocks[block] =
-            allocate(plan->sizes[block], (tm_protocol)draw(&state, 3), &state);
+            allocate(plan->sizes[block], some_protocol(&state), &state);
         if (block == 0) {
             OK(tm_free(plan->blocks[0]));
             plan->sizes[0] = sizeof globals;
@@ -728,12 +770,11 @@ static void job_make(unsigned times)
         }
     }
     job.plain_word = allocate(sizeof(int64_t), TM_SEQUENTIAL, &state);
-    job.words =
-        allocate(3 * sizeof(int64_t), (tm_protocol)draw(&state, 3), &state);
+    job.words = allocate(3 * sizeof(int64_t), some_protocol(&state), &state);
     job.tickets = allocate(MOST_TICKETS * sizeof(uint32_t),
-                           (tm_protocol)draw(&state, 3), &state);
-    job.queue =
-        allocate(sizeof *job.queue, (tm_protocol)draw(&state, 3), &state);
+                           some_protocol(&state), &state);
+    job.queue = allocate(sizeof *job.queue, some_protocol(&state), &state);
+    job.scoped = allocate(sizeof *job.scoped, TM_SCOPE, &state);
     OK(tm_sem_init(&job.queue->empty, N_SLOTS));
     OK(tm_sem_init(&job.queue->full, 0));
     OK(tm_barrier_init(&job.barrier, plan->n_threads));

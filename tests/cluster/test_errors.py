@@ -302,6 +302,20 @@ class Mistakes(ErrorsTest):
             r".*mistakes\.c:\d+, freed at .*mistakes\.c:\d+, in "
             r"use_after_free \(mistakes\.c:\d+\)$")
 
+    def test_write_to_what_is_read_only(self):
+        for _ in self.sources():
+            for name, who, where in (
+                    ("read_only_reader", r"node 1 thread 1 \(clumsy\)",
+                     "write_what_is_read_only"),
+                    ("read_only_writer", r"node 0 thread 0 \(main\)",
+                     "main_fills_again")):
+                self.expect(
+                    self.run_words("-n", 2, program("mistakes"), name), 139,
+                    who + r": segmentation fault: write to 0x\w+, in read-only "
+                    r"block 'table' of 20000 bytes, allocated at "
+                    r".*mistakes\.c:\d+, in " + where +
+                    r" \(mistakes\.c:\d+\)$")
+
     def test_fault_in_the_c_library_names_the_caller(self):
         self.expect_mistake(
             "in_the_library", 139,

@@ -72,6 +72,7 @@ class Tests:
             variables = dict(variables, TEAMSTER_WORKERS="1")
         self.succeed(n_nodes, self.program("litmus"), "-m", mode, "-s", seed,
                      "-p", 1 + seed // 2 % 2, "-r", n_runs,
+                     *(["-c"] if self.options.scoped else []),
                      variables=variables)
 
     def litmus(self, seed):
@@ -342,6 +343,8 @@ def main():
     parser.add_argument("--source", choices=SOURCES)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--scoped", action="store_true",
+                        help="litmus: variables are in a block of TM_SCOPE")
     options = parser.parse_args()
     try:
         tests = Tests(options)

@@ -12,6 +12,7 @@
 // way, and the other node when it is told.
 #include "audit.h"
 #include "death.h"
+#include "promise.h"
 
 #include <string.h>
 
@@ -137,6 +138,7 @@ static void count_arrival(struct world *world)
     world->n_arrived = 0;
     world->counter_floor = world->counter_sum;
     order_all(world); // nobody goes on before its node is told
+    promise_begin(world);
     deal_cells(world);
     for (node_id node = 0; node < world->n_nodes; node++) {
         if (!has_threads(world, node)) {
@@ -188,14 +190,23 @@ void arrive(struct thread *thread)
 
 // ---- locks
 
+// Its address, so to speak.
+static uint64_t key_of(const struct world *world, const struct lock *lock)
+{
+    return 1 + (uint64_t)(lock - world->locks);
+}
+
 static void grant(struct lock *lock, struct thread *thread)
 {
     lock->holder = (int)thread->number;
     lock->node = thread->node;
+    thread->lock_outside = thread->lock_held;
     thread->lock_held = (int)(lock - thread->world->locks);
     thread->lock_ops = 1 + (unsigned)pick(thread, 4);
     engine_acquired(engine_of(thread));
+    engine_held(engine_of(thread), key_of(thread->world, lock), 1);
     audit_lock(thread, thread->lock_held);
+    promise_lock(thread, thread->lock_held);
     thread->step = CHOOSE;
     resume(thread);
 }
@@ -207,11 +218,13 @@ static void send_token(struct waiter *waiter)
     struct world *world = to->world;
 
     if (world->tells) {
-        engine_order(world->nodes[lock->node].engine, 0, to->node, ORDER_MOVES);
+        engine_order_mutex(world->nodes[lock->node].engine, key_of(world, lock),
+                           to->node, ORDER_MOVES);
         tell(world, lock->node, to->node, MESSAGE_lock_grant,
              (uint64_t)(lock - world->locks) * MAX_THREADS + to->number);
     } else {
-        engine_order_now(engine_of(to), world->nodes[lock->node].engine);
+        engine_order_mutex_now(engine_of(to), key_of(world, lock),
+                               world->nodes[lock->node].engine);
         grant(lock, to);
     }
 }
@@ -255,7 +268,9 @@ void give_lock(struct thread *thread)
     struct lock *lock = &thread->world->locks[thread->lock_held];
 
     audit_unlock(thread, thread->lock_held);
-    thread->lock_held = -1;
+    engine_held(engine_of(thread), key_of(thread->world, lock), 0);
+    thread->lock_held = thread->lock_outside;
+    thread->lock_outside = -1;
     lock->holder = -1;
     if (lock->n_queue > 0) {
         pass_on(thread->world, lock);

@@ -4,6 +4,7 @@
 #include "audit.h"
 #include "death.h"
 #include "parcels.h"
+#include "promise.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +57,10 @@ static void perform(struct thread *thread)
         if (thread->is_write) {
             bytes[i] = (uint8_t)(thread->value + i);
             world->oracle[thread->offset + i] = (uint8_t)(thread->value + i);
+            promise_write(thread, thread->offset + i, bytes[i]);
         } else {
-            CHECK(bytes[i] == world->oracle[thread->offset + i]);
+            CHECK(promise_holds(thread, thread->offset + i, bytes[i]));
+            promise_read(thread, thread->offset + i, bytes[i]);
         }
     }
     audit_access(thread, bytes);
@@ -70,7 +73,8 @@ static void look_at_other(const struct thread *thread)
     const uint8_t *bytes =
         (uint8_t *)space_place(&world->nodes[thread->node].space, page);
 
-    CHECK(bytes[thread->also % TM_PAGE_SIZE] == world->oracle[thread->also]);
+    CHECK(promise_holds(thread, thread->also,
+                        bytes[thread->also % TM_PAGE_SIZE]));
 }
 
 // Tracking must change nothing at all.
@@ -358,8 +362,45 @@ static void access_dealt(struct thread *thread)
     access_cell(thread, cell, world->owner[cell] == (int)thread->number);
 }
 
+// Another cell than its own or a lock's that it holds: as it is or has been.
+static void peek(struct thread *thread)
+{
+    const unsigned cell = (unsigned)pick(thread, N_CELLS);
+
+    if (thread->world->owner[cell] == -2) {
+        access_cell(thread, cell, 0);
+    } else {
+        access_dealt(thread);
+    }
+}
+
+// What only programs for scope consistency do. @return 1 if something is done
+static int play_scopes(struct thread *thread)
+{
+    const struct world *world = thread->world;
+
+    if (world->promise == NULL || world->judge != NULL ||
+        thread->ops_left == 0 || pick(thread, 5) != 0) {
+        return 0;
+    }
+    if (thread->lock_held >= 0 && thread->lock_held + 1 < N_LOCKS &&
+        thread->lock_outside < 0 && pick(thread, 2)) {
+        thread->ops_left--;
+        take_lock(thread, // in order: nobody waits for ever
+                  (unsigned)thread->lock_held + 1 +
+                      (unsigned)pick(thread, N_LOCKS - 1u -
+                                                 (unsigned)thread->lock_held));
+        return 1;
+    }
+    peek(thread);
+    return 1;
+}
+
 static void choose_racefree(struct thread *thread)
 {
+    if (play_scopes(thread)) {
+        return;
+    }
     if (thread->lock_held >= 0) {
         if (thread->lock_ops > 0) {
             access_locked(thread);

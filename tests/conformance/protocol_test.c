@@ -15,6 +15,10 @@
 //
 // Besides, small blocks go from thread to thread: parcels.c.
 //
+// scope: the same, and threads take a second lock with the first, and read cells whose lock
+// they do not hold. What they read is one of the values that scope consistency allows
+// (promise.c).
+//
 // sequential: any thread reads and writes any byte at any time; each read must
 // give the last value written, in the order of virtual time.
 //
@@ -43,6 +47,8 @@
 //
 // In debug builds each step of each page is compared with the protocol's table (steps.c);
 // TELL_STEPS=1 says which were made how often.
+// adaptive/sharing: it is said of the block how it is shared, rightly or wrongly. With
+// /budget, /members, /crossing and /early too.
 //
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
@@ -65,6 +71,7 @@
 #include "pages/protocol.h"
 #include "parcels.h"
 #include "pending_play.h"
+#include "promise.h"
 #include "steps.h"
 #include "world.h"
 
@@ -85,6 +92,7 @@ static int has_changes; // nodes come and go
 static int has_races;   // they are looked for
 static int has_globals; // pages have owners from the start
 static int is_audited;  // each read is judged
+static int has_sharing; // it is said of blocks how they are shared
 static int is_lossy;    // an answer that a thread waits for is lost
 static int n_answers;   // that a thread waited for
 static uint64_t n_changes;
@@ -321,12 +329,19 @@ static node_id last_node(struct world *world)
     return roster_of(world)->live[roster_of(world)->n_live - 1];
 }
 
+// Whatever is said, results are right; but it is written.
+static tm_sharing some_sharing(struct world *world)
+{
+    return (tm_sharing)(TM_MIGRATORY + sim_random(world->sim, 4));
+}
+
 static void allocate_in_heap(struct world *world)
 {
     tm_alloc_attr attr = {
         .name = "grid",
         .placement = (tm_placement)sim_random(world->sim, 4),
         .node = some_node(world),
+        .sharing = has_sharing ? some_sharing(world) : TM_SHARING_DEFAULT,
     };
     const uint64_t gap = globals_gap(world);
 
@@ -395,6 +410,7 @@ static void start_threads(struct world *world)
     world->n_ended = 0;
     world->n_arrived = 0;
     order_all(world);
+    promise_begin(world);
     for (unsigned i = 0; i < world->n_threads; i++) {
         struct thread *thread = &world->threads[i];
 
@@ -408,6 +424,7 @@ static void start_threads(struct world *world)
         thread->node = some_node(world);
         engine_acquired(engine_of(thread));
         thread->lock_held = -1;
+        thread->lock_outside = -1;
         thread->ops_left = 30;
         resume(thread);
     }
@@ -497,6 +514,7 @@ static void check_end(struct world *world)
 static void close_world(struct world *world)
 {
     audit_close(world);
+    promise_close(world);
     changes_close(world);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         track_free(world->nodes[i].track);
@@ -610,6 +628,7 @@ static uint64_t run(tm_protocol protocol)
     if (is_audited) {
         audit_open(world);
     }
+    promise_open(world);
     open_nodes(world);
     running = world;
     changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
@@ -650,6 +669,7 @@ int main(int argc, char **argv)
     is_audited = strstr(protocol_name + length, "/audit") != NULL;
     has_races = strstr(protocol_name + length, "/race") != NULL;
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
+    has_sharing = strstr(protocol_name + length, "/sharing") != NULL;
     is_lossy = strstr(protocol_name + length, "/stall") != NULL;
     for (unsigned i = 0; i < all_protocols.n && protocol == NULL; i++) {
         const char *known = all_protocols.rows[i]->name;
@@ -663,7 +683,8 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/crossing][/stall] [SEED [N [STEP]]]: no "
+            "[/globals][/audit][/sharing][/crossing][/stall] [SEED [N "
+            "[STEP]]]: no "
             "protocol %s\n",
             protocol_name);
         return 1;

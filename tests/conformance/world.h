@@ -37,6 +37,7 @@
 enum step { CHOOSE, ACCESS, WAITING, ENDED };
 
 struct judge;
+struct promise;
 struct world;
 
 struct thread {
@@ -66,7 +67,8 @@ struct thread {
     // where it is in its program
     unsigned phase;
     unsigned ops_left;
-    int lock_held; // -1: none
+    int lock_held;    // -1: none
+    int lock_outside; // that it held when it took lock_held; -1: none
     unsigned lock_ops;
     uint64_t added;
     void (*then)(struct thread *thread);
@@ -144,7 +146,8 @@ struct world {
     node_id manager;    // of the barrier
     unsigned n_arrived;
     unsigned n_ended;
-    struct judge *judge; // or NULL: audit.c
+    struct judge *judge;     // or NULL: audit.c
+    struct promise *promise; // or NULL: promise.c
     unsigned n_audited_lives;
     int is_put_off; // the event has changed nothing but its own time
 };
@@ -156,7 +159,8 @@ _Noreturn void fail(const char *what, int line);
 static inline int drops_copies(const struct world *world)
 {
     return world->protocol == TM_IMPLICIT ||
-           world->protocol == TM_LAZY_RELEASE || world->protocol == TM_ADAPTIVE;
+           world->protocol == TM_LAZY_RELEASE ||
+           world->protocol == TM_ADAPTIVE || world->protocol == TM_SCOPE;
 }
 
 /** What holds at any time: of pages, engines and trackers; and of pagers. */

@@ -90,6 +90,13 @@ static void order(void *owner, uint64_t object, node_id to,
     (void)order;
 }
 
+static void held(void *owner, uint64_t key, int is_held)
+{
+    (void)owner;
+    (void)key;
+    (void)is_held;
+}
+
 static void program_error(void *owner, const char *text)
 {
     (void)owner;
@@ -193,8 +200,8 @@ static void say_who_waits(const struct sync *sync)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct sync_ops ops = {
-        NULL,      release,    start,          set_target, n_active,
-        n_threads, at_barrier, describe_place, order,      program_error,
+        NULL,       release,        start, set_target, n_active, n_threads,
+        at_barrier, describe_place, order, order,      held,     program_error,
     };
     struct wire_reader input = wire_read(data, size);
     struct port port = {

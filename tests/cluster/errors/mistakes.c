@@ -15,6 +15,7 @@ struct shared {
     char *freed;
     char *small;
     char *gone;
+    char *table; // that is read only
     tm_mutex mutex;
     tm_rwlock lock;
     tm_barrier barrier;
@@ -23,6 +24,8 @@ struct shared {
 static TM_SHARED struct shared shared;
 
 enum { N_OF_A_SIZE = 70 }; // more than two slabs take
+
+static void main_prepares(void);
 
 static void null_pointer(void)
 {
@@ -47,6 +50,43 @@ static void past_the_end(void)
 static void use_after_free(void)
 {
     (void)*(volatile char *)(shared.freed + 5000);
+}
+
+static void main_fills_table(void)
+{
+    static const tm_alloc_attr attr = {
+        .name = "table", .protocol = TM_ADAPTIVE, .sharing = TM_READ_ONLY};
+
+    shared.table = tm_alloc(20000, &attr);
+    for (int i = 0; i < 20000; i++) {
+        shared.table[i] = (char)i;
+    }
+}
+
+static void write_what_is_read_only(void)
+{
+    if (shared.table[5000] == (char)5000) {
+        shared.table[5000] = 1;
+    }
+}
+
+static void read_table(void)
+{
+    (void)*(volatile char *)&shared.table[5000];
+    (void)tm_barrier_wait(&shared.barrier);
+}
+
+static void main_fills_and_prepares(void)
+{
+    main_fills_table();
+    main_prepares();
+}
+
+static void main_fills_again(void)
+{
+    (void)tm_barrier_wait(&shared.barrier);
+    shared.table[16000] = 1; // nobody has read this page
+    shared.table[5001] = 1;
 }
 
 static void in_the_library(void)
@@ -330,6 +370,8 @@ static const struct {
     {"wrong_free_small", free_inside_small, NULL, NULL},
     {"overrun", overrun, NULL, NULL},
     {"own_handler", own_handler, NULL, NULL},
+    {"read_only_reader", write_what_is_read_only, main_fills_table, NULL},
+    {"read_only_writer", read_table, main_fills_and_prepares, main_fills_again},
     {"others_mutex", others_mutex, main_locks, NULL},
     {"others_rwlock", others_rwlock, main_reads, NULL},
     {"mixed_calls", mixed_calls, main_prepares, main_waits},

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Lists of write notices.
+//
+// N3 Of a page a list has one entry that counts, the latest; those that it has replaced
+//    stay until half of the list is such.
+// N4 A notice of a block that is no more means nothing: it names the extent by its serial
+//    number, and these rise.
+#include "protocol/notice_list.h"
+
+#include "base/vector.h"
+
+#define ENTRIES_MAX 1024u ///< of a message
+
+const struct notice *notice_list_find(const struct notice_list *list,
+                                      page_no page)
+{
+    const uint32_t index = map_find_index(&list->by_page, page);
+
+    return index == MAP_NONE ? NULL : &list->at[index];
+}
+
+static void make_past(struct notice_list *list, uint32_t index)
+{
+    (void)map_take(&list->by_page, list->at[index].page);
+    list->at[index].is_past = 1;
+    list->n_past++;
+}
+
+// N3
+static void compact_list(struct notice_list *list)
+{
+    uint32_t *counts; // [n + 1]: those before each place that count
+
+    if (list->n_past <= list->n / 2 || list->n_past < 64) {
+        return;
+    }
+    counts = malloc((list->n + 1) * sizeof *counts);
+    ensure_memory(counts != NULL);
+    counts[0] = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        counts[i + 1] = counts[i];
+        if (!list->at[i].is_past) {
+            (void)map_take(&list->by_page, list->at[i].page);
+            map_add_index(&list->by_page, list->at[i].page, counts[i]);
+            list->at[counts[i + 1]++] = list->at[i];
+        }
+    }
+    for (unsigned k = 0; k < list->n_told; k++) {
+        list->told[k].scoped = counts[list->told[k].scoped];
+        list->told[k].others = counts[list->told[k].others];
+    }
+    list->n = counts[list->n];
+    list->n_past = 0;
+    free(counts);
+}
+
+int notice_list_add(struct notice_list *list, const struct notice *notice)
+{
+    const uint32_t index = map_find_index(&list->by_page, notice->page);
+
+    if (index != MAP_NONE) {
+        const struct notice *known = &list->at[index];
+
+        if (notice->serial < known->serial ||
+            (notice->serial == known->serial &&
+             !version_is_newer(notice->version, known->version))) {
+            return 0;
+        }
+        make_past(list, index);
+    }
+    compact_list(list);
+    vector_reserve(list->at, list->room, list->n + 1);
+    map_add_index(&list->by_page, notice->page, list->n);
+    list->at[list->n++] = *notice;
+    return 1;
+}
+
+// ---- telling
+
+static struct told *told_of(struct notice_list *list, node_id node)
+{
+    if (node >= list->n_told) {
+        list->told = realloc(list->told, (node + 1u) * sizeof *list->told);
+        ensure_memory(list->told != NULL);
+        while (list->n_told <= node) {
+            list->told[list->n_told++] = (struct told){0};
+        }
+    }
+    return &list->told[node];
+}
+
+static void send_some(const struct port *port, node_id to, uint64_t mutex,
+                      const uint8_t *body, const struct wire_writer *writer)
+{
+    struct message message = {
+        .type = MESSAGE_notices,
+        .body = body,
+        .body_size = (uint32_t)(writer->at - body),
+    };
+
+    message.u.notices.mutex = mutex;
+    message.u.notices.count =
+        (uint16_t)(message.body_size / WIRE_SIZE_notice_entry);
+    if (message.body_size > 0) {
+        port_send(port, to, &message);
+    }
+}
+
+static int is_to_tell(const struct notice_list *list, uint32_t index,
+                      const struct told *told, int but_scoped)
+{
+    const struct notice *notice = &list->at[index];
+
+    if (notice->is_scoped) {
+        return !notice->is_past && !but_scoped && index >= told->scoped;
+    }
+    return !notice->is_past && index >= told->others;
+}
+
+void notice_list_send(const struct port *port, struct notice_list *list,
+                      node_id to, uint64_t mutex, int but_scoped)
+{
+    struct told *told = told_of(list, to);
+    uint8_t body[ENTRIES_MAX * WIRE_SIZE_notice_entry];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    uint32_t i = told->others;
+
+    if (!but_scoped && told->scoped < i) {
+        i = told->scoped;
+    }
+    for (; i < list->n; i++) {
+        const struct notice *it = &list->at[i];
+
+        if (it->from == to || !is_to_tell(list, i, told, but_scoped)) {
+            continue;
+        }
+        wire_put_notice_entry(&writer, &(struct wire_notice_entry){
+                                           it->page, it->version, it->serial});
+        if (writer.at == writer.end) {
+            send_some(port, to, mutex, body, &writer);
+            writer.at = body;
+        }
+    }
+    send_some(port, to, mutex, body, &writer);
+    told->others = list->n;
+    if (!but_scoped) {
+        told->scoped = list->n;
+    }
+}
+
+// ---- forgetting
+
+void notice_list_forget(struct notice_list *list, const struct extent *extent)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        const page_no page = list->at[i].page;
+
+        if (!list->at[i].is_past && page >= extent->page &&
+            page < extent->page + extent->n_pages &&
+            list->at[i].serial <= extent->serial) {
+            make_past(list, i);
+        }
+    }
+}
+
+void notice_list_release(struct notice_list *list)
+{
+    free(list->at);
+    free(list->told);
+    map_release(&list->by_page);
+}
