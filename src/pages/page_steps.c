@@ -186,18 +186,28 @@ static struct step_cause of_fetch(const struct engine *engine,
     };
 }
 
+// May what has come be used? A protocol may look whether the copy is to be pushed to, as
+// the page's record will say.
+static int is_fresh(const struct engine *engine,
+                    const struct message_page *answer)
+{
+    struct page *page = page_of(engine, answer->page);
+    const struct protocol *protocol = protocol_of(engine, answer->page);
+    const uint8_t subscribed = page->subscribed;
+    int result;
+
+    page->subscribed = (answer->flags & PAGE_SUBSCRIBED) != 0;
+    result = protocol->is_fresh == NULL ||
+             protocol->is_fresh(engine, answer->page, answer->version);
+    page->subscribed = subscribed;
+    return result;
+}
+
 static struct step_cause of_page(const struct engine *engine,
                                  const struct message_page *answer)
 {
     const struct page *page = page_of(engine, answer->page);
-    const struct protocol *protocol = protocol_of(engine, answer->page);
-    int is_fresh = protocol->is_fresh == NULL;
 
-    if (answer->flags & PAGE_SUBSCRIBED) {
-        is_fresh = 1; // pushed to: up to date at any time
-    } else if (!is_fresh) {
-        is_fresh = protocol->is_fresh(engine, answer->page, answer->version);
-    }
     return (struct step_cause){
         .page = answer->page,
         .event = STEP_PAGE,
@@ -210,7 +220,7 @@ static struct step_cause of_page(const struct engine *engine,
                             STEP_OWNERSHIP) |
                        fact(answer->flags & PAGE_WITH_CONTENTS, STEP_CONTENTS) |
                        fact(answer->flags & PAGE_SUBSCRIBED, STEP_SUBSCRIBES) |
-                       fact(is_fresh, STEP_FRESH)),
+                       fact(is_fresh(engine, answer), STEP_FRESH)),
     };
 }
 

@@ -21,7 +21,8 @@ import test_members  # noqa: E402
 
 # Of tests/conformance: variants, and how many seeds of each.
 VARIANTS = (("", 60), ("/budget", 40), ("/early", 30), ("/globals", 20),
-            ("/members", 40), ("/budget/members", 40), ("/crossing", 20))
+            ("/members", 40), ("/budget/members", 40), ("/crossing", 20),
+            ("/members/globals", 10))
 MORE = {"eager-release": (("/budget/pending", 20),)}
 ROW = re.compile(r"^step (\S+) (\S+) (\S+) (\d+)( seldom)?$", re.M)
 RESULT = re.compile(r"steps: (\d+) steps, (\d+) wrong")
