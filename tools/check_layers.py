@@ -19,6 +19,7 @@ Rules:
  7  Files of src/ and cli/ that are none of src/protocol/ name no protocol, neither as
     code nor in a string: src/base/protocols.def has the names. (src/base/options.def
     says which is the default.)
+ 8  No two files of src/, cli/ and planner/ have the same name.
 """
 import pathlib
 import re
@@ -108,6 +109,16 @@ def check_names(root, path, names):
             yield f"{where}:{number}: asks for a protocol by its name: {match[0]}"
 
 
+def check_file_names(root):
+    """Names of files that occur twice."""
+    places = {}
+    for top in ("src", "cli", "planner"):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            places.setdefault(path.name, []).append(str(path.relative_to(root)))
+    return [f"{there[0]}: has the name of {there[1]}"
+            for there in places.values() if len(there) > 1]
+
+
 def check_program(root, path, quote, name):
     """What is wrong with an include of a program that uses teamster.h only."""
     if name == "teamster.h":
@@ -153,6 +164,7 @@ def main():
             n_files += 1
             complaints += check_file(root, path)
             complaints += check_names(root, path, names)
+    complaints += check_file_names(root)
     print("\n".join(complaints + [f"{n_files} files, "
                                   f"{len(complaints)} complaints"]))
     return 1 if complaints or n_files == 0 else 0

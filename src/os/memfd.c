@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/ensure.h"
@@ -163,7 +164,9 @@ void memfd_write(const struct memfd *memfd, size_t offset, const void *bytes,
     const char *from = bytes;
 
     while (size > 0) {
-        ssize_t written = pwrite(memfd->fd, from, size, (off_t)offset);
+        // Not pwrite(): in programs that is runtime/wrap.c's.
+        ssize_t written =
+            syscall(SYS_pwrite64, memfd->fd, from, size, (off_t)offset);
 
         if (written < 0 && errno != EINTR) {
             log_fatal(EXIT_MEMORY,

@@ -188,6 +188,13 @@ void blocks_check_all(struct engine *engine)
     }
 }
 
+void engine_finished(struct engine *engine)
+{
+    if (engine->n_unfinished == 0) {
+        blocks_check_all(engine);
+    }
+}
+
 // Deny access to all pages, neighbours in one call.
 static void deny_all(struct engine *engine, const struct extent *extent)
 {

@@ -2,8 +2,8 @@
 //
 // The engine: entry of faults and messages. The rest of what all protocols share is in
 //   fetch.c          how a page is fetched, granted and sent
-//   page.c           what a node knows of one page: its owner, its copies, its view
-//   waits.c          threads that wait for a page, or an answer, go on
+//   page.c           what a node knows of one page: its owner, its copies, its view, who waits
+//   answers.c        threads that wait for an answer of another node go on
 //   owner_updates.c  directory nodes hear of new owners
 //   pinning.c        pages that stay for a thread, and messages that wait meanwhile
 //   extents.c        which pages are whose block

@@ -437,7 +437,8 @@ static void fetch_receive_request(struct engine *engine, node_id from,
     if (fetch->requester == engine->port->self && has_been_granted(page)) {
         end_own_fetch(engine, fetch);
     } else if (page->is_owner) {
-        if (!paging_parks(engine, from, message)) {
+        if (engine->space->pager == NULL ||
+            !paging_parks(engine, from, message)) {
             serve_group(engine, from, message);
         }
     } else if (fetch_is_untouched(engine, fetch->page)) {

@@ -2,7 +2,8 @@
 //
 // What a node knows of one page, and what follows from it: who owns the page (its hint,
 // and, at its directory node, whether anybody does: H3 and I3 of fetch.c), who has copies
-// (the copyset, at its owner), what the program's view shows of it.
+// (the copyset, at its owner), what the program's view shows of it, which threads wait for
+// it.
 // Calls of the system are put together: neighbours whose memory goes back, or that have
 // come ahead and are to be mapped. Debug builds check what holds of a record at any time.
 #include "base/ensure.h"
@@ -172,6 +173,46 @@ void engine_finish_batch(struct engine *engine)
         }
         at += n > 0 ? n : 1;
     }
+}
+
+// ---- who waits for it
+
+// Those that came first, first; but before all others those that have missed the
+// page: else a thread that runs on with it until it goes, and asks for it again at
+// once, would always be before them.
+void engine_wake(struct page *page)
+{
+    struct waiter *lists[2] = {NULL, NULL}; // late, not late
+
+    list_take_each (last, page->waiters) {
+        list_push(lists[!last->is_late], last);
+    }
+    waiter_wake_all(lists[0]);
+    waiter_wake_all(lists[1]);
+}
+
+void engine_settle(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+    struct extent *extent = extent_find(engine, page_number);
+
+    if (!page->fetching) {
+        return;
+    }
+    steps_so_far(engine, page_number);
+    page->fetching = 0;
+    page->queues = 0;
+    page->want_write = 0;
+    steps_made(engine, page_number, (struct step_cause){.event = STEP_SETTLED});
+    engine->n_fetching--;
+    if (extent != NULL) {
+        extent->n_fetching--;
+        if (extent->closing != 0) {
+            blocks_check_closing(engine, extent);
+        }
+    }
+    engine_wake(page);
+    page_run_deferred(engine, page_number);
 }
 
 // ---- what holds of it

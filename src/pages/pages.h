@@ -223,6 +223,10 @@ void engine_discard_now(struct engine *engine);
 /** Map a page that has come: at once if a thread waits for it, else together with
  * its neighbours in engine_finish_batch(). */
 void engine_map(struct engine *engine, page_no page);
+/** Let all who wait for a page try again. */
+void engine_wake(struct page *page);
+/** Fetching is over for a page: wake who waits. */
+void engine_settle(struct engine *engine, page_no page);
 /** Debug builds check the invariants of a page after each step. Any number may be asked
  * for. */
 void engine_check_page(const struct engine *engine, page_no page);
@@ -230,13 +234,7 @@ void page_list_add(struct page_list *list, page_no page);
 /** Take the extent's pages out. */
 void page_list_leave_out(struct page_list *list, const struct extent *extent);
 
-// ---- waits.c
-/** Let all who wait for a page try again. */
-void engine_wake(struct page *page);
-/** Fetching is over for a page: wake who waits. */
-void engine_settle(struct engine *engine, page_no page);
-/** Something that counted as unfinished has ended. */
-void engine_finished(struct engine *engine);
+// ---- answers.c
 /** A waiter for an answer of another node.
  * @return the token that the answer is to name */
 uint32_t engine_await(struct engine *engine, struct waiter *waiter,
@@ -346,7 +344,11 @@ int paging_is_out(const struct engine *engine, page_no page);
 int paging_is_away(const struct engine *engine, page_no page);
 
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */
-int paging_is_unwanted(const struct engine *engine, page_no page);
+static inline int paging_is_unwanted(const struct engine *engine, page_no page)
+{
+    return engine->space->pager != NULL &&
+           pager_is_unwanted(engine->space->pager, page);
+}
 
 /** See pager_takes(). */
 int paging_takes(const struct engine *engine, unsigned n_more);
@@ -369,6 +371,8 @@ void blocks_close(struct engine *engine);
 /** A page of the extent has settled, or a flight has ended. */
 void blocks_check_closing(struct engine *engine, struct extent *extent);
 void blocks_check_all(struct engine *engine);
+/** Something that counted as unfinished has ended. */
+void engine_finished(struct engine *engine);
 
 /** Ask the root to free a block of whole pages. Status as tm_free(). */
 void blocks_ask_to_free(struct engine *engine, uint64_t address,

@@ -98,13 +98,6 @@ int paging_is_away(const struct engine *engine, page_no page)
             (pager_is_out(pager, page) || pager_is_coming(pager, page, 1)));
 }
 
-int paging_is_unwanted(const struct engine *engine, page_no page)
-{
-    const struct pager *pager = engine->space->pager;
-
-    return pager != NULL && pager_is_unwanted(pager, page);
-}
-
 int paging_takes(const struct engine *engine, unsigned n_more)
 {
     const struct pager *pager = engine->space->pager;

@@ -88,7 +88,9 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 static void acquired(struct engine *engine)
 {
     engine->updates->acquired_fetch = engine->last_fetch;
-    copies_drop(engine, &engine->updates->copies);
+    if (engine->updates->copies.n > 0) {
+        copies_drop(engine, &engine->updates->copies);
+    }
 }
 
 static void frozen(struct engine *engine)

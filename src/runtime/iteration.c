@@ -59,19 +59,10 @@ uint64_t iteration_probe(struct node *node)
     return node->iteration.n_probed++ % PROBED == 0 ? clock_thread_cpu_ns() : 0;
 }
 
-uint64_t iteration_cpu_since(struct node *node, uint64_t began_ns)
-{
-    const uint64_t clock_ns = node->iteration.clock_ns;
-    const uint64_t ns = clock_thread_cpu_ns() - began_ns;
-
-    return ns > clock_ns ? ns - clock_ns : 0;
-}
-
 void iteration_probe_end(struct node *node, uint64_t began_ns)
 {
     if (began_ns > 0) {
-        node->iteration.spent_ns +=
-            PROBED * iteration_cpu_since(node, began_ns);
+        node->iteration.spent_ns += PROBED * meter_cpu_since(node, began_ns);
     }
 }
 

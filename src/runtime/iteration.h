@@ -45,8 +45,6 @@ struct iteration {
 /** What the scheme costs, by processor time: one in some calls is measured, and stands
  * for all. @return for iteration_probe_end() on the same kernel thread */
 uint64_t iteration_probe(struct node *node);
-/** Processor time of this kernel thread since then, without the reading of the clock. */
-uint64_t iteration_cpu_since(struct node *node, uint64_t began_ns);
 void iteration_probe_end(struct node *node, uint64_t began_ns);
 
 /** Begin to take part in the distribution of threads. */

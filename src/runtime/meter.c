@@ -18,7 +18,6 @@
 #include "runtime/meter.h"
 
 #include "base/clock.h"
-#include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/threads.h"
@@ -45,6 +44,14 @@ struct fault_clock meter_begin(const struct node *node, struct thread *thread)
     };
 }
 
+uint64_t meter_cpu_since(const struct node *node, uint64_t began_ns)
+{
+    const uint64_t clock_ns = node->iteration.clock_ns;
+    const uint64_t ns = clock_thread_cpu_ns() - began_ns;
+
+    return ns > clock_ns ? ns - clock_ns : 0;
+}
+
 // What handling a fault took of the processor. Not what it took by the clock: others
 // have the processor and the node lock meanwhile.
 // @param pages  whether it had to do with memory that is short: these take longer
@@ -63,7 +70,7 @@ static uint64_t handling_ns(struct node *node, const struct fault_clock *clock,
     if (clock->cpu_ns == 0) {
         return mean_ns + node->meter.trap_ns;
     }
-    ns = iteration_cpu_since(node, clock->cpu_ns);
+    ns = meter_cpu_since(node, clock->cpu_ns);
     atomic_store_explicit(usual_ns, mean_ns == 0 ? ns : (7 * mean_ns + ns) / 8,
                           memory_order_relaxed);
     return ns + node->meter.trap_ns;

@@ -33,6 +33,10 @@ struct fault_paging {
                   ///< has cost comes from that
 };
 
+/** @return processor time of this kernel thread since then, without the reading of the
+ * clock */
+uint64_t meter_cpu_since(const struct node *node, uint64_t began_ns);
+
 /** The calling thread has faulted. */
 struct fault_clock meter_begin(const struct node *node, struct thread *thread);
 

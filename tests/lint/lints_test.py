@@ -75,6 +75,11 @@ class LayersTest(LintTest):
         self.expect("check_layers.py",
                     "src/base/log.c:2: net/port.h may not include the layer net")
 
+    def test_two_files_of_one_name_are_found(self):
+        self.tree.write("src/cluster/port.c", "")
+        self.expect("check_layers.py", "src/cluster/port.c: has the name of "
+                    "src/net/port.c")
+
     def test_angle_brackets_hide_nothing(self):
         self.tree.write("src/base/log.c", '#  include <net/port.h>\n')
         self.expect("check_layers.py", "may not include the layer net")
