@@ -48,8 +48,7 @@ struct extent {
     uint8_t is_closed;   ///< being freed: faults are errors
     uint32_t n_fetching; ///< pages of it that are being fetched
     uint32_t n_away; ///< that this node has given away with their ownership,
-    uint32_t
-        n_asked_back; ///< and of them, those it has asked back (pushes.c)
+    uint32_t n_asked_back; ///< and of them, those it has asked back (pushes.c)
     uint32_t closing; ///< token of the extent_close to acknowledge, 0: none
     uint32_t line;
     char file[64];
