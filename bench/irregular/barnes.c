@@ -170,7 +170,8 @@ static void attract(double *force, const double *place, const double *other,
     }
 }
 
-static int is_far(const struct cell *cell, const double *place, double width)
+static int is_distant(const struct cell *cell, const double *place,
+                      double width)
 {
     double square = 0;
 
@@ -183,7 +184,7 @@ static int is_far(const struct cell *cell, const double *place, double width)
 static void add_forces(double *force, const struct body *body,
                        const struct cell *cell, double width)
 {
-    if (is_far(cell, body->place, width)) {
+    if (is_distant(cell, body->place, width)) {
         attract(force, body->place, cell->centre, cell->mass);
         return;
     }
