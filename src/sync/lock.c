@@ -256,6 +256,7 @@ void lock_ask_anew(struct lock *lock)
         return;
     }
     if (lock->waiters.n > 0) {
+        fail_trying(lock); // I3
         ask(lock, WISH_FOR_GOOD);
     } else if (lock->trying.n > 0) {
         ask(lock, WISH_TRY);

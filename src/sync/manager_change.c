@@ -143,9 +143,8 @@ static void spread_lock(struct sync *sync, struct lock *lock)
     } else if (lock->token == TOKEN_HERE) {
         message.u.lock_part.key = lock->key;
         send_to(sync, manager_of(sync, lock->key), &message);
-    } else {
-        lock_ask_anew(lock);
     }
+    lock_ask_anew(lock); // also where the token came back when all stood still
 }
 
 static void forget_line(struct sync *sync, struct lock *lock)
