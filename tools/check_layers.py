@@ -48,7 +48,7 @@ OUTSIDE = {
 }
 # Beside the product's files: tests, what they have in common.
 OF_TESTS = re.compile(r"_(test|world|actor)(_\w+)?\.[ch]$")
-PROTOCOL = re.compile(r'^PROTOCOL\((\w+), (\w+), "([^"]+)"', re.M)
+PROTOCOL = re.compile(r'^(?:BLOCK_)?PROTOCOL\((\w+), (\w+), "([^"]+)"', re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
 

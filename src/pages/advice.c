@@ -34,6 +34,7 @@ static int is_wanted(const struct engine *engine, page_no page)
     const struct extent *extent = extent_find(engine, page);
 
     return extent != NULL && extent->is_open && !extent->is_closed &&
+           !engine_needs_lock(engine, page) &&
            page_of(engine, page)->state == PAGE_ABSENT &&
            !page_of(engine, page)->fetching;
 }

@@ -7,6 +7,8 @@
 /* Each protocol of base/protocols.def is in SYMBOL.c. */
 #define PROTOCOL(symbol, id, name, no_diffs)                                   \
     extern const struct protocol protocol_##symbol;
+#define BLOCK_PROTOCOL(symbol, id, name)                                       \
+    extern const struct protocol protocol_##symbol;
 #include "base/protocols.def"
 
 #endif

@@ -17,6 +17,7 @@ static const unsigned n_fault_sources =
 
 static const struct protocol *const protocols[] = {
 #define PROTOCOL(symbol, id, name, no_diffs) &protocol_##symbol,
+#define BLOCK_PROTOCOL(symbol, id, name) &protocol_##symbol,
 #include "base/protocols.def"
 };
 

@@ -18,6 +18,7 @@ struct row {
 
 static const struct row rows[] = {
 #define PROTOCOL(symbol, id, name, no_diffs) {&protocol_##symbol, id, name},
+#define BLOCK_PROTOCOL(symbol, id, name) {&protocol_##symbol, id, name},
 #include "base/protocols.def"
 };
 

@@ -60,6 +60,7 @@ struct call {
     uint64_t mutex;        ///< of sync_cond_wait()
     uint64_t until_ns;     ///< when the caller gives up; 0: never
     bool is_cancelled;     ///< that has been told
+    bool gives_back;       ///< a lock, with what is bound to it
     node_id to;
     struct message message;
     char name[16]; ///< the body, if body_size is not 0

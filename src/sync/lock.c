@@ -114,7 +114,7 @@ static bool is_blank(const struct lock *lock)
 {
     return lock->token == TOKEN_AWAY && lock->waiters.n == 0 &&
            !lock->is_asked && lock->try == TRY_NONE &&
-           lock_manager_is_blank(lock);
+           lock_manager_is_blank(lock) && !lock_has_data(lock->sync, lock->key);
 }
 
 static void ask(struct lock *lock, enum lock_wish what)
@@ -218,6 +218,7 @@ static void send_back(struct lock *lock, bool again)
     back->thread = lock->last;
     back->place = lock->last_place;
     order_gives(lock->sync, lock->key, lock->leaves_to);
+    lock_pack(lock->sync, lock->key, lock->leaves_to, CARRY_MOVES, &message);
     send_to(lock->sync, lock->leaves_to, &message);
 }
 
@@ -244,6 +245,7 @@ static void send_on(struct lock *lock)
     grant->thread = lock->last;
     grant->place = lock->last_place;
     order_passes(lock->sync, lock->key, lock->leaves_to);
+    lock_pack(lock->sync, lock->key, lock->leaves_to, CARRY_MOVES, &message);
     send_to(lock->sync, lock->leaves_to, &message);
     if (lock->try_until != NODE_NONE) {
         send_try(lock, lock->leaves_to, lock->try_until); // I7
@@ -378,7 +380,8 @@ tm_status lock_receive_grant(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     lock = lock_of(sync, grant->key);
-    if (!may_take(lock, from)) {
+    if (!may_take(lock, from) ||
+        lock_unpack(sync, grant->key, from, CARRY_MOVES, message) != TM_OK) {
         return TM_EWIRE;
     }
     take_token(lock, grant);
@@ -733,7 +736,16 @@ int sync_thread_holds(const struct sync *sync, uint64_t thread)
             return 1;
         }
     }
-    return 0;
+    return rwlock_holds_any(sync, thread);
+}
+
+int sync_holds(const struct sync *sync, uint64_t key, uint64_t thread,
+               int to_write)
+{
+    const struct lock *lock = table_find(&sync->locks, key);
+
+    return (lock != NULL && lock->is_held && lock->holder == thread) ||
+           rwlock_is_held(sync, key, thread, to_write);
 }
 
 enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
