@@ -7,6 +7,8 @@
  *                             and empties, with condition variables; on a record that goes
  *                             from mutex to mutex; on a table with a reader-writer
  *                             lock. Every word is checked.
+ *     bound large SEED N      a thread a node, N times: lock a mutex, and a reader-writer
+ *                             lock, each with more than goes into one message.
  *     bound migratory 1 N     a thread a node, N times each: lock, 64 words on each of 4
  *                             pages, unlock. Prints messages and bytes of an operation,
  *                             and fails if they are too many.
@@ -22,6 +24,7 @@ enum {
     N_HOMES = 4,
     TABLE_WORDS = 1100, // of three pages
     MOST_THREADS = 32,
+    LARGE_WORDS = 70000, // two messages' and more
     N_PAGES = 4,
     N_WORDS = 64, // of a page
     WORDS_A_PAGE = TM_PAGE_SIZE / sizeof(uint64_t),
@@ -58,7 +61,8 @@ static TM_SHARED struct {
     struct object objects[N_OBJECTS];
     struct buffer *buffer;
     struct wanderer *wanderer;
-    uint64_t *table; // [TABLE_WORDS]
+    uint64_t *table;    // [TABLE_WORDS]
+    uint64_t *large[2]; // [LARGE_WORDS] with a mutex, with a reader-writer lock
     uint64_t *pages;
     tm_barrier barrier;
     tm_mutex mutexes[N_OBJECTS];
@@ -369,6 +373,69 @@ static void check_mixed(void)
     OK(tm_free(job.table));
 }
 
+// ---- large
+
+// Every other time all words are written.
+static void use_large(uint64_t *words, int is_writer)
+{
+    const uint64_t count = words[0] - words[0] % 2;
+
+    for (unsigned i = 1; i < LARGE_WORDS; i++) {
+        if (words[i] != (count == 0 ? 0 : mix(count, i))) {
+            FAIL("written %" PRIu64 " times: word %u is %" PRIx64, count, i,
+                 words[i]);
+        }
+    }
+    if (!is_writer) {
+        return;
+    }
+    words[0]++;
+    for (unsigned i = 1; words[0] % 2 == 0 && i < LARGE_WORDS; i++) {
+        words[i] = mix(words[0], i);
+    }
+}
+
+static void *use_large_ones(void *number)
+{
+    uint64_t state = mix(job.seed, 200 + (uint64_t)(uintptr_t)number);
+
+    for (unsigned i = 0; i < job.n_operations; i++) {
+        OK(tm_mutex_lock(&job.mutexes[0]));
+        use_large(job.large[0], 1);
+        OK(tm_mutex_unlock(&job.mutexes[0]));
+        if (draw(&state, 2) == 0) {
+            OK(tm_rwlock_wrlock(&job.table_lock));
+            use_large(job.large[1], 1);
+        } else {
+            OK(tm_rwlock_rdlock(&job.table_lock));
+            use_large(job.large[1], 0);
+        }
+        OK(tm_rwlock_unlock(&job.table_lock));
+    }
+    return NULL;
+}
+
+static void make_large(void)
+{
+    const size_t size = LARGE_WORDS * sizeof(uint64_t);
+
+    job.large[0] = allocate("large", size);
+    job.large[1] = allocate("large table", size);
+    OK(tm_bind(&job.mutexes[0], job.large[0], size));
+    OK(tm_bind_rwlock(&job.table_lock, job.large[1], size));
+}
+
+static void check_large(void)
+{
+    OK(tm_mutex_lock(&job.mutexes[0]));
+    use_large(job.large[0], 0);
+    if (job.large[0][0] != (uint64_t)job.n_operations * job.n_threads) {
+        FAIL("%" PRIu64 " uses of %u", job.large[0][0],
+             job.n_operations * job.n_threads);
+    }
+    OK(tm_mutex_unlock(&job.mutexes[0]));
+}
+
 // ---- migratory
 
 static void count_all(uint64_t *messages, uint64_t *bytes)
@@ -446,7 +513,21 @@ static void check_migratory(const uint64_t cost[2])
     }
 }
 
-// ---- both
+// ---- all
+
+static const struct mode {
+    const char *name;
+    unsigned n_threads; // a node
+    void (*make)(void);
+    void *(*body)(void *number);
+    void (*check)(void);
+} modes[] = {
+    {"mixed", 2, make_mixed, mix_all, check_mixed},
+    {"large", 1, make_large, use_large_ones, check_large},
+    {"migratory", 1, make_migratory, migrate_all, NULL},
+};
+
+enum { N_MODES = sizeof modes / sizeof modes[0] };
 
 static void start_threads(tm_thread *threads, void *(*body)(void *))
 {
@@ -460,50 +541,58 @@ static void start_threads(tm_thread *threads, void *(*body)(void *))
     }
 }
 
-static void run_all(int is_migratory)
+// What the threads send between two barriers.
+static void count_cost(uint64_t cost[2])
 {
-    tm_thread threads[MOST_THREADS];
     uint64_t before[2];
-    uint64_t after[2];
 
-    start_threads(threads, is_migratory ? migrate_all : mix_all);
-    if (is_migratory) {
-        await_quiet();
-        count_all(&before[0], &before[1]);
-        OK(tm_barrier_wait(&job.barrier));
-        OK(tm_barrier_wait(&job.barrier));
-        count_all(&after[0], &after[1]);
+    await_quiet();
+    count_all(&before[0], &before[1]);
+    OK(tm_barrier_wait(&job.barrier));
+    OK(tm_barrier_wait(&job.barrier));
+    count_all(&cost[0], &cost[1]);
+    cost[0] -= before[0];
+    cost[1] -= before[1];
+}
+
+static void run_mode(const struct mode *mode)
+{
+    const int is_counted = mode->check == NULL;
+    tm_thread threads[MOST_THREADS];
+    uint64_t cost[2];
+
+    job.n_threads = tm_node_count() * mode->n_threads;
+    OK(tm_barrier_init(&job.barrier, job.n_threads + (is_counted ? 1u : 0u)));
+    mode->make();
+    start_threads(threads, mode->body);
+    if (is_counted) {
+        count_cost(cost);
     }
     for (unsigned i = 0; i < job.n_threads; i++) {
         OK(tm_thread_join(threads[i], NULL));
     }
-    if (is_migratory) {
-        check_migratory(
-            (uint64_t[2]){after[0] - before[0], after[1] - before[1]});
+    if (is_counted) {
+        check_migratory(cost);
     } else {
-        check_mixed();
+        mode->check();
     }
 }
 
 int main(int argc, char **argv)
 {
-    int is_migratory;
+    unsigned mode = 0;
 
     tm_init(&argc, &argv);
-    if (argc != 4) {
+    while (argc == 4 && mode < N_MODES &&
+           strcmp(argv[1], modes[mode].name) != 0) {
+        mode++;
+    }
+    if (argc != 4 || mode == N_MODES) {
         return 64;
     }
-    is_migratory = strcmp(argv[1], "migratory") == 0;
     job.seed = strtoull(argv[2], NULL, 0);
     job.n_operations = (unsigned)atoi(argv[3]);
-    job.n_threads = tm_node_count() * (is_migratory ? 1 : 2);
-    if (is_migratory) {
-        make_migratory();
-    } else {
-        make_mixed();
-    }
-    OK(tm_barrier_init(&job.barrier, job.n_threads + (is_migratory ? 1u : 0u)));
-    run_all(is_migratory);
+    run_mode(&modes[mode]);
     printf("right\n");
     return 0;
 }

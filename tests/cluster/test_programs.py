@@ -204,6 +204,10 @@ class Tests:
         self.succeed(3, self.program("bound"), "mixed", seed, 300,
                      variables=dict(self.variables(seed),
                                     TEAMSTER_MEMORY="192K"))
+        for n_nodes, memory in ((3, "auto"), (4, "auto"), (2, "512K")):
+            self.succeed(n_nodes, self.program("bound"), "large", seed, 20,
+                         variables=dict(self.variables(seed),
+                                        TEAMSTER_MEMORY=memory))
 
     def bound_messages(self, _seed):
         """What is bound travels with its mutex: few messages, no more bytes."""

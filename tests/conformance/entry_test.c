@@ -320,6 +320,12 @@ static void ask_for_change(struct world *world)
     }
 }
 
+static int is_changing(const struct world *world)
+{
+    return has_changes && (membership_is_busy(world->nodes[0].membership) ||
+                           world->nodes[0].is_frozen);
+}
+
 static void open_membership(struct node *node)
 {
     const struct membership_ops ops = {
@@ -384,7 +390,7 @@ static void tick(void *owner, uint64_t argument)
         }
         membership_tick(node->membership);
     }
-    if (world->n_ended < world->n_threads) {
+    if (world->n_ended < world->n_threads || is_changing(world)) {
         sim_after(world->sim, 1000000, tick, node, argument);
     }
 }
@@ -956,9 +962,7 @@ static void live(struct world *world)
         }
         CHECK(sim_now_ns(world->sim) < LIMIT_NS);
     }
-    while (has_changes && (membership_is_busy(world->nodes[0].membership) ||
-                           world->nodes[0].is_frozen)) {
-        membership_tick(world->nodes[0].membership);
+    while (is_changing(world)) {
         CHECK(sim_step(world->sim));
     }
     free_block(world);
