@@ -301,7 +301,7 @@ static void variable_clear(unsigned copy, unsigned variable)
     }
 }
 
-static int64_t variable_look(unsigned copy, unsigned variable)
+static int64_t variable_value(unsigned copy, unsigned variable)
 {
     int64_t value;
 
@@ -389,7 +389,7 @@ static void prepare(unsigned me, uint64_t run_state, uint64_t *state)
     meet();
     for (unsigned i = 0; i < N_COPIES * N_VARIABLES; i++) {
         if (draw(state, 2) == 0 &&
-            variable_look(i / N_VARIABLES, i % N_VARIABLES) != 0) {
+            variable_value(i / N_VARIABLES, i % N_VARIABLES) != 0) {
             FAIL("a variable of copy %u is not 0 after a barrier",
                  i / N_VARIABLES);
         }
@@ -404,7 +404,7 @@ static void judge(unsigned run, unsigned copy, unsigned expected)
     unsigned number;
 
     for (unsigned i = 0; i < N_VARIABLES; i++) {
-        outcome.ends[i] = (unsigned)variable_look(copy, i);
+        outcome.ends[i] = (unsigned)variable_value(copy, i);
     }
     number = outcome_number(&outcome);
     if (!allowed[number]) {
