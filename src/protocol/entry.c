@@ -132,7 +132,9 @@ const void *engine_lock_leaves(struct engine *engine, uint64_t key, node_id to,
     if (to == engine->port->self) {
         count_borrower(lock, way);
     } else {
-        const int is_lent = !lock->is_here;
+        // Who holds it where it comes from may be a writer.
+        const int is_lent =
+            way == LOCK_MOVES && (!lock->is_here || lock->n_lent > 0);
 
         if (give_away(engine, lock, to, way)) {
             parcel = parcel_write(engine, lock, to, is_lent, size);

@@ -206,7 +206,8 @@ tm_status call_receive_done(struct sync *sync, node_id from,
         cond_noted(sync, call);
         return TM_OK;
     }
-    if (rwlock_granted(sync, call, from, message) != TM_OK) {
+    if (call->take == NULL ? message->body_size > 0
+                           : call->take(sync, call, from, message) != TM_OK) {
         return TM_EWIRE;
     }
     if (call->kind == CALL_CREATE && status == TM_OK &&

@@ -727,25 +727,23 @@ size_t sync_n_locks(const struct sync *sync)
     return sync->locks.map.n;
 }
 
-int sync_thread_holds(const struct sync *sync, uint64_t thread)
+bool lock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread)
+{
+    const struct lock *lock = table_find(&sync->locks, key);
+
+    return lock != NULL && lock->is_held && lock->holder == thread;
+}
+
+bool lock_holds_any(const struct sync *sync, uint64_t thread)
 {
     const struct lock *lock;
 
     for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
         if (lock->is_held && lock->holder == thread) {
-            return 1;
+            return true;
         }
     }
-    return rwlock_holds_any(sync, thread);
-}
-
-int sync_holds(const struct sync *sync, uint64_t key, uint64_t thread,
-               int to_write)
-{
-    const struct lock *lock = table_find(&sync->locks, key);
-
-    return (lock != NULL && lock->is_held && lock->holder == thread) ||
-           rwlock_is_held(sync, key, thread, to_write);
+    return false;
 }
 
 enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,

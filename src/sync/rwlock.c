@@ -75,6 +75,43 @@ static void advance(struct sync *sync, struct rwlock *lock)
     let_go(sync, lock);
 }
 
+/* ---- data that are bound to one ----
+ *
+ * The manager has them, and lends them to nodes whose threads hold the lock: with the
+ * answer that grants it, and back with rwlock_unlock. So each node knows its own threads
+ * that hold such a lock, and they stay there. */
+
+static void push_own(struct sync *sync, uint64_t key, uint64_t thread,
+                     bool is_writer)
+{
+    struct rwlock *lock = object_get(&sync->rwlocks, key);
+
+    request_push(sync, &lock->own,
+                 (struct request){
+                     .thread = thread, .n_times = 1, .is_writer = is_writer});
+}
+
+static tm_status take_grant(struct sync *sync, const struct call *call,
+                            node_id from, const struct message *message)
+{
+    const struct rwlock *lock = table_find(&sync->rwlocks, call->key);
+    struct request *own;
+
+    if (message->u.call_done.status != TM_OK) {
+        return message->body_size == 0 ? TM_OK : TM_EWIRE;
+    }
+    if (lock_unpack(sync, call->key, from, CARRY_LENT, message) != TM_OK) {
+        return TM_EWIRE;
+    }
+    own = lock == NULL ? NULL : find_claim(&lock->own, call->thread);
+    if (own != NULL) {
+        own->n_times++;
+    } else if (message->body_size > 0 || lock_has_data(sync, call->key)) {
+        push_own(sync, call->key, call->thread, call->kind == CALL_WRLOCK);
+    }
+    return TM_OK;
+}
+
 /* ---- calls and messages ---- */
 
 void sync_rwlock(struct sync *sync, uint64_t key, enum sync_hold hold,
@@ -91,6 +128,7 @@ void sync_rwlock(struct sync *sync, uint64_t key, enum sync_hold hold,
     ask->place = waiter->place;
     ask->is_writer = is_writer;
     ask->only_try = only_try != 0;
+    call->take = take_grant;
     call_send(call, 0);
 }
 
@@ -224,43 +262,7 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-/* ---- data that are bound to one ----
- *
- * The manager has them, and lends them to nodes whose threads hold the lock: with the
- * answer that grants it, and back with rwlock_unlock. So each node knows its own threads
- * that hold such a lock, and they stay there. */
-
-static void push_own(struct sync *sync, uint64_t key, uint64_t thread,
-                     bool is_writer)
-{
-    struct rwlock *lock = object_get(&sync->rwlocks, key);
-
-    request_push(sync, &lock->own,
-                 (struct request){
-                     .thread = thread, .n_times = 1, .is_writer = is_writer});
-}
-
-tm_status rwlock_granted(struct sync *sync, const struct call *call,
-                         node_id from, const struct message *message)
-{
-    const struct rwlock *lock = table_find(&sync->rwlocks, call->key);
-    struct request *own;
-
-    if ((call->kind != CALL_RDLOCK && call->kind != CALL_WRLOCK) ||
-        message->u.call_done.status != TM_OK) {
-        return message->body_size == 0 ? TM_OK : TM_EWIRE;
-    }
-    if (lock_unpack(sync, call->key, from, CARRY_LENT, message) != TM_OK) {
-        return TM_EWIRE;
-    }
-    own = lock == NULL ? NULL : find_claim(&lock->own, call->thread);
-    if (own != NULL) {
-        own->n_times++;
-    } else if (message->body_size > 0 || lock_has_data(sync, call->key)) {
-        push_own(sync, call->key, call->thread, call->kind == CALL_WRLOCK);
-    }
-    return TM_OK;
-}
+/* ---- for others ---- */
 
 void sync_rwlock_bound(struct sync *sync, uint64_t key, uint64_t thread)
 {
@@ -271,8 +273,8 @@ void sync_rwlock_bound(struct sync *sync, uint64_t key, uint64_t thread)
     }
 }
 
-bool rwlock_is_held(const struct sync *sync, uint64_t key, uint64_t thread,
-                    int to_write)
+bool rwlock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread,
+                       int to_write)
 {
     const struct rwlock *lock = table_find(&sync->rwlocks, key);
     const struct request *own =
@@ -292,8 +294,6 @@ bool rwlock_holds_any(const struct sync *sync, uint64_t thread)
     }
     return false;
 }
-
-/* ---- for others ---- */
 
 enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
                                 uint32_t position, char *text, size_t size)

@@ -373,13 +373,11 @@ wait_line_fn call_wait_line;
 tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread);
 /** lock.c: whoever has waited until now gives up. */
 void lock_poll(struct sync *sync, uint64_t now_ns);
-/** rwlock.c: a call for a lock is answered, with that. @return TM_OK, TM_EWIRE */
-tm_status rwlock_granted(struct sync *sync, const struct call *call,
-                         node_id from, const struct message *message);
-/** rwlock.c: see sync_holds(). */
-bool rwlock_is_held(const struct sync *sync, uint64_t key, uint64_t thread,
-                    int to_write);
-/** rwlock.c: does it hold one that data are bound to? */
+/** lock.c, rwlock.c: see sync_holds(), sync_thread_holds(). */
+bool lock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread);
+bool lock_holds_any(const struct sync *sync, uint64_t thread);
+bool rwlock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread,
+                       int to_write);
 bool rwlock_holds_any(const struct sync *sync, uint64_t thread);
 /** cond.c, sem.c, rwlock.c: a call's time is over. If it still waits here, answer that. */
 void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
