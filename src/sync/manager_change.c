@@ -131,8 +131,7 @@ static bool was_at_manager(const struct sync *sync, const struct lock *lock)
 {
     return lock->token == TOKEN_AWAY && lock->owner == NODE_NONE &&
            goes_away(sync, lock->key) &&
-           (lock->was_held || lock->type != TM_MUTEX_NORMAL ||
-            lock_has_data(sync, lock->key));
+           (lock->was_held || lock->type != TM_MUTEX_NORMAL);
 }
 
 static void spread_lock(struct sync *sync, struct lock *lock)
