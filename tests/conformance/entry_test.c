@@ -28,8 +28,8 @@ enum {
     MAX_THREADS = 12,
     N_PAGES = 20,
     N_BYTES = N_PAGES * TM_PAGE_SIZE,
-    N_LOCKS = 10,
-    N_MUTEXES = 6, // of the locks; the others are reader-writer locks
+    N_LOCKS = 20,
+    N_MUTEXES = 14, // of the locks; the others are reader-writer locks
     N_RANGES = 40,
     HEAP_BYTES = 1 << 22,
     MOST_TRIES = 1000,
