@@ -260,6 +260,14 @@ static void op_order(void *owner, uint64_t object, node_id to,
     (void)order;
 }
 
+static int op_has_data(void *owner, uint64_t key)
+{
+    const struct world_node *node = owner;
+
+    (void)key;
+    return node->world->config.has_data;
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -552,6 +560,7 @@ struct world *world_new(const struct world_config *config)
                                .at_barrier = op_at_barrier,
                                .describe_place = op_describe_place,
                                .order = op_order,
+                               .has_data = op_has_data,
                                .program_error = op_program_error};
 
         node->world = world;
