@@ -267,6 +267,22 @@ static void mutexes_that_nobody_uses_cost_no_memory(void **state)
     world_run_program(config, main_of_many);
 }
 
+static void main_of_bound(struct actor *self, uint64_t arg)
+{
+    lock_and_forget(self, arg);
+    check(sync_n_locks(self->world->nodes[0].sync) >= MANY);
+}
+
+static void mutexes_with_data_stay_known(void **state)
+{
+    struct world_config config = world_config_of(1);
+
+    (void)state;
+    config.n_locks_kept = FEW;
+    config.has_data = true;
+    world_run_program(config, main_of_bound);
+}
+
 static void lock_once(struct actor *self, uint64_t arg)
 {
     check(do_lock(self, (unsigned)arg) == TM_OK);
@@ -1085,6 +1101,7 @@ int main(void)
         cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
         cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),
         cmocka_unit_test(mutexes_that_nobody_uses_cost_no_memory),
+        cmocka_unit_test(mutexes_with_data_stay_known),
         cmocka_unit_test(mutexes_that_are_waited_for_stay_known),
         cmocka_unit_test(each_waits_for_its_own_time),
         cmocka_unit_test(a_wrong_unlock_names_thread_mutex_and_holder),
