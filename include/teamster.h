@@ -743,8 +743,7 @@ TM_API tm_status tm_mutex_unlock(tm_mutex *mutex);
 
 /**
  * Give the mutex back and wait for a signal, as one step; then take the mutex
- * again. As with POSIX threads it may wake without a signal, so a signal orders nothing by
- * itself: what the caller sees is what was written before the mutex was given back.
+ * again. As with POSIX threads it may wake without a signal.
  *
  * @return TM_OK      woken, and the mutex is held
  * @return TM_EPERM   the caller does not hold the mutex; nothing happened
