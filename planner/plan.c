@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "place/answer.h"
-#include "place/bound.h"
+#include "place/lower_bound.h"
 
 static void predict_mapping(const struct scenario *scenario,
                             const uint32_t *node_of,
@@ -94,7 +94,7 @@ void plan_make(struct plan *plan, const struct scenario *scenario,
     *plan = (struct plan){
         .scenario = scenario,
         .n_homeless = count_moves(scenario, scenario->node_of),
-        .bound_s = bound_iteration(&scenario->view, &scenario->model),
+        .bound_s = lower_bound_iteration(&scenario->view, &scenario->model),
         .answers = memory_new(n + 1u, sizeof *plan->answers),
         .n_answers = n + (question->counts != NULL),
     };

@@ -131,9 +131,9 @@ static void tell(struct engine *engine, page_no page,
     step.page = page;
     step.serial = extent->serial;
     step.node = engine->port->self;
-    step.protocol = (uint8_t)(extent->sharing == TM_SHARING_DEFAULT
-                                  ? extent->protocol
-                                  : TM_PROTOCOL_DEFAULT);
+    step.protocol =
+        (uint8_t)(extent->sharing == TM_SHARING_DEFAULT ? extent->protocol
+                                                        : TM_PROTOCOL_DEFAULT);
     step.cause = *cause;
     step.cause.page = page;
     step.cause.facts |=

@@ -10,9 +10,9 @@
 #include "model/sample_views_test.h"
 #include "place/affinity.h"
 #include "place/answer.h"
-#include "place/bound.h"
 #include "place/counts.h"
 #include "place/load_table.h"
+#include "place/lower_bound.h"
 #include "place/policies.h"
 
 /*
@@ -187,8 +187,8 @@ static void curves_and_bounds_are_those_of_the_original(void **state)
         assert_memory_equal(plain.points, small.points,
                             (view.n_threads + 1) * sizeof plain.points[0]);
         assert_true(plain.thread_pages == small.thread_pages);
-        bounds_s[0] = bound_iteration(&view, &model);
-        bounds_s[1] = bound_iteration(&condensed.view, &model);
+        bounds_s[0] = lower_bound_iteration(&view, &model);
+        bounds_s[1] = lower_bound_iteration(&condensed.view, &model);
         assert_true(bounds_s[0] == bounds_s[1]);
         demand_curve_release(&plain);
         demand_curve_release(&small);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "place/bound.h"
+#include "place/lower_bound.h"
 #include "place/random_clusters_test.h"
 
 /*
@@ -135,7 +135,7 @@ static void optimal_is_the_best_of_all_mappings(void **state)
         ask(&policy_optimal, &view, current, &mapping);
         assert_true(mapping.is_proven);
         assert_true(fabs(mapping.after_s - best_s) <= 1e-6 * best_s);
-        bound_s = bound_iteration(&view, &measured);
+        bound_s = lower_bound_iteration(&view, &measured);
         assert_true(bound_s <= best_s * (1 + 1e-9));
         cluster_view_release(&view);
     }
@@ -156,7 +156,7 @@ static void no_mapping_is_below_the_bound(void **state)
 
         draw_view(&view, round, MAX_NODES, MAX_THREADS);
         mapping_draw(&view, current);
-        bound_s = bound_iteration(&view, &measured);
+        bound_s = lower_bound_iteration(&view, &measured);
         for (unsigned k = 0; k < n_policies; k++) {
             if (policies[k] != &policy_optimal) {
                 ask(policies[k], &view, current, &mapping);

@@ -13,7 +13,7 @@
 //
 // Nodes that are equal and still empty are tried once. If the search comes to
 // its end within `effort`, the answer is proven; it is also if the time
-// reaches the lower bound of bound.c. Otherwise it is the best that was found.
+// reaches the lower bound of lower_bound.c. Otherwise it is the best that was found.
 //
 // I1  best_s is the time of mapping->node_of, by predict().
 // I2  The first `depth` threads of the order are placed, and pinned ones.
@@ -23,8 +23,8 @@
 
 #include "base/memory.h"
 #include "place/answer.h"
-#include "place/bound.h"
 #include "place/load_table.h"
+#include "place/lower_bound.h"
 #include "place/policies.h"
 
 #define STEPS 1500000u ///< by default
@@ -240,7 +240,7 @@ static void place(const struct place_request *request, struct mapping *mapping)
     branching.best_s = answer_time(request, mapping->node_of);
     mapping->is_proven =
         branching.best_s <=
-        bound_iteration(request->view, request->model) * (1 + 1e-6);
+        lower_bound_iteration(request->view, request->model) * (1 + 1e-6);
     if (!mapping->is_proven && load_table_fits(request->view)) {
         search(&branching);
         mapping->is_proven = branching.n_steps > 0;

@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "place/answer.h"
-#include "place/bound.h"
+#include "place/lower_bound.h"
 #include "place/refine.h"
 
 #define FEW_MAX 128u           ///< threads with which the search begins again
@@ -177,7 +177,7 @@ void search_refine(struct search *search)
     if (!load_table_fits(request->view)) {
         return;
     }
-    state.bound_s = bound_iteration(request->view, request->model);
+    state.bound_s = lower_bound_iteration(request->view, request->model);
     load_table_init(&state.table, request->view, request->model);
     run(&state);
     load_table_release(&state.table);

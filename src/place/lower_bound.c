@@ -20,7 +20,7 @@
 // threads are alike and share nothing, or with all.
 //
 // I1  Entry n of a table is a sum over the n smallest.
-#include "place/bound.h"
+#include "place/lower_bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -294,8 +294,8 @@ static double longest_thread(const struct cluster_view *view,
     return longest_s * least;
 }
 
-double bound_iteration(const struct cluster_view *view,
-                       const struct cost_model *model)
+double lower_bound_iteration(const struct cluster_view *view,
+                             const struct cost_model *model)
 {
     const size_t n = view->n_nodes;
     struct node_rates *rates = memory_new(n, sizeof *rates);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLACE_BOUND_H
-#define PLACE_BOUND_H
+#ifndef PLACE_LOWER_BOUND_H
+#define PLACE_LOWER_BOUND_H
 
 #include "model/cost_model.h"
 
@@ -19,7 +19,7 @@
  *
  * Context: any thread; allocates; O(K log K + N log K).
  */
-double bound_iteration(const struct cluster_view *view,
-                       const struct cost_model *model);
+double lower_bound_iteration(const struct cluster_view *view,
+                             const struct cost_model *model);
 
 #endif
