@@ -131,14 +131,15 @@ static void tell(struct engine *engine, page_no page,
     step.page = page;
     step.serial = extent->serial;
     step.node = engine->port->self;
-    step.protocol = (uint8_t)(extent->sharing == TM_SHARING_DEFAULT
-                                  ? extent->protocol
-                                  : TM_PROTOCOL_DEFAULT);
+    step.protocol =
+        (uint8_t)(extent->sharing == TM_SHARING_DEFAULT ? extent->protocol
+                                                        : TM_PROTOCOL_DEFAULT);
     step.cause = *cause;
     step.cause.page = page;
     step.cause.facts |=
         (uint16_t)(fact(engine->space->pager != NULL, STEP_PAGED) |
                    fact(engine->is_frozen, STEP_FROZEN) |
+                   fact(extent->sharing != TM_SHARING_DEFAULT, STEP_SAID) |
                    fact(fetch_asks_back(engine, page), STEP_ASKS_BACK));
     step.sent = shadow->sent;
     step.n_sent = shadow->n_sent;
