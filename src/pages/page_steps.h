@@ -67,6 +67,7 @@ enum step_event {
 #define STEP_WAITED 1024u ///< a thread waits for the page
 #define STEP_ASKS_BACK                                                         \
     2048u ///< the node needed pages of the block that it gave away
+#define STEP_SAID 4096u ///< it has been said how its block is shared
 
 /** What has been sent of a page: STEP_MESSAGE(name). */
 #define STEP_MESSAGES                                                          \

@@ -405,8 +405,9 @@ static const char *const message_names[] = {
 };
 
 static const char *const fact_names[] = {
-    "write",      "ahead", "own",   "has-copy", "ownership", "contents",
-    "subscribes", "fresh", "paged", "frozen",   "waited"};
+    "write",    "ahead",      "own",   "has-copy", "ownership",
+    "contents", "subscribes", "fresh", "paged",    "frozen",
+    "waited",   "asks-back",  "said"};
 
 #define COUNT_OF(names) (sizeof(names) / sizeof(names)[0])
 
