@@ -92,7 +92,7 @@ static unsigned most_moves(const struct engine *engine, page_no page,
     if (most < UNWANTED_MOVES && paging_is_unwanted(engine, page)) {
         return UNWANTED_MOVES;
     }
-    return !rule->stays && fetch_asks_back(engine, page) ? 0 : most;
+    return most < MOVES_ALWAYS && fetch_asks_back(engine, page) ? 0 : most;
 }
 
 int pushes_move(struct engine *engine, page_no page_number,

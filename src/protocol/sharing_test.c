@@ -73,6 +73,18 @@ static void what_is_read_only_goes_to_who_writes_it_first(void **state)
     assert_int_equal(given(2, 0), PUSHED);
 }
 
+// Its owner has asked others of the block back: it would send copies.
+static void what_is_read_only_goes_to_who_writes_it_again_and_again(
+    void **state)
+{
+    (void)state;
+    own(TM_READ_ONLY);
+    extent_at(world.engine, 0)->n_away = 100;
+    extent_at(world.engine, 0)->n_asked_back = 100;
+    assert_true(fetch_asks_back(world.engine, PAGE));
+    assert_int_equal(given(0, 1), MOVED);
+}
+
 // G1
 static void what_is_read_only_is_not_written_when_there_are_copies(void **state)
 {
@@ -161,6 +173,7 @@ int main(void)
         TEST(what_is_not_known_is_found_out),
         TEST(other_protocols_do_not_look_at_it),
         TEST(what_is_read_only_goes_to_who_writes_it_first),
+        TEST(what_is_read_only_goes_to_who_writes_it_again_and_again),
         TEST(what_is_read_only_is_not_written_when_there_are_copies),
         TEST(what_is_read_only_is_not_read_ahead_of_its_writer),
         TEST(what_migrates_leaves_no_copy),

@@ -306,6 +306,17 @@ static const struct step_row adaptive_rows[] = {
 #undef ROW
 #undef TABLE
 
+#define TABLE scope
+#define ROW AS_FUNCTIONS
+#include "scope.def"
+#undef ROW
+#define ROW AS_ROW
+static const struct step_row scope_rows[] = {
+#include "scope.def"
+};
+#undef ROW
+#undef TABLE
+
 #define TABLE_ROW(id, name, rows)                                              \
     {                                                                          \
         id, name, rows, sizeof(rows) / sizeof(rows)[0]                         \
@@ -317,6 +328,7 @@ static const struct step_table tables[] = {
     TABLE_ROW(TM_IMPLICIT, "implicit", implicit_rows),
     TABLE_ROW(TM_LAZY_RELEASE, "lazy-release", lazy_release_rows),
     TABLE_ROW(TM_ADAPTIVE, "adaptive", adaptive_rows),
+    TABLE_ROW(TM_SCOPE, "scope", scope_rows),
 };
 
 const struct step_table *step_table_of(unsigned protocol)
