@@ -175,6 +175,13 @@ static void op_order(void *owner, uint64_t object, node_id to,
     (void)order;
 }
 
+static void op_held(void *owner, uint64_t key, int is_held)
+{
+    (void)owner;
+    (void)key;
+    (void)is_held;
+}
+
 static const void *op_lock_leaves(void *owner, uint64_t key, node_id to,
                                   enum sync_carry carry, uint32_t *size)
 {
@@ -415,6 +422,8 @@ static void open_node(struct world *world, unsigned i)
     const struct sync_ops ops = {.owner = node,
                                  .release = op_release,
                                  .order = op_order,
+                                 .order_mutex = op_order,
+                                 .held = op_held,
                                  .lock_leaves = op_lock_leaves,
                                  .lock_comes = op_lock_comes,
                                  .has_data = op_has_data,
