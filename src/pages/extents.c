@@ -11,6 +11,10 @@
 
 #define CORE_RUNS 1000u
 
+// So many pages of a block may be asked back, and that part of those given away.
+#define BACK_FREE 8u
+#define BACK_SHARE 4u
+
 // Index of the first extent that starts above the page.
 static size_t upper_bound(const struct engine *engine, page_no page)
 {
@@ -116,4 +120,22 @@ void extent_remove(struct engine *engine, struct extent *extent)
     engine->n_extents--;
     memmove(&engine->extents[index], &engine->extents[index + 1],
             (engine->n_extents - index) * sizeof *extent);
+}
+
+// A node that asks for what it has given away finds out that the pages of that block are of
+// use on both sides. Some of them are in each: those where the parts of two nodes meet.
+int extent_asks_back(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent->n_asked_back > BACK_FREE &&
+           extent->n_asked_back > extent->n_away / BACK_SHARE;
+}
+
+void extent_forget_asked_back(struct engine *engine, page_no page)
+{
+    struct extent *extent = extent_find(engine, page);
+
+    extent->n_away = 0;
+    extent->n_asked_back = 0;
 }

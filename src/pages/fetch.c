@@ -32,10 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// So many pages of a block may be asked back, and that part of those given away.
-#define BACK_FREE 8u
-#define BACK_SHARE 4u
-
 // ---- asking
 
 // How many pages to ask for: streams that go on double their group.
@@ -197,24 +193,6 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
     message.body_size = TM_PAGE_SIZE;
     steps_sent(engine, page_number, STEP_SENT_COPY, to);
     send_page(engine, to, &message);
-}
-
-// A node that asks for what it has given away finds out that the pages of that block are of
-// use on both sides. Some of them are in each: those where the parts of two nodes meet.
-int fetch_asks_back(const struct engine *engine, page_no page)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent->n_asked_back > BACK_FREE &&
-           extent->n_asked_back > extent->n_away / BACK_SHARE;
-}
-
-void fetch_forget_asked_back(struct engine *engine, page_no page)
-{
-    struct extent *extent = extent_find(engine, page);
-
-    extent->n_away = 0;
-    extent->n_asked_back = 0;
 }
 
 void fetch_send_away(struct engine *engine, page_no page_number, node_id to,

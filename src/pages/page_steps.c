@@ -140,7 +140,7 @@ static void tell(struct engine *engine, page_no page,
         (uint16_t)(fact(engine->space->pager != NULL, STEP_PAGED) |
                    fact(engine->is_frozen, STEP_FROZEN) |
                    fact(extent->sharing != TM_SHARING_DEFAULT, STEP_SAID) |
-                   fact(fetch_asks_back(engine, page), STEP_ASKS_BACK));
+                   fact(extent_asks_back(engine, page), STEP_ASKS_BACK));
     step.sent = shadow->sent;
     step.n_sent = shadow->n_sent;
     step.told = shadow->told;

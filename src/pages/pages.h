@@ -248,6 +248,11 @@ struct waiter *engine_answered(struct engine *engine, enum message_type answer,
 void engine_refuse_part(struct engine *engine, page_no page, const char *what);
 
 // ---- extents.c
+/** Has this node given away pages of the page's block, with their ownership, that it
+ * needed again? Then no more of them should move for a single fault. */
+int extent_asks_back(const struct engine *engine, page_no page);
+/** Threads come or go: what was asked back says nothing any more. */
+void extent_forget_asked_back(struct engine *engine, page_no page);
 struct extent *extent_find(const struct engine *engine, page_no page);
 /** Are n pages from `page` on in one extent? Any numbers may be asked for. */
 int extent_has(const struct engine *engine, page_no page, page_no n);
@@ -272,11 +277,6 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
  * @param is_subscribed  it joins the copyset, and hears that it has */
 void fetch_send_copy(struct engine *engine, page_no page, node_id to,
                      int is_subscribed);
-/** Has this node given away pages of the page's block, with their ownership, that it
- * needed again? Then no more of them should move for a single fault. */
-int fetch_asks_back(const struct engine *engine, page_no page);
-/** Threads come or go: what was asked back says nothing any more. */
-void fetch_forget_asked_back(struct engine *engine, page_no page);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

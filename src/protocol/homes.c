@@ -69,7 +69,7 @@ enum serve_result homes_serve(struct engine *engine, page_no page_number,
         return REFUSED; // it has the page already
     }
     if (page->state == PAGE_EXCLUSIVE && page->moves == 0 && !page->listed &&
-        !fetch_asks_back(engine, page_number) && race_of(engine) == NULL) {
+        !extent_asks_back(engine, page_number) && race_of(engine) == NULL) {
         page->moves++;
         fetch_send_away(engine, page_number, request->requester, 1);
         return SERVED;

@@ -92,7 +92,7 @@ static unsigned most_moves(const struct engine *engine, page_no page,
     if (most < UNWANTED_MOVES && paging_is_unwanted(engine, page)) {
         return UNWANTED_MOVES;
     }
-    return most < MOVES_ALWAYS && fetch_asks_back(engine, page) ? 0 : most;
+    return most < MOVES_ALWAYS && extent_asks_back(engine, page) ? 0 : most;
 }
 
 int pushes_move(struct engine *engine, page_no page_number,
@@ -321,7 +321,7 @@ void pushes_advised(struct engine *engine, page_no page,
                     enum page_advice advice)
 {
     page_of(engine, page)->moves = 0; // it may follow its threads again
-    fetch_forget_asked_back(engine, page);
+    extent_forget_asked_back(engine, page);
     if (advice == ADVICE_UNUSED) {
         forget_use(engine, page);
     }

@@ -81,7 +81,7 @@ static void what_is_read_only_goes_to_who_writes_it_again_and_again(
     own(TM_READ_ONLY);
     extent_at(world.engine, 0)->n_away = 100;
     extent_at(world.engine, 0)->n_asked_back = 100;
-    assert_true(fetch_asks_back(world.engine, PAGE));
+    assert_true(extent_asks_back(world.engine, PAGE));
     assert_int_equal(given(0, 1), MOVED);
 }
 

@@ -200,8 +200,17 @@ static void say_who_waits(const struct sync *sync)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct sync_ops ops = {
-        NULL,       release,        start, set_target, n_active, n_threads,
-        at_barrier, describe_place, order, order,      held,     program_error,
+        .release = release,
+        .start = start,
+        .set_target = set_target,
+        .n_active = n_active,
+        .n_threads = n_threads,
+        .at_barrier = at_barrier,
+        .describe_place = describe_place,
+        .order = order,
+        .order_mutex = order,
+        .held = held,
+        .program_error = program_error,
     };
     struct wire_reader input = wire_read(data, size);
     struct port port = {
