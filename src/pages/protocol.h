@@ -9,6 +9,8 @@
  * and must not block. Those that say so may be NULL.
  */
 
+struct refresh_answer; ///< protocol/refresh.c
+
 /** A request for a page, at its owner. */
 struct fetch_request {
     node_id requester;
@@ -16,6 +18,9 @@ struct fetch_request {
     int has_copy; ///< the requester, and it needs no contents
     int is_ahead; ///< not needed yet: serve it only if nothing must wait
     uint32_t id;  ///< of the fetch
+    uint32_t
+        base; ///< version of the requester's stale copy, if there is an answer
+    struct refresh_answer *answer; ///< that is being made; NULL: none
 };
 
 enum serve_result {
@@ -98,6 +103,10 @@ struct protocol {
      * @param version  of its contents */
     int (*is_fresh)(const struct engine *engine, page_no page,
                     uint32_t version);
+
+    /** The page is needed, and its bytes are kept here though it is absent (`stale`): ask
+     * its owner for what has changed since. NULL: there are no such. */
+    void (*refetch)(struct engine *engine, page_no page, int is_write);
 
     /** The page's contents have just been installed; set its access. */
     void (*arrived)(struct engine *engine, page_no page, int want_write);

@@ -4,10 +4,10 @@
 // eager-release and what lazy-release do. Several nodes write a page at once, each against
 // its twin; a release sends the differing bytes to the owner. A copy is either subscribed:
 // the owner pushes each version to it, and the release ends when it has it (pushes.c); or
-// it is not, and write notices (notices.c) have its node drop it before its threads
-// go on. Which of the two it is is chosen when it is asked for (readers.c), and stays so
-// until it is dropped. While all copies of a page are subscribed there are no notices
-// of it, and all is as with eager-release.
+// it is not, and write notices (notices.c) make it stale before its node's threads
+// go on; what has changed of it is then asked for (refresh.c). Which of the two it is is
+// chosen when it is asked for (readers.c), and stays so until then. While all copies of a
+// page are subscribed there are no notices of it, and all is as with eager-release.
 //
 //   absent     -> exclusive   granted, or arrived with ownership
 //              -> clean       arrived
@@ -17,7 +17,7 @@
 //              -> absent      subscribed: unread, handed over (pushes.c); else noticed
 //   dirty      -> clean       release.c, frozen
 //              -> exclusive   release.c: nobody is subscribed any more
-//              -> absent      noticed: its diff is on the way
+//              -> absent      noticed, stale: its diff is on the way
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve: the page moves
 //
@@ -27,11 +27,12 @@
 // A2 A subscribed copy has each version before anybody is ordered after it, so notices say
 //    nothing to it: it is never dropped with a diff on the way.
 // A3 Ownership stays while A1 has a node: its diffs and requests go to the owner directly,
-//    on one way, and it is noted until it asks again, behind all its diffs.
-// A4 A copy that is not subscribed and older than what its node has heard of is dropped, or
+//    on one way, and it is noted until it asks again, behind all its diffs. It may go to
+//    that node, if there is no other and it has missed no version.
+// A4 A copy that is not subscribed and older than what its node has heard of is stale, or
 //    not used when it comes.
-// A5 An owner's page is clean while there may be copies of its version; if it is written
-//    then and no copy is subscribed, it is listed, and the next release makes a version.
+// A5 An owner's page is clean, or has a twin, while there may be copies of its version; if
+//    it is written then, it is listed, and the next release makes a version.
 // A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
 //    there is no such copy, and no notice.
 #include "protocol/copies.h"
@@ -39,6 +40,7 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
+#include "protocol/refresh.h"
 
 // Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
 // until it is looked at whether it is used.
@@ -53,8 +55,7 @@ static int is_to_subscribe(struct engine *engine, page_no page_number,
     return race_of(engine) != NULL ||
            (page->copyset != NULL &&
             node_set_has(page->copyset, request->requester)) ||
-           readers_subscribe(engine, page_number, request->requester,
-                             request->is_write);
+           readers_subscribe(engine, page_number, request->requester);
 }
 
 static enum serve_result serve(struct engine *engine, page_no page,
@@ -64,8 +65,8 @@ static enum serve_result serve(struct engine *engine, page_no page,
         return REFUSED; // it has the page already
     }
     if (!pushes_move(engine, page, request)) { // A3
-        fetch_send_copy(engine, page, request->requester,
-                        is_to_subscribe(engine, page, request));
+        refresh_send_copy(engine, page, request,
+                          is_to_subscribe(engine, page, request));
     }
     return SERVED;
 }
@@ -117,7 +118,7 @@ static const struct update_rules rules = {
     .dropped = readers_end_subscription,
     .applied = copies_applied,
     .wrote = wrote,
-    .noticed = copies_drop, // A4
+    .noticed = copies_make_stale, // A4
 };
 
 const struct protocol protocol_adaptive = {
@@ -128,6 +129,7 @@ const struct protocol protocol_adaptive = {
     .local_fault = pushes_local_fault,
     .serve = serve,
     .is_fresh = is_fresh,
+    .refetch = refresh_ask,
     .arrived = arrived,
     .frozen = frozen,
     .roster_changed = roster_changed,

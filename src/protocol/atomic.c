@@ -89,8 +89,8 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
     if (page->twin != NULL) {
         memcpy(page->twin + atomic->offset, &after, sizeof after);
     }
-    update_owner_wrote(engine, atomic->page);
     size = diff_of_range(word, atomic->offset, sizeof after, diff);
+    update_owner_wrote(engine, atomic->page, diff, size);
     space_changed(engine->space, atomic->page, diff, size);
     flight = flight_new(engine, &atomic_flight);
     flight->origin = engine->port->self;

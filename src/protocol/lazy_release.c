@@ -34,7 +34,8 @@
 #include "protocol/copies.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
-#include "protocol/updates.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
 
 // `moves` of a page that has an owner for good: Z7.
 #define STAYS UINT8_MAX
@@ -43,7 +44,7 @@ static void begin_writing(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
-    if (page->is_owner) {
+    if (page->is_owner && !recent_is_followed(engine, page_number)) {
         page->state = PAGE_EXCLUSIVE;
         release_look_at(engine, page_number); // Z6
     } else {
@@ -57,8 +58,11 @@ static void begin_writing(struct engine *engine, page_no page_number)
 
 static int local_fault(struct engine *engine, page_no page_number, int is_write)
 {
-    const struct page *page = page_of(engine, page_number);
+    struct page *page = page_of(engine, page_number);
 
+    if (page->access == ACCESS_NONE) {
+        update_note_use(page);
+    }
     if (page->state == PAGE_CLEAN && is_write) {
         begin_writing(engine, page_number);
     } else {
@@ -84,11 +88,14 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
         return SERVED;
     }
     page->moves = STAYS;
-    if (page->access == ACCESS_WRITE) {
-        space_set_access(engine->space, page_number, 1, ACCESS_READ); // Z6
+    if (page->state == PAGE_EXCLUSIVE) {
+        if (page->access == ACCESS_WRITE) {
+            space_set_access(engine->space, page_number, 1, ACCESS_READ); // Z6
+        }
+        update_seal(engine, page_number);
+        page->state = PAGE_CLEAN;
     }
-    page->state = PAGE_CLEAN;
-    fetch_send_copy(engine, page_number, request->requester, 0);
+    refresh_send_copy(engine, page_number, request, 0);
     return SERVED;
 }
 
@@ -124,7 +131,7 @@ static void wrote(struct engine *engine, page_no page_number)
 
 static void noticed(struct engine *engine, struct page_list *pages)
 {
-    copies_drop(engine, pages); // Z4
+    copies_make_stale(engine, pages); // Z4
 }
 
 // ---- nodes come and go
@@ -155,6 +162,7 @@ static void receive_to_owner(struct engine *engine, struct flight *flight,
     }
     if (update_apply(engine, item->page, item->diff, item->size)) {
         page->version++;
+        recent_changed(engine, item->page, item->diff, item->size);
         flight_tell_version(flight, item->page, page->version);
     }
 }
@@ -175,6 +183,7 @@ const struct protocol protocol_lazy_release = {
     .local_fault = local_fault,
     .serve = serve,
     .is_fresh = is_fresh,
+    .refetch = refresh_ask,
     .arrived = arrived,
     .frozen = frozen,
     .roster_changed = roster_changed,

@@ -16,6 +16,7 @@
 // while they may, and each version of it is to be known: A1, A3 and A5 of adaptive.c.
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
+#include "protocol/recent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,6 @@
 // An exclusive page moves to the node that asks so often; later it is shared.
 #define READ_MOVES 1u
 #define WRITE_MOVES 3u
-
-#define PROBE_MAX 64u
 
 // ---- faults
 
@@ -35,7 +34,8 @@ static void begin_writing(struct engine *engine, page_no page_number)
     if (race_of(engine) != NULL) {
         race_begin_writing(engine, page_number, engine->faulter);
     }
-    if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL) {
+    if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL &&
+        !recent_is_followed(engine, page_number)) {
         page->state = PAGE_EXCLUSIVE;
         if (readers_have_copies(engine, page_number)) {
             release_look_at(engine, page_number); // A5
@@ -46,18 +46,6 @@ static void begin_writing(struct engine *engine, page_no page_number)
     space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
 }
 
-// A page that was unmapped to see whether it is used, is: look less often.
-static void note_use(struct page_use *use)
-{
-    unsigned every = use->probe_every * 2u;
-
-    use->probe_every = (uint8_t)(every == 0          ? 1
-                                 : every > PROBE_MAX ? PROBE_MAX
-                                                     : every);
-    use->probe_in = use->probe_every;
-    use->unread = 0;
-}
-
 int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
 {
     struct page *page = page_of(engine, page_number);
@@ -65,7 +53,7 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
     switch (page->state) {
     case PAGE_CLEAN:
         if (page->access == ACCESS_NONE) {
-            note_use(page_use_of(page));
+            update_note_use(page);
         }
         if (is_write) {
             begin_writing(engine, page_number);
@@ -110,6 +98,7 @@ int pushes_move(struct engine *engine, page_no page_number,
         fetch_send_away(engine, page_number, request->requester, 1);
         return 1;
     }
+    update_seal(engine, page_number);
     page->state = PAGE_CLEAN;
     return 0;
 }
@@ -219,6 +208,18 @@ void pushes_receive(struct engine *engine, struct flight *flight, node_id from,
 
 // ---- another node's diff comes
 
+// That node has a copy of the page's version, and no node has one that may be old.
+static int has_good_copy(const struct engine *engine, page_no page_number,
+                         node_id node)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (readers_have_copies(engine, page_number)) {
+        return readers_have_only(engine, page_number, node); // A3
+    }
+    return page->copyset != NULL && node_set_has(page->copyset, node);
+}
+
 // Nothing is under way for the page that is of this owner's doing, and that node has
 // a copy.
 static int is_calm(const struct engine *engine, page_no page_number, node_id to)
@@ -226,9 +227,8 @@ static int is_calm(const struct engine *engine, page_no page_number, node_id to)
     const struct page *page = page_of(engine, page_number);
 
     return page->is_owner && race_of(engine) == NULL &&
-           !readers_have_copies(engine, page_number) && // A3
            page->state == PAGE_CLEAN && page->pushing == 0 && !page->fetching &&
-           page->copyset != NULL && node_set_has(page->copyset, to);
+           has_good_copy(engine, page_number, to);
 }
 
 // The page's bytes are in the swap file, and the node that has changed it has the only
@@ -268,6 +268,7 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     }
     (void)update_apply(engine, item->page, item->diff, item->size);
     page->version++;
+    recent_changed(engine, item->page, item->diff, item->size);
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
     if (readers_have_copies(engine, item->page)) { // A1

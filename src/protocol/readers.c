@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Readers of a page, as its owner knows them. A page has a record here once a node was
-// given a copy that is not pushed to, or has said that it does not read what is pushed to
-// it. Whether a copy is pushed to is chosen anew each time that its node asks for one: a
-// push for each version is worth more than a request for all of them as long as these are
-// few, since one message carries those of many pages, and nobody waits for a page. So one
-// is pushed to that in ASKED_MAX requests in a row has missed no more than MISSED_MAX
-// versions of others on the average (not in each: who of several is first at a page
-// changes); in twice as many requests each time that such a choice has turned out wrong.
-// Who asks for the first time in order to read is taken for one that reads on, as
-// eager-release takes all; who asks in order to write is not, since what it will read is
-// not known.
+// given a copy that is not pushed to. Whether a copy is pushed to is chosen anew each time
+// that its node asks for one. A push is a message and its answer for each version; so is a
+// request for all versions that a node has missed, and it waits for that. So one is pushed
+// to that misses hardly more than one version of others between its requests; in four
+// times as many requests each time that such a choice has turned out wrong, as what was
+// pushed was not read, and where most of the block's did. Who asks for the first time is not: what it will read is not known.
 //
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
 //    until it asks for another, which it does only without one.
@@ -18,10 +14,10 @@
 
 #include "base/map.h"
 #include "base/vector.h"
+#include "protocol/choices.h"
 
-#define MISSED_MAX 4u
-#define ASKED_MAX 3u
-#define ENDED_MAX 4u ///< choices that turned out wrong; more count as that
+#define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
+#define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
 
 struct reader {
     node_id node;
@@ -121,36 +117,66 @@ int readers_have_copies(const struct engine *engine, page_no page)
     return record != NULL && record->n_copies > 0;
 }
 
+int readers_have_only(const struct engine *engine, page_no page, node_id node)
+{
+    const struct page_readers *record = find_record(engine, page);
+    const struct reader *reader = find_reader(engine, page, node);
+
+    return record != NULL && record->n_copies == 1 && reader != NULL &&
+           reader->has_copy &&
+           reader->version == page_of(engine, page)->version;
+}
+
+void readers_end(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader != NULL) {
+        set_has_copy(engine, page, reader, 0);
+    }
+}
+
+// How many requests it takes to choose: more where such choices were wrong.
+static unsigned patience(const struct reader *reader,
+                         const struct choice *choice)
+{
+    const int is_bad = choice->n_subscribed >= SUBSCRIBED_MIN &&
+                       2 * choice->n_ended > choice->n_subscribed;
+
+    return 1u << 2 * (reader->n_ended + (unsigned)is_bad);
+}
+
 // It asks again: is what it misses few enough to be pushed?
-static int reads_on(const struct engine *engine, page_no page,
-                    struct reader *reader)
+static int reads_on(struct engine *engine, page_no page, struct reader *reader)
 {
     const uint32_t version = page_of(engine, page)->version;
+    struct choice *choice = choices_of(engine, page);
     int is_close;
 
+    choice->n_again++;
+    choice->n_missed += version - reader->version;
     reader->n_asked++;
     reader->n_missed += version - reader->version;
     reader->version = version;
-    if (reader->n_asked < ASKED_MAX << reader->n_ended) {
+    if (reader->n_asked < patience(reader, choice)) {
         return 0;
     }
-    is_close = reader->n_missed <= MISSED_MAX * reader->n_asked;
+    is_close = 2 * reader->n_missed <= 3 * reader->n_asked;
     reader->n_asked = 0;
     reader->n_missed = 0;
+    choice->n_subscribed += (uint64_t)is_close;
     return is_close;
 }
 
-int readers_subscribe(struct engine *engine, page_no page, node_id node,
-                      int is_write)
+int readers_subscribe(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);
-    int subscribes;
+    const int subscribes = reader != NULL && reads_on(engine, page, reader);
 
-    if (reader == NULL && !is_write) {
-        return 1;
+    if (reader == NULL) {
+        choices_of(engine, page)->n_first++;
+        reader = reader_of(engine, page, node);
     }
-    subscribes = reader != NULL && reads_on(engine, page, reader);
-    reader = reader_of(engine, page, node);
     set_has_copy(engine, page, reader, !subscribes); // V1
     return subscribes;
 }
@@ -163,6 +189,7 @@ void readers_end_subscription(struct engine *engine, page_no page, node_id node)
         (void)reader_of(engine, page, node);
         return;
     }
+    choices_of(engine, page)->n_ended++;
     reader->version = page_of(engine, page)->version;
     if (reader->n_ended < ENDED_MAX) {
         reader->n_ended++;

@@ -13,12 +13,17 @@
 /** May any node have a copy that is not pushed to? Never, of protocols that push to all. */
 int readers_have_copies(const struct engine *engine, page_no page);
 
+/** Is this node the only one that may have a copy that is not pushed to, and is that of the
+ * page's version? */
+int readers_have_only(const struct engine *engine, page_no page, node_id node);
+
+/** The node has no such copy any more: the page is its own. */
+void readers_end(struct engine *engine, page_no page, node_id node);
+
 /** A node that has no copy asks for one. Is that to be pushed to? Else it is noted as one
  * that is not.
- * @param is_write  it asks in order to write
  * @return 1 if so */
-int readers_subscribe(struct engine *engine, page_no page, node_id node,
-                      int is_write);
+int readers_subscribe(struct engine *engine, page_no page, node_id node);
 
 /** A node does not want to be pushed to any more; it has no copy. */
 void readers_end_subscription(struct engine *engine, page_no page,

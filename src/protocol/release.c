@@ -27,6 +27,7 @@
 #include "mem/diff.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
+#include "protocol/recent.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
         if (race_of(engine) != NULL) {
             race_note(engine, engine->port->self, &item);
         }
-        update_owner_wrote(engine, page_number);
+        update_owner_wrote(engine, page_number, diff, size);
         flight_add_page(flight, page_number,
                         flight_push(engine, flight, NODE_NONE, &item), 0);
         return;
@@ -173,14 +174,15 @@ static void protect_runs(struct engine *engine)
     }
 }
 
-// A page that is not dirty, or not any more: its owner may have written to it.
+// A page that is not dirty, or not any more: its owner may have written to it. (If it is
+// clean, that has been a version since it was given to others: update_seal().)
 static void take_off(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
     page->listed = 0;
-    if (page->is_owner) {
-        update_owner_wrote(engine, page_number);
+    if (page->is_owner && page->state != PAGE_CLEAN) {
+        update_owner_wrote(engine, page_number, NULL, 0);
     }
 }
 
@@ -194,7 +196,8 @@ static void sort_out(struct engine *engine)
         struct page *page = page_of(engine, dirty->at[i]);
 
         if (page->state == PAGE_DIRTY && page->is_owner &&
-            copyset_is_empty(page) && race_of(engine) == NULL) {
+            copyset_is_empty(page) && race_of(engine) == NULL &&
+            !recent_is_followed(engine, dirty->at[i])) {
             make_exclusive(engine, dirty->at[i]);
         }
         if (page->state == PAGE_DIRTY) {

@@ -7,12 +7,18 @@
 // it is to know: copies that were given up here, and pages whose ownership goes to it.
 #include "protocol/updates.h"
 #include "mem/diff.h"
+#include "protocol/choices.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
 
 #include <stdlib.h>
 
 #include "pages/causality.h"
+
+// A copy that is used is unmapped after so many pushes again, at most.
+#define PROBE_MAX 64u
 
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
 #define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
@@ -27,14 +33,35 @@ const struct update_rules *update_rules_of(const struct engine *engine,
                : protocol_by_id(engine->protocols, extent->protocol)->updates;
 }
 
-void update_owner_wrote(struct engine *engine, page_no page)
+void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
+                        size_t size)
 {
     const struct update_rules *rules = update_rules_of(engine, page);
 
     page_of(engine, page)->version++;
+    recent_owner_wrote(engine, page, diff, size);
     if (rules != NULL && rules->wrote != NULL) {
         rules->wrote(engine, page);
     }
+}
+
+void update_seal(struct engine *engine, page_no page)
+{
+    if (page_of(engine, page)->listed) {
+        update_owner_wrote(engine, page, NULL, 0);
+    }
+}
+
+void update_note_use(struct page *page)
+{
+    struct page_use *use = page_use_of(page);
+    unsigned every = use->probe_every * 2u;
+
+    use->probe_every = (uint8_t)(every == 0          ? 1
+                                 : every > PROBE_MAX ? PROBE_MAX
+                                                     : every);
+    use->probe_in = use->probe_every;
+    use->unread = 0;
 }
 
 static int has_updates(const struct engine *engine, page_no page)
@@ -63,6 +90,7 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
     }
     copyset_remove(engine, page, to);
+    readers_end(engine, page_number, to);
     if (page->copyset != NULL) {
         copies = *page->copyset;
     }
@@ -429,6 +457,9 @@ static tm_status receive(struct engine *engine, node_id from,
         return race_receive(engine, message);
     case MESSAGE_notices:
         return notices_receive(engine, from, message);
+    case MESSAGE_refresh:
+    case MESSAGE_refreshed:
+        return refresh_receive(engine, from, message);
     default:
         return atomic_receive(engine, from, message);
     }
@@ -457,6 +488,9 @@ static void close_updates(struct engine *engine)
     pending_updates_free(updates);
     notices_free(updates);
     readers_free(updates);
+    recent_free(updates);
+    choices_free(updates);
+    free(updates->answer);
     free(updates);
 }
 
@@ -468,6 +502,7 @@ static void forget(struct engine *engine, const struct extent *extent)
     race_forget(engine, extent);
     notices_forget(engine, extent);
     readers_forget(engine, extent);
+    recent_forget(engine, extent);
 }
 
 static void roster_changed(struct engine *engine)
@@ -475,6 +510,7 @@ static void roster_changed(struct engine *engine)
     race_forget_writers(engine);
     notices_forget_all(engine);
     readers_free(engine->updates);
+    recent_free(engine->updates);
 }
 
 static void release(struct engine *engine, struct waiter *waiter)
@@ -503,7 +539,8 @@ const struct protocol_base updates_base = {
     .messages =
         UINT64_C(1) << MESSAGE_update | UINT64_C(1) << MESSAGE_update_ack |
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
-        UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices,
+        UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices |
+        UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed,
     .receive = receive,
     .release = release,
     .release_early = release_early,

@@ -24,9 +24,12 @@
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
 
+struct choices;
 struct flight;
 struct notices;
 struct pending_update;
+struct recent;
+struct refresh_answer;
 struct update_item;
 
 /** Collects the diffs for one node. */
@@ -48,11 +51,14 @@ struct updates {
     struct outbox outboxes[TM_MAX_NODES];
     struct pending_update *first_pending; ///< updates that wait for the disk
     struct pending_update *last_pending;
-    struct race *race;       ///< NULL: nobody looks for data races
-    struct page_list copies; ///< implicit: that the next acquire drops
-    uint32_t acquired_fetch; ///< the last fetch before the last acquire
-    struct notices *notices; ///< NULL: there have been none
-    struct readers *readers; ///< NULL: all copies have been pushed to
+    struct race *race;             ///< NULL: nobody looks for data races
+    struct page_list copies;       ///< implicit: that the next acquire drops
+    uint32_t acquired_fetch;       ///< the last fetch before the last acquire
+    struct notices *notices;       ///< NULL: there have been none
+    struct readers *readers;       ///< NULL: all copies have been pushed to
+    struct recent *recent;         ///< NULL: no copies can be old
+    struct choices *choices;       ///< NULL: there have been none
+    struct refresh_answer *answer; ///< to be filled; NULL: none yet
 };
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */
@@ -185,8 +191,16 @@ void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
 /** This node, the owner, has written to a page: that is a new version, which others are to
- * know of from now on. */
-void update_owner_wrote(struct engine *engine, page_no page);
+ * know of from now on.
+ * @param diff  [size] NULL: nobody knows what has changed */
+void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
+                        size_t size);
+/** An exclusive page is about to be given to others. If its owner has written to it and not
+ * released that, nobody is to have it in a version that others have without: it is in one of
+ * its own. */
+void update_seal(struct engine *engine, page_no page);
+/** A copy was unmapped to see whether it is used, and is: look less often. */
+void update_note_use(struct page *page);
 /** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
 const struct update_rules *update_rules_of(const struct engine *engine,
                                            page_no page);

@@ -88,5 +88,6 @@ extern const struct part part_balancing; ///< balancing.c
 extern const struct part part_tracking;  ///< tracking.c
 extern const struct part part_paging;    ///< paging.c
 extern const struct part part_capacity;  ///< cluster_capacity.c
+extern const struct part part_choices;   ///< choices_report.c
 
 #endif
