@@ -35,11 +35,14 @@
 //    it is written then, it is listed, and the next release makes a version.
 // A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
 //    there is no such copy, and no notice.
+// A7 A copy that is not pushed to any more has all versions that were made by then: pushes
+//    come in front of the acknowledgement that says so. From then on it is noted.
 #include "protocol/copies.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
+#include "protocol/recent.h"
 #include "protocol/refresh.h"
 
 // Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
@@ -99,6 +102,42 @@ static void wrote(struct engine *engine, page_no page)
     }
 }
 
+// The diff of a node has come that is pushed to.
+static int unsubscribes(struct engine *engine, page_no page_number,
+                        node_id node)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->copyset == NULL || !node_set_has(page->copyset, node) ||
+        !readers_unsubscribe(engine, page_number, node)) {
+        return 0;
+    }
+    copyset_remove(engine, page, node);
+    recent_given(engine, page_number);
+    return 1;
+}
+
+// A7
+static void unsubscribed(struct engine *engine, page_no page_number,
+                         uint32_t version)
+{
+    struct page *page = page_of(engine, page_number);
+    struct page_list copies = {&page_number, 1, 1};
+
+    if (page->is_owner || page->state == PAGE_ABSENT || page->fetching ||
+        !page->subscribed) {
+        return; // it is none any more
+    }
+    page->subscribed = 0;
+    page->base = version;
+    if (page->updates_pending) {
+        copies_drop(engine, &copies);
+    } else if (engine->is_frozen ||                               // A6
+               notices_are_newer(engine, page_number, version)) { // A4
+        copies_make_stale(engine, &copies);
+    }
+}
+
 // ---- nodes come and go
 
 static void frozen(struct engine *engine)
@@ -116,6 +155,8 @@ static const struct update_rules rules = {
     .to_owner = pushes_to_owner,
     .may_hand = pushes_may_hand,
     .dropped = readers_end_subscription,
+    .unsubscribes = unsubscribes,
+    .unsubscribed = unsubscribed,
     .applied = copies_applied,
     .wrote = wrote,
     .noticed = copies_make_stale, // A4

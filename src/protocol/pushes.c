@@ -271,9 +271,9 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     recent_changed(engine, item->page, item->diff, item->size);
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
+    readers_note_own(engine, item->page, flight->origin);
     if (readers_have_copies(engine, item->page)) { // A1
         flight_tell_version(flight, item->page, page->version);
-        readers_note_own(engine, item->page, flight->origin);
     }
 }
 

@@ -5,8 +5,11 @@
 // that its node asks for one. A push is a message and its answer for each version; so is a
 // request for all versions that a node has missed, and it waits for that. So one is pushed
 // to that misses hardly more than one version of others between its requests; in four
-// times as many requests each time that such a choice has turned out wrong, as what was
-// pushed was not read, and where most of the block's did. Who asks for the first time is not: what it will read is not known.
+// times as many requests each time that such a choice has turned out wrong, and in blocks
+// where it mostly does, or where nodes mostly miss more. It was wrong if what is pushed is
+// not read (pushes.c), or if more versions are pushed than the node makes itself: it may use
+// the page all the time, but it writes it, and gets what others write at its acquires.
+// Who asks for the first time is not pushed to: what it will read is not known.
 //
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
 //    until it asks for another, which it does only without one.
@@ -18,12 +21,16 @@
 
 #define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
 #define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
+#define AGAIN_MIN 8u      ///< requests that do
+#define WRITTEN_MIN                                                            \
+    4u ///< diffs of a node after which its subscription is judged
 
 struct reader {
     node_id node;
     uint8_t has_copy; ///< V1
     uint8_t n_ended;
-    uint32_t n_asked;  ///< requests since it was chosen last
+    uint32_t
+        n_asked; ///< requests since it was chosen last; subscribed: diffs of its
     uint32_t n_missed; ///< versions of others between them
     uint32_t version;  ///< when it asked last, and one more for each of its own
 };
@@ -140,8 +147,10 @@ void readers_end(struct engine *engine, page_no page, node_id node)
 static unsigned patience(const struct reader *reader,
                          const struct choice *choice)
 {
-    const int is_bad = choice->n_subscribed >= SUBSCRIBED_MIN &&
-                       2 * choice->n_ended > choice->n_subscribed;
+    const int is_bad = (choice->n_subscribed >= SUBSCRIBED_MIN &&
+                        2 * choice->n_ended > choice->n_subscribed) ||
+                       (choice->n_again >= AGAIN_MIN &&
+                        choice->n_missed > 2 * choice->n_again);
 
     return 1u << 2 * (reader->n_ended + (unsigned)is_bad);
 }
@@ -181,6 +190,17 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node)
     return subscribes;
 }
 
+static void note_end(struct engine *engine, page_no page, struct reader *reader)
+{
+    choices_of(engine, page)->n_ended++;
+    reader->version = page_of(engine, page)->version;
+    reader->n_asked = 0;
+    reader->n_missed = 0;
+    if (reader->n_ended < ENDED_MAX) {
+        reader->n_ended++;
+    }
+}
+
 void readers_end_subscription(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);
@@ -189,20 +209,37 @@ void readers_end_subscription(struct engine *engine, page_no page, node_id node)
         (void)reader_of(engine, page, node);
         return;
     }
-    choices_of(engine, page)->n_ended++;
-    reader->version = page_of(engine, page)->version;
-    if (reader->n_ended < ENDED_MAX) {
-        reader->n_ended++;
-    }
+    note_end(engine, page, reader);
 }
 
 void readers_note_own(const struct engine *engine, page_no page, node_id node)
 {
+    const uint32_t version = page_of(engine, page)->version;
     struct reader *reader = find_reader(engine, page, node);
 
-    if (reader != NULL) {
-        reader->version++;
+    if (reader == NULL) {
+        return;
     }
+    if (reader->has_copy) {
+        reader->version++;
+        return;
+    }
+    reader->n_asked++;
+    reader->n_missed += version - 1 - reader->version;
+    reader->version = version;
+}
+
+int readers_unsubscribe(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader == NULL || reader->has_copy || reader->n_asked < WRITTEN_MIN ||
+        reader->n_missed <= 2 * reader->n_asked) {
+        return 0;
+    }
+    set_has_copy(engine, page, reader, 1); // V1
+    note_end(engine, page, reader);
+    return 1;
 }
 
 // ---- forgetting

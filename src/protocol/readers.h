@@ -29,6 +29,10 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node);
 void readers_end_subscription(struct engine *engine, page_no page,
                               node_id node);
 
+/** A node's diff has come, which is pushed to. Is it not to be any more? Then it is noted as
+ * having a copy. @return 1 if so */
+int readers_unsubscribe(struct engine *engine, page_no page, node_id node);
+
 /** The page's latest version is that of a diff of the node itself. */
 void readers_note_own(const struct engine *engine, page_no page, node_id node);
 

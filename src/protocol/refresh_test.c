@@ -125,7 +125,7 @@ static void get(node_id from, const struct message *message)
 }
 
 // A page of twos, of version 10.
-static void get_copy(page_no page)
+static void get_copy(page_no page, uint8_t flags)
 {
     uint8_t bytes[TM_PAGE_SIZE];
 
@@ -134,7 +134,7 @@ static void get_copy(page_no page)
                              .u.page = {.page = page,
                                         .version = 10,
                                         .epoch = 3,
-                                        .flags = PAGE_WITH_CONTENTS},
+                                        .flags = flags | PAGE_WITH_CONTENTS},
                              .body = bytes,
                              .body_size = sizeof bytes});
 }
@@ -214,6 +214,26 @@ static void get_refreshed(page_no page, uint32_t version, size_t offset,
                              .body_size = (uint32_t)(writer.at - body)});
 }
 
+// The last update is acknowledged: the copy is not pushed to any more.
+static void get_unsubscribed(page_no page, uint32_t version)
+{
+    uint8_t body[WIRE_SIZE_ack_item + WIRE_SIZE_applied];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    uint64_t batch = 0;
+
+    for (unsigned i = 0; i < world.n_sent; i++) {
+        if (world.sent[i].message.type == MESSAGE_update) {
+            batch = world.sent[i].message.u.update.batch;
+        }
+    }
+    wire_put_ack_item(&writer, &(struct wire_ack_item){page, ACK_UNSUBSCRIBED});
+    wire_put_applied(&writer, &(struct wire_applied){version});
+    get(2, &(struct message){.type = MESSAGE_update_ack,
+                             .u.update_ack = {.batch = batch, .is_last = 1},
+                             .body = body,
+                             .body_size = sizeof body});
+}
+
 // ---- what this node does
 
 static enum fault_result touch(page_no page, int is_write)
@@ -246,7 +266,7 @@ static void make_two_stale(void)
 {
     for (page_no page = THEIRS; page < THEIRS + 2; page++) {
         (void)touch(page, 0);
-        get_copy(page);
+        get_copy(page, 0);
         get_notice(page, 12);
     }
     world.n_sent = 0;
@@ -482,9 +502,76 @@ static void a_record_ends_with_the_ownership(void **state)
     expect_all(first);
 }
 
+// ---- subscriptions that end
+
+static void expect_refresh_from(uint32_t version)
+{
+    struct wire_reader reader;
+
+    assert_int_equal(touch(THEIRS, 0), FAULT_WAIT);
+    reader = wire_read_body(&sent_last(2, MESSAGE_refresh)->message);
+    assert_int_equal(wire_get_stale_copy(&reader).version, version);
+}
+
+static void write_subscribed(void)
+{
+    (void)touch(THEIRS, 0);
+    get_copy(THEIRS, PAGE_SUBSCRIBED);
+    write_byte(THEIRS, 0, 1);
+    release();
+}
+
+static void a_copy_is_of_the_version_with_which_pushes_end(void **state)
+{
+    (void)state;
+    write_subscribed();
+    get_unsubscribed(THEIRS, 14);
+    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED);
+    get_notice(THEIRS, 15);
+    expect_refresh_from(14);
+}
+
+static void what_was_heard_of_before_pushes_end_counts_then(void **state)
+{
+    (void)state;
+    write_subscribed();
+    get_notice(THEIRS, 15);
+    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED); // it will be pushed
+    get_unsubscribed(THEIRS, 14);
+    expect_refresh_from(14);
+}
+
+// It is pushed three versions of node 2 for each that it makes.
+static void who_is_pushed_more_than_it_writes_is_so_no_more(void **state)
+{
+    struct wire_reader reader;
+
+    (void)state;
+    expect_lines(give_copy(), NULL, 0); // it asks again: subscribed
+    assert_non_null(page_of(world.engine, OURS)->copyset);
+    for (uint8_t i = 1; page_of(world.engine, OURS)->copyset != NULL; i++) {
+        assert_true(i < 9);
+        world.n_sent = 0;
+        for (unsigned k = 0; k < 3; k++) {
+            get_update(2, OURS, k, &i, 1);
+            get(0, &(struct message){
+                       .type = MESSAGE_update_ack,
+                       .u.update_ack = {.batch = sent_last(0, MESSAGE_update)
+                                                     ->message.u.update.batch,
+                                        .is_last = 1}});
+        }
+        get_update(0, OURS, 100, &i, 1);
+    }
+    reader = wire_read_body(&sent_last(0, MESSAGE_update_ack)->message);
+    assert_int_equal(wire_get_ack_item(&reader).what, ACK_UNSUBSCRIBED);
+    assert_int_equal(wire_get_applied(&reader).version, version_of(OURS));
+}
+
+#define TEST_ADAPTIVE(name)                                                    \
+    cmocka_unit_test_setup_teardown(name, open_adaptive, close_node)
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_lazy, close_node),              \
-        cmocka_unit_test_setup_teardown(name, open_adaptive, close_node)
+        TEST_ADAPTIVE(name)
 
 int main(void)
 {
@@ -501,6 +588,9 @@ int main(void)
         TEST(an_owner_that_nobody_asks_writes_without_a_twin),
         TEST(what_is_not_released_is_given_in_a_version_of_its_own),
         TEST(a_record_ends_with_the_ownership),
+        TEST_ADAPTIVE(a_copy_is_of_the_version_with_which_pushes_end),
+        TEST_ADAPTIVE(what_was_heard_of_before_pushes_end_counts_then),
+        TEST_ADAPTIVE(who_is_pushed_more_than_it_writes_is_so_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,11 +163,20 @@ static void report_early(struct engine *engine, struct flight *flight)
     flight->handed.n = 0;
 }
 
-static void tell_version(struct wire_writer *writer,
-                         const struct flight_page *item)
+static void tell_version(struct wire_writer *writer, unsigned what,
+                         page_no page, uint32_t version)
 {
-    wire_put_ack_item(writer, &(struct wire_ack_item){item->page, ACK_APPLIED});
-    wire_put_applied(writer, &(struct wire_applied){item->version});
+    wire_put_ack_item(writer, &(struct wire_ack_item){page, (uint8_t)what});
+    wire_put_applied(writer, &(struct wire_applied){version});
+}
+
+static int unsubscribes(struct engine *engine, page_no page, node_id node)
+{
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    return rules != NULL && rules->unsubscribes != NULL &&
+           page_of(engine, page)->is_owner &&
+           rules->unsubscribes(engine, page, node);
 }
 
 static void relay_arrived(struct engine *engine, struct flight *flight)
@@ -181,10 +190,15 @@ static void relay_arrived(struct engine *engine, struct flight *flight)
         if (item->may_hand && may_hand(engine, item->page, flight->origin)) {
             make_room(engine, flight, body, &writer, HANDED_ITEM);
             hand_over(engine, &writer, item->page, flight->origin);
+        } else if (item->may_hand &&
+                   unsubscribes(engine, item->page, flight->origin)) {
+            make_room(engine, flight, body, &writer, APPLIED_ITEM);
+            tell_version(&writer, ACK_UNSUBSCRIBED, item->page,
+                         page_of(engine, item->page)->version);
         }
         if (item->tells) {
             make_room(engine, flight, body, &writer, APPLIED_ITEM);
-            tell_version(&writer, item);
+            tell_version(&writer, ACK_APPLIED, item->page, item->version);
         }
     }
     send_ack(engine, flight, body, &writer, 1);
@@ -378,6 +392,17 @@ static void read_applied(struct engine *engine, struct flight *flight,
     }
 }
 
+static void read_unsubscribed(struct engine *engine, struct wire_reader *reader,
+                              page_no page)
+{
+    const struct wire_applied applied = wire_get_applied(reader);
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    if (rules != NULL && rules->unsubscribed != NULL) {
+        rules->unsubscribed(engine, page, applied.version);
+    }
+}
+
 static void read_dropped(struct engine *engine, page_no page_number,
                          node_id from)
 {
@@ -403,6 +428,8 @@ static void read_items(struct engine *engine, node_id from,
             read_handed(engine, reader, item.page, from);
         } else if (item.what == ACK_APPLIED) {
             read_applied(engine, flight, reader, item.page);
+        } else if (item.what == ACK_UNSUBSCRIBED) {
+            read_unsubscribed(engine, reader, item.page);
         } else {
             read_dropped(engine, item.page, from);
         }
@@ -418,7 +445,7 @@ static int is_good_ack(const struct message *message)
 
         if (what == ACK_HANDED) {
             (void)wire_get_handed(&reader);
-        } else if (what == ACK_APPLIED) {
+        } else if (what == ACK_APPLIED || what == ACK_UNSUBSCRIBED) {
             (void)wire_get_applied(&reader);
         } else if (what != ACK_DROPPED) {
             return 0;

@@ -20,6 +20,7 @@
 #define ACK_DROPPED 0u
 #define ACK_HANDED 1u
 #define ACK_APPLIED 2u
+#define ACK_UNSUBSCRIBED 3u
 
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
@@ -88,6 +89,11 @@ struct update_rules {
     int (*may_hand)(const struct engine *engine, page_no page, node_id to);
     /** The node has given up its copy, and has left the copyset. NULL: so be it. */
     void (*dropped)(struct engine *engine, page_no page, node_id node);
+    /** The node, whose diff of the page was the last one, is in the copyset. Is it to leave
+     * it, and keep its copy? NULL: never. */
+    int (*unsubscribes)(struct engine *engine, page_no page, node_id node);
+    /** So has the owner decided about this node's copy, which has that version. */
+    void (*unsubscribed)(struct engine *engine, page_no page, uint32_t version);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
     void (*applied)(struct engine *engine, page_no page, uint32_t version);
