@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "teamster.h"
 
@@ -247,6 +248,7 @@ static void measure(const char *name)
 {
     struct tm_node_stats before;
 
+    sleep(1); // until nodes have measured the network
     tm_barrier_wait(&beginning);
     before = count_all();
     tm_barrier_wait(&beginning);

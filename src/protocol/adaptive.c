@@ -35,8 +35,9 @@
 //    it is written then, it is listed, and the next release makes a version.
 // A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
 //    there is no such copy, and no notice.
-// A7 A copy that is not pushed to any more has all versions that were made by then: pushes
-//    come in front of the acknowledgement that says so. From then on it is noted.
+// A7 A copy that a node does not want to be pushed to any more has the version of the last
+//    push that has come. Until the owner hears of it pushes come as before, and count. When
+//    it does, it notes the copy: A1.
 #include "protocol/copies.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
@@ -44,6 +45,15 @@
 #include "protocol/readers.h"
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
+
+// An exclusive page moves to the node that asks so often. Later whoever writes it, while its
+// owner does not use it, gets it with the acknowledgement of the first diff.
+#define READ_MOVES 1u
+#define WRITE_MOVES 2u
+
+// A copy is looked at after so many periods in which there were pushes.
+#define PERIODS 4u
+#define PUSHES_MAX 31u
 
 // Pushes to a copy that was chosen to be pushed to, as its node writes it again and again,
 // until it is looked at whether it is used.
@@ -67,7 +77,8 @@ static enum serve_result serve(struct engine *engine, page_no page,
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
     }
-    if (!pushes_move(engine, page, request)) { // A3
+    if (!pushes_move(engine, page, request,
+                     request->is_write ? WRITE_MOVES : READ_MOVES)) { // A3
         refresh_send_copy(engine, page, request,
                           is_to_subscribe(engine, page, request));
     }
@@ -96,46 +107,80 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 // A1
 static void wrote(struct engine *engine, page_no page)
 {
+    readers_note_version(engine, page, engine->port->self);
     if (readers_have_copies(engine, page)) {
         notices_note(engine, page, page_of(engine, page)->version,
                      engine->port->self);
     }
 }
 
-// The diff of a node has come that is pushed to.
-static int unsubscribes(struct engine *engine, page_no page_number,
-                        node_id node)
-{
-    struct page *page = page_of(engine, page_number);
+// ---- pushes
 
-    if (page->copyset == NULL || !node_set_has(page->copyset, node) ||
-        !readers_unsubscribe(engine, page_number, node)) {
-        return 0;
+static void acquired(struct engine *engine)
+{
+    engine->updates->n_acquires++;
+}
+
+// Threads here see what others have written when they go on after an acquire. Has much more
+// been pushed, of late, than one version between two of these?
+static int is_pushed_too_much(const struct engine *engine, struct page_use *use)
+{
+    const uint8_t period = engine->updates->n_acquires % 4;
+    int is_too_much = 0;
+
+    if (use->n_pushes == 0 || use->period != period) {
+        is_too_much = use->n_periods == PERIODS && use->n_pushes > 2 * PERIODS;
+        if (use->n_periods == PERIODS) {
+            use->n_periods = 0;
+            use->n_pushes = 0;
+        }
+        use->period = period;
+        use->n_periods++;
     }
-    copyset_remove(engine, page, node);
-    recent_given(engine, page_number);
-    return 1;
+    if (use->n_pushes < PUSHES_MAX) {
+        use->n_pushes++;
+    }
+    return is_too_much;
 }
 
 // A7
-static void unsubscribed(struct engine *engine, page_no page_number,
-                         uint32_t version)
+static void leave(struct engine *engine, struct flight *flight,
+                  page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
     struct page_list copies = {&page_number, 1, 1};
 
-    if (page->is_owner || page->state == PAGE_ABSENT || page->fetching ||
-        !page->subscribed) {
-        return; // it is none any more
-    }
     page->subscribed = 0;
-    page->base = version;
-    if (page->updates_pending) {
-        copies_drop(engine, &copies);
-    } else if (engine->is_frozen ||                               // A6
-               notices_are_newer(engine, page_number, version)) { // A4
+    page_list_add(&flight->left, page_number);
+    if (notices_are_newer(engine, page_number, page->base)) { // A4
         copies_make_stale(engine, &copies);
     }
+}
+
+static void pushed(struct engine *engine, struct flight *flight, node_id from,
+                   const struct update_item *item)
+{
+    struct page *page = page_of(engine, item->page);
+    const int is_new = (int32_t)(item->version - page->base) > 0;
+
+    pushes_receive(engine, flight, from, item);
+    if (page->state == PAGE_ABSENT || page->is_owner || page->fetching ||
+        page->updates_pending || !is_new || page->in_flight ||
+        race_of(engine) != NULL) {
+        return;
+    }
+    page->base = item->version;
+    if (page->subscribed && !engine->is_frozen && // A6
+        is_pushed_too_much(engine, page_use_of(page))) {
+        leave(engine, flight, item->page);
+    }
+}
+
+// A7
+static void left(struct engine *engine, page_no page, node_id node)
+{
+    readers_leave(engine, page, node);
+    recent_given(engine, page);
 }
 
 // ---- nodes come and go
@@ -151,12 +196,11 @@ static void roster_changed(struct engine *engine)
 }
 
 static const struct update_rules rules = {
-    .pushed = pushes_receive,
+    .pushed = pushed,
     .to_owner = pushes_to_owner,
-    .may_hand = pushes_may_hand,
+    .may_hand = pushes_may_hand_on,
     .dropped = readers_end_subscription,
-    .unsubscribes = unsubscribes,
-    .unsubscribed = unsubscribed,
+    .left = left,
     .applied = copies_applied,
     .wrote = wrote,
     .noticed = copies_make_stale, // A4
@@ -172,6 +216,7 @@ const struct protocol protocol_adaptive = {
     .is_fresh = is_fresh,
     .refetch = refresh_ask,
     .arrived = arrived,
+    .acquired = acquired,
     .frozen = frozen,
     .roster_changed = roster_changed,
     .state_alone = pushes_state_alone,

@@ -7,13 +7,18 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
 
+// An exclusive page moves to the node that asks so often; later it is shared.
+#define READ_MOVES 1u
+#define WRITE_MOVES 3u
+
 static enum serve_result serve(struct engine *engine, page_no page,
                                const struct fetch_request *request)
 {
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
     }
-    if (!pushes_move(engine, page, request)) {
+    if (!pushes_move(engine, page, request,
+                     request->is_write ? WRITE_MOVES : READ_MOVES)) {
         fetch_send_copy(engine, page, request->requester, 1);
     }
     return SERVED;

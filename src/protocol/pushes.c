@@ -21,10 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An exclusive page moves to the node that asks so often; later it is shared.
-#define READ_MOVES 1u
-#define WRITE_MOVES 3u
-
 // ---- faults
 
 static void begin_writing(struct engine *engine, page_no page_number)
@@ -72,19 +68,14 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
 
 // ---- a page is asked for, and comes
 
-static unsigned most_moves(const struct engine *engine, page_no page,
-                           const struct fetch_request *request)
-{
-    if (paging_is_unwanted(engine, page)) {
-        return UNWANTED_MOVES;
-    }
-    return request->is_write ? WRITE_MOVES : READ_MOVES;
-}
-
 int pushes_move(struct engine *engine, page_no page_number,
-                const struct fetch_request *request)
+                const struct fetch_request *request, unsigned n_moves)
 {
     struct page *page = page_of(engine, page_number);
+
+    if (paging_is_unwanted(engine, page_number)) {
+        n_moves = UNWANTED_MOVES;
+    }
 
     if (page->state != PAGE_EXCLUSIVE) {
         return 0;
@@ -92,8 +83,8 @@ int pushes_move(struct engine *engine, page_no page_number,
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
     }
-    if (page->moves < most_moves(engine, page_number, request) &&
-        page->pushing == 0 && !readers_have_copies(engine, page_number)) {
+    if (page->moves < n_moves && page->pushing == 0 &&
+        !readers_have_copies(engine, page_number)) {
         page->moves++;
         fetch_send_away(engine, page_number, request->requester, 1);
         return 1;
@@ -271,20 +262,33 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     recent_changed(engine, item->page, item->diff, item->size);
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
-    readers_note_own(engine, item->page, flight->origin);
     if (readers_have_copies(engine, item->page)) { // A1
         flight_tell_version(flight, item->page, page->version);
     }
+    readers_note_version(engine, item->page, flight->origin);
 }
 
-int pushes_may_hand(const struct engine *engine, page_no page_number,
-                    node_id to)
+enum handing pushes_may_hand(const struct engine *engine, page_no page_number,
+                             node_id to)
 {
     const struct page *page = page_of(engine, page_number);
 
     return is_calm(engine, page_number, to) &&
-           (page->access == ACCESS_NONE ||
-            paging_is_unwanted(engine, page_number));
+                   (page->access == ACCESS_NONE ||
+                    paging_is_unwanted(engine, page_number))
+               ? HAND_AND_DROP
+               : HAND_NOT;
+}
+
+enum handing pushes_may_hand_on(const struct engine *engine,
+                                page_no page_number, node_id to)
+{
+    const enum handing handing = pushes_may_hand(engine, page_number, to);
+
+    return handing == HAND_NOT && is_calm(engine, page_number, to) &&
+                   readers_write_alone(engine, page_number, to)
+               ? HAND_AND_KEEP
+               : handing;
 }
 
 // ---- what others know

@@ -7,8 +7,7 @@
 // to that misses hardly more than one version of others between its requests; in four
 // times as many requests each time that such a choice has turned out wrong, and in blocks
 // where it mostly does, or where nodes mostly miss more. It was wrong if what is pushed is
-// not read (pushes.c), or if more versions are pushed than the node makes itself: it may use
-// the page all the time, but it writes it, and gets what others write at its acquires.
+// not read (pushes.c), or more is pushed than can be read (adaptive.c).
 // Who asks for the first time is not pushed to: what it will read is not known.
 //
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
@@ -22,15 +21,13 @@
 #define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
 #define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
 #define AGAIN_MIN 8u      ///< requests that do
-#define WRITTEN_MIN                                                            \
-    4u ///< diffs of a node after which its subscription is judged
+#define ALONE_MIN 4u      ///< versions in a row by a node that writes alone
 
 struct reader {
     node_id node;
     uint8_t has_copy; ///< V1
     uint8_t n_ended;
-    uint32_t
-        n_asked; ///< requests since it was chosen last; subscribed: diffs of its
+    uint32_t n_asked;  ///< requests since it was chosen last
     uint32_t n_missed; ///< versions of others between them
     uint32_t version;  ///< when it asked last, and one more for each of its own
 };
@@ -39,6 +36,8 @@ struct page_readers {
     struct page_readers *next;
     page_no page;
     uint32_t n_copies;
+    uint32_t n_in_row; ///< versions that `writer` has made
+    node_id writer;
     struct reader *readers;
     uint32_t n;
     uint32_t room;
@@ -212,34 +211,38 @@ void readers_end_subscription(struct engine *engine, page_no page, node_id node)
     note_end(engine, page, reader);
 }
 
-void readers_note_own(const struct engine *engine, page_no page, node_id node)
+// What is pushed to it may be on its way, and a notice have been there before: it does not
+// count as a copy that lacks nothing.
+void readers_leave(struct engine *engine, page_no page, node_id node)
 {
-    const uint32_t version = page_of(engine, page)->version;
-    struct reader *reader = find_reader(engine, page, node);
+    struct reader *reader = reader_of(engine, page, node);
 
-    if (reader == NULL) {
-        return;
-    }
-    if (reader->has_copy) {
-        reader->version++;
-        return;
-    }
-    reader->n_asked++;
-    reader->n_missed += version - 1 - reader->version;
-    reader->version = version;
-}
-
-int readers_unsubscribe(struct engine *engine, page_no page, node_id node)
-{
-    struct reader *reader = find_reader(engine, page, node);
-
-    if (reader == NULL || reader->has_copy || reader->n_asked < WRITTEN_MIN ||
-        reader->n_missed <= 2 * reader->n_asked) {
-        return 0;
-    }
     set_has_copy(engine, page, reader, 1); // V1
     note_end(engine, page, reader);
-    return 1;
+    reader->version--;
+}
+
+void readers_note_version(const struct engine *engine, page_no page,
+                          node_id node)
+{
+    struct page_readers *record = find_record(engine, page);
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (record != NULL) {
+        record->n_in_row = record->writer == node ? record->n_in_row + 1 : 1;
+        record->writer = node;
+    }
+    if (reader != NULL && reader->has_copy) {
+        reader->version++;
+    }
+}
+
+int readers_write_alone(const struct engine *engine, page_no page, node_id node)
+{
+    const struct page_readers *record = find_record(engine, page);
+
+    return record != NULL && record->writer == node &&
+           record->n_in_row >= ALONE_MIN;
 }
 
 // ---- forgetting

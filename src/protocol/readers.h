@@ -29,12 +29,17 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node);
 void readers_end_subscription(struct engine *engine, page_no page,
                               node_id node);
 
-/** A node's diff has come, which is pushed to. Is it not to be any more? Then it is noted as
- * having a copy. @return 1 if so */
-int readers_unsubscribe(struct engine *engine, page_no page, node_id node);
+/** A node does not want to be pushed to any more, but keeps its copy, which has all versions
+ * so far, or will have before it hears of anything else. */
+void readers_leave(struct engine *engine, page_no page, node_id node);
 
-/** The page's latest version is that of a diff of the node itself. */
-void readers_note_own(const struct engine *engine, page_no page, node_id node);
+/** The page's latest version was made by this node, perhaps the owner. */
+void readers_note_version(const struct engine *engine, page_no page,
+                          node_id node);
+
+/** Has this node made all versions of late? */
+int readers_write_alone(const struct engine *engine, page_no page,
+                        node_id node);
 
 /* Slots of updates_base. */
 void readers_forget(struct engine *engine, const struct extent *extent);

@@ -13,7 +13,7 @@
 
 #include "mem/diff.h"
 #include "protocol/protocol_rows.h"
-#include "protocol/recent.h"
+#include "protocol/readers.h"
 #include "protocol/updates.h"
 
 enum {
@@ -214,24 +214,27 @@ static void get_refreshed(page_no page, uint32_t version, size_t offset,
                              .body_size = (uint32_t)(writer.at - body)});
 }
 
-// The last update is acknowledged: the copy is not pushed to any more.
-static void get_unsubscribed(page_no page, uint32_t version)
+static void get_push(page_no page, uint32_t version)
 {
-    uint8_t body[WIRE_SIZE_ack_item + WIRE_SIZE_applied];
+    const uint8_t byte = (uint8_t)version;
+    uint8_t diff[DIFF_MAX];
+    uint8_t body[64];
     struct wire_writer writer = {body, body + sizeof body, 0};
-    uint64_t batch = 0;
 
-    for (unsigned i = 0; i < world.n_sent; i++) {
-        if (world.sent[i].message.type == MESSAGE_update) {
-            batch = world.sent[i].message.u.update.batch;
-        }
-    }
-    wire_put_ack_item(&writer, &(struct wire_ack_item){page, ACK_UNSUBSCRIBED});
-    wire_put_applied(&writer, &(struct wire_applied){version});
-    get(2, &(struct message){.type = MESSAGE_update_ack,
-                             .u.update_ack = {.batch = batch, .is_last = 1},
+    wire_put_update_item(
+        &writer,
+        &(struct wire_update_item){
+            .page = page,
+            .version = version,
+            .epoch = 3,
+            .kind = ITEM_PUSH,
+            .diff = {diff, (uint16_t)diff_of_range(&byte, 64, 1, diff)},
+        });
+    world.n_sent = 0;
+    get(2, &(struct message){.type = MESSAGE_update,
+                             .u.update = {.batch = 1, .origin = 0},
                              .body = body,
-                             .body_size = sizeof body});
+                             .body_size = (uint32_t)(writer.at - body)});
 }
 
 // ---- what this node does
@@ -513,58 +516,90 @@ static void expect_refresh_from(uint32_t version)
     assert_int_equal(wire_get_stale_copy(&reader).version, version);
 }
 
-static void write_subscribed(void)
+// Pushes come, three between two acquires, until this node wants no more. @return the
+// version of the last
+static uint32_t push_too_much(void)
 {
+    uint32_t version = 10;
+
     (void)touch(THEIRS, 0);
     get_copy(THEIRS, PAGE_SUBSCRIBED);
-    write_byte(THEIRS, 0, 1);
-    release();
+    write_byte(THEIRS, 0, 1); // it is in use
+    do {
+        if (version % 3 == 0) {
+            engine_acquired(world.engine);
+        }
+        assert_true(version < 40);
+        get_push(THEIRS, ++version);
+    } while (world.n_sent == 1);
+    return version;
 }
 
-static void a_copy_is_of_the_version_with_which_pushes_end(void **state)
-{
-    (void)state;
-    write_subscribed();
-    get_unsubscribed(THEIRS, 14);
-    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED);
-    get_notice(THEIRS, 15);
-    expect_refresh_from(14);
-}
-
-static void what_was_heard_of_before_pushes_end_counts_then(void **state)
-{
-    (void)state;
-    write_subscribed();
-    get_notice(THEIRS, 15);
-    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED); // it will be pushed
-    get_unsubscribed(THEIRS, 14);
-    expect_refresh_from(14);
-}
-
-// It is pushed three versions of node 2 for each that it makes.
-static void who_is_pushed_more_than_it_writes_is_so_no_more(void **state)
+static void who_is_pushed_more_than_it_can_read_says_so(void **state)
 {
     struct wire_reader reader;
 
     (void)state;
-    expect_lines(give_copy(), NULL, 0); // it asks again: subscribed
-    assert_non_null(page_of(world.engine, OURS)->copyset);
-    for (uint8_t i = 1; page_of(world.engine, OURS)->copyset != NULL; i++) {
-        assert_true(i < 9);
-        world.n_sent = 0;
-        for (unsigned k = 0; k < 3; k++) {
-            get_update(2, OURS, k, &i, 1);
-            get(0, &(struct message){
-                       .type = MESSAGE_update_ack,
-                       .u.update_ack = {.batch = sent_last(0, MESSAGE_update)
-                                                     ->message.u.update.batch,
-                                        .is_last = 1}});
-        }
-        get_update(0, OURS, 100, &i, 1);
+    (void)push_too_much();
+    assert_int_equal(world.sent[0].message.type, MESSAGE_update_ack);
+    reader = wire_read_body(&world.sent[0].message);
+    assert_int_equal(wire_get_ack_item(&reader).what, ACK_LEFT);
+    assert_int_equal(world.sent[0].message.u.update_ack.is_last, 0);
+}
+
+static void one_push_between_two_acquires_is_not_too_much(void **state)
+{
+    (void)state;
+    (void)touch(THEIRS, 0);
+    get_copy(THEIRS, PAGE_SUBSCRIBED);
+    write_byte(THEIRS, 0, 1);
+    for (uint32_t version = 11; version < 60; version++) {
+        engine_acquired(world.engine);
+        get_push(THEIRS, version);
+        assert_int_equal(world.n_sent, 1);
     }
-    reader = wire_read_body(&sent_last(0, MESSAGE_update_ack)->message);
-    assert_int_equal(wire_get_ack_item(&reader).what, ACK_UNSUBSCRIBED);
-    assert_int_equal(wire_get_applied(&reader).version, version_of(OURS));
+}
+
+static void a_copy_is_of_the_version_with_which_pushes_end(void **state)
+{
+    uint32_t version;
+
+    (void)state;
+    version = push_too_much();
+    get_push(THEIRS, ++version); // its owner has not heard yet
+    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED);
+    get_notice(THEIRS, version + 1);
+    expect_refresh_from(version);
+}
+
+// As long as it was pushed to, notices said nothing.
+static void what_was_heard_of_before_pushes_end_counts_then(void **state)
+{
+    uint32_t version;
+
+    (void)state;
+    get_notice(THEIRS, 39);
+    version = push_too_much();
+    expect_refresh_from(version);
+}
+
+static void who_wants_no_pushes_is_told_by_notices(void **state)
+{
+    const uint8_t byte = 1;
+    uint8_t body[WIRE_SIZE_ack_item];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    struct message ack = {
+        .type = MESSAGE_update_ack, .body = body, .body_size = sizeof body};
+
+    (void)state;
+    expect_lines(give_copy(), NULL, 0); // it asks again: subscribed
+    get_update(2, OURS, 0, &byte, 1);
+    ack.u.update_ack.batch =
+        sent_last(0, MESSAGE_update)->message.u.update.batch;
+    wire_put_ack_item(&writer, &(struct wire_ack_item){OURS, ACK_LEFT});
+    get(0, &ack);
+    assert_null(page_of(world.engine, OURS)->copyset);
+    assert_true(readers_have_copies(world.engine, OURS)); // A1
 }
 
 #define TEST_ADAPTIVE(name)                                                    \
@@ -588,9 +623,11 @@ int main(void)
         TEST(an_owner_that_nobody_asks_writes_without_a_twin),
         TEST(what_is_not_released_is_given_in_a_version_of_its_own),
         TEST(a_record_ends_with_the_ownership),
+        TEST_ADAPTIVE(who_is_pushed_more_than_it_can_read_says_so),
+        TEST_ADAPTIVE(one_push_between_two_acquires_is_not_too_much),
         TEST_ADAPTIVE(a_copy_is_of_the_version_with_which_pushes_end),
         TEST_ADAPTIVE(what_was_heard_of_before_pushes_end_counts_then),
-        TEST_ADAPTIVE(who_is_pushed_more_than_it_writes_is_so_no_more),
+        TEST_ADAPTIVE(who_wants_no_pushes_is_told_by_notices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

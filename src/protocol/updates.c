@@ -14,6 +14,7 @@
 #include "protocol/refresh.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pages/causality.h"
 
@@ -69,30 +70,50 @@ static int has_updates(const struct engine *engine, page_no page)
     return update_rules_of(engine, page) != NULL;
 }
 
-static int may_hand(const struct engine *engine, page_no page, node_id to)
+static enum handing may_hand(const struct engine *engine,
+                             const struct flight_page *item, node_id to)
 {
-    const struct update_rules *rules = update_rules_of(engine, page);
+    const struct update_rules *rules = update_rules_of(engine, item->page);
 
-    return rules != NULL && rules->may_hand != NULL &&
-           rules->may_hand(engine, page, to);
+    return item->may_hand && rules != NULL && rules->may_hand != NULL
+               ? rules->may_hand(engine, item->page, to)
+               : HAND_NOT;
 }
 
 // ---- acknowledging
 
+static void end_ownership(struct engine *engine, page_no page_number,
+                          enum handing handing)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (handing == HAND_AND_KEEP) { // a copy as any
+        page->subscribed = 1;
+        page->base = page->version;
+        memset(page->own, 0, sizeof page->own);
+        return;
+    }
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    page->state = PAGE_ABSENT;
+    engine_discard_later(engine, page_number);
+}
+
 // Ownership goes to the sender of the update with its acknowledgement.
 static void hand_over(struct engine *engine, struct wire_writer *writer,
-                      page_no page_number, node_id to)
+                      page_no page_number, node_id to, enum handing handing)
 {
     struct page *page = page_of(engine, page_number);
     struct node_set copies = {0};
 
-    if (page->access != ACCESS_NONE) {
-        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-    }
     copyset_remove(engine, page, to);
     readers_end(engine, page_number, to);
     if (page->copyset != NULL) {
         copies = *page->copyset;
+    }
+    if (handing == HAND_AND_KEEP) {
+        node_set_add(&copies, engine->port->self);
     }
     page->epoch++;
     wire_put_ack_item(writer, &(struct wire_ack_item){page_number, ACK_HANDED});
@@ -108,8 +129,7 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
     copyset_clear(engine, page);
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
-    page->state = PAGE_ABSENT;
-    engine_discard_later(engine, page_number);
+    end_ownership(engine, page_number, handing);
 }
 
 static void send_ack(struct engine *engine, const struct flight *flight,
@@ -136,6 +156,18 @@ static void make_room(struct engine *engine, const struct flight *flight,
     }
 }
 
+static void report_list(struct engine *engine, const struct flight *flight,
+                        uint8_t *body, struct wire_writer *writer,
+                        struct page_list *pages, unsigned what)
+{
+    for (size_t i = 0; i < pages->n; i++) {
+        make_room(engine, flight, body, writer, WIRE_SIZE_ack_item);
+        wire_put_ack_item(writer,
+                          &(struct wire_ack_item){pages->at[i], (uint8_t)what});
+    }
+    pages->n = 0;
+}
+
 // What is told at once. Copies given up here: the next request for such a page must
 // not overtake the news that it was dropped (E2). Pages that go to the origin without
 // having been changed here: nobody may be served from the old bytes.
@@ -144,39 +176,27 @@ static void report_early(struct engine *engine, struct flight *flight)
     uint8_t body[4096];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
-    for (size_t i = 0; i < flight->dropped.n; i++) {
-        make_room(engine, flight, body, &writer, WIRE_SIZE_ack_item);
-        wire_put_ack_item(&writer, &(struct wire_ack_item){
-                                       flight->dropped.at[i], ACK_DROPPED});
-    }
+    report_list(engine, flight, body, &writer, &flight->dropped, ACK_DROPPED);
+    report_list(engine, flight, body, &writer, &flight->left, ACK_LEFT);
     for (size_t i = 0; i < flight->handed.n; i++) {
         if (!page_of(engine, flight->handed.at[i])->is_owner) {
             continue; // the update named it twice, and it has gone
         }
         make_room(engine, flight, body, &writer, HANDED_ITEM);
-        hand_over(engine, &writer, flight->handed.at[i], flight->origin);
+        hand_over(engine, &writer, flight->handed.at[i], flight->origin,
+                  HAND_AND_DROP);
     }
     if (writer.at > body) {
         send_ack(engine, flight, body, &writer, 0);
     }
-    flight->dropped.n = 0;
     flight->handed.n = 0;
 }
 
-static void tell_version(struct wire_writer *writer, unsigned what,
-                         page_no page, uint32_t version)
+static void tell_version(struct wire_writer *writer,
+                         const struct flight_page *item)
 {
-    wire_put_ack_item(writer, &(struct wire_ack_item){page, (uint8_t)what});
-    wire_put_applied(writer, &(struct wire_applied){version});
-}
-
-static int unsubscribes(struct engine *engine, page_no page, node_id node)
-{
-    const struct update_rules *rules = update_rules_of(engine, page);
-
-    return rules != NULL && rules->unsubscribes != NULL &&
-           page_of(engine, page)->is_owner &&
-           rules->unsubscribes(engine, page, node);
+    wire_put_ack_item(writer, &(struct wire_ack_item){item->page, ACK_APPLIED});
+    wire_put_applied(writer, &(struct wire_applied){item->version});
 }
 
 static void relay_arrived(struct engine *engine, struct flight *flight)
@@ -187,18 +207,15 @@ static void relay_arrived(struct engine *engine, struct flight *flight)
     for (size_t i = 0; i < flight->n_pages; i++) {
         const struct flight_page *item = &flight->pages[i];
 
-        if (item->may_hand && may_hand(engine, item->page, flight->origin)) {
+        const enum handing handing = may_hand(engine, item, flight->origin);
+
+        if (handing != HAND_NOT) {
             make_room(engine, flight, body, &writer, HANDED_ITEM);
-            hand_over(engine, &writer, item->page, flight->origin);
-        } else if (item->may_hand &&
-                   unsubscribes(engine, item->page, flight->origin)) {
-            make_room(engine, flight, body, &writer, APPLIED_ITEM);
-            tell_version(&writer, ACK_UNSUBSCRIBED, item->page,
-                         page_of(engine, item->page)->version);
+            hand_over(engine, &writer, item->page, flight->origin, handing);
         }
         if (item->tells) {
             make_room(engine, flight, body, &writer, APPLIED_ITEM);
-            tell_version(&writer, ACK_APPLIED, item->page, item->version);
+            tell_version(&writer, item);
         }
     }
     send_ack(engine, flight, body, &writer, 1);
@@ -392,28 +409,20 @@ static void read_applied(struct engine *engine, struct flight *flight,
     }
 }
 
-static void read_unsubscribed(struct engine *engine, struct wire_reader *reader,
-                              page_no page)
-{
-    const struct wire_applied applied = wire_get_applied(reader);
-    const struct update_rules *rules = update_rules_of(engine, page);
-
-    if (rules != NULL && rules->unsubscribed != NULL) {
-        rules->unsubscribed(engine, page, applied.version);
-    }
-}
-
-static void read_dropped(struct engine *engine, page_no page_number,
-                         node_id from)
+// A copy is not to be pushed to any more, or is none.
+static void read_ended(struct engine *engine, page_no page_number, node_id from,
+                       int is_kept)
 {
     const struct update_rules *rules = update_rules_of(engine, page_number);
     struct page *page = page_of(engine, page_number);
 
-    if (rules == NULL || !page->is_owner) {
+    if (rules == NULL || !page->is_owner || (is_kept && rules->left == NULL)) {
         return;
     }
     copyset_remove(engine, page, from);
-    if (rules->dropped != NULL) {
+    if (is_kept) {
+        rules->left(engine, page_number, from);
+    } else if (rules->dropped != NULL) {
         rules->dropped(engine, page_number, from);
     }
 }
@@ -428,10 +437,8 @@ static void read_items(struct engine *engine, node_id from,
             read_handed(engine, reader, item.page, from);
         } else if (item.what == ACK_APPLIED) {
             read_applied(engine, flight, reader, item.page);
-        } else if (item.what == ACK_UNSUBSCRIBED) {
-            read_unsubscribed(engine, reader, item.page);
         } else {
-            read_dropped(engine, item.page, from);
+            read_ended(engine, item.page, from, item.what == ACK_LEFT);
         }
     }
 }
@@ -445,9 +452,9 @@ static int is_good_ack(const struct message *message)
 
         if (what == ACK_HANDED) {
             (void)wire_get_handed(&reader);
-        } else if (what == ACK_APPLIED || what == ACK_UNSUBSCRIBED) {
+        } else if (what == ACK_APPLIED) {
             (void)wire_get_applied(&reader);
-        } else if (what != ACK_DROPPED) {
+        } else if (what != ACK_DROPPED && what != ACK_LEFT) {
             return 0;
         }
     }

@@ -20,7 +20,7 @@
 #define ACK_DROPPED 0u
 #define ACK_HANDED 1u
 #define ACK_APPLIED 2u
-#define ACK_UNSUBSCRIBED 3u
+#define ACK_LEFT 3u
 
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
@@ -52,9 +52,11 @@ struct updates {
     struct outbox outboxes[TM_MAX_NODES];
     struct pending_update *first_pending; ///< updates that wait for the disk
     struct pending_update *last_pending;
-    struct race *race;             ///< NULL: nobody looks for data races
-    struct page_list copies;       ///< implicit: that the next acquire drops
-    uint32_t acquired_fetch;       ///< the last fetch before the last acquire
+    struct race *race;       ///< NULL: nobody looks for data races
+    struct page_list copies; ///< implicit: that the next acquire drops
+    uint32_t acquired_fetch; ///< the last fetch before the last acquire
+    uint32_t
+        n_acquires; ///< adaptive: times that a thread here may have gone on
     struct notices *notices;       ///< NULL: there have been none
     struct readers *readers;       ///< NULL: all copies have been pushed to
     struct recent *recent;         ///< NULL: no copies can be old
@@ -64,10 +66,13 @@ struct updates {
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */
 struct page_use {
-    uint8_t hot;         ///< releases that may find it unwritten; 0: not hot
-    uint8_t unread;      ///< pushes since it was unmapped
-    uint8_t probe_in;    ///< pushes until it is unmapped again
-    uint8_t probe_every; ///< the last such number
+    uint8_t hot : 4;       ///< releases that may find it unwritten; 0: not hot
+    uint8_t unread : 2;    ///< pushes since it was unmapped
+    uint8_t period : 2;    ///< of the last push: the node's acquires, modulo 4
+    uint8_t probe_in;      ///< pushes until it is unmapped again
+    uint8_t probe_every;   ///< the last such number
+    uint8_t n_pushes : 5;  ///< lately, at most 31
+    uint8_t n_periods : 3; ///< in which they came
 };
 
 _Static_assert(sizeof(struct page_use) <= PAGE_OWN_BYTES, "there is room");
@@ -76,6 +81,9 @@ static inline struct page_use *page_use_of(struct page *page)
 {
     return (struct page_use *)page->own;
 }
+
+/** What becomes of the owner's copy. */
+enum handing { HAND_NOT, HAND_AND_DROP, HAND_AND_KEEP };
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
 struct update_rules {
@@ -86,14 +94,12 @@ struct update_rules {
     void (*to_owner)(struct engine *engine, struct flight *flight, node_id from,
                      const struct update_item *item);
     /** May ownership go to the node, which has sent an update of the page? NULL: never. */
-    int (*may_hand)(const struct engine *engine, page_no page, node_id to);
+    enum handing (*may_hand)(const struct engine *engine, page_no page,
+                             node_id to);
     /** The node has given up its copy, and has left the copyset. NULL: so be it. */
     void (*dropped)(struct engine *engine, page_no page, node_id node);
-    /** The node, whose diff of the page was the last one, is in the copyset. Is it to leave
-     * it, and keep its copy? NULL: never. */
-    int (*unsubscribes)(struct engine *engine, page_no page, node_id node);
-    /** So has the owner decided about this node's copy, which has that version. */
-    void (*unsubscribed)(struct engine *engine, page_no page, uint32_t version);
+    /** The node keeps its copy, and has left the copyset. NULL: that is not done. */
+    void (*left)(struct engine *engine, page_no page, node_id node);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
     void (*applied)(struct engine *engine, page_no page, uint32_t version);
@@ -163,7 +169,9 @@ struct flight {
     size_t room;
     struct page_list dropped; ///< relay: copies given up here
     struct page_list handed;  ///< relay: go to the origin at once
-    uint32_t token;           ///< atomic
+    struct page_list
+        left;       ///< relay: pages that are not to be pushed here any more
+    uint32_t token; ///< atomic
     uint64_t before;
 };
 
