@@ -46,10 +46,11 @@
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
 
-// An exclusive page moves to the node that asks so often. Later whoever writes it, while its
-// owner does not use it, gets it with the acknowledgement of the first diff.
-#define READ_MOVES 1u
-#define WRITE_MOVES 2u
+// An exclusive page moves to the node that asks so often. Later it goes to who writes it,
+// with the acknowledgement of a diff: of the first one, if its owner does not use it, else
+// when its owner only reads it. So pages that all write are not spread over all nodes, and a
+// release and a request have few nodes to send to.
+#define MOVES 1u
 
 // A copy is looked at after so many periods in which there were pushes.
 #define PERIODS 4u
@@ -77,8 +78,7 @@ static enum serve_result serve(struct engine *engine, page_no page,
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
     }
-    if (!pushes_move(engine, page, request,
-                     request->is_write ? WRITE_MOVES : READ_MOVES)) { // A3
+    if (!pushes_move(engine, page, request, MOVES)) { // A3
         refresh_send_copy(engine, page, request,
                           is_to_subscribe(engine, page, request));
     }

@@ -21,7 +21,8 @@
 #define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
 #define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
 #define AGAIN_MIN 8u      ///< requests that do
-#define ALONE_MIN 4u      ///< versions in a row by a node that writes alone
+#define ONLY_MIN 2u       ///< versions in a row by a node that nobody follows
+#define ALONE_MIN 4u      ///< the same, and others read
 
 struct reader {
     node_id node;
@@ -129,7 +130,8 @@ int readers_have_only(const struct engine *engine, page_no page, node_id node)
     const struct reader *reader = find_reader(engine, page, node);
 
     return record != NULL && record->n_copies == 1 && reader != NULL &&
-           reader->has_copy &&
+           reader->has_copy && record->writer == node &&
+           record->n_in_row >= ONLY_MIN &&
            reader->version == page_of(engine, page)->version;
 }
 

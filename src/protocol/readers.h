@@ -13,8 +13,9 @@
 /** May any node have a copy that is not pushed to? Never, of protocols that push to all. */
 int readers_have_copies(const struct engine *engine, page_no page);
 
-/** Is this node the only one that may have a copy that is not pushed to, and is that of the
- * page's version? */
+/** Is this node the only one that may have a copy that is not pushed to, is that of the
+ * page's version, and has it made more than one? (Others that write the page, too, have asked
+ * for it by then.) */
 int readers_have_only(const struct engine *engine, page_no page, node_id node);
 
 /** The node has no such copy any more: the page is its own. */
