@@ -247,6 +247,25 @@ int readers_write_alone(const struct engine *engine, page_no page, node_id node)
            record->n_in_row >= ALONE_MIN;
 }
 
+int readers_are_valid(const struct engine *engine)
+{
+    const struct readers *readers = engine->updates->readers;
+    const struct page_readers *record = readers != NULL ? readers->first : NULL;
+
+    for (; record != NULL; record = record->next) {
+        uint32_t n_copies = 0;
+
+        for (uint32_t i = 0; i < record->n; i++) {
+            n_copies += record->readers[i].has_copy;
+        }
+        if (n_copies != record->n_copies ||
+            (n_copies > 0 && !page_of(engine, record->page)->is_owner)) {
+            return 0; // A3
+        }
+    }
+    return 1;
+}
+
 // ---- forgetting
 
 static void free_record(struct page_readers *record)

@@ -42,6 +42,9 @@ void readers_note_version(const struct engine *engine, page_no page,
 int readers_write_alone(const struct engine *engine, page_no page,
                         node_id node);
 
+/** Checks that owners only have notes; for tests and debug builds. */
+int readers_are_valid(const struct engine *engine);
+
 /* Slots of updates_base. */
 void readers_forget(struct engine *engine, const struct extent *extent);
 void readers_free(struct updates *updates);

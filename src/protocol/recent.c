@@ -172,6 +172,25 @@ size_t recent_diff(const struct engine *engine, page_no page, uint32_t since,
     return diff_of_mask(bytes, mask, diff);
 }
 
+int recent_is_valid(const struct engine *engine)
+{
+    const struct recent *recent = engine->updates->recent;
+    const struct recent_page *record = recent != NULL ? recent->first : NULL;
+
+    for (; record != NULL; record = record->next) {
+        const struct page *page = page_of(engine, record->page);
+
+        for (unsigned i = 0; i < N_LINES; i++) {
+            if (page->is_owner && is_good(engine, record) &&
+                (is_newer(record->since, record->versions[i]) ||
+                 is_newer(record->versions[i], page->version))) {
+                return 0; // Y3
+            }
+        }
+    }
+    return 1;
+}
+
 // ---- forgetting
 
 void recent_forget(struct engine *engine, const struct extent *extent)

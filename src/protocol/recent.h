@@ -33,6 +33,9 @@ int recent_is_followed(const struct engine *engine, page_no page);
 size_t recent_diff(const struct engine *engine, page_no page, uint32_t since,
                    const char *bytes, void *diff, int *is_all);
 
+/** Checks that lines are of versions that there have been; for tests and debug builds. */
+int recent_is_valid(const struct engine *engine);
+
 /* Slots of updates_base. */
 void recent_forget(struct engine *engine, const struct extent *extent);
 void recent_free(struct updates *updates);

@@ -564,7 +564,8 @@ static int is_valid(const struct engine *engine)
 
     return (updates->flush_waiters == NULL || updates->n_flushes > 0) &&
            (updates->n_next == 0 || updates->n_flushes > 0) &&
-           (engine->n_unfinished > 0 || updates->n_flushes == 0);
+           (engine->n_unfinished > 0 || updates->n_flushes == 0) &&
+           readers_are_valid(engine) && recent_is_valid(engine);
 }
 
 const struct protocol_base updates_base = {
