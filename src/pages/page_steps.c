@@ -131,9 +131,9 @@ static void tell(struct engine *engine, page_no page,
     step.page = page;
     step.serial = extent->serial;
     step.node = engine->port->self;
-    step.protocol = (uint8_t)(extent->sharing == TM_SHARING_DEFAULT
-                                  ? extent->protocol
-                                  : TM_PROTOCOL_DEFAULT);
+    step.protocol =
+        (uint8_t)(extent->sharing == TM_SHARING_DEFAULT ? extent->protocol
+                                                        : TM_PROTOCOL_DEFAULT);
     step.cause = *cause;
     step.cause.page = page;
     step.cause.facts |=
@@ -262,6 +262,24 @@ struct step_cause steps_begin_message(struct engine *engine, node_id from,
         return cause;
     }
     cause = cause_of(engine, message);
+    cause.from = from;
+    return steps_begin(engine, cause);
+}
+
+struct step_cause steps_begin_refreshed(struct engine *engine, node_id from,
+                                        const struct wire_refreshed_copy *copy)
+{
+    struct step_cause cause = {0};
+
+    if (engine->steps == NULL || !extent_has(engine, copy->page, 1)) {
+        return steps_begin(engine, cause);
+    }
+    cause = of_page(engine,
+                    &(struct message_page){
+                        .page = copy->page,
+                        .version = copy->version,
+                        .epoch = copy->epoch,
+                        .flags = (uint8_t)(copy->flags | PAGE_WITH_CONTENTS)});
     cause.from = from;
     return steps_begin(engine, cause);
 }

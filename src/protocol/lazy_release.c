@@ -20,6 +20,29 @@
 #include "protocol/homes.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
+
+static enum serve_result serve(struct engine *engine, page_no page_number,
+                               const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (homes_move(engine, page_number, request)) {
+        return SERVED;
+    }
+    if (page->state == PAGE_EXCLUSIVE) {
+        update_seal(engine, page_number);
+        page->state = PAGE_CLEAN;
+    }
+    refresh_send_copy(engine, page_number, request, 0);
+    return SERVED;
+}
+
+// ---- notices
 
 // Z6
 static void wrote(struct engine *engine, page_no page)
@@ -32,7 +55,7 @@ static void wrote(struct engine *engine, page_no page)
 
 static void noticed(struct engine *engine, struct page_list *pages)
 {
-    copies_drop(engine, pages); // Z4
+    copies_make_stale(engine, pages); // Z4
 }
 
 // ---- nodes come and go
@@ -61,8 +84,9 @@ const struct protocol protocol_lazy_release = {
     .base = &updates_base,
     .updates = &rules,
     .local_fault = homes_local_fault,
-    .serve = homes_serve,
+    .serve = serve,
     .is_fresh = homes_is_fresh,
+    .refetch = refresh_ask,
     .arrived = homes_arrived,
     .frozen = frozen,
     .roster_changed = roster_changed,
