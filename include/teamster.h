@@ -244,6 +244,7 @@ typedef enum tm_protocol {
     TM_LAZY_RELEASE = 4,     ///< multiple writers, copies dropped that are old
     TM_ADAPTIVE = 5,         ///< each copy as with 2 or 4, as it is used
     TM_SCOPE = 6,            ///< as 4, but weaker: see below
+    TM_ENTRY = 7,            ///< bytes travel with the lock they are bound to
 } tm_protocol;
 
 /*
@@ -646,6 +647,49 @@ TM_API tm_status tm_mutex_init(tm_mutex *mutex, tm_mutex_type type);
 TM_API tm_status tm_mutex_destroy(tm_mutex *mutex);
 
 /**
+ * Bind bytes to a mutex: they are used by its holder only, and travel with it, so
+ * that who locks it has what was written under it with the same message. The bytes are of
+ * a block with attr.protocol = TM_ENTRY; no other way makes them known on other nodes.
+ * Bytes of such a block that are bound to nothing may not be used. Zero until they are
+ * written, like any block.
+ *
+ * An access without the mutex is an error of the program: a segmentation fault, after one
+ * line that names thread, place, block and mutex. It is found unless another mutex that
+ * this node had last has bytes in the same page, or it was this mutex.
+ *
+ * The mutex is locked meanwhile, if the caller does not hold it. Bytes that are bound
+ * already stay bound; those of another mutex, which the caller must hold then, go from
+ * that to this one, whole ranges only. tm_free() ends what is bound in a block. For
+ * processors' atomic operations the bytes are as any memory; tm_fetch_add() and so on are
+ * for other data.
+ *
+ * @param data  [size]  in one block
+ * @return TM_OK
+ * @return TM_EINVAL  not bytes of one block of protocol TM_ENTRY, or part of them are bound
+ *                    already
+ * @return TM_EBUSY   they are bound to another mutex, which the caller does not hold
+ *
+ * Context: an application thread; blocks until the mutex can be had.
+ * Source: [Bershad93]
+ */
+TM_API tm_status tm_bind(tm_mutex *mutex, void *data, size_t size);
+
+/**
+ * The same to a reader-writer lock: who holds it to read may read the bytes, who holds it
+ * to write may write them. They stay with the lock's manager, which lends them: a message
+ * that grants the lock has what was written since the node had it last, and the one that
+ * gives it back what was written meanwhile. A thread that holds such a lock does not move.
+ *
+ * The lock is locked to write meanwhile; the caller must not hold it.
+ *
+ * @return as tm_bind()
+ * @return TM_EDEADLK  the caller holds the lock
+ *
+ * Context: an application thread; blocks until the lock can be had.
+ */
+TM_API tm_status tm_bind_rwlock(tm_rwlock *lock, void *data, size_t size);
+
+/**
  * Take a mutex; waits while another thread holds it. What its last holder wrote
  * before unlocking, the caller sees. A thread that holds a TM_MUTEX_RECURSIVE gets it once
  * more at once, and gives it back by as many tm_mutex_unlock().
@@ -699,8 +743,7 @@ TM_API tm_status tm_mutex_unlock(tm_mutex *mutex);
 
 /**
  * Give the mutex back and wait for a signal, as one step; then take the mutex
- * again. As with POSIX threads it may wake without a signal, so a signal orders nothing by
- * itself: what the caller sees is what was written before the mutex was given back.
+ * again. As with POSIX threads it may wake without a signal.
  *
  * @return TM_OK      woken, and the mutex is held
  * @return TM_EPERM   the caller does not hold the mutex; nothing happened
@@ -795,7 +838,8 @@ TM_API tm_status tm_sem_post(tm_sem *sem);
  * Reader-writer locks. Many threads hold one to read, or one holds it to write. It is
  * granted in order of request: who comes to read waits behind a writer that waits, so
  * neither kind waits for ever. But a thread that reads already may lock it to read once
- * more at once, and unlocks it as often. A thread that holds one may move.
+ * more at once, and unlocks it as often. A thread that holds one may move, unless bytes are
+ * bound to it.
  */
 
 /**

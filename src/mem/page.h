@@ -25,6 +25,7 @@ enum page_state {
     PAGE_CLEAN,
     PAGE_DIRTY,
     PAGE_EXCLUSIVE,
+    PAGE_BOUND, ///< it has no owner: its bytes travel with locks
 };
 
 enum page_access {

@@ -36,6 +36,7 @@ static int is_wanted(const struct engine *engine, page_no page)
 
     return extent != NULL && extent->is_open && !extent->is_closed &&
            extent->sharing != TM_READ_ONLY &&
+           !engine_needs_lock(engine, page) &&
            page_of(engine, page)->state == PAGE_ABSENT &&
            !page_of(engine, page)->fetching;
 }

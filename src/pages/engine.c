@@ -61,6 +61,10 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     } else {
         engine->stats.read_faults++;
     }
+    protocol = protocol_by_id(engine->protocols, extent->protocol);
+    if (protocol->admit != NULL) {
+        return protocol->admit(engine, page_number, is_write, waiter->thread);
+    }
     if (page->state != PAGE_ABSENT &&
         protocol->local_fault(engine, page_number, is_write)) {
         steps_made(engine, page_number,
@@ -117,6 +121,11 @@ static tm_status dispatch(struct engine *engine, node_id from,
     return status;
 }
 
+static int have_owners(const struct engine *engine, page_no page, page_no n)
+{
+    return extent_has(engine, page, n) && !engine_needs_lock(engine, page);
+}
+
 static int are_good_pages(const struct engine *engine,
                           const struct message *message)
 {
@@ -124,7 +133,7 @@ static int are_good_pages(const struct engine *engine,
     const unsigned n = page_batch_read(message, pages);
 
     for (unsigned i = 0; i < n; i++) {
-        if (!extent_has(engine, pages[i].u.page.page, 1)) {
+        if (!have_owners(engine, pages[i].u.page.page, 1)) {
             return 0;
         }
     }
@@ -143,11 +152,11 @@ static int names_good_pages(const struct engine *engine,
                message->u.fetch.count <= FETCH_GROUP_MAX &&
                message->u.fetch.hops < HOPS_MAX &&
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
-               extent_has(engine, message->u.fetch.page,
-                          message->u.fetch.count) &&
+               have_owners(engine, message->u.fetch.page,
+                           message->u.fetch.count) &&
                !fetch_has_lost_owner(engine, message->u.fetch.page);
     case MESSAGE_page:
-        return extent_has(engine, message->u.page.page, 1) &&
+        return have_owners(engine, message->u.page.page, 1) &&
                (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
                 message->body_size == TM_PAGE_SIZE);
     case MESSAGE_pages:
@@ -158,10 +167,12 @@ static int names_good_pages(const struct engine *engine,
                    n_pages;
     case MESSAGE_grant:
         return message->u.grant.count >= 1 &&
-               extent_has(engine, message->u.grant.page,
-                          message->u.grant.count);
+               have_owners(engine, message->u.grant.page,
+                           message->u.grant.count);
+    case MESSAGE_atomic:
+        return !engine_needs_lock(engine, message->u.atomic.page);
     case MESSAGE_page_given:
-        return extent_has(engine, message->u.page_given.page, 1) &&
+        return have_owners(engine, message->u.page_given.page, 1) &&
                message->body_size == TM_PAGE_SIZE;
     default:
         return 1; // bodies are checked where they are read

@@ -59,7 +59,8 @@ struct extent {
 enum fault_result {
     FAULT_ALLOWED,   ///< access has been raised, or was enough: try again
     FAULT_WAIT,      ///< the waiter will be woken; then try again
-    FAULT_OUTSIDE,   ///< the page is in no block: an error of the program
+    FAULT_OUTSIDE,   ///< the page is in no block, or needs a lock that the
+                     ///< thread does not hold: an error of the program
     FAULT_READ_ONLY, ///< its block is read-only, and this a write: the same
 };
 
@@ -210,6 +211,13 @@ tm_protocol engine_protocol(const struct engine *engine, page_no page);
 /** Are loads and stores of that block as on one machine, so that they order threads, and
  * atomic instructions work? */
 int engine_is_coherent(const struct engine *engine, page_no page);
+
+/** May the pages of that block be used with a lock only? */
+int engine_needs_lock(const struct engine *engine, page_no page);
+
+/** Why a thread may not use such a byte now, for reports: "which is ...". Else "". */
+void engine_explain(const struct engine *engine, page_no page, unsigned offset,
+                    uint64_t thread, char *text, size_t size);
 
 /** The page part of the node's numbers. */
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats);

@@ -227,6 +227,10 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
+    if (page->state == PAGE_BOUND) {
+        return !page->is_owner && page->copyset == NULL && !page->fetching &&
+               (page->access != ACCESS_WRITE || page->twin != NULL);
+    }
     if (page->state == PAGE_DIRTY ? page->twin == NULL || !page->listed
                                   : page->twin != NULL) {
         return 0;

@@ -18,15 +18,16 @@ static enum page_fate fate(void *owner, page_no page_number)
     const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
-    if (!is_idle(page) || page->state == PAGE_DIRTY ||
-        page->updates_pending ||                  // L2
-        paging_has_parked(engine, page_number)) { // P1
+    if (!is_idle(page) || page->twin != NULL || page->updates_pending || // L2
+        paging_has_parked(engine, page_number)) {                        // P1
         return FATE_STAY;
     }
     if (page->state == PAGE_ABSENT) {
         return FATE_DISCARD;
     }
-    return page->is_owner || engine->keeps_copies ? FATE_SWAP : FATE_DROP;
+    return page->is_owner || page->state == PAGE_BOUND || engine->keeps_copies
+               ? FATE_SWAP
+               : FATE_DROP;
 }
 
 static void drop(void *owner, page_no page_number)

@@ -121,6 +121,7 @@ struct engine {
     struct pool copysets; ///< struct node_set
     /** Of the protocols that have them: protocol/updates.h. */
     struct updates *updates;
+    struct bindings *bindings; ///< protocol/bound.h
     /** Of what a protocol has sent that names pages: no block is forgotten before that
      * has ended. */
     size_t n_unfinished;

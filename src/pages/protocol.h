@@ -113,6 +113,15 @@ struct protocol {
      * program has said of the block? NULL: it may. */
     int (*forbids_write)(const struct engine *engine, page_no page);
 
+    /** NULL: pages have owners, of whom they are asked for. Else all slots from serve() on
+     * but explain() are NULL, and pages are absent or bound. A thread here lacks access:
+     * may it have it? @return FAULT_ALLOWED: it has it now; FAULT_OUTSIDE */
+    enum fault_result (*admit)(struct engine *engine, page_no page,
+                               int is_write, uint64_t thread);
+    /** Why not: see engine_explain(). Or NULL. */
+    void (*explain)(const struct engine *engine, page_no page, unsigned offset,
+                    uint64_t thread, char *text, size_t size);
+
     /** A thread here lacks access. Raise it if that needs nobody else.
      * @return 1 raised, 0 the page must be fetched */
     int (*local_fault)(struct engine *engine, page_no page, int is_write);

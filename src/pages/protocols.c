@@ -26,6 +26,22 @@ int engine_is_coherent(const struct engine *engine, page_no page)
     return protocol_of(engine, page)->is_coherent;
 }
 
+int engine_needs_lock(const struct engine *engine, page_no page)
+{
+    return protocol_of(engine, page)->admit != NULL;
+}
+
+void engine_explain(const struct engine *engine, page_no page, unsigned offset,
+                    uint64_t thread, char *text, size_t size)
+{
+    const struct protocol *protocol = protocol_of(engine, page);
+
+    text[0] = '\0';
+    if (protocol->explain != NULL) {
+        protocol->explain(engine, page, offset, thread, text, size);
+    }
+}
+
 const struct protocol_base *base_of_message(const struct engine *engine,
                                             enum message_type type)
 {

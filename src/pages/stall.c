@@ -255,7 +255,7 @@ static void tell_messages(const struct engine *engine, page_no page)
 static void tell_record(const struct engine *engine, page_no page_number)
 {
     static const char *const states[] = {"absent", "clean", "dirty",
-                                         "exclusive"};
+                                         "exclusive", "bound"};
     const struct page *page = page_of(engine, page_number);
     unsigned n_deferred = 0;
 

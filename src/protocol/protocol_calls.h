@@ -37,6 +37,62 @@ void engine_explain_choices(const struct engine *engine,
                             void (*say)(void *owner, const char *text),
                             void *owner);
 
+// ---- entry.c
+
+/** What is to be known of locks. Slots may be NULL: whoever asks holds them, errors are
+ * not told. */
+struct lock_ops {
+    void *owner;
+    /** Does the thread, of this node, hold it? @param is_write  so that it may write */
+    int (*holds)(void *owner, uint64_t key, uint64_t thread, int is_write);
+    /** As of struct sync_ops. */
+    void (*program_error)(void *owner, const char *text);
+};
+
+/** Before anything is bound. */
+void engine_use_locks(struct engine *engine, const struct lock_ops *ops);
+
+/** Where a lock's bytes are that has none yet, when a thread binds some to it. */
+enum lock_home {
+    HOME_HERE,      ///< with its token
+    HOME_HERE_LENT, ///< here for good, and the thread has borrowed them
+    HOME_ELSEWHERE, ///< they go there when the thread gives the lock back
+};
+
+/**
+ * Bind bytes to a lock, which the thread holds on this node, so that it may write.
+ *
+ * @param key    of the lock
+ * @param start  position of the first byte, page * TM_PAGE_SIZE + offset
+ * @return TM_OK
+ * @return TM_EINVAL  they are not of one block of such a protocol, or bound in part
+ * @return TM_EBUSY   they are bound to another lock, which the thread does not hold so
+ */
+tm_status engine_bind(struct engine *engine, uint64_t key, enum lock_home home,
+                      uint64_t start, uint64_t size, uint64_t thread);
+
+/** How a lock's bytes go from node to node. */
+enum lock_way {
+    LOCK_MOVES, ///< with its token, or its manager: the sender gives them away
+    LOCK_LENT,  ///< the sender keeps them; to be read
+    LOCK_LENT_TO_WRITE, ///< the same, but the receiver has the last ones then
+    LOCK_BACK,          ///< what was written meanwhile by who has borrowed them
+};
+
+/** A lock is about to go to a node, in the next message to it, which may be this one.
+ * @param[out] size  bytes
+ * @return what goes along, until the next call; NULL and 0: nothing */
+const void *engine_lock_leaves(struct engine *engine, uint64_t key, node_id to,
+                               enum lock_way way, uint32_t *size);
+
+/** It has come, and this along with it. @return TM_OK, TM_EWIRE: nothing was done */
+tm_status engine_lock_comes(struct engine *engine, uint64_t key, node_id from,
+                            enum lock_way way, const void *bytes,
+                            uint32_t size);
+
+/** Are bytes bound to the lock, and is it for this node to pass them on? */
+int engine_lock_has_data(const struct engine *engine, uint64_t key);
+
 // ---- race.c
 
 /** Bytes that threads of two nodes have written, and nothing orders the writes. */

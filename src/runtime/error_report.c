@@ -53,6 +53,20 @@ static void append_origin(const struct extent *extent, char *text, size_t size)
     }
 }
 
+// ", which is bound to ..."
+static void append_reason(struct node *node, uintptr_t address, page_no page,
+                          char *text, size_t size)
+{
+    const size_t used = strlen(text);
+    char why[128];
+
+    engine_explain(node->engine, page, address % TM_PAGE_SIZE,
+                   thread_self()->number, why, sizeof why);
+    if (why[0] != '\0') {
+        snprintf(text + used, size - used, ", %s", why);
+    }
+}
+
 static void describe_miss(struct node *node, uintptr_t address, page_no page,
                           char *text, size_t size)
 {
@@ -86,6 +100,7 @@ static void describe_shared(struct node *node, uintptr_t address, page_no page,
                  extent->sharing == TM_READ_ONLY ? "read-only " : "",
                  extent->name, (unsigned long long)extent->size);
         append_origin(extent, text, size);
+        append_reason(node, address, page, text, size);
     } else if (!freed_describe(node, page, text, size)) {
         describe_miss(node, address, page, text, size);
     }

@@ -44,6 +44,7 @@ static int is_acquire(enum message_type type)
     case MESSAGE_cells_freed:
     case MESSAGE_lock_grant:
     case MESSAGE_unlock_away:
+    case MESSAGE_cond_wake:
     case MESSAGE_barrier_leave:
     case MESSAGE_call_done:
     case MESSAGE_thread_start:

@@ -110,11 +110,27 @@ static tm_status find_block(struct node *node, void *address,
                : status;
 }
 
+static int may_read(struct node *node, const struct heap_block *block)
+{
+    page_no page;
+    int needs_lock;
+
+    if (!space_find(&node->space, (void *)(uintptr_t)block->address, &page)) {
+        return 0;
+    }
+    node_enter(node);
+    needs_lock = engine_needs_lock(node->engine, page);
+    node_leave(node);
+    return !needs_lock;
+}
+
 // The same, and look at what is behind it.
 static uint64_t look_behind(struct node *node, void *address,
                             struct heap_block *block)
 {
-    return find_block(node, address, block) == TM_OK ? find_overrun(block) : 0;
+    return find_block(node, address, block) == TM_OK && may_read(node, block)
+               ? find_overrun(block)
+               : 0;
 }
 
 /** A tm_free() under way. */

@@ -237,6 +237,45 @@ static void sync_held(void *owner, uint64_t key, int is_held)
     engine_held(node->engine, key, is_held);
 }
 
+static const enum lock_way lock_ways[] = {
+    [CARRY_MOVES] = LOCK_MOVES,
+    [CARRY_LENT] = LOCK_LENT,
+    [CARRY_LENT_TO_WRITE] = LOCK_LENT_TO_WRITE,
+    [CARRY_BACK] = LOCK_BACK,
+};
+
+static const void *lock_leaves(void *owner, uint64_t key, node_id to,
+                               enum sync_carry carry, uint32_t *size)
+{
+    struct node *node = owner;
+
+    return engine_lock_leaves(node->engine, key, to, lock_ways[carry], size);
+}
+
+static tm_status lock_comes(void *owner, uint64_t key, node_id from,
+                            enum sync_carry carry, const void *bytes,
+                            uint32_t size)
+{
+    struct node *node = owner;
+
+    return engine_lock_comes(node->engine, key, from, lock_ways[carry], bytes,
+                             size);
+}
+
+static int has_data(void *owner, uint64_t key)
+{
+    struct node *node = owner;
+
+    return engine_lock_has_data(node->engine, key);
+}
+
+static int holds_lock(void *owner, uint64_t key, uint64_t thread, int is_write)
+{
+    struct node *node = owner;
+
+    return sync_holds(node->sync, key, thread, is_write);
+}
+
 static void open_machines(struct node *node)
 {
     struct sync_ops ops = {
@@ -251,6 +290,14 @@ static void open_machines(struct node *node)
         .order = sync_order,
         .order_mutex = sync_order_mutex,
         .held = sync_held,
+        .lock_leaves = lock_leaves,
+        .lock_comes = lock_comes,
+        .has_data = has_data,
+        .program_error = program_error,
+    };
+    const struct lock_ops lock_ops = {
+        .owner = node,
+        .holds = holds_lock,
         .program_error = program_error,
     };
     struct ult_config config = {
@@ -281,6 +328,7 @@ static void open_machines(struct node *node)
         node->pages == NULL || node->threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);
     }
+    engine_use_locks(node->engine, &lock_ops);
     engine_set_patience(node->engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
                                           node->options.peer_timeout);
     parts_open(node);

@@ -2,6 +2,7 @@
 // The public functions of chapters 3, 6 and 7: each is a call of sync/ and a
 // wait for its answer.
 #include "base/clock.h"
+#include "protocol/protocol_calls.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
@@ -237,6 +238,77 @@ tm_status tm_mutex_init(tm_mutex *mutex, tm_mutex_type type)
 tm_status tm_mutex_destroy(tm_mutex *mutex)
 {
     return set_type(mutex, TM_MUTEX_NORMAL, "tm_mutex_destroy");
+}
+
+// Of a lock that the caller holds.
+static tm_status bind_bytes(struct node *node, uint64_t key,
+                            enum lock_home home, uint64_t thread,
+                            const void *data, size_t size)
+{
+    page_no page;
+
+    if (!space_find(&node->space, data, &page)) {
+        return TM_EINVAL;
+    }
+    return engine_bind(node->engine, key, home,
+                       page * TM_PAGE_SIZE + (uintptr_t)data % TM_PAGE_SIZE,
+                       size, thread);
+}
+
+tm_status tm_bind(tm_mutex *mutex, void *data, size_t size)
+{
+    uint64_t key;
+
+    BEGIN_CALL("tm_bind");
+    key = key_of(node, mutex);
+    if (sync_holds(sync, key, wait.waiter.thread, 1)) {
+        status =
+            bind_bytes(node, key, HOME_HERE, wait.waiter.thread, data, size);
+        node_leave(node);
+        return status;
+    }
+    sync_lock(sync, key, 0, &wait.waiter);
+    status = leave_call(node, &wait);
+    if (status != TM_OK) {
+        return status;
+    }
+    wait_begin_call(node, &wait);
+    status = bind_bytes(node, key, HOME_HERE, wait.waiter.thread, data, size);
+    sync_unlock(sync, key, &wait.waiter);
+    leave_call(node, &wait);
+    return status;
+}
+
+// The caller holds it to write.
+static tm_status bind_to_rwlock(struct node *node, uint64_t key,
+                                uint64_t thread, const void *data, size_t size)
+{
+    const enum lock_home home =
+        sync_manages(node->sync, key) ? HOME_HERE_LENT : HOME_ELSEWHERE;
+    const tm_status status = bind_bytes(node, key, home, thread, data, size);
+
+    if (status == TM_OK) {
+        sync_rwlock_bound(node->sync, key, thread);
+    }
+    return status;
+}
+
+tm_status tm_bind_rwlock(tm_rwlock *lock, void *data, size_t size)
+{
+    uint64_t key;
+
+    BEGIN_CALL("tm_bind_rwlock");
+    key = key_of(node, lock);
+    sync_rwlock(sync, key, HOLD_TO_WRITE, 0, &wait.waiter);
+    status = leave_call(node, &wait);
+    if (status != TM_OK) {
+        return status;
+    }
+    wait_begin_call(node, &wait);
+    status = bind_to_rwlock(node, key, wait.waiter.thread, data, size);
+    sync_rwlock_unlock(sync, key, &wait.waiter);
+    leave_call(node, &wait);
+    return status;
 }
 
 // The caller is to run it. It may move meanwhile.

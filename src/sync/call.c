@@ -88,6 +88,9 @@ static void send_now(struct call *call)
 {
     call->message.body = call->message.body_size > 0 ? call->name : NULL;
     call->state = CALL_SENT;
+    if (call->gives_back) {
+        lock_pack(call->sync, call->key, call->to, CARRY_BACK, &call->message);
+    }
     send_to(call->sync, call->to, &call->message);
     if (!expects_answer(call->kind)) {
         call_end(call, TM_OK, 0);
@@ -202,6 +205,10 @@ tm_status call_receive_done(struct sync *sync, node_id from,
     if (call->kind == CALL_COND_WAIT) {
         cond_noted(sync, call);
         return TM_OK;
+    }
+    if (call->take == NULL ? message->body_size > 0
+                           : call->take(sync, call, from, message) != TM_OK) {
+        return TM_EWIRE;
     }
     if (call->kind == CALL_CREATE && status == TM_OK &&
         call->message.u.thread_create.on_node == 0) {

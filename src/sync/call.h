@@ -47,6 +47,12 @@ enum call_state {
     CALL_NOTED, ///< of sync_cond_wait(): waits for a signal
 };
 
+struct call;
+
+/** An answer has come, with a body. @return TM_OK, TM_EWIRE */
+typedef tm_status take_answer_fn(struct sync *sync, const struct call *call,
+                                 node_id from, const struct message *message);
+
 struct call {
     struct waiter release; ///< first member: of the release under way
     struct sync *sync;
@@ -60,6 +66,8 @@ struct call {
     uint64_t mutex;        ///< of sync_cond_wait()
     uint64_t until_ns;     ///< when the caller gives up; 0: never
     bool is_cancelled;     ///< that has been told
+    bool gives_back;       ///< a lock, with what is bound to it
+    take_answer_fn *take;  ///< of its answer; NULL: that has no body
     node_id to;
     struct message message;
     char name[16]; ///< the body, if body_size is not 0

@@ -32,6 +32,36 @@ void release_for(struct sync *sync, node_id to, struct waiter *done)
     sync->ops.release(sync->ops.owner, next, done);
 }
 
+void lock_pack(struct sync *sync, uint64_t key, node_id to,
+               enum sync_carry carry, struct message *message)
+{
+    if (sync->ops.lock_leaves != NULL) {
+        message->body = sync->ops.lock_leaves(sync->ops.owner, key, to, carry,
+                                              &message->body_size);
+    }
+}
+
+tm_status lock_unpack(struct sync *sync, uint64_t key, node_id from,
+                      enum sync_carry carry, const struct message *message)
+{
+    if (sync->ops.lock_comes == NULL) {
+        return message->body_size == 0 ? TM_OK : TM_EWIRE;
+    }
+    return sync->ops.lock_comes(sync->ops.owner, key, from, carry,
+                                message->body, message->body_size);
+}
+
+bool lock_has_data(const struct sync *sync, uint64_t key)
+{
+    return sync->ops.has_data != NULL &&
+           sync->ops.has_data(sync->ops.owner, key);
+}
+
+int sync_manages(const struct sync *sync, uint64_t key)
+{
+    return is_manager(sync, key);
+}
+
 void request_push(struct sync *sync, struct request_queue *queue,
                   struct request request)
 {

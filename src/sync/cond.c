@@ -11,11 +11,10 @@
 //
 // A record that nobody waits at knows nothing, and goes.
 //
-// I1  The mutex is given back only after the manager has noted the call, or will have
-//     before it hears of a signal by anybody who comes after that, through the mutex or
-//     through anything else. So no such signal is lost. Where there are only two nodes
-//     the caller need not wait for the answer: whatever the other node hears, it hears from
-//     here, behind the call (as with releases, protocols.md section 3).
+// I1  The mutex is given back only after the manager has noted the call. Any
+//     signal that is sent by somebody who comes after that, through the mutex
+//     or through anything else, is therefore sent after the call was noted, and
+//     reaches the manager later: it is not lost.
 // I2  The manager answers before it wakes, and messages between two nodes stay
 //     in order: cond_wake finds the call noted.
 //
@@ -24,9 +23,8 @@
 // nothing; it cannot take another signal's place for good: who is woken for
 // nothing waits again only after he has looked, under the mutex.
 //
-// A signal orders nothing, and no release comes before it: who is woken may have been so
-// without one. That the waiter sees what was written under the mutex is the mutex's
-// affair.
+// sync_cond_signal() releases first. That the waiter's node sees what was
+// written under the mutex is the mutex's affair.
 #include "sync/sync_priv.h"
 
 static void let_go(struct sync *sync, const struct cond *cond)
@@ -50,12 +48,7 @@ void sync_cond_wait(struct sync *sync, uint64_t key, uint64_t mutex,
     call->mutex = mutex;
     call->message.u.cond_wait.key = key;
     call->message.u.cond_wait.token = call->token;
-    call->message.u.cond_wait.is_sure =
-        sync->port->roster.n_live == 2 && call->to != sync->port->self; // I1
     call_send(call, 0);
-    if (call->message.u.cond_wait.is_sure) {
-        cond_noted(sync, call);
-    }
 }
 
 tm_status cond_receive_wait(struct sync *sync, node_id from,
@@ -71,9 +64,7 @@ tm_status cond_receive_wait(struct sync *sync, node_id from,
     cond = object_get(&sync->conds, key);
     request_push(sync, &cond->waiting,
                  (struct request){.node = from, .token = token});
-    if (!message->u.cond_wait.is_sure) {
-        answer(sync, from, token, TM_OK, 0);
-    }
+    answer(sync, from, token, TM_OK, 0);
     return TM_OK;
 }
 
@@ -90,7 +81,7 @@ void sync_cond_signal(struct sync *sync, uint64_t key, int all,
 
     call->message.u.cond_signal.key = key;
     call->message.u.cond_signal.all = all != 0;
-    call_send(call, 0);
+    call_send(call, 1);
 }
 
 tm_status cond_receive_signal(struct sync *sync, node_id from,
@@ -112,6 +103,7 @@ tm_status cond_receive_signal(struct sync *sync, node_id from,
         struct request request = request_pop(sync, &cond->waiting);
 
         wake.u.cond_wake.token = request.token;
+        order_takes(sync, key, request.node);
         send_to(sync, request.node, &wake);
         if (!message->u.cond_signal.all) {
             break;

@@ -114,7 +114,7 @@ static bool is_blank(const struct lock *lock)
 {
     return lock->token == TOKEN_AWAY && lock->waiters.n == 0 &&
            !lock->is_asked && lock->try == TRY_NONE &&
-           lock_manager_is_blank(lock);
+           lock_manager_is_blank(lock) && !lock_has_data(lock->sync, lock->key);
 }
 
 static void ask(struct lock *lock, enum lock_wish what)
@@ -224,6 +224,7 @@ static void send_back(struct lock *lock, bool again)
     back->thread = lock->last;
     back->place = lock->last_place;
     lock_order(lock, lock->leaves_to, SYNC_GIVES);
+    lock_pack(lock->sync, lock->key, lock->leaves_to, CARRY_MOVES, &message);
     send_to(lock->sync, lock->leaves_to, &message);
 }
 
@@ -250,6 +251,7 @@ static void send_on(struct lock *lock)
     grant->thread = lock->last;
     grant->place = lock->last_place;
     lock_order(lock, lock->leaves_to, SYNC_PASSES);
+    lock_pack(lock->sync, lock->key, lock->leaves_to, CARRY_MOVES, &message);
     send_to(lock->sync, lock->leaves_to, &message);
     if (lock->try_until != NODE_NONE) {
         send_try(lock, lock->leaves_to, lock->try_until); // I7
@@ -262,6 +264,7 @@ void lock_ask_anew(struct lock *lock)
         return;
     }
     if (lock->waiters.n > 0) {
+        fail_trying(lock); // I3
         ask(lock, WISH_FOR_GOOD);
     } else if (lock->trying.n > 0) {
         ask(lock, WISH_TRY);
@@ -383,7 +386,8 @@ tm_status lock_receive_grant(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     lock = lock_of(sync, grant->key);
-    if (!may_take(lock, from)) {
+    if (!may_take(lock, from) ||
+        lock_unpack(sync, grant->key, from, CARRY_MOVES, message) != TM_OK) {
         return TM_EWIRE;
     }
     take_token(lock, grant);
@@ -729,16 +733,23 @@ size_t sync_n_locks(const struct sync *sync)
     return sync->locks.map.n;
 }
 
-int sync_thread_holds(const struct sync *sync, uint64_t thread)
+bool lock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread)
+{
+    const struct lock *lock = table_find(&sync->locks, key);
+
+    return lock != NULL && lock->is_held && lock->holder == thread;
+}
+
+bool lock_holds_any(const struct sync *sync, uint64_t thread)
 {
     const struct lock *lock;
 
     for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
         if (lock->is_held && lock->holder == thread) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,

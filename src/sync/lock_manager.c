@@ -157,6 +157,7 @@ static void grant_first(struct lock *lock)
     grant->thread = lock->last;
     grant->place = lock->last_place;
     lock_order(lock, lock->owner, SYNC_TAKES);
+    lock_pack(lock->sync, lock->key, lock->owner, CARRY_MOVES, &message);
     send_to(lock->sync, lock->owner, &message);
     lock_forget_last(lock);
 }
@@ -307,7 +308,8 @@ tm_status lock_receive_back(struct sync *sync, node_id from,
     struct lock *lock = passed_by(sync, from, back->key);
 
     if (lock == NULL || back->type > TM_MUTEX_RECURSIVE ||
-        (back->is_answer && lock->question != RECALL_TRY)) {
+        (back->is_answer && lock->question != RECALL_TRY) ||
+        lock_unpack(sync, back->key, from, CARRY_MOVES, message) != TM_OK) {
         return TM_EWIRE;
     }
     token_was_at(lock, from);

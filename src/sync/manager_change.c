@@ -8,7 +8,8 @@
 //   sync_roster_changed   calls that wait wait for another node now; who is in line for
 //                         a mutex is forgotten
 //   sync_spread           each node sends what it knows as a manager to the new ones:
-//                         cond_part, sem_part, rwlock_part, once_part, barrier_part; and
+//                         cond_part, sem_part, rwlock_part, rwlock_data, once_part,
+//                         barrier_part; and
 //                         what it has or wants of mutexes: lock_part, lock_last, lock_ask
 //   sync_freeze           managers of mutexes do what those asks need
 //
@@ -121,6 +122,8 @@ static void send_last(struct sync *sync, const struct lock *lock)
     message.u.lock_last.was_held = lock->was_held;
     message.u.lock_last.thread = lock->last;
     message.u.lock_last.place = lock->last_place;
+    lock_pack(sync, lock->key, manager_of(sync, lock->key), CARRY_MOVES,
+              &message);
     send_to(sync, manager_of(sync, lock->key), &message);
 }
 
@@ -143,9 +146,8 @@ static void spread_lock(struct sync *sync, struct lock *lock)
     } else if (lock->token == TOKEN_HERE) {
         message.u.lock_part.key = lock->key;
         send_to(sync, manager_of(sync, lock->key), &message);
-    } else {
-        lock_ask_anew(lock);
     }
+    lock_ask_anew(lock); // also where the token came back when all stood still
 }
 
 static void forget_line(struct sync *sync, struct lock *lock)
@@ -183,12 +185,12 @@ tm_status lock_receive_last(struct sync *sync, node_id from,
     const struct message_lock_last *last = &message->u.lock_last;
     struct lock *lock;
 
-    (void)from;
     if (!takes(sync, last->key) || last->type > TM_MUTEX_RECURSIVE) {
         return TM_EWIRE;
     }
     lock = lock_of(sync, last->key);
-    if (lock->token != TOKEN_AWAY || lock->owner != NODE_NONE) {
+    if (lock->token != TOKEN_AWAY || lock->owner != NODE_NONE ||
+        lock_unpack(sync, last->key, from, CARRY_MOVES, message) != TM_OK) {
         return TM_EWIRE; // the token is elsewhere
     }
     lock->type = last->type;
@@ -290,11 +292,36 @@ static void write_claim(struct wire_writer *writer, struct request claim,
                                   });
 }
 
+static void send_rwlock_data(struct sync *sync, uint64_t key)
+{
+    struct message message = {.type = MESSAGE_rwlock_data};
+
+    if (lock_has_data(sync, key)) {
+        message.u.rwlock_data.key = key;
+        lock_pack(sync, key, manager_of(sync, key), CARRY_MOVES, &message);
+        send_to(sync, manager_of(sync, key), &message);
+    }
+}
+
+tm_status rwlock_receive_data(struct sync *sync, node_id from,
+                              const struct message *message)
+{
+    const uint64_t key = message->u.rwlock_data.key;
+
+    if (!takes(sync, key) ||
+        lock_unpack(sync, key, from, CARRY_MOVES, message) != TM_OK) {
+        return TM_EWIRE;
+    }
+    (void)object_get(&sync->rwlocks, key);
+    return TM_OK;
+}
+
 static void send_rwlock(struct sync *sync, void *record)
 {
     struct rwlock *lock = record;
     struct message message = {.type = MESSAGE_rwlock_part};
 
+    send_rwlock_data(sync, lock->key);
     message.u.rwlock_part.key = lock->key;
     while (lock->holders.first != NULL || lock->waiting.first != NULL) { // M1
         uint8_t *body = scratch_get(sync, CLAIMS_MAX * WIRE_SIZE_rwlock_claim);

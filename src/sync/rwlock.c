@@ -11,11 +11,11 @@
 // neither readers nor writers starve. But who reads already may read once more at once:
 // else it would wait for a writer that waits for it.
 //
-// Claims are of threads, not of nodes, so a thread that holds one may move. rwlock_unlock
-// releases before it goes out, also a reader's: who gets the lock after a thread sees
-// all that the thread wrote before it unlocked.
+// Claims are of threads, not of nodes, so a thread that holds one may move, if no data are
+// bound to it. rwlock_unlock releases before it goes out, also a reader's: who gets the
+// lock after a thread sees all that the thread wrote before it unlocked.
 //
-// A record without claims knows nothing, and goes.
+// A record without claims and data knows nothing, and goes.
 //
 // I1  Who holds it to write is alone, and holds it once.
 // I2  The first that waits does not fit: it is a writer, or a writer holds the lock.
@@ -27,16 +27,18 @@ typedef unsigned long long number;
 
 static void let_go(struct sync *sync, const struct rwlock *lock)
 {
-    if (lock->holders.first == NULL && lock->waiting.first == NULL) {
+    if (lock->own.first == NULL && lock->holders.first == NULL &&
+        lock->waiting.first == NULL && !lock_has_data(sync, lock->key)) {
         table_drop(&sync->rwlocks, lock->key);
     }
 }
 
 /* ---- claims ---- */
 
-static struct request *find_holder(const struct rwlock *lock, uint64_t thread)
+static struct request *find_claim(const struct request_queue *claims,
+                                  uint64_t thread)
 {
-    struct request *claim = lock->holders.first;
+    struct request *claim = claims->first;
 
     while (claim != NULL && claim->thread != thread) {
         claim = claim->next;
@@ -54,10 +56,14 @@ bool rwlock_fits(const struct rwlock *lock, bool is_writer)
 static void grant_first(struct sync *sync, struct rwlock *lock)
 {
     struct request claim = request_pop(sync, &lock->waiting);
+    struct message message = {.type = MESSAGE_call_done};
 
     request_push(sync, &lock->holders, claim);
     order_takes(sync, lock->key, claim.node);
-    answer(sync, claim.node, claim.token, TM_OK, 0);
+    message.u.call_done.token = claim.token;
+    lock_pack(sync, lock->key, claim.node,
+              claim.is_writer ? CARRY_LENT_TO_WRITE : CARRY_LENT, &message);
+    send_to(sync, claim.node, &message);
 }
 
 static void advance(struct sync *sync, struct rwlock *lock)
@@ -67,6 +73,43 @@ static void advance(struct sync *sync, struct rwlock *lock)
         grant_first(sync, lock); // I2
     }
     let_go(sync, lock);
+}
+
+/* ---- data that are bound to one ----
+ *
+ * The manager has them, and lends them to nodes whose threads hold the lock: with the
+ * answer that grants it, and back with rwlock_unlock. So each node knows its own threads
+ * that hold such a lock, and they stay there. */
+
+static void push_own(struct sync *sync, uint64_t key, uint64_t thread,
+                     bool is_writer)
+{
+    struct rwlock *lock = object_get(&sync->rwlocks, key);
+
+    request_push(sync, &lock->own,
+                 (struct request){
+                     .thread = thread, .n_times = 1, .is_writer = is_writer});
+}
+
+static tm_status take_grant(struct sync *sync, const struct call *call,
+                            node_id from, const struct message *message)
+{
+    const struct rwlock *lock = table_find(&sync->rwlocks, call->key);
+    struct request *own;
+
+    if (message->u.call_done.status != TM_OK) {
+        return message->body_size == 0 ? TM_OK : TM_EWIRE;
+    }
+    if (lock_unpack(sync, call->key, from, CARRY_LENT, message) != TM_OK) {
+        return TM_EWIRE;
+    }
+    own = lock == NULL ? NULL : find_claim(&lock->own, call->thread);
+    if (own != NULL) {
+        own->n_times++;
+    } else if (message->body_size > 0 || lock_has_data(sync, call->key)) {
+        push_own(sync, call->key, call->thread, call->kind == CALL_WRLOCK);
+    }
+    return TM_OK;
 }
 
 /* ---- calls and messages ---- */
@@ -85,6 +128,7 @@ void sync_rwlock(struct sync *sync, uint64_t key, enum sync_hold hold,
     ask->place = waiter->place;
     ask->is_writer = is_writer;
     ask->only_try = only_try != 0;
+    call->take = take_grant;
     call_send(call, 0);
 }
 
@@ -114,7 +158,7 @@ tm_status rwlock_receive_ask(struct sync *sync, node_id from,
         return TM_EWIRE;
     }
     lock = object_get(&sync->rwlocks, ask->key);
-    claim = find_holder(lock, ask->thread);
+    claim = find_claim(&lock->holders, ask->thread);
     if (claim != NULL) {
         answer(sync, from, ask->token, claim_again(claim, ask), 0);
         return TM_OK;
@@ -146,6 +190,20 @@ void rwlock_cancel(struct sync *sync, node_id from, uint64_t key,
     }
 }
 
+/* A thread gives the lock back. @return whether it had data, and has them no more */
+static bool drop_own(struct sync *sync, uint64_t key, uint64_t thread)
+{
+    struct rwlock *lock = table_find(&sync->rwlocks, key);
+    struct request *own = lock == NULL ? NULL : find_claim(&lock->own, thread);
+
+    if (own == NULL || --own->n_times > 0) {
+        return false;
+    }
+    request_drop(sync, &lock->own, own);
+    let_go(sync, lock);
+    return true;
+}
+
 void sync_rwlock_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
     struct call *call = call_manager(sync, CALL_RWUNLOCK, key, waiter);
@@ -155,6 +213,7 @@ void sync_rwlock_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
     unlock->token = call->token;
     unlock->thread = waiter->thread;
     unlock->place = waiter->place;
+    call->gives_back = drop_own(sync, key, waiter->thread);
     call_send(call, 1);
 }
 
@@ -187,9 +246,10 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
     const struct message_rwlock_unlock *unlock = &message->u.rwlock_unlock;
     struct rwlock *lock = table_find(&sync->rwlocks, unlock->key);
     struct request *holder =
-        lock == NULL ? NULL : find_holder(lock, unlock->thread);
+        lock == NULL ? NULL : find_claim(&lock->holders, unlock->thread);
 
-    if (!is_manager(sync, unlock->key)) {
+    if (!is_manager(sync, unlock->key) ||
+        lock_unpack(sync, unlock->key, from, CARRY_BACK, message) != TM_OK) {
         return TM_EWIRE;
     }
     if (holder == NULL) {
@@ -203,6 +263,37 @@ tm_status rwlock_receive_unlock(struct sync *sync, node_id from,
 }
 
 /* ---- for others ---- */
+
+void sync_rwlock_bound(struct sync *sync, uint64_t key, uint64_t thread)
+{
+    const struct rwlock *lock = table_find(&sync->rwlocks, key);
+
+    if (lock == NULL || find_claim(&lock->own, thread) == NULL) {
+        push_own(sync, key, thread, true);
+    }
+}
+
+bool rwlock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread,
+                       int to_write)
+{
+    const struct rwlock *lock = table_find(&sync->rwlocks, key);
+    const struct request *own =
+        lock == NULL ? NULL : find_claim(&lock->own, thread);
+
+    return own != NULL && (own->is_writer || !to_write);
+}
+
+bool rwlock_holds_any(const struct sync *sync, uint64_t thread)
+{
+    const struct rwlock *lock;
+
+    for (size_t at = 0; (lock = table_next(&sync->rwlocks, &at)) != NULL;) {
+        if (find_claim(&lock->own, thread) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
 
 enum wait_line rwlock_wait_line(const struct sync *sync, uint32_t place,
                                 uint32_t position, char *text, size_t size)

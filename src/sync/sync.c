@@ -158,6 +158,18 @@ int sync_has_batch(const struct sync *sync)
     return atomic_load_explicit(&sync->n_batches, memory_order_relaxed) > 0;
 }
 
+int sync_holds(const struct sync *sync, uint64_t key, uint64_t thread,
+               int to_write)
+{
+    return lock_is_held_by(sync, key, thread) ||
+           rwlock_is_held_by(sync, key, thread, to_write);
+}
+
+int sync_thread_holds(const struct sync *sync, uint64_t thread)
+{
+    return lock_holds_any(sync, thread) || rwlock_holds_any(sync, thread);
+}
+
 uint64_t sync_n_barriers(const struct sync *sync)
 {
     return sync->n_barriers;

@@ -33,6 +33,14 @@ enum sync_order {
     SYNC_PASSES, ///< this node has released, and lets threads of the node go on
 };
 
+/** How data that are bound to a lock go along with it. */
+enum sync_carry {
+    CARRY_MOVES, ///< the sender has the lock no more: a mutex, a new manager
+    CARRY_LENT,  ///< a reader-writer lock's, to read: its manager keeps them
+    CARRY_LENT_TO_WRITE, ///< the same, to write
+    CARRY_BACK,          ///< to the manager, from who has held it
+};
+
 struct sync_ops {
     void *owner;
 
@@ -85,6 +93,20 @@ struct sync_ops {
     /** A thread of this node has got a mutex, or gives it back: alternately, also where
      * one hands it to the next. */
     void (*held)(void *owner, uint64_t key, int is_held);
+
+    /** Data may be bound to a lock, and go along with it: bytes that this layer carries
+     * and does not look at. The three slots may be NULL: there are none.
+     * The lock goes to a node, which may be this one, with the next message.
+     * @param[out] size  bytes
+     * @return what goes along, until the next call; NULL and 0: nothing */
+    const void *(*lock_leaves)(void *owner, uint64_t key, node_id to,
+                               enum sync_carry carry, uint32_t *size);
+    /** It has come, with these. @return TM_OK, TM_EWIRE */
+    tm_status (*lock_comes)(void *owner, uint64_t key, node_id from,
+                            enum sync_carry carry, const void *bytes,
+                            uint32_t size);
+    /** Are data bound to it that this node is to pass on? */
+    int (*has_data)(void *owner, uint64_t key);
 
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */
@@ -235,8 +257,19 @@ void sync_thread_migrate(struct sync *sync, uint64_t thread, node_id node,
 /** A thread has moved to this node.
  * @param moves  how often it has moved up to now, this time included */
 void sync_thread_arrived(struct sync *sync, uint64_t thread, uint32_t moves);
-/** @return 1 if the thread holds a mutex: then it must not move now. */
+/** @return 1 if the thread holds a mutex, or a reader-writer lock that data are bound to:
+ * then it must not move now. */
 int sync_thread_holds(const struct sync *sync, uint64_t thread);
+/** @return 1 if the thread holds this mutex, or a reader-writer lock that data are bound
+ *          to, on this node
+ * @param to_write  not to read only */
+int sync_holds(const struct sync *sync, uint64_t key, uint64_t thread,
+               int to_write);
+/** Data have been bound to a reader-writer lock by a thread of this node that holds it to
+ * write. */
+void sync_rwlock_bound(struct sync *sync, uint64_t key, uint64_t thread);
+/** @return 1 if this node is the manager of an object */
+int sync_manages(const struct sync *sync, uint64_t key);
 
 /* A change of the roster: manager_change.c. Under the node lock, while all nodes have
  * stopped (reconfig/membership.h). */

@@ -178,6 +178,15 @@ static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
     sync->ops.order(sync->ops.owner, object, to, SYNC_TAKES);
 }
 
+/** A lock goes to a node with this message: give it a body, of the data that go along. */
+void lock_pack(struct sync *sync, uint64_t key, node_id to,
+               enum sync_carry carry, struct message *message);
+/** It has come. @return TM_OK, TM_EWIRE: what has come along makes no sense */
+tm_status lock_unpack(struct sync *sync, uint64_t key, node_id from,
+                      enum sync_carry carry, const struct message *message);
+/** Are data bound to it that this node is to pass on? */
+bool lock_has_data(const struct sync *sync, uint64_t key);
+
 static inline void send_to(struct sync *sync, node_id to,
                            const struct message *message)
 {
@@ -220,9 +229,14 @@ struct sem {
     struct request_queue waiting;
 };
 
-/** A reader-writer lock, at its manager: rwlock.c. */
+/** A reader-writer lock: rwlock.c. */
 struct rwlock {
     uint64_t key;
+    struct request_queue
+        own; ///< threads of this node that hold it, if data are
+             ///< bound to it
+
+    // the manager's part
     struct request_queue holders;
     struct request_queue waiting;
 };
@@ -317,6 +331,7 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
     X(cond_part, cond_receive_part, false)                                     \
     X(sem_part, sem_receive_part, false)                                       \
     X(rwlock_part, rwlock_receive_part, false)                                 \
+    X(rwlock_data, rwlock_receive_data, false)                                 \
     X(once_part, once_receive_part, false)                                     \
     X(barrier_part, barrier_receive_part, false)                               \
     X(lock_last, lock_receive_last, false)
@@ -346,6 +361,12 @@ wait_line_fn call_wait_line;
 tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread);
 /** lock.c: whoever has waited until now gives up. */
 void lock_poll(struct sync *sync, uint64_t now_ns);
+/** lock.c, rwlock.c: see sync_holds(), sync_thread_holds(). */
+bool lock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread);
+bool lock_holds_any(const struct sync *sync, uint64_t thread);
+bool rwlock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread,
+                       int to_write);
+bool rwlock_holds_any(const struct sync *sync, uint64_t thread);
 /** cond.c, sem.c, rwlock.c: a call's time is over. If it still waits here, answer that. */
 void cond_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);
 void sem_cancel(struct sync *sync, node_id from, uint64_t key, uint64_t token);

@@ -267,6 +267,22 @@ static void mutexes_that_nobody_uses_cost_no_memory(void **state)
     world_run_program(config, main_of_many);
 }
 
+static void main_of_bound(struct actor *self, uint64_t arg)
+{
+    lock_and_forget(self, arg);
+    check(sync_n_locks(self->world->nodes[0].sync) >= MANY);
+}
+
+static void mutexes_with_data_stay_known(void **state)
+{
+    struct world_config config = world_config_of(1);
+
+    (void)state;
+    config.n_locks_kept = FEW;
+    config.has_data = true;
+    world_run_program(config, main_of_bound);
+}
+
 static void lock_once(struct actor *self, uint64_t arg)
 {
     check(do_lock(self, (unsigned)arg) == TM_OK);
@@ -549,7 +565,7 @@ enum { N_WAITERS = 6 };
 static struct {
     unsigned n_begun;
     unsigned n_woken;
-    struct writes must; // what is written under the mutex before a signal
+    struct writes must; // what is written before a signal, without the mutex
 } waiting;
 
 static void wait_for_signal(struct actor *self, uint64_t arg)
@@ -579,10 +595,8 @@ static void await_all_waiters(struct actor *self)
 
 static void signal_and_count(struct actor *self, int all, unsigned n_woken)
 {
-    do_lock(self, 1);
     do_write(self);
     waiting.must = self->must;
-    do_unlock(self, 1);
     do_cond_signal(self, 1, all);
     do_compute(self, QUITE_LONG_NS);
     check(waiting.n_woken == n_woken);
@@ -610,72 +624,6 @@ static void a_signal_wakes_one_and_a_broadcast_all(void **state)
 {
     (void)state;
     world_run_program(world_config_of(3), main_of_signals);
-}
-
-enum { NOT_EMPTY = 10, NOT_FULL = 20, N_ITEMS = 50 };
-
-static struct {
-    unsigned n_items; // in a pipe that has room for one
-    unsigned n_taken;
-} pipe_of_one;
-
-/* Both take so long over an item that the other one waits. */
-static void put_items(struct actor *self, uint64_t key)
-{
-    for (unsigned i = 0; i < N_ITEMS; i++) {
-        do_compute(self, QUITE_LONG_NS);
-        do_lock(self, (unsigned)key);
-        while (pipe_of_one.n_items > 0) {
-            do_cond_wait(self, NOT_FULL + (unsigned)key, (unsigned)key);
-        }
-        pipe_of_one.n_items++;
-        do_cond_signal(self, NOT_EMPTY + (unsigned)key, 0);
-        do_unlock(self, (unsigned)key);
-    }
-}
-
-static void take_items(struct actor *self, uint64_t key)
-{
-    for (unsigned i = 0; i < N_ITEMS; i++) {
-        do_lock(self, (unsigned)key);
-        while (pipe_of_one.n_items == 0) {
-            do_cond_wait(self, NOT_EMPTY + (unsigned)key, (unsigned)key);
-        }
-        pipe_of_one.n_items--;
-        pipe_of_one.n_taken++;
-        do_cond_signal(self, NOT_FULL + (unsigned)key, 0);
-        do_unlock(self, (unsigned)key);
-    }
-}
-
-/* With a few for the threads themselves, and for diffs nothing. */
-static void main_of_pipes(struct actor *self, uint64_t arg)
-{
-    uint64_t most = 0;
-
-    (void)arg;
-    for (unsigned key = 0; key < 6; key++) { // of different managers
-        const uint64_t n_sent = self->world->n_sent;
-        uint64_t threads[2];
-
-        pipe_of_one.n_taken = 0;
-        threads[0] = must_create(self, put_items, key, 1);
-        threads[1] = must_create(self, take_items, key, 2);
-        must_join(self, threads[0]);
-        must_join(self, threads[1]);
-        check(pipe_of_one.n_taken == N_ITEMS);
-        if (self->world->n_sent - n_sent > most) {
-            most = self->world->n_sent - n_sent;
-        }
-    }
-    check(2 * most <
-          15 * N_ITEMS); // 7.1 an item; 8.1 with an answer to each wait
-}
-
-static void a_pipe_between_two_nodes_takes_few_messages(void **state)
-{
-    (void)state;
-    world_run_program(world_config_of(2), main_of_pipes);
 }
 
 static void wait_on_sem(struct actor *self, uint64_t arg)
@@ -1085,6 +1033,7 @@ int main(void)
         cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
         cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),
         cmocka_unit_test(mutexes_that_nobody_uses_cost_no_memory),
+        cmocka_unit_test(mutexes_with_data_stay_known),
         cmocka_unit_test(mutexes_that_are_waited_for_stay_known),
         cmocka_unit_test(each_waits_for_its_own_time),
         cmocka_unit_test(a_wrong_unlock_names_thread_mutex_and_holder),
@@ -1094,7 +1043,6 @@ int main(void)
         cmocka_unit_test(one_message_goes_from_the_unlock_to_the_next_node),
         cmocka_unit_test(cond_wait_without_the_mutex_is_refused),
         cmocka_unit_test(a_signal_wakes_one_and_a_broadcast_all),
-        cmocka_unit_test(a_pipe_between_two_nodes_takes_few_messages),
         cmocka_unit_test(
             a_semaphore_is_initialised_first_and_not_under_waiters),
         cmocka_unit_test(a_post_between_two_nodes_is_one_message),

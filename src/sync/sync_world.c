@@ -272,6 +272,14 @@ static void op_held(void *owner, uint64_t key, int is_held)
     }
 }
 
+static int op_has_data(void *owner, uint64_t key)
+{
+    const struct world_node *node = owner;
+
+    (void)key;
+    return node->world->config.has_data;
+}
+
 static void op_program_error(void *owner, const char *text)
 {
     struct world_node *node = owner;
@@ -566,6 +574,7 @@ struct world *world_new(const struct world_config *config)
                                .order = op_order,
                                .order_mutex = op_order,
                                .held = op_held,
+                               .has_data = op_has_data,
                                .program_error = op_program_error};
 
         node->world = world;

@@ -96,6 +96,7 @@ struct world_config {
     bool no_polls;
     bool expects_errors;
     unsigned n_locks_kept; ///< sync_keep_locks(); 0: as many as usual
+    bool has_data;         ///< bound to each lock, which nobody passes on
     bool changes_managers; ///< now and then, as when nodes come or go
 };
 

@@ -14,7 +14,7 @@
  * pages of the protocol `sequential`. In all others the program is free of
  * data races, and every protocol must keep the promise. In `barrier` and
  * `iteration` the order is drawn beforehand and barriers keep it, so only one
- * outcome is right.
+ * outcome is right. In `bound` the variables are bound to their mutexes.
  *
  *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED] [-c]
  *
@@ -45,12 +45,13 @@ enum mode {
     CONDITION,
     BARRIER,
     ITERATION,
+    BOUND,
     N_MODES
 };
 
 static const char *const mode_names[N_MODES] = {
     "relaxed",   "seq-cst",   "mutex",   "one-mutex", "atomic",
-    "semaphore", "condition", "barrier", "iteration",
+    "semaphore", "condition", "barrier", "iteration", "bound",
 };
 
 // Steps of threads are separated by ';'. A variable is x, y or z.
@@ -203,7 +204,8 @@ static void enter(unsigned copy, unsigned variable)
     switch (job.mode) {
     case ONE_MUTEX:
     case MUTEX:
-        variable = job.mode == MUTEX ? variable : 0;
+    case BOUND:
+        variable = job.mode == ONE_MUTEX ? 0 : variable;
         OK(tm_mutex_lock(&job.mutexes[copy][variable]));
         break;
     case SEMAPHORE:
@@ -228,7 +230,8 @@ static void leave(unsigned copy, unsigned variable)
     switch (job.mode) {
     case ONE_MUTEX:
     case MUTEX:
-        variable = job.mode == MUTEX ? variable : 0;
+    case BOUND:
+        variable = job.mode == ONE_MUTEX ? 0 : variable;
         OK(tm_mutex_unlock(&job.mutexes[copy][variable]));
         break;
     case SEMAPHORE:
@@ -287,6 +290,33 @@ static void step_do(const struct step *step, unsigned copy, unsigned *reads)
         reads[step->read] = (unsigned)word_read(word);
     }
     leave(copy, step->variable);
+}
+
+// Between runs: where nobody else uses the variable, but for its mutex if it is bound to
+// that.
+static void variable_clear(unsigned copy, unsigned variable)
+{
+    if (job.mode == BOUND) {
+        enter(copy, variable);
+    }
+    word_write(job.variables[copy][variable], 0);
+    if (job.mode == BOUND) {
+        leave(copy, variable);
+    }
+}
+
+static int64_t variable_value(unsigned copy, unsigned variable)
+{
+    int64_t value;
+
+    if (job.mode == BOUND) {
+        enter(copy, variable);
+    }
+    value = word_read(job.variables[copy][variable]);
+    if (job.mode == BOUND) {
+        leave(copy, variable);
+    }
+    return value;
 }
 
 static void meet(void)
@@ -355,7 +385,7 @@ static void prepare(unsigned me, uint64_t run_state, uint64_t *state)
     for (unsigned copy = 0; copy < N_COPIES; copy++) {
         if (me == draw(&run_state, job.litmus.n_threads)) {
             for (unsigned i = 0; i < N_VARIABLES; i++) {
-                word_write(job.variables[copy][i], 0);
+                variable_clear(copy, i);
             }
             memset(&now.outcomes[copy], 0, sizeof now.outcomes[copy]);
         }
@@ -363,7 +393,7 @@ static void prepare(unsigned me, uint64_t run_state, uint64_t *state)
     meet();
     for (unsigned i = 0; i < N_COPIES * N_VARIABLES; i++) {
         if (draw(state, 2) == 0 &&
-            word_read(job.variables[i / N_VARIABLES][i % N_VARIABLES]) != 0) {
+            variable_value(i / N_VARIABLES, i % N_VARIABLES) != 0) {
             FAIL("a variable of copy %u is not 0 after a barrier",
                  i / N_VARIABLES);
         }
@@ -378,7 +408,7 @@ static void judge(unsigned run, unsigned copy, unsigned expected)
     unsigned number;
 
     for (unsigned i = 0; i < N_VARIABLES; i++) {
-        outcome.ends[i] = (unsigned)word_read(job.variables[copy][i]);
+        outcome.ends[i] = (unsigned)variable_value(copy, i);
     }
     number = outcome_number(&outcome);
     if (!allowed[number]) {
@@ -490,8 +520,8 @@ static void variables_allocate(unsigned n_pages)
 {
     const tm_alloc_attr attr = {.name = "variables",
                                 .protocol = job.mode <= SEQ_CST ? TM_SEQUENTIAL
-                                            : job.is_scoped
-                                                ? TM_SCOPE
+                                            : job.mode == BOUND
+                                                ? TM_ENTRY
                                                 : TM_PROTOCOL_DEFAULT};
     char *block =
         tm_alloc((size_t)TM_PAGE_SIZE * N_VARIABLES * N_COPIES, &attr);
@@ -505,6 +535,10 @@ static void variables_allocate(unsigned n_pages)
 
             job.variables[copy][i] =
                 (int64_t *)(block + (size_t)page * TM_PAGE_SIZE) + i;
+            if (job.mode == BOUND) {
+                OK(tm_bind(&job.mutexes[copy][i], job.variables[copy][i],
+                           sizeof(int64_t)));
+            }
             OK(tm_sem_init(&job.semaphores[copy][i], 1));
         }
     }

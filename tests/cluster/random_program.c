@@ -17,16 +17,18 @@
  * Whatever is read is compared with what the seed says that it must be. The
  * checksum at the end depends on nothing but the seed.
  *
- *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES] [-r] [-w] [-m]
+ *     random_program [-s SEED] [-t THREADS] [-f PHASES] [-x TIMES] [-r] [-w] [-m] [-b]
  *
  * -r makes it a program with a data race, which changes no checksum.
  * -x gives blocks that are so many times as large; the checksum depends on it.
  * -w makes it wide: what random_wide.c has, as far as the seed says so.
  * -m: nodes come and go, so no thread and no block is put on a node that is named.
+ * -b: what a mutex guards, counters and the queue, is bound to it.
  *
  * One file, though it is long: what a thread may do in a phase, the end of a phase
  * and the checks at the end go by the same shared state.
  */
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -45,7 +47,9 @@ static TM_SHARED struct {
     struct scoped *scoped;
     int is_racy;
     int is_wide;
-    int has_members; // nodes come and go
+    int has_members;     // nodes come and go
+    int is_bound;        // data are bound to mutexes
+    uint64_t *values[2]; // [N_COUNTERS] counters, and what must go with each
 } job;
 
 // What all write in each phase, if it is racy.
@@ -57,8 +61,8 @@ static TM_SHARED unsigned char globals[10000];
 // A value in one page and what must go with it in another.
 static TM_SHARED struct {
     tm_mutex mutex;
-    uint64_t value;
 } counters[N_COUNTERS];
+static TM_SHARED uint64_t values[N_COUNTERS];
 static TM_SHARED struct {
     unsigned char gap[TM_PAGE_SIZE];
     uint64_t of[N_COUNTERS];
@@ -228,11 +232,13 @@ static uint64_t addend(unsigned me, unsigned phase, unsigned counter)
 
 static void scoped_check(unsigned counter)
 {
-    if (job.scoped->values[counter] != counters[counter].value ||
-        job.scoped->marks[counter] != counters[counter].value * 3) {
+    const uint64_t value = job.values[0][counter];
+
+    if (job.scoped->values[counter] != value ||
+        job.scoped->marks[counter] != value * 3) {
         FAIL("counter %u is %" PRIu64 ", in the block of its scope %" PRIu64
              ", its mark %" PRIu64,
-             counter, counters[counter].value, job.scoped->values[counter],
+             counter, value, job.scoped->values[counter],
              job.scoped->marks[counter]);
     }
 }
@@ -241,16 +247,16 @@ static void counter_add(unsigned counter, uint64_t value)
 {
     OK(tm_mutex_lock(&counters[counter].mutex));
     scoped_check(counter);
-    if (marks.of[counter] != counters[counter].value * 3) {
+    if (job.values[1][counter] != job.values[0][counter] * 3) {
         FAIL("counter %u is %" PRIu64 ", its mark %" PRIu64, counter,
-             counters[counter].value, marks.of[counter]);
+             job.values[0][counter], job.values[1][counter]);
     }
-    counters[counter].value += value;
+    job.values[0][counter] += value;
     job.scoped->marks[counter] += 3 * value;
     if (value == 2) {
         tm_thread_yield();
     }
-    marks.of[counter] += 3 * value;
+    job.values[1][counter] += 3 * value;
     job.scoped->values[counter] += value;
     OK(tm_mutex_unlock(&counters[counter].mutex));
 }
@@ -698,14 +704,18 @@ static void check_sums(void)
         }
     }
     for (unsigned i = 0; i < N_COUNTERS; i++) {
-        expect("a counter", counters[i].value, sums[i]);
+        OK(tm_mutex_lock(&counters[i].mutex));
+        expect("a counter", job.values[0][i], sums[i]);
         scoped_check(i);
+        OK(tm_mutex_unlock(&counters[i].mutex));
     }
     expect("tickets", (uint64_t)tm_atomic_load(&job.words[0]), n_drawn);
     for (unsigned i = 0; i < n_drawn; i++) {
         expect("a ticket", job.tickets[i], (uint32_t)mix(plan->seed, i) | 1);
     }
+    OK(tm_mutex_lock(&job.queue->mutex));
     expect("the sum of the items", job.queue->sum, items);
+    OK(tm_mutex_unlock(&job.queue->mutex));
     expect("additions", (uint64_t)tm_atomic_load(&job.words[1]), words);
     expect("plain additions", (uint64_t)*job.plain_word, words);
     expect("what was swapped", swapped, words);
@@ -745,6 +755,36 @@ static void *allocate(size_t size, tm_protocol protocol, uint64_t *state)
     return block;
 }
 
+// The queue, whose bytes behind `first` its mutex guards; the counters, each value in one
+// page and its mark in another.
+static void queue_bind(void)
+{
+    OK(tm_bind(&job.queue->mutex, &job.queue->first,
+               sizeof *job.queue - offsetof(struct queue, first)));
+}
+
+static void counters_make(void)
+{
+    const tm_alloc_attr attr = {.name = "counters", .protocol = TM_ENTRY};
+
+    job.values[0] = values;
+    job.values[1] = marks.of;
+    if (!job.is_bound) {
+        return;
+    }
+    job.values[0] = tm_alloc((size_t)2 * TM_PAGE_SIZE, &attr);
+    if (job.values[0] == NULL) {
+        FAIL("no memory for %u counters", N_COUNTERS);
+    }
+    job.values[1] = job.values[0] + TM_PAGE_SIZE / sizeof(uint64_t);
+    for (unsigned i = 0; i < N_COUNTERS; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            OK(tm_bind(&counters[i].mutex, &job.values[k][i],
+                       sizeof(uint64_t)));
+        }
+    }
+}
+
 // @param times  blocks are so many times as large as the seed says
 static void job_make(unsigned times)
 {
@@ -773,7 +813,13 @@ static void job_make(unsigned times)
     job.words = allocate(3 * sizeof(int64_t), some_protocol(&state), &state);
     job.tickets = allocate(MOST_TICKETS * sizeof(uint32_t),
                            some_protocol(&state), &state);
-    job.queue = allocate(sizeof *job.queue, some_protocol(&state), &state);
+    job.queue =
+        allocate(sizeof *job.queue,
+                 job.is_bound ? TM_ENTRY : some_protocol(&state), &state);
+    if (job.is_bound) {
+        queue_bind();
+    }
+    counters_make();
     job.scoped = allocate(sizeof *job.scoped, TM_SCOPE, &state);
     OK(tm_sem_init(&job.queue->empty, N_SLOTS));
     OK(tm_sem_init(&job.queue->full, 0));
@@ -804,7 +850,7 @@ static int options_read(int argc, char **argv, unsigned *times)
     struct plan *plan = &job.plan;
     int option;
 
-    while ((option = getopt(argc, argv, "s:t:f:x:rwm")) != -1) {
+    while ((option = getopt(argc, argv, "s:t:f:x:rwmb")) != -1) {
         switch (option) {
         case 's':
             plan->seed = strtoull(optarg, NULL, 0);
@@ -826,6 +872,9 @@ static int options_read(int argc, char **argv, unsigned *times)
             break;
         case 'm':
             job.has_members = 1;
+            break;
+        case 'b':
+            job.is_bound = 1;
             break;
         default:
             return 0;

@@ -316,6 +316,39 @@ class Mistakes(ErrorsTest):
                     r".*mistakes\.c:\d+, in " + where +
                     r" \(mistakes\.c:\d+\)$")
 
+    GUARDED = (r"in block 'guarded' of 12288 bytes, allocated at "
+               r".*mistakes\.c:\d+, which is bound to ")
+    NOT_HELD = r"the lock at 0x\w+: the thread does not hold it, in "
+
+    def test_bound_data_without_their_mutex(self):
+        self.expect_mistake(
+            "without_the_mutex", 139,
+            r"WHO: segmentation fault: write to 0x\w+, " + self.GUARDED +
+            self.NOT_HELD + r"without_the_mutex \(mistakes\.c:\d+\)$",
+            "killed by SIGSEGV")
+        self.expect_mistake(
+            "after_the_mutex", 139,
+            r"WHO: segmentation fault: read from 0x\w+, " + self.GUARDED +
+            self.NOT_HELD + r"after_the_mutex \(mistakes\.c:\d+\)$")
+        self.expect_mistake(
+            "others_data", 139,
+            r"WHO: segmentation fault: write to 0x\w+, " + self.GUARDED +
+            self.NOT_HELD + r"others_data \(mistakes\.c:\d+\)$")
+
+    def test_bound_data_that_are_held_to_read(self):
+        self.expect_mistake(
+            "write_what_is_read", 139,
+            r"WHO: segmentation fault: write to 0x\w+, in block 'table' of 4096 "
+            r"bytes, allocated at .*mistakes\.c:\d+, which is bound to the lock "
+            r"at 0x\w+: the thread holds it to read, in write_what_is_read "
+            r"\(mistakes\.c:\d+\)$")
+
+    def test_data_that_are_bound_to_no_mutex(self):
+        self.expect_mistake(
+            "bound_to_nothing", 139,
+            r"WHO: segmentation fault: write to 0x\w+, " + self.GUARDED +
+            r"no lock, in bound_to_nothing \(mistakes\.c:\d+\)$")
+
     def test_fault_in_the_c_library_names_the_caller(self):
         self.expect_mistake(
             "in_the_library", 139,

@@ -6,8 +6,8 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, filled, race_free, race_found, migrate, posix, settled, cells, flags, vast, pace, kill_node,
-kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
+Tests: litmus, random, random_bound, filled, race_free, race_found, migrate, posix, settled, cells,
+bound, bound_messages, flags, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
 import argparse
@@ -23,7 +23,7 @@ import jobs
 
 SOURCES = ("userfaultfd", "mprotect")
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
-         "condition", "barrier", "iteration")
+         "condition", "barrier", "iteration", "bound")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits",
                "main_exits_as_posix", "long_waits",
                "book", "first", "places", "own",
@@ -82,9 +82,9 @@ class Tests:
                 self.litmus_once(seed + i * 2, mode, n_nodes, self.options.runs,
                                  self.variables(seed + n_nodes + i))
 
-    def random_once(self, seed, n_nodes, variables):
+    def random_once(self, seed, n_nodes, variables, *options):
         output = self.succeed(n_nodes, self.program("random_program"), "-s",
-                              seed, variables=variables)
+                              seed, *options, variables=variables)
         return re.search("checksum: ([0-9a-f]+)", output).group(1)
 
     def random(self, seed):
@@ -96,6 +96,14 @@ class Tests:
             sums[n_nodes] = self.random_once(seed, n_nodes, variables)
         if len(set(sums.values())) != 1:
             raise jobs.Failure(f"seed {seed}: checksums by nodes: {sums}")
+
+    def random_bound(self, seed):
+        """What mutexes guard is bound to them: the checksum is the same."""
+        sums = {self.random_once(seed, n_nodes, self.variables(seed + n_nodes),
+                                 *options)
+                for n_nodes in (1, 2, 3, 5) for options in ((), ("-b",))}
+        if len(sums) != 1:
+            raise jobs.Failure(f"seed {seed}: checksums: {sums}")
 
     def filled(self, _seed):
         """What main() has written is on all nodes, whoever asks for it first."""
@@ -192,6 +200,28 @@ class Tests:
         for protocol in jobs.PROTOCOLS:
             self.succeed(3, self.program("flags"),
                          variables={"TEAMSTER_PROTOCOL": protocol})
+
+    def bound(self, seed):
+        """Data that are bound to mutexes: right to the bit, also with little memory and
+        more nodes than processors."""
+        for i, n_nodes in enumerate((1, 2, 3, 8)):
+            variables = self.variables(seed + i)
+            self.succeed(n_nodes, self.program("bound"), "mixed", seed, 300,
+                         variables=variables)
+        self.succeed(3, self.program("bound"), "mixed", seed, 300,
+                     variables=dict(self.variables(seed),
+                                    TEAMSTER_MEMORY="192K"))
+        for n_nodes, memory in ((3, "auto"), (4, "auto"), (2, "512K")):
+            self.succeed(n_nodes, self.program("bound"), "large", seed, 20,
+                         variables=dict(self.variables(seed),
+                                        TEAMSTER_MEMORY=memory))
+
+    def bound_messages(self, _seed):
+        """What is bound travels with its mutex: few messages, no more bytes."""
+        for source in SOURCES:
+            for n_nodes in (2, 4, 8):
+                self.succeed(n_nodes, self.program("bound"), "migratory", 1,
+                             200, variables={"TEAMSTER_FAULT_SOURCE": source})
 
     def vast(self, _seed):
         """More shared memory than there is memory."""

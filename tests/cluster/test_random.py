@@ -57,6 +57,8 @@ class Case:
         self.arguments = ["-w", "-s", seed]
         if self.has_members:
             self.arguments += ["-m"]
+        if seed % 4 == 3:
+            self.arguments += ["-b"]
         if dice.random() < 0.3:
             self.arguments += ["-t", self.n_nodes * n_workers]
 

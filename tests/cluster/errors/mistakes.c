@@ -336,6 +336,62 @@ static void own_handler(void)
     division();
 }
 
+// Bytes that are bound to shared.mutex, all but the last page.
+static char *make_guarded(void)
+{
+    char *block =
+        tm_alloc(3 * TM_PAGE_SIZE,
+                 &(tm_alloc_attr){.name = "guarded", .protocol = TM_ENTRY});
+
+    (void)!tm_bind(&shared.mutex, block, 2 * TM_PAGE_SIZE);
+    return block;
+}
+
+static void without_the_mutex(void)
+{
+    make_guarded()[5000] = 1;
+}
+
+static void after_the_mutex(void)
+{
+    char *block = make_guarded();
+
+    (void)!tm_mutex_lock(&shared.mutex);
+    block[0] = 1;
+    (void)!tm_mutex_unlock(&shared.mutex);
+    (void)*(volatile char *)(block + 5000); // another page
+}
+
+static void bound_to_nothing(void)
+{
+    char *block = make_guarded();
+
+    (void)!tm_mutex_lock(&shared.mutex);
+    block[2 * TM_PAGE_SIZE] = 1;
+}
+
+static void write_what_is_read(void)
+{
+    char *block = tm_alloc(
+        TM_PAGE_SIZE, &(tm_alloc_attr){.name = "table", .protocol = TM_ENTRY});
+
+    (void)!tm_bind_rwlock(&shared.lock, block, 100);
+    (void)!tm_rwlock_rdlock(&shared.lock);
+    block[0] = (char)(block[1] + 1);
+}
+
+static void main_guards(void)
+{
+    shared.gone = make_guarded();
+}
+
+static void others_data(void)
+{
+    char *block = shared.gone != NULL ? shared.gone : make_guarded();
+
+    block[1] = 1;
+}
+
 static const struct {
     const char *name;
     void (*make)(void);
@@ -375,6 +431,11 @@ static const struct {
     {"others_mutex", others_mutex, main_locks, NULL},
     {"others_rwlock", others_rwlock, main_reads, NULL},
     {"mixed_calls", mixed_calls, main_prepares, main_waits},
+    {"without_the_mutex", without_the_mutex, NULL, NULL},
+    {"after_the_mutex", after_the_mutex, NULL, NULL},
+    {"bound_to_nothing", bound_to_nothing, NULL, NULL},
+    {"others_data", others_data, main_guards, NULL},
+    {"write_what_is_read", write_what_is_read, NULL, NULL},
     {"other_count", other_count, main_prepares, main_counts},
 };
 
