@@ -5,12 +5,13 @@
 // copy against its twin. A release sends the differing bytes to the page's owner and to
 // nobody else (homes.c has the states of a page, Z3, Z6 and Z7); which pages were written is
 // told by write notices (notices.c), which travel in front of all that lets other threads
-// go on. A copy that is named by one is dropped: it is absent. What was not written is kept,
+// go on. A copy that is named by one is stale: it is absent, and what has changed is asked for
+// when it is used (refresh.c). What was not written is kept,
 // and what is used by one node only costs nothing.
 //
 // Z1 Who is ordered after a release hears its notices first: N2.
 // Z2 The owner has the diffs before anybody hears of them: N1.
-// Z4 A dirty copy that is named is diffed when it can be written no more, then dropped.
+// Z4 A dirty copy that is named is diffed when it can be written no more, then stale.
 // Z5 A writer's copy is of the version that its diff has made if it was of the one before;
 //    else it lacks what others have written meanwhile, and is dropped: no notice would
 //    name these versions to a node that has made a later one.
@@ -42,8 +43,6 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
     return SERVED;
 }
 
-// ---- notices
-
 // Z6
 static void wrote(struct engine *engine, page_no page)
 {
@@ -51,11 +50,6 @@ static void wrote(struct engine *engine, page_no page)
         notices_note(engine, page, page_of(engine, page)->version,
                      engine->port->self);
     }
-}
-
-static void noticed(struct engine *engine, struct page_list *pages)
-{
-    copies_make_stale(engine, pages); // Z4
 }
 
 // ---- nodes come and go
@@ -75,7 +69,7 @@ static const struct update_rules rules = {
     // may_hand: Z7
     .applied = copies_applied, // Z5
     .wrote = wrote,
-    .noticed = noticed,
+    .noticed = copies_make_stale, // Z4
 };
 
 const struct protocol protocol_lazy_release = {
