@@ -138,30 +138,49 @@ static uint8_t *encode_runs(const struct diff_kernel *kernel,
     return out;
 }
 
-size_t diff_encode_by(const struct diff_kernel *kernel, const void *page,
-                      void *twin, void *diff)
+static size_t encode_mask(const struct diff_kernel *kernel,
+                          const uint64_t *mask, size_t n_runs,
+                          const uint8_t *bytes, uint8_t *start)
 {
-    uint64_t mask[DIFF_BLOCKS];
-    size_t n_runs = kernel->scan(page, twin, mask);
-    uint8_t *start = diff;
     uint8_t *end;
 
     if (n_runs == 0) {
         return 0;
     }
     if (n_runs <= MAX_RUNS) {
-        end = encode_runs(kernel, mask, n_runs, twin, start);
+        end = encode_runs(kernel, mask, n_runs, bytes, start);
     } else {
         start[0] = FORM_BITMAP;
         put_mask(start + 1, mask);
-        end = kernel->pack(mask, twin, start + BITMAP_HEADER);
+        end = kernel->pack(mask, bytes, start + BITMAP_HEADER);
     }
     return (size_t)(end - start);
+}
+
+size_t diff_encode_by(const struct diff_kernel *kernel, const void *page,
+                      void *twin, void *diff)
+{
+    uint64_t mask[DIFF_BLOCKS];
+    size_t n_runs = kernel->scan(page, twin, mask);
+
+    return encode_mask(kernel, mask, n_runs, twin, diff);
 }
 
 size_t diff_encode(const void *page, void *twin, void *diff)
 {
     return diff_encode_by(best_kernel(), page, twin, diff);
+}
+
+size_t diff_of_mask(const void *page, const uint64_t *mask, void *diff)
+{
+    uint64_t before = 0; // the bit before the first of a word
+    size_t n_runs = 0;
+
+    for (size_t i = 0; i < DIFF_BLOCKS; i++) {
+        n_runs += diff_count_bits(mask[i] & ~(mask[i] << 1 | before));
+        before = mask[i] >> (DIFF_BLOCK - 1);
+    }
+    return encode_mask(best_kernel(), mask, n_runs, page, diff);
 }
 
 /* ---- Check -------------------------------------------------------------- */

@@ -54,6 +54,16 @@ size_t diff_of_range(const void *bytes, size_t offset, size_t length,
                      void *diff);
 
 /**
+ * The diff that sets the bytes of a mask, which nobody writes meanwhile.
+ *
+ * @param page       [4096]  aligned to 64
+ * @param mask       [64]    as of diff_mask()
+ * @param[out] diff  [DIFF_MAX]
+ * @return bytes of the diff, 0 if the mask is empty
+ */
+size_t diff_of_mask(const void *page, const uint64_t *mask, void *diff);
+
+/**
  * Which bytes of the page the diff sets.
  *
  * @param[out] mask  [64]  bit i of word j is byte 64 j + i; all 0 if malformed

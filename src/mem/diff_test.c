@@ -678,6 +678,7 @@ static void the_mask_of_a_diff_names_its_bytes(void **state)
     uint8_t page[TM_PAGE_SIZE] __attribute__((aligned(64)));
     uint8_t twin[TM_PAGE_SIZE] __attribute__((aligned(64)));
     uint8_t diff[DIFF_MAX];
+    uint8_t again[DIFF_MAX];
     uint64_t mask[TM_PAGE_SIZE / 64];
 
     (void)state;
@@ -694,10 +695,13 @@ static void the_mask_of_a_diff_names_its_bytes(void **state)
         for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
             assert_int_equal(mask[i / 64] >> i % 64 & 1, page[i]);
         }
+        assert_int_equal(diff_of_mask(page, mask, again), size);
+        assert_memory_equal(again, diff, size);
         diff_mask(diff, size - 1, mask);
         for (unsigned i = 0; i < TM_PAGE_SIZE / 64; i++) {
             assert_int_equal(mask[i], 0);
         }
+        assert_int_equal(diff_of_mask(page, mask, again), 0);
     }
 }
 

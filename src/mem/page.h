@@ -49,6 +49,8 @@ struct page {
     uint8_t
         was_here : 1; ///< given away with its ownership, not asked for since
     uint8_t subscribed : 1; ///< a copy that its owner pushes to, or invalidates
+    uint8_t
+        stale : 1;  ///< absent, but its bytes are kept: those of version `base`
     uint8_t pinned; ///< sequential: has come for a thread that has not run
     uint8_t queues; ///< sequential: that fetch will make it the owner
     uint8_t own[PAGE_OWN_BYTES]; ///< its protocol's; zeros when contents come
@@ -65,7 +67,7 @@ struct page {
     uint8_t updates_pending; ///< updates of it are kept (pending_updates.c)
     uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
     uint32_t version;   ///< owner: updates ordered so far
-    uint32_t base;      ///< version of the contents when they came
+    uint32_t base;      ///< version of the contents that are here
     uint32_t fetch;     ///< number of the fetch that is under way
     uint32_t swap_slot; ///< pager: in the swap file, + 1; 0: none
     char *twin;         ///< or NULL

@@ -60,7 +60,7 @@ static int may_go_along(const struct engine *engine, page_no page_number,
 {
     const struct page *page = page_of(engine, page_number);
 
-    return page->state == PAGE_ABSENT && !page->fetching &&
+    return page->state == PAGE_ABSENT && !page->fetching && !page->stale &&
            (page->hint == 0 || page->hint == to + 1);
 }
 
@@ -93,6 +93,18 @@ static void note_asked_back(struct extent *extent, struct page *page)
     page->was_here = 0;
 }
 
+void fetch_begin(struct engine *engine, struct extent *extent,
+                 page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->fetching = 1;
+    page->fetch = engine->last_fetch;
+    note_asked_back(extent, page);
+    extent->n_fetching++;
+    engine->n_fetching++;
+}
+
 static void send_fetch(struct engine *engine, struct extent *extent,
                        page_no page, unsigned count, int is_write)
 {
@@ -107,12 +119,8 @@ static void send_fetch(struct engine *engine, struct extent *extent,
         !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
-        page_of(engine, at)->fetching = 1;
-        page_of(engine, at)->fetch = engine->last_fetch;
-        note_asked_back(extent, page_of(engine, at));
+        fetch_begin(engine, extent, at);
     }
-    extent->n_fetching += count;
-    engine->n_fetching += count;
     message.u.fetch = (struct message_fetch){
         .page = page,
         .count = (uint16_t)count,
@@ -138,6 +146,10 @@ void fetch_start(struct engine *engine, struct extent *extent, page_no page,
     unsigned stream = 0;
     unsigned group = 1;
 
+    if (page_of(engine, page)->stale) {
+        protocol_of(engine, page)->refetch(engine, page, is_write);
+        return;
+    }
     if (history != NULL) {
         group = next_group(history, page, &stream);
     }
@@ -229,8 +241,8 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     engine_discard_later(engine, page_number);
 }
 
-static void send_done(struct engine *engine, node_id to, page_no page,
-                      unsigned count, uint32_t id)
+void fetch_send_done(struct engine *engine, node_id to, page_no page,
+                     unsigned count, uint32_t id)
 {
     struct message message = {
         .type = MESSAGE_fetch_done,
@@ -267,7 +279,8 @@ static void unmap_run(struct engine *engine, page_no page, unsigned count)
 static void end_own_fetch(struct engine *engine,
                           const struct message_fetch *fetch)
 {
-    send_done(engine, engine->port->self, fetch->page, fetch->count, fetch->id);
+    fetch_send_done(engine, engine->port->self, fetch->page, fetch->count,
+                    fetch->id);
 }
 
 // The pages that nobody waits for, as far as they can be had at once.
@@ -294,8 +307,8 @@ static void serve_ahead(struct engine *engine,
     }
     page_batch_send(engine);
     if (n_unserved > 0) {
-        send_done(engine, fetch->requester, first, (unsigned)(end - first),
-                  fetch->id);
+        fetch_send_done(engine, fetch->requester, first,
+                        (unsigned)(end - first), fetch->id);
     }
 }
 
@@ -385,7 +398,8 @@ static void grant_group(struct engine *engine, const struct message *message)
         port_send(engine->port, owner, &rest); // behind the grant
         return;
     }
-    send_done(engine, owner, fetch->page + n, fetch->count - n, fetch->id);
+    fetch_send_done(engine, owner, fetch->page + n, fetch->count - n,
+                    fetch->id);
 }
 
 static void forward_fetch(struct engine *engine, const struct message *message)
@@ -454,8 +468,7 @@ static int is_answer(const struct page *page, uint8_t flags)
                                       : page->state != PAGE_ABSENT;
 }
 
-// What came is of no use: if a thread needs the page by now, ask for it alone.
-static void ask_again(struct engine *engine, page_no page_number)
+void fetch_ask_again(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
     struct waiter *waiters = page->waiters;
@@ -469,8 +482,25 @@ static void ask_again(struct engine *engine, page_no page_number)
     engine_settle(engine, page_number);
     page->waiters = waiters;
     page->want_write = (uint8_t)want_write;
-    send_fetch(engine, extent_find(engine, page_number), page_number, 1,
-               want_write);
+    fetch_start(engine, extent_find(engine, page_number), page_number,
+                want_write, NULL);
+}
+
+void fetch_install_copy(struct engine *engine, page_no page_number,
+                        node_id from, uint32_t epoch, int is_mapped)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->version = page->base;
+    page->untold = 0;
+    page->stale = 0;
+    page->state = PAGE_CLEAN;
+    hint_set(page, from, epoch);
+    if (is_mapped) {
+        protocol_of(engine, page_number)
+            ->arrived(engine, page_number, page->want_write);
+    }
+    engine_settle(engine, page_number);
 }
 
 // May a page that comes be used? With ownership it always is the latest.
@@ -502,7 +532,7 @@ static tm_status install(struct engine *engine, node_id from,
         return TM_EWIRE; // I1
     }
     if (!is_usable(engine, answer)) {
-        ask_again(engine, answer->page);
+        fetch_ask_again(engine, answer->page);
         return TM_OK;
     }
     if (answer->flags & PAGE_WITH_CONTENTS) {
@@ -512,17 +542,17 @@ static tm_status install(struct engine *engine, node_id from,
         engine->stats.pages_fetched++;
     }
     page->base = answer->version;
-    page->version = answer->version;
     page->moves = answer->moves;
     memset(page->own, 0, sizeof page->own);
-    page->untold = 0;
-    if (answer->flags & PAGE_WITH_OWNERSHIP) {
-        page->state = PAGE_EXCLUSIVE;
-        take_ownership(engine, answer->page, from, answer->epoch);
-    } else {
-        page->state = PAGE_CLEAN;
-        hint_set(page, from, answer->epoch);
+    if (!(answer->flags & PAGE_WITH_OWNERSHIP)) {
+        fetch_install_copy(engine, answer->page, from, answer->epoch, 1);
+        return TM_OK;
     }
+    page->version = answer->version;
+    page->untold = 0;
+    page->stale = 0;
+    page->state = PAGE_EXCLUSIVE;
+    take_ownership(engine, answer->page, from, answer->epoch);
     protocol->arrived(engine, answer->page, want_write);
     engine_settle(engine, answer->page);
     return TM_OK;
@@ -641,12 +671,16 @@ static void end_fetch(struct engine *engine,
                       const struct message_fetch_done *done)
 {
     for (page_no at = done->page; at < done->page + done->count; at++) {
-        const struct page *page = page_of(engine, at);
+        struct page *page = page_of(engine, at);
 
         if (!page->fetching || page->fetch != done->id) {
             continue; // I1
         }
-        ask_again(engine, at);
+        if (page->stale) { // whole, the next time
+            page->stale = 0;
+            engine_discard_later(engine, at);
+        }
+        fetch_ask_again(engine, at);
     }
 }
 

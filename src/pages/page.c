@@ -243,6 +243,9 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
         (page->is_owner || page->access != ACCESS_NONE)) {
         return 0;
     }
+    if (page->stale && page->state != PAGE_ABSENT) {
+        return 0; // Y1 of protocol/refresh.c
+    }
     if (page->state == PAGE_CLEAN && page->access == ACCESS_WRITE) {
         return 0;
     }

@@ -267,6 +267,24 @@ struct step_cause steps_begin_message(struct engine *engine, node_id from,
     return steps_begin(engine, cause);
 }
 
+struct step_cause steps_begin_refreshed(struct engine *engine, node_id from,
+                                        const struct wire_refreshed_copy *copy)
+{
+    struct step_cause cause = {0};
+
+    if (engine->steps == NULL || !extent_has(engine, copy->page, 1)) {
+        return steps_begin(engine, cause);
+    }
+    cause = of_page(engine,
+                    &(struct message_page){
+                        .page = copy->page,
+                        .version = copy->version,
+                        .epoch = copy->epoch,
+                        .flags = (uint8_t)(copy->flags | PAGE_WITH_CONTENTS)});
+    cause.from = from;
+    return steps_begin(engine, cause);
+}
+
 void steps_end(struct engine *engine, struct step_cause before,
                tm_status status)
 {

@@ -30,6 +30,7 @@ struct extent;
     STEP_EVENT(HAND_OVER, "its owner hands it over to who wrote it")           \
     STEP_EVENT(HANDED, "that has come")                                        \
     STEP_EVENT(DROPPED, "its owner hears that a copy was dropped")             \
+    STEP_EVENT(LEFT, "its owner hears that a copy is not to be pushed to")     \
     STEP_EVENT(APPLIED, "its writer hears that the owner has the diff")        \
     STEP_EVENT(ACKNOWLEDGED, "a push, or a diff of this node, has arrived")    \
     STEP_EVENT(RELEASED, "a release has looked at it")                         \
@@ -161,6 +162,9 @@ struct step_cause steps_begin(struct engine *engine, struct step_cause cause);
 /** The same of a message that has come. */
 struct step_cause steps_begin_message(struct engine *engine, node_id from,
                                       const struct message *message);
+/** The same of what has changed of a stale copy. */
+struct step_cause steps_begin_refreshed(struct engine *engine, node_id from,
+                                        const struct wire_refreshed_copy *copy);
 /** It is over. If it names a page that has made a step, also if nothing has changed; none
  * if the message was refused.
  * @param before  what steps_begin() has returned */
@@ -196,6 +200,7 @@ void steps_forget(struct engine *engine, const struct extent *extent);
 #define steps_close_watch(engine) ((void)(engine))
 #define steps_begin(...) ((struct step_cause){0})
 #define steps_begin_message(...) ((struct step_cause){0})
+#define steps_begin_refreshed(...) ((struct step_cause){0})
 #define steps_end(engine, before, status) ((void)(before))
 #define steps_ahead(...) ((void)0)
 #define steps_so_far(...) ((void)0)

@@ -277,6 +277,16 @@ unsigned fetch_grant(struct engine *engine, page_no page, unsigned count,
  * @param is_subscribed  it joins the copyset, and hears that it has */
 void fetch_send_copy(struct engine *engine, page_no page, node_id to,
                      int is_subscribed);
+/** A page is asked for, by the fetch of the number last_fetch. */
+void fetch_begin(struct engine *engine, struct extent *extent, page_no page);
+/** A copy's bytes are here, those of version `base`. @param is_mapped  as arrived() does */
+void fetch_install_copy(struct engine *engine, page_no page, node_id from,
+                        uint32_t epoch, int is_mapped);
+/** What came is of no use: if a thread needs the page by now, ask for it alone. */
+void fetch_ask_again(struct engine *engine, page_no page);
+/** These pages of a fetch will not come. */
+void fetch_send_done(struct engine *engine, node_id to, page_no page,
+                     unsigned count, uint32_t id);
 /** Send a page and its ownership; it becomes absent here. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

@@ -19,6 +19,8 @@
  *                 knows of nodes besides goes in its roster_changed().
  */
 
+struct refresh_answer; ///< protocol/refresh.c
+
 /** A request for a page, at its owner. */
 struct fetch_request {
     node_id requester;
@@ -26,6 +28,9 @@ struct fetch_request {
     int has_copy; ///< the requester, and it needs no contents
     int is_ahead; ///< not needed yet: serve it only if nothing must wait
     uint32_t id;  ///< of the fetch
+    uint32_t
+        base; ///< version of the requester's stale copy, if there is an answer
+    struct refresh_answer *answer; ///< that is being made; NULL: none
 };
 
 enum serve_result {
@@ -130,6 +135,10 @@ struct protocol {
      * @param version  of its contents */
     int (*is_fresh)(const struct engine *engine, page_no page,
                     uint32_t version);
+
+    /** The page is needed, and its bytes are kept here though it is absent (`stale`): ask
+     * its owner for what has changed since. NULL: there are no such. */
+    void (*refetch)(struct engine *engine, page_no page, int is_write);
 
     /** The page's contents have just been installed; set its access. */
     void (*arrived)(struct engine *engine, page_no page, int want_write);

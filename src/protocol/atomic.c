@@ -73,8 +73,8 @@ static size_t change_word(struct engine *engine, page_no page_number,
     if (page->twin != NULL) {
         memcpy(page->twin + offset, &word, sizeof word);
     }
-    update_owner_wrote(engine, page_number);
     size = diff_of_range(bytes + offset, offset, sizeof word, diff);
+    update_owner_wrote(engine, page_number, diff, size);
     space_changed(engine->space, page_number, diff, size);
     return size;
 }

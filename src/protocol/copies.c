@@ -6,11 +6,11 @@
 // C1 A dirty copy that is to be dirty no more is diffed when it can be written no more; a
 //    release ends after such diffs.
 // C2 A copy that its node has written is of the version that its diff has made if it was of
-//    the one before; else it lacks what others have written meanwhile, and is dropped,
+//    the one before; else it lacks what others have written meanwhile, and becomes stale,
 //    unless that is pushed to it.
 #include "protocol/copies.h"
 #include "protocol/notices.h"
-#include "protocol/updates.h"
+#include "protocol/refresh.h"
 
 #include <stdlib.h>
 
@@ -55,7 +55,23 @@ static void lower_access(struct engine *engine, const struct page_list *copies,
     }
 }
 
-void copies_drop(struct engine *engine, struct page_list *copies)
+static void end_copy(struct engine *engine, page_no page_number, int is_kept)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->state = PAGE_ABSENT;
+    page_use_of(page)->hot = 0;
+    steps_made(engine, page_number, (struct step_cause){.event = STEP_DROPS});
+    if (is_kept && refresh_keeps(engine, page_number)) {
+        page->stale = 1;
+        return;
+    }
+    engine->stats.copies_dropped++;
+    engine_discard_later(engine, page_number);
+}
+
+static void end_copies(struct engine *engine, struct page_list *copies,
+                       int are_kept)
 {
     sort_copies(engine, copies);
     if (copies->n == 0) {
@@ -64,14 +80,20 @@ void copies_drop(struct engine *engine, struct page_list *copies)
     lower_access(engine, copies, ACCESS_NONE, 0);
     release_now(engine, copies); // C1
     for (size_t i = 0; i < copies->n; i++) {
-        page_of(engine, copies->at[i])->state = PAGE_ABSENT;
-        steps_made(engine, copies->at[i],
-                   (struct step_cause){.event = STEP_DROPS});
-        engine->stats.copies_dropped++;
-        engine_discard_later(engine, copies->at[i]);
+        end_copy(engine, copies->at[i], are_kept);
     }
     copies->n = 0;
     engine_discard_now(engine);
+}
+
+void copies_drop(struct engine *engine, struct page_list *copies)
+{
+    end_copies(engine, copies, 0);
+}
+
+void copies_make_stale(struct engine *engine, struct page_list *copies)
+{
+    end_copies(engine, copies, 1);
 }
 
 void copies_clean(struct engine *engine, struct page_list *copies)
@@ -89,10 +111,10 @@ void copies_applied(struct engine *engine, page_no page_number,
     notices_note(engine, page_number, version, engine->port->self);
     if (page->base + 1 == version) {
         page->base = version;
-    } else if (!page->subscribed) { // C2
+    } else if ((int32_t)(version - page->base) > 0 && !page->subscribed) { // C2
         struct page_list copies = {&page_number, 1, 1};
 
-        copies_drop(engine, &copies);
+        copies_make_stale(engine, &copies);
     }
 }
 
@@ -134,10 +156,23 @@ void copies_clean_all(struct engine *engine, tm_protocol protocol)
     free(copies.at);
 }
 
+static void discard_stale(struct engine *engine, const struct extent *extent)
+{
+    for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
+        refresh_discard(engine, at);
+    }
+}
+
 void copies_drop_all(struct engine *engine, tm_protocol protocol)
 {
     struct page_list copies = find_copies(engine, protocol);
 
     copies_drop(engine, &copies);
     free(copies.at);
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        if (engine->extents[i].protocol == protocol) {
+            discard_stale(engine, &engine->extents[i]);
+        }
+    }
+    engine_discard_now(engine);
 }

@@ -14,13 +14,17 @@
  * empty then. */
 void copies_drop(struct engine *engine, struct page_list *copies);
 
+/** The same, but bytes that can be refreshed are kept: refresh.h. */
+void copies_make_stale(struct engine *engine, struct page_list *copies);
+
 /** Send the diffs of those that are dirty: each is clean. */
 void copies_clean(struct engine *engine, struct page_list *copies);
 
 /** Slot `applied` of update_rules, with write notices. */
 void copies_applied(struct engine *engine, page_no page, uint32_t version);
 
-/* The same of all copies here, of blocks of a protocol, that nobody pushes to. */
+/* The same of all copies here, of blocks of a protocol, that nobody pushes to; stale ones
+ * are dropped too. */
 void copies_clean_all(struct engine *engine, tm_protocol protocol);
 void copies_drop_all(struct engine *engine, tm_protocol protocol);
 

@@ -7,13 +7,19 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
 
+static const struct sharing_rule rule = {
+    .read_moves = 1,
+    .write_moves = 3,
+    .subscribes = SUBSCRIBES_ALL,
+};
+
 static enum serve_result serve(struct engine *engine, page_no page,
                                const struct fetch_request *request)
 {
     if (request->requester == engine->port->self) {
         return REFUSED; // it has the page already
     }
-    if (!pushes_move(engine, page, request)) {
+    if (!pushes_move(engine, page, request, &rule)) {
         fetch_send_copy(engine, page, request->requester, 1);
     }
     return SERVED;

@@ -53,6 +53,7 @@ struct flight *flight_new(struct engine *engine, const struct flight_kind *kind)
     flight->n_pages = 0;
     flight->dropped.n = 0;
     flight->handed.n = 0;
+    flight->left.n = 0;
     engine->n_unfinished++;
     return flight;
 }
@@ -283,6 +284,7 @@ void flights_free(struct updates *updates)
         free(updates->flights[i]->pages);
         free(updates->flights[i]->dropped.at);
         free(updates->flights[i]->handed.at);
+        free(updates->flights[i]->left.at);
         free(updates->flights[i]);
     }
     free(updates->flights);

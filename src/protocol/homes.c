@@ -8,6 +8,7 @@
 //              -> clean       arrived
 //   clean      -> dirty       local_fault, write, a copy: twin
 //              -> exclusive   local_fault, write, the owner: the next release looks at it
+//              -> dirty       the same, if it is followed what changes (recent.c): twin
 //   dirty      -> clean       release.c
 //   exclusive  -> clean       serve: a copy goes out
 //              -> absent      serve, the first time: the page moves
@@ -21,6 +22,7 @@
 #include "protocol/homes.h"
 
 #include "protocol/notices.h"
+#include "protocol/recent.h"
 
 // `moves` of a page that has an owner for good: Z7.
 #define STAYS UINT8_MAX
@@ -34,7 +36,7 @@ static void begin_writing(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
-    if (page->is_owner) {
+    if (page->is_owner && !recent_is_followed(engine, page_number)) {
         page->state = PAGE_EXCLUSIVE;
         release_look_at(engine, page_number); // Z6
     } else {
@@ -48,8 +50,11 @@ static void begin_writing(struct engine *engine, page_no page_number)
 
 int homes_local_fault(struct engine *engine, page_no page_number, int is_write)
 {
-    const struct page *page = page_of(engine, page_number);
+    struct page *page = page_of(engine, page_number);
 
+    if (page->access == ACCESS_NONE) {
+        update_note_use(page);
+    }
     if (page->state == PAGE_CLEAN && is_write) {
         begin_writing(engine, page_number);
     } else {
@@ -60,27 +65,22 @@ int homes_local_fault(struct engine *engine, page_no page_number, int is_write)
     return 1;
 }
 
-enum serve_result homes_serve(struct engine *engine, page_no page_number,
-                              const struct fetch_request *request)
+int homes_move(struct engine *engine, page_no page_number,
+               const struct fetch_request *request)
 {
     struct page *page = page_of(engine, page_number);
 
-    if (request->requester == engine->port->self) {
-        return REFUSED; // it has the page already
-    }
     if (page->state == PAGE_EXCLUSIVE && page->moves == 0 && !page->listed &&
         !extent_asks_back(engine, page_number) && race_of(engine) == NULL) {
         page->moves++;
         fetch_send_away(engine, page_number, request->requester, 1);
-        return SERVED;
+        return 1;
     }
     page->moves = STAYS;
-    if (page->access == ACCESS_WRITE) {
+    if (page->state == PAGE_EXCLUSIVE && page->access == ACCESS_WRITE) {
         space_set_access(engine->space, page_number, 1, ACCESS_READ); // Z6
     }
-    page->state = PAGE_CLEAN;
-    fetch_send_copy(engine, page_number, request->requester, 0);
-    return SERVED;
+    return 0;
 }
 
 // Z3
@@ -115,6 +115,7 @@ void homes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     }
     if (update_apply(engine, item->page, item->diff, item->size)) {
         page->version++;
+        recent_changed(engine, item->page, item->diff, item->size);
         flight_tell_version(flight, item->page, page->version);
     }
 }

@@ -13,9 +13,12 @@
 /** Has anybody had a copy of a page, so that its owner stays? Said by the owner. */
 int homes_stays(const struct engine *engine, page_no page);
 
+/** Another node asks for a page that is owned here. It goes to it, or its owner stays from
+ * now on, and has to fault to write to it. @return 1 if it has gone */
+int homes_move(struct engine *engine, page_no page,
+               const struct fetch_request *request);
+
 int homes_local_fault(struct engine *engine, page_no page, int is_write);
-enum serve_result homes_serve(struct engine *engine, page_no page,
-                              const struct fetch_request *request);
 int homes_is_fresh(const struct engine *engine, page_no page, uint32_t version);
 void homes_arrived(struct engine *engine, page_no page, int want_write);
 void homes_to_owner(struct engine *engine, struct flight *flight, node_id from,

@@ -5,12 +5,13 @@
 // copy against its twin. A release sends the differing bytes to the page's owner and to
 // nobody else (homes.c has the states of a page, Z3, Z6 and Z7); which pages were written is
 // told by write notices (notices.c), which travel in front of all that lets other threads
-// go on. A copy that is named by one is dropped: it is absent. What was not written is kept,
+// go on. A copy that is named by one is stale: it is absent, and what has changed is asked for
+// when it is used (refresh.c). What was not written is kept,
 // and what is used by one node only costs nothing.
 //
 // Z1 Who is ordered after a release hears its notices first: N2.
 // Z2 The owner has the diffs before anybody hears of them: N1.
-// Z4 A dirty copy that is named is diffed when it can be written no more, then dropped.
+// Z4 A dirty copy that is named is diffed when it can be written no more, then stale.
 // Z5 A writer's copy is of the version that its diff has made if it was of the one before;
 //    else it lacks what others have written meanwhile, and is dropped: no notice would
 //    name these versions to a node that has made a later one.
@@ -20,6 +21,27 @@
 #include "protocol/homes.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
+
+static enum serve_result serve(struct engine *engine, page_no page_number,
+                               const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (homes_move(engine, page_number, request)) {
+        return SERVED;
+    }
+    if (page->state == PAGE_EXCLUSIVE) {
+        update_seal(engine, page_number);
+        page->state = PAGE_CLEAN;
+    }
+    refresh_send_copy(engine, page_number, request, 0);
+    return SERVED;
+}
 
 // Z6
 static void wrote(struct engine *engine, page_no page)
@@ -28,11 +50,6 @@ static void wrote(struct engine *engine, page_no page)
         notices_note(engine, page, page_of(engine, page)->version,
                      engine->port->self);
     }
-}
-
-static void noticed(struct engine *engine, struct page_list *pages)
-{
-    copies_drop(engine, pages); // Z4
 }
 
 // ---- nodes come and go
@@ -52,7 +69,7 @@ static const struct update_rules rules = {
     // may_hand: Z7
     .applied = copies_applied, // Z5
     .wrote = wrote,
-    .noticed = noticed,
+    .noticed = copies_make_stale, // Z4
 };
 
 const struct protocol protocol_lazy_release = {
@@ -61,8 +78,9 @@ const struct protocol protocol_lazy_release = {
     .base = &updates_base,
     .updates = &rules,
     .local_fault = homes_local_fault,
-    .serve = homes_serve,
+    .serve = serve,
     .is_fresh = homes_is_fresh,
+    .refetch = refresh_ask,
     .arrived = homes_arrived,
     .frozen = frozen,
     .roster_changed = roster_changed,

@@ -30,6 +30,13 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
                    enum atomic_op op, uint64_t operand, uint64_t expected,
                    struct waiter *waiter);
 
+// ---- choices.c
+
+/** Say what adaptive has chosen for pages that this node owned, a line for each block. */
+void engine_explain_choices(const struct engine *engine,
+                            void (*say)(void *owner, const char *text),
+                            void *owner);
+
 // ---- entry.c
 
 /** What is to be known of locks. Slots may be NULL: whoever asks holds them, errors are

@@ -16,12 +16,10 @@
 // while they may, and each version of it is to be known: A1, A3 and A5 of adaptive.c.
 #include "protocol/pushes.h"
 #include "protocol/readers.h"
-#include "protocol/sharing.h"
+#include "protocol/recent.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define PROBE_MAX 64u
 
 // ---- faults
 
@@ -32,7 +30,8 @@ static void begin_writing(struct engine *engine, page_no page_number)
     if (race_of(engine) != NULL) {
         race_begin_writing(engine, page_number, engine->faulter);
     }
-    if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL) {
+    if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL &&
+        !recent_is_followed(engine, page_number)) {
         page->state = PAGE_EXCLUSIVE;
         if (readers_have_copies(engine, page_number)) {
             release_look_at(engine, page_number); // A5
@@ -43,18 +42,6 @@ static void begin_writing(struct engine *engine, page_no page_number)
     space_set_access(engine->space, page_number, 1, ACCESS_WRITE);
 }
 
-// A page that was unmapped to see whether it is used, is: look less often.
-static void note_use(struct page_use *use)
-{
-    unsigned every = use->probe_every * 2u;
-
-    use->probe_every = (uint8_t)(every == 0          ? 1
-                                 : every > PROBE_MAX ? PROBE_MAX
-                                                     : every);
-    use->probe_in = use->probe_every;
-    use->unread = 0;
-}
-
 int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
 {
     struct page *page = page_of(engine, page_number);
@@ -62,7 +49,7 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
     switch (page->state) {
     case PAGE_CLEAN:
         if (page->access == ACCESS_NONE) {
-            note_use(page_use_of(page));
+            update_note_use(page);
         }
         if (is_write) {
             begin_writing(engine, page_number);
@@ -83,9 +70,9 @@ int pushes_local_fault(struct engine *engine, page_no page_number, int is_write)
 
 // An exclusive page moves to the node that asks so often; later it is shared.
 static unsigned most_moves(const struct engine *engine, page_no page,
-                           const struct fetch_request *request)
+                           const struct fetch_request *request,
+                           const struct sharing_rule *rule)
 {
-    const struct sharing_rule *rule = sharing_rule_of(engine, page);
     const unsigned most =
         request->is_write ? rule->write_moves : rule->read_moves;
 
@@ -96,7 +83,8 @@ static unsigned most_moves(const struct engine *engine, page_no page,
 }
 
 int pushes_move(struct engine *engine, page_no page_number,
-                const struct fetch_request *request)
+                const struct fetch_request *request,
+                const struct sharing_rule *rule)
 {
     struct page *page = page_of(engine, page_number);
 
@@ -106,12 +94,13 @@ int pushes_move(struct engine *engine, page_no page_number,
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
     }
-    if (page->moves < most_moves(engine, page_number, request) &&
+    if (page->moves < most_moves(engine, page_number, request, rule) &&
         page->pushing == 0 && !readers_have_copies(engine, page_number)) {
         page->moves += page->moves < UINT8_MAX;
         fetch_send_away(engine, page_number, request->requester, 1);
         return 1;
     }
+    update_seal(engine, page_number);
     page->state = PAGE_CLEAN;
     return 0;
 }
@@ -221,6 +210,18 @@ void pushes_receive(struct engine *engine, struct flight *flight, node_id from,
 
 // ---- another node's diff comes
 
+// That node has a copy of the page's version, and no node has one that may be old.
+static int has_good_copy(const struct engine *engine, page_no page_number,
+                         node_id node)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (readers_have_copies(engine, page_number)) {
+        return readers_have_only(engine, page_number, node); // A3
+    }
+    return page->copyset != NULL && node_set_has(page->copyset, node);
+}
+
 // Nothing is under way for the page that is of this owner's doing, and that node has
 // a copy.
 static int is_calm(const struct engine *engine, page_no page_number, node_id to)
@@ -228,9 +229,8 @@ static int is_calm(const struct engine *engine, page_no page_number, node_id to)
     const struct page *page = page_of(engine, page_number);
 
     return page->is_owner && race_of(engine) == NULL &&
-           !readers_have_copies(engine, page_number) && // A3
            page->state == PAGE_CLEAN && page->pushing == 0 && !page->fetching &&
-           page->copyset != NULL && node_set_has(page->copyset, to);
+           has_good_copy(engine, page_number, to);
 }
 
 // The page's bytes are in the swap file, and the node that has changed it has the only
@@ -270,22 +270,36 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     }
     (void)update_apply(engine, item->page, item->diff, item->size);
     page->version++;
+    recent_changed(engine, item->page, item->diff, item->size);
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
     if (readers_have_copies(engine, item->page)) { // A1
         flight_tell_version(flight, item->page, page->version);
-        readers_note_own(engine, item->page, flight->origin);
     }
+    readers_note_version(engine, item->page, flight->origin);
 }
 
-int pushes_may_hand(const struct engine *engine, page_no page_number,
-                    node_id to)
+enum handing pushes_may_hand(const struct engine *engine, page_no page_number,
+                             node_id to)
 {
     const struct page *page = page_of(engine, page_number);
 
     return is_calm(engine, page_number, to) &&
-           (page->access == ACCESS_NONE ||
-            paging_is_unwanted(engine, page_number));
+                   (page->access == ACCESS_NONE ||
+                    paging_is_unwanted(engine, page_number))
+               ? HAND_AND_DROP
+               : HAND_NOT;
+}
+
+enum handing pushes_may_hand_on(const struct engine *engine,
+                                page_no page_number, node_id to)
+{
+    const enum handing handing = pushes_may_hand(engine, page_number, to);
+
+    return handing == HAND_NOT && is_calm(engine, page_number, to) &&
+                   readers_write_alone(engine, page_number, to)
+               ? HAND_AND_KEEP
+               : handing;
 }
 
 // ---- what others know

@@ -2,6 +2,7 @@
 #ifndef PROTOCOL_PUSHES_H
 #define PROTOCOL_PUSHES_H
 
+#include "protocol/sharing.h"
 #include "protocol/updates.h"
 
 /*
@@ -12,10 +13,11 @@
 /** Slot local_fault. */
 int pushes_local_fault(struct engine *engine, page_no page, int is_write);
 
-/** Another node asks for a page that is owned here. An exclusive one goes to it if it may,
- * else it is clean from now on. @return 1 if it has gone */
+/** Another node asks for a page that is owned here. An exclusive one goes to it if it has
+ * moved less than the rule says, else it is clean from now on. @return 1 if it has gone */
 int pushes_move(struct engine *engine, page_no page,
-                const struct fetch_request *request);
+                const struct fetch_request *request,
+                const struct sharing_rule *rule);
 
 /** Slot arrived. */
 void pushes_arrived(struct engine *engine, page_no page, int want_write);
@@ -25,7 +27,11 @@ void pushes_receive(struct engine *engine, struct flight *flight, node_id from,
                     const struct update_item *item);
 void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
                      const struct update_item *item);
-int pushes_may_hand(const struct engine *engine, page_no page, node_id to);
+enum handing pushes_may_hand(const struct engine *engine, page_no page,
+                             node_id to);
+/** The same, if one node alone writes the page and its owner only reads it. */
+enum handing pushes_may_hand_on(const struct engine *engine, page_no page,
+                                node_id to);
 
 /* Slots of protocols. */
 enum page_state pushes_state_alone(const struct engine *engine, page_no page);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Readers of a page, as its owner knows them. A page has a record here once a node was
-// given a copy that is not pushed to, or has said that it does not read what is pushed to
-// it. Whether a copy is pushed to is chosen anew each time that its node asks for one: a
-// push for each version is worth more than a request for all of them as long as these are
-// few, since one message carries those of many pages, and nobody waits for a page. So one
-// is pushed to that in ASKED_MAX requests in a row has missed no more than MISSED_MAX
-// versions of others on the average (not in each: who of several is first at a page
-// changes); in twice as many requests each time that such a choice has turned out wrong.
-// Who asks for the first time in order to read is taken for one that reads on, as
-// eager-release takes all; who asks in order to write is not, since what it will read is
-// not known.
+// given a copy that is not pushed to. Whether a copy is pushed to is chosen anew each time
+// that its node asks for one. A push is a message and its answer for each version; so is a
+// request for all versions that a node has missed, and it waits for that. So one is pushed
+// to that misses hardly more than one version of others between its requests; in four
+// times as many requests each time that such a choice has turned out wrong, and in blocks
+// where it mostly does, or where nodes mostly miss more. It was wrong if what is pushed is
+// not read (pushes.c), or more is pushed than can be read (adaptive.c).
+// Who asks for the first time is not pushed to: what it will read is not known.
 //
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
 //    until it asks for another, which it does only without one.
@@ -18,10 +16,13 @@
 
 #include "base/map.h"
 #include "base/vector.h"
+#include "protocol/choices.h"
 
-#define MISSED_MAX 4u
-#define ASKED_MAX 3u
-#define ENDED_MAX 4u ///< choices that turned out wrong; more count as that
+#define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
+#define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
+#define AGAIN_MIN 8u      ///< requests that do
+#define ONLY_MIN 2u       ///< versions in a row by a node that nobody follows
+#define ALONE_MIN 4u      ///< the same, and others read
 
 struct reader {
     node_id node;
@@ -36,6 +37,8 @@ struct page_readers {
     struct page_readers *next;
     page_no page;
     uint32_t n_copies;
+    uint32_t n_in_row; ///< versions that `writer` has made
+    node_id writer;
     struct reader *readers;
     uint32_t n;
     uint32_t room;
@@ -120,36 +123,69 @@ int readers_have_copies(const struct engine *engine, page_no page)
     return record != NULL && record->n_copies > 0;
 }
 
+int readers_have_only(const struct engine *engine, page_no page, node_id node)
+{
+    const struct page_readers *record = find_record(engine, page);
+    const struct reader *reader = find_reader(engine, page, node);
+
+    return record != NULL && record->n_copies == 1 && reader != NULL &&
+           reader->has_copy && record->writer == node &&
+           record->n_in_row >= ONLY_MIN &&
+           reader->version == page_of(engine, page)->version;
+}
+
+void readers_end(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader != NULL) {
+        set_has_copy(engine, page, reader, 0);
+    }
+}
+
+// How many requests it takes to choose: more where such choices were wrong.
+static unsigned patience(const struct reader *reader,
+                         const struct choice *choice)
+{
+    const int is_bad = (choice->n_subscribed >= SUBSCRIBED_MIN &&
+                        2 * choice->n_ended > choice->n_subscribed) ||
+                       (choice->n_again >= AGAIN_MIN &&
+                        choice->n_missed > 2 * choice->n_again);
+
+    return 1u << 2 * (reader->n_ended + (unsigned)is_bad);
+}
+
 // It asks again: is what it misses few enough to be pushed?
-static int reads_on(const struct engine *engine, page_no page,
-                    struct reader *reader)
+static int reads_on(struct engine *engine, page_no page, struct reader *reader)
 {
     const uint32_t version = page_of(engine, page)->version;
+    struct choice *choice = choices_of(engine, page);
     int is_close;
 
+    choice->n_again++;
+    choice->n_missed += version - reader->version;
     reader->n_asked++;
     reader->n_missed += version - reader->version;
     reader->version = version;
-    if (reader->n_asked < ASKED_MAX << reader->n_ended) {
+    if (reader->n_asked < patience(reader, choice)) {
         return 0;
     }
-    is_close = reader->n_missed <= MISSED_MAX * reader->n_asked;
+    is_close = 2 * reader->n_missed <= 3 * reader->n_asked;
     reader->n_asked = 0;
     reader->n_missed = 0;
+    choice->n_subscribed += (uint64_t)is_close;
     return is_close;
 }
 
-int readers_subscribe(struct engine *engine, page_no page, node_id node,
-                      int is_write)
+int readers_subscribe(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);
-    int subscribes;
+    const int subscribes = reader != NULL && reads_on(engine, page, reader);
 
-    if (reader == NULL && !is_write) {
-        return 1;
+    if (reader == NULL) {
+        choices_of(engine, page)->n_first++;
+        reader = reader_of(engine, page, node);
     }
-    subscribes = reader != NULL && reads_on(engine, page, reader);
-    reader = reader_of(engine, page, node);
     set_has_copy(engine, page, reader, !subscribes); // V1
     return subscribes;
 }
@@ -157,6 +193,17 @@ int readers_subscribe(struct engine *engine, page_no page, node_id node,
 void readers_note_copy(struct engine *engine, page_no page, node_id node)
 {
     set_has_copy(engine, page, reader_of(engine, page, node), 1); // V1
+}
+
+static void note_end(struct engine *engine, page_no page, struct reader *reader)
+{
+    choices_of(engine, page)->n_ended++;
+    reader->version = page_of(engine, page)->version;
+    reader->n_asked = 0;
+    reader->n_missed = 0;
+    if (reader->n_ended < ENDED_MAX) {
+        reader->n_ended++;
+    }
 }
 
 void readers_end_subscription(struct engine *engine, page_no page, node_id node)
@@ -167,19 +214,60 @@ void readers_end_subscription(struct engine *engine, page_no page, node_id node)
         (void)reader_of(engine, page, node);
         return;
     }
-    reader->version = page_of(engine, page)->version;
-    if (reader->n_ended < ENDED_MAX) {
-        reader->n_ended++;
+    note_end(engine, page, reader);
+}
+
+// What is pushed to it may be on its way, and a notice have been there before: it does not
+// count as a copy that lacks nothing.
+void readers_leave(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = reader_of(engine, page, node);
+
+    set_has_copy(engine, page, reader, 1); // V1
+    note_end(engine, page, reader);
+    reader->version--;
+}
+
+void readers_note_version(const struct engine *engine, page_no page,
+                          node_id node)
+{
+    struct page_readers *record = find_record(engine, page);
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (record != NULL) {
+        record->n_in_row = record->writer == node ? record->n_in_row + 1 : 1;
+        record->writer = node;
+    }
+    if (reader != NULL && reader->has_copy) {
+        reader->version++;
     }
 }
 
-void readers_note_own(const struct engine *engine, page_no page, node_id node)
+int readers_write_alone(const struct engine *engine, page_no page, node_id node)
 {
-    struct reader *reader = find_reader(engine, page, node);
+    const struct page_readers *record = find_record(engine, page);
 
-    if (reader != NULL) {
-        reader->version++;
+    return record != NULL && record->writer == node &&
+           record->n_in_row >= ALONE_MIN;
+}
+
+int readers_are_valid(const struct engine *engine)
+{
+    const struct readers *readers = engine->updates->readers;
+    const struct page_readers *record = readers != NULL ? readers->first : NULL;
+
+    for (; record != NULL; record = record->next) {
+        uint32_t n_copies = 0;
+
+        for (uint32_t i = 0; i < record->n; i++) {
+            n_copies += record->readers[i].has_copy;
+        }
+        if (n_copies != record->n_copies ||
+            (n_copies > 0 && !page_of(engine, record->page)->is_owner)) {
+            return 0; // A3
+        }
     }
+    return 1;
 }
 
 // ---- forgetting

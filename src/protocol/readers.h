@@ -13,12 +13,18 @@
 /** May any node have a copy that is not pushed to? Never, of protocols that push to all. */
 int readers_have_copies(const struct engine *engine, page_no page);
 
+/** Is this node the only one that may have a copy that is not pushed to, is that of the
+ * page's version, and has it made more than one? (Others that write the page, too, have asked
+ * for it by then.) */
+int readers_have_only(const struct engine *engine, page_no page, node_id node);
+
+/** The node has no such copy any more: the page is its own. */
+void readers_end(struct engine *engine, page_no page, node_id node);
+
 /** A node that has no copy asks for one. Is that to be pushed to? Else it is noted as one
  * that is not.
- * @param is_write  it asks in order to write
  * @return 1 if so */
-int readers_subscribe(struct engine *engine, page_no page, node_id node,
-                      int is_write);
+int readers_subscribe(struct engine *engine, page_no page, node_id node);
 
 /** The same of a node that is never pushed to. */
 void readers_note_copy(struct engine *engine, page_no page, node_id node);
@@ -27,8 +33,20 @@ void readers_note_copy(struct engine *engine, page_no page, node_id node);
 void readers_end_subscription(struct engine *engine, page_no page,
                               node_id node);
 
-/** The page's latest version is that of a diff of the node itself. */
-void readers_note_own(const struct engine *engine, page_no page, node_id node);
+/** A node does not want to be pushed to any more, but keeps its copy, which has all versions
+ * so far, or will have before it hears of anything else. */
+void readers_leave(struct engine *engine, page_no page, node_id node);
+
+/** The page's latest version was made by this node, perhaps the owner. */
+void readers_note_version(const struct engine *engine, page_no page,
+                          node_id node);
+
+/** Has this node made all versions of late? */
+int readers_write_alone(const struct engine *engine, page_no page,
+                        node_id node);
+
+/** Checks that owners only have notes; for tests and debug builds. */
+int readers_are_valid(const struct engine *engine);
 
 /* Slots of updates_base. */
 void readers_forget(struct engine *engine, const struct extent *extent);

@@ -27,6 +27,7 @@
 #include "mem/diff.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
+#include "protocol/recent.h"
 #include "protocol/scopes.h"
 #include "protocol/updates.h"
 
@@ -81,7 +82,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
         if (race_of(engine) != NULL) {
             race_note(engine, engine->port->self, &item);
         }
-        update_owner_wrote(engine, page_number);
+        update_owner_wrote(engine, page_number, diff, size);
         flight_add_page(flight, page_number,
                         flight_push(engine, flight, NODE_NONE, &item), 0);
         return;
@@ -174,14 +175,25 @@ static void protect_runs(struct engine *engine)
     }
 }
 
-// A page that is not dirty, or not any more: its owner may have written to it.
+// Has its owner written what no version has? (What is clean was sealed when it was given to
+// others, but for pages of scope.)
+static int is_unversioned(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+    const struct update_rules *rules = update_rules_of(engine, page_number);
+
+    return page->is_owner &&
+           (page->state != PAGE_CLEAN || (rules != NULL && rules->is_scoped));
+}
+
+// A page that is not dirty, or not any more.
 static void take_off(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
     page->listed = 0;
-    if (page->is_owner) {
-        update_owner_wrote(engine, page_number);
+    if (is_unversioned(engine, page_number)) {
+        update_owner_wrote(engine, page_number, NULL, 0);
     }
     steps_made(engine, page_number,
                (struct step_cause){.event = STEP_RELEASED});
@@ -197,7 +209,8 @@ static void sort_out(struct engine *engine)
         struct page *page = page_of(engine, dirty->at[i]);
 
         if (page->state == PAGE_DIRTY && page->is_owner &&
-            copyset_is_empty(page) && race_of(engine) == NULL) {
+            copyset_is_empty(page) && race_of(engine) == NULL &&
+            !recent_is_followed(engine, dirty->at[i])) {
             make_exclusive(engine, dirty->at[i]);
         }
         if (page->state == PAGE_DIRTY) {

@@ -30,6 +30,20 @@ static int local_fault(struct engine *engine, page_no page, int is_write)
     return homes_local_fault(engine, page, is_write);
 }
 
+// Copies that are old are dropped, so pages come whole: nobody follows what changes of them.
+static enum serve_result serve(struct engine *engine, page_no page,
+                               const struct fetch_request *request)
+{
+    if (request->requester == engine->port->self) {
+        return REFUSED; // it has the page already
+    }
+    if (!homes_move(engine, page, request)) {
+        page_of(engine, page)->state = PAGE_CLEAN;
+        fetch_send_copy(engine, page, request->requester, 0);
+    }
+    return SERVED;
+}
+
 static void arrived(struct engine *engine, page_no page, int want_write)
 {
     scopes_begin(engine);
@@ -78,7 +92,7 @@ const struct protocol protocol_scope = {
     .base = &updates_base,
     .updates = &rules,
     .local_fault = local_fault,
-    .serve = homes_serve,
+    .serve = serve,
     .is_fresh = homes_is_fresh,
     .arrived = arrived,
     .frozen = frozen,

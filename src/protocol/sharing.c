@@ -19,8 +19,12 @@
 
 #include "protocol/readers.h"
 
+// Of what nothing is said an exclusive page moves once. Later it goes to who writes it, with
+// the acknowledgement of a diff: of the first one, if its owner does not use it, else when its
+// owner only reads it. So pages that all write are not spread over all nodes, and a release and
+// a request have few nodes to send to.
 static const struct sharing_rule rules[] = {
-    [TM_SHARING_DEFAULT] = {1, 3, SUBSCRIBES_READERS, 0, 0},
+    [TM_SHARING_DEFAULT] = {1, 1, SUBSCRIBES_READERS, 0, 0},
     [TM_READ_ONLY] = {0, MOVES_ALWAYS, SUBSCRIBES_ALL, 0, 1},
     [TM_MIGRATORY] = {MOVES_ALWAYS, MOVES_ALWAYS, SUBSCRIBES_NOBODY, 1, 0},
     [TM_PRODUCER_CONSUMER] = {0, 3, SUBSCRIBES_ALL, 0, 0},

@@ -7,13 +7,20 @@
 // it is to know: copies that were given up here, and pages whose ownership goes to it.
 #include "protocol/updates.h"
 #include "mem/diff.h"
+#include "protocol/choices.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
 #include "protocol/scopes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pages/causality.h"
+
+// A copy that is used is unmapped after so many pushes again, at most.
+#define PROBE_MAX 64u
 
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
 #define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
@@ -28,14 +35,35 @@ const struct update_rules *update_rules_of(const struct engine *engine,
                : protocol_by_id(engine->protocols, extent->protocol)->updates;
 }
 
-void update_owner_wrote(struct engine *engine, page_no page)
+void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
+                        size_t size)
 {
     const struct update_rules *rules = update_rules_of(engine, page);
 
     page_of(engine, page)->version++;
+    recent_owner_wrote(engine, page, diff, size);
     if (rules != NULL && rules->wrote != NULL) {
         rules->wrote(engine, page);
     }
+}
+
+void update_seal(struct engine *engine, page_no page)
+{
+    if (page_of(engine, page)->listed) {
+        update_owner_wrote(engine, page, NULL, 0);
+    }
+}
+
+void update_note_use(struct page *page)
+{
+    struct page_use *use = page_use_of(page);
+    unsigned every = use->probe_every * 2u;
+
+    use->probe_every = (uint8_t)(every == 0          ? 1
+                                 : every > PROBE_MAX ? PROBE_MAX
+                                                     : every);
+    use->probe_in = use->probe_every;
+    use->unread = 0;
 }
 
 static int has_updates(const struct engine *engine, page_no page)
@@ -43,29 +71,50 @@ static int has_updates(const struct engine *engine, page_no page)
     return update_rules_of(engine, page) != NULL;
 }
 
-static int may_hand(const struct engine *engine, page_no page, node_id to)
+static enum handing may_hand(const struct engine *engine,
+                             const struct flight_page *item, node_id to)
 {
-    const struct update_rules *rules = update_rules_of(engine, page);
+    const struct update_rules *rules = update_rules_of(engine, item->page);
 
-    return rules != NULL && rules->may_hand != NULL &&
-           rules->may_hand(engine, page, to);
+    return item->may_hand && rules != NULL && rules->may_hand != NULL
+               ? rules->may_hand(engine, item->page, to)
+               : HAND_NOT;
 }
 
 // ---- acknowledging
 
+static void end_ownership(struct engine *engine, page_no page_number,
+                          enum handing handing)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (handing == HAND_AND_KEEP) { // a copy as any
+        page->subscribed = 1;
+        page->base = page->version;
+        memset(page->own, 0, sizeof page->own);
+        return;
+    }
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    page->state = PAGE_ABSENT;
+    engine_discard_later(engine, page_number);
+}
+
 // Ownership goes to the sender of the update with its acknowledgement.
 static void hand_over(struct engine *engine, struct wire_writer *writer,
-                      page_no page_number, node_id to)
+                      page_no page_number, node_id to, enum handing handing)
 {
     struct page *page = page_of(engine, page_number);
     struct node_set copies = {0};
 
-    if (page->access != ACCESS_NONE) {
-        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-    }
     copyset_remove(engine, page, to);
+    readers_end(engine, page_number, to);
     if (page->copyset != NULL) {
         copies = *page->copyset;
+    }
+    if (handing == HAND_AND_KEEP) {
+        node_set_add(&copies, engine->port->self);
     }
     page->epoch++;
     wire_put_ack_item(writer, &(struct wire_ack_item){page_number, ACK_HANDED});
@@ -81,8 +130,7 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
     copyset_clear(engine, page);
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
-    page->state = PAGE_ABSENT;
-    engine_discard_later(engine, page_number);
+    end_ownership(engine, page_number, handing);
     steps_sent(engine, page_number, STEP_SENT_HANDED, to);
     steps_made(engine, page_number,
                (struct step_cause){.event = STEP_HAND_OVER, .who = to});
@@ -112,6 +160,18 @@ static void make_room(struct engine *engine, const struct flight *flight,
     }
 }
 
+static void report_list(struct engine *engine, const struct flight *flight,
+                        uint8_t *body, struct wire_writer *writer,
+                        struct page_list *pages, unsigned what)
+{
+    for (size_t i = 0; i < pages->n; i++) {
+        make_room(engine, flight, body, writer, WIRE_SIZE_ack_item);
+        wire_put_ack_item(writer,
+                          &(struct wire_ack_item){pages->at[i], (uint8_t)what});
+    }
+    pages->n = 0;
+}
+
 // What is told at once. Copies given up here: the next request for such a page must
 // not overtake the news that it was dropped (E2). Pages that go to the origin without
 // having been changed here: nobody may be served from the old bytes.
@@ -120,22 +180,19 @@ static void report_early(struct engine *engine, struct flight *flight)
     uint8_t body[4096];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
-    for (size_t i = 0; i < flight->dropped.n; i++) {
-        make_room(engine, flight, body, &writer, WIRE_SIZE_ack_item);
-        wire_put_ack_item(&writer, &(struct wire_ack_item){
-                                       flight->dropped.at[i], ACK_DROPPED});
-    }
+    report_list(engine, flight, body, &writer, &flight->dropped, ACK_DROPPED);
+    report_list(engine, flight, body, &writer, &flight->left, ACK_LEFT);
     for (size_t i = 0; i < flight->handed.n; i++) {
         if (!page_of(engine, flight->handed.at[i])->is_owner) {
             continue; // the update named it twice, and it has gone
         }
         make_room(engine, flight, body, &writer, HANDED_ITEM);
-        hand_over(engine, &writer, flight->handed.at[i], flight->origin);
+        hand_over(engine, &writer, flight->handed.at[i], flight->origin,
+                  HAND_AND_DROP);
     }
     if (writer.at > body) {
         send_ack(engine, flight, body, &writer, 0);
     }
-    flight->dropped.n = 0;
     flight->handed.n = 0;
 }
 
@@ -154,9 +211,11 @@ static void relay_arrived(struct engine *engine, struct flight *flight)
     for (size_t i = 0; i < flight->n_pages; i++) {
         const struct flight_page *item = &flight->pages[i];
 
-        if (item->may_hand && may_hand(engine, item->page, flight->origin)) {
+        const enum handing handing = may_hand(engine, item, flight->origin);
+
+        if (handing != HAND_NOT) {
             make_room(engine, flight, body, &writer, HANDED_ITEM);
-            hand_over(engine, &writer, item->page, flight->origin);
+            hand_over(engine, &writer, item->page, flight->origin, handing);
         }
         if (item->tells) {
             make_room(engine, flight, body, &writer, APPLIED_ITEM);
@@ -364,17 +423,20 @@ static void read_applied(struct engine *engine, struct flight *flight,
     }
 }
 
-static void read_dropped(struct engine *engine, page_no page_number,
-                         node_id from)
+// A copy is not to be pushed to any more, or is none.
+static void read_ended(struct engine *engine, page_no page_number, node_id from,
+                       int is_kept)
 {
     const struct update_rules *rules = update_rules_of(engine, page_number);
     struct page *page = page_of(engine, page_number);
 
-    if (rules == NULL || !page->is_owner) {
+    if (rules == NULL || !page->is_owner || (is_kept && rules->left == NULL)) {
         return;
     }
     copyset_remove(engine, page, from);
-    if (rules->dropped != NULL) {
+    if (is_kept) {
+        rules->left(engine, page_number, from);
+    } else if (rules->dropped != NULL) {
         rules->dropped(engine, page_number, from);
     }
 }
@@ -388,8 +450,20 @@ static void read_ack_item(struct engine *engine, node_id from,
     } else if (item->what == ACK_APPLIED) {
         read_applied(engine, flight, reader, item->page);
     } else {
-        read_dropped(engine, item->page, from);
+        read_ended(engine, item->page, from, item->what == ACK_LEFT);
     }
+}
+
+static enum step_event step_of(unsigned what)
+{
+    static const enum step_event steps[] = {
+        [ACK_DROPPED] = STEP_DROPPED,
+        [ACK_HANDED] = STEP_HANDED,
+        [ACK_APPLIED] = STEP_APPLIED,
+        [ACK_LEFT] = STEP_LEFT,
+    };
+
+    return steps[what];
 }
 
 static void read_items(struct engine *engine, node_id from,
@@ -400,11 +474,8 @@ static void read_items(struct engine *engine, node_id from,
 
         read_ack_item(engine, from, flight, reader, &item);
         steps_made(engine, item.page,
-                   (struct step_cause){
-                       .event = item.what == ACK_HANDED    ? STEP_HANDED
-                                : item.what == ACK_APPLIED ? STEP_APPLIED
-                                                           : STEP_DROPPED,
-                       .from = from});
+                   (struct step_cause){.event = (uint8_t)step_of(item.what),
+                                       .from = from});
     }
 }
 
@@ -419,7 +490,7 @@ static int is_good_ack(const struct message *message)
             (void)wire_get_handed(&reader);
         } else if (what == ACK_APPLIED) {
             (void)wire_get_applied(&reader);
-        } else if (what != ACK_DROPPED) {
+        } else if (what != ACK_DROPPED && what != ACK_LEFT) {
             return 0;
         }
     }
@@ -456,6 +527,9 @@ static tm_status receive(struct engine *engine, node_id from,
         return race_receive(engine, message);
     case MESSAGE_notices:
         return notices_receive(engine, from, message);
+    case MESSAGE_refresh:
+    case MESSAGE_refreshed:
+        return refresh_receive(engine, from, message);
     default:
         return atomic_receive(engine, from, message);
     }
@@ -486,6 +560,9 @@ static void close_updates(struct engine *engine)
     scopes_free(updates);
     free(updates->held.at);
     readers_free(updates);
+    recent_free(updates);
+    choices_free(updates);
+    free(updates->answer);
     free(updates);
 }
 
@@ -498,6 +575,7 @@ static void forget(struct engine *engine, const struct extent *extent)
     notices_forget(engine, extent);
     scopes_forget(engine, extent);
     readers_forget(engine, extent);
+    recent_forget(engine, extent);
 }
 
 static void roster_changed(struct engine *engine)
@@ -506,6 +584,7 @@ static void roster_changed(struct engine *engine)
     notices_forget_all(engine);
     scopes_forget_all(engine);
     readers_free(engine->updates);
+    recent_free(engine->updates);
 }
 
 static void release(struct engine *engine, struct waiter *waiter)
@@ -525,7 +604,8 @@ static int is_valid(const struct engine *engine)
 
     return (updates->flush_waiters == NULL || updates->n_flushes > 0) &&
            (updates->n_next == 0 || updates->n_flushes > 0) &&
-           (engine->n_unfinished > 0 || updates->n_flushes == 0);
+           (engine->n_unfinished > 0 || updates->n_flushes == 0) &&
+           readers_are_valid(engine) && recent_is_valid(engine);
 }
 
 const struct protocol_base updates_base = {
@@ -534,7 +614,8 @@ const struct protocol_base updates_base = {
     .messages =
         UINT64_C(1) << MESSAGE_update | UINT64_C(1) << MESSAGE_update_ack |
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
-        UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices,
+        UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices |
+        UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed,
     .receive = receive,
     .release = release,
     .release_early = release_early,

@@ -20,6 +20,7 @@
 #define ACK_DROPPED 0u
 #define ACK_HANDED 1u
 #define ACK_APPLIED 2u
+#define ACK_LEFT 3u
 
 /** So many updates in a row that nobody has looked at end a copy. */
 #define UNREAD_MAX 2u
@@ -31,9 +32,12 @@ struct held_list {
     size_t room;
 };
 
+struct choices;
 struct flight;
 struct notices;
 struct pending_update;
+struct recent;
+struct refresh_answer;
 struct update_item;
 
 /** Collects the diffs for one node. */
@@ -60,18 +64,26 @@ struct updates {
     struct race *race;       ///< NULL: nobody looks for data races
     struct page_list copies; ///< implicit: that the next acquire drops
     uint32_t acquired_fetch; ///< the last fetch before the last acquire
-    struct notices *notices; ///< NULL: there have been none
-    struct held_list held;   ///< mutexes, by threads of this node
-    struct scopes *scopes;   ///< NULL: nobody needs them: scopes.c
-    struct readers *readers; ///< NULL: all copies have been pushed to
+    uint32_t
+        n_acquires; ///< adaptive: times that a thread here may have gone on
+    struct notices *notices;       ///< NULL: there have been none
+    struct held_list held;         ///< mutexes, by threads of this node
+    struct scopes *scopes;         ///< NULL: nobody needs them: scopes.c
+    struct readers *readers;       ///< NULL: all copies have been pushed to
+    struct recent *recent;         ///< NULL: no copies can be old
+    struct choices *choices;       ///< NULL: there have been none
+    struct refresh_answer *answer; ///< to be filled; NULL: none yet
 };
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */
 struct page_use {
-    uint8_t hot;         ///< releases that may find it unwritten; 0: not hot
-    uint8_t unread;      ///< pushes since it was unmapped
-    uint8_t probe_in;    ///< pushes until it is unmapped again
-    uint8_t probe_every; ///< the last such number
+    uint8_t hot : 4;       ///< releases that may find it unwritten; 0: not hot
+    uint8_t unread : 2;    ///< pushes since it was unmapped
+    uint8_t period : 2;    ///< of the last push: the node's acquires, modulo 4
+    uint8_t probe_in;      ///< pushes until it is unmapped again
+    uint8_t probe_every;   ///< the last such number
+    uint8_t n_pushes : 5;  ///< lately, at most 31
+    uint8_t n_periods : 3; ///< in which they came
 };
 
 _Static_assert(sizeof(struct page_use) <= PAGE_OWN_BYTES, "there is room");
@@ -80,6 +92,9 @@ static inline struct page_use *page_use_of(struct page *page)
 {
     return (struct page_use *)page->own;
 }
+
+/** What becomes of the owner's copy. */
+enum handing { HAND_NOT, HAND_AND_DROP, HAND_AND_KEEP };
 
 /** What a diff means for a page of a protocol that has them; under the node lock. */
 struct update_rules {
@@ -90,9 +105,12 @@ struct update_rules {
     void (*to_owner)(struct engine *engine, struct flight *flight, node_id from,
                      const struct update_item *item);
     /** May ownership go to the node, which has sent an update of the page? NULL: never. */
-    int (*may_hand)(const struct engine *engine, page_no page, node_id to);
+    enum handing (*may_hand)(const struct engine *engine, page_no page,
+                             node_id to);
     /** The node has given up its copy, and has left the copyset. NULL: so be it. */
     void (*dropped)(struct engine *engine, page_no page, node_id node);
+    /** The node keeps its copy, and has left the copyset. NULL: that is not done. */
+    void (*left)(struct engine *engine, page_no page, node_id node);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
     void (*applied)(struct engine *engine, page_no page, uint32_t version);
@@ -165,7 +183,9 @@ struct flight {
     size_t room;
     struct page_list dropped; ///< relay: copies given up here
     struct page_list handed;  ///< relay: go to the origin at once
-    uint32_t token;           ///< atomic
+    struct page_list
+        left;       ///< relay: pages that are not to be pushed here any more
+    uint32_t token; ///< atomic
     uint64_t before;
 };
 
@@ -199,8 +219,16 @@ void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
 /** This node, the owner, has written to a page: that is a new version, which others are to
- * know of from now on. */
-void update_owner_wrote(struct engine *engine, page_no page);
+ * know of from now on.
+ * @param diff  [size] NULL: nobody knows what has changed */
+void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
+                        size_t size);
+/** An exclusive page is about to be given to others. If its owner has written to it and not
+ * released that, nobody is to have it in a version that others have without: it is in one of
+ * its own. */
+void update_seal(struct engine *engine, page_no page);
+/** A copy was unmapped to see whether it is used, and is: look less often. */
+void update_note_use(struct page *page);
 /** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
 const struct update_rules *update_rules_of(const struct engine *engine,
                                            page_no page);

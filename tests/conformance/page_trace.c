@@ -96,6 +96,46 @@ static void trace_range(const struct sim *sim, page_no page, node_id from,
     }
 }
 
+static void trace_refresh(const struct sim *sim, page_no page, node_id from,
+                          node_id to, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    char what[128];
+
+    while (wire_has_more(&reader)) {
+        if (message->type == MESSAGE_refresh) {
+            const struct wire_stale_copy copy = wire_get_stale_copy(&reader);
+
+            snprintf(what, sizeof what, "refresh %u, %s, from version %u",
+                     message->u.refresh.id,
+                     message->u.refresh.write ? "write" : "read", copy.version);
+            trace_range(sim, page, from, to, copy.page, 1, what);
+        } else {
+            const struct wire_refreshed_copy copy =
+                wire_get_refreshed_copy(&reader);
+
+            snprintf(what, sizeof what, "refreshed, version %u, %u bytes%s",
+                     copy.version, copy.diff.size,
+                     copy.flags & 4 ? ", subscribed" : "");
+            trace_range(sim, page, from, to, copy.page, 1, what);
+        }
+    }
+}
+
+static void trace_notices(const struct sim *sim, page_no page, node_id from,
+                          node_id to, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    char what[64];
+
+    while (wire_has_more(&reader)) {
+        const struct wire_notice_entry entry = wire_get_notice_entry(&reader);
+
+        snprintf(what, sizeof what, "notice of version %u", entry.version);
+        trace_range(sim, page, from, to, entry.page, 1, what);
+    }
+}
+
 void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
                 const struct message *message)
 {
@@ -136,6 +176,13 @@ void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
     case MESSAGE_invalidate_ack:
         trace_range(sim, page, from, to, message->u.invalidate_ack.page, 1,
                     "invalidated");
+        break;
+    case MESSAGE_refresh:
+    case MESSAGE_refreshed:
+        trace_refresh(sim, page, from, to, message);
+        break;
+    case MESSAGE_notices:
+        trace_notices(sim, page, from, to, message);
         break;
     default:
         break;
