@@ -52,6 +52,11 @@ static void wrote(struct engine *engine, page_no page)
     }
 }
 
+static void noticed(struct engine *engine, struct page_list *pages)
+{
+    copies_make_stale(engine, pages); // Z4
+}
+
 // ---- nodes come and go
 
 static void frozen(struct engine *engine)
@@ -69,7 +74,7 @@ static const struct update_rules rules = {
     // may_hand: Z7
     .applied = copies_applied, // Z5
     .wrote = wrote,
-    .noticed = copies_make_stale, // Z4
+    .noticed = noticed,
 };
 
 const struct protocol protocol_lazy_release = {
