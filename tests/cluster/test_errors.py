@@ -272,7 +272,7 @@ class Mistakes(ErrorsTest):
             for n_nodes in (1, 2):
                 self.expect(
                     self.run_words("-n", n_nodes, program(name)), 78,
-                    r"^teamster: (n\d: )?" + where + r" has TM_SHARED "
+                    r"^teamster: (n\d( n\d)*: )?" + where + r" has TM_SHARED "
                     r"variables, but tm_init\(\) is called from elsewhere: ")
 
     def test_wild_pointer(self):
