@@ -300,12 +300,15 @@ static const struct flight_kind flush_now = {
     .is_own = 1,
 };
 
-static struct flight *new_flush(struct engine *engine,
-                                const struct flight_kind *kind, int is_next)
+static struct flight *begin_flush(struct engine *engine,
+                                  const struct flight_kind *kind, int is_next)
 {
     struct updates *updates = engine->updates;
     struct flight *flight = flight_new(engine, kind);
 
+    if (race_of(engine) != NULL) {
+        causality_begin_release(engine); // before any diff of it is made: O2
+    }
     flight->origin = engine->port->self;
     flight->release = updates->release + (is_next != 0);
     if (is_next) {
@@ -326,10 +329,7 @@ static void start_flush(struct engine *engine)
     sort_out(engine);
     qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
     protect_runs(engine);
-    if (race_of(engine) != NULL) {
-        causality_begin_release(engine);
-    }
-    flight = new_flush(engine, &flush, 0);
+    flight = begin_flush(engine, &flush, 0);
     for (size_t i = 0; i < dirty->n; i++) {
         struct page *page = page_of(engine, dirty->at[i]);
 
@@ -356,8 +356,8 @@ void release_now(struct engine *engine, const struct page_list *pages)
             continue;
         }
         if (flight == NULL) {
-            flight =
-                new_flush(engine, &flush_now, engine->updates->n_flushes > 0);
+            flight = begin_flush(engine, &flush_now,
+                                 engine->updates->n_flushes > 0);
         }
         release_page(engine, flight, pages->at[i]);
         steps_made(engine, pages->at[i],
