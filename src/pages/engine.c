@@ -80,6 +80,9 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     stall_begin(engine, page_number, waiter, history);
     waiter->next = page->waiters;
     page->waiters = waiter;
+    if (history != NULL) {
+        pinning_await(engine, page_number, history);
+    }
     engine->stats.remote_faults++;
     return FAULT_WAIT;
 }

@@ -37,6 +37,7 @@ struct extent;
     STEP_EVENT(DROPS, "the copy is old, and given up")                         \
     STEP_EVENT(INVALIDATE, "the copy is to be given up")                       \
     STEP_EVENT(INVALIDATE_ACK, "another one has been")                         \
+    STEP_EVENT(HOLDS, "a thread needs it and another page, which is to come")  \
     STEP_EVENT(LETS_GO, "it is not pinned any more")                           \
     STEP_EVENT(ATOMIC, "an atomic operation has come for it")                  \
     STEP_EVENT(EVICTED, "the pager has given the copy up")                     \

@@ -467,7 +467,7 @@ static void initialise(struct world *world)
                                   &thread->history, &thread->waiter);
             if (result == FAULT_WAIT) {
                 run_until_woken(world);
-                engine_resumed(world->nodes[0].engine, page);
+                engine_resumed(world->nodes[0].engine, page, &thread->history);
             }
         } while (result == FAULT_WAIT ||
                  world->nodes[0].space.pages[page].access != ACCESS_WRITE);
