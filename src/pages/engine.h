@@ -53,7 +53,8 @@ struct extent {
     tm_protocol protocol;
     tm_placement placement;
     tm_sharing sharing;
-    node_id on_node;     ///< of a slab: its holder
+    const struct protocol *row; ///< its protocol's: extent_insert() sets it
+    node_id on_node;            ///< of a slab: its holder
     uint32_t cell_size;  ///< of a slab of small blocks; 0: it is one block
     uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
     uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
@@ -220,9 +221,6 @@ const struct extent *engine_extent_below(const struct engine *engine,
 /** Have a core file hold the blocks' pages that the program's view shows here. The
  * node lock is held, or nobody else runs. */
 void engine_keep_in_core(struct engine *engine);
-
-/** The protocol of the block that a page is in. */
-tm_protocol engine_protocol(const struct engine *engine, page_no page);
 
 /** Are loads and stores of that block as on one machine, so that they order threads, and
  * atomic instructions work? */

@@ -100,6 +100,11 @@ struct engine {
     const struct protocols *protocols;
     const struct protocol_base *bases[BASES_MAX]; ///< of them, each once
     unsigned n_bases;
+    /** By type: who has its messages; NULL: no protocol has. */
+    const struct protocol_base *base_of[MESSAGES_END];
+    void (*acquired[BASES_MAX])(struct engine *engine); ///< protocols' slots
+    unsigned n_acquired;                                ///< of that name
+    const struct protocol *default_row; ///< of pages that are in no extent
     /** Look at a message, also one that has waited. @return TM_OK, TM_EWIRE */
     tm_status (*deliver)(struct engine *engine, node_id from,
                          const struct message *message);
@@ -110,6 +115,8 @@ struct engine {
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;
+    size_t last_found; ///< index of the extent that was looked for last
+    size_t *last;      ///< where that is noted, also if the engine is const
     size_t n_unpushed; ///< of them, those whose copies may be old (is_fresh)
     size_t extents_room;
     struct heap *heap;              ///< root only
@@ -181,9 +188,6 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 // ---- protocols.c
 /** Of the extent that a page is in, or else the default. */
 const struct protocol *protocol_of(const struct engine *engine, page_no page);
-/** Who has the messages of a type; NULL: no protocol has. */
-const struct protocol_base *base_of_message(const struct engine *engine,
-                                            enum message_type type);
 /* Each slot of all bases. */
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);

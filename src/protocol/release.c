@@ -357,8 +357,8 @@ void release_now(struct engine *engine, const struct page_list *pages)
             continue;
         }
         if (flight == NULL) {
-            flight = begin_flush(engine, &flush_now,
-                                 engine->updates->n_flushes > 0);
+            flight =
+                begin_flush(engine, &flush_now, engine->updates->n_flushes > 0);
         }
         release_page(engine, flight, pages->at[i]);
         steps_made(engine, pages->at[i],
