@@ -148,6 +148,9 @@ static int dispatch(int argc, char **argv)
     if (strcmp(word, "agent") == 0) { // no user's: not in the help
         return command_agent(argc - 1, argv + 1);
     }
+    if (strcmp(word, "tables") == 0) { // neither is this
+        return command_tables(argc - 1, argv + 1);
+    }
     if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
         print_version();
         return 0;

@@ -2,9 +2,14 @@
 #
 # What `make install` puts where. Everything can be moved afterwards: paths in
 # teamster.pc and in the CMake package are relative to these files.
+# Manual pages and completion: manual.cmake.
 include(CMakePackageConfigHelpers)
 
 install(FILES include/teamster.h TYPE INCLUDE)
+install(FILES LICENSE README.md CHANGELOG.md SECURITY.md TYPE DOC)
+install(DIRECTORY docs TYPE DOC PATTERN results EXCLUDE)
+install(FILES apps/hello.c apps/guide/rod_pthreads.c apps/guide/rod_teamster.c
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(TARGETS teamster_shared teamster_static EXPORT teamster_targets)
 if(TARGET teamster)
     install(TARGETS teamster)

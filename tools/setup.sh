@@ -35,7 +35,7 @@ build libpmix2              the same, loaded when they do
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
-build python3               the demo
+build python3               manual pages, completion
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests
@@ -45,6 +45,9 @@ check clang-tidy            lint
 check cppcheck              lint
 check pylint                lint
 check valgrind              leaks
+check mandoc                manual pages
+check zsh                   completion
+check fish                  the same
 bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
 experiments python3         runs them and writes the report

@@ -24,6 +24,14 @@ prefix=$folder/moved
 lib=$(dirname "$(find "$prefix" -name libteamster.a)")
 [[ -x $prefix/bin/teamster ]] || { echo "bin/teamster is missing" >&2; exit 1; }
 
+for file in share/man/man1/teamster-run.1 share/man/man3/tm_mutex_lock.3 \
+    share/man/man3/tm_alloc_at.3 share/bash-completion/completions/teamster \
+    share/zsh/site-functions/_teamster share/doc/teamster/docs/api.md \
+    share/fish/vendor_completions.d/teamster.fish share/doc/teamster/LICENSE \
+    share/doc/teamster/examples/hello.c; do
+    [[ -s $prefix/$file ]] || { echo "$file is missing" >&2; exit 1; }
+done
+
 run() { # how it was built, command
     local output
     output=$(LD_LIBRARY_PATH=$lib timeout 30 "$2")
