@@ -20,7 +20,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
     OUTPUT_VARIABLE TM_PREFIX_FROM_PC)
 configure_file(teamster.pc.in teamster.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/teamster.pc
+configure_file(teamster-static.pc.in teamster-static.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/teamster.pc ${PROJECT_BINARY_DIR}/teamster-static.pc
         DESTINATION ${pkgconfig_folder})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Teamster)
