@@ -98,6 +98,7 @@ struct step_record {
     uint32_t base;
     uint16_t hint;
     uint16_t pushing;
+    uint16_t in_flight;
     uint8_t state;
     uint8_t access;
     uint8_t is_owner;
@@ -107,7 +108,6 @@ struct step_record {
     uint8_t pinned;
     uint8_t busy;
     uint8_t subscribed;
-    uint8_t in_flight;
     uint8_t listed;
     uint8_t untold;
 };
