@@ -8,7 +8,7 @@ Nodes are emulated (docs/emulation.md). Times are compared with times of the sam
 test only. A machine that is busy with something else cannot give each node its
 share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; a
 scheme that is wrong is wrong each time. Mappings are compared by their quickest
-iterations, as in `make demo`: some machines compute slower for seconds. What two halves
+iterations, as in `make demo-long`: some machines compute slower for seconds. What two halves
 of the runs of one differ by is noise; where that is more than SAME after MOST_ROUNDS
 nothing can be said.
 """
