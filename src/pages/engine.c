@@ -227,6 +227,16 @@ void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
     *stats = engine->stats;
 }
 
+page_no engine_n_pages(const struct engine *engine)
+{
+    page_no n = 0;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        n += engine->extents[i].n_pages;
+    }
+    return n;
+}
+
 struct engine *engine_new(const struct port *port, struct space *space,
                           const struct protocols *protocols,
                           tm_protocol default_protocol)

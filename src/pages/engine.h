@@ -218,6 +218,9 @@ const struct extent *engine_extent(const struct engine *engine, page_no page);
 const struct extent *engine_extent_below(const struct engine *engine,
                                          page_no page);
 
+/** The pages of all blocks that are allocated, and of the TM_SHARED variables. */
+page_no engine_n_pages(const struct engine *engine);
+
 /** Have a core file hold the blocks' pages that the program's view shows here. The
  * node lock is held, or nobody else runs. */
 void engine_keep_in_core(struct engine *engine);
