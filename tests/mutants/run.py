@@ -229,7 +229,8 @@ class Trial:
     def __init__(self, folder, tables, limits):
         self.copy = Copy(folder)
         self.tables = tables
-        self.limits = limits  # seconds of each test; None: it cannot run here
+        # Seconds of each test that has run without a fault; None: it cannot run here.
+        self.limits = limits
         self.logs = folder.parent / "logs"
 
     def prepare(self):
@@ -238,28 +239,39 @@ class Trial:
         self.copy.configure()
         targets = {target for test in self.limits
                    for target in self.copy.targets(test, self.tables)}
-        if not self.copy.make(sorted(targets)):
+        if targets and not self.copy.make(sorted(targets)):
             raise Unusable(f"the tree cannot be built; see {self.copy.log}")
 
-    def measure(self):
-        """How long each test takes without a fault, and whether it passes."""
-        for test in sorted(self.limits):
-            ended, took_s = self.copy.run(test, 600)
-            if ended not in (0, SKIPPED):
-                raise Unusable(f"{test} fails without a fault: {ended}; see "
-                               f"{self.copy.log}")
-            self.limits[test] = None if ended == SKIPPED \
-                else LIMIT_S + 10 * took_s
+    def measure(self, test):
+        """How long a test takes without a fault, and whether it passes."""
+        ended, took_s = self.copy.run(test, 600)
+        if ended not in (0, SKIPPED):
+            raise Unusable(f"{test} fails without a fault: {ended}; see "
+                           f"{self.copy.log}")
+        self.limits[test] = None if ended == SKIPPED \
+            else LIMIT_S + 10 * took_s
+
+    def measure_now(self, test, mutant, path):
+        """A test that only a mutant which outlives its own ones needs. The fault is
+        taken out for it."""
+        faulty = path.read_text()
+        path.write_text((ROOT / mutant.file).read_text())
+        if not self.copy.make(self.copy.targets(test, self.tables)):
+            raise Unusable(f"the tree cannot be built; see {self.copy.log}")
+        self.measure(test)
+        path.write_text(faulty)
 
     def keep_log(self, mutant):
         """What the last command has said."""
         self.logs.mkdir(exist_ok=True)
         shutil.copy(self.copy.log, self.logs / f"{mutant.name}.txt")
 
-    def attempt(self, mutant, tests):
-        """The tree has the fault. @return what came of it"""
+    def attempt(self, mutant, tests, path):
+        """The tree has the fault, in this file. @return what came of it"""
         tried = []
         for test in tests:
+            if test not in self.limits:
+                self.measure_now(test, mutant, path)
             if self.limits[test] is None:
                 continue
             self.copy.log.write_text("")
@@ -280,7 +292,7 @@ class Trial:
         began = time.monotonic()
         path.write_text(mutant.apply(text))
         try:
-            what, test = self.attempt(mutant, tests)
+            what, test = self.attempt(mutant, tests, path)
             self.keep_log(mutant)
         finally:
             path.write_text(text)
@@ -360,7 +372,8 @@ def measure_in(folder, tables, needed):
         trial = Trial(folder, tables, dict.fromkeys(needed))
         try:
             trial.prepare()
-            trial.measure()
+            for test in needed:
+                trial.measure(test)
             pipe.send(trial.limits)
         except (Unusable, KeyError) as error:
             pipe.send(f"{error}")
@@ -384,7 +397,9 @@ def try_all(arguments, tables):
     indices = chosen(arguments, tables)
     tests = {index: tests_for(arguments, tables, tables.mutants[index])
              for index in indices}
-    needed = sorted({test for names in tests.values() for test in names})
+    needed = sorted({test for index, names in tests.items() for test in names
+                     if arguments.all_tests or
+                     test in tables.mutants[index].expected})
     show(f"{len(needed)} tests without a fault")
     limits = measure_in(arguments.build / "1", tables, needed)
     tasks, results = multiprocessing.Queue(), multiprocessing.Queue()
