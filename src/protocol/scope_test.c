@@ -121,7 +121,7 @@ static void who_has_been_told_is_told_what_is_new(void **state)
     assert_int_equal(told_with(MUTEX, 2), 0);
 }
 
-// S2: nothing tells whether it is written to again.
+// U2: nothing tells whether it is written to again.
 static void what_could_be_written_before_the_mutex_was_locked_counts(
     void **state)
 {
@@ -135,7 +135,7 @@ static void what_could_be_written_before_the_mutex_was_locked_counts(
     assert_int_equal(told_with(MUTEX, 0), 1 << 1);
 }
 
-// S2
+// U2
 static void what_is_released_while_the_mutex_is_held_counts(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void what_is_written_under_two_mutexes_goes_with_both(void **state)
     assert_int_equal(told_with(OTHER, 0) & 1 << 2, 1 << 2);
 }
 
-// Y2: the copy of node 2 is older than what node 0 has heard of, too.
+// J2: the copy of node 2 is older than what node 0 has heard of, too.
 static void an_owner_that_writes_again_is_seen_to(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void an_owner_that_writes_again_is_seen_to(void **state)
     assert_int_equal(told_with(OTHER, 2), 1 << 1);
 }
 
-// S1
+// U1
 static void a_token_takes_along_what_came_with_it(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void a_page_of_a_block_that_is_freed_goes_with_nothing(void **state)
     assert_int_equal(told_with(MUTEX, 0), 0);
 }
 
-// S2: blocks that are freed leave the list of dirty pages.
+// U2: blocks that are freed leave the list of dirty pages.
 static void what_is_written_behind_a_block_that_is_freed_counts(void **state)
 {
     struct extent block = *extent_at(world.engine, 0);
@@ -274,7 +274,7 @@ static void what_is_written_behind_a_block_that_is_freed_counts(void **state)
     assert_int_equal(told_with(MUTEX, 0), 1 << 21 | 1 << 22);
 }
 
-// S2
+// U2
 static void what_atomic_operations_write_counts(void **state)
 {
     (void)state;

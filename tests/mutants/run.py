@@ -10,8 +10,8 @@ README.md says what the tables look like. Each mutant is built and tried with it
 those first that are known to find it; the first that fails kills it. A test that does not
 end in time, or takes too much memory, has failed too, and that is said.
 
---check only looks whether every row fits the tree, exactly once; with --tests-of also
-whether its tests exist in that build folder.
+--check only looks whether every row fits the tree, exactly once, and whether every numbered
+invariant has one; with --tests-of also whether its tests exist in that build folder.
 
 Exit codes: 0 all killed, or alive with a reason; 1 a mutant lives without one, could not be
 built or tried, or a row does not fit; 64 usage.
@@ -33,6 +33,7 @@ import subprocess
 import sys
 import time
 
+import invariants
 import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -474,9 +475,10 @@ def report(results):
 
 
 def check(tables, build):
-    """Does every row fit? @return an exit code"""
+    """Does every row fit, and has every invariant one? @return an exit code"""
     tests = set(tests_of(build)) if build else None
     complaints = list(tables.complaints(ROOT, tests))
+    complaints += invariants.complaints(ROOT, tables.mutants)
     if len(tables.mutants) < LEAST:
         complaints.append(f"{len(tables.mutants)} mutants, fewer than {LEAST}")
     print("\n".join(complaints))
@@ -518,8 +520,12 @@ def main():
         for mutant in tables.mutants:
             print(f"{mutant.name:<44} {mutant.file:<32} {mutant.get('rule')}")
         return 0
-    if arguments.check or check(tables, None):
-        return check(tables, arguments.tests_of) if arguments.check else 1
+    if arguments.check:
+        return check(tables, arguments.tests_of)
+    unfit = list(tables.complaints(ROOT))
+    if unfit:
+        print("\n".join(unfit))
+        return 1
     try:
         results = try_all(arguments, tables)
     except Unusable as error:
