@@ -760,6 +760,22 @@ static void a_mutex_comes_back_from_its_owner_only(void **state)
     sync_free(node.sync);
 }
 
+static void who_is_waited_for_is_not_detached(void **state)
+{
+    const struct message join = {.type = MESSAGE_thread_join,
+                                 .u.thread_join = {.thread = 1}};
+    const struct message detach = {.type = MESSAGE_thread_detach,
+                                   .u.thread_detach = {.thread = 1}};
+
+    (void)state;
+    open_root_with_thread(2);
+    assert_int_equal(receive_from(0, &join), TM_OK);
+    assert_int_equal(receive_from(2, &detach), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_call_done);
+    assert_int_equal((int32_t)node.last.u.call_done.status, TM_EINVAL);
+    sync_free(node.sync);
+}
+
 static void parts_come_while_members_change_only(void **state)
 {
     struct message part = {.type = MESSAGE_sem_part};
@@ -885,6 +901,7 @@ int main(void)
         cmocka_unit_test(a_reader_writer_lock_goes_on_with_a_new_manager),
         cmocka_unit_test(what_is_done_once_is_refused_if_it_cannot_be),
         cmocka_unit_test(a_mutex_comes_back_from_its_owner_only),
+        cmocka_unit_test(who_is_waited_for_is_not_detached),
         cmocka_unit_test(parts_come_while_members_change_only),
         cmocka_unit_test(requests_that_do_not_fit_follow),
         cmocka_unit_test(a_trylock_is_asked_for_once_at_a_time),
