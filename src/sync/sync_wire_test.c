@@ -867,6 +867,30 @@ static void arrive(node_id from, uint64_t key)
     assert_int_equal(receive_from(from, &arrive), TM_OK);
 }
 
+static void a_meeting_that_is_sent_away_is_known_no_more(void **state)
+{
+    struct message init = {.type = MESSAGE_barrier_init,
+                           .u.barrier_init = {.count = 2}};
+    struct roster before;
+    unsigned n_before;
+
+    (void)state;
+    init.u.barrier_init.key = open_manager();
+    assert_int_equal(receive_from(0, &init), TM_OK);
+    arrive(2, init.u.barrier_init.key);
+    before = node.port.roster;
+    n_before = node.n_sent;
+    sync_freeze(node.sync, 1);
+    roster_remove(&node.port.roster, 1);
+    sync_roster_changed(node.sync, &before);
+    sync_spread(node.sync);
+    assert_int_equal(node.n_sent - n_before, 2); // a semaphore's part, too
+    assert_int_equal(node.last.type, MESSAGE_barrier_part);
+    sync_spread(node.sync);
+    assert_int_equal(node.last.type, MESSAGE_sem_part);
+    sync_free(node.sync);
+}
+
 /* What the root knows of a barrier may be old: it is believed only of this episode,
  * with as many arrivals. */
 static void an_episode_that_is_over_is_not_starved(void **state)
@@ -902,6 +926,7 @@ int main(void)
         cmocka_unit_test(what_is_done_once_is_refused_if_it_cannot_be),
         cmocka_unit_test(a_mutex_comes_back_from_its_owner_only),
         cmocka_unit_test(who_is_waited_for_is_not_detached),
+        cmocka_unit_test(a_meeting_that_is_sent_away_is_known_no_more),
         cmocka_unit_test(parts_come_while_members_change_only),
         cmocka_unit_test(requests_that_do_not_fit_follow),
         cmocka_unit_test(a_trylock_is_asked_for_once_at_a_time),
