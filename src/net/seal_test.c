@@ -223,8 +223,8 @@ static void keys_are_of_the_numbers_that_were_drawn(void **unused)
         seals_make_pair(seals, secret, shown[i]);
     }
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(seals_agree(seals, secret, shown[i], "said", 4, keys[i]),
-                         TM_OK);
+        assert_int_equal(
+            seals_agree(seals, secret, shown[i], "said", 4, keys[i]), TM_OK);
     }
     assert_memory_not_equal(keys[0], keys[1], SEAL_KEY_SIZE);
     assert_memory_not_equal(keys[0] + SEAL_KEY_SIZE, keys[1] + SEAL_KEY_SIZE,

@@ -75,8 +75,8 @@ static void times_below_the_floor_earn_nothing(void **state)
         assert_int_equal(feed(&trigger, 0.95, 0.6, 0), TRIGGER_REST);
     }
     // 0.05 s more than the floor
-    assert_int_equal(feed_until(&trigger, 1.05, 0.6, 0.12, TRIGGER_COLLECT, 100),
-                     3);
+    assert_int_equal(
+        feed_until(&trigger, 1.05, 0.6, 0.12, TRIGGER_COLLECT, 100), 3);
 }
 
 static void an_imbalance_is_answered_when_it_has_cost_as_much(void **state)
