@@ -289,6 +289,10 @@ static void an_event_is_taken_when_it_is_whole(void **state)
         assert_int_equal(write(launcher, &bytes[i], 1), 1);
         assert_int_equal(bootstrap_poll(&bootstrap), expected);
     }
+    // I1: what is behind it stays.
+    assert_int_equal(write(launcher, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_STOP);
+    assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_STATUS);
     assert_int_equal(write(launcher, "garbage", 7), 7);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_GONE);
     close_both(&bootstrap);

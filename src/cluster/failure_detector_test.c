@@ -67,6 +67,17 @@ static enum detector_event let_pass(struct failure_detector *detector,
     return DETECTOR_NOTHING;
 }
 
+static void a_beat_of_the_launcher_is_news_once(void **unused)
+{
+    struct failure_detector detector = new_pulse(5);
+
+    (void)unused;
+    assert_true(detector_hear_launcher(&detector, 5));
+    assert_false(detector_hear_launcher(&detector, 5));
+    assert_false(detector_hear_launcher(&detector, 4));
+    assert_true(detector_hear_launcher(&detector, 6));
+}
+
 static void every_node_gets_a_beat_a_second(void **unused)
 {
     struct failure_detector detector = new_pulse(5);
@@ -267,6 +278,7 @@ static void without_a_time_nobody_is_lost(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_beat_of_the_launcher_is_news_once),
         cmocka_unit_test(every_node_gets_a_beat_a_second),
         cmocka_unit_test(a_silent_node_is_suspect_then_lost),
         cmocka_unit_test(one_of_a_crowd_that_has_not_begun_has_longer),

@@ -212,6 +212,25 @@ static void ends_agree_on_keys_if_they_have_the_key_and_heard_the_same(
     seals_free(other);
 }
 
+static void keys_are_of_the_numbers_that_were_drawn(void **unused)
+{
+    uint8_t secret[SEAL_KEY_SIZE];
+    uint8_t shown[2][SEAL_KEY_SIZE];
+    uint8_t keys[2][2 * SEAL_KEY_SIZE];
+
+    (void)unused;
+    for (unsigned i = 0; i < 2; i++) {
+        seals_make_pair(seals, secret, shown[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(
+            seals_agree(seals, secret, shown[i], "said", 4, keys[i]), TM_OK);
+    }
+    assert_memory_not_equal(keys[0], keys[1], SEAL_KEY_SIZE);
+    assert_memory_not_equal(keys[0] + SEAL_KEY_SIZE, keys[1] + SEAL_KEY_SIZE,
+                            SEAL_KEY_SIZE);
+}
+
 static void a_number_that_gives_the_same_key_to_all_is_refused(void **unused)
 {
     static const uint8_t zero[SEAL_KEY_SIZE];
@@ -251,6 +270,7 @@ int main(void)
         cmocka_unit_test(frames_open_at_their_own_place_only),
         cmocka_unit_test(
             ends_agree_on_keys_if_they_have_the_key_and_heard_the_same),
+        cmocka_unit_test(keys_are_of_the_numbers_that_were_drawn),
         cmocka_unit_test(a_number_that_gives_the_same_key_to_all_is_refused),
         cmocka_unit_test(a_mac_is_of_the_key_and_of_all_bytes),
     };

@@ -4,6 +4,7 @@
 #include "os/swap_file_test.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -292,6 +293,30 @@ static void short_transfers_are_continued(void **state)
     random_transfers((struct swap_settings){.probe = &probe});
 }
 
+/** What is written is there, but said not to be. */
+static int fail_writes(void *owner, int fd, int is_out, uint64_t offset,
+                       int result)
+{
+    (void)owner, (void)fd, (void)offset;
+    return is_out ? -EIO : result;
+}
+
+static void what_was_not_written_is_not_read(void **state)
+{
+    const struct swap_probe probe = {.ended = fail_writes};
+    struct swap_file *file =
+        open_or_skip((struct swap_settings){.probe = &probe});
+    char *pages = pages_new(4);
+    uint64_t slot;
+
+    (void)state;
+    assert_int_equal(swap_file_reserve(file, 4, &slot), 4);
+    assert_int_equal(move(file, SWAP_OUT, slot, pages, 4), TM_ESYSTEM);
+    assert_int_equal(move(file, SWAP_IN, slot, pages, 4), TM_ESYSTEM); // I2
+    swap_file_close(file);
+    free(pages);
+}
+
 static void a_file_may_be_closed_with_transfers_in_flight(void **state)
 {
     struct swap_file *file = open_or_skip((struct swap_settings){0});
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_long_write_is_not_cut_short),
         cmocka_unit_test(random_transfers_lose_nothing),
         cmocka_unit_test(short_transfers_are_continued),
+        cmocka_unit_test(what_was_not_written_is_not_read),
         cmocka_unit_test(a_file_may_be_closed_with_transfers_in_flight),
         cmocka_unit_test(the_file_shrinks_when_slots_are_released),
         cmocka_unit_test(a_rate_is_not_exceeded),

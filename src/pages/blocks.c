@@ -244,7 +244,7 @@ static tm_status receive_close(struct engine *engine,
     return TM_OK;
 }
 
-// As B2 has it. (A hint may be gone, and its epoch there: G3 in roster_change.c.)
+// As B2 has it. (A hint may be gone, and its epoch there: K3 in roster_change.c.)
 static int is_forgotten(const struct page *page)
 {
     return page->hint == 0 && page->epoch == 0 && page->state == PAGE_ABSENT;

@@ -4,7 +4,7 @@
 // node, many pages in one message. Nobody answers. While the roster stays as it is, nothing
 // depends on it but how many hops the next request takes: the directory node knows of some
 // owner, and the owners know of each other. When the roster changes, these updates are all that
-// a new directory node knows (G3 in roster_change.c), and without them it would grant the
+// a new directory node knows (K3 in roster_change.c), and without them it would grant the
 // page once more (H3): so a change is not over before they have come.
 #include "pages/pages.h"
 

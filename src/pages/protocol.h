@@ -13,7 +13,7 @@
  *                 owner updates, pinned pages, freed cells (engine_tick()). A protocol
  *                 waits for answers only; nodes come and go when all have come.
  *   give away     A node that leaves gives its pages' bytes, version and copyset
- *                 (roster_change.c, G1). What a protocol keeps of a page beside these is
+ *                 (roster_change.c, K1). What a protocol keeps of a page beside these is
  *                 void by then: `own` begins anew, and state_alone() says how.
  *   forget a node The engine takes it out of copysets and hints; what a base or a protocol
  *                 knows of nodes besides goes in its roster_changed().

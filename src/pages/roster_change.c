@@ -12,10 +12,10 @@
 //                          time: PAGE_GIVEN, answered by PAGE_TAKEN when there
 //                          is room for the next; its slabs are the root's then
 //
-// G1 A page that is given away is as it was released: its owner has no thread, so no
+// K1 A page that is given away is as it was released: its owner has no thread, so no
 //    write is unreleased. Copies elsewhere have the same bytes, and stay.
-// G2 The new owner's epoch is one higher, so hints to it replace all others.
-// G3 A hint that named the node that has left is none (0) until an owner update comes: the page
+// K2 The new owner's epoch is one higher, so hints to it replace all others.
+// K3 A hint that named the node that has left is none (0) until an owner update comes: the page
 //    is then asked for at its directory node, which hears of every owner before
 //    threads go on. The epoch stays: who has lost a hint does not take the page as
 //    untouched (fetch_has_lost_owner).
@@ -70,7 +70,7 @@ static void forget_node(struct engine *engine, struct page *page, node_id gone)
         copyset_remove(engine, page, gone);
     }
     if (!page->is_owner && page->hint == gone + 1) {
-        page->hint = 0; // G3; the epoch stays
+        page->hint = 0; // K3; the epoch stays
     }
 }
 
@@ -144,11 +144,11 @@ static void give(struct engine *engine, page_no page_number)
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
     }
-    if (page->twin != NULL) { // the same bytes: G1
+    if (page->twin != NULL) { // the same bytes: K1
         twin_pool_put(&engine->space->twins, page->twin);
         page->twin = NULL;
     }
-    page->epoch++; // G2
+    page->epoch++; // K2
     message.u.page_given = (struct message_page_given){
         .page = page_number,
         .version = page->version,

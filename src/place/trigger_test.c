@@ -22,8 +22,13 @@ static enum trigger_advice feed(struct trigger *trigger, double max_s,
 {
     const struct trigger_sample sample = {
         .max_s = max_s, .mean_s = mean_s, .cost_s = cost_s};
+    const enum trigger_advice advice = trigger_feed(trigger, &sample);
 
-    return trigger_feed(trigger, &sample);
+    assert_true(trigger->area_s >= 0); // I1
+    assert_true(trigger->rest_left <= trigger->backoff ||
+                trigger->state == TRIGGER_WATCHING); // I2
+    assert_true(trigger->backoff <= trigger->config.max_backoff);
+    return advice;
 }
 
 /** Feed the same until it advises something. @return iterations, limit if it
@@ -55,6 +60,23 @@ static void a_balanced_program_is_left_alone(void **state)
         assert_int_equal(feed(&trigger, max_s, max_s - 0.05, 0.01),
                          TRIGGER_REST);
     }
+}
+
+static void times_below_the_floor_earn_nothing(void **state)
+{
+    struct trigger trigger;
+
+    (void)state;
+    begin(&trigger);
+    assert_int_equal(feed_until(&trigger, 1, 0.6, 0, TRIGGER_COLLECT, 100), 4);
+    trigger_collected(&trigger);
+    trigger_refused(&trigger); // at 1 s
+    for (unsigned k = 0; k < 1000; k++) {
+        assert_int_equal(feed(&trigger, 0.95, 0.6, 0), TRIGGER_REST);
+    }
+    // 0.05 s more than the floor
+    assert_int_equal(
+        feed_until(&trigger, 1.05, 0.6, 0.12, TRIGGER_COLLECT, 100), 3);
 }
 
 static void an_imbalance_is_answered_when_it_has_cost_as_much(void **state)
@@ -257,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_balanced_program_is_left_alone),
+        cmocka_unit_test(times_below_the_floor_earn_nothing),
         cmocka_unit_test(an_imbalance_is_answered_when_it_has_cost_as_much),
         cmocka_unit_test(what_is_attainable_counts_not_the_mean),
         cmocka_unit_test(one_slow_iteration_is_forgotten),

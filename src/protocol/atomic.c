@@ -147,7 +147,7 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
         .expected = expected,
         .requester = engine->port->self,
     };
-    scopes_note(engine, page); // S2
+    scopes_note(engine, page); // U2
     if (is_alone(engine, page)) {
         waiter_wake(waiter, TM_OK, perform_alone(engine, &message.u.atomic));
         return;

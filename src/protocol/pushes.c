@@ -304,7 +304,7 @@ enum handing pushes_may_hand_on(const struct engine *engine,
 
 // ---- what others know
 
-// R1 of race.c: writes are to be seen.
+// T1 of race.c: writes are to be seen.
 enum page_state pushes_state_alone(const struct engine *engine, page_no page)
 {
     (void)page;

@@ -18,13 +18,13 @@
 // What is noted must be all that was written, and stay where it is looked up. So,
 // while races are looked for,
 //
-//   R1 no page of eager-release is exclusive: its owner too writes against a twin, and
+//   T1 no page of eager-release is exclusive: its owner too writes against a twin, and
 //      each of its releases makes diffs (begin_writing, sort_out, state_alone);
-//   R2 so none moves (serve), and no ownership is handed over (is_calm): a page stays
+//   T2 so none moves (serve), and no ownership is handed over (is_calm): a page stays
 //      with its first owner, but when that leaves the run;
-//   R3 no page stays writable through a release (`hot`), so who faults on it first is
+//   T3 no page stays writable through a release (`hot`), so who faults on it first is
 //      known for each release.
-//   R4 When nodes come or go everything written so far is forgotten, on all nodes.
+//   T4 When nodes come or go everything written so far is forgotten, on all nodes.
 //      Nothing is under way then, so what is written later is complete again.
 //
 // After [Perkovic96]. No race is invented: O3 of causality.c. Missed are those of two threads of one node, of a

@@ -8,14 +8,14 @@
 // or end, semaphores, signals, reader-writer locks, atomic operations, allocations. So it
 // is weaker than what teamster.h promises, and it is for blocks of which a program says so.
 //
-// Y1 With a mutex's token go notices of all that was written under it: S1, S3. All other
+// J1 With a mutex's token go notices of all that was written under it: U1, U3. All other
 //    orders are told as with lazy-release: Z1.
-// Y2 An owner's page is clean, so that a write to it is seen, from when a copy of it goes
+// J2 An owner's page is clean, so that a write to it is seen, from when a copy of it goes
 //    out; also when it has been written since, and its release has made a version. (With
 //    lazy-release it may be written then without being seen, since whoever comes after that
 //    has heard of the version that was made. Here a node may not have, and is to hear of it
 //    with the mutex under which the page is written next.)
-// Y3 What was written before somebody hears of it is in the owner's page: Z2. Copies that
+// J3 What was written before somebody hears of it is in the owner's page: Z2. Copies that
 //    are older than what their node has heard of are not used: Z3, Z4, Z5. Owners stay, and
 //    nodes come and go, as Z7 and Z8.
 #include "protocol/copies.h"
@@ -50,7 +50,7 @@ static void arrived(struct engine *engine, page_no page, int want_write)
     homes_arrived(engine, page, want_write);
 }
 
-// Y2
+// J2
 static void wrote(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);

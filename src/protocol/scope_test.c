@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What goes with the token of a mutex, and what does not (scopes.c).
+#include "protocol/notices.h"
 #include "protocol/one_node_test.h"
 
 enum { MUTEX = 100, OTHER = 101 };
@@ -36,18 +37,24 @@ static void release_all(void)
     engine_release(world.engine, NODE_NONE, &world.waiter);
 }
 
-static void get_notice(node_id from, uint64_t mutex, page_no page,
-                       uint32_t version)
+static void get_notice_entry(node_id from, uint64_t mutex,
+                             struct wire_notice_entry entry)
 {
     uint8_t body[WIRE_SIZE_notice_entry];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
-    wire_put_notice_entry(&writer,
-                          &(struct wire_notice_entry){page, version, SERIAL});
+    wire_put_notice_entry(&writer, &entry);
     get(from, &(struct message){.type = MESSAGE_notices,
                                 .u.notices = {.mutex = mutex, .count = 1},
                                 .body = body,
                                 .body_size = sizeof body});
+}
+
+static void get_notice(node_id from, uint64_t mutex, page_no page,
+                       uint32_t version)
+{
+    get_notice_entry(from, mutex,
+                     (struct wire_notice_entry){page, version, SERIAL});
 }
 
 // The pages that are told, a bit each; page 63 of none.
@@ -121,7 +128,7 @@ static void who_has_been_told_is_told_what_is_new(void **state)
     assert_int_equal(told_with(MUTEX, 2), 0);
 }
 
-// S2: nothing tells whether it is written to again.
+// U2: nothing tells whether it is written to again.
 static void what_could_be_written_before_the_mutex_was_locked_counts(
     void **state)
 {
@@ -135,7 +142,7 @@ static void what_could_be_written_before_the_mutex_was_locked_counts(
     assert_int_equal(told_with(MUTEX, 0), 1 << 1);
 }
 
-// S2
+// U2
 static void what_is_released_while_the_mutex_is_held_counts(void **state)
 {
     (void)state;
@@ -166,7 +173,7 @@ static void what_is_written_under_two_mutexes_goes_with_both(void **state)
     assert_int_equal(told_with(OTHER, 0) & 1 << 2, 1 << 2);
 }
 
-// Y2: the copy of node 2 is older than what node 0 has heard of, too.
+// J2: the copy of node 2 is older than what node 0 has heard of, too.
 static void an_owner_that_writes_again_is_seen_to(void **state)
 {
     (void)state;
@@ -183,7 +190,7 @@ static void an_owner_that_writes_again_is_seen_to(void **state)
     assert_int_equal(told_with(OTHER, 2), 1 << 1);
 }
 
-// S1
+// U1
 static void a_token_takes_along_what_came_with_it(void **state)
 {
     (void)state;
@@ -248,7 +255,7 @@ static void a_page_of_a_block_that_is_freed_goes_with_nothing(void **state)
     assert_int_equal(told_with(MUTEX, 0), 0);
 }
 
-// S2: blocks that are freed leave the list of dirty pages.
+// U2: blocks that are freed leave the list of dirty pages.
 static void what_is_written_behind_a_block_that_is_freed_counts(void **state)
 {
     struct extent block = *extent_at(world.engine, 0);
@@ -275,7 +282,7 @@ static void what_is_written_behind_a_block_that_is_freed_counts(void **state)
     assert_int_equal(told_with(MUTEX, 0), 1 << 21 | 1 << 22);
 }
 
-// S2
+// U2
 static void what_atomic_operations_write_counts(void **state)
 {
     (void)state;
@@ -292,11 +299,25 @@ static void what_atomic_operations_write_counts(void **state)
     assert_int_equal(told_with(MUTEX, 0), 1 << 3);
 }
 
+// N4
+static void a_notice_of_a_block_before_means_nothing(void **state)
+{
+    (void)state;
+    copy_page(3, 1);
+    get_notice_entry(2, NO_MUTEX, (struct wire_notice_entry){3, 9, SERIAL - 1});
+    assert_int_equal(world.space.pages[3].state, PAGE_CLEAN);
+    assert_false(notices_are_newer(world.engine, 3, 1));
+    get_notice(2, NO_MUTEX, 3, 2);
+    assert_int_equal(world.space.pages[3].state, PAGE_ABSENT);
+    assert_true(notices_are_newer(world.engine, 3, 1));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scope, close_node)
     const struct CMUnitTest tests[] = {
         TEST(a_token_takes_along_what_was_written_under_its_mutex),
+        TEST(a_notice_of_a_block_before_means_nothing),
         TEST(who_has_been_told_is_told_what_is_new),
         TEST(what_could_be_written_before_the_mutex_was_locked_counts),
         TEST(what_is_released_while_the_mutex_is_held_counts),

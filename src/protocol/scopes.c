@@ -17,12 +17,12 @@
 //   the token leaves  scopes_send        each page that was has a notice by now: it is
 //                                        listed, and sent
 //
-// S1 The list of a mutex, where its token is, has a notice of each page that was written
+// U1 The list of a mutex, where its token is, has a notice of each page that was written
 //    under it on any node, of a version that has all these writes in it; but for what is
 //    `written` there.
-// S2 `written` has each page that was written here under the mutex since the token came,
+// U2 `written` has each page that was written here under the mutex since the token came,
 //    but for those on the list of dirty pages, if it is held, or behind `n_seen`.
-// S3 When the token leaves all of `written` is released, so it has its notices: the
+// U3 When the token leaves all of `written` is released, so it has its notices: the
 //    engine has been asked for a release since the mutex was unlocked. (Between two nodes
 //    the owner is the other one, or this one: it needs none.)
 #include "protocol/scopes.h"
@@ -32,8 +32,8 @@
 struct scope {
     uint64_t mutex;
     struct scope *next;
-    struct notice_list list; ///< S1
-    struct map written;      ///< S2: to the map itself
+    struct notice_list list; ///< U1
+    struct map written;      ///< U2: to the map itself
     uint32_t release; ///< in which the list of dirty pages was looked through
     size_t n_seen;    ///< to here
 };
@@ -101,7 +101,7 @@ static void add_written(struct engine *engine, uint64_t mutex, page_no page)
     }
 }
 
-// S2
+// U2
 static void look_through(struct engine *engine, uint64_t mutex)
 {
     const struct page_list *dirty = &engine->updates->dirty;
@@ -182,7 +182,7 @@ static const struct notice *find_notice(const struct engine *engine,
                : NULL;
 }
 
-// S3
+// U3
 static void list_written(const struct engine *engine, struct scope *scope,
                          const struct notice_list *known)
 {

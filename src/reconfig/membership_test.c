@@ -177,6 +177,37 @@ static void members_have_longer_to_come_to_rest(void **state)
     assert_string_equal(world.why, "the nodes did not come to a standstill");
 }
 
+// N4: from SWITCH on the root waits.
+static void a_change_that_has_begun_is_not_given_up(void **state)
+{
+    (void)state;
+    all_answer(5, 5);
+    all_answer(5, 5);
+    assert_int_equal(world.asked.step, SWITCH);
+    world.now_ns += 100 * SECOND_NS;
+    membership_tick(world.membership);
+    assert_int_equal(world.asked.step, SWITCH);
+    assert_int_equal(world.n_told, 0);
+}
+
+// N2: nobody spreads before all have switched.
+static void all_have_switched_before_anybody_spreads(void **state)
+{
+    uint32_t round;
+
+    (void)state;
+    all_answer(5, 5);
+    all_answer(5, 5);
+    round = world.asked.round;
+    answer(0, round, 5, 0);
+    answer(1, round, 0, 5);
+    assert_int_equal(world.asked.step, SWITCH);
+    assert_int_equal(world.asked.round, round);
+    answer(COMER, round, 0, 0);
+    all_answer(5, 5);
+    assert_int_equal(world.asked.step, SPREAD);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_root, close_root)
@@ -185,6 +216,8 @@ int main(void)
         TEST(what_is_on_its_way_holds_a_step_up),
         TEST(answers_of_another_round_do_not_count),
         TEST(a_newcomer_that_is_silent_is_given_up),
+        TEST(a_change_that_has_begun_is_not_given_up),
+        TEST(all_have_switched_before_anybody_spreads),
         TEST(members_have_longer_to_come_to_rest),
     };
 

@@ -712,12 +712,14 @@ static void what_is_done_once_is_refused_if_it_cannot_be(void **state)
     part.u.once_part.state = 2;
     assert_int_equal(send_part(&part, NULL, 0), TM_EWIRE); // it runs
     sync_freeze(node.sync, 0);
+    ask.u.once_ask.thread = 9;
+    assert_int_equal(receive_from(0, &ask), TM_OK); // it waits, too
     ask.u.once_ask.is_end = 1;
     ask.u.once_ask.thread = 8;
     assert_int_equal(receive_from(0, &ask), TM_EWIRE); // another does it
     ask.u.once_ask.thread = 7;
     assert_int_equal(receive_from(0, &ask), TM_OK);
-    assert_int_equal(node.n_sent, 2); // to who waited, and who did it
+    assert_int_equal(node.n_sent, 3); // to who waited, and who did it
     assert_int_equal(receive_from(0, &ask), TM_EWIRE);
     sync_free(node.sync);
 }
@@ -758,6 +760,104 @@ static void a_mutex_comes_back_from_its_owner_only(void **state)
     sync_free(node.sync);
 }
 
+static void who_is_waited_for_is_not_detached(void **state)
+{
+    const struct message join = {.type = MESSAGE_thread_join,
+                                 .u.thread_join = {.thread = 1}};
+    const struct message detach = {.type = MESSAGE_thread_detach,
+                                   .u.thread_detach = {.thread = 1}};
+
+    (void)state;
+    open_root_with_thread(2);
+    assert_int_equal(receive_from(0, &join), TM_OK);
+    assert_int_equal(receive_from(2, &detach), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_call_done);
+    assert_int_equal((int32_t)node.last.u.call_done.status, TM_EINVAL);
+    sync_free(node.sync);
+}
+
+static void parts_come_while_members_change_only(void **state)
+{
+    struct message part = {.type = MESSAGE_sem_part};
+
+    (void)state;
+    part.u.sem_part.key = open_manager();
+    assert_int_equal(send_part(&part, NULL, 0), TM_EWIRE);
+    sync_freeze(node.sync, 1);
+    assert_int_equal(send_part(&part, NULL, 0), TM_OK);
+    sync_free(node.sync);
+}
+
+static void requests_that_do_not_fit_follow(void **state)
+{
+    const unsigned n = 4096 + 3;
+    struct message init = {.type = MESSAGE_sem_init};
+    struct message wait = {.type = MESSAGE_sem_wait};
+    struct roster before;
+    struct wire_reader reader;
+    unsigned n_before;
+
+    (void)state;
+    init.u.sem_init.key = wait.u.sem_wait.key = open_manager();
+    assert_int_equal(receive_from(0, &init), TM_OK);
+    for (unsigned i = 0; i < n; i++) {
+        wait.u.sem_wait.token = i;
+        assert_int_equal(receive_from(2, &wait), TM_OK);
+    }
+    n_before = node.n_sent;
+    before = node.port.roster;
+    sync_freeze(node.sync, 1);
+    roster_remove(&node.port.roster, 1);
+    sync_roster_changed(node.sync, &before);
+    sync_spread(node.sync);
+    assert_int_equal(node.n_sent - n_before, 2);
+    assert_int_equal(node.last.body_size, 3 * WIRE_SIZE_request);
+    reader = wire_read_body(&node.last);
+    assert_int_equal(wire_get_request(&reader).token, 4096);
+    sync_free(node.sync);
+}
+
+static void a_trylock_is_asked_for_once_at_a_time(void **state)
+{
+    const uint64_t key = open_manager();
+    const struct message ask = {.type = MESSAGE_lock_ask,
+                                .u.lock_ask = {.key = key, .what = 1}};
+    const struct message decline = {.type = MESSAGE_lock_decline,
+                                    .u.lock_decline = {.key = key}};
+
+    (void)state;
+    assert_int_equal(ask_for_lock(0, key), TM_OK);
+    assert_int_equal(receive_from(2, &ask), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_lock_recall);
+    assert_int_equal(receive_from(2, &ask), TM_EWIRE);
+    assert_int_equal(receive_from(0, &decline), TM_OK);
+    assert_int_equal(node.last.type, MESSAGE_lock_busy);
+    assert_int_equal(receive_from(2, &ask), TM_OK);
+    sync_free(node.sync);
+}
+
+static void who_sleeps_is_woken_when_the_time_is_over(void **state)
+{
+    const uint64_t length_ns = 1000000000;
+    struct waiter *waiter = &node.waiters[0];
+
+    (void)state;
+    open_node(1, 1);
+    node.woken[0] = 0;
+    *waiter = (struct waiter){.wake = wakes, .until_ns = length_ns};
+    sync_sleep(node.sync, waiter);
+    assert_true(sync_has_timed(node.sync));
+    node.now_ns = length_ns - 1;
+    sync_poll(node.sync, 1);
+    assert_int_equal(node.n_woken, 0);
+    assert_true(sync_has_timed(node.sync));
+    node.now_ns = length_ns;
+    sync_poll(node.sync, 1);
+    assert_int_equal(node.n_woken, 1);
+    assert_false(sync_has_timed(node.sync));
+    sync_free(node.sync);
+}
+
 static void arrive(node_id from, uint64_t key)
 {
     const struct message arrive = {
@@ -765,6 +865,30 @@ static void arrive(node_id from, uint64_t key)
         .u.barrier_arrive = {.key = key, .n_threads = 1, .kind = ARRIVE_WAIT}};
 
     assert_int_equal(receive_from(from, &arrive), TM_OK);
+}
+
+static void a_meeting_that_is_sent_away_is_known_no_more(void **state)
+{
+    struct message init = {.type = MESSAGE_barrier_init,
+                           .u.barrier_init = {.count = 2}};
+    struct roster before;
+    unsigned n_before;
+
+    (void)state;
+    init.u.barrier_init.key = open_manager();
+    assert_int_equal(receive_from(0, &init), TM_OK);
+    arrive(2, init.u.barrier_init.key);
+    before = node.port.roster;
+    n_before = node.n_sent;
+    sync_freeze(node.sync, 1);
+    roster_remove(&node.port.roster, 1);
+    sync_roster_changed(node.sync, &before);
+    sync_spread(node.sync);
+    assert_int_equal(node.n_sent - n_before, 2); // a semaphore's part, too
+    assert_int_equal(node.last.type, MESSAGE_barrier_part);
+    sync_spread(node.sync);
+    assert_int_equal(node.last.type, MESSAGE_sem_part);
+    sync_free(node.sync);
 }
 
 /* What the root knows of a barrier may be old: it is believed only of this episode,
@@ -801,6 +925,12 @@ int main(void)
         cmocka_unit_test(a_reader_writer_lock_goes_on_with_a_new_manager),
         cmocka_unit_test(what_is_done_once_is_refused_if_it_cannot_be),
         cmocka_unit_test(a_mutex_comes_back_from_its_owner_only),
+        cmocka_unit_test(who_is_waited_for_is_not_detached),
+        cmocka_unit_test(a_meeting_that_is_sent_away_is_known_no_more),
+        cmocka_unit_test(parts_come_while_members_change_only),
+        cmocka_unit_test(requests_that_do_not_fit_follow),
+        cmocka_unit_test(a_trylock_is_asked_for_once_at_a_time),
+        cmocka_unit_test(who_sleeps_is_woken_when_the_time_is_over),
         cmocka_unit_test(an_episode_that_is_over_is_not_starved),
         cmocka_unit_test(nonsense_is_refused_or_harmless),
         cmocka_unit_test(a_token_works_once),

@@ -10,8 +10,8 @@ README.md says what the tables look like. Each mutant is built and tried with it
 those first that are known to find it; the first that fails kills it. A test that does not
 end in time, or takes too much memory, has failed too, and that is said.
 
---check only looks whether every row fits the tree, exactly once; with --tests-of also
-whether its tests exist in that build folder.
+--check only looks whether every row fits the tree, exactly once, and whether every numbered
+invariant has one; with --tests-of also whether its tests exist in that build folder.
 
 Exit codes: 0 all killed, or alive with a reason; 1 a mutant lives without one, could not be
 built or tried, or a row does not fit; 64 usage.
@@ -33,6 +33,7 @@ import subprocess
 import sys
 import time
 
+import invariants
 import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -229,7 +230,8 @@ class Trial:
     def __init__(self, folder, tables, limits):
         self.copy = Copy(folder)
         self.tables = tables
-        self.limits = limits  # seconds of each test; None: it cannot run here
+        # Seconds of each test that has run without a fault; None: it cannot run here.
+        self.limits = limits
         self.logs = folder.parent / "logs"
 
     def prepare(self):
@@ -238,28 +240,39 @@ class Trial:
         self.copy.configure()
         targets = {target for test in self.limits
                    for target in self.copy.targets(test, self.tables)}
-        if not self.copy.make(sorted(targets)):
+        if targets and not self.copy.make(sorted(targets)):
             raise Unusable(f"the tree cannot be built; see {self.copy.log}")
 
-    def measure(self):
-        """How long each test takes without a fault, and whether it passes."""
-        for test in sorted(self.limits):
-            ended, took_s = self.copy.run(test, 600)
-            if ended not in (0, SKIPPED):
-                raise Unusable(f"{test} fails without a fault: {ended}; see "
-                               f"{self.copy.log}")
-            self.limits[test] = None if ended == SKIPPED \
-                else LIMIT_S + 10 * took_s
+    def measure(self, test):
+        """How long a test takes without a fault, and whether it passes."""
+        ended, took_s = self.copy.run(test, 600)
+        if ended not in (0, SKIPPED):
+            raise Unusable(f"{test} fails without a fault: {ended}; see "
+                           f"{self.copy.log}")
+        self.limits[test] = None if ended == SKIPPED \
+            else LIMIT_S + 10 * took_s
+
+    def measure_now(self, test, mutant, path):
+        """A test that only a mutant which outlives its own ones needs. The fault is
+        taken out for it."""
+        faulty = path.read_text()
+        path.write_text((ROOT / mutant.file).read_text())
+        if not self.copy.make(self.copy.targets(test, self.tables)):
+            raise Unusable(f"the tree cannot be built; see {self.copy.log}")
+        self.measure(test)
+        path.write_text(faulty)
 
     def keep_log(self, mutant):
         """What the last command has said."""
         self.logs.mkdir(exist_ok=True)
         shutil.copy(self.copy.log, self.logs / f"{mutant.name}.txt")
 
-    def attempt(self, mutant, tests):
-        """The tree has the fault. @return what came of it"""
+    def attempt(self, mutant, tests, path):
+        """The tree has the fault, in this file. @return what came of it"""
         tried = []
         for test in tests:
+            if test not in self.limits:
+                self.measure_now(test, mutant, path)
             if self.limits[test] is None:
                 continue
             self.copy.log.write_text("")
@@ -280,7 +293,7 @@ class Trial:
         began = time.monotonic()
         path.write_text(mutant.apply(text))
         try:
-            what, test = self.attempt(mutant, tests)
+            what, test = self.attempt(mutant, tests, path)
             self.keep_log(mutant)
         finally:
             path.write_text(text)
@@ -360,7 +373,8 @@ def measure_in(folder, tables, needed):
         trial = Trial(folder, tables, dict.fromkeys(needed))
         try:
             trial.prepare()
-            trial.measure()
+            for test in needed:
+                trial.measure(test)
             pipe.send(trial.limits)
         except (Unusable, KeyError) as error:
             pipe.send(f"{error}")
@@ -384,7 +398,9 @@ def try_all(arguments, tables):
     indices = chosen(arguments, tables)
     tests = {index: tests_for(arguments, tables, tables.mutants[index])
              for index in indices}
-    needed = sorted({test for names in tests.values() for test in names})
+    needed = sorted({test for index, names in tests.items() for test in names
+                     if arguments.all_tests or
+                     test in tables.mutants[index].expected})
     show(f"{len(needed)} tests without a fault")
     limits = measure_in(arguments.build / "1", tables, needed)
     tasks, results = multiprocessing.Queue(), multiprocessing.Queue()
@@ -459,9 +475,10 @@ def report(results):
 
 
 def check(tables, build):
-    """Does every row fit? @return an exit code"""
+    """Does every row fit, and has every invariant one? @return an exit code"""
     tests = set(tests_of(build)) if build else None
     complaints = list(tables.complaints(ROOT, tests))
+    complaints += invariants.complaints(ROOT, tables.mutants)
     if len(tables.mutants) < LEAST:
         complaints.append(f"{len(tables.mutants)} mutants, fewer than {LEAST}")
     print("\n".join(complaints))
@@ -503,8 +520,12 @@ def main():
         for mutant in tables.mutants:
             print(f"{mutant.name:<44} {mutant.file:<32} {mutant.get('rule')}")
         return 0
-    if arguments.check or check(tables, None):
-        return check(tables, arguments.tests_of) if arguments.check else 1
+    if arguments.check:
+        return check(tables, arguments.tests_of)
+    unfit = list(tables.complaints(ROOT))
+    if unfit:
+        print("\n".join(unfit))
+        return 1
     try:
         results = try_all(arguments, tables)
     except Unusable as error:

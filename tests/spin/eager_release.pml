@@ -159,7 +159,11 @@ byte coin; // a free choice of the step under way; 0 between steps
     (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
          len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
          len(wire[8]) == 0)
+#ifdef M_GRANT_AGAIN
+#define IS_UNTOUCHED(x) (x == DIRECTORY && !is_owner[x])
+#else
 #define IS_UNTOUCHED(x) (x == DIRECTORY && !is_owner[x] && epoch[x] == 0)
+#endif
 #define ROUTE(x)                                                               \
     (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
 
@@ -202,6 +206,11 @@ byte coin; // a free choice of the step under way; 0 between steps
 #else
 #define MAY_WAIT false
 #define MAY_RELEASE(x) (!releasing[x])
+#endif
+#ifdef M_OWN_DIFF_BACK
+#define BACK_TO(writer) 0
+#else
+#define BACK_TO(writer) BIT(writer)
 #endif
 #ifdef M_SEND_PAGE_NOT_TWIN
 #define RELEASED(x) mem[x]
@@ -400,7 +409,9 @@ inline give_ownership(x, to)
     version[x] = 0;
     moves[x] = 0;
     become_absent(x);
+#ifndef M_HINT_STAYS
     hint[x] = to;
+#endif
     epoch[x]++;
 }
 
@@ -461,7 +472,9 @@ inline serve(x, requester, writing)
     :: else ->
         if
         :: state[x] == EXCLUSIVE ->
+#ifndef M_STAYS_EXCLUSIVE
             state[x] = CLEAN;
+#endif
 #ifdef M_NO_UNMAP
             is_reading[x] = 1; // its thread may still write
 #endif
@@ -615,7 +628,7 @@ inline on_update(x, from, writer, diff, followed)
     :: is_owner[x] ->
         mem[x] = MERGE(mem[x], diff);
         apply_to_twin(x, diff);
-        push(x, writer, diff, copyset[x] & ~BIT(writer));
+        push(x, writer, diff, copyset[x] & ~BACK_TO(writer));
         step_ends(x, ON_DIFF, from, writer, 0, 0, 0);
         if
 #ifdef M_ACKNOWLEDGE_EARLY

@@ -36,6 +36,10 @@ HINT_WITHOUT_EPOCH|eager_release|$copyset|hints are replaced by newer ones only
 HAND_OVER_WHILE_PUSHING|eager_release|$dropped|no hand-over while a push is out
 IGNORE_BASE|eager_release -DWRITES=0 -DFETCHES=2 -DATOMICS=3|$counter|pushes up to base are not applied
 GRANT_ENDS_FETCH|eager_release -DSTART=0 -DPLACED|$copyset|one fetch of a node at a time
+GRANT_AGAIN|eager_release -DSTART=0|$twice|a page is granted once
+HINT_STAYS|eager_release|$circulates|who gives ownership away says to whom
+STAYS_EXCLUSIVE|eager_release|$exclusive|an owner is not exclusive when a copy is out
+OWN_DIFF_BACK|eager_release|$bytes|nobody gets its own diff back
 TELL_ONE_OF_SEVERAL|eager_release|$bytes|nobody is told while others have no diff
 TELL_WHO_PASSES_ON|eager_release|$bytes|nobody is told who passes the diff on
 DIRECTORY_UNTOLD|eager_release -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
