@@ -4,6 +4,7 @@
 // told in blocks.c.
 #include "base/vector.h"
 #include "pages/pages.h"
+#include "pages/places.h"
 #include "pages/protocol.h"
 
 #include <stdlib.h>
@@ -108,6 +109,7 @@ void extent_insert(struct engine *engine, const struct extent *extent)
     memmove(&engine->extents[index + 1], &engine->extents[index],
             (engine->n_extents - index) * sizeof *extent);
     engine->extents[index] = *extent;
+    places_add(engine, &engine->extents[index]);
     engine->n_extents++;
     engine->n_unpushed += are_copies_unpushed(engine, extent);
 }
@@ -116,6 +118,7 @@ void extent_remove(struct engine *engine, struct extent *extent)
 {
     size_t index = (size_t)(extent - engine->extents);
 
+    places_remove(engine, extent);
     engine->n_unpushed -= are_copies_unpushed(engine, extent);
     engine->n_extents--;
     memmove(&engine->extents[index], &engine->extents[index + 1],
