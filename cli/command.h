@@ -8,6 +8,7 @@
  */
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
+int command_report(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_add(int argc, char **argv);
@@ -16,6 +17,7 @@ int command_agent(int argc, char **argv); ///< for the launcher's own use
 
 void run_print_help(void);
 void plan_print_help(void);
+void report_print_help(void);
 void info_print_help(void);
 void ps_print_help(void);
 void add_print_help(void);

@@ -91,6 +91,7 @@ struct options {
     struct thread_counts counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     char save_profile[1024]; ///< "": none
+    char report[1024];       ///< "none": none
     char status_file[1024];  ///< "none": none
     int explain;
     int stats;
