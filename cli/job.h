@@ -18,6 +18,7 @@
 #include "output.h"
 #include "remote.h"
 #include "remote_start.h"
+#include "report_file.h"
 #include "spawn.h"
 
 /** What a run is doing; launch.c draws the transitions. */
@@ -104,6 +105,7 @@ struct job {
     sigset_t old_signals;
     unsigned n_threads_lost; ///< as losses_describe() has told
     struct buffer said;      ///< by job_say(), with a '\0' behind each line
+    struct report_findings findings; ///< of the root
 };
 
 /** The root, node 0. */
@@ -123,6 +125,7 @@ struct launch_plan {
     int is_spread;         ///< hosts that are not this machine are others
     const char *ssh;       ///< words that reach them
     const char *status_file; ///< how it ended goes there; "none": nowhere
+    const char *report;      ///< where the time went, likewise
     int is_tagged;
     int is_verbose;
 };
@@ -395,6 +398,14 @@ void remote_poll(struct job *job, uint64_t now_ns);
 
 /** With --status-file, write it. What cannot be written is told. */
 void status_file_write(struct job *job);
+
+/* run_report.c: where the time went */
+
+/** A part of what the root has found has come. */
+tm_status run_report_take(struct job *job, const struct link_frame *frame);
+
+/** With --report, write it. What cannot be written is told. */
+void run_report_write(struct job *job);
 
 /* launch.c */
 

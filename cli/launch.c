@@ -350,6 +350,7 @@ static void finish(struct job *job)
     input_close(&job->input);
     keeper_finish(&job->keeper);
     flush(job);
+    run_report_write(job);
     status_file_write(job);
     remote_release(job);
     sink_close(&job->out);

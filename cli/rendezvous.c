@@ -165,6 +165,8 @@ static tm_status obey(struct job *job, struct node *node,
         return change_take_peered(job, node, frame);
     case BOOT_REPORT:
         return node_is_root(node) ? change_take_report(job, frame) : TM_EWIRE;
+    case BOOT_FINDINGS:
+        return node_is_root(node) ? run_report_take(job, frame) : TM_EWIRE;
     case BOOT_FAILED:
         take_failure(job, node, code_in(frame));
         return TM_OK;

@@ -378,6 +378,7 @@ static int run(const struct options *options, char **argv)
             .ssh = way_of(options, is_allocated),
             .is_slow_by_kernel = options->emulate_by == EMULATE_BY_CGROUP,
             .status_file = options->status_file,
+            .report = options->report,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
         });
@@ -429,5 +430,8 @@ int command_run(int argc, char **argv)
     if (options_contradict(&options, error, sizeof error)) {
         return refuse(error);
     }
-    return run(&options, argv + first);
+    if (strcmp(options.report, "none") != 0) {
+        exit_code = report_file_check("teamster run", options.report);
+    }
+    return exit_code != 0 ? exit_code : run(&options, argv + first);
 }

@@ -283,6 +283,29 @@ static int parse_track(struct reading *reading, struct options *options)
     return 0;
 }
 
+static int ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text);
+
+    return n > strlen(end) && strcmp(text + n - strlen(end), end) == 0;
+}
+
+/** A page or a record, by its name. */
+static int parse_report(struct reading *reading, struct options *options)
+{
+    static const char form[] = "none, or a path that ends with .html or .json";
+
+    if (reading_path(reading, 1, form, options->report,
+                     sizeof options->report) &&
+        (strcmp(reading->text, "none") == 0 ||
+         ends_with(reading->text, ".html") ||
+         ends_with(reading->text, ".json"))) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed, "%s", form);
+    return 0;
+}
+
 // ---- the table
 
 #define POLICY(symbol, name) name,

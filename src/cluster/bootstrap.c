@@ -343,6 +343,16 @@ void bootstrap_report(const struct bootstrap *bootstrap, node_id node,
     say(bootstrap->fd, BOOT_REPORT, bytes, &writer);
 }
 
+void bootstrap_tell_findings(const struct bootstrap *bootstrap,
+                             const char *text, size_t size)
+{
+    uint8_t bytes[BOOT_HEADER + BOOT_FINDINGS_MAX];
+    struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
+
+    wire_put_bytes(&writer, text, size);
+    say(bootstrap->fd, BOOT_FINDINGS, bytes, &writer);
+}
+
 int bootstrap_is_ended(struct bootstrap *bootstrap, unsigned within_ms)
 {
     uint64_t deadline_ns = clock_now_ns() + within_ms * UINT64_C(1000000);

@@ -38,7 +38,7 @@
  */
 
 /** Raised with every change of net/messages.def or boot_frames.def. */
-#define WIRE_VERSION 23u
+#define WIRE_VERSION 24u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -126,6 +126,14 @@ void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code);
  * read. Does nothing without a launcher, as the next. */
 void bootstrap_tell_progress(const struct bootstrap *bootstrap,
                              uint64_t n_iterations, uint32_t n_threads);
+
+/** The most that bootstrap_tell_findings() takes: less than the kernel cuts. */
+#define BOOT_FINDINGS_MAX 4096u
+
+/** On the root: tell the launcher a part of what the run's report is made of. Waits until the
+ * launcher takes it. @param size  at most BOOT_FINDINGS_MAX; 0: that was all */
+void bootstrap_tell_findings(const struct bootstrap *bootstrap,
+                             const char *text, size_t size);
 
 /** What a node hears of another one. */
 enum boot_peer {

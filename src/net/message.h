@@ -45,6 +45,7 @@ enum message_owner {
     OWNER_tracking,
     OWNER_paging,
     OWNER_capacity,
+    OWNER_report,
     OWNERS_END,
 };
 

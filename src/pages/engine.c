@@ -32,6 +32,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "pages/causality.h"
+#include "pages/places.h"
 #include "pages/small_blocks.h"
 
 enum fault_result engine_fault(struct engine *engine, page_no page_number,
@@ -61,6 +62,8 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     } else {
         engine->stats.read_faults++;
     }
+    place_note(engine, page_number,
+               is_write ? PLACE_WRITE_FAULT : PLACE_READ_FAULT);
     if (protocol->admit != NULL) {
         return protocol->admit(engine, page_number, is_write, waiter->thread);
     }
@@ -295,5 +298,6 @@ void engine_free(struct engine *engine)
     stall_close(&engine->stall);
     steps_close_watch(engine);
     tokens_release(&engine->tokens);
+    free(engine->places);
     free(engine);
 }

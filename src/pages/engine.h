@@ -63,9 +63,31 @@ struct extent {
     uint32_t n_away; ///< that this node has given away with their ownership,
     uint32_t n_asked_back; ///< and of them, those it has asked back (pushes.c)
     uint32_t closing; ///< token of the extent_close to acknowledge, 0: none
+    uint8_t place;    ///< places.c: its row
     uint32_t line;
     char file[64];
     char name[32];
+};
+
+/** What is counted of pages by the place where their block was allocated. */
+enum place_event {
+    PLACE_READ_FAULT,
+    PLACE_WRITE_FAULT,
+    PLACE_FETCH, ///< its contents came from another node
+    PLACE_DIFF,  ///< a diff of it went to another one
+    PLACE_EVENTS,
+};
+
+#define PLACES_MAX 64u ///< that are counted apart
+
+/** A place in the program that allocates blocks. */
+struct place {
+    char name[32]; ///< of the block, if it was given one
+    char file
+        [64]; ///< "": no block has one: TM_SHARED variables, small blocks, all others
+    uint32_t line;
+    uint64_t n_pages; ///< at most at one time
+    uint64_t n[PLACE_EVENTS];
 };
 
 enum fault_result {
@@ -235,6 +257,13 @@ int engine_needs_lock(const struct engine *engine, page_no page);
 /** Why a thread may not use such a byte now, for reports: "which is ...". Else "". */
 void engine_explain(const struct engine *engine, page_no page, unsigned offset,
                     uint64_t thread, char *text, size_t size);
+
+/** Count what happens to pages by place, from now on. @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status engine_count_places(struct engine *engine);
+
+/** @param[out] n  places; one more if there are others, which the last row is of
+ *  @return [n], the engine's; NULL: nothing is counted */
+const struct place *engine_places(const struct engine *engine, unsigned *n);
 
 /** The page part of the node's numbers. */
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats);

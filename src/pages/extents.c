@@ -4,6 +4,7 @@
 // told in blocks.c.
 #include "base/vector.h"
 #include "pages/pages.h"
+#include "pages/places.h"
 #include "pages/protocol.h"
 
 #include <stdlib.h>
@@ -111,6 +112,7 @@ void extent_insert(struct engine *engine, const struct extent *extent)
     engine->extents[index] = *extent;
     engine->extents[index].row =
         protocol_by_id(engine->protocols, extent->protocol);
+    places_add(engine, &engine->extents[index]);
     engine->n_extents++;
     engine->n_unpushed += are_copies_unpushed(&engine->extents[index]);
 }
@@ -119,6 +121,7 @@ void extent_remove(struct engine *engine, struct extent *extent)
 {
     size_t index = (size_t)(extent - engine->extents);
 
+    places_remove(engine, extent);
     engine->n_unpushed -= are_copies_unpushed(extent);
     engine->n_extents--;
     memmove(&engine->extents[index], &engine->extents[index + 1],

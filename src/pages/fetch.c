@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "pages/causality.h"
 #include "pages/pages.h"
+#include "pages/places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -538,6 +539,7 @@ static tm_status install(struct engine *engine, node_id from,
             space_fill(engine->space, answer->page, 1, message->body);
         }
         engine->stats.pages_fetched++;
+        place_note(engine, answer->page, PLACE_FETCH);
     }
     page->base = answer->version;
     page->moves = answer->moves;

@@ -155,8 +155,9 @@ struct engine {
     int is_frozen;        ///< roster_change.c: nothing begins by itself
     struct roster before; ///< and the roster that was in force before it
     struct giving giving;
-    struct stall stall;  ///< threads that wait too long: debug builds
-    struct steps *steps; ///< NULL: nobody watches (page_steps.h)
+    struct stall stall;    ///< threads that wait too long: debug builds
+    struct steps *steps;   ///< NULL: nobody watches (page_steps.h)
+    struct places *places; ///< NULL: nobody wants to know (places.h)
     struct tm_node_stats stats;
 };
 

@@ -21,6 +21,7 @@
 //    untouched (fetch_has_lost_owner).
 #include "base/ensure.h"
 #include "base/log.h"
+#include "pages/places.h"
 #include "pages/small_blocks.h"
 
 #include <stdlib.h>
@@ -248,6 +249,7 @@ static tm_status receive_given(struct engine *engine, node_id from,
         page->state = PAGE_CLEAN;
         memset(page->own, 0, sizeof page->own);
         engine->stats.pages_fetched++;
+        place_note(engine, given->page, PLACE_FETCH);
     }
     copyset_add_others(engine, page, &copies);
     if (page->state == PAGE_CLEAN && copyset_is_empty(page)) {

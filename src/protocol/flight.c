@@ -16,6 +16,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
+#include "pages/places.h"
 #include "protocol/updates.h"
 
 #include <stdlib.h>
@@ -166,6 +167,7 @@ void flight_add(struct engine *engine, struct flight *flight, node_id to,
     steps_sent(engine, item->page,
                kind == ITEM_PUSH ? STEP_SENT_PUSH : STEP_SENT_DIFF, to);
     engine->stats.updates_sent++;
+    place_note(engine, item->page, PLACE_DIFF);
 }
 
 int flight_push(struct engine *engine, struct flight *flight, node_id except,

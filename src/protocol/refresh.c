@@ -23,6 +23,7 @@
 #include "base/ensure.h"
 #include "mem/diff.h"
 #include "mem/pager.h"
+#include "pages/places.h"
 #include "protocol/recent.h"
 
 #include <stdlib.h>
@@ -324,8 +325,10 @@ static int take(struct engine *engine, node_id from,
                    NULL) != TM_OK) {
         return 0;
     }
-    engine->stats.pages_fetched +=
-        diff_count(copy->diff.at, copy->diff.size) == TM_PAGE_SIZE;
+    if (diff_count(copy->diff.at, copy->diff.size) == TM_PAGE_SIZE) {
+        engine->stats.pages_fetched++;
+        place_note(engine, copy->page, PLACE_FETCH);
+    }
     install(engine, from, copy);
     return 1;
 }

@@ -228,6 +228,10 @@ static void close_sample(struct history *history, uint64_t now_ns)
                           : (double)(now_ns - history->ended_ns) * 1e-9;
 
     share_crowds(history);
+    if (history->watcher != NULL) {
+        history->watcher(history->watcher_owner, history, history->n_open,
+                         length_s);
+    }
     for (unsigned i = 0; i < history->n_nodes; i++) {
         keep_node(history, &history->nodes[i]);
     }
@@ -330,6 +334,20 @@ void history_set_crowds(struct history *history, const uint32_t *crowds,
 {
     memcpy(history->crowds, crowds, history->n_nodes * sizeof *crowds);
     memcpy(history->n_workers, n_workers, history->n_nodes * sizeof *n_workers);
+}
+
+void history_watch(struct history *history, history_sample_fn *watcher,
+                   void *owner)
+{
+    history->watcher = watcher;
+    history->watcher_owner = owner;
+}
+
+double history_sample_sum(const struct history *history, node_id node,
+                          struct history_node *sum)
+{
+    *sum = history->nodes[node].open;
+    return history->nodes[node].open_cpu_s;
 }
 
 void history_restart(struct history *history)

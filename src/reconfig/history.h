@@ -112,6 +112,22 @@ void history_set_crowds(struct history *history, const uint32_t *crowds,
 unsigned history_take(struct history *history,
                       const struct history_report *report, uint64_t now_ns);
 
+/** A sample has been closed, and nothing has forgotten yet what was added up for it.
+ * @param n_iterations  in it
+ * @param length_s      of all of them; 0: not known, there was none before */
+typedef void history_sample_fn(void *owner, const struct history *history,
+                               uint32_t n_iterations, double length_s);
+
+/** Call this with each sample from now on; NULL: nobody. */
+void history_watch(struct history *history, history_sample_fn *watcher,
+                   void *owner);
+
+/** For a watcher: what a node did in the sample's iterations, in all.
+ * @param[out] sum  sums, where elsewhere are medians
+ * @return computation of all its threads, seconds */
+double history_sample_sum(const struct history *history, node_id node,
+                          struct history_node *sum);
+
 /** The mapping has changed, or something else has: the iterations so far tell
  * nothing any more of nodes and of times. What they tell of a thread's work counts
  * until HISTORY_FEW new ones have been closed. */

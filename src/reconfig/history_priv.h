@@ -45,6 +45,8 @@ struct history {
     uint32_t ragged;          ///< a bit for each of the latest iterations
     uint64_t ended_ns;        ///< the end of the latest sample, 0: none
     double times_s[HISTORY_WINDOW];
+    history_sample_fn *watcher; ///< or NULL
+    void *watcher_owner;
 };
 
 #endif

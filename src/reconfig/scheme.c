@@ -490,6 +490,9 @@ static void watch(struct scheme *scheme)
 void scheme_step(struct scheme *scheme)
 {
     count_cost(scheme);
+    if (scheme->config.only_watches) {
+        return;
+    }
     if (scheme->state != OFF &&
         history_n_ragged(scheme->history) > RAGGED_MAX &&
         scheme->state != THINKING) {
@@ -529,6 +532,11 @@ void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats)
 {
     *stats = scheme->stats;
     stats->n_iterations = history_n_closed(scheme->history);
+}
+
+struct history *scheme_history(struct scheme *scheme)
+{
+    return scheme->history;
 }
 
 const struct remap *scheme_latest(const struct scheme *scheme)

@@ -65,7 +65,8 @@ enum scheme_mark {
 struct scheme_config {
     const struct policy *policy;
     unsigned n_nodes;
-    int explains;           ///< ops.explain is wanted
+    int explains; ///< ops.explain is wanted
+    int only_watches; ///< nothing is decided: reports go into the history, that is all
     const uint32_t *crowds; ///< [n_nodes] see history_set_crowds(); NULL: none
     const uint32_t
         *counts; ///< [n_nodes] threads of each node, by hand; copied.
@@ -114,6 +115,25 @@ void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
 /** Say what nodes have told besides times: pages that came and went, memory that is
  * free, bytes sent to whom. Nothing unless it explains. Under the node lock. */
 void scheme_explain_collected(const struct scheme *scheme);
+
+/** What the reports have told. The scheme's. */
+struct history *scheme_history(struct scheme *scheme);
+
+/**
+ * What is known of the mapping in force, as of a plan that changes nothing, with
+ * corrections as of now: what a profile is made of, for who asks what if.
+ *
+ * @param[out] plan         to be released with remap_release(); set on success
+ * @param[out] corrections  [n_nodes] of the plan, the caller's
+ * @return TM_OK
+ * @return TM_ESTATE  threads were moving, or looked at, and there is no iteration since; or
+ *                    no thread takes part in iterations
+ * @return TM_ENOMEM
+ *
+ * Context: under the node lock; takes as long as a prediction.
+ */
+TM_CHECKED tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
+                                      struct correction *corrections);
 
 /** The latest plan that was made, NULL if there is none. Until the next call of
  * the scheme. */

@@ -96,6 +96,50 @@ void scheme_ask(struct scheme *scheme)
     scheme->ops.think(scheme->ops.owner);
 }
 
+// Is what the history has told since its restart all of one mapping, with nothing beside?
+static int is_settled(const struct scheme *scheme)
+{
+    return (scheme->state == WATCHING || scheme->state == THINKING ||
+            scheme->state == OFF) &&
+           history_n_since_restart(scheme->history) > 0;
+}
+
+tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
+                           struct correction *corrections)
+{
+    // S1: what is being thought is not touched.
+    const struct correction *learned =
+        scheme->state == THINKING ? scheme->corrections : scheme->learned;
+    tm_status status;
+
+    if (!is_settled(scheme)) {
+        return TM_ESTATE;
+    }
+    if (scheme->state != THINKING) {
+        look_at_nodes(scheme);
+    }
+    memcpy(corrections, learned, scheme->config.n_nodes * sizeof *corrections);
+    *plan = (struct remap){0};
+    status = remap_begin(plan, policy_find("initial"), scheme->history,
+                         scheme->nodes, scheme->config.n_nodes, corrections);
+    if (status != TM_OK) {
+        return status;
+    }
+    if (scheme->is_tracked) {
+        remap_set_uses(plan, scheme->ops.uses, scheme->ops.owner);
+    }
+    status = remap_make(plan);
+    if (status == TM_OK) {
+        correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
+                corrections);
+        status = remap_make(plan);
+    }
+    if (status != TM_OK) {
+        remap_release(plan);
+    }
+    return status;
+}
+
 static double gain_s(const struct remap *plan)
 {
     return plan->before.iteration_s - plan->after.iteration_s;

@@ -7,6 +7,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "runtime/cluster_capacity.h"
+#include "runtime/findings.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
@@ -38,7 +39,9 @@ static void track(void *owner)
 
     if (!tracking_ask(node, TRACKING_FOR_SCHEME, tracked)) {
         scheme_tracked(node->scheme, 0); // members change
+        return;
     }
+    findings_note_tracking(node);
 }
 
 // A job of the observer.
@@ -81,6 +84,7 @@ static void move(void *owner, uint64_t thread, node_id index)
 
     migration_pages_announce(node->pages, id, thread, pages, n);
     threads_send(node, thread, id);
+    findings_note_move(node);
 }
 
 static void set_period(void *owner, uint64_t period, uint64_t phase)
@@ -108,15 +112,24 @@ static void leave(void *owner, const struct remap *plan, const uint32_t *from,
 }
 
 // Each line with the speaker in front, as a message of the runtime.
-static void explain(void *owner, const char *text)
+static void print_lines(const char *text)
 {
-    (void)owner;
     while (*text != '\0') {
         size_t n = strcspn(text, "\n");
 
         fprintf(stderr, "teamster: %.*s\n", (int)n, text);
         text += n + (text[n] == '\n');
     }
+}
+
+static void explain(void *owner, const char *text)
+{
+    struct node *node = owner;
+
+    if (node->options.explain) {
+        print_lines(text);
+    }
+    findings_note_words(node, text);
 }
 
 // Seconds, what is usual while it is not known.
@@ -214,10 +227,33 @@ static int is_policy_wanted(struct node *node)
            strcmp(node->options.policy, "initial") != 0;
 }
 
+// Or do threads stay, and the scheme just looks, for a report?
+static int is_deciding(struct node *node)
+{
+    return node->options.counts.n > 0 || is_policy_wanted(node);
+}
+
 static int is_wanted(struct node *node)
 {
     return node->n_nodes > 1 && node->options.shuffle == 0 &&
-           (node->options.counts.n > 0 || is_policy_wanted(node));
+           (is_deciding(node) || findings_is_wanted(node));
+}
+
+// What this scheme is told is to be in the report, too.
+static void follow(struct node *node, struct scheme *scheme)
+{
+    const struct roster *roster = &node->port.roster;
+
+    if (node->chronicle == NULL) {
+        return;
+    }
+    chronicle_begin(node->chronicle);
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        chronicle_add_node(node->chronicle, roster->live[i],
+                           cluster_power(node, roster->live[i]),
+                           capacity_of(node, roster->live[i])->n_workers);
+    }
+    history_watch(scheme_history(scheme), chronicle_take, node->chronicle);
 }
 
 static struct scheme *new_scheme(struct node *node)
@@ -234,9 +270,11 @@ static struct scheme *new_scheme(struct node *node)
         .explain = explain,
     };
     struct scheme_config config = {
-        .policy = policy_find(node->options.policy),
+        .policy = policy_find(is_policy_wanted(node) ? node->options.policy
+                                                     : "initial"),
         .n_nodes = node->port.roster.n_live,
-        .explains = node->options.explain,
+        .explains = node->options.explain || findings_is_wanted(node),
+        .only_watches = !is_deciding(node),
     };
     struct node_capacity *nodes = new_capacity(node);
     uint32_t crowds[TM_MAX_NODES];
@@ -254,6 +292,7 @@ static struct scheme *new_scheme(struct node *node)
     if (scheme == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
     }
+    follow(node, scheme);
     return scheme;
 }
 
@@ -289,19 +328,19 @@ int balancing_is_busy(struct node *node)
 
 int balancing_decides(struct node *node)
 {
-    return node->scheme != NULL;
+    return node->scheme != NULL && is_deciding(node);
 }
 
 // The threads have no iterations that the scheme knows of.
 static void print_none(struct node *node)
 {
     if (node->options.move_at == MOVE_AT_BARRIERS) {
-        explain(NULL, "no regularity was found in the program's barriers: "
-                      "threads stayed where they were");
+        print_lines("no regularity was found in the program's barriers: "
+                    "threads stayed where they were");
     } else if (node->options.explain) {
-        explain(NULL, "the program never called tm_iteration_end(): threads "
-                      "stayed where they were; --move-at=barriers looks for a "
-                      "period in its barriers");
+        print_lines("the program never called tm_iteration_end(): threads "
+                    "stayed where they were; --move-at=barriers looks for a "
+                    "period in its barriers");
     }
 }
 
@@ -310,15 +349,15 @@ static void print_error(const struct scheme_stats *stats)
     char text[128];
 
     if (stats->n_judged == 0) {
-        explain(NULL, "no prediction was there to be compared with what was "
-                      "measured");
+        print_lines("no prediction was there to be compared with what was "
+                    "measured");
         return;
     }
     snprintf(text, sizeof text,
              "prediction off by %.1f %% on average in %llu looks",
              100 * stats->error_sum / (double)stats->n_judged,
              (unsigned long long)stats->n_judged);
-    explain(NULL, text);
+    print_lines(text);
 }
 
 static void print(struct node *node)
@@ -349,7 +388,7 @@ static void print(struct node *node)
         stats.thinking_s * 1e3, stats.n_remaps, stats.n_undone,
         (unsigned long long)stats.n_moves, (double)iteration->spent_ns * 1e-6,
         100 * (double)iteration->spent_ns / (double)run_ns, stats.overhead_s);
-    explain(NULL, text);
+    print_lines(text);
     scheme_explain_collected(node->scheme);
     print_error(&stats);
 }
@@ -365,6 +404,7 @@ static void roster_changed(struct node *node, int is_first)
         return;
     }
     print(node);
+    findings_leave(node);
     scheme_free(node->scheme);
     access_sets_free(node->access_sets);
     node->access_sets = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "net/message.h"
+#include "reconfig/remap.h"
 
 struct node;
 
@@ -14,6 +15,10 @@ int balancing_is_busy(struct node *node);
 /** On the root: does somebody decide where threads run? */
 int balancing_decides(struct node *node);
 
+/** What a profile of a plan says. Refers to the plan and to the times.
+ * @param times_s  [2 * n_nodes] for those of the nodes */
+void profile_fill(struct node *node, struct profile *profile,
+                  const struct remap *plan, double *times_s);
 /** With --save-profile, end the run at once if the root could not write it: the run
  * that the profile is to be of may take hours. */
 void profile_check(struct node *node);

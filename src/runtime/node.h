@@ -17,6 +17,7 @@
 #include "os/main_stack.h"
 #include "os/trap.h"
 #include "pages/engine.h"
+#include "reconfig/chronicle.h"
 #include "reconfig/migration_pages.h"
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
@@ -86,6 +87,7 @@ struct node {
     struct iteration iteration;
     struct migration_pages *pages;
     struct scheme *scheme;           ///< on the root; NULL: threads stay
+    struct chronicle *chronicle;     ///< likewise; NULL: no report is wanted
     struct access_sets *access_sets; ///< the root: of the latest round
     struct cluster_capacity capacity;
     struct tracking tracking;

@@ -90,5 +90,6 @@ extern const struct part part_paging;    ///< paging.c
 extern const struct part part_capacity;  ///< cluster_capacity.c
 extern const struct part part_step_log;  ///< step_log.c
 extern const struct part part_choices;   ///< choices_report.c
+extern const struct part part_findings;  ///< findings.c
 
 #endif

@@ -32,9 +32,8 @@ static double unit_speed(struct node *node)
     return capacity_of(node, 0)->declared_speed;
 }
 
-// @param times  [2 * n_nodes] for the nodes' times
-static void fill(struct node *node, struct profile *profile,
-                 const struct remap *plan, double *times_s)
+void profile_fill(struct node *node, struct profile *profile,
+                  const struct remap *plan, double *times_s)
 {
     const uint32_t n_nodes = plan->view.n_nodes;
 
@@ -158,7 +157,7 @@ void profile_save(struct node *node)
         log_error("no memory to write the profile %s", path);
         return;
     }
-    fill(node, &profile, plan, times_s);
+    profile_fill(node, &profile, plan, times_s);
     name_beside(node, beside);
     if (!write_beside(beside, &profile)) {
         unlink(beside);

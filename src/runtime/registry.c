@@ -15,7 +15,8 @@ static const struct protocol *const protocols[] = {
 const struct part *const all_parts[] = {
     &part_races,    &part_deadlock,  &part_stats,    &part_liveness,
     &part_members,  &part_balancing, &part_tracking, &part_paging,
-    &part_capacity, &part_choices,   &part_step_log, NULL,
+    &part_capacity, &part_choices,   &part_findings, &part_step_log,
+    NULL,
 };
 
 const struct protocols all_protocols = {protocols,

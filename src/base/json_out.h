@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef BASE_JSON_OUT_H
+#define BASE_JSON_OUT_H
+
+#include <stdio.h>
+
+/* Values of a JSON document. Context: any thread; blocks on the file. The locale's decimal
+ * point must be that of "C". */
+
+/** A text, in quotes. Bytes that are no UTF-8 become '?'. */
+void json_put_text(FILE *file, const char *text);
+
+/** A finite number, with all digits that bring it back: 17. -0 is written as -0.0, for "-0" is
+ * an integer in JSON and loses its sign. */
+void json_put_double(FILE *file, double value);
+
+#endif
