@@ -197,8 +197,12 @@ static void two_instructions_keep_nothing_for_each_other(void **state)
         history.instruction = 1;
         bring_to_instruction(PAGE, &history);
         history.instruction = 2;
-        bring_to_instruction(PAGE + 1, &history);
+        assert_int_equal(
+            engine_fault(world.engine, PAGE + 1, 0, &history, &world.waiter),
+            FAULT_WAIT);
         take_away(PAGE);
+        get_page(2, PAGE + 1, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+        (void)engine_resumed(world.engine, PAGE + 1, &history);
         take_away(PAGE + 1);
     }
 }
