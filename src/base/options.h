@@ -92,6 +92,7 @@ struct options {
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     char save_profile[1024]; ///< "": none
     char status_file[1024];  ///< "none": none
+    enum progress_when { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF } progress;
     int explain;
     int stats;
     int verbose;
