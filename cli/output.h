@@ -16,8 +16,8 @@ struct sink {
     int error;   ///< errno of the first write that failed; all else is dropped
     struct buffer waiting;
     const struct stream *open; ///< whose unfinished line is the last thing here
-    int is_showing; ///< the last thing here is what sink_show() has shown
-    struct fold fold;          ///< lines that go behind what waits
+    int is_showing;   ///< the last thing here is what sink_show() has shown
+    struct fold fold; ///< lines that go behind what waits
 };
 
 /** Where lines come from: a node's stdout or stderr. */
