@@ -8,11 +8,13 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "allocation.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "cluster/bootstrap.h"
@@ -26,6 +28,7 @@
 #include "os/kthread.h"
 #include "os/memory_watch.h"
 #include "os/processor.h"
+#include "os/swap_file.h"
 #include "os/text_file.h"
 
 void info_print_help(void)
@@ -34,7 +37,9 @@ void info_print_help(void)
          "\n"
          "Show the version, how accesses to shared memory are caught here, "
          "what\n"
-         "carries messages, and the limits that a run may meet. Run as the\n"
+         "carries messages, which optional parts are there (libsodium, PMIx, "
+         "Slurm,\n"
+         "io_uring), and the limits that a run may meet. Run as the\n"
          "program of \"teamster run\", each node shows what it was given.\n"
          "\n"
          "      --node  measure instead what this machine has to offer as a "
@@ -106,6 +111,63 @@ static void print_pmix(void)
         print_row("mpirun, srun", "by %.*s", (int)strcspn(version, "("),
                   version);
     }
+}
+
+/** What encrypts between hosts. */
+static void print_encryption(void)
+{
+    void *sodium = dlopen("libsodium.so.23", RTLD_NOW | RTLD_LOCAL);
+    const char *(*version)(void) = NULL;
+
+    if (sodium == NULL) {
+        print_row("encryption", "none, which runs on several hosts need: %s",
+                  dlerror());
+        return;
+    }
+    *(void **)&version = dlsym(sodium, "sodium_version_string");
+    print_row("encryption", "libsodium %s",
+              version != NULL ? version() : "(unknown)");
+}
+
+static void print_uring(void)
+{
+    const int error = swap_uring_error();
+
+    if (error == 0) {
+        print_row("io_uring", "yes");
+    } else {
+        print_row("io_uring", "no (%s): threads do transfers to swap files",
+                  strerror(error));
+    }
+}
+
+/** Is a program in one of the folders of PATH? */
+static int is_in_path(const char *program)
+{
+    const char *at = getenv("PATH");
+
+    while (at != NULL && *at != '\0') {
+        const int length = (int)strcspn(at, ":");
+        char path[1024];
+
+        if ((size_t)snprintf(path, sizeof path, "%.*s/%s", length, at,
+                             program) < sizeof path &&
+            access(path, X_OK) == 0) {
+            return 1;
+        }
+        at += length + (at[length] == ':');
+    }
+    return 0;
+}
+
+static void print_slurm(void)
+{
+    if (!is_in_path("srun")) {
+        print_row("Slurm", "no: srun is not in PATH");
+        return;
+    }
+    print_row("Slurm", "yes: srun is in PATH%s",
+              allocation_is_there() ? "; this is an allocation" : "");
 }
 
 static void print_processors(long n_all)
@@ -394,7 +456,10 @@ static void print_machine(const struct options *options)
     print_row("Teamster", "%s", card.version);
     print_fault_sources(options);
     print_transport();
+    print_encryption();
     print_pmix();
+    print_slurm();
+    print_uring();
     print_system();
     print_speed(options);
     print_memory(options, 0);

@@ -16,6 +16,7 @@
 #include "net/message.h"
 #include "oom.h"
 #include "output.h"
+#include "progress.h"
 #include "remote.h"
 #include "remote_start.h"
 #include "report_file.h"
@@ -49,6 +50,9 @@ struct node {
     uint64_t cut_ns; ///< when its link closed; 0: it has not
     uint64_t n_iterations; ///< it said had ended there, lately
     uint32_t n_threads;    ///< it said were there, lately
+    uint64_t page_ins;     ///< as it said lately: pages from its swap file,
+    uint64_t n_moved_in;   ///< threads that have come,
+    int is_tracking;       ///< whether it finds out who uses which page
     int code;              ///< of its end: waitid()'s, 0: there was none
     int status;
     struct oom_watch oom;  ///< of a process of this machine
@@ -101,6 +105,7 @@ struct job {
     struct sink *err;
     struct input input;
     struct keeper keeper;
+    struct progress progress;
     int signal_fd;
     sigset_t old_signals;
     unsigned n_threads_lost; ///< as losses_describe() has told
@@ -126,6 +131,7 @@ struct launch_plan {
     const char *ssh;       ///< words that reach them
     const char *status_file; ///< how it ended goes there; "none": nowhere
     const char *report;      ///< where the time went, likewise
+    enum progress_when progress;
     int is_tagged;
     int is_verbose;
 };

@@ -183,6 +183,7 @@ static uint64_t next_due_ns(const struct job *job)
         job->input.to_root >= 0 ? job->input.retry_ns : 0,
         remote_due_ns(&job->remote),
         sink_due_ns(job->err),
+        progress_due_ns(job),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -287,6 +288,7 @@ static void run_loop(struct job *job)
         remote_poll(job, now_ns);
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
+        progress_poll(job, now_ns);
         write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }
@@ -374,6 +376,7 @@ int launch(const struct launch_plan *plan)
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);
         run_loop(&job);
+        progress_close(&job);
         rendezvous_tell_strangers(&job);
     }
     finish(&job);

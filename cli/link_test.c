@@ -73,7 +73,7 @@ static void nonsense_is_noticed(void **state)
 {
     static const char *const nonsense[] = {"hello, world\n",
                                            "\0\0\0\0\0\0\0\0\0\0\0\0\0",
-                                           // PROGRESS with 8 bytes, not 12
+                                           // PROGRESS with 8 bytes, not 29
                                            "\x09\0\0\0\x0a"
                                            "12345678"};
     struct link_frame frame;

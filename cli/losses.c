@@ -75,6 +75,9 @@ tm_status losses_take_progress(struct node *node,
 
     node->n_iterations = got.n_iterations;
     node->n_threads = got.n_threads;
+    node->page_ins = got.page_ins;
+    node->n_moved_in = got.n_moved_in;
+    node->is_tracking = got.is_tracking;
     return TM_OK;
 }
 

@@ -10,6 +10,7 @@
 // I2  No bytes are added to those of a stream, unless I1 or tags ask for it, and
 //     none are lost while the sink can be written: with one node writing, output
 //     is what it would be without a launcher.
+//     The line of sink_show(), on a terminal, is taken away before anything else comes.
 // I3  The launcher never blocks in a write. Sinks are written when poll() allows
 //     it; while one is full its streams are not read, so that nodes which write
 //     faster than their reader reads wait in their own write().
@@ -42,6 +43,7 @@
 
 #define LINE_LIMIT (16u << 20)
 #define SINK_LIMIT (1u << 20)
+#define CLEAR_LINE "\r\033[K"
 #define READ_SIZE (64u << 10)
 #define QUIET_NS 50000000u
 #define QUIET_IN_LINE_NS 2000000000u
@@ -143,9 +145,18 @@ static void end_line_but_of(struct sink *sink, const struct stream *stream)
     }
 }
 
+static void stop_showing(struct sink *sink)
+{
+    if (sink->is_showing) {
+        buffer_append(&sink->waiting, CLEAR_LINE, strlen(CLEAR_LINE));
+        sink->is_showing = 0;
+    }
+}
+
 static void let_go(struct sink *sink)
 {
     if (sink->fold.n > 0) {
+        stop_showing(sink);
         end_line_but_of(sink, NULL);
         fold_flush(&sink->fold, &sink->waiting);
     }
@@ -167,6 +178,7 @@ uint64_t sink_due_ns(const struct sink *sink)
 static void begin_line(struct sink *sink, const struct stream *stream)
 {
     let_go(sink);
+    stop_showing(sink);
     end_line_but_of(sink, stream);
     if (stream != NULL && sink->open == NULL) {
         buffer_append(&sink->waiting, stream->tag, strlen(stream->tag));
@@ -303,4 +315,17 @@ void sink_say(struct sink *sink, const char *text)
     begin_line(sink, NULL);
     buffer_append(&sink->waiting, text, strlen(text));
     buffer_append(&sink->waiting, "\n", 1);
+}
+
+void sink_show(struct sink *sink, const char *text)
+{
+    if (sink->error != 0 || sink->open != NULL ||
+        (text[0] != '\0' && sink->waiting.used > 0)) {
+        return;
+    }
+    stop_showing(sink);
+    if (text[0] != '\0') {
+        buffer_append(&sink->waiting, text, strlen(text));
+        sink->is_showing = 1;
+    }
 }

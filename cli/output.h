@@ -16,7 +16,8 @@ struct sink {
     int error;   ///< errno of the first write that failed; all else is dropped
     struct buffer waiting;
     const struct stream *open; ///< whose unfinished line is the last thing here
-    struct fold fold;          ///< lines that go behind what waits
+    int is_showing;   ///< the last thing here is what sink_show() has shown
+    struct fold fold; ///< lines that go behind what waits
 };
 
 /** Where lines come from: a node's stdout or stderr. */
@@ -53,6 +54,11 @@ uint64_t sink_due_ns(const struct sink *sink);
 
 /** Add a line of the launcher's own; text without newline. */
 void sink_say(struct sink *sink, const char *text);
+
+/** Show a text in a line of a terminal, until the next one, or anything else, is
+ * written; "": take it away. Nothing happens while a line is unfinished, or much waits to
+ * be written. */
+void sink_show(struct sink *sink, const char *text);
 
 /** Take what has come, up to the end or some 100 KB, and pass whole lines on.
  * At the end of file, passes the rest on and closes. @return 1 if bytes came */

@@ -379,6 +379,7 @@ static int run(const struct options *options, char **argv)
             .is_slow_by_kernel = options->emulate_by == EMULATE_BY_CGROUP,
             .status_file = options->status_file,
             .report = options->report,
+            .progress = options->progress,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
         });

@@ -75,6 +75,7 @@ int job_open(struct job *job, const struct launch_plan *plan)
         return EXIT_MEMORY;
     }
     open_sinks(job);
+    progress_open(job);
     control_open(&job->control, job->keeper.control);
     return 0;
 }

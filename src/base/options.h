@@ -94,6 +94,7 @@ struct options {
     char save_profile[1024]; ///< "": none
     char report[1024];       ///< "none": none
     char status_file[1024];  ///< "none": none
+    enum progress_when { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF } progress;
     int explain;
     int stats;
     int verbose;

@@ -146,14 +146,13 @@ static void tell(int fd, enum boot_kind kind, uint8_t *bytes,
 }
 
 void bootstrap_tell_progress(const struct bootstrap *bootstrap,
-                             uint64_t n_iterations, uint32_t n_threads)
+                             const struct wire_boot_progress *progress)
 {
     uint8_t bytes[BOOT_HEADER + WIRE_SIZE_boot_progress];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
-    wire_put_boot_progress(
-        &writer, &(struct wire_boot_progress){n_iterations, n_threads});
+    wire_put_boot_progress(&writer, progress);
     tell(bootstrap->fd, BOOT_PROGRESS, bytes, &writer);
 }
 

@@ -122,10 +122,12 @@ int bootstrap_has_launcher(const struct bootstrap *bootstrap);
 void bootstrap_done(const struct bootstrap *bootstrap, int exit_code);
 void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code);
 
+struct wire_boot_progress; // of boot_frames.def, in net/message.h
+
 /** Tell the launcher how far this node is. May be lost if the launcher does not
  * read. Does nothing without a launcher, as the next. */
 void bootstrap_tell_progress(const struct bootstrap *bootstrap,
-                             uint64_t n_iterations, uint32_t n_threads);
+                             const struct wire_boot_progress *progress);
 
 /** The most that bootstrap_tell_findings() takes: less than the kernel cuts. */
 #define BOOT_FINDINGS_MAX 4096u

@@ -127,6 +127,9 @@ int swap_file_is_direct(const struct swap_file *file);
 /** @return 1: the folder is in memory (tmpfs), to swap there saves none */
 int swap_file_is_in_memory(const struct swap_file *file);
 
+/** Would there be io_uring? @return 0, or the error number that the kernel gives */
+int swap_uring_error(void);
+
 /** @return "io_uring" or "thread"; static */
 const char *swap_file_engine(const struct swap_file *file);
 

@@ -21,6 +21,7 @@
 
 #include "base/ensure.h"
 #include "os/swap_engine.h"
+#include "os/swap_file.h"
 
 struct swap_engine_state {
     struct swap_thread thread;
@@ -163,6 +164,17 @@ static void uring_close(struct swap_engine_state *state)
     swap_thread_close(&state->thread);
     io_uring_queue_exit(&state->ring);
     free(state);
+}
+
+int swap_uring_error(void)
+{
+    struct io_uring ring;
+    const int error = -io_uring_queue_init(1, &ring, 0);
+
+    if (error == 0) {
+        io_uring_queue_exit(&ring);
+    }
+    return error;
 }
 
 const struct swap_engine swap_engine_io_uring = {

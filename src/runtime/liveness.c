@@ -23,7 +23,7 @@
 // the others are gone.
 //
 // If a node is lost the launcher says how far the program was, and how many threads were
-// there.
+// there. It is told that a few times a second, with what else --progress shows.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -190,22 +190,35 @@ static void look_at_pulse(struct node *node)
     }
 }
 
+static int is_same(const struct wire_boot_progress *a,
+                   const struct wire_boot_progress *b)
+{
+    return a->n_iterations == b->n_iterations && a->n_threads == b->n_threads &&
+           a->page_ins == b->page_ins && a->n_moved_in == b->n_moved_in &&
+           a->is_tracking == b->is_tracking;
+}
+
 // How far this node is, told while all is well: who is lost does not answer.
 static void tell_progress(struct node *node, struct told *told)
 {
-    unsigned n_threads = ult_count(node->ult);
-    uint64_t n_iterations = node->iteration.n_ended;
+    struct wire_boot_progress now = {
+        .n_iterations = node->iteration.n_ended,
+        .n_threads = ult_count(node->ult),
+        .page_ins = paging_count_ins(node),
+        .n_moved_in = node->n_moved_in,
+        .is_tracking = tracking_is_on(&node->tracking) != 0,
+    };
     uint64_t now_ns;
 
-    if (n_threads == told->n_threads && n_iterations == told->n_iterations) {
+    if (is_same(&now, &told->progress)) {
         return;
     }
     now_ns = clock_now_ns();
     if (told->at_ns != 0 && now_ns - told->at_ns < TOLD_AGE_NS) {
         return;
     }
-    *told = (struct told){now_ns, n_iterations, n_threads};
-    bootstrap_tell_progress(&node->bootstrap, n_iterations, n_threads);
+    *told = (struct told){now_ns, now};
+    bootstrap_tell_progress(&node->bootstrap, &now);
 }
 
 static int tick(struct node *node)

@@ -3,6 +3,7 @@
 #define RUNTIME_LIVENESS_H
 
 #include "cluster/bootstrap.h"
+#include "net/message.h"
 #include "net/transport.h"
 #include "os/death_watch.h"
 
@@ -13,8 +14,7 @@ struct node;
 /** How far the launcher believes this node to be. */
 struct told {
     uint64_t at_ns;
-    uint64_t n_iterations;
-    unsigned n_threads;
+    struct wire_boot_progress progress;
 };
 
 /** Who of this host has died; the service thread's. */

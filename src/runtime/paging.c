@@ -224,6 +224,18 @@ static uint64_t lack_pages(struct node *node, uint64_t budget)
     return needed > budget ? needed - budget : 0;
 }
 
+uint64_t paging_count_ins(struct node *node)
+{
+    struct pager_stats counted;
+
+    if (!paging_is_on(&node->paging)) {
+        return node->kernel_paging
+            .n_page_ins; // 0, if the kernel has no part in it
+    }
+    pager_stats(node->paging.pager, &counted);
+    return counted.ins;
+}
+
 static void add_stats(struct node *node, struct tm_node_stats *stats)
 {
     struct pager_stats counted;

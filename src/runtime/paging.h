@@ -70,6 +70,9 @@ struct thread_paging {
 
 // ---- paging.c: the pager at work
 
+/** Pages that have come from the swap file since the start. Under the node lock. */
+uint64_t paging_count_ins(struct node *node);
+
 /** Give the pager back. */
 void paging_close(struct node *node);
 /** The calling thread has faulted at an instruction: wait until the page's bytes are in

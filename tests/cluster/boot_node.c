@@ -109,7 +109,9 @@ static void obey_simple(const char *word)
 static int tell(const char *word, long value)
 {
     if (strncmp(word, "threads=", 8) == 0) {
-        bootstrap_tell_progress(&bootstrap, 16, (uint32_t)value);
+        bootstrap_tell_progress(
+            &bootstrap, &(struct wire_boot_progress){
+                            .n_iterations = 16, .n_threads = (uint32_t)value});
     } else if (strncmp(word, "suspect=", 8) == 0) {
         bootstrap_tell_peer(&bootstrap, (node_id)value, BOOT_PEER_SUSPECT, 3);
     } else if (strncmp(word, "back=", 5) == 0) {

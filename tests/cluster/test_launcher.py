@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -793,6 +794,14 @@ class CommandLine(LauncherTest):
         self.assertEqual(rows["vm.max_map_count"],
                          read_text("/proc/sys/vm/max_map_count").strip())
         self.assertRegex(rows["memory"], r"^\d+ MiB, by ")
+        # Optional parts are told of, whether they are here or not.
+        self.assertRegex(rows["transport"], r"^UCX \d|^none: ")
+        self.assertRegex(rows["encryption"], r"^libsodium \d|^none, ")
+        self.assertRegex(rows["mpirun, srun"], r"^by \S|^no: ")
+        self.assertRegex(rows["Slurm"], r"^yes: srun is in PATH|^no: ")
+        self.assertEqual(rows["Slurm"].startswith("yes"),
+                         shutil.which("srun") is not None)
+        self.assertRegex(rows["io_uring"], r"^yes$|^no \(.+\): ")
         _, out, _ = self.run_teamster(
             "info", variables={"TEAMSTER_FAULT_SOURCE": "mprotect"})
         self.assertIn("mprotect (asked for: mprotect)", out)
