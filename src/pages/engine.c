@@ -79,6 +79,9 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     stall_begin(engine, page_number, waiter, history);
     waiter->next = page->waiters;
     page->waiters = waiter;
+    if (history != NULL) {
+        pinning_await(engine, page_number, history);
+    }
     engine->stats.remote_faults++;
     return FAULT_WAIT;
 }
@@ -222,6 +225,16 @@ int engine_tick(struct engine *engine)
 void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
 {
     *stats = engine->stats;
+}
+
+page_no engine_n_pages(const struct engine *engine)
+{
+    page_no n = 0;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        n += engine->extents[i].n_pages;
+    }
+    return n;
 }
 
 struct engine *engine_new(const struct port *port, struct space *space,

@@ -51,17 +51,18 @@ struct page_list {
     size_t room;
 };
 
-/** A page that is pinned, and until when. */
+/** A page that is pinned, and until when: the later of the two. */
 struct pinned {
     page_no page;
-    uint64_t until_ns;
+    uint64_t until_ns; ///< for a thread that it has come for; 0: none
+    uint64_t held_ns;  ///< for one that waits for another page; 0: none
 };
 
 struct pinned_list {
     struct pinned *at;
     size_t n;
     size_t room;
-    uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
+    uint64_t due_ns; ///< the earliest; UINT64_MAX: none
 };
 
 /** Pages that are given away and have not been taken, at most. */
@@ -314,6 +315,9 @@ void pinning_open(struct engine *engine);
 void pinning_close(struct engine *engine);
 /** A page has come: pin it, if a thread waits for it. */
 void pin_page(struct engine *engine, page_no page);
+/** A thread begins to wait for a page: hold what its instruction needs with it. */
+void pinning_await(struct engine *engine, page_no page,
+                   struct fault_history *history);
 /** Pages of the extent are pinned no longer; what waits for them is forgotten
  * elsewhere. */
 void pinning_forget(struct engine *engine, const struct extent *extent);
