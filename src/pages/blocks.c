@@ -181,7 +181,7 @@ void blocks_check_closing(struct engine *engine, struct extent *extent)
     }
 }
 
-void blocks_check_all(struct engine *engine)
+static void check_all_closing(struct engine *engine)
 {
     for (size_t i = 0; i < engine->n_extents; i++) {
         blocks_check_closing(engine, &engine->extents[i]);
@@ -191,7 +191,7 @@ void blocks_check_all(struct engine *engine)
 void engine_finished(struct engine *engine)
 {
     if (engine->n_unfinished == 0) {
-        blocks_check_all(engine);
+        check_all_closing(engine);
     }
 }
 

@@ -175,7 +175,7 @@ static void send_page(struct engine *engine, node_id to,
     stall_note_sent(engine, to, message);
     engine->stats.pages_served++;
     order_by_page(engine, message->u.page.page, to);
-    if (!page_batch_takes(engine, to, message)) {
+    if (!engine->batch.is_open || !page_batch_takes(engine, to, message)) {
         port_send(engine->port, to, message);
     }
 }
@@ -296,6 +296,9 @@ static void serve_ahead(struct engine *engine,
     };
     unsigned n_unserved = 0;
 
+    if (first == end) {
+        return;
+    }
     page_batch_open(engine, fetch->requester);
     for (page_no at = first; at < end; at++) {
         if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||

@@ -358,10 +358,22 @@ int paging_has_parked(const struct engine *engine, page_no page);
 int paging_gives_up(struct engine *engine, page_no page);
 
 /** Are a page's bytes in the swap file only? */
-int paging_is_out(const struct engine *engine, page_no page);
+static inline int paging_is_out(const struct engine *engine, page_no page)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager != NULL && pager_is_out(pager, page);
+}
 
 /** The same, or are they on their way from there, or not up to date (pending_updates.c)? */
-int paging_is_away(const struct engine *engine, page_no page);
+static inline int paging_is_away(const struct engine *engine, page_no page)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return page_of(engine, page)->updates_pending ||
+           (pager != NULL &&
+            (pager_is_out(pager, page) || pager_is_coming(pager, page, 1)));
+}
 
 /** Should the page live elsewhere, since memory is short and no thread here uses it? */
 static inline int paging_is_unwanted(const struct engine *engine, page_no page)
@@ -371,7 +383,12 @@ static inline int paging_is_unwanted(const struct engine *engine, page_no page)
 }
 
 /** See pager_takes(). */
-int paging_takes(const struct engine *engine, unsigned n_more);
+static inline int paging_takes(const struct engine *engine, unsigned n_more)
+{
+    const struct pager *pager = engine->space->pager;
+
+    return pager == NULL || pager_takes(pager, n_more);
+}
 
 /** Have pages that are out come in, and host.transfers_ended() called.
  * @param n  0 to SWAP_TRANSFER_MAX */
@@ -390,7 +407,6 @@ tm_status blocks_open(struct engine *engine);
 void blocks_close(struct engine *engine);
 /** A page of the extent has settled, or a flight has ended. */
 void blocks_check_closing(struct engine *engine, struct extent *extent);
-void blocks_check_all(struct engine *engine);
 /** Something that counted as unfinished has ended. */
 void engine_finished(struct engine *engine);
 

@@ -65,13 +65,6 @@ void engine_keep_copies(struct engine *engine, int keep)
     engine->keeps_copies = keep;
 }
 
-int paging_is_out(const struct engine *engine, page_no page)
-{
-    const struct pager *pager = engine->space->pager;
-
-    return pager != NULL && pager_is_out(pager, page);
-}
-
 int paging_gives_up(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
@@ -87,22 +80,6 @@ int paging_gives_up(struct engine *engine, page_no page_number)
     paging_give_up(engine, page);
     engine_discard_later(engine, page_number);
     return 1;
-}
-
-int paging_is_away(const struct engine *engine, page_no page)
-{
-    const struct pager *pager = engine->space->pager;
-
-    return page_of(engine, page)->updates_pending ||
-           (pager != NULL &&
-            (pager_is_out(pager, page) || pager_is_coming(pager, page, 1)));
-}
-
-int paging_takes(const struct engine *engine, unsigned n_more)
-{
-    const struct pager *pager = engine->space->pager;
-
-    return pager == NULL || pager_takes(pager, n_more);
 }
 
 void paging_bring(struct engine *engine, page_no *pages, unsigned n)

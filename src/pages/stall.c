@@ -40,12 +40,6 @@
 
 typedef unsigned long long number;
 
-#ifdef TM_DEBUG
-static const int is_watched = 1;
-#else
-static const int is_watched = 0; // nobody is to pay for it
-#endif
-
 void stall_close(struct stall *stall)
 {
     free(stall->awaited);
@@ -57,8 +51,8 @@ void engine_set_patience(struct engine *engine, uint64_t n_messages)
     engine->stall.patience = n_messages;
 }
 
-void stall_begin(struct engine *engine, page_no page, struct waiter *waiter,
-                 struct fault_history *history)
+void stall_watch_begin(struct engine *engine, page_no page,
+                       struct waiter *waiter, struct fault_history *history)
 {
     struct stall *stall = &engine->stall;
 
@@ -68,7 +62,7 @@ void stall_begin(struct engine *engine, page_no page, struct waiter *waiter,
     } else if (history != NULL) {
         history->since = waiter->since;
     }
-    if (!is_watched || page_of(engine, page)->waiters != NULL) {
+    if (page_of(engine, page)->waiters != NULL) {
         return; // S1
     }
     vector_reserve(stall->awaited, stall->room, stall->n_awaited + 1);
@@ -121,11 +115,9 @@ static void add_notes(struct stall *stall, const struct stall_note *note,
     }
 }
 
-void stall_note_item(struct engine *engine, struct stall_note note)
+void stall_watch_item(struct engine *engine, struct stall_note note)
 {
-    if (is_watched) {
-        add_notes(&engine->stall, &note, 1);
-    }
+    add_notes(&engine->stall, &note, 1);
 }
 
 // Those whose pages are in their fields; of the others each item is noted.
@@ -185,15 +177,13 @@ static void note_message(struct stall *stall, struct stall_note note,
     add_notes(stall, &note, n);
 }
 
-void stall_note_sent(struct engine *engine, node_id to,
-                     const struct message *message)
+void stall_watch_sent(struct engine *engine, node_id to,
+                      const struct message *message)
 {
-    if (is_watched) {
-        note_message(&engine->stall,
-                     (struct stall_note){
-                         .node = to, .who = engine->port->self, .is_sent = 1},
-                     message);
-    }
+    note_message(&engine->stall,
+                 (struct stall_note){
+                     .node = to, .who = engine->port->self, .is_sent = 1},
+                 message);
 }
 
 static void tell_note(const struct engine *engine,
@@ -349,14 +339,11 @@ static void look_at_waits(struct engine *engine)
     stall->n_awaited = n;
 }
 
-void stall_receive(struct engine *engine, node_id from,
-                   const struct message *message)
+void stall_watch_receive(struct engine *engine, node_id from,
+                         const struct message *message)
 {
     struct stall *stall = &engine->stall;
 
-    if (!is_watched) {
-        return;
-    }
     stall->n_messages++;
     note_message(stall, (struct stall_note){.node = from, .who = from},
                  message);

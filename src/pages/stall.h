@@ -40,20 +40,62 @@ struct stall {
 
 void stall_close(struct stall *stall);
 
+// ---- what stall.c does of them, in debug builds
+
+void stall_watch_begin(struct engine *engine, page_no page,
+                       struct waiter *waiter, struct fault_history *history);
+void stall_watch_receive(struct engine *engine, node_id from,
+                         const struct message *message);
+void stall_watch_sent(struct engine *engine, node_id to,
+                      const struct message *message);
+void stall_watch_item(struct engine *engine, struct stall_note note);
+
+// ---- hooks of the engine
+
+enum {
+#ifdef TM_DEBUG
+    STALL_IS_WATCHED = 1,
+#else
+    STALL_IS_WATCHED = 0, // nobody pays for it
+#endif
+};
+
 /** A thread begins to wait for a page, or goes on with it if it has missed the page.
  * @param history  NULL: it is no thread of the program */
-void stall_begin(struct engine *engine, page_no page, struct waiter *waiter,
-                 struct fault_history *history);
+static inline void stall_begin(struct engine *engine, page_no page,
+                               struct waiter *waiter,
+                               struct fault_history *history)
+{
+    if (STALL_IS_WATCHED) {
+        stall_watch_begin(engine, page, waiter, history);
+    }
+}
 
 /** A message is about to be handled. Every so often all waits are looked at. */
-void stall_receive(struct engine *engine, node_id from,
-                   const struct message *message);
+static inline void stall_receive(struct engine *engine, node_id from,
+                                 const struct message *message)
+{
+    if (STALL_IS_WATCHED) {
+        stall_watch_receive(engine, from, message);
+    }
+}
 
 /** Note a message about n pages that this node sends. */
-void stall_note_sent(struct engine *engine, node_id to,
-                     const struct message *message);
+static inline void stall_note_sent(struct engine *engine, node_id to,
+                                   const struct message *message)
+{
+    if (STALL_IS_WATCHED) {
+        stall_watch_sent(engine, to, message);
+    }
+}
 
 /** Note an item of a message that has come. */
-void stall_note_item(struct engine *engine, struct stall_note note);
+static inline void stall_note_item(struct engine *engine,
+                                   struct stall_note note)
+{
+    if (STALL_IS_WATCHED) {
+        stall_watch_item(engine, note);
+    }
+}
 
 #endif

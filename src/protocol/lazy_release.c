@@ -6,15 +6,15 @@
 // nobody else (homes.c has the states of a page, Z3, Z6 and Z7); which pages were written is
 // told by write notices (notices.c), which travel in front of all that lets other threads
 // go on. A copy that is named by one is stale: it is absent, and what has changed is asked for
-// when it is used (refresh.c). What was not written is kept,
-// and what is used by one node only costs nothing.
+// when it is used (refresh.c). What was not written is kept, and what is used by one node
+// only costs nothing.
 //
 // Z1 Who is ordered after a release hears its notices first: N2.
 // Z2 The owner has the diffs before anybody hears of them: N1.
 // Z4 A dirty copy that is named is diffed when it can be written no more, then stale.
 // Z5 A writer's copy is of the version that its diff has made if it was of the one before;
-//    else it lacks what others have written meanwhile, and is dropped: no notice would
-//    name these versions to a node that has made a later one.
+//    else it lacks what others have written meanwhile, and is stale: no notice would name
+//    these versions to a node that has made a later one.
 // Z8 While nodes may come or go no copy is dirty; when they have there is none at all, and
 //    no notice.
 #include "protocol/copies.h"

@@ -39,15 +39,12 @@ static void append(struct engine *engine, struct pending_update *pending)
     page_of(engine, pending->item.page)->updates_pending = 1;
 }
 
-int pending_updates_keep(struct engine *engine, struct flight *flight,
+void pending_updates_add(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item)
 {
-    struct pending_update *pending;
+    struct pending_update *pending =
+        malloc(sizeof *pending + item->size + item->writer.size);
 
-    if (!paging_is_away(engine, item->page)) {
-        return 0;
-    }
-    pending = malloc(sizeof *pending + item->size + item->writer.size);
     ensure_memory(pending != NULL);
     *pending =
         (struct pending_update){.flight = flight, .from = from, .item = *item};
@@ -61,7 +58,6 @@ int pending_updates_keep(struct engine *engine, struct flight *flight,
     flight->outstanding++; // L3
     flight->n_pending++;
     append(engine, pending);
-    return 1;
 }
 
 static int has(const page_no *pages, unsigned n, page_no page)

@@ -270,7 +270,9 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     }
     (void)update_apply(engine, item->page, item->diff, item->size);
     page->version++;
-    recent_changed(engine, item->page, item->diff, item->size);
+    if (engine->updates->recent != NULL) {
+        recent_changed(engine, item->page, item->diff, item->size);
+    }
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
     if (readers_have_copies(engine, item->page)) { // A1

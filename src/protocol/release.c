@@ -326,7 +326,9 @@ static void start_flush(struct engine *engine)
     struct page_list *dirty = &engine->updates->dirty;
     size_t kept = 0;
 
-    scopes_begin_release(engine); // U2
+    if (engine->updates->scopes != NULL) {
+        scopes_begin_release(engine); // U2
+    }
     sort_out(engine);
     qsort(dirty->at, dirty->n, sizeof *dirty->at, page_no_compare);
     protect_runs(engine);

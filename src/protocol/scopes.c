@@ -148,12 +148,10 @@ void scopes_begin_release(struct engine *engine)
 {
     const struct updates *updates = engine->updates;
 
-    for (size_t i = 0; updates->scopes != NULL && i < updates->held.n; i++) {
+    for (size_t i = 0; i < updates->held.n; i++) {
         look_through(engine, updates->held.at[i]);
     }
-    if (updates->scopes != NULL) {
-        updates->scopes->release++;
-    }
+    updates->scopes->release++;
 }
 
 void scopes_note(struct engine *engine, page_no page)

@@ -368,7 +368,9 @@ static tm_status receive_update(struct engine *engine, node_id from,
     while (wire_has_more(&reader) && read_item(&reader, &item)) {
         update_receive_item(engine, flight, from, &item);
     }
-    pending_updates_bring(engine);
+    if (engine->updates->pending.first != NULL) {
+        pending_updates_bring(engine);
+    }
     depart(engine, flight);
     return TM_OK;
 }

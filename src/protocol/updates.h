@@ -247,11 +247,21 @@ int update_apply(struct engine *engine, page_no page, const void *diff,
 void update_go_on(struct engine *engine, struct flight *flight);
 
 // ---- pending_updates.c: updates that wait for the disk
-/** An item is about to be applied. Must it wait until its page has come? Then it is
- * copied, and its flight stays open. pending_updates_bring() is to follow.
- * @return 1 if so */
-int pending_updates_keep(struct engine *engine, struct flight *flight,
+/** An item must wait until its page has come: it is copied, and its flight stays open.
+ * pending_updates_bring() is to follow. */
+void pending_updates_add(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item);
+/** The same of one that is about to be applied, if its page is away. @return 1 if so */
+static inline int pending_updates_keep(struct engine *engine,
+                                       struct flight *flight, node_id from,
+                                       const struct update_item *item)
+{
+    if (!paging_is_away(engine, item->page)) {
+        return 0;
+    }
+    pending_updates_add(engine, flight, from, item);
+    return 1;
+}
 /** Have pages come that items wait for. */
 void pending_updates_bring(struct engine *engine);
 /** Pages have come: apply what waited for them, as `receive` does. */
