@@ -21,6 +21,7 @@ static const struct {
     {"ps", command_ps, ps_print_help},
     {"add", command_add, add_print_help},
     {"remove", command_remove, remove_print_help},
+    {"demo", command_demo, demo_print_help},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -40,6 +41,7 @@ static void print_help(void)
          "  remove  have a node leave a running job\n"
          "  plan    repeat a decision of a run, or ask what if\n"
          "  info    show what Teamster finds on this machine, and its limits\n"
+         "  demo    see it at work, in less than a minute\n"
          "\n"
          "  teamster run -n 4 ./jacobi 2048\n"
          "  teamster plan profile.json --what-if n4.memory=+32M\n"
@@ -109,8 +111,8 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run, ps, add, remove, plan and "
-                        "info, see \"teamster "
+        fprintf(stderr, "; the commands are run, ps, add, remove, plan, "
+                        "info and demo, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;
@@ -147,6 +149,9 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(word, "agent") == 0) { // no user's: not in the help
         return command_agent(argc - 1, argv + 1);
+    }
+    if (strcmp(word, "tables") == 0) { // neither is this
+        return command_tables(argc - 1, argv + 1);
     }
     if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
         print_version();
